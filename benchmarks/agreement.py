@@ -56,10 +56,10 @@ def draw_queries(index: pexeso.Index, n_queries: int, seed: int) -> list[QueryCo
     generator = np.random.default_rng(seed)
     names = np.unique(folders)
     drawn: list[int] = []
-    for place, folder in enumerate(names):
-        here = np.flatnonzero(folders == folder)
-        share = n_queries // len(names) + (place < n_queries % len(names))
-        drawn += generator.choice(here, min(share, len(here)), replace=False).tolist()
+    for position, folder in enumerate(names):
+        rows = np.flatnonzero(folders == folder)
+        share = n_queries // len(names) + (position < n_queries % len(names))
+        drawn += generator.choice(rows, min(share, len(rows)), replace=False).tolist()
     return [read_query(index.lake / tables[row], labels[row]) for row in sorted(drawn)]
 
 

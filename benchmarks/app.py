@@ -71,10 +71,10 @@ def serving(index: Path) -> Iterator[tuple[str, float]]:
     try:
         if process.stderr is None:
             raise click.ClickException("The server says nothing.")
-        said = next((line for line in process.stderr if "token=" in line), "")
-        if not said:
+        token_line = next((line for line in process.stderr if "token=" in line), "")
+        if not token_line:
             raise click.ClickException("The server ended before it answered.")
-        yield next(word for word in said.split() if "token=" in word), started
+        yield next(word for word in token_line.split() if "token=" in word), started
     finally:
         process.terminate()
         process.wait()
@@ -123,8 +123,8 @@ def measured(index: Path, names: np.ndarray, rounds: int, seed: int) -> dict[str
     draws = np.random.default_rng(seed)
     service = Service(keep_open=True)
     with tempfile.TemporaryDirectory() as folder, a_page() as page:
-        own = Path(folder) / "own.csv"
-        own.write_text(own_table(draws, names[0]), encoding="utf-8")
+        table_path = Path(folder) / "own.csv"
+        table_path.write_text(own_table(draws, names[0]), encoding="utf-8")
         times: dict[str, list[float]] = {"first_page": []}
 
         def opened(link: str, started: float) -> str:
@@ -162,7 +162,7 @@ def measured(index: Path, names: np.ndarray, rounds: int, seed: int) -> dict[str
                 service.run(
                     SearchRequest(
                         index=str(index),
-                        query=f"{own}:#0",
+                        query=f"{table_path}:#0",
                         max_distance=distance,
                         min_joinability=0.6,
                     )

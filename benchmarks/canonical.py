@@ -56,10 +56,10 @@ class _Scope:
     """
 
     def __init__(
-        self, outer: _Scope | None, own: set[str], replaced: set[str], is_class: bool = False
+        self, outer: _Scope | None, names: set[str], replaced: set[str], is_class: bool = False
     ) -> None:
         self.outer = outer
-        self.own = own
+        self.own = names
         self.replaced = replaced
         self.is_class = is_class
         self.numbers: dict[str, int] = {}

@@ -53,12 +53,12 @@ class _Group(click.Group):
     """A group that also has the commands of `ELSEWHERE` whose modules are there."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        there = [
+        available = [
             name
             for name, (module, _) in ELSEWHERE.items()
             if importlib.util.find_spec(module) is not None
         ]
-        return sorted({*super().list_commands(ctx), *there})
+        return sorted({*super().list_commands(ctx), *available})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in ELSEWHERE and cmd_name in self.list_commands(ctx):

@@ -174,32 +174,32 @@ def beside_datasketch(
     }
     result |= rival.facts
     print(f"{result}", file=sys.stderr, flush=True)
-    theirs = {threshold: threshold for threshold in flags.thresholds}
+    cutoffs = {threshold: threshold for threshold in flags.thresholds}
     if flags.equal_recall:
         result["foreseen_recalls"] = foreseen = foresee(lake, truths, flags)
-        theirs = {
+        cutoffs = {
             threshold: lowered(foreseen[flags.permutations][threshold], flags.equal_recall)
-            for threshold in theirs
+            for threshold in cutoffs
         }
-    for own in sorted(set(theirs.values()), reverse=True):
-        ask, facts = rival.built(own)
-        print(f"datasketch {own}: {facts}", file=sys.stderr, flush=True)
-        for threshold in [one for one in theirs if theirs[one] == own]:
+    for cutoff in sorted(set(cutoffs.values()), reverse=True):
+        ask, facts = rival.built(cutoff)
+        print(f"datasketch {cutoff}: {facts}", file=sys.stderr, flush=True)
+        for threshold in [one for one in cutoffs if cutoffs[one] == cutoff]:
             ways = {
                 "pexeso": way_of(index, lake, "auto" if index.tables else "lists"),
                 "datasketch": ask,
             }
             one = {
-                "its_threshold": own,
+                "its_threshold": cutoff,
                 **facts,
                 **summed(ways, lake, threshold, truths[threshold]),
             }
             result[f"{threshold}"] = one
             if flags.equal_recall and one["datasketch"]["recall"] not in (
                 None,
-                foreseen[flags.permutations][threshold][own],
+                foreseen[flags.permutations][threshold][cutoff],
             ):
-                raise SystemExit(f"datasketch at {own} does not find what was foreseen of it")
+                raise SystemExit(f"datasketch at {cutoff} does not find what was foreseen of it")
         del ask, ways
     return result
 
@@ -322,75 +322,81 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog="python -m benchmarks.containment", description=__doc__.splitlines()[0]
     )
-    made.add_argument("--data", choices=DATA, default="planted")
-    made.add_argument(
+    parser.add_argument("--data", choices=DATA, default="planted")
+    parser.add_argument(
         "--sets", type=int, default=10_000, help="sets of a drawn lake (default 10000)"
     )
-    made.add_argument("--queries", type=int, default=100)
-    made.add_argument("--out", type=Path, help="a file for the result")
-    made.add_argument("--seed", type=int, default=0)
-    made.add_argument("--thresholds", type=_numbers, default=THRESHOLDS, help="with commas between")
-    made.add_argument(
+    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--out", type=Path, help="a file for the result")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--thresholds", type=_numbers, default=THRESHOLDS, help="with commas between"
+    )
+    parser.add_argument(
         "--checked",
         type=int,
         default=100,
         help="queries whose answers are compared with a linear scan",
     )
-    made.add_argument(
+    parser.add_argument(
         "--baselines", action="store_true", help="fewer partitions, asymmetric MinHash, linear scan"
     )
-    made.add_argument(
+    parser.add_argument(
         "--growth", type=_counts, nargs="?", const=GROWTH, help="sizes, with commas between"
     )
-    made.add_argument("--fit", action="store_true", help="fit the cost model")
-    made.add_argument("--datasketch", action="store_true", help="measure datasketch too")
-    made.add_argument(
+    parser.add_argument("--fit", action="store_true", help="fit the cost model")
+    parser.add_argument("--datasketch", action="store_true", help="measure datasketch too")
+    parser.add_argument(
         "--permutations", type=int, default=128, help="of datasketch (its default: 128)"
     )
-    made.add_argument("--partitions", type=int, default=16, help="of datasketch (its default: 16)")
-    made.add_argument("--depth", type=int, default=DEPTH, help="of datasketch, its m (default: 8)")
-    made.add_argument(
+    parser.add_argument(
+        "--partitions", type=int, default=16, help="of datasketch (its default: 16)"
+    )
+    parser.add_argument(
+        "--depth", type=int, default=DEPTH, help="of datasketch, its m (default: 8)"
+    )
+    parser.add_argument(
         "--equal-recall",
         type=float,
         help="ask datasketch for the highest of its thresholds at which it has this recall of "
         "the answers, or for that with the most",
     )
-    made.add_argument(
+    parser.add_argument(
         "--lower", type=_numbers, default=LOWER, help="its thresholds to choose from, besides ours"
     )
-    made.add_argument(
+    parser.add_argument(
         "--foresee",
         type=_counts,
         default=(),
         help="other numbers of functions to tell the recall of, with m = 8",
     )
-    made.add_argument(
+    parser.add_argument(
         "--builds",
         type=int,
         default=1,
         help="of ours that are timed beside datasketch (default: 1)",
     )
-    made.add_argument(
+    parser.add_argument(
         "--thin",
         action="store_true",
         help="keep of datasketch the buckets alone that the queries ask for, where all do not fit",
     )
-    made.add_argument(
+    parser.add_argument(
         "--own-signatures",
         action="store_true",
         help="let datasketch make all its signatures in any case",
     )
-    made.add_argument(
+    parser.add_argument(
         "--bare-over",
         type=int,
         default=500_000,
         help="sets from which on our tables are dropped beside datasketch, and its signatures "
         "made for it",
     )
-    return made
+    return parser
 
 
 def _numbers(text: str) -> list[float]:

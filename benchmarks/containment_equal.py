@@ -141,10 +141,10 @@ class ThinDatasketch:
         index.uppers = uppers.tolist()
         signatures = [signed_by_itself(self._empty, query).hashvalues for query in lake.queries]
         sizes = np.diff(lake.offsets)
-        place = np.where(sizes > 0, np.searchsorted(uppers, sizes), -1)
+        partitions = np.where(sizes > 0, np.searchsorted(uppers, sizes), -1)
         factors, summands = (np.asarray(one, np.uint32) for one in self._empty.permutations)
         for part, upper in enumerate(index.uppers):
-            members = np.flatnonzero(place == part)
+            members = np.flatnonzero(partitions == part)
             for first in range(0, len(members), _ROWS):
                 rows = members[first : first + _ROWS]
                 signed = np.full((len(rows), functions), 0xFFFFFFFF, np.uint32)
@@ -173,11 +173,11 @@ def _fill(
 
 
 @loop
-def _sign(made, tokens, offsets, rows, factors, summands):  # type: ignore[no-untyped-def]
+def _sign(signatures, tokens, offsets, rows, factors, summands):  # type: ignore[no-untyped-def]
     """Lower signatures by the tokens of some rows; the same as `signed_by_arrays`, set by set."""
-    for place in range(len(rows)):
-        one = made[place]
-        for at in range(offsets[rows[place]], offsets[rows[place] + 1]):
+    for position in range(len(rows)):
+        one = signatures[position]
+        for at in range(offsets[rows[position]], offsets[rows[position] + 1]):
             mixed = np.uint32(tokens[at])
             mixed = np.uint32((mixed ^ (mixed >> np.uint32(16))) * np.uint32(0x85EBCA6B))
             mixed = np.uint32((mixed ^ (mixed >> np.uint32(13))) * np.uint32(0xC2B2AE35))

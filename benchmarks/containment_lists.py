@@ -165,12 +165,12 @@ def _put_in_order(hashes, order, most_steps):
     """Sort places that are nearly in order, by insertion; False where that takes too many steps."""
     steps = 0
     for i in range(1, len(order)):
-        place, at = order[i], i
-        while at > 0 and hashes[order[at - 1]] > hashes[place]:
+        position, at = order[i], i
+        while at > 0 and hashes[order[at - 1]] > hashes[position]:
             order[at] = order[at - 1]
             at -= 1
             steps += 1
-        order[at] = place
+        order[at] = position
         if steps > most_steps:
             return False
     return True
@@ -179,11 +179,11 @@ def _put_in_order(hashes, order, most_steps):
 @loop
 def _look_up(hashes, numbers, query):
     """Return the numbers of the tokens that there are, and how many distinct ones the query has."""
-    wanted = np.sort(query)
+    tokens = np.sort(query)
     n = 0
-    for j in range(len(wanted)):
-        if j == 0 or wanted[j] != wanted[j - 1]:
-            wanted[n] = wanted[j]
+    for j in range(len(tokens)):
+        if j == 0 or tokens[j] != tokens[j - 1]:
+            tokens[n] = tokens[j]
             n += 1
     lows = np.zeros(n, np.int64)
     # All tokens take a step of the binary search in turn: steps do not wait for each other's
@@ -192,15 +192,15 @@ def _look_up(hashes, numbers, query):
     while left > 1:
         half = left >> 1
         for j in range(n):
-            if hashes[lows[j] + half - 1] < wanted[j]:
+            if hashes[lows[j] + half - 1] < tokens[j]:
                 lows[j] += half
         left -= half
     known = 0
     for j in range(n if len(hashes) else 0):
         at = lows[j]
-        if hashes[at] < wanted[j]:
+        if hashes[at] < tokens[j]:
             at += 1
-        if at < len(hashes) and hashes[at] == wanted[j]:
+        if at < len(hashes) and hashes[at] == tokens[j]:
             lows[known] = numbers[at]
             known += 1
     return lows[:known], n

@@ -70,9 +70,9 @@ def draw_lake(data: str, n_sets: int, n_queries: int, seed: int) -> ContainmentL
     lake, rng = lake_sets(data), np.random.default_rng(seed)
     hashed, offsets, sizes = hash_tokens(lake.tokens), lake.offsets, np.diff(lake.offsets)
     able = np.flatnonzero((sizes >= MIN_QUERY) & (sizes <= MAX_QUERY))
-    own = rng.choice(able, min(n_queries, len(able)), replace=False).tolist()
-    queries = [np.sort(hashed[offsets[one] : offsets[one + 1]]) for one in own]
-    return ContainmentLake(hashed, offsets, queries, own)
+    set_numbers = rng.choice(able, min(n_queries, len(able)), replace=False).tolist()
+    queries = [np.sort(hashed[offsets[one] : offsets[one + 1]]) for one in set_numbers]
+    return ContainmentLake(hashed, offsets, queries, set_numbers)
 
 
 def _planted(n_sets: int, n_queries: int, seed: int) -> ContainmentLake:
@@ -84,8 +84,8 @@ def _planted(n_sets: int, n_queries: int, seed: int) -> ContainmentLake:
 
     def draw() -> np.ndarray:
         one = words[rng.integers(len(words))]
-        kept = one[rng.random(len(one)) < rng.random()]
-        return kept if len(kept) else one[:1]
+        subset = one[rng.random(len(one)) < rng.random()]
+        return subset if len(subset) else one[:1]
 
     n_planted = n_queries // 2
     queries = [
@@ -124,8 +124,8 @@ def scan(lake: ContainmentLake, query: np.ndarray) -> np.ndarray:
 
     The scan uses none of the measured code.
     """
-    places = np.minimum(np.searchsorted(query, lake.tokens), len(query) - 1)
-    before = np.concatenate([[0], np.cumsum(query[places] == lake.tokens)])
+    positions = np.minimum(np.searchsorted(query, lake.tokens), len(query) - 1)
+    before = np.concatenate([[0], np.cumsum(query[positions] == lake.tokens)])
     return np.diff(before[lake.offsets])
 
 
@@ -151,9 +151,9 @@ def scores(
         precisions += [hits / len(answer)] if len(answer) else []
     planted = {
         f"recall_{ratio}x": float(
-            np.mean([n * len(RATIOS) + place in answers[n] for n in range(lake.n_planted)])
+            np.mean([n * len(RATIOS) + position in answers[n] for n in range(lake.n_planted)])
         )
-        for place, ratio in enumerate(RATIOS)
+        for position, ratio in enumerate(RATIOS)
         if lake.n_planted
     }
     return {

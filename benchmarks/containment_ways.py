@@ -30,9 +30,9 @@ def way_of(index: Ensemble, lake: ContainmentLake, route: str, *, verify: bool =
     """Search an index by a route."""
 
     def ask(number: int, threshold: float) -> tuple[np.ndarray, int]:
-        own = [] if lake.own[number] < 0 else [lake.own[number]]
+        excluded = [] if lake.own[number] < 0 else [lake.own[number]]
         answer = index.search(
-            lake.queries[number], threshold, route=route, exclude=own, verify=verify
+            lake.queries[number], threshold, route=route, exclude=excluded, verify=verify
         )
         return answer.sets, answer.n_candidates
 
@@ -138,24 +138,24 @@ class Datasketch:
         gc.disable()  # a collection looks at every object of a large index again, and finds nothing
         if signed_for_it:
             values, scheme = signed_by_arrays(self._empty, lake), self._empty.scheme
-            made = [
+            minhashes = [
                 LeanMinHash(seed=self._empty.seed, hashvalues=values[number], scheme=scheme)
                 for number in filled
             ]
-            for number, one in list(zip(filled, made, strict=True))[:100]:
+            for number, one in list(zip(filled, minhashes, strict=True))[:100]:
                 if not np.array_equal(
                     one.hashvalues,
                     signed_by_itself(self._empty, lake.tokens[slice(*ends[number])]).hashvalues,
                 ):
                     raise SystemExit("signatures made by arrays are not those of datasketch")
         else:
-            made = [
+            minhashes = [
                 LeanMinHash(signed_by_itself(self._empty, lake.tokens[slice(*ends[number])]))
                 for number in filled
             ]
         self._entries = [
             (number, one, ends[number][1] - ends[number][0])
-            for number, one in zip(filled, made, strict=True)
+            for number, one in zip(filled, minhashes, strict=True)
         ]
         gc.enable()
         self.facts = {
@@ -205,9 +205,9 @@ def asking(index: Any, empty: Any, lake: ContainmentLake) -> Way:
 
 def signed_by_itself(empty: Any, tokens: np.ndarray) -> Any:
     """Sign tokens with datasketch's MinHash, like an empty one."""
-    made = empty.copy()
-    made.update_batch((tokens & np.uint64(0xFFFFFFFF)).tolist())
-    return made
+    signature = empty.copy()
+    signature.update_batch((tokens & np.uint64(0xFFFFFFFF)).tolist())
+    return signature
 
 
 def signed_by_arrays(empty: Any, lake: ContainmentLake) -> np.ndarray:
@@ -225,8 +225,8 @@ def signed_by_arrays(empty: Any, lake: ContainmentLake) -> np.ndarray:
     values = np.empty((len(lake), len(empty.permutations[0])), np.uint32)
     if not len(lake):
         return values
-    for place, (factor, summand) in enumerate(zip(*empty.permutations, strict=True)):
-        values[:, place] = np.minimum.reduceat(mixed * factor + summand, lake.offsets[:-1])
+    for column, (factor, summand) in enumerate(zip(*empty.permutations, strict=True)):
+        values[:, column] = np.minimum.reduceat(mixed * factor + summand, lake.offsets[:-1])
     return values
 
 

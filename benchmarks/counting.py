@@ -75,10 +75,10 @@ def count_batch(
     answers: list[Answer] = []
     for first, last in _groups(batch.offsets, sizes, n_columns):
         members = slice(int(batch.offsets[first]), int(batch.offsets[last]))
-        owner, place = expand_ranges(hit_offsets[rows[members]], sizes[members])
+        owner, position = expand_ranges(hit_offsets[rows[members]], sizes[members])
         column_sizes = (batch.offsets[first + 1 : last + 1] - batch.offsets[first:last]).to(device)
         query = torch.repeat_interleave(torch.arange(last - first, device=device), column_sizes)
-        keys = query[owner] * n_columns + hit_columns[place]
+        keys = query[owner] * n_columns + hit_columns[position]
         hit_keys, counts = sum_by_key(keys, weights[members][owner], (last - first) * n_columns)
         number = torch.div(hit_keys, n_columns, rounding_mode="floor")
         enough = counts >= needed[first:last][number]

@@ -32,12 +32,12 @@ def cut_columns(lake: BenchmarkLake, share: float, seed: int) -> BenchmarkLake:
     if share == 1:
         return lake
     n_kept = max(1, round(share * lake.n_columns))
-    kept = np.sort(np.random.default_rng(seed).permutation(lake.n_columns)[:n_kept])
-    starts, sizes = lake.column_offsets[kept], np.diff(lake.column_offsets)[kept]
+    columns = np.sort(np.random.default_rng(seed).permutation(lake.n_columns)[:n_kept])
+    starts, sizes = lake.column_offsets[columns], np.diff(lake.column_offsets)[columns]
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     postings = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
     facts = {"share_of_columns": share, "cut_seed": seed}
-    return _kept(lake, kept, offsets, postings, facts)
+    return _kept(lake, columns, offsets, postings, facts)
 
 
 def cut_rows(lake: BenchmarkLake, share: float, seed: int) -> BenchmarkLake:
@@ -66,10 +66,10 @@ def cut_rows(lake: BenchmarkLake, share: float, seed: int) -> BenchmarkLake:
     drawn = np.random.default_rng(seed).random(len(owners))
     # Within each column the postings by what was drawn for them.
     order = np.lexsort((drawn, owners))
-    wanted = np.where(sizes > 0, np.maximum(1, np.rint(share * sizes)), 0).astype(np.int64)
-    places = np.arange(len(order)) - np.repeat(lake.column_offsets[:-1], sizes)
-    postings = np.sort(order[places < wanted[owners]])
-    offsets = np.concatenate([[0], np.cumsum(wanted)]).astype(np.int64)
+    new_sizes = np.where(sizes > 0, np.maximum(1, np.rint(share * sizes)), 0).astype(np.int64)
+    positions = np.arange(len(order)) - np.repeat(lake.column_offsets[:-1], sizes)
+    postings = np.sort(order[positions < new_sizes[owners]])
+    offsets = np.concatenate([[0], np.cumsum(new_sizes)]).astype(np.int64)
     facts = {"share_of_values": share, "cut_seed": seed}
     cut = _kept(lake, np.arange(lake.n_columns), offsets, postings, facts)
     dropped = np.delete(np.arange(len(owners)), postings)
@@ -88,12 +88,12 @@ def _kept(
     old, rows = lake.column_values[postings], lake.value_rows[postings]
     used = np.zeros(lake.n_values, dtype=bool)
     used[old] = True
-    place = np.cumsum(used) - 1
+    new_numbers = np.cumsum(used) - 1
     return BenchmarkLake(
         lake.name,
         lake.vectors[used],
         offsets,
-        place[old].astype(np.int64),
+        new_numbers[old].astype(np.int64),
         rows,
         lake.column_rows[columns],
         [lake.columns[column] for column in columns],

@@ -75,9 +75,9 @@ def read_declared(file: Path = FILE) -> tuple[DeclaredResult, ...]:
     """
     document = yaml.safe_load(file.read_text(encoding="utf-8"))
     return tuple(
-        _declared(name, entry, made, document["code"])
+        _declared(name, entry, run, document["code"])
         for name, entry in document["benchmarks"].items()
-        for made in entry["runs"]
+        for run in entry["runs"]
     )
 
 
@@ -102,28 +102,28 @@ def declared_of(
 
 
 def _declared(
-    name: str, entry: Mapping[str, Any], made: Mapping[str, Any], sets: Mapping[str, list[str]]
+    name: str, entry: Mapping[str, Any], run: Mapping[str, Any], sets: Mapping[str, list[str]]
 ) -> DeclaredResult:
-    if unknown := sorted(made.keys() - _KEYS):
+    if unknown := sorted(run.keys() - _KEYS):
         raise InputError(
             f"{FILE.name}: {name} has the key {unknown[0]!r}. There are {', '.join(sorted(_KEYS))}."
         )
     code = [
         path
-        for source in _listed(made.get("code", entry.get("code")))
+        for source in _listed(run.get("code", entry.get("code")))
         for path in sets.get(source, [source])
     ]
-    patterns = _listed(made.get("results"))
+    patterns = _listed(run.get("results"))
     if not patterns or not code:
         raise InputError(f"{FILE.name}: {name} needs both results and code in each of its runs.")
     return DeclaredResult(
         name,
         tuple(patterns),
         tuple(code),
-        tuple(_listed(made.get("command"))),
-        made.get("minutes"),
-        made.get("kept"),
-        made.get("needs"),
+        tuple(_listed(run.get("command"))),
+        run.get("minutes"),
+        run.get("kept"),
+        run.get("needs"),
         tuple(entry.get("figures", ())),
     )
 

@@ -131,8 +131,8 @@ def _is_shown(number: str, unit: str, key: str, value: float) -> bool:
     if not _TIMES.search(key):
         return False
     units = ((_MICROSECONDS, 1e-6), (_MILLISECONDS, 1e-3), (_MINUTES, 60))
-    own = next((unit for name, unit in units if name.search(key)), 1)
-    return _near(value * own / _SECONDS[unit], shown, step)
+    scale = next((unit for name, unit in units if name.search(key)), 1)
+    return _near(value * scale / _SECONDS[unit], shown, step)
 
 
 def _near(value: float, shown: float, step: float) -> bool:

@@ -75,7 +75,7 @@ def states(
     """
     known = known_results() if declared is None else declared
     digest = cache(partial(code_digest, code=read_code(root)))
-    stored_states, met = [], set()
+    stored_states, seen = [], set()
     of_paths = [
         (path, next((declaration for declaration in known if declaration.holds(path)), None))
         for path in sorted(results.rglob("*.json"))
@@ -86,25 +86,25 @@ def states(
         if one is None:
             stored_states.append(State(name, "", NOT_DECLARED))
             continue
-        met.add(one)
+        seen.add(one)
         if one.kept is not None:
             stored_states.append(State(name, one.name, KEPT))
             continue
         result = json.loads(path.read_text(encoding="utf-8"))
         origin = result.get("origin") or {}
-        own = origin.get("command")
+        command = origin.get("command")
         stored_states.append(
             State(
                 name,
                 one.name,
                 why_stale(result, digest(one.code)) or FRESH,
-                one.commands or ((own,) if own else ()),
+                one.commands or ((command,) if command else ()),
                 date_of(result),
                 round(origin["seconds"] / 60, 1) if "seconds" in origin else one.minutes,
                 one.needs,
             )
         )
-    missing = (one for one in known if one not in met and one.commands and not one.kept)
+    missing = (one for one in known if one not in seen and one.commands and not one.kept)
     return [
         *stored_states,
         *(

@@ -133,10 +133,10 @@ def build_all(
     built: list[Built] = []
     for candidate in candidates:
         same = next((other for other in built if _is_built_alike(other.candidate, candidate)), None)
-        made = same or _build(lake, candidate, device)
-        algorithm = copy.copy(made.algorithm)
+        build = same or _build(lake, candidate, device)
+        algorithm = copy.copy(build.algorithm)
         algorithm.set_query_arguments(candidate.query_arguments)
-        built.append(Built(candidate, algorithm, made.seconds, made.peak))
+        built.append(Built(candidate, algorithm, build.seconds, build.peak))
     return built
 
 
@@ -328,7 +328,9 @@ def _by_size(
     """
     rows = []
     for number, (smallest, largest) in enumerate(SIZE_CLASSES):
-        members = [place for place, query in enumerate(queries) if size_class(len(query)) == number]
+        members = [
+            position for position, query in enumerate(queries) if size_class(len(query)) == number
+        ]
         if not members:
             continue
         medians = {name: _median(measurement, members) for name, measurement in measured.items()}

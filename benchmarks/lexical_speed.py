@@ -195,8 +195,8 @@ def _ask_together(
     owner, position = partition.column_lists.of(columns)
     rows, members = np.unique(partition.column_lists.members[position], return_inverse=True)
     queries = [
-        BatchColumn(own, np.ones(len(own), np.int64), max(1, int(np.ceil(len(own) / 2))))
-        for own in np.split(members, np.flatnonzero(np.diff(owner)) + 1)
+        BatchColumn(values, np.ones(len(values), np.int64), max(1, int(np.ceil(len(values) / 2))))
+        for values in np.split(members, np.flatnonzero(np.diff(owner)) + 1)
     ]
     space.search_batch(
         partition, partition.vectors.take(rows), queries, goal, SearchStats(), max_pairs=1

@@ -32,9 +32,9 @@ def find_device(name: str) -> torch.device:
         return torch.device("cpu")
     n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if int(number or 0) >= n_devices:
-        there = f"torch finds {n_devices} CUDA GPUs" if n_devices else "torch finds no CUDA GPU"
+        finding = f"torch finds {n_devices} CUDA GPUs" if n_devices else "torch finds no CUDA GPU"
         raise DeviceError(
-            f"The device {name} was asked for, and {there} here. Use --device cpu, or a torch "
+            f"The device {name} was asked for, and {finding} here. Use --device cpu, or a torch "
             "with CUDA on a machine with a GPU."
         )
     return torch.device(name)

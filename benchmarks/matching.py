@@ -224,13 +224,13 @@ def decide(
     vectors : float32 (N, d)
     tau : float
     """
-    places = torch.nonzero(open_pairs)[:, 0]
-    if not len(places):
+    positions = torch.nonzero(open_pairs)[:, 0]
+    if not len(positions):
         return queries, values
-    kept = torch.ones_like(open_pairs)
-    for part in torch.split(places, ROWS_AT_ONCE[vectors.device.type]):
-        kept[part] = METRIC.distances(ours[queries[part]], vectors[values[part]]) <= tau
-    return queries[kept], values[kept]
+    is_match = torch.ones_like(open_pairs)
+    for part in torch.split(positions, ROWS_AT_ONCE[vectors.device.type]):
+        is_match[part] = METRIC.distances(ours[queries[part]], vectors[values[part]]) <= tau
+    return queries[is_match], values[is_match]
 
 
 def decide_candidates(

@@ -130,8 +130,8 @@ def command_line(arguments: Sequence[str]) -> str:
     'python examples/enrich.py work'
     """
     program = Path(arguments[0]).resolve()
-    here = f"{ROOT}/"
-    rest = [text.removeprefix(here) for text in arguments[1:]]
+    prefix = f"{ROOT}/"
+    rest = [text.removeprefix(prefix) for text in arguments[1:]]
     if not program.is_relative_to(ROOT):
         return shlex.join([program.name, *rest])
     name = program.relative_to(ROOT).with_suffix("").as_posix()
@@ -163,11 +163,11 @@ def why_not_again(
     >>> why_not_again({"machine": here, "origin": {"code": "12"}}, here, "34")
     'the code that it rests on has changed since'
     """
-    there = result.get("machine", {})
+    old_machine = result.get("machine", {})
     for name in MACHINE:
-        if there.get(name) != machine[name]:
+        if old_machine.get(name) != machine[name]:
             return (
-                f"it was measured on another machine ({name}: {there.get(name, 'unknown')}, "
+                f"it was measured on another machine ({name}: {old_machine.get(name, 'unknown')}, "
                 f"here {machine[name]})"
             )
     return why_stale(result, code)

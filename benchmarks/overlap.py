@@ -114,7 +114,7 @@ def in_memory(
             rows["SetSimilaritySearch"] = [timed(rival, *ask)[0] for ask in floors(queries, right)]
         prepared = [query_of_tokens(index, tokens) for _, tokens in queries]
         seconds, together = timed(
-            batched.search, prepared, k, exclude=[[own] for own, _ in queries]
+            batched.search, prepared, k, exclude=[[own_set] for own_set, _ in queries]
         )
         require_equal([answer.pairs() for answer in together], right, "batched")
         rows["batched"] = [seconds / len(queries)] * len(queries)
@@ -138,14 +138,16 @@ def measure(
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     reads: dict[str, list[Any]] = {name: [] for name in ways}
     right = []
-    for number, (own, tokens) in enumerate(queries):
-        right.append(merge_list(index, query_of_tokens(index, tokens), k, exclude=[own]).pairs())
+    for number, (own_set, tokens) in enumerate(queries):
+        right.append(
+            merge_list(index, query_of_tokens(index, tokens), k, exclude=[own_set]).pairs()
+        )
         if number < checked:
-            require_equal([right[-1]], [brute_force(index, tokens, own, k)], "brute force")
+            require_equal([right[-1]], [brute_force(index, tokens, own_set, k)], "brute force")
         order = list(ways)[number % len(ways) :] + list(ways)[: number % len(ways)]
         for name in order:
-            ways[name](tokens, own, k)
-            took, answer = timed(ways[name], tokens, own, k)
+            ways[name](tokens, own_set, k)
+            took, answer = timed(ways[name], tokens, own_set, k)
             require_equal([answer.pairs()], [right[-1]], name)
             seconds[name].append(took)
             reads[name].append(answer.reads)
@@ -165,7 +167,7 @@ def from_disk(
     del index
     rows: dict[str, list[float]] = {name: [] for name in ways}
     before: dict[str, list[float]] = {"hold": [], "look_up": []}
-    for number, (own, tokens) in enumerate(queries):
+    for number, (own_set, tokens) in enumerate(queries):
         answers = []
         for name in list(ways)[number % len(ways) :] + list(ways)[: number % len(ways)]:
             drop_pages(folder)
@@ -176,7 +178,7 @@ def from_disk(
                 before["hold"].append(timed(getattr, index, "held_set_offsets")[0])
             took, query = timed(query_of_tokens, index, tokens)
             before["look_up"].append(took)
-            took, answer = timed(ways[name], index, query, own)
+            took, answer = timed(ways[name], index, query, own_set)
             rows[name].append(took)
             answers.append(answer.pairs())
             del index
@@ -195,25 +197,27 @@ def cold_ways(folder: Path, k: int) -> dict[str, Callable[[OverlapIndex, Any, in
     Each takes an index just opened, a prepared query and the set that must not be found.
     """
 
-    def merged(source: Any, query: Any, own: int) -> Any:
-        answer = merge_list(source, query, k, exclude=[own])
+    def merged(source: Any, query: Any, own_set: int) -> Any:
+        answer = merge_list(source, query, k, exclude=[own_set])
         if isinstance(source, PositionedReads):
             source.close()
         return answer
 
     return {
         "MergeList": merged,
-        "MergeList, whole lists": lambda index, query, own: merged(WholeLists(index), query, own),
-        "MergeList, a read a list": lambda index, query, own: merged(
-            PositionedReads(index, folder), query, own
+        "MergeList, whole lists": lambda index, query, own_set: merged(
+            WholeLists(index), query, own_set
         ),
-        "MergeList, plain map": lambda index, query, own: merged(
-            PlainMap(index, folder), query, own
+        "MergeList, a read a list": lambda index, query, own_set: merged(
+            PositionedReads(index, folder), query, own_set
         ),
-        "JOSIE": lambda index, query, own: josie(index, query, k, exclude=[own]),
-        JUST_OPENED: lambda index, query, own: josie(index, query, k, exclude=[own]),
-        "planner": lambda index, query, own: Planner.measured(index).search(
-            index, query, k, exclude=[own]
+        "MergeList, plain map": lambda index, query, own_set: merged(
+            PlainMap(index, folder), query, own_set
+        ),
+        "JOSIE": lambda index, query, own_set: josie(index, query, k, exclude=[own_set]),
+        JUST_OPENED: lambda index, query, own_set: josie(index, query, k, exclude=[own_set]),
+        "planner": lambda index, query, own_set: Planner.measured(index).search(
+            index, query, k, exclude=[own_set]
         ),
     }
 
@@ -337,39 +341,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """Make the parser of the command."""
-    made = argparse.ArgumentParser(
+    argument_parser = argparse.ArgumentParser(
         prog="python -m benchmarks.overlap", description=__doc__.splitlines()[0]
     )
-    made.add_argument(
+    argument_parser.add_argument(
         "--data", type=lambda text: text.split(","), default=[*REAL, "10000", "100000", "1000000"],
         help="real lakes, and sizes of power-law lakes, with commas between",
     )  # fmt: skip
-    made.add_argument(
+    argument_parser.add_argument(
         "--queries", type=int, default=40, help="queries of each range of sizes (default 40)"
     )
-    made.add_argument(
+    argument_parser.add_argument(
         "--checked", type=int, default=5, help="of them held against brute force (default 5)"
     )
-    made.add_argument(
+    argument_parser.add_argument(
         "--k",
         type=_numbers,
         default=list(KS),
         help="values of k for searches in memory; '' for none",
     )
-    made.add_argument(
+    argument_parser.add_argument(
         "--cold",
         type=_numbers,
         default=[10],
         help="values of k for searches from disk; '' for none",
     )
-    made.add_argument(
+    argument_parser.add_argument(
         "--folder",
         type=Path,
         help="where indexes are kept, and found again (default: they are not)",
     )
-    made.add_argument("--out", type=Path, help="a file for the results")
-    made.add_argument("--seed", type=int, default=0)
-    return made
+    argument_parser.add_argument("--out", type=Path, help="a file for the results")
+    argument_parser.add_argument("--seed", type=int, default=0)
+    return argument_parser
 
 
 def _arguments(options: argparse.Namespace) -> dict[str, Any]:

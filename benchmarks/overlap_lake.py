@@ -91,8 +91,8 @@ def _generation(
     first = first[np.argsort(owners[first], kind="stable")]
     owners, drawn = owners[first], drawn[first]
     lengths = np.bincount(owners, minlength=n_new)
-    kept = _within(lengths) < sizes[owners]
-    owners, drawn = owners[kept], drawn[kept]
+    mask = _within(lengths) < sizes[owners]
+    owners, drawn = owners[mask], drawn[mask]
     mixed = np.lexsort((rng.random(len(drawn)), owners))
     return np.bincount(owners, minlength=n_new), drawn[mixed]
 

@@ -245,14 +245,14 @@ def net_cost_of_sets(
     O(w + n): costs are summed by bound, which is n at most, so that those of all candidates below a
     threshold are one number.
     """
-    own = costs.of_sets(rest)
-    up_to_bound = np.cumsum(np.bincount(np.maximum(bound, 0), own, len(list_costs)))
+    set_costs = costs.of_sets(rest)
+    up_to_bound = np.cumsum(np.bincount(np.maximum(bound, 0), set_costs, len(list_costs)))
     spared_sets = up_to_bound[np.minimum(after, len(up_to_bound) - 1)] - np.where(
-        bound <= after, own, 0.0
+        bound <= after, set_costs, 0.0
     )
     now, then = max(prefixes[0], accounted), np.maximum(prefixes[1], accounted)
     spared_lists = np.maximum(list_costs[now] - list_costs[then], 0.0)
-    return own - np.where(after > threshold, spared_lists + spared_sets, 0.0)
+    return set_costs - np.where(after > threshold, spared_lists + spared_sets, 0.0)
 
 
 def expected_after_lists(
@@ -300,8 +300,8 @@ def benefit_of_lists(
     threshold : int
     costs
     """
-    kept = np.where(bound_then <= threshold, 0.0, costs.of_sets(rest_then))
-    return float((costs.of_sets(rest) - kept).sum())
+    costs_then = np.where(bound_then <= threshold, 0.0, costs.of_sets(rest_then))
+    return float((costs.of_sets(rest) - costs_then).sum())
 
 
 def probe_set(
@@ -346,14 +346,14 @@ def probe_set(
         seen[lists.sets] = True
         matched, sizes, numbers = lists.positions[rows] + 1, lists.sizes[rows], lists.sets[rows]
         bounds = upper_bound(np.full(len(rows), weight), n, end, sizes, matched)
-        for place in range(len(rows)):
-            one = slice(place, place + 1)
+        for position in range(len(rows)):
+            one = slice(position, position + 1)
             if not best.takes(bounds[one], numbers[one])[0]:
                 continue
             overlap = weight
-            if end < n and matched[place] < sizes[place]:
+            if end < n and matched[position] < sizes[position]:
                 suffix, lengths = index.suffixes(numbers[one], matched[one])
                 reads.add_sets(1, len(suffix), suffix.nbytes, float(costs.of_sets(lengths)[0]))
                 overlap += int(count_common(suffix, lengths, query.tokens[end:])[0])
-            best.push(overlap, int(numbers[place]))
+            best.push(overlap, int(numbers[position]))
     return best.answer(query.n_asked, reads, index.ids_of)

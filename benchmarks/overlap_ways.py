@@ -35,8 +35,8 @@ def ways_of(index: OverlapIndex, planner: Planner, *, slow: bool) -> dict[str, W
     """
 
     def of(search: Callable[..., Overlaps]) -> Way:
-        return lambda tokens, own, k: search(
-            index, query_of_tokens(index, tokens), k, exclude=[own]
+        return lambda tokens, own_set, k: search(
+            index, query_of_tokens(index, tokens), k, exclude=[own_set]
         )
 
     ways = {"MergeList": of(merge_list), "JOSIE": of(josie), "planner": of(planner.search)}
@@ -113,9 +113,9 @@ class PositionedReads(PlainMap):
 
 def brute_force(index: OverlapIndex, tokens: np.ndarray, own: int, k: int) -> list[tuple[int, int]]:
     """Count the tokens of every set: the k best (id, overlap), equal overlaps by id. O(pairs)."""
-    wanted = np.zeros(index.n_tokens, np.int8)
-    wanted[tokens] = 1
-    overlaps = np.add.reduceat(wanted[index.set_tokens], index.set_offsets[:-1], dtype=np.int64)
+    in_query = np.zeros(index.n_tokens, np.int8)
+    in_query[tokens] = 1
+    overlaps = np.add.reduceat(in_query[index.set_tokens], index.set_offsets[:-1], dtype=np.int64)
     overlaps[own] = 0
     best = np.argsort(-overlaps, kind="stable")[:k]
     return [(int(index.ids[row]), int(overlaps[row])) for row in best if overlaps[row]]
@@ -142,13 +142,13 @@ def set_similarity_search(
         part.tolist()
         for part in np.split(np.asarray(index.set_tokens), np.asarray(index.set_offsets)[1:-1])
     ]
-    made = SearchIndex(sets, similarity_func_name="containment", similarity_threshold=0.5)
+    search_index = SearchIndex(sets, similarity_func_name="containment", similarity_threshold=0.5)
 
     def search(tokens: np.ndarray, at_least: int) -> list[tuple[int, float]]:
         # Its index is the same for all thresholds of containment. A little less, as its thresholds
         # are rounded down.
-        made.similarity_threshold = (at_least - 1e-6) / len(tokens)
-        return made.query(tokens.tolist())
+        search_index.similarity_threshold = (at_least - 1e-6) / len(tokens)
+        return search_index.query(tokens.tolist())
 
     return search
 

@@ -141,11 +141,11 @@ def _draw_points(figure: Figure, rows: Rows, panels: Sequence[_Panel]) -> None:
     ):
         known = _known(rows, panel)
         for row in known:
-            place = rows.index(row)
+            level = rows.index(row)
             middle, low, high = panel.numbers(row)
             if panel.low:
-                axes.plot([low, high], [place, place], color=COLOURS[0], alpha=0.35, linewidth=5)
-            axes.plot(middle, place, "o", color=COLOURS[0])
+                axes.plot([low, high], [level, level], color=COLOURS[0], alpha=0.35, linewidth=5)
+            axes.plot(middle, level, "o", color=COLOURS[0])
         axes.set_xlabel(panel.label)
         _finish(
             axes, "x", [number for row in known for number in panel.numbers(row)], from_zero=True

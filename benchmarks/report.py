@@ -94,15 +94,15 @@ def write_result(
         The stored result that parts of this one are taken from: its origin stays, since the whole
         is no newer than its oldest part.
     """
-    kept = {name: value for name, value in result.items() if name != "origin"}
-    origin = _origin(path, kept) if before is None else before.get("origin")
+    record = {name: value for name, value in result.items() if name != "origin"}
+    origin = _origin(path, record) if before is None else before.get("origin")
     if origin is not None:
-        kept["origin"] = origin
+        record["origin"] = origin
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".unfinished")
-    unfinished.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    unfinished.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     os.replace(unfinished, path)
-    return kept
+    return record
 
 
 def _origin(path: Path, result: Mapping[str, Any]) -> dict[str, Any]:

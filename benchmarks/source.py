@@ -46,23 +46,23 @@ class Source:
             When there is none of this name, or it cannot be made with these dimensions or at this
             scale.
         """
-        given: dict[str, Any] = {"model": self.model, "seed": self.seed}
+        options: dict[str, Any] = {"model": self.model, "seed": self.seed}
         if self.dimensions is not None:
-            given["dimensions"] = self.dimensions
+            options["dimensions"] = self.dimensions
         if self.scale != 1:
-            given["scale"] = self.scale
-        made = data_set(self.data, **given)
-        if self.scale != 1 and _told_by(made, "scale") is None:
+            options["scale"] = self.scale
+        lake_data = data_set(self.data, **options)
+        if self.scale != 1 and _told_by(lake_data, "scale") is None:
             raise InputError(
                 f"The data set {self.data} comes in one size. Got the scale {self.scale:g} instead."
             )
-        own = _told_by(made, "dimensions")
-        if self.dimensions is not None and own not in (None, self.dimensions):
+        dimensions = _told_by(lake_data, "dimensions")
+        if self.dimensions is not None and dimensions not in (None, self.dimensions):
             raise InputError(
-                f"The data set {self.data} has vectors of {own} dimensions. Got "
+                f"The data set {self.data} has vectors of {dimensions} dimensions. Got "
                 f"{self.dimensions} instead."
             )
-        return made
+        return lake_data
 
     def load(self) -> BenchmarkLake:
         """Make the lake, or read it from the cache."""
@@ -78,8 +78,8 @@ class Source:
 
         Such as ``fasttext-100d`` or ``50d-x0.01``.
         """
-        made = self.data_set()
-        model, dimensions = getattr(made, "model", None), _told_by(made, "dimensions")
+        lake_data = self.data_set()
+        model, dimensions = getattr(lake_data, "model", None), _told_by(lake_data, "dimensions")
         parts = [
             model if isinstance(model, str) else None,
             None if dimensions is None else f"{dimensions}d",
@@ -88,7 +88,7 @@ class Source:
         return "-".join(part for part in parts if part) or "own"
 
 
-def _told_by(made: DataSet, name: str) -> Any:
+def _told_by(lake_data: DataSet, name: str) -> Any:
     """Return an attribute of a data set or of its model, or None where it has none."""
-    own = getattr(made, name, None)
-    return getattr(getattr(made, "model", None), name, None) if own is None else own
+    value = getattr(lake_data, name, None)
+    return getattr(getattr(lake_data, "model", None), name, None) if value is None else value

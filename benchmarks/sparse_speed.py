@@ -198,8 +198,8 @@ def searched_pairs(
 def differences(product: SparseProduct, members: np.ndarray, max_distance: float) -> int:
     """Count the pairs that a product and a search do not both find."""
     ours = {tuple(pair) for pair in searched_pairs(product.partition, members, max_distance)}
-    theirs = set(zip(*product.pairs(members, max_distance), strict=True))
-    return len(ours ^ theirs)
+    product_pairs = set(zip(*product.pairs(members, max_distance), strict=True))
+    return len(ours ^ product_pairs)
 
 
 def tuned(

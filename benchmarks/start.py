@@ -77,19 +77,19 @@ def programs(folder: Path, lake: Path) -> dict[str, list[str]]:
 
 def seconds_of(command: Sequence[str]) -> tuple[float, float]:
     """Run a command; return its wall time, and the processor time of it and all it waited for."""
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         started = time.perf_counter()
         process = subprocess.Popen(
-            command, stdout=said, stderr=said, env=environment_with_this_code()
+            command, stdout=output, stderr=output, env=environment_with_this_code()
         )
         _, status, used = os.wait4(process.pid, 0)
         wall = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
-            said.seek(0)
+            output.seek(0)
             raise click.ClickException(
                 f"{' '.join(command[1:4])} ended with code {process.returncode}: "
-                f"{said.read().decode(errors='replace').strip()}"
+                f"{output.read().decode(errors='replace').strip()}"
             )
     return wall, used.ru_utime + used.ru_stime
 

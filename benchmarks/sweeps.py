@@ -138,8 +138,8 @@ def run_sweep(
     candidates = load_candidates(algorithms or sweep.algorithms, find_device(settings.device))
     rows, differences, lakes = [], [], []
     for value, result in _points(sweep, source, settings, candidates):
-        place = f"{sweep.over} {value:g}: " if value is not None else ""
-        differences += [place + difference for difference in result["differences"]]
+        prefix = f"{sweep.over} {value:g}: " if value is not None else ""
+        differences += [prefix + difference for difference in result["differences"]]
         lakes.append(result["lake"])
         rows += _rows(sweep, value, result, candidates)
     return {
@@ -198,11 +198,11 @@ def _held_together(sweep: Sweep, candidates: Sequence[Candidate]) -> list[list[C
     """
     if sweep.lines is None:
         return [list(candidates)]
-    places: dict[str, list[Candidate]] = {}
+    groups: dict[str, list[Candidate]] = {}
     for candidate in candidates:
-        place = {**candidate.build_arguments, **candidate.query_arguments}[sweep.x]
-        places.setdefault(str(place), []).append(candidate)
-    return list(places.values())
+        axis_value = {**candidate.build_arguments, **candidate.query_arguments}[sweep.x]
+        groups.setdefault(str(axis_value), []).append(candidate)
+    return list(groups.values())
 
 
 def _rows(

@@ -225,14 +225,14 @@ def power_law_sets(
     spread = _SPREAD * max(1.0, n / _SETS_OF_SPECIFICATION) ** 0.5
     parts, counts, queries, private = [], [], [], _FIRST_PRIVATE
     for begin in range(0, n, _SETS_AT_ONCE):
-        wanted = min(_SETS_AT_ONCE, n - begin)
+        n_sets = min(_SETS_AT_ONCE, n - begin)
         extra = 0 if begin else max(20 * n_queries, 100)
-        owner, tokens, private = _drawn(rng, wanted + extra, spread, largest, private)
-        end = int(np.searchsorted(owner, wanted))
+        owner, tokens, private = _drawn(rng, n_sets + extra, spread, largest, private)
+        end = int(np.searchsorted(owner, n_sets))
         if extra:
-            queries = _queries(owner[end:] - wanted, tokens[end:], extra, sizes)[:n_queries]
+            queries = _queries(owner[end:] - n_sets, tokens[end:], extra, sizes)[:n_queries]
         parts.append(tokens[:end])
-        counts.append(np.bincount(owner[:end], minlength=wanted))
+        counts.append(np.bincount(owner[:end], minlength=n_sets))
     if len(queries) < n_queries:
         raise InputError(
             f"Only {len(queries)} of the sets drawn are queries of {sizes[0]:,} to {sizes[1]:,} "
@@ -252,18 +252,18 @@ def _drawn(
     sizes = np.minimum(SMALLEST * (1 + rng.pareto(0.9, n)), largest).astype(np.int64)
     n_private = (PRIVATE * sizes).astype(np.int64)
     n_shared = sizes - n_private
-    own_offsets, own = _shuffled_shared(rng, n_shared, spread)
+    own_offsets, own_tokens = _shuffled_shared(rng, n_shared, spread)
     copied_from = rng.integers(0, n, n)
     copied = np.where(
         rng.random(n) < 0.5, rng.integers(0, np.diff(own_offsets)[copied_from] + 1), 0
     )
     copied = np.minimum(copied, n_shared)
-    kept = np.minimum(n_shared - copied, np.diff(own_offsets))
-    owner = np.concatenate([np.repeat(np.arange(n), count) for count in (copied, kept, n_private)])
+    n_own = np.minimum(n_shared - copied, np.diff(own_offsets))
+    owner = np.concatenate([np.repeat(np.arange(n), count) for count in (copied, n_own, n_private)])
     tokens = np.concatenate(
         [
-            own[_runs(own_offsets[copied_from], copied)],
-            own[_runs(own_offsets[:-1], kept)],
+            own_tokens[_runs(own_offsets[copied_from], copied)],
+            own_tokens[_runs(own_offsets[:-1], n_own)],
             np.arange(first_private, first_private + n_private.sum()),
         ]
     )
@@ -286,8 +286,8 @@ def _shuffled_shared(
     owner = keys >> _SHARED_BITS
     tokens = ((keys & mask) * _inverse(factors, mask)[owner]) & mask
     offsets = _offsets(np.bincount(owner, minlength=len(counts)))
-    kept = np.minimum(np.diff(offsets), counts)
-    return _offsets(kept), tokens[_runs(offsets[:-1], kept)]
+    sizes = np.minimum(np.diff(offsets), counts)
+    return _offsets(sizes), tokens[_runs(offsets[:-1], sizes)]
 
 
 def _sorted_distinct(keys: np.ndarray) -> np.ndarray:

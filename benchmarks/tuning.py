@@ -51,8 +51,8 @@ class Sample:
         pair_keys = queries * self.n_values + values
         if not len(self.keys):
             return np.zeros(len(pair_keys), dtype=bool)
-        place = np.searchsorted(self.keys, pair_keys).clip(max=len(self.keys) - 1)
-        return self.keys[place] == pair_keys
+        positions = np.searchsorted(self.keys, pair_keys).clip(max=len(self.keys) - 1)
+        return self.keys[positions] == pair_keys
 
     def recall(self, pairs: Pairs) -> float:
         """Return the share of the right pairs that were found; 1 where there is none."""

@@ -163,11 +163,11 @@ def frequent_words(path: str | Path, max_words: int) -> tuple[pa.LargeStringArra
         Occurrences of all words of the corpus.
     """
     _, words = _count_words(path)
-    kept = sorted(words.items(), key=lambda item: (-item[1], item[0]))[:max_words]
+    top_words = sorted(words.items(), key=lambda item: (-item[1], item[0]))[:max_words]
     names = pa.array(
-        [word.decode("utf-8", errors="replace") for word, _ in kept], pa.large_string()
+        [word.decode("utf-8", errors="replace") for word, _ in top_words], pa.large_string()
     )
-    return names, np.array([count for _, count in kept], np.int64), words.total()
+    return names, np.array([count for _, count in top_words], np.int64), words.total()
 
 
 def _count_words(path: str | Path) -> tuple[int, Counter[bytes]]:
@@ -212,12 +212,12 @@ class _Sample:
             hash_strings(texts) ^ mixed(groups.view(np.uint64) ^ mixed(np.atleast_1d(seed)))
         )
         n_tokens = pc.list_value_length(words).to_numpy(zero_copy_only=False)
-        kept = pa.array(
+        rows = pa.array(
             np.flatnonzero((priority <= self._ceiling) & (pc.binary_length(texts).to_numpy() > 0))
         )
         piece = pa.table(
             {"group": groups, "priority": priority, "tokens": n_tokens, "text": texts}
-        ).take(kept)
+        ).take(rows)
         self._pieces.append(piece)
         self._n_tokens += pc.sum(piece["tokens"]).as_py() or 0
         if self._n_tokens > _SLACK * self._options.max_tokens:
@@ -228,14 +228,14 @@ class _Sample:
         table = pa.concat_tables(self._pieces)
         order = np.argsort(table["priority"].to_numpy(), kind="stable")
         tokens = np.cumsum(table["tokens"].to_numpy()[order])
-        kept = order[: np.searchsorted(tokens, self._options.max_tokens, side="right")]
-        if len(kept) < len(order):
+        rows = order[: np.searchsorted(tokens, self._options.max_tokens, side="right")]
+        if len(rows) < len(order):
             self._ceiling = np.minimum(
-                self._ceiling, table["priority"].to_numpy()[order[len(kept)]]
+                self._ceiling, table["priority"].to_numpy()[order[len(rows)]]
             )
-        table = table.take(pa.array(np.sort(kept)))
+        table = table.take(pa.array(np.sort(rows)))
         self._pieces = [table]
-        self._n_tokens = int(tokens[len(kept) - 1]) if len(kept) else 0
+        self._n_tokens = int(tokens[len(rows) - 1]) if len(rows) else 0
 
     def lines(self) -> pa.Array:
         """Return the lines in a shuffled order that hangs on the pairs and the seed alone."""

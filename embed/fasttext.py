@@ -133,8 +133,8 @@ class TrainingOptions:
 
         It is about eight for each distinct word of the corpus.
         """
-        wanted = 1 << (8 * max(counts.n_words, 1) - 1).bit_length()
-        return int(np.clip(wanted, MIN_BUCKETS, MAX_BUCKETS))
+        n_buckets = 1 << (8 * max(counts.n_words, 1) - 1).bit_length()
+        return int(np.clip(n_buckets, MIN_BUCKETS, MAX_BUCKETS))
 
 
 def train(corpus: str | Path, options: TrainingOptions | None = None) -> SubwordEmbedder:

@@ -34,11 +34,11 @@ def require_whole(path: Path) -> None:
         data = np.memmap(path, np.uint8, "r")
     except OSError as error:
         raise EmbedderError(f"{path} cannot be read: {error.strerror or error}.") from error
-    place = end_of_entries(data, _HEAD.size, n_entries) + 8 * max(n_pruned, 0)
+    offset = end_of_entries(data, _HEAD.size, n_entries) + 8 * max(n_pruned, 0)
     for _ in ("words", "output"):
-        if place + _SHAPE.size > n_bytes:
+        if offset + _SHAPE.size > n_bytes:
             break
-        is_quantised, n_rows, n_columns = _SHAPE.unpack_from(data, place)
+        is_quantised, n_rows, n_columns = _SHAPE.unpack_from(data, offset)
         if is_quantised:
             raise EmbedderError(
                 f"{path} is a quantised fastText model, whose vectors cannot be read; use the .bin "
@@ -46,9 +46,9 @@ def require_whole(path: Path) -> None:
             )
         if n_rows < 0 or n_columns < 0:
             break
-        place += _SHAPE.size + 4 * n_rows * n_columns
+        offset += _SHAPE.size + 4 * n_rows * n_columns
     else:
-        if place <= n_bytes:
+        if offset <= n_bytes:
             return
     raise EmbedderError(
         f"{path} is a fastText model that is damaged or cut short, at {n_bytes:,} bytes: copy or "
@@ -62,11 +62,11 @@ def end_of_entries(data: np.ndarray, start: int, n_entries: int) -> int:
 
     Each is a text that a zero ends, a count of eight bytes and a kind of one.
     """
-    place = start
+    offset = start
     for _ in range(n_entries):
-        while place < len(data) and data[place] != 0:
-            place += 1
-        place += 10
-        if place > len(data):
+        while offset < len(data) and data[offset] != 0:
+            offset += 1
+        offset += 10
+        if offset > len(data):
             break
-    return place
+    return offset

@@ -89,8 +89,8 @@ def task_device() -> str:
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    given = context.resources().get("gpu") if context is not None else None
-    return f"cuda:{given.addresses[0]}" if given is not None and given.addresses else "cpu"
+    gpu = context.resources().get("gpu") if context is not None else None
+    return f"cuda:{gpu.addresses[0]}" if gpu is not None and gpu.addresses else "cpu"
 
 
 def _embed_batches(

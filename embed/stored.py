@@ -270,10 +270,10 @@ def _check_file(folder: Path, name: str, entry: Any, verify: bool) -> None:
     # A description may come from anywhere: joined to an absolute path, a folder is forgotten.
     if ".." in Path(name).parts or Path(name).is_absolute() or "\0" in name or not path.is_file():
         raise EmbedderError(f"The model in {folder} lacks its file {name}; build the model again.")
-    wanted = entry.get("bytes") if isinstance(entry, dict) else None
-    if path.stat().st_size != wanted:
+    size = entry.get("bytes") if isinstance(entry, dict) else None
+    if path.stat().st_size != size:
         raise EmbedderError(
-            f"{path} has {path.stat().st_size:,} bytes instead of {wanted}; build the model again."
+            f"{path} has {path.stat().st_size:,} bytes instead of {size}; build the model again."
         )
     if verify and file_digest(path) != entry.get("blake2b"):
         raise EmbedderError(f"{path} has been changed since it was written; build the model again.")

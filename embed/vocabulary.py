@@ -46,10 +46,10 @@ class Vocabulary:
                 .to_numpy()
                 .astype(np.int64)
             )
-        wanted = hash_strings(words)
-        row = np.minimum(np.searchsorted(hashes, wanted), len(hashes) - 1)
+        word_hashes = hash_strings(words)
+        row = np.minimum(np.searchsorted(hashes, word_hashes), len(hashes) - 1)
         candidates = rows[row]
-        maybe = np.flatnonzero(hashes[row] == wanted)
+        maybe = np.flatnonzero(hashes[row] == word_hashes)
         same = pc.equal(self.words.take(pa.array(candidates[maybe])), words.take(pa.array(maybe)))
         result = np.full(len(words), -1, np.int64)
         hits = maybe[same.to_numpy(zero_copy_only=False)]

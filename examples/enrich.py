@@ -150,15 +150,15 @@ def _with_stored(result: dict[str, Any]) -> dict[str, Any]:
     requested = {run["task"] for run in result["runs"]}
     order = [name.replace("-", " ") for name in tasks.REAL]
     stored = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {"runs": []}
-    kept = [run for run in stored["runs"] if run["task"] not in requested]
-    if kept and any(stored[name] != result[name] for name in result if name != "runs"):
+    other_runs = [run for run in stored["runs"] if run["task"] not in requested]
+    if other_runs and any(stored[name] != result[name] for name in result if name != "runs"):
         raise click.ClickException(
             f"The result in {RESULT} is of another lake, index, or other seeds and trees: run "
             "all tasks."
         )
     return {
         **result,
-        "runs": sorted([*kept, *result["runs"]], key=lambda run: order.index(run["task"])),
+        "runs": sorted([*other_runs, *result["runs"]], key=lambda run: order.index(run["task"])),
     }
 
 

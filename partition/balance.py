@@ -185,20 +185,20 @@ def cut(
     piece_of : ndarray, shape (n,), int64
         Position in `pieces` of every column's piece.
     """
-    own = n_bytes > limits.piece_bytes
-    order = np.lexsort((column_ids, ties, divergences, own, clusters))
-    group = np.unique(np.column_stack([clusters[order], own[order]]), axis=0, return_inverse=True)[
-        1
-    ].reshape(-1)
+    is_large = n_bytes > limits.piece_bytes
+    order = np.lexsort((column_ids, ties, divergences, is_large, clusters))
+    group = np.unique(
+        np.column_stack([clusters[order], is_large[order]]), axis=0, return_inverse=True
+    )[1].reshape(-1)
     first = np.searchsorted(group, group)
     cumulative = np.concatenate([[0], np.cumsum(n_bytes[order], dtype=np.int64)])
     bytes_before = cumulative[:-1] - cumulative[first]
     columns_before = np.arange(len(order)) - first
     keys = np.empty((len(order), 4), dtype=np.int64)
     keys[:, 0] = clusters[order]
-    keys[:, 1] = np.where(own[order], column_ids[order], -1)
-    keys[:, 2] = np.where(own[order], 0, bytes_before // max(1, limits.piece_bytes))
-    keys[:, 3] = np.where(own[order], 0, columns_before // limits.piece_columns)
+    keys[:, 1] = np.where(is_large[order], column_ids[order], -1)
+    keys[:, 2] = np.where(is_large[order], 0, bytes_before // max(1, limits.piece_bytes))
+    keys[:, 3] = np.where(is_large[order], 0, columns_before // limits.piece_columns)
     distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
     inverse = inverse.reshape(-1)
     sizes = np.zeros(len(distinct), dtype=np.int64)

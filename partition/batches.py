@@ -50,8 +50,8 @@ def matrix_of(vectors: pa.Array, dimensions: int) -> np.ndarray:
     lengths = pc.list_value_length(vectors)
     wrong = pc.fill_null(pc.not_equal(lengths, dimensions), False)
     if pc.any(wrong).as_py():
-        got = pc.filter(lengths, wrong)[0].as_py()
-        raise InputError(f"Every vector must have {dimensions} dimensions. Got one of {got}.")
+        length = pc.filter(lengths, wrong)[0].as_py()
+        raise InputError(f"Every vector must have {dimensions} dimensions. Got one of {length}.")
     matrix = np.zeros((len(vectors), dimensions), dtype=np.float32)
     # flatten() leaves out what lies under a null.
     known = pc.is_valid(vectors).to_numpy(zero_copy_only=False)

@@ -128,23 +128,25 @@ def key_pieces(
 def _keyed(
     batch: pa.RecordBatch, bytes_before: np.ndarray, rank: np.ndarray, limits: Limits
 ) -> pa.RecordBatch:
-    own = batch.column("own").to_numpy(zero_copy_only=False)
+    is_large = batch.column("own").to_numpy(zero_copy_only=False)
     column_ids = batch.column("column_id").to_numpy()
     keys = [
         batch.column("cluster").to_numpy().astype(np.int64),
-        np.where(own, column_ids, -1),
-        np.where(own, 0, bytes_before // max(1, limits.piece_bytes)),
-        np.where(own, 0, rank // limits.piece_columns),
+        np.where(is_large, column_ids, -1),
+        np.where(is_large, 0, bytes_before // max(1, limits.piece_bytes)),
+        np.where(is_large, 0, rank // limits.piece_columns),
     ]
-    kept = [batch.column(name) for name in ("column_id", "n_bytes")]
-    return pa.RecordBatch.from_arrays([*kept, *map(pa.array, keys)], schema=KEYED)
+    columns = [batch.column(name) for name in ("column_id", "n_bytes")]
+    return pa.RecordBatch.from_arrays([*columns, *map(pa.array, keys)], schema=KEYED)
 
 
 def _run_starts(batch: pa.RecordBatch) -> np.ndarray:
     """Find where a new group begins."""
     part, cluster = (batch.column(name).to_numpy() for name in ("part", "cluster"))
-    own = batch.column("own").to_numpy(zero_copy_only=False)
-    changes = (part[1:] != part[:-1]) | (cluster[1:] != cluster[:-1]) | (own[1:] != own[:-1])
+    is_large = batch.column("own").to_numpy(zero_copy_only=False)
+    changes = (
+        (part[1:] != part[:-1]) | (cluster[1:] != cluster[:-1]) | (is_large[1:] != is_large[:-1])
+    )
     return np.concatenate([[0], np.flatnonzero(changes) + 1])
 
 

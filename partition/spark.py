@@ -319,9 +319,9 @@ def _outwards(assigned: DataFrame, limits: Limits) -> DataFrame:
     """
     from pyspark.sql import functions as sql
 
-    own = (sql.col("n_bytes") > limits.piece_bytes).alias("own")
+    is_large = (sql.col("n_bytes") > limits.piece_bytes).alias("own")
     ranges = (
-        assigned.select("*", own)
+        assigned.select("*", is_large)
         .repartitionByRange(*running.ORDER)
         .sortWithinPartitions(*running.ORDER)
     )

@@ -174,10 +174,10 @@ class BuildOptions:
         if self.models != ("lexical",):
             return
         for name in OF_VECTORS:
-            if (given := getattr(self, name)) != getattr(BuildOptions, name):
+            if (value := getattr(self, name)) != getattr(BuildOptions, name):
                 raise InputError(
                     f"{name} is for models of vectors, and the model 'lexical' has none. Got "
-                    f"{name}={shown(given)}: leave it out, or name a model, such as 'hashing'."
+                    f"{name}={shown(value)}: leave it out, or name a model, such as 'hashing'."
                 )
 
     @property

@@ -92,11 +92,11 @@ def requested_parts(words: Iterable[str], n_models: int = 1) -> list[IndexPart]:
 
     These are the parts of every index, those that a word selects, and those of its models.
     """
-    wanted = set(words)
+    names = set(words)
     return [
         part
         for part in registered()
-        if getattr(part, "model", 0) < n_models and (not part.choices or wanted & set(part.choices))
+        if getattr(part, "model", 0) < n_models and (not part.choices or names & set(part.choices))
     ]
 
 
@@ -131,16 +131,16 @@ def require_parts(words: Iterable[str]) -> tuple[str, ...]:
         raise InputError(
             f"parts must be a list of texts, of {', '.join(choices())}. Got {words!r}."
         )
-    wanted = [words] if isinstance(words, str) else list(words)
+    requested = [words] if isinstance(words, str) else list(words)
     allowed = choices()
-    for word in wanted:
+    for word in requested:
         if word not in allowed:
             raise InputError(
                 f"The parts that an index can have are {', '.join(allowed)}. Got {word!r}."
             )
     included: list[str] = []
     for part in registered():
-        named = [position for position, word in enumerate(part.choices) if word in wanted]
+        named = [position for position, word in enumerate(part.choices) if word in requested]
         included += part.choices[: max(named, default=-1) + 1]
     return tuple(included)
 
@@ -159,11 +159,11 @@ def require_filters(names: Iterable[str]) -> tuple[str, ...]:
     (('xash-256',), ())
     """
     several = list(names) if isinstance(names, Iterable) else [names]
-    wanted = [names] if isinstance(names, str) else several
-    kinds = [name.partition("-")[0] for name in wanted if name in ROW_FILTERS]
-    if len(kinds) < len(wanted) or len(set(kinds)) < len(kinds):
+    filter_names = [names] if isinstance(names, str) else several
+    kinds = [name.partition("-")[0] for name in filter_names if name in ROW_FILTERS]
+    if len(kinds) < len(filter_names) or len(set(kinds)) < len(kinds):
         raise InputError(
             f"row_filters are none, or one of each kind among {', '.join(ROW_FILTERS)}. Got "
-            f"{', '.join(map(repr, wanted))}."
+            f"{', '.join(map(repr, filter_names))}."
         )
-    return tuple(wanted)
+    return tuple(filter_names)

@@ -90,10 +90,10 @@ def acquisition_command(
 def _of(part: str, seed: int, options: Result) -> Callable[[], Result]:
     """Return what measures a part."""
     folder = None if options["folder"] is None else Path(options["folder"])
-    kept: Result = {"folder": folder, "file_format": options["file_format"], "seed": seed}
+    settings: Result = {"folder": folder, "file_format": options["file_format"], "seed": seed}
     known: dict[str, Callable[[], Result]] = {
-        tpch.NAME: lambda: _made(tpch.NAME, options, kept),
-        tpce.NAME: lambda: _made(tpce.NAME, options, kept),
+        tpch.NAME: lambda: _made(tpch.NAME, options, settings),
+        tpce.NAME: lambda: _made(tpce.NAME, options, settings),
         PLANS: lambda: {
             "markets": [
                 measured_plans(
@@ -102,7 +102,7 @@ def _of(part: str, seed: int, options: Result) -> Callable[[], Result]:
                     repeats=options["repeats"],
                     seed=seed,
                 )
-                for market in _markets(options, kept)
+                for market in _markets(options, settings)
             ]
         },
         HELD_BACK: lambda: measured_targets(
@@ -112,28 +112,28 @@ def _of(part: str, seed: int, options: Result) -> Callable[[], Result]:
     return known[part]
 
 
-def _made(name: str, options: Result, kept: Result) -> Result:
+def _made(name: str, options: Result, settings: Result) -> Result:
     """Make a market and tell about it."""
     if name == tpch.NAME:
-        tables, size = tpch.tpch_tables(options["scale"], seed=kept["seed"]), "scale"
+        tables, size = tpch.tpch_tables(options["scale"], seed=settings["seed"]), "scale"
     else:
-        tables, size = tpce.tpce_tables(options["rows"], seed=kept["seed"]), "rows"
+        tables, size = tpce.tpce_tables(options["rows"], seed=settings["seed"]), "rows"
     about = tpch.ABOUT if name == tpch.NAME else tpce.ABOUT
-    return measured_market(about, tables, size={size: options[size]}, **kept)
+    return measured_market(about, tables, size={size: options[size]}, **settings)
 
 
-def _markets(options: Result, kept: Result) -> Iterator[Market]:
+def _markets(options: Result, settings: Result) -> Iterator[Market]:
     """Yield both markets, those of the folder if it has them of this size."""
     with tempfile.TemporaryDirectory(prefix="pexeso-benchmark-") as temporary:
-        place = Path(temporary) if kept["folder"] is None else kept["folder"]
+        folder = Path(temporary) if settings["folder"] is None else settings["folder"]
         for name, size in ((tpch.NAME, "scale"), (tpce.NAME, "rows")):
-            wanted = {"seed": kept["seed"], size: options[size]}
-            there = (place / name / ABOUT_FILE).is_file() and read_market(place / name)
-            if there and there.options == wanted:
-                yield there
+            market_options = {"seed": settings["seed"], size: options[size]}
+            stored_market = (folder / name / ABOUT_FILE).is_file() and read_market(folder / name)
+            if stored_market and stored_market.options == market_options:
+                yield stored_market
                 continue
-            _made(name, options, {**kept, "folder": place})
-            yield read_market(place / name)
+            _made(name, options, {**settings, "folder": folder})
+            yield read_market(folder / name)
 
 
 def _targets(text: str | None) -> tuple[str, ...]:

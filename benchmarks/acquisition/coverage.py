@@ -89,15 +89,15 @@ def _summary(estimates: list[Estimate], exact: float) -> dict[str, object]:
     covers = np.array([e.low - tolerance <= exact <= e.high + tolerance for e in estimates])
     reliable = np.array([e.reliable for e in estimates])
     widths = np.array([e.high - e.low for e in estimates])[reliable]
-    kept = [e for e in estimates if e.reliable]
+    selected = [e for e in estimates if e.reliable]
     return {
         "trials": len(estimates),
         "coverage": float(covers.mean()),
         "reliable": float(reliable.mean()),
-        "coverage_reliable": float(covers[reliable].mean()) if len(kept) else math.nan,
-        "mean_width": float(widths.mean()) if len(kept) else math.nan,
-        "mean_value": float(np.mean([e.value for e in kept])) if kept else math.nan,
-        "mean_plug_in": float(np.mean([e.plug_in for e in kept])) if kept else math.nan,
+        "coverage_reliable": float(covers[reliable].mean()) if len(selected) else math.nan,
+        "mean_width": float(widths.mean()) if len(selected) else math.nan,
+        "mean_value": float(np.mean([e.value for e in selected])) if selected else math.nan,
+        "mean_plug_in": float(np.mean([e.plug_in for e in selected])) if selected else math.nan,
     }
 
 

@@ -98,8 +98,8 @@ class Chain:
             for name, table in self.tables.items()
         }
         edges = [TreeEdge("A", "B", ("k",)), TreeEdge("B", "C", ("l",))]
-        wanted = {"A": ["x"], "C": ["y"]}
-        return sample_join(samples, edges, wanted, keep_keys=True), rate, seed
+        columns = {"A": ["x"], "C": ["y"]}
+        return sample_join(samples, edges, columns, keep_keys=True), rate, seed
 
     def measures(self) -> dict[str, Callable[[tuple[SampledJoin, float, int]], Estimate]]:
         """Return what is estimated, by name."""
@@ -152,10 +152,10 @@ def _random_pair(
     kind = rng.integers(0, n_values, n_keys)
     tables = []
     for exponent, columns in ((left, ("x", "size")), (right, ("y",))):
-        kept = np.sort(rng.permutation(n_keys)[: n_keys * 4 // 5])
-        weights = np.arange(1.0, len(kept) + 1) ** -exponent
-        counts = np.maximum(np.round(weights / weights.sum() * 2 * len(kept)), 1).astype(int)
-        keys = np.repeat(kept, rng.permutation(counts))
+        used_keys = np.sort(rng.permutation(n_keys)[: n_keys * 4 // 5])
+        weights = np.arange(1.0, len(used_keys) + 1) ** -exponent
+        counts = np.maximum(np.round(weights / weights.sum() * 2 * len(used_keys)), 1).astype(int)
+        keys = np.repeat(used_keys, rng.permutation(counts))
         values = np.where(
             rng.random(len(keys)) < 0.7, kind[keys], rng.integers(0, n_values, len(keys))
         )

@@ -118,6 +118,6 @@ def with_wrong_values(
         size = len(column.dictionary)
         other = Draws(seed, market, table_name, name, "wrong").between(len(wrong), 1, size - 1)
         codes[wrong] = (codes[wrong] + other) % size
-        place = table.schema.get_field_index(name)
-        table = table.set_column(place, name, pc.take(column.dictionary, pa.array(codes)))
+        position = table.schema.get_field_index(name)
+        table = table.set_column(position, name, pc.take(column.dictionary, pa.array(codes)))
     return table

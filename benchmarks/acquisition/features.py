@@ -72,14 +72,14 @@ def features_of(
         None of whose names is in the base table.
     task : {"regression", "classification"}
     """
-    own = {str(name): base[name] for name in base.columns if name != target}
+    base_columns = {str(name): base[name] for name in base.columns if name != target}
     rows = np.arange(len(base))
     read = [
         read_features(columns, rows, max_texts=MAX_TEXTS, min_number_fraction=_NUMBER_SHARE)
-        for columns in (own, candidates)
+        for columns in (base_columns, candidates)
     ]
     names = read[0].names + read[1].names
-    columns = {**own, **candidates}
+    columns = {**base_columns, **candidates}
     kinds = [column_of_values(columns[name], _NUMBER_SHARE).kind for name in names]
     values = base[target].to_numpy()
     return Features(

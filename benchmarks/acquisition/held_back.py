@@ -60,14 +60,14 @@ def planted(
         Candidates ``noise-0`` and so on, that it does not depend on, every fifth of text.
     """
     rng = np.random.default_rng(seed)
-    own = rng.normal(size=n_rows)
+    basis = rng.normal(size=n_rows)
     true = rng.normal(size=(n_true, n_rows))
     # Straight and bent: one for linear models, one for trees.
     parts = [
         (values if at % 2 == 0 else np.abs(values) * 1.5) * 2 / (1 + at / 2)
         for at, values in enumerate(true)
     ]
-    amount = own + sum(parts) + rng.normal(scale=0.5, size=n_rows)
+    amount = basis + sum(parts) + rng.normal(scale=0.5, size=n_rows)
     target: Any = amount
     if task == CLASSIFICATION:
         bounds = np.quantile(amount, [1 / 3, 2 / 3])
@@ -81,7 +81,7 @@ def planted(
         columns[f"noise-{at}"] = texts if at % 5 == 4 else rng.normal(size=n_rows)
     missing = {name: rng.random(n_rows) < 0.1 for name in columns}
     candidates = {name: pd.Series(columns[name]).mask(missing[name]) for name in sorted(columns)}
-    base = pd.DataFrame({"key": [f"k{at}" for at in range(n_rows)], "own": own, "target": target})
+    base = pd.DataFrame({"key": [f"k{at}" for at in range(n_rows)], "own": basis, "target": target})
     return Problem(f"planted-{task}", base, "target", task, candidates)
 
 
@@ -108,9 +108,9 @@ def real_problem(name: str, folder: Path) -> Problem:
     with _examples():
         from enrichment import lake, methods, tasks
 
-        place = lake.DEMO if name == DEMO else lake.unpack_lake(folder)
-        task = (tasks.demo if name == DEMO else tasks.REAL[name])(place)
-        texts = _texts(place)
+        lake_folder = lake.DEMO if name == DEMO else lake.unpack_lake(folder)
+        task = (tasks.demo if name == DEMO else tasks.REAL[name])(lake_folder)
+        texts = _texts(lake_folder)
         key = task.table[task.on]
         matches = methods.first_of_each_table(texts.matches(key, methods.equal), task.left_out)
     enriched = enrich_from(matches, task.table, task.on, target=task.target)
@@ -181,9 +181,9 @@ def measured_targets(
         over the mean seconds; None where nothing is to be done.
     """
     with tempfile.TemporaryDirectory(prefix="pexeso-benchmark-") as temporary:
-        place = Path(temporary) if folder is None else folder
+        location = Path(temporary) if folder is None else folder
         problems = [
-            planted(seed, task=PLANTED[name]) if name in PLANTED else real_problem(name, place)
+            planted(seed, task=PLANTED[name]) if name in PLANTED else real_problem(name, location)
             for name in names
         ]
     return {

@@ -141,14 +141,14 @@ def against_published(result: Mapping[str, Any], name: str) -> dict[str, dict[st
     comparisons = {}
     for model in MODELS:
         best = max(published, key=lambda other: strategies[other]["gain"][model])
-        mine, theirs = strategies[name], strategies[best]
-        pairs = zip(mine["gains"][model], theirs["gains"][model], strict=True)
+        strategy, best_strategy = strategies[name], strategies[best]
+        pairs = zip(strategy["gains"][model], best_strategy["gains"][model], strict=True)
         comparisons[model] = {
             "best": best,
-            "gain": mine["gain"][model],
-            "best_gain": theirs["gain"][model],
+            "gain": strategy["gain"][model],
+            "best_gain": best_strategy["gain"][model],
             "wins": sum(one >= other for one, other in pairs),
-            "at_least": mine["gain"][model] >= theirs["gain"][model],
+            "at_least": strategy["gain"][model] >= best_strategy["gain"][model],
         }
     return comparisons
 

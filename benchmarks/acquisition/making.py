@@ -46,14 +46,14 @@ def measured_market(
         ``shortest`` one.
     """
     with tempfile.TemporaryDirectory(prefix="pexeso-benchmark-") as temporary:
-        place = (Path(temporary) if folder is None else folder) / about.name
-        place.mkdir(parents=True, exist_ok=True)
+        market_folder = (Path(temporary) if folder is None else folder) / about.name
+        market_folder.mkdir(parents=True, exist_ok=True)
         begin = time.perf_counter()
-        made = write_market(
-            place, about, tables, options={"seed": seed, **size}, file_format=file_format
+        table_facts = write_market(
+            market_folder, about, tables, options={"seed": seed, **size}, file_format=file_format
         )
         seconds = time.perf_counter() - begin
-        schemas = {name: _columns(place, name, file_format) for name in made}
+        schemas = {name: _columns(market_folder, name, file_format) for name in table_facts}
     return {
         "market": about.name,
         "seconds": seconds,
@@ -63,7 +63,7 @@ def measured_market(
                 "dependencies": len(about.dependencies[name]),
                 "damaged": name in about.damaged,
             }
-            for name, facts in made.items()
+            for name, facts in table_facts.items()
         },
         "queries": {
             query.name: {

@@ -245,11 +245,11 @@ def shortest_path(
     paths = {name: (name,) for name in names if source in shared[name]}
     waiting = deque(paths)
     while waiting:
-        here = waiting.popleft()
-        if target in shared[here]:
-            return paths[here]
+        table = waiting.popleft()
+        if target in shared[table]:
+            return paths[table]
         for name in names:
-            if name not in paths and shared[here] & shared[name]:
-                paths[name] = (*paths[here], name)
+            if name not in paths and shared[table] & shared[name]:
+                paths[name] = (*paths[table], name)
                 waiting.append(name)
     return ()

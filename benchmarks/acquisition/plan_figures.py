@@ -173,5 +173,5 @@ def smaller_graph(graph: JoinGraph, query: Query, n_tables: int) -> JoinGraph:
         At least those of the path.
     """
     others = sorted(set(graph.tables) - set(query.path))
-    kept = {*query.path, *others[: max(n_tables - len(query.path), 0)]}
-    return graph.without(set(graph.tables) - kept)
+    remaining = {*query.path, *others[: max(n_tables - len(query.path), 0)]}
+    return graph.without(set(graph.tables) - remaining)

@@ -58,20 +58,20 @@ def plan(
     features = features_of(base, target, candidates, task)
     tells = _correlation_with(features.values, task)
     rng = np.random.default_rng(seed)
-    there = ~np.isnan(features.matrix)
+    present = ~np.isnan(features.matrix)
     columns = _beyond_chance(
-        {at: (_codes(features, at), there[:, at]) for at in features.candidates}, tells, rng
+        {at: (_codes(features, at), present[:, at]) for at in features.candidates}, tells, rng
     )
     chosen = {at for at, gain in columns.items() if gain > 0}
     of_join: dict[bytes, list[int]] = {}
     for at in features.candidates:
-        n_there = there[:, at].sum()
+        n_there = present[:, at].sum()
         if min(n_there, len(base) - n_there) >= LEAST_ROWS:
-            of_join.setdefault(there[:, at].tobytes(), []).append(at)
+            of_join.setdefault(present[:, at].tobytes(), []).append(at)
     everywhere = np.ones(len(base), bool)
     joins = _beyond_chance(
         {
-            number: (there[:, members[0]].astype(np.int64), everywhere)
+            number: (present[:, members[0]].astype(np.int64), everywhere)
             for number, members in enumerate(of_join.values())
         },
         tells,
@@ -100,12 +100,12 @@ def _correlation_with(values: np.ndarray, task: str) -> Callable[[np.ndarray, np
         order = np.argsort(values, kind="stable")
 
         def of_numbers(rows: np.ndarray, codes: np.ndarray) -> float:
-            kept = order[rows[order]]
+            sorted_rows = order[rows[order]]
             of_row = np.zeros(len(values), np.int64)
             of_row[rows] = codes
-            once = np.ones(len(kept), np.int64)
-            left = conditional_cumulative_entropy(values[kept], of_row[kept], once)
-            return max(cumulative_entropy(values[kept], once) - left, 0.0)
+            once = np.ones(len(sorted_rows), np.int64)
+            left = conditional_cumulative_entropy(values[sorted_rows], of_row[sorted_rows], once)
+            return max(cumulative_entropy(values[sorted_rows], once) - left, 0.0)
 
         return of_numbers
     classes = np.unique(values, return_inverse=True)[1].astype(np.int64)

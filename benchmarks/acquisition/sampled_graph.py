@@ -44,20 +44,20 @@ def sampled_graph(
         keys = coded.keys(graph.tables[edge.left], graph.tables[edge.right], join_set.pairs)
         sides = []
         for table, codes in ((edge.left, keys.left), (edge.right, keys.right)):
-            kept = masks[edge.left, edge.right, join_set.pairs, table] = samples.rows_of(
+            mask = masks[edge.left, edge.right, join_set.pairs, table] = samples.rows_of(
                 tree, table
             )
-            sides.append(codes if kept is None else np.where(kept, codes, -1))
+            sides.append(codes if mask is None else np.where(mask, codes, -1))
         return weighed(join_set.pairs, JoinKeys(*sides, keys.n_codes))
 
     def rows_of(tree: JoinTree, table: str) -> np.ndarray | None:
         # By name: which joins are sampled depends on their keys in whole tables.
-        kept = None
+        mask = None
         for join in tree.joins_at.get(table, ()):
             passing = masks[join.left, join.right, join.join_set.pairs, table]
             if passing is not None:
-                kept = passing if kept is None else kept & passing
-        return kept
+                mask = passing if mask is None else mask & passing
+        return mask
 
     edges = [
         JoinEdge.of(

@@ -225,11 +225,11 @@ def clean_tables(rows: int = ROWS, *, seed: int = 0) -> Iterator[tuple[str, pa.T
     rows, seed : int
         As for `tpce_tables`.
     """
-    made = Rows(rows, seed)
+    shared_rows = Rows(rows, seed)
     return chain(
-        of_customers(made),
-        of_brokers(made),
-        of_markets(made),
-        of_trades(made),
-        of_watchers(made),
+        of_customers(shared_rows),
+        of_brokers(shared_rows),
+        of_markets(shared_rows),
+        of_trades(shared_rows),
+        of_watchers(shared_rows),
     )

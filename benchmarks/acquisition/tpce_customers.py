@@ -214,8 +214,8 @@ def of_watchers(made: Rows) -> Iterator[tuple[str, pa.Table]]:
     watching = draw("watch_item", "list").below(4 * n.rows, n.customers)
     watched = made.preferred("watch_item", made.group[owner[watching]], 30)
     pairs = np.unique(watching * n.securities + watched)
-    kept = np.sort(draw("watch_item", "kept").order(len(pairs))[: n.rows])
-    lists, watched = pairs[kept] // n.securities, pairs[kept] % n.securities
+    selected = np.sort(draw("watch_item", "kept").order(len(pairs))[: n.rows])
+    lists, watched = pairs[selected] // n.securities, pairs[selected] % n.securities
     yield (
         "watch_item",
         pa.table(

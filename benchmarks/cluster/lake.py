@@ -98,8 +98,8 @@ class Chunk:
     @property
     def columns(self) -> np.ndarray:
         """The column of each cell, counted through the lake."""
-        places = np.arange(len(self.starts) - 1) + self.first * WIDTH
-        return np.repeat(places, np.diff(self.starts))
+        column_numbers = np.arange(len(self.starts) - 1) + self.first * WIDTH
+        return np.repeat(column_numbers, np.diff(self.starts))
 
 
 def table_name(table: int) -> str:

@@ -281,9 +281,9 @@ def bytes_below(folder: Path, kind: Callable[[Path], str]) -> dict[str, int]:
         From the path below the folder to a name.
     """
     sizes: dict[str, int] = defaultdict(int)
-    for place, _, names in os.walk(folder):
+    for root, _, names in os.walk(folder):
         for name in names:
-            path = Path(place, name)
+            path = Path(root, name)
             try:
                 sizes[kind(path.relative_to(folder))] += path.stat().st_size
             except OSError:

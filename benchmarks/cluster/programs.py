@@ -166,10 +166,10 @@ def _metered_run(
     scratch: Path | None,
     tell: Callable[[str], None],
 ) -> Ran:
-    ran, stages, said = Ran(), _Stages(meter), []
+    ran, stages, lines = Ran(), _Stages(meter), []
     for line in process.stderr or ():
         log.write(line)
-        said = [*said[-20:], line]
+        lines = [*lines[-20:], line]
         event = _event(line)
         if event.get("event") == "stage":
             tell(f"stage {event['stage']}")
@@ -183,7 +183,7 @@ def _metered_run(
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise InputError(
-            f"pexeso ended with the exit status {process.returncode} and said:\n{''.join(said)}"
+            f"pexeso ended with the exit status {process.returncode} and said:\n{''.join(lines)}"
         )
     meter.sample(memory=False)
     meter.trees[DRIVER].end(usage.ru_utime + usage.ru_stime)
@@ -241,13 +241,13 @@ def end_tree(process: subprocess.Popen[str]) -> None:
 
 def pexeso_json(*arguments: str | os.PathLike[str]) -> Any:
     """Run ``python -m pexeso`` with ``--json``, and return what it prints."""
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "pexeso", *map(os.fspath, arguments), "--json"],
         capture_output=True,
         text=True,
         check=False,
         env=environment_with_this_code(),
     )
-    if done.returncode:
-        raise InputError(f"pexeso {arguments[0]} failed and said: {done.stderr[-2000:]}")
-    return json.loads(done.stdout)
+    if completed.returncode:
+        raise InputError(f"pexeso {arguments[0]} failed and said: {completed.stderr[-2000:]}")
+    return json.loads(completed.stdout)

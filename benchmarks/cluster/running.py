@@ -86,29 +86,29 @@ def run(
     small : mapping, optional
         The result of a smaller lake; see `benchmarks.cluster.arithmetic.constants_of`.
     """
-    place = data / f"c{setup.columns}_q{setup.queries}_j{setup.min_joinability:g}_s{setup.seed}"
+    folder = data / f"c{setup.columns}_q{setup.queries}_j{setup.min_joinability:g}_s{setup.seed}"
     tell("the lake")
-    known = lake.make_lake(place, setup.lake(), tell)
-    index = place / "index"
+    known = lake.make_lake(folder, setup.lake(), tell)
+    index = folder / "index"
     shutil.rmtree(index, ignore_errors=True)
     tell(f"a cluster of {setup.workers} workers")
     with running_cluster(setup.workers, memory=setup.executor_memory) as cluster:
-        build = _build(setup, place, index, cluster, tell)
+        build = _build(setup, folder, index, cluster, tell)
         tell("the batch, on the cluster")
-        there, ran_there = _batch(setup, place, "there", cluster)
+        cluster_answers, ran_there = _batch(setup, folder, "there", cluster)
     tell("the batch, in one process")
-    here, ran_here = _batch(setup, place, "here", None)
-    batches = {"cluster": (ran_there, there), "here": (ran_here, here)}
-    return _result(setup, place, known, build, batches, small)
+    local_answers, ran_here = _batch(setup, folder, "here", None)
+    batches = {"cluster": (ran_there, cluster_answers), "here": (ran_here, local_answers)}
+    return _result(setup, folder, known, build, batches, small)
 
 
 def _build(
-    setup: Setup, place: Path, index: Path, cluster: Cluster, tell: Callable[[str], None]
+    setup: Setup, folder: Path, index: Path, cluster: Cluster, tell: Callable[[str], None]
 ) -> Ran:
     options = ["--n-partitions", str(setup.partitions), "--log-json", *setup.spark(cluster.url)]
     return run_pexeso(
-        ["index", place / lake.LAKE, index, *options],
-        place / "index.log",
+        ["index", folder / lake.LAKE, index, *options],
+        folder / "index.log",
         cluster=cluster,
         scratch=index / ".building",
         tell=tell,
@@ -116,10 +116,10 @@ def _build(
 
 
 def _batch(
-    setup: Setup, place: Path, name: str, cluster: Cluster | None
+    setup: Setup, folder: Path, name: str, cluster: Cluster | None
 ) -> tuple[list[dict[tuple[str, str], int]], Ran]:
-    path = place / f"answers-{name}.jsonl"
-    command = ["batch", place / "index", place / lake.QUERIES, "-o", path, "--restart"]
+    path = folder / f"answers-{name}.jsonl"
+    command = ["batch", folder / "index", folder / lake.QUERIES, "-o", path, "--restart"]
     thresholds = [
         f"--max-distance={setup.max_distance}",
         f"--min-joinability={setup.min_joinability}",
@@ -127,7 +127,7 @@ def _batch(
     every = ["-k", "all", "--no-fold-copies", "--no-rerank", "--device", "cpu", "--log-json"]
     spark = [] if cluster is None else setup.spark(cluster.url)
     ran = run_pexeso(
-        [*command, *thresholds, *every, *spark], place / f"batch-{name}.log", cluster=cluster
+        [*command, *thresholds, *every, *spark], folder / f"batch-{name}.log", cluster=cluster
     )
     return answers_in(path), ran
 
@@ -164,11 +164,11 @@ def differences(truth: Answers, answers: Answers, way: str) -> list[Difference]:
             "table": column[0],
             "column": column[1],
             "expected": expected.get(column),
-            "found": got.get(column),
+            "found": found.get(column),
         }
-        for query, (expected, got) in enumerate(zip(truth, answers, strict=True))
-        for column in sorted({*expected, *got})
-        if expected.get(column) != got.get(column)
+        for query, (expected, found) in enumerate(zip(truth, answers, strict=True))
+        for column in sorted({*expected, *found})
+        if expected.get(column) != found.get(column)
     ]
 
 
@@ -188,15 +188,15 @@ def kind_of_file(path: Path) -> str:
 
 def _result(
     setup: Setup,
-    place: Path,
+    folder: Path,
     known: dict[str, Any],
     build: Ran,
     batches: Mapping[str, tuple[Ran, Answers]],
     small: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    info = pexeso_json("info", place / "index")
-    report = pexeso_json("info", place / "index", "--report")
-    truth = lake.truth_of(place)
+    info = pexeso_json("info", folder / "index")
+    report = pexeso_json("info", folder / "index", "--report")
+    truth = lake.truth_of(folder)
     wrong = [mismatch for way in batches for mismatch in differences(truth, batches[way][1], way)]
     expected = {"columns_indexed": known["columns"], "postings": known["pairs"]}
     wrong += [
@@ -216,7 +216,7 @@ def _result(
         "index": {
             **counts,
             "bytes": info["bytes"],
-            "bytes_by_kind": dict(sorted(bytes_below(place / "index", kind_of_file).items())),
+            "bytes_by_kind": dict(sorted(bytes_below(folder / "index", kind_of_file).items())),
         },
         "build": {**build.to_dict(), "stages": _stages(build, report["stages"])},
         "batch": {
@@ -265,8 +265,8 @@ def _stages(build: Ran, reported: Sequence[dict[str, Any]]) -> dict[str, dict[st
     for name, seconds in build.stages.items():
         stages[name] = {key: round(value, 2) for key, value in seconds.items()}
         if name in reports:
-            own = {key: value for key, value in reports[name].items() if key != "stage"}
-            stages[name]["reported"] = own
+            details = {key: value for key, value in reports[name].items() if key != "stage"}
+            stages[name]["reported"] = details
         if name in build.scratch:
             stages[name]["scratch_bytes"] = build.scratch[name]
     return stages

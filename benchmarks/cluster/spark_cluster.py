@@ -98,7 +98,7 @@ def running_cluster(n_workers: int = 2, *, cores: int = 1, memory: str = "1g") -
             url = _wait_for(_MASTER_READY, master, log).group(1)
             workers = []
             for number in range(n_workers):
-                place = folder / f"worker{number}"
+                worker_folder = folder / f"worker{number}"
                 arguments = [
                     "--port",
                     "0",
@@ -107,10 +107,10 @@ def running_cluster(n_workers: int = 2, *, cores: int = 1, memory: str = "1g") -
                     "--memory",
                     memory,
                     "--work-dir",
-                    str(place),
+                    str(worker_folder),
                     url,
                 ]
-                workers.append(_start("worker.Worker", arguments, place, folder))
+                workers.append(_start("worker.Worker", arguments, worker_folder, folder))
                 started.append(workers[-1][0])
             for process, log in workers:
                 _wait_for(_WORKER_READY, process, log)
@@ -120,9 +120,9 @@ def running_cluster(n_workers: int = 2, *, cores: int = 1, memory: str = "1g") -
 
 
 def _start(
-    kind: str, arguments: list[str], place: Path, folder: Path
+    kind: str, arguments: list[str], work_folder: Path, folder: Path
 ) -> tuple[subprocess.Popen[bytes], Path]:
-    place.mkdir()
+    work_folder.mkdir()
     home = Path(pyspark.__file__).parent
     environment = os.environ | {
         "SPARK_HOME": str(home),
@@ -130,14 +130,14 @@ def _start(
         "SPARK_NO_DAEMONIZE": "1",
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "SPARK_LOCAL_DIRS": str(place),
-        "SPARK_LOG_DIR": str(place),
+        "SPARK_LOCAL_DIRS": str(work_folder),
+        "SPARK_LOG_DIR": str(work_folder),
     }
     environment.pop("JAVA_HOME", None)
     java_home = find_java().home(folder)
     if java_home is not None:
         environment["JAVA_HOME"] = str(java_home)
-    log = place / "log"
+    log = work_folder / "log"
     command = [
         str(home / "bin" / "spark-class"),
         f"org.apache.spark.deploy.{kind}",
@@ -147,7 +147,7 @@ def _start(
     with log.open("wb") as stream:
         process = subprocess.Popen(
             [*command, "--webui-port", "0", *arguments],
-            cwd=place,
+            cwd=work_folder,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=stream,

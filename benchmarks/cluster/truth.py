@@ -70,8 +70,8 @@ class Truth:
             np.repeat(columns[hits], repeats) * n_queries + owners, return_counts=True
         )
         column, query = np.divmod(both, n_queries)
-        kept = matched >= self._needed[query]
-        self._matches.append((query[kept], column[kept], matched[kept]))
+        joinable = matched >= self._needed[query]
+        self._matches.append((query[joinable], column[joinable], matched[joinable]))
         return len(keys)
 
     def table(self) -> pa.Table:

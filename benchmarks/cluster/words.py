@@ -49,7 +49,7 @@ def words_of(ids: np.ndarray) -> pa.StringArray:
     ['hofohofohi', 'fafiqizowon', 'bifezetonars']
     """
     scrambled = (ids * _FACTOR + _SHIFT) % N_WORDS
-    parts = [_SYLLABLES.take(pa.array(scrambled // 100**place % 100)) for place in range(_PLACES)]
+    parts = [_SYLLABLES.take(pa.array(scrambled // 100**power % 100)) for power in range(_PLACES)]
     return pc.binary_join_element_wise(*parts, _ENDINGS.take(pa.array(ids % len(_ENDINGS))), "")
 
 

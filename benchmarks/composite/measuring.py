@@ -105,8 +105,8 @@ def filter_measures(rows: RowKeys, questions: Sequence[Question]) -> dict[str, A
         mean.
     """
     result = {}
-    for name, (way, kept) in WAYS.items():
-        lake = with_filters(rows, [] if kept is None else [kept])
+    for name, (way, filter_name) in WAYS.items():
+        lake = with_filters(rows, [] if filter_name is None else [filter_name])
         works, seconds = [], 0.0
         for question in questions:
             matches, elapsed = _timed(lake, question, way)

@@ -38,11 +38,11 @@ class NumberedColumns(Sequence[str]):
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        numbers = self._numbers[place]
+    def __getitem__(self, position: int | slice) -> str | list[str]:
+        numbers = self._numbers[position]
         return (
             [f"column {number}" for number in numbers]
-            if isinstance(place, slice)
+            if isinstance(position, slice)
             else f"column {numbers}"
         )
 

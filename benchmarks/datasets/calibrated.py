@@ -190,8 +190,8 @@ class VectorChunks:
                 piece_seed(self.plan.seed, _VECTORS, number)
             )
             chance = torch.rand((4, len(owner)), generator=generator, device=device)
-            place = torch.frac(start[owner] + width[owner] * chance[0])
-            family = (place * shape.families).long().clamp_(max=shape.families - 1)
+            fraction = torch.frac(start[owner] + width[owner] * chance[0])
+            family = (fraction * shape.families).long().clamp_(max=shape.families - 1)
             slot = (chance[3] * shape.column_topics).long().clamp_(max=shape.column_topics - 1)
             family += topics[owner, slot].long() * shape.families
             near = chance[1] < shape.near_share
@@ -323,11 +323,11 @@ def calibrated_tensors(
     n_postings = plan.n_postings
     column_values = torch.empty(n_postings, dtype=torch.int32, device=where)
     value_rows = torch.empty(n_postings, dtype=torch.int32, device=where)
-    done = 0
+    start = 0
     for values, rows in postings(plan, where):
-        column_values[done : done + len(values)] = values
-        value_rows[done : done + len(rows)] = rows
-        done += len(values)
+        column_values[start : start + len(values)] = values
+        value_rows[start : start + len(rows)] = rows
+        start += len(values)
     offsets = offsets_of(plan.sizes).to(where)
     return CalibratedTensors(VectorChunks(model, plan, where), offsets, column_values, value_rows)
 

@@ -107,8 +107,8 @@ def _original_sizes(
     on the seed.
     """
     n = len(strata)
-    place = (strata + torch.rand(n, generator=generator, dtype=torch.float64)) / n
-    weights = torch.special.ndtri(place.clamp_(1e-12, 1.0 - 1e-12)).mul_(_SIZE_SIGMA).exp_()
+    quantiles = (strata + torch.rand(n, generator=generator, dtype=torch.float64)) / n
+    weights = torch.special.ndtri(quantiles.clamp_(1e-12, 1.0 - 1e-12)).mul_(_SIZE_SIGMA).exp_()
     spare = n_values - LEAST_SIZE * n
     sizes = (weights * (spare / float(weights.sum()))).floor_().long()
     sizes += LEAST_SIZE
@@ -129,10 +129,10 @@ def _copied(strata: torch.Tensor, n_copies: int, generator: torch.Generator) -> 
     # decide how many postings there are.
     low, high = _POPULAR_QUANTILES
     spread = torch.frac((torch.arange(n_popular, dtype=torch.float64) + 0.5) * _GOLDEN)
-    wanted = ((low + (high - low) * spread) * n).long()
+    popular_strata = ((low + (high - low) * spread) * n).long()
     by_stratum = torch.empty(n, dtype=torch.int32)
     by_stratum[strata] = torch.arange(n, dtype=torch.int32)
-    chosen[popular] = by_stratum[wanted[rank]]
+    chosen[popular] = by_stratum[popular_strata[rank]]
     return chosen
 
 
@@ -152,20 +152,20 @@ def postings(plan: ColumnPlan, device: torch.device) -> Iterator[tuple[torch.Ten
     ends = plan.sizes.cumsum(0)
     begin = 0
     while begin < len(plan.sizes):
-        done = int(ends[begin - 1]) if begin else 0
-        end = max(begin + 1, int(torch.searchsorted(ends, done + _POSTINGS_AT_ONCE, right=True)))
+        offset = int(ends[begin - 1]) if begin else 0
+        end = max(begin + 1, int(torch.searchsorted(ends, offset + _POSTINGS_AT_ONCE, right=True)))
         generator = torch.Generator(device).manual_seed(piece_seed(plan.seed, 1, begin))
         source = plan.source[begin:end].long()
         sizes, whole, starts = (
             array.to(device)
             for array in (plan.sizes[begin:end], plan.original_sizes[source], first[source])
         )
-        owner, place = expand_ranges(torch.zeros_like(sizes), sizes)
+        owner, position = expand_ranges(torch.zeros_like(sizes), sizes)
         # One value from each of `size` slices of the original, none of them empty: distinct,
         # ascending, and all of them where size = whole.
         chance = torch.rand(len(owner), generator=generator, device=device, dtype=torch.float64)
         whole, size = whole[owner], sizes[owner]
-        low, high = place * whole // size, (place + 1) * whole // size
+        low, high = position * whole // size, (position + 1) * whole // size
         values = starts[owner] + torch.minimum(low + (chance * (high - low)).long(), high - 1)
         chance = torch.rand(len(owner), generator=generator, device=device, dtype=torch.float64)
         rows = (1.0 - chance).pow_(-1.0 / _ROWS_EXPONENT).clamp_(max=_ROWS_MOST)

@@ -106,11 +106,11 @@ def _write_columns(plan: ColumnPlan, folder: Path) -> None:
     np.cumsum(plan.sizes.numpy(), out=offsets[1:])
     column_values = _array(folder, "column_values", np.int64, (n_postings,))
     value_rows = _array(folder, "value_rows", np.int64, (n_postings,))
-    done = 0
+    start = 0
     for values, rows in postings(plan, torch.device("cpu")):
-        column_values[done : done + len(values)] = values.numpy()
-        value_rows[done : done + len(rows)] = rows.numpy()
-        done += len(values)
+        column_values[start : start + len(values)] = values.numpy()
+        value_rows[start : start + len(rows)] = rows.numpy()
+        start += len(values)
     column_rows = _array(folder, "column_rows", np.int64, (n_columns,))
     column_rows[:] = np.add.reduceat(value_rows, offsets[:-1])
     for array in (offsets, column_values, value_rows, column_rows):
@@ -119,8 +119,8 @@ def _write_columns(plan: ColumnPlan, folder: Path) -> None:
 
 def _write_vectors(chunks: VectorChunks, folder: Path) -> None:
     vectors = _array(folder, "vectors", np.float32, chunks.shape)
-    done = 0
+    start = 0
     for chunk in chunks:
-        vectors[done : done + len(chunk)] = chunk.numpy()
-        done += len(chunk)
+        vectors[start : start + len(chunk)] = chunk.numpy()
+        start += len(chunk)
     vectors.flush()

@@ -75,8 +75,8 @@ def misfit(model: CalibratedModel, shape: Shape, sample: Sample) -> float:
     )
 
 
-def _log_ratio(rate: float, wanted: float) -> float:
-    return math.log(max(rate, wanted * 1e-3) / wanted)
+def _log_ratio(rate: float, target: float) -> float:
+    return math.log(max(rate, target * 1e-3) / target)
 
 
 def _to_line(name: str, value: float) -> float:
@@ -89,10 +89,10 @@ def _to_line(name: str, value: float) -> float:
     return value if name in _DECAYS else math.log(value)
 
 
-def _from_line(name: str, place: float) -> float:
+def _from_line(name: str, coordinate: float) -> float:
     if name in _SHARES:
-        return 1.0 / (1.0 + math.exp(-place))
-    return place if name in _DECAYS else math.exp(place)
+        return 1.0 / (1.0 + math.exp(-coordinate))
+    return coordinate if name in _DECAYS else math.exp(coordinate)
 
 
 def fit(model: CalibratedModel, steps: int = 150) -> tuple[Shape, float]:
@@ -112,7 +112,7 @@ def fit(model: CalibratedModel, steps: int = 150) -> tuple[Shape, float]:
 
     def shape_of(point: np.ndarray) -> Shape:
         values = {
-            name: _from_line(name, place) for name, place in zip(names, point.tolist(), strict=True)
+            name: _from_line(name, value) for name, value in zip(names, point.tolist(), strict=True)
         }
         return dataclasses.replace(model.shape, **values)
 

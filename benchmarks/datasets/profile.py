@@ -201,13 +201,13 @@ def pair_shares(
     vectors: torch.Tensor, query_rows: torch.Tensor, lake_rows: torch.Tensor
 ) -> dict[str, object]:
     """Count pairs by distance and by what each map leaves."""
-    ours, theirs = vectors[query_rows], vectors[lake_rows]
+    ours, lake = vectors[query_rows], vectors[lake_rows]
     tau = METRIC.threshold(MAX_DISTANCE, vectors.shape[1])
-    own = _pairs_with_itself(query_rows, lake_rows)
-    n_pairs = len(ours) * len(theirs) - own
+    n_same = _pairs_with_itself(query_rows, lake_rows)
+    n_pairs = len(ours) * len(lake) - n_same
     edges = sorted({*EDGES, tau})
     nearer = {
-        edge: (count - own) / n_pairs for edge, count in _count_nearer(ours, theirs, edges).items()
+        edge: (count - n_same) / n_pairs for edge, count in _count_nearer(ours, lake, edges).items()
     }
     shares: dict[str, object] = {
         "match_rate": nearer[tau],
@@ -215,15 +215,15 @@ def pair_shares(
     }
     for n_axes in N_AXES:
         projection = ProjectionMap(choose_axes(vectors, n_axes))
-        left = _count_nearer(projection.map(ours), projection.map(theirs), [tau])[tau]
-        shares[f"axes_{n_axes}"] = (left - own) / n_pairs
-    step = max(1, len(theirs) // _PIVOT_LAKE_VALUES)
-    some_rows, some = lake_rows[::step], theirs[::step]
+        left = _count_nearer(projection.map(ours), projection.map(lake), [tau])[tau]
+        shares[f"axes_{n_axes}"] = (left - n_same) / n_pairs
+    step = max(1, len(lake) // _PIVOT_LAKE_VALUES)
+    some_rows, some = lake_rows[::step], lake[::step]
     asked_rows, queries = query_rows[::4], ours[::4]
-    own = _pairs_with_itself(asked_rows, some_rows)
+    n_same = _pairs_with_itself(asked_rows, some_rows)
     pivots = PivotMap(choose_pivots(vectors, N_PIVOTS), METRIC)
     left = _count_within_all(pivots.map(queries), pivots.map(some), tau)
-    shares[f"pivots_{N_PIVOTS}"] = (left - own) / (len(queries) * len(some) - own)
+    shares[f"pivots_{N_PIVOTS}"] = (left - n_same) / (len(queries) * len(some) - n_same)
     return shares
 
 
@@ -236,7 +236,7 @@ def _blocks(n_ours: int, n_theirs: int) -> Iterator[slice]:
     return (slice(begin, begin + rows) for begin in range(0, n_ours, rows))
 
 
-def _count_nearer(ours: torch.Tensor, theirs: torch.Tensor, edges: list[float]) -> dict[float, int]:
+def _count_nearer(ours: torch.Tensor, lake: torch.Tensor, edges: list[float]) -> dict[float, int]:
     """Count the pairs of rows not farther apart than each of the ascending edges.
 
     Products are float32, and squared distances are correct to about 1e-6.
@@ -245,11 +245,11 @@ def _count_nearer(ours: torch.Tensor, theirs: torch.Tensor, edges: list[float]) 
     counts = torch.zeros(len(edges), dtype=torch.int64)
     left = torch.cat([-2.0 * ours, ours.square().sum(1, keepdim=True), torch.ones(len(ours), 1)], 1)
     right = torch.cat(
-        [theirs, torch.ones(len(theirs), 1), theirs.square().sum(1, keepdim=True)], 1
+        [lake, torch.ones(len(lake), 1), lake.square().sum(1, keepdim=True)], 1
     ).T.contiguous()
     # Most pairs are far: only those under the second-largest edges are looked at one by one.
     close = float(squares[squares <= 0.25].amax()) if bool((squares <= 0.25).any()) else -1.0
-    for block in _blocks(len(ours), len(theirs)):
+    for block in _blocks(len(ours), len(lake)):
         products = (left[block] @ right).numpy()
         few = products.ravel()[np.flatnonzero(products <= close)]
         for number, square in enumerate(squares.tolist()):
@@ -259,12 +259,12 @@ def _count_nearer(ours: torch.Tensor, theirs: torch.Tensor, edges: list[float]) 
     return dict(zip(edges, counts.tolist(), strict=True))
 
 
-def _count_within_all(ours: torch.Tensor, theirs: torch.Tensor, reach: float) -> int:
+def _count_within_all(ours: torch.Tensor, lake: torch.Tensor, reach: float) -> int:
     """Count the pairs of rows that no axis puts farther apart than `reach`."""
     count = 0
-    turned = theirs.T.contiguous()
-    for block in _blocks(len(ours), len(theirs)):
-        within = torch.ones((len(ours[block]), len(theirs)), dtype=torch.bool)
+    turned = lake.T.contiguous()
+    for block in _blocks(len(ours), len(lake)):
+        within = torch.ones((len(ours[block]), len(lake)), dtype=torch.bool)
         for axis, coordinates in enumerate(turned):
             within &= (ours[block, axis, None] - coordinates).abs_() <= reach
         count += int(np.count_nonzero(within.numpy()))

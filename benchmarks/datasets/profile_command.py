@@ -92,8 +92,8 @@ def profile_table(profile: LakeProfile) -> str:
     if profile.joinable_share is not None:
         rows.append(("joinable_share", profile.joinable_share, WEB_JOINABLE_SHARE))
     lines += [
-        f"{name:<22}{rate:>12.3g}{wanted:>12.3g}{rate / wanted:>8.2f}"
-        for name, rate, wanted in rows
+        f"{name:<22}{rate:>12.3g}{target:>12.3g}{rate / target:>8.2f}"
+        for name, rate, target in rows
     ]
     lines += ["", "values of a column, by quantile: " + _sizes(profile)]
     return "\n".join(lines)

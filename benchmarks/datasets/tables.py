@@ -250,12 +250,12 @@ def number_columns(postings: pa.Table) -> tuple[np.ndarray, list[str]]:
         .sort_by([(key, "ascending") for key in keys])
     )
     # A column's postings stand together: its number belongs to each of a run.
-    place = {
+    number_of = {
         (row["table"], row["position"]): number for number, row in enumerate(columns.to_pylist())
     }
     starts, sizes = _runs(postings)
     first = postings.select(["table", "position"]).take(pa.array(starts)).to_pylist()
-    numbers = np.array([place[row["table"], row["position"]] for row in first])
+    numbers = np.array([number_of[row["table"], row["position"]] for row in first])
     return np.repeat(numbers, sizes), [
         f"{row['table']}:{row['name']}" for row in columns.to_pylist()
     ]
@@ -282,9 +282,9 @@ def _lake(
     """Order the postings by column, and drop the values without a vector."""
     column_rows = np.bincount(column, rows, minlength=len(columns)).astype(np.int64)
     known = np.flatnonzero(vectors.any(axis=1))
-    place = np.full(len(vectors), -1, dtype=np.int64)
-    place[known] = np.arange(len(known))
-    value = place[value]
+    new_numbers = np.full(len(vectors), -1, dtype=np.int64)
+    new_numbers[known] = np.arange(len(known))
+    value = new_numbers[value]
     order = np.lexsort((value, column))
     order = order[value[order] >= 0]
     offsets = np.concatenate(

@@ -49,10 +49,10 @@ def measured(weights: tuple[float, ...]) -> dict[str, Any]:
     prepare, scores = normalised(Normaliser()), {weight: {} for weight in weights}
     for name in DATA:
         with tempfile.TemporaryDirectory(prefix="pexeso-combined-study-") as folder:
-            place = Path(folder)
-            own = prepared(study_set(name, place / "study"), prepare)
+            work_folder = Path(folder)
+            study = prepared(study_set(name, work_folder / "study"), prepare)
             both = [
-                method_of(model, own, prepare, place, "")(own.values, own.counts)
+                method_of(model, study, prepare, work_folder, "")(study.values, study.counts)
                 for model in (LEXICAL, FASTTEXT)
             ]
         known: dict[float, sp.csr_matrix] = {}
@@ -64,7 +64,7 @@ def measured(weights: tuple[float, ...]) -> dict[str, Any]:
 
         for weight in weights:
             together = Combined(*both, weight)
-            scores[weight][name] = scores_of(own, lambda *_, of=together: of, DISTANCES, best_of)
+            scores[weight][name] = scores_of(study, lambda *_, of=together: of, DISTANCES, best_of)
         click.echo(f"{name}: done", err=True)
     return {
         f"{weight:.1f}": {

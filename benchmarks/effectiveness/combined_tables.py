@@ -20,13 +20,13 @@ def tables(result: Mapping[str, Any]) -> str:
         "| by meaning, p ≥ .95 |",
         f"|{'---|' * (len(sets) + 5)}",
     ]
-    for weight, own in weights.items():
+    for weight, scores in weights.items():
         f1s = [
-            f"{_short(own['sets'][name]['columns'])} {_short(own['sets'][name]['values'])}"
+            f"{_short(scores['sets'][name]['columns'])} {_short(scores['sets'][name]['values'])}"
             for name in sets
         ]
-        recalls = map(_short, own["semantic_recall"].values())
-        cells = [weight, f"{own['distance']:.2f}", *f1s, _short(own["mean"]), *recalls]
+        recalls = map(_short, scores["semantic_recall"].values())
+        cells = [weight, f"{scores['distance']:.2f}", *f1s, _short(scores["mean"]), *recalls]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -46,8 +46,8 @@ class _Options:
 
     def check(self) -> None:
         """Refuse options that do not go together."""
-        own = (self.lake, self.truth)
-        if (None in own) if self.data is None else (own != (None, None)):
+        paths = (self.lake, self.truth)
+        if (None in paths) if self.data is None else (paths != (None, None)):
             raise InputError("Give --data, or both --lake and --truth.")
         if self.index is not None and (self.data == ALL or self.indexes is not None):
             raise InputError(
@@ -137,8 +137,8 @@ def _run(name: str, request: _Options) -> Result:
         if request.indexes is not None:
             folder = request.indexes
             folder.mkdir(parents=True, exist_ok=True)
-            kept = folder / f"{name}.pexeso"
-            path = kept if kept.is_dir() else None
+            index_folder = folder / f"{name}.pexeso"
+            path = index_folder if index_folder.is_dir() else None
         shop = Workshop(
             truth.texts,
             truth.lake,
@@ -162,11 +162,11 @@ def _run(name: str, request: _Options) -> Result:
 def _opened(name: str, request: _Options) -> Iterator[tuple[TruthSet, Path]]:
     """Read a data set, with its unpacked tables and index in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="pexeso-effectiveness-") as folder:
-        place = Path(folder)
+        work_folder = Path(folder)
         if request.lake is not None and request.truth is not None:
-            yield lake_with_truth(request.lake, request.truth), place
+            yield lake_with_truth(request.lake, request.truth), work_folder
         else:
-            yield shared_set(name, place), place
+            yield shared_set(name, work_folder), work_folder
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ def read_countries(
                 keys.append((path.name, position))
                 names.append((path.name, name))
                 texts.append(distinct)
-    number = {column: place for place, column in enumerate(names)}
+    number = {column: index for index, column in enumerate(names)}
     if missing := [f"{table}:{name}" for table, name in ENGLISH if (table, name) not in number]:
         raise InputError(f"The lake {lake} lacks the column {missing[0]}.")
     judged = _judged(keys, texts, number, truth / TRUTH[1])
@@ -117,12 +117,12 @@ def _judged(
     rows = dict(zip(table.names, (column.to_pylist() for column in table.columns), strict=True))
     sides = [list(zip(rows[f"table_{side}"], rows[f"column_{side}"], strict=True)) for side in "ab"]
     queries = np.sort([number[column] for column in ENGLISH])
-    kept = [place for place, column in enumerate(sides[0]) if column in ENGLISH]
+    selected = [row for row, column in enumerate(sides[0]) if column in ENGLISH]
     query, candidate = (
-        np.array([number[side[place]] for place in kept], np.int64) for side in sides
+        np.array([number[side[row]] for row in selected], np.int64) for side in sides
     )
     matches, sizes = (
-        np.array([int(rows[name][place]) for place in kept]) for name in ("code_matches", "names_a")
+        np.array([int(rows[name][row]) for row in selected]) for name in ("code_matches", "names_a")
     )
     pairs = query * len(keys) + candidate
     others = [
@@ -160,8 +160,8 @@ def _tasks(path: Path) -> list[Task]:
     )
     cells: dict[Column, tuple[pa.StringArray, pa.StringArray]] = {}
     for column in ENGLISH:
-        own = pc.and_(pc.equal(tables, column[0]), pc.equal(columns, column[1]))
-        cells[column] = names.filter(own), codes.filter(own)
+        mask = pc.and_(pc.equal(tables, column[0]), pc.equal(columns, column[1]))
+        cells[column] = names.filter(mask), codes.filter(mask)
     return [_task(query, other, cells) for query, other in permutations(ENGLISH, 2)]
 
 
@@ -169,9 +169,9 @@ def _task(
     query: Column, other: Column, cells: dict[Column, tuple[pa.StringArray, pa.StringArray]]
 ) -> Task:
     (texts, codes), (other_texts, other_codes) = cells[query], cells[other]
-    places = pc.index_in(codes, other_codes)
-    rows = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
-    partners = incidence_of(rows, places.drop_null(), (len(texts), len(other_texts)))
+    positions = pc.index_in(codes, other_codes)
+    rows = np.flatnonzero(positions.is_valid().to_numpy(zero_copy_only=False))
+    partners = incidence_of(rows, positions.drop_null(), (len(texts), len(other_texts)))
     return Task(
         f"{ENGLISH[query]} -> {ENGLISH[other]}", ENGLISH[query], texts, other_texts, partners
     )

@@ -46,13 +46,13 @@ class FoundPairs:
         """Keep the pairs of at least this joinability."""
         return self._where(self.joinability >= min_joinability - 1e-9)
 
-    def _where(self, kept: np.ndarray) -> FoundPairs:
+    def _where(self, mask: np.ndarray) -> FoundPairs:
         return FoundPairs(
             self.threshold,
-            self.query[kept],
-            self.candidate[kept],
-            self.joinability[kept],
-            self.label[kept],
+            self.query[mask],
+            self.candidate[mask],
+            self.joinability[mask],
+            self.label[mask],
         )
 
     def counts(self) -> tuple[int, int, int]:
@@ -104,14 +104,14 @@ def found_pairs(
     joinability: np.ndarray,
 ) -> FoundPairs:
     """Keep what counts as returned, of the columns that are asked, and label it."""
-    kept = (matches >= MIN_MATCHES) & (joinability >= LEAST_JOINABILITY) & (query != candidate)
+    mask = (matches >= MIN_MATCHES) & (joinability >= LEAST_JOINABILITY) & (query != candidate)
     if judged.allowed_queries is not None:
-        kept &= np.isin(query, judged.allowed_queries)
-    query, candidate = query[kept].astype(np.int64), candidate[kept].astype(np.int64)
+        mask &= np.isin(query, judged.allowed_queries)
+    query, candidate = query[mask].astype(np.int64), candidate[mask].astype(np.int64)
     return FoundPairs(
         threshold,
         query,
         candidate,
-        joinability[kept].astype(float),
+        joinability[mask].astype(float),
         judged.classes(query, candidate),
     )

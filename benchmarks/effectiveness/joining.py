@@ -40,14 +40,14 @@ def scores_of_values(
     groups, few = _groups(joined)
     masks, chosen = _by_values(joined, seed) if few else _by_groups(joined, groups, seed)
     curve = [
-        [_rates(*_counts(join, join.at(place)))[:2] for join in joined]
-        for place in range(len(thresholds))
+        [_rates(*_counts(join, join.at(position)))[:2] for join in joined]
+        for position in range(len(thresholds))
     ]
     return {
         **_scores(
             joined,
             masks,
-            [sorted({thresholds[place] for place in places}) for places in chosen],
+            [sorted({thresholds[position] for position in positions}) for positions in chosen],
             seed,
         ),
         "chosen_on": "other values of the task" if few else "other tasks",
@@ -97,7 +97,9 @@ def _scores(
     seed: int,
 ) -> dict[str, Any]:
     groups, few = _groups(joined)
-    rates = np.array([_rates(*_counts(join, own)) for join, own in zip(joined, masks, strict=True)])
+    rates = np.array(
+        [_rates(*_counts(join, mask)) for join, mask in zip(joined, masks, strict=True)]
+    )
     means = (
         _means_of_drawn_values(joined, masks, seed)
         if few
@@ -110,8 +112,8 @@ def _scores(
             name: [float(a), float(b)] for name, a, b in zip(COLUMNS, low, high, strict=True)
         },
         "tasks": {
-            join.task: {**_named(own), "thresholds": at}
-            for join, own, at in zip(joined, rates, thresholds, strict=True)
+            join.task: {**_named(task_rates), "thresholds": at}
+            for join, task_rates, at in zip(joined, rates, thresholds, strict=True)
         },
     }
 
@@ -128,12 +130,12 @@ def _by_groups(
 ) -> tuple[list[np.ndarray], list[list[int]]]:
     """Choose the joined values and the threshold position of each task on the other groups."""
     f1s = np.array([_f1_at_thresholds(join) for join in joined])
-    places = np.zeros(len(joined), np.int64)
+    positions = np.zeros(len(joined), np.int64)
     for fold in drawn_folds(np.unique(groups), seed):
         held_out = np.isin(groups, fold)
-        places[held_out] = best_threshold(f1s[~held_out])
-    return [join.at(place) for join, place in zip(joined, places, strict=True)], [
-        [int(place)] for place in places
+        positions[held_out] = best_threshold(f1s[~held_out])
+    return [join.at(position) for join, position in zip(joined, positions, strict=True)], [
+        [int(position)] for position in positions
     ]
 
 
@@ -141,15 +143,15 @@ def _by_values(joined: Sequence[Joined], seed: int) -> tuple[list[np.ndarray], l
     """Choose for some cells of a task on its other cells."""
     masks, chosen = [], []
     for join in joined:
-        own, places = np.zeros(len(join.similarity), bool), []
-        for fold in drawn_folds(np.arange(len(own)), seed):
-            rest = np.ones(len(own), bool)
+        mask, positions = np.zeros(len(join.similarity), bool), []
+        for fold in drawn_folds(np.arange(len(mask)), seed):
+            rest = np.ones(len(mask), bool)
             rest[fold] = False
-            place = best_threshold(_f1_at_thresholds(join, rest)[None])
-            own[fold] = join.at(place)[fold]
-            places.append(place)
-        masks.append(own)
-        chosen.append(places)
+            position = best_threshold(_f1_at_thresholds(join, rest)[None])
+            mask[fold] = join.at(position)[fold]
+            positions.append(position)
+        masks.append(mask)
+        chosen.append(positions)
     return masks, chosen
 
 
@@ -157,8 +159,8 @@ def _f1_at_thresholds(joined: Joined, some: np.ndarray | slice = slice(None)) ->
     """Return the F1 of some of the asked cells at every threshold."""
     return np.array(
         [
-            _rates(*_counts(joined, joined.at(place), some))[2]
-            for place in range(len(joined.similarities))
+            _rates(*_counts(joined, joined.at(position), some))[2]
+            for position in range(len(joined.similarities))
         ]
     )
 
@@ -209,8 +211,8 @@ def _means_of_drawn_values(
 ) -> np.ndarray:
     """Draw the asked cells of each task with replacement; the mean rates of each draw."""
     totals = [
-        _draws(len(own), seed) @ _per_cell(join, own)
-        for join, own in zip(joined, masks, strict=True)
+        _draws(len(mask), seed) @ _per_cell(join, mask)
+        for join, mask in zip(joined, masks, strict=True)
     ]  # for each task: (RESAMPLES, counts)
     return np.mean([[_rates(*counts) for counts in draws] for draws in totals], axis=0)
 

@@ -137,10 +137,10 @@ def incidence(columns: Sequence[Sequence[str]]) -> tuple[list[str], sp.csr_matri
     The latter is a sparse matrix (n, values), with 1 where a column holds a value.
     """
     vocabulary = sorted({value for column in columns for value in column})
-    number = {value: place for place, value in enumerate(vocabulary)}
+    number = {value: position for position, value in enumerate(vocabulary)}
     held = [sorted({number[value] for value in column}) for column in columns]
     offsets = np.concatenate([[0], np.cumsum([len(column) for column in held])])
-    members = np.fromiter((place for column in held for place in column), np.int64, offsets[-1])
+    members = np.fromiter((member for column in held for member in column), np.int64, offsets[-1])
     shape = (len(columns), len(vocabulary))
     return vocabulary, sp.csr_matrix(
         (np.ones(len(members), np.float32), members, offsets), shape=shape
@@ -189,7 +189,7 @@ def read_judged(lake: Path, truth: Path) -> Judged:
 def _labels(
     keys: list[tuple[str, int]], texts: list[pa.StringArray], pairs: pa.Table
 ) -> dict[int, np.ndarray]:
-    number = {key: place for place, key in enumerate(keys)}
+    number = {key: position for position, key in enumerate(keys)}
     tables = np.array([table for table, _ in keys])
     by_text = pairs_by_text(texts)
     by_text = by_text[tables[by_text // len(keys)] != tables[by_text % len(keys)]]
@@ -279,11 +279,11 @@ def _names_in(lake: Path) -> dict[str, str]:
 def _distinct_cells(
     lake: Path, names: dict[str, str], keys: list[tuple[str, int]]
 ) -> list[pa.StringArray]:
-    wanted: dict[str, list[int]] = {}
+    by_table: dict[str, list[int]] = {}
     for table, position in keys:
-        wanted.setdefault(table, []).append(position)
+        by_table.setdefault(table, []).append(position)
     cells = {}
-    for table, positions in wanted.items():
+    for table, positions in by_table.items():
         columns = open_table(*table_path(lake, names[table])).text().columns
         cells |= {(table, position): columns[position] for position in positions}
     return [distinct_cells(cells[key]) for key in keys]

@@ -70,9 +70,9 @@ def main(
     if write:
         path = RESULTS / f"{RESULT}.json"
         before = read_result(path)
-        kept = merged(before, result)
-        some = before is not None and kept["models"].keys() != result["models"].keys()
-        write_result(path, kept, before=before if some else None)
+        updated = merged(before, result)
+        some = before is not None and updated["models"].keys() != result["models"].keys()
+        write_result(path, updated, before=before if some else None)
     click.echo(json.dumps(result, indent=1) if as_json else table(result))
 
 
@@ -97,11 +97,11 @@ def run(
         There is no such model, or a data set is not on this machine.
     """
     with tempfile.TemporaryDirectory(prefix="pexeso-lexical-study-") as folder:
-        place = Path(folder)
-        measured = methods(place)
+        work_folder = Path(folder)
+        measured = methods(work_folder)
         if unknown := [name for name in names if name not in measured]:
             raise InputError(f"The models are {', '.join(measured)}. Got {unknown[0]!r}.")
-        studies = [study_set(name, place / name, shared) for name in (*DATA, *LAKES)]
+        studies = [study_set(name, work_folder / name, shared) for name in (*DATA, *LAKES)]
         prepare = normalised(normaliser)
         sets = [prepared(study, prepare) for study in studies if study.judged]
         lakes = misspelt_lakes(studies, prepare, n_misspelt) if n_misspelt else []
@@ -129,9 +129,9 @@ def merged(before: Mapping[str, Any] | None, result: dict[str, Any]) -> dict[str
     if before is None or any(before[name] != result[name] for name in ("counts", "distances")):
         return result
     models = dict(before["models"])
-    for name, own in result["models"].items():
-        kept = {what: models[name][what] for what in ("misspelt",) if what in models.get(name, {})}
-        models[name] = {**kept, **own}
+    for name, model in result["models"].items():
+        prior = {what: models[name][what] for what in ("misspelt",) if what in models.get(name, {})}
+        models[name] = {**prior, **model}
     drawn = max(before["misspelt"], result["misspelt"], key=lambda sample: sample["drawn"])
     return {**result, "misspelt": drawn, "models": models}
 
@@ -163,8 +163,8 @@ def _result(
         }
     result["semantic_recall"] = scores["wikitables"].semantic
     result["curves"] = {
-        dataset: [[round(f1, 4) for f1 in own.at(distance)] for distance in DISTANCES]
-        for dataset, own in scores.items()
+        dataset: [[round(f1, 4) for f1 in set_scores.at(distance)] for distance in DISTANCES]
+        for dataset, set_scores in scores.items()
     }
     if lakes:
         result["misspelt"] = misspelt_scores(lakes, measured[name])
@@ -177,13 +177,13 @@ def table(result: Mapping[str, Any]) -> str:
     titles = ["model", "d", *(f"{name}: columns, values" for name in sets), "mean", "p .90", ".95"]
     titles += ["80 % misspelt at", "unrelated: lake, column"]
     lines = [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
-    for name, own in result["models"].items():
-        cells = [name, f"{own['distance']:.2f}"]
+    for name, model in result["models"].items():
+        cells = [name, f"{model['distance']:.2f}"]
         for dataset in sets:
-            f1s = own["sets"][dataset]
+            f1s = model["sets"][dataset]
             cells.append(f"{f1s['columns']:.3f} {f1s['values']:.3f} ({f1s['distance']:.2f})")
-        cells += [f"{own['mean']:.4f}", *(f"{r:.3f}" for r in own["semantic_recall"].values())]
-        cells += _misspelt_cells(own.get("misspelt"))
+        cells += [f"{model['mean']:.4f}", *(f"{r:.3f}" for r in model["semantic_recall"].values())]
+        cells += _misspelt_cells(model.get("misspelt"))
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

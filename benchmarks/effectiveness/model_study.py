@@ -79,11 +79,11 @@ def measured(models: Sequence[str], sentence: str) -> dict[str, Any]:
     prepare, scores = normalised(Normaliser()), {model: {} for model in models}
     for name in DATA:
         with tempfile.TemporaryDirectory(prefix="pexeso-model-study-") as folder:
-            place = Path(folder)
-            own = prepared(study_set(name, place / "study"), prepare)
+            work_folder = Path(folder)
+            study = prepared(study_set(name, work_folder / "study"), prepare)
             for model in models:
-                method = method_of(model, own, prepare, place, sentence)
-                scores[model][name] = scores_of(own, method, DISTANCES)
+                method = method_of(model, study, prepare, work_folder, sentence)
+                scores[model][name] = scores_of(study, method, DISTANCES)
                 click.echo(f"{name}, {model}: done", err=True)
     return {
         model: {
@@ -92,8 +92,8 @@ def measured(models: Sequence[str], sentence: str) -> dict[str, Any]:
             **held_out(sets),
             "semantic_recall": sets["wikitables"].semantic,
             "curves": {
-                name: [[round(f1, 4) for f1 in own.at(distance)] for distance in DISTANCES]
-                for name, own in sets.items()
+                name: [[round(f1, 4) for f1 in set_scores.at(distance)] for distance in DISTANCES]
+                for name, set_scores in sets.items()
             },
         }
         for model, sets in scores.items()

@@ -11,18 +11,18 @@ STUDY = "model-study"
 def tables(result: Mapping[str, Any]) -> str:
     """Return the study as Markdown: F1s at the default distances, and at those of other sets."""
     models = result["models"]
-    dates = sorted({own["measured"] for own in models.values()})
+    dates = sorted({model["measured"] for model in models.values()})
     measured = f"Measured {' to '.join(dict.fromkeys((dates[0], dates[-1])))}."
     if name := models.get("sentence", {}).get("model"):
         measured += f" The sentence model is {name}."
-    defaults = {name: own["at_default"] for name, own in models.items()}
+    defaults = {name: model["at_default"] for name, model in models.items()}
     chosen = {
         name: {
-            "distance": own["distance"],
-            "sets": {key: (f1s["columns"], f1s["values"]) for key, f1s in own["sets"].items()},
-            "mean": own["mean"],
+            "distance": model["distance"],
+            "sets": {key: (f1s["columns"], f1s["values"]) for key, f1s in model["sets"].items()},
+            "mean": model["mean"],
         }
-        for name, own in models.items()
+        for name, model in models.items()
     }
     return "\n\n".join(
         [
@@ -42,10 +42,10 @@ def _table(rows: Mapping[str, Mapping[str, Any]], distance: str) -> str:
             f"| | {distance} | {' | '.join(sets)} | mean |",
             f"|{'---|' * (len(sets) + 3)}",
             *(
-                f"| {name} | {own['distance']:.2f} | "
-                f"{' | '.join(' '.join(map(_short, own['sets'][key])) for key in sets)} | "
-                f"{_short(own['mean'])} |"
-                for name, own in rows.items()
+                f"| {name} | {row['distance']:.2f} | "
+                f"{' | '.join(' '.join(map(_short, row['sets'][key])) for key in sets)} | "
+                f"{_short(row['mean'])} |"
+                for name, row in rows.items()
             ),
         ]
     )

@@ -42,7 +42,7 @@ def write_page(page: Path = PAGE, results: Path = RESULTS) -> list[Path]:
     InputError
         The page has a part that nothing is known about.
     """
-    known = {name: kept for name in DATA if (kept := stored_result(results, name)) is not None}
+    known = {name: stored for name in DATA if (stored := stored_result(results, name)) is not None}
     studies = {name: read_result(results / f"{name}.json") for name in STUDIES}
     page.write_text(rendered(page.read_text(encoding="utf-8"), known, studies), encoding="utf-8")
     plots = page.with_suffix("")
@@ -91,14 +91,14 @@ def verdict(title: str, f1s: Mapping[str, float]) -> str:
     >>> verdict("towns", {"equi": 0.5, "tf-idf": 0.8, "pexeso": 0.7})
     'towns: pexeso is second in F1 (.700), behind tf-idf (.800).'
     """
-    own = round(f1s[PEXESO], 3)
+    pexeso_f1 = round(f1s[PEXESO], 3)
     rivals = sorted(
         ((round(f1, 3), name) for name, f1 in f1s.items() if name in (*BY_STRINGS, CODES)),
         reverse=True,
     )
-    ahead = [f"{name} ({_short(f1)})" for f1, name in rivals if f1 > own]
-    even = [name for f1, name in rivals if f1 == own]
-    parts = [f"{title}: pexeso is {_ORDINALS[len(ahead)]} in F1 ({_short(own)})"]
+    ahead = [f"{name} ({_short(f1)})" for f1, name in rivals if f1 > pexeso_f1]
+    even = [name for f1, name in rivals if f1 == pexeso_f1]
+    parts = [f"{title}: pexeso is {_ORDINALS[len(ahead)]} in F1 ({_short(pexeso_f1)})"]
     parts += [f"even with {' and '.join(even)}"] if even else []
     if ahead:
         parts.append(f"behind {' and '.join(ahead)}")

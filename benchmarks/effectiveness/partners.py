@@ -60,14 +60,14 @@ def partner_lake(
     tasks : sequence of Task
         Their truth.
     """
-    tables, texts, place = [], [], {}
+    tables, texts, number = [], [], {}
     for table, name, cells in columns:
         task, _, side = table.partition("/")
         if name in keys:
-            place[task, side.partition(".")[0]] = len(tables)
+            number[task, side.partition(".")[0]] = len(tables)
         tables.append(table)
         texts.append(distinct_cells(cells))
-    queries = {task.name: (place[task.name, "right"], place[task.name, "left"]) for task in tasks}
+    queries = {task.name: (number[task.name, "right"], number[task.name, "left"]) for task in tasks}
     twins = true_shares(texts, tasks) >= MIN_JOINABILITY
     twins[np.arange(len(queries)), [partner for _, partner in queries.values()]] = False
     return PartnerLake(tables, texts, queries, twins)
@@ -120,13 +120,11 @@ def joinabilities(method: Method, lake: PartnerLake) -> np.ndarray:
         (len(values), len(prepared)),
     )
     stops = np.cumsum([len(prepared[number]) for number, _ in lake.pair_by_task.values()])
-    for place, ((number, _), stop) in enumerate(
-        zip(lake.pair_by_task.values(), stops, strict=True)
-    ):
-        own = best[stop - len(prepared[number]) : stop]
-        shares = np.stack([(own >= similarity).mean(0) for similarity in similarities], axis=1)
+    for row, ((number, _), stop) in enumerate(zip(lake.pair_by_task.values(), stops, strict=True)):
+        highest = best[stop - len(prepared[number]) : stop]
+        shares = np.stack([(highest >= similarity).mean(0) for similarity in similarities], axis=1)
         elsewhere = tables != tables[number]
-        joinability[place, elsewhere] = shares[elsewhere]
+        joinability[row, elsewhere] = shares[elsewhere]
     return joinability
 
 
@@ -162,8 +160,8 @@ def ranks_of_partners(lake: PartnerLake, shares: np.ndarray, *, twins: bool) -> 
         Whether twins count; else they are left out of the ranking.
     """
     partners = np.array([partner for _, partner in lake.pair_by_task.values()])
-    own = shares[np.arange(len(partners)), partners]
-    before = shares >= own[:, None] - 1e-12
+    partner_shares = shares[np.arange(len(partners)), partners]
+    before = shares >= partner_shares[:, None] - 1e-12
     if not twins:
         before &= ~lake.twins[:, :, None]
     return before.sum(1)
@@ -192,15 +190,15 @@ def scores_of_partners(method: Method, lake: PartnerLake, seed: int = 0) -> dict
         means = (1 / ranks[np.setdiff1d(members, fold_)][:, order]).mean(0).round(9)
         chosen[fold_] = order[np.argmax(means)]
         thresholds.append(method.thresholds[chosen[fold_[0]]])
-    own, own_with_twins = ranks[members, chosen], with_twins[members, chosen]
-    drawn = np.random.default_rng(seed).choice(1 / own, size=(RESAMPLES, len(own))).mean(1)
+    ranking, own_with_twins = ranks[members, chosen], with_twins[members, chosen]
+    drawn = np.random.default_rng(seed).choice(1 / ranking, size=(RESAMPLES, len(ranking))).mean(1)
     return {
-        "asked": len(own),
-        "first": int((own == 1).sum()),
+        "asked": len(ranking),
+        "first": int((ranking == 1).sum()),
         "first_with_twins": int((own_with_twins == 1).sum()),
-        "mean_reciprocal_rank": round(float((1 / own).mean()), 4),
+        "mean_reciprocal_rank": round(float((1 / ranking).mean()), 4),
         "interval": np.quantile(drawn, [0.025, 0.975]).round(4).tolist(),
-        "ranks": dict(zip(lake.pair_by_task, own.tolist(), strict=True)),
+        "ranks": dict(zip(lake.pair_by_task, ranking.tolist(), strict=True)),
         "ranks_with_twins": dict(zip(lake.pair_by_task, own_with_twins.tolist(), strict=True)),
         "thresholds": thresholds,
     }

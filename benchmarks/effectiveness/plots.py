@@ -71,11 +71,11 @@ def _figure(width: float, height: float) -> Figure:
     return figure
 
 
-def _style(place: int, name: str) -> dict[str, Any]:
+def _style(number: int, name: str) -> dict[str, Any]:
     """Tell methods apart by colour and stroke; what is ours is drawn heavier."""
     return {
-        "color": COLOURS[place % len(COLOURS)],
-        "linestyle": STYLES[place % len(STYLES)],
+        "color": COLOURS[number % len(COLOURS)],
+        "linestyle": STYLES[number % len(STYLES)],
         "linewidth": 2.6 if name == "pexeso" else 1.4,
         "label": name,
     }
@@ -84,7 +84,7 @@ def _style(place: int, name: str) -> dict[str, Any]:
 def _columns(methods: Mapping[str, Any]) -> Figure:
     figure = _figure(12, 4.2)
     curves = {name: scores["curve"] for name, scores in methods.items() if "curve" in scores}
-    for place, (axis, title) in enumerate(
+    for column, (axis, title) in enumerate(
         zip(
             figure.subplots(1, 2, sharey=True),
             ("all joinable pairs", "pairs by meaning alone"),
@@ -92,7 +92,7 @@ def _columns(methods: Mapping[str, Any]) -> Figure:
         )
     ):
         for number, (name, curve) in enumerate(curves.items()):
-            axis.plot(CURVE_PRECISIONS, np.array(curve)[:, place], **_style(number, name))
+            axis.plot(CURVE_PRECISIONS, np.array(curve)[:, column], **_style(number, name))
         _frame(axis, title, "precision at least", "highest recall", (0.5, 1.0))
     _add_legend(figure)
     return figure
@@ -105,8 +105,8 @@ def _values(methods: Mapping[str, Any]) -> Figure:
     figure = _figure(14 if shows_tasks else 8, 5.4 if shows_tasks else 4.2)
     axes = figure.subplots(1, 2, width_ratios=(1, 1.2)) if shows_tasks else [figure.subplots()]
     for number, (name, scores) in enumerate(methods.items()):
-        own = scores["values"]
-        curve = np.array(own.get("curve", [[own["precision"], own["recall"]]]))
+        values = scores["values"]
+        curve = np.array(values.get("curve", [[values["precision"], values["recall"]]]))
         marker = {"marker": MARKERS[number % len(MARKERS)]} if len(curve) == 1 else {}
         axes[0].plot(curve[:, 1], curve[:, 0], **_style(number, name), **marker)
     _frame(axes[0], "values, mean over tasks, at each threshold", "recall", "precision", (0, 1))

@@ -86,7 +86,7 @@ def curve_of(judged: Judged, founds: Sequence[FoundPairs]) -> list[list[float]]:
         [rates(pairs.from_joinability(share), truth) for pairs in founds for share in JOINABILITIES]
     )
     enough = [points[points[:, 0] >= precision, 1:] for precision in CURVE_PRECISIONS]
-    return [own.max(0).round(4).tolist() if len(own) else [0.0, 0.0] for own in enough]
+    return [recalls.max(0).round(4).tolist() if len(recalls) else [0.0, 0.0] for recalls in enough]
 
 
 Cells = dict[str, Callable[[Scores], float | str | None]]

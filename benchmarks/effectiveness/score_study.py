@@ -77,10 +77,10 @@ def run(
     pairs = {}
     with tempfile.TemporaryDirectory(prefix="pexeso-score-study-") as folder:
         for name in names:
-            place = Path(folder) / name
-            place.mkdir()
-            data_set = asked_lake(name, place, shared, strict=strict)
-            path = (indexes or place) / f"{name}.pexeso"
+            set_folder = Path(folder) / name
+            set_folder.mkdir()
+            data_set = asked_lake(name, set_folder, shared, strict=strict)
+            path = (indexes or set_folder) / f"{name}.pexeso"
             path.parent.mkdir(parents=True, exist_ok=True)
             index = open_index(path) if path.exists() else index_for(data_set.lake, path, MODEL)
             pairs[name] = found_pairs(data_set, index)
@@ -100,7 +100,7 @@ def compared(pairs: Mapping[str, Pairs]) -> dict[str, Any]:
         for each of `FIGURES`; ``behind``: for the similarity and each model the 95 % interval of
         the difference to that measure; and ``holds``, whether no interval lies wholly below 0.
     """
-    single = {name: measures(own) for name, own in pairs.items()}
+    single = {name: measures(set_pairs) for name, set_pairs in pairs.items()}
     ranked: dict[str, dict[str, Ranked]] = {
         measure: {name: Ranked(pairs[name], single[name][measure]) for name in pairs}
         for measure in next(iter(single.values()))
@@ -112,8 +112,8 @@ def compared(pairs: Mapping[str, Pairs]) -> dict[str, Any]:
             scores = learn(model, others)(single[held_out])
             learned[model][held_out] = Ranked(pairs[held_out], scores)
     figures: dict[str, dict[str, dict[str, Any]]] = {
-        method: _with_mean({name: scored.figures() for name, scored in own.items()})
-        for method, own in {**ranked, **learned}.items()
+        method: _with_mean({name: scored.figures() for name, scored in rankings.items()})
+        for method, rankings in {**ranked, **learned}.items()
     }
     best = {
         name: {
@@ -122,8 +122,8 @@ def compared(pairs: Mapping[str, Pairs]) -> dict[str, Any]:
         }
         for name in pairs
     }
-    for model, own in learned.items():
-        for name, scored in own.items():
+    for model, rankings in learned.items():
+        for name, scored in rankings.items():
             figures[model][name]["reliability"] = reliability(scored.scores, pairs[name].right)
     judged = {SHIPPED: ranked[SHIPPED], **learned}
     behind = {
@@ -132,18 +132,18 @@ def compared(pairs: Mapping[str, Pairs]) -> dict[str, Any]:
                 figure: difference(scored, ranked[best[name][figure]][name])[figure]
                 for figure in FIGURES
             }
-            for name, scored in own.items()
+            for name, scored in rankings.items()
         }
-        for method, own in judged.items()
+        for method, rankings in judged.items()
     }
     return {
-        "counts": {name: _counts(own) for name, own in pairs.items()},
+        "counts": {name: _counts(set_pairs) for name, set_pairs in pairs.items()},
         "measures": {name: figures[name] for name in ranked},
         "models": {name: figures[name] for name in learned},
         "best": best,
         "behind": behind,
         "holds": {
-            method: all(high >= 0 for own in sets.values() for _, high in own.values())
+            method: all(high >= 0 for intervals in sets.values() for _, high in intervals.values())
             for method, sets in behind.items()
         },
     }
@@ -151,7 +151,7 @@ def compared(pairs: Mapping[str, Pairs]) -> dict[str, Any]:
 
 def _with_mean(figures: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
     means = {
-        figure: round(sum(own[figure] for own in figures.values()) / len(figures), 4)
+        figure: round(sum(values[figure] for values in figures.values()) / len(figures), 4)
         for figure in next(iter(figures.values()), {})
     }
     return {**figures, MEAN: means}

@@ -82,13 +82,13 @@ def choose(founds: Sequence[FoundPairs], truth: Truth, goal: Goal) -> tuple[int,
     They are chosen on query columns. The threshold for values is returned as its position.
     """
     scored = []
-    for place, pairs in enumerate(founds):
-        own = pairs.of(truth.queries)
+    for position, pairs in enumerate(founds):
+        query_pairs = pairs.of(truth.queries)
         for joinability in JOINABILITIES:
-            precision, recall, by_meaning = rates(own.from_joinability(joinability), truth)
-            scored.append((goal(precision, recall, by_meaning), precision, -place, joinability))
-    _, _, place, joinability = max(scored)
-    return -place, float(joinability)
+            precision, recall, by_meaning = rates(query_pairs.from_joinability(joinability), truth)
+            scored.append((goal(precision, recall, by_meaning), precision, -position, joinability))
+    _, _, position, joinability = max(scored)
+    return -position, float(joinability)
 
 
 def folds_of(judged: Judged, seed: int = 0) -> list[np.ndarray]:
@@ -124,9 +124,11 @@ def cross_validated(
     parts, chosen = [], []
     everything = np.arange(judged.n_columns)
     for fold in folds_of(judged):
-        place, joinability = choose(founds, truth_of(judged, np.setdiff1d(everything, fold)), goal)
-        parts.append(founds[place].of(fold).from_joinability(joinability))
-        chosen.append((founds[place].threshold, joinability))
+        position, joinability = choose(
+            founds, truth_of(judged, np.setdiff1d(everything, fold)), goal
+        )
+        parts.append(founds[position].of(fold).from_joinability(joinability))
+        chosen.append((founds[position].threshold, joinability))
     names = ("query", "candidate", "joinability", "label")
     joined = [np.concatenate([getattr(part, name) for part in parts]) for name in names]
     return FoundPairs(float("nan"), *joined), chosen
@@ -140,9 +142,9 @@ def ranked(judged: Judged, pairs: FoundPairs, k: int = TOP) -> tuple[float, floa
     Candidates rank by joinability, equal ones by number; what is not judged is left out of the
     ranking.
     """
-    kept = pairs.label != NOT_JUDGED
+    is_judged = pairs.label != NOT_JUDGED
     query, candidate, joinability, label = (
-        getattr(pairs, name)[kept] for name in ("query", "candidate", "joinability", "label")
+        getattr(pairs, name)[is_judged] for name in ("query", "candidate", "joinability", "label")
     )
     order = np.lexsort((candidate, -joinability, query))
     query, hit = query[order], np.isin(label[order], (BY_TEXT, BY_MEANING))

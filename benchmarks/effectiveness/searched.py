@@ -84,7 +84,7 @@ def numbers_of(keys: Sequence[tuple[str, int]], index: Index) -> dict[int, int]:
     """Map the columns of the index to the judged ones."""
     columns = index.catalog.columns(["table", "position", "column_id"])
     columns = columns.filter(columns["column_id"].is_valid())
-    number = {key: place for place, key in enumerate(keys)}
+    number = {key: column for column, key in enumerate(keys)}
     rows = zip(
         *(columns[name].to_pylist() for name in ("table", "position", "column_id")), strict=True
     )

@@ -52,8 +52,8 @@ def store(results: Path, result: Mapping[str, Any], *, some: bool) -> dict[str, 
         What is stored has another truth, so that its methods cannot stand beside the new ones.
     """
     before = stored_result(results, result["data"]) if some else None
-    kept = merged(before, result)
-    return write_result(result_path(results, result["data"]), kept, before=before)
+    full_result = merged(before, result)
+    return write_result(result_path(results, result["data"]), full_result, before=before)
 
 
 def merged(before: Mapping[str, Any] | None, result: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,13 +66,13 @@ def merged(before: Mapping[str, Any] | None, result: Mapping[str, Any]) -> dict[
     """
     if before is None:
         return dict(result)
-    ours, theirs = (
+    ours, stored_counts = (
         {name: value for name, value in record.items() if name not in _NOT_COUNTS}
         for record in (result, before)
     )
-    if ours != theirs:
+    if ours != stored_counts:
         raise InputError(
-            f"The stored result of {result['data']} is about another truth: {theirs}, now "
+            f"The stored result of {result['data']} is about another truth: {stored_counts}, now "
             f"{ours}. Measure all methods, without --methods."
         )
     methods = {**before["methods"], **result["methods"]}

@@ -111,8 +111,8 @@ def incidence_of(
     rows: Sequence[int] | pa.Array, columns: Sequence[int] | pa.Array, shape: tuple[int, int]
 ) -> sp.csr_matrix:
     """Return a matrix that has 1 at some places, once where a place is named twice."""
-    places = np.asarray(rows, np.int64), np.asarray(columns, np.int64)
-    matrix = sp.csr_matrix((np.ones(len(places[0]), np.float32), places), shape=shape)
+    coordinates = np.asarray(rows, np.int64), np.asarray(columns, np.int64)
+    matrix = sp.csr_matrix((np.ones(len(coordinates[0]), np.float32), coordinates), shape=shape)
     matrix.data[:] = 1
     return matrix
 
@@ -137,5 +137,5 @@ def _named(path: Path) -> tuple[pa.StringArray, pa.StringArray]:
             f"{', '.join(columns)}."
         )
     texts = pc.utf8_trim_whitespace(columns[name])
-    kept = pc.fill_null(pc.not_equal(texts, ""), False)
-    return columns["id"].filter(kept), texts.filter(kept)
+    has_text = pc.fill_null(pc.not_equal(texts, ""), False)
+    return columns["id"].filter(has_text), texts.filter(has_text)

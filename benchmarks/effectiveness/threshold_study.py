@@ -88,14 +88,14 @@ def compared(scores: Mapping[str, ThresholdScores]) -> dict[str, Any]:
         other sets, and as ``advised``; ``mean`` and ``worst`` of each way over the sets.
     """
     sets: dict[str, Any] = {}
-    for name, own in scores.items():
+    for name, set_scores in scores.items():
         others = best_thresholds([score.f1 for other, score in scores.items() if other != name])
         sets[name] = {
-            "default": own.at(*DEFAULT),
-            "held_out": own.at(*others),
+            "default": set_scores.at(*DEFAULT),
+            "held_out": set_scores.at(*others),
             "thresholds_of_others": others,
-            "advised": own.advised["f1"],
-            "advice": own.advised,
+            "advised": set_scores.advised["f1"],
+            "advice": set_scores.advised,
         }
     ways = ("default", "held_out", "advised")
     return {
@@ -127,9 +127,9 @@ def scored(own: PreparedSet, index: Index, place: Path) -> ThresholdScores:
     return ThresholdScores(f1[:-1], advised)
 
 
-def _seconds_of_a_search(own: PreparedSet, index: Index) -> float:
+def _seconds_of_a_search(prepared_set: PreparedSet, index: Index) -> float:
     """Return the median seconds of a search at the default thresholds."""
-    judged = own.study.judged
+    judged = prepared_set.study.judged
     queries = range(judged.n_columns) if judged.allowed_queries is None else judged.allowed_queries
     texts, seconds = [judged.texts[number] for number in list(queries)[: N_TIMED + 1]], []
     for text in texts:
@@ -159,14 +159,14 @@ def main(indexes: Path | None, write: bool) -> None:
     click.echo(json.dumps(result, indent=1))
 
 
-def _scored(name: str, place: Path, indexes: Path | None) -> ThresholdScores:
-    own = prepared(study_set(name, place / "study"), normalised(Normaliser()))
-    path = (indexes or place) / f"{name}.pexeso"
+def _scored(name: str, folder: Path, indexes: Path | None) -> ThresholdScores:
+    prepared_set = prepared(study_set(name, folder / "study"), normalised(Normaliser()))
+    path = (indexes or folder) / f"{name}.pexeso"
     if path.is_dir():
         index = open_index(path)
     else:
-        index = index_for(shared_set(name, place / "lake").lake, path, MODEL)
-    scores = scored(own, index, place)
+        index = index_for(shared_set(name, folder / "lake").lake, path, MODEL)
+    scores = scored(prepared_set, index, folder)
     click.echo(f"{name}: done", err=True)
     return scores
 

@@ -133,9 +133,11 @@ class _Piece:
         """
         loss, smallest, largest = self.bounds
         squares = queries.double().square_().sum(1)
-        own = rounding_loss(queries, rounded[:, : queries.shape[1]])
+        query_loss = rounding_loss(queries, rounded[:, : queries.shape[1]])
         longest = math.sqrt(max(largest, float(squares.max())))
-        error = rounded_product_error(TENSOR_CORE_TERMS * rounded.shape[1], longest, own, loss)
+        error = rounded_product_error(
+            TENSOR_CORE_TERMS * rounded.shape[1], longest, query_loss, loss
+        )
         return product_limits(squares, smallest, largest, tau, error)
 
 

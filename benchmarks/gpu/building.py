@@ -106,11 +106,11 @@ def build_from_pieces(
     cells, order = cut_into_cells(mapped, options)
     del mapped
     postings = turned_postings(column_offsets, column_values, order, n)
-    place = torch.empty_like(order)
-    place[order] = torch.arange(n, device=device)
+    new_rows = torch.empty_like(order)
+    new_rows[order] = torch.arange(n, device=device)
     vectors = torch.empty((n, dimensions), dtype=torch.float32, device=device)
     for begin, piece in _placed(pieces):
-        vectors[place[begin : begin + len(piece)]] = piece
+        vectors[new_rows[begin : begin + len(piece)]] = piece
     return {"vectors": vectors, **anchors, **cells, **postings}, order
 
 

@@ -182,9 +182,9 @@ def _planted(rng: np.random.Generator, vectors: np.ndarray, fractions: np.ndarra
     aside = rng.normal(size=vectors.shape)
     aside = _unit(aside - (aside * vectors).sum(1, keepdims=True) * vectors)
     angle = 2.0 * np.arcsin(fractions)[:, None]
-    there = (np.cos(angle) * vectors + np.sin(angle) * aside).astype(np.float32)
-    up = rng.random(there.shape) < 0.1
-    return np.where(up, np.nextafter(there, np.float32(2.0)), there).astype(np.float64)
+    targets = (np.cos(angle) * vectors + np.sin(angle) * aside).astype(np.float32)
+    up = rng.random(targets.shape) < 0.1
+    return np.where(up, np.nextafter(targets, np.float32(2.0)), targets).astype(np.float64)
 
 
 def _check(lake: SmallLake, kernels: Mapping[str, KernelChoice], case: str) -> int:
@@ -208,20 +208,20 @@ def _check(lake: SmallLake, kernels: Mapping[str, KernelChoice], case: str) -> i
         batch_rights = [_right_of_batch(lake, query, fraction) for query in batch]
         for name, kernel in kernels.items():
             for goal, right in zip(goals, rights, strict=True):
-                given = normal_form(
+                answer = normal_form(
                     search_partition(*arguments, total, goal, SearchStats(), kernel=kernel)
                 )
                 _refuse(
-                    given,
+                    answer,
                     right,
                     f"kernel {name}, {where}, at least {goal.min_count} matches, k={goal.k}",
                 )
             answers = search_batch_partition(
                 lake.partition, lake.query, batch, fraction, SearchStats(), kernel=kernel
             )
-            for number, (given, right) in enumerate(zip(answers, batch_rights, strict=True)):
+            for number, (answer, right) in enumerate(zip(answers, batch_rights, strict=True)):
                 _refuse(
-                    normal_form(given),
+                    normal_form(answer),
                     right,
                     f"kernel {name}, {where}, query column {number} of a batch",
                 )
@@ -255,7 +255,7 @@ def _right_counts(lake: SmallLake, fraction: float) -> torch.Tensor:
     return oracle_counts(query, value, lake.weights.to(device), columns, len(lake.vectors)).cpu()
 
 
-def _refuse(given: dict[int, int], right: dict[int, int], where: str) -> None:
-    what = difference(given, right)
+def _refuse(answer: dict[int, int], right: dict[int, int], where: str) -> None:
+    what = difference(answer, right)
     if what is not None:
         raise WrongAnswerError(f"A wrong answer: {where}: {what}.")

@@ -54,51 +54,55 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """Declare the options."""
-    made = argparse.ArgumentParser(
+    argument_parser = argparse.ArgumentParser(
         prog="python -m benchmarks.gpu",
         description="Checks pexeso's answers on a device against float64, then measures it "
         "against what the device can do and against brute force.",
     )
-    made.add_argument("--device", default="cuda", help="cuda (default), cuda:N or cpu")
-    made.add_argument(
+    argument_parser.add_argument("--device", default="cuda", help="cuda (default), cuda:N or cpu")
+    argument_parser.add_argument(
         "--data",
         type=_data,
         default=DATA,
         help=f"data sets, with commas between: {','.join(DATA)} (default: all, in this order)",
     )
-    made.add_argument(
+    argument_parser.add_argument(
         "--scale",
         type=float,
         default=1.0,
         help="of the data sets, in (0, 1]; a smaller one is taken where memory is short",
     )
-    made.add_argument(
+    argument_parser.add_argument(
         "--seconds",
         type=float,
         default=480.0,
         help="what the run may take; parts that would take longer are left out, and named",
     )
-    made.add_argument(
+    argument_parser.add_argument(
         "--queries",
         type=_positive,
         default=100,
         help="query columns asked one at a time, at least 1",
     )
-    made.add_argument(
+    argument_parser.add_argument(
         "--batch", type=_positive, default=1000, help="query columns asked in one call, at least 1"
     )
-    made.add_argument("--axes", type=_positive, default=15, help="axes of the projection")
-    made.add_argument(
+    argument_parser.add_argument(
+        "--axes", type=_positive, default=15, help="axes of the projection"
+    )
+    argument_parser.add_argument(
         "--partition-values",
         type=_positive,
         default=75_000_000,
         help="most values of a partition, about",
     )
-    made.add_argument("--output", type=Path, default=RESULTS, help="folder of the result file")
-    made.add_argument(
+    argument_parser.add_argument(
+        "--output", type=Path, default=RESULTS, help="folder of the result file"
+    )
+    argument_parser.add_argument(
         "--json", action="store_true", help="print the result as JSON too, on the last line"
     )
-    return made
+    return argument_parser
 
 
 def run(options: argparse.Namespace, device: torch.device, clock: Clock) -> dict[str, Any]:
@@ -119,7 +123,7 @@ def run(options: argparse.Namespace, device: torch.device, clock: Clock) -> dict
     result["checks"] = check_kernels(device, kernels, clock, _SHARE_OF_CHECKS * options.seconds)
     result["ceilings"] = measure_ceilings(device)
     clock.say("ceilings measured")
-    wanted = Wanted(
+    request = Wanted(
         PartitionLayoutOptions(map="projection", n_axes=options.axes),
         queries=options.queries,
         batch=options.batch,
@@ -131,7 +135,7 @@ def run(options: argparse.Namespace, device: torch.device, clock: Clock) -> dict
             measured = measure_words(device, clock, max(1000, int(N_VALUES * options.scale)))
         else:
             measured = run_data_set(
-                name, options.scale, wanted, device, kernels, result["ceilings"], clock, rate
+                name, options.scale, request, device, kernels, result["ceilings"], clock, rate
             )
             if measured is not None:
                 rate = max(rate, measured["lake"]["build_vectors_per_second"])
@@ -164,7 +168,7 @@ def _machine(device: torch.device) -> dict[str, Any]:
 
 def _driver() -> str:
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
             capture_output=True,
             text=True,
@@ -173,7 +177,7 @@ def _driver() -> str:
         )
     except (OSError, subprocess.SubprocessError):
         return "unknown"
-    return done.stdout.splitlines()[0].strip() if done.stdout.strip() else "unknown"
+    return process.stdout.splitlines()[0].strip() if process.stdout.strip() else "unknown"
 
 
 def _data(text: str) -> tuple[str, ...]:

@@ -145,9 +145,9 @@ def _typical(
             lake, group, make_batch(group), main, ceilings, clock.left / 6
         )
         result["batches"].append(figures)
-        for number, (given, right) in enumerate(zip(of_batch, answers, strict=False)):
+        for number, (answer, right) in enumerate(zip(of_batch, answers, strict=False)):
             _compare(
-                given,
+                answer,
                 right,
                 f"{name}, typical query column {number} of a batch of {size}, and alone",
             )
@@ -156,11 +156,11 @@ def _typical(
     brute = run_brute_force(lake, few, make_batch(lake.typical[: max(BATCHES)]))
     for number, right in enumerate(brute.answers):
         _compare(answers[number], right, f"{name}, typical query column {number}")
-    own = spread([single["seconds"][number] for number in range(len(few))])["median_seconds"]
+    median = spread([single["seconds"][number] for number in range(len(few))])["median_seconds"]
     result["brute"] = {"fused": spread(brute.seconds), "fused_kernel": spread(brute.kernel_seconds)}
     if len(lake.parts) == 1:
         result["brute"] |= measure_products(lake, few[:MULTIPLIED], brute.answers[:MULTIPLIED])
-    result["ratios"] = {way: run["median_seconds"] / own for way, run in result["brute"].items()}
+    result["ratios"] = {way: run["median_seconds"] / median for way, run in result["brute"].items()}
     if brute.batch_seconds is not None and result["batches"]:
         result["brute"]["fused_kernel_in_a_batch"] = {
             "median_seconds": brute.batch_seconds,
@@ -195,10 +195,10 @@ def _search_and_check(
         f"{single['median_seconds'] * 1e3:.3f} ms"
     )
     for number, (query, answer) in enumerate(zip(lake.queries, answers, strict=True)):
-        own = lake.asked_columns[number]
-        if normal_form(answer).get(own) != query.total:
+        column = lake.asked_columns[number]
+        if normal_form(answer).get(column) != query.total:
             raise WrongAnswerError(
-                f"A wrong answer: {name}, query column {number}: its own column {own} is not "
+                f"A wrong answer: {name}, query column {number}: its own column {column} is not "
                 "found whole."
             )
     chosen = _some(lake.queries, CHECKED_A_CLASS)
@@ -266,7 +266,7 @@ def _some(queries: Sequence[BenchmarkQuery], a_class: int) -> list[int]:
         [n for n, query in enumerate(queries) if size_class(len(query)) == kind]
         for kind in range(len(SIZE_CLASSES))
     ]
-    return sorted(number for own in of_class for number in own[:a_class])
+    return sorted(number for numbers in of_class for number in numbers[:a_class])
 
 
 def _brute_figures(
@@ -309,7 +309,7 @@ def _ratios(
     return ratios
 
 
-def _compare(given: Answer, right: Answer, where: str) -> None:
-    what = difference(normal_form(given), normal_form(right))
+def _compare(answer: Answer, right: Answer, where: str) -> None:
+    what = difference(normal_form(answer), normal_form(right))
     if what is not None:
         raise WrongAnswerError(f"A wrong answer: {where}: {what}.")

@@ -206,7 +206,7 @@ def _build_all(
     plans: list[ColumnPlan],
     chosen: Sequence[int],
     typical: Sequence[int],
-    wanted: Wanted,
+    request: Wanted,
     clock: Clock,
 ) -> None:
     if lake.device.type == "cuda":
@@ -217,23 +217,23 @@ def _build_all(
     for number in range(len(plans)):
         # A plan is dropped when its partition is there.
         plan, plans[number] = plans[number], None
-        here = (
+        local_columns = (
             columns[(columns >= first_column) & (columns < first_column + len(plan.sizes))]
             - first_column
         )
-        built = _build(lake, plan, here, wanted, seconds)
+        built = _build(lake, plan, local_columns, request, seconds)
         lake.parts.append(Part(built.partition, first_column))
-        for local, query in zip(here.tolist(), built.queries, strict=True):
+        for local, query in zip(local_columns.tolist(), built.queries, strict=True):
             queries[first_column + local] = query
         first_column += len(plan.sizes)
         clock.say(
             f"{lake.model.name}: partition {number + 1} of {len(plans)} built, "
             f"{built.partition.n_values:,} values"
         )
-    lake.asked_columns = [*chosen[: wanted.queries], *typical]
+    lake.asked_columns = [*chosen[: request.queries], *typical]
     lake.typical = [queries[column] for column in typical]
-    lake.queries = [queries[column] for column in chosen[: wanted.queries]]
-    lake.batch = [queries[column] for column in chosen[: wanted.batch]]
+    lake.queries = [queries[column] for column in chosen[: request.queries]]
+    lake.batch = [queries[column] for column in chosen[: request.batch]]
     lake.facts |= seconds | {
         "build_vectors_per_second": lake.n_values / seconds["build_seconds"],
         "bytes_by_array": _bytes_by_array(lake.parts),
@@ -253,7 +253,7 @@ def _build(
     lake: ResidentLake,
     plan: ColumnPlan,
     chosen: torch.Tensor,
-    wanted: Wanted,
+    request: Wanted,
     seconds: dict[str, float],
 ) -> _Built:
     """Make the values of a plan's columns, build them, and take the query columns out."""
@@ -261,11 +261,11 @@ def _build(
     started = time.perf_counter()
     column_values = torch.empty(plan.n_postings, dtype=torch.int32, device=device)
     value_rows = torch.empty(plan.n_postings, dtype=torch.int16, device=device)  # at most 10,000
-    done = 0
+    n_written = 0
     for values, rows in postings(plan, device):
-        column_values[done : done + len(values)] = values
-        value_rows[done : done + len(rows)] = rows
-        done += len(values)
+        column_values[n_written : n_written + len(values)] = values
+        value_rows[n_written : n_written + len(rows)] = rows
+        n_written += len(values)
     offsets = offsets_of(plan.sizes)
     starts, sizes = offsets[chosen].tolist(), plan.sizes[chosen].tolist()
     spans = [slice(start, start + size) for start, size in zip(starts, sizes, strict=True)]
@@ -276,26 +276,26 @@ def _build(
     seconds["postings_seconds"] += time.perf_counter() - started
     started = time.perf_counter()
     pieces = VectorChunks(lake.model, plan, device)
-    tensors, order = build_from_pieces(pieces, offsets.to(device), column_values, wanted.options)
+    tensors, order = build_from_pieces(pieces, offsets.to(device), column_values, request.options)
     wait_for(device)
     seconds["build_seconds"] += time.perf_counter() - started
-    place = torch.empty_like(order)
-    place[order] = torch.arange(len(order), device=device)
-    vectors = [tensors["vectors"][place[numbers]].cpu() for numbers in values]
+    new_rows = torch.empty_like(order)
+    new_rows[order] = torch.arange(len(order), device=device)
+    vectors = [tensors["vectors"][new_rows[numbers]].cpu() for numbers in values]
     queries = [
         BenchmarkQuery(
             f"column of {len(part)} values",
             part,
             weights,
             int(weights.sum()),
-            wanted.max_distance,
-            count_needed(wanted.min_joinability, int(weights.sum())),
+            request.max_distance,
+            count_needed(request.min_joinability, int(weights.sum())),
         )
         for part, weights in zip(vectors, rows, strict=True)
     ]
     if not lake.keeps_values_of_columns:
         tensors |= _no_column_values(len(plan.sizes), device)
-    return _Built(Partition.from_tensors(tensors, wanted.options), queries)
+    return _Built(Partition.from_tensors(tensors, request.options), queries)
 
 
 def _no_column_values(n_columns: int, device: torch.device) -> dict[str, torch.Tensor]:

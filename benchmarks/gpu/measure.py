@@ -153,8 +153,8 @@ def measure_batch(
     """
     members = torch.split(batch.rows, [len(query) for query in queries])
     columns = [
-        BatchColumn(own.numpy(), query.weights.numpy(), query.needed)
-        for own, query in zip(members, queries, strict=True)
+        BatchColumn(query_rows.numpy(), query.weights.numpy(), query.needed)
+        for query_rows, query in zip(members, queries, strict=True)
     ]
     max_distance = queries[0].max_distance
     stats = SearchStats()
@@ -188,13 +188,15 @@ def _by_size(
 ) -> list[dict[str, object]]:
     rows = []
     for number, (smallest, largest) in enumerate(SIZE_CLASSES):
-        own = [
+        durations = [
             duration
             for query, duration in zip(queries, seconds, strict=True)
             if size_class(len(query)) == number
         ]
-        if own:
-            rows.append({"values": [smallest, largest], "queries": len(own), **spread(own)})
+        if durations:
+            rows.append(
+                {"values": [smallest, largest], "queries": len(durations), **spread(durations)}
+            )
     return rows
 
 

@@ -78,10 +78,10 @@ def _ask(
     seconds = []
     for query, right in zip(queries, answers, strict=True):
         work = partial(scan.pairs, query.vectors.to(lake.device), query.tau)
-        given = count_columns(
+        answer = count_columns(
             *work(), query, part.partition.value_columns, part.partition.n_columns
         )
-        if not all(torch.equal(*pair) for pair in zip(given, right, strict=True)):
+        if not all(torch.equal(*pair) for pair in zip(answer, right, strict=True)):
             raise WrongAnswerError(
                 f"A wrong answer: {lake.model.name}, products in {name}, {query.name}."
             )

@@ -62,8 +62,8 @@ def measure_words(
         seconds[name] = spread(
             [min(wall_seconds(search, device) for _ in range(REPEATS)) for search in work]
         ) | {"first_pass_seconds": first}
-    for number, (given, right) in enumerate(zip(answers["device"], answers["host"], strict=True)):
-        if not all(np.array_equal(*pair) for pair in zip(given, right, strict=True)):
+    for number, (answer, right) in enumerate(zip(answers["device"], answers["host"], strict=True)):
+        if not all(np.array_equal(*pair) for pair in zip(answer, right, strict=True)):
             raise WrongAnswerError(
                 f"A wrong answer: bags of words, query column {number}: not that of the host."
             )

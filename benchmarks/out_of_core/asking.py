@@ -136,10 +136,10 @@ def own_peak() -> Iterator[OwnPeak]:
     Memory that was freed before does not count as held.
     """
     give_back()
-    peak, before, done = OwnPeak(), own_bytes(), threading.Event()
+    peak, before, stop = OwnPeak(), own_bytes(), threading.Event()
 
     def watch() -> None:
-        while not done.wait(_SAMPLE_SECONDS):
+        while not stop.wait(_SAMPLE_SECONDS):
             peak.n_bytes = max(peak.n_bytes, own_bytes() - before)
 
     watcher = threading.Thread(target=watch, daemon=True)
@@ -147,6 +147,6 @@ def own_peak() -> Iterator[OwnPeak]:
     try:
         yield peak
     finally:
-        done.set()
+        stop.set()
         watcher.join()
         peak.n_bytes = max(peak.n_bytes, own_bytes() - before)

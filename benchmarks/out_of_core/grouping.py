@@ -126,5 +126,5 @@ def values_of(lake: BenchmarkLake, columns: np.ndarray) -> np.ndarray:
     """Return the values of some columns, column by column, int64."""
     starts, sizes = lake.column_offsets[columns], np.diff(lake.column_offsets)[columns]
     first = np.cumsum(sizes) - sizes
-    place = np.arange(int(sizes.sum())) - np.repeat(first - starts, sizes)
-    return lake.column_values[place]
+    positions = np.arange(int(sizes.sum())) - np.repeat(first - starts, sizes)
+    return lake.column_values[positions]

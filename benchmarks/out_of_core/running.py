@@ -130,13 +130,13 @@ class Settings:
         if self.dimensions is None:
             model = calibrated_model(self.data)
             return CalibratedData(model, self.scale, self.seed, folder).load()
-        made = data_set(self.data, model="hashing", dimensions=self.dimensions, seed=self.seed)
-        if not isinstance(made, TablesData):
+        lake_data = data_set(self.data, model="hashing", dimensions=self.dimensions, seed=self.seed)
+        if not isinstance(lake_data, TablesData):
             raise InputError(
                 "Only lakes of tables, web and demo, are made in any number of dimensions. Got "
                 f"{self.data} instead; leave out --dimensions."
             )
-        return replace(made, cache=folder).load()
+        return replace(lake_data, cache=folder).load()
 
 
 def run_out_of_core(settings: Settings, folder: Path = CACHE) -> dict[str, Any]:

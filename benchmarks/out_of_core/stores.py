@@ -54,12 +54,12 @@ def write_store(
                 "partition %d: %d values, %d columns", number, len(arrays["vectors"]), len(columns)
             )
             folder = writer.partition_folder(number)
-            with filling(folder) as place:
-                files = write_arrays(place, arrays)
+            with filling(folder) as target:
+                files = write_arrays(target, arrays)
                 names = pa.array([f"table {column:09d}" for column in columns.tolist()])
-                files.append(write_texts(place / "tables.arrow", names))
+                files.append(write_texts(target / "tables.arrow", names))
                 files.append(
-                    write_texts(place / "labels.arrow", pa.array(["column"] * len(columns)))
+                    write_texts(target / "labels.arrow", pa.array(["column"] * len(columns)))
                 )
             entries.append(
                 writer.seal_folder(folder, {"values": len(arrays["vectors"])}, known=files)

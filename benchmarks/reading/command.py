@@ -126,11 +126,11 @@ def _files(folder: Path, pollock: Path | None, step: int, seed: int) -> Iterator
     if pollock is not None:
         yield from pollock_files(pollock, step)
         return
-    for made in hard_files(seed):
-        path = folder / made.name
-        path.write_bytes(made.written.data)
-        names = None if made.written.names is None else list(made.written.names)
-        yield PollockFile(path, made.group, names, [list(row) for row in made.written.rows])
+    for file in hard_files(seed):
+        path = folder / file.name
+        path.write_bytes(file.written.data)
+        names = None if file.written.names is None else list(file.written.names)
+        yield PollockFile(path, file.group, names, [list(row) for row in file.written.rows])
 
 
 def _read(reader: Reader, path: Path) -> ReadTable | None:

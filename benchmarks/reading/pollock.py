@@ -78,7 +78,7 @@ def _group(part: str, path: Path, is_row: bool) -> str:
 
 
 def _header_rows(path: Path) -> int:
-    given = path.parent.parent / "parameters" / f"{path.name}_parameters.json"
-    if not given.is_file():
+    parameters_path = path.parent.parent / "parameters" / f"{path.name}_parameters.json"
+    if not parameters_path.is_file():
         return 1
-    return int(json.loads(given.read_text(encoding="utf-8")).get("header_lines", 1))
+    return int(json.loads(parameters_path.read_text(encoding="utf-8")).get("header_lines", 1))

@@ -40,11 +40,11 @@ class HardFile:
 def hard_files(seed: int = 0) -> list[HardFile]:
     """Make a file of every table by every rule that fits it, those of both halves."""
     return [
-        HardFile(f"{rule}-{table.label}{made.extension}", group, made)
+        HardFile(f"{rule}-{table.label}{content.extension}", group, content)
         for group, rules in (("tuned", TUNED), ("held out", HELD_OUT))
         for rule, write in rules.items()
         for table in plain_tables(seed)
-        if (made := write(table)) is not None
+        if (content := write(table)) is not None
     ]
 
 

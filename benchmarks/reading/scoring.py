@@ -31,10 +31,10 @@ def same_cells(rows: Sequence[Row], truth: Sequence[Row]) -> bool:
 
 def n_wrong_rows(rows: Sequence[Row], truth: Sequence[Row]) -> int | None:
     """Return how many of the rows that have a value differ; None if more or fewer have one."""
-    ours, theirs = list(filter(_has_value, rows)), list(filter(_has_value, truth))
-    if len(ours) != len(theirs):
+    ours, true_rows = list(filter(_has_value, rows)), list(filter(_has_value, truth))
+    if len(ours) != len(true_rows):
         return None
-    return sum(not same_row(*pair) for pair in zip(ours, theirs, strict=True))
+    return sum(not same_row(*pair) for pair in zip(ours, true_rows, strict=True))
 
 
 def same_row(row: Row, truth: Row) -> bool:

@@ -43,7 +43,7 @@ def plain_tables(seed: int = 0) -> list[PlainTable]:
     def person() -> str:
         return f"{choose(_FIRST)} {choose(_LAST)}"
 
-    made = {
+    tables = {
         "cities": (
             ("City", "Country code", "Population"),
             [
@@ -87,4 +87,4 @@ def plain_tables(seed: int = 0) -> list[PlainTable]:
             ],
         ),
     }
-    return [PlainTable(label, names, tuple(rows)) for label, (names, rows) in made.items()]
+    return [PlainTable(label, names, tuple(rows)) for label, (names, rows) in tables.items()]

@@ -61,9 +61,9 @@ def where(rng: np.random.Generator, table: pa.Table, ranks: Ranks) -> Derived:
             if predicate is not None:
                 mask = predicate[0] if mask is None else pc.and_(mask, predicate[0])
                 predicates.append(predicate[1])
-        kept = None if mask is None else table.filter(mask)
-        if kept is not None and 0 < kept.num_rows < table.num_rows:
-            return Derived(kept.combine_chunks(), (" AND ".join(predicates),), "down")
+        selection = None if mask is None else table.filter(mask)
+        if selection is not None and 0 < selection.num_rows < table.num_rows:
+            return Derived(selection.combine_chunks(), (" AND ".join(predicates),), "down")
     return shuffle(rng, table, ranks)
 
 
@@ -102,8 +102,8 @@ def project(rng: np.random.Generator, table: pa.Table, ranks: Ranks) -> Derived:
     filtered = where(rng, table, ranks)
     min_kept = max(1, -(-table.num_columns * 2 // 5))
     n_kept = int(rng.integers(min_kept, table.num_columns + 1))
-    kept = rng.permutation(table.num_columns)[:n_kept].tolist()
-    names = [table.column_names[column] for column in kept]
+    columns = rng.permutation(table.num_columns)[:n_kept].tolist()
+    names = [table.column_names[column] for column in columns]
     steps = (*filtered.steps, f"keep {n_kept} columns")
     return Derived(filtered.table.select(names), steps, "down")
 

@@ -46,9 +46,9 @@ def redundancy_command(
     if len(names) != 1:
         for name in names or (*LAKES, PLANS):
             options = {"repeats": repeats, "rows": rows, "graphs": graphs, "seed": seed}
-            given = [f"--{option}={value}" for option, value in options.items()]
-            given += [] if kept is None else [f"--kept={kept}"]
-            command = [sys.executable, "-m", "benchmarks", "redundancy", name, *given]
+            arguments = [f"--{option}={value}" for option, value in options.items()]
+            arguments += [] if kept is None else [f"--kept={kept}"]
+            command = [sys.executable, "-m", "benchmarks", "redundancy", name, *arguments]
             subprocess.run([*command, *(["--write"] if write else [])], check=True)
         return
     [name] = names
@@ -70,11 +70,11 @@ def redundancy_command(
         write_result(path, {"machine": machine, "seed": seed, **result})
 
 
-def _lake(name: str, seed: int, repeats: int, rows: int, kept: str | None) -> dict[str, Any]:
+def _lake(name: str, seed: int, repeats: int, rows: int, folder: str | None) -> dict[str, Any]:
     from pexeso.build.build import SMALL_LAKE_SETTINGS
     from pexeso.spark.session import spark_session
 
     with spark_session(None, conf=SMALL_LAKE_SETTINGS) as spark:
         return measured_lake(
-            spark, name, seed=seed, repeats=repeats, rows=rows, kept=kept and Path(kept)
+            spark, name, seed=seed, repeats=repeats, rows=rows, kept=folder and Path(folder)
         )

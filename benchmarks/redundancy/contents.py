@@ -286,8 +286,8 @@ def _cells(values: pa.Array) -> tuple[Family, list[Any]]:
         offsets, valid = values.offsets.to_pylist(), values.is_valid().to_pylist()
         # The offsets of a slice count from the whole array, as its keys and items do.
         return ("map", keys, items), [
-            frozenset(Counter(entries[offsets[row] : offsets[row + 1]]).items()) if there else None
-            for row, there in enumerate(valid)
+            frozenset(Counter(entries[offsets[row] : offsets[row + 1]]).items()) if known else None
+            for row, known in enumerate(valid)
         ]
     if _is_list(kind):
         family, cells = _cells(values.flatten())

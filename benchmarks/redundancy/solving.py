@@ -55,8 +55,8 @@ def solver_times(repeats: int, seed: int) -> list[dict[str, Any]]:
 def _drawn(rng: np.random.Generator, n: int, share: float) -> RetentionProblem:
     """Draw each edge by itself, and costs of whole numbers, zero among them."""
     n_edges = int(rng.binomial(n * (n - 1), min(1.0, share))) if n > 1 else 0
-    places = rng.choice(n * (n - 1), n_edges, replace=False) if n_edges else np.empty(0, np.int64)
-    parents, others = np.divmod(places.astype(np.int64), max(1, n - 1))
+    edges = rng.choice(n * (n - 1), n_edges, replace=False) if n_edges else np.empty(0, np.int64)
+    parents, others = np.divmod(edges.astype(np.int64), max(1, n - 1))
     children = others + (others >= parents)
     keep = rng.integers(0, 20, n).astype(float)
     return RetentionProblem(keep, parents, children, rng.integers(0, 12, n_edges).astype(float))
@@ -69,10 +69,10 @@ def _versions(rng: np.random.Generator, n: int) -> RetentionProblem:
     while begin < n:
         members = np.arange(begin, min(n, begin + int(rng.integers(1, 60))))
         sizes[members] = rng.integers(1, 1 + len(members), len(members))  # equal ones are copies
-        ours, theirs = np.meshgrid(members, members, indexing="ij")
-        held = (sizes[ours] >= sizes[theirs]) & (ours != theirs)
+        ours, others = np.meshgrid(members, members, indexing="ij")
+        held = (sizes[ours] >= sizes[others]) & (ours != others)
         parents.append(ours[held])
-        children.append(theirs[held])
+        children.append(others[held])
         begin += len(members)
     parents, children = np.concatenate(parents), np.concatenate(children)
     accesses = rng.integers(0, 3, n)
@@ -84,12 +84,12 @@ def _least_cost(problem: RetentionProblem) -> float:
     """Try all choices of tables to keep."""
     n = len(problem.keep_cost)
     best = np.inf
-    for kept in product((False, True), repeat=n):
-        cost = sum(problem.keep_cost[table] for table in range(n) if kept[table])
+    for is_kept in product((False, True), repeat=n):
+        cost = sum(problem.keep_cost[table] for table in range(n) if is_kept[table])
         for table in range(n):
-            if not kept[table]:
-                mine = problem.children == table
-                sources = problem.rebuild_cost[mine & np.array(kept)[problem.parents]]
+            if not is_kept[table]:
+                table_edges = problem.children == table
+                sources = problem.rebuild_cost[table_edges & np.array(is_kept)[problem.parents]]
                 cost += sources.min() if len(sources) else np.inf
         best = min(best, cost)
     return float(best)

@@ -124,8 +124,10 @@ def synthetic_lake(
     counts = [(n_tables - n_roots) * (at + 1) // n_roots for at in range(n_roots)]
     counts = np.diff(counts, prepend=0).tolist()
     spent: list[float] = []
-    given = _drawn(n_bytes, spent, counts, seed, file_format) if roots is None else roots.items()
-    for at, (name, root) in enumerate(given):
+    named_roots = (
+        _drawn(n_bytes, spent, counts, seed, file_format) if roots is None else roots.items()
+    )
+    for at, (name, root) in enumerate(named_roots):
         # Streams of their own: of the tables before, a root depends on the sizes alone.
         rng = np.random.Generator(np.random.PCG64([seed, 1, at]))
         for table, lineage in _family(rng, name, root, counts[at]):

@@ -110,8 +110,8 @@ def cleaned_values(cells: Any) -> list[str | None]:
     ----------
     cells : sequence of str or None, or pyarrow array of text
     """
-    given = cells if isinstance(cells, pa.Array | pa.ChunkedArray) else pa.array(cells, pa.string())
-    return cleaned(given).to_pylist()
+    texts = cells if isinstance(cells, pa.Array | pa.ChunkedArray) else pa.array(cells, pa.string())
+    return cleaned(texts).to_pylist()
 
 
 def _cells(path: Path, specs: Sequence[str]) -> list[list[str | None]]:

@@ -83,8 +83,8 @@ class People:
 def _word(numbers: np.ndarray, n_syllables: int, endings: np.ndarray) -> pa.Array:
     """Return capitalised words of syllables, the digits of numbers, and an ending."""
     digits = [
-        _SYLLABLES.take(pa.array(numbers // len(_SYLLABLES) ** place % len(_SYLLABLES)))
-        for place in range(n_syllables)
+        _SYLLABLES.take(pa.array(numbers // len(_SYLLABLES) ** exponent % len(_SYLLABLES)))
+        for exponent in range(n_syllables)
     ]
     ending = _ENDINGS.take(pa.array(endings % len(_ENDINGS)))
     return pc.utf8_capitalize(_joined([*digits, ending]))
@@ -133,8 +133,10 @@ def _date(people: People) -> tuple[Columns, pa.Array]:
 def _user_id(people: People) -> tuple[Columns, pa.Array]:
     # The beginnings that are kept tell people apart; what is cut off is drawn.
     first, last = (_joined([name, people.ending]) for name in (people.first, people.last))
-    kept = [pc.utf8_slice_codeunits(name, 0, 2 * n) for name, n in ((first, _FIRST), (last, _LAST))]
-    return {"first": first, "last": last}, pc.utf8_lower(_joined(kept))
+    beginnings = [
+        pc.utf8_slice_codeunits(name, 0, 2 * n) for name, n in ((first, _FIRST), (last, _LAST))
+    ]
+    return {"first": first, "last": last}, pc.utf8_lower(_joined(beginnings))
 
 
 def _time(people: People) -> tuple[Columns, pa.Array]:

@@ -67,9 +67,9 @@ def row_pairs(joined: TransformJoin, case: Case) -> set[tuple[Key, str]]:
 
     Rows that share a key of several rows on both sides are joined each with each.
     """
-    places, target = case.places()
+    key_columns, target = case.places()
     table = joined.table(how="inner", many_to_many=True)
-    keys = zip(*(cleaned_values(table.column(at)) for at in places), strict=True)
+    keys = zip(*(cleaned_values(table.column(at)) for at in key_columns), strict=True)
     values = cleaned_values(table.column(len(joined.source.names) + target))
     return {
         (key, value)
@@ -79,5 +79,5 @@ def row_pairs(joined: TransformJoin, case: Case) -> set[tuple[Key, str]]:
 
 
 def _key(values: Any) -> Key:
-    given = list(values) if isinstance(values, tuple) else [values]
-    return tuple(cleaned_values(given))
+    cells = list(values) if isinstance(values, tuple) else [values]
+    return tuple(cleaned_values(cells))

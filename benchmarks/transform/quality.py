@@ -52,14 +52,14 @@ def means_of(rows: Sequence[dict[str, Any]], methods: Sequence[str]) -> dict[str
     """Return mean scores of each group by method, and the seconds of all its cases."""
     group_means: dict[str, Any] = {}
     for group in GROUPS:
-        mine = [row for row in rows if row["group"] == group]
+        group_rows = [row for row in rows if row["group"] == group]
         group_means[group] = {
             method: {
-                **means(row["methods"][method] for row in mine),
-                "seconds": sum(row["methods"][method]["seconds"] for row in mine),
+                **means(row["methods"][method] for row in group_rows),
+                "seconds": sum(row["methods"][method]["seconds"] for row in group_rows),
             }
             for method in methods
-            if mine
+            if group_rows
         }
     return group_means
 
@@ -83,7 +83,7 @@ def _scored(case: Case, method: str, seed: int) -> dict[str, Any]:
         return {**_best_fuzzy(case), "seconds": time.process_time() - started}
     joined = RIVALS[method](case.source_texts, case.target_values)
     seconds = time.process_time() - started
-    pairs = {(case.source_keys[at], case.target_values[place]) for at, place in joined}
+    pairs = {(case.source_keys[at], case.target_values[target]) for at, target in joined}
     return {**score(pairs, case.truth), "seconds": seconds}
 
 

@@ -90,16 +90,16 @@ def task_row(name: str, task: Task, *, seed: int = 0) -> dict[str, Any]:
     pairs = joined.pairs
     seconds = time.process_time() - started
     values, others = cleaned_values(task.queries), cleaned_values(task.others)
-    places = task.partners.tocoo()
+    matrix = task.partners.tocoo()
     truth = {
-        (values[row], others[column]) for row, column in zip(places.row, places.col, strict=True)
+        (values[row], others[column]) for row, column in zip(matrix.row, matrix.col, strict=True)
     }
     kinds: dict[str, dict[str, int]] = {}
     for left, right, kind in pairs:
-        own = kinds.setdefault(kind, {"pairs": 0, "right": 0})
-        own["pairs"] += 1
-        own["right"] += (cleaned_values([left])[0], right) in truth
-    n_right = sum(own["right"] for own in kinds.values())
+        counts = kinds.setdefault(kind, {"pairs": 0, "right": 0})
+        counts["pairs"] += 1
+        counts["right"] += (cleaned_values([left])[0], right) in truth
+    n_right = sum(counts["right"] for counts in kinds.values())
     return {
         "set": name,
         "task": task.name,
@@ -178,9 +178,9 @@ def drawn_pairs(
     Sources and targets are sorted by hashes of seed, side and name, so a draw depends on nothing
     else, and one of fewer pairs is the beginning of one of more.
     """
-    kept = list(columns)
+    candidates = list(columns)
     sources, targets = (
-        sorted(kept, key=partial(_rank, seed, side)) for side in ("source", "target")
+        sorted(candidates, key=partial(_rank, seed, side)) for side in ("source", "target")
     )
     pairs = [
         (source, target)

@@ -29,8 +29,8 @@ def by_equality(sources: Sequence[str], targets: Sequence[str]) -> Joined:
     >>> by_equality(["a", "b"], ["b", "c"])
     {(1, 0)}
     """
-    places = {value: place for place, value in enumerate(targets)}
-    return {(at, places[text]) for at, text in enumerate(sources) if text in places}
+    positions = {value: position for position, value in enumerate(targets)}
+    return {(at, positions[text]) for at, text in enumerate(sources) if text in positions}
 
 
 def by_substring(sources: Sequence[str], targets: Sequence[str]) -> Joined:
@@ -47,12 +47,12 @@ def by_substring(sources: Sequence[str], targets: Sequence[str]) -> Joined:
     pairs: Joined = set()
     for at, text in enumerate(left):
         inside = [
-            (min(len(text), len(value)), place)
-            for place, value in enumerate(right)
+            (min(len(text), len(value)), position)
+            for position, value in enumerate(right)
             if value in text or text in value
         ]
         longest = max((length for length, _ in inside), default=0)
-        best = [place for length, place in inside if length == longest]
+        best = [position for length, position in inside if length == longest]
         if len(best) == 1:
             pairs.add((at, best[0]))
     return pairs
@@ -65,8 +65,8 @@ def by_rare_pieces(sources: Sequence[str], targets: Sequence[str]) -> Joined:
     sides[: len(sources)] = 1
     pairs = find_row_pairs(shared_prefixes(sorted_suffixes(texts), sides), sides)
     alone = pairs.holders == 1
-    places = zip(pairs.sources[alone].tolist(), pairs.targets[alone].tolist(), strict=True)
-    return {(source, target - len(sources)) for source, target in places}
+    row_pairs = zip(pairs.sources[alone].tolist(), pairs.targets[alone].tolist(), strict=True)
+    return {(source, target - len(sources)) for source, target in row_pairs}
 
 
 def by_constrained_fuzzy(sources: Sequence[str], targets: Sequence[str]) -> Joined:
@@ -81,8 +81,8 @@ def by_default_model(sources: Sequence[str], targets: Sequence[str]) -> Joined:
     That is the lexical model, at its usual largest distance, with the words of the targets and the
     default normalisation. Of equally near targets the first is taken.
     """
-    places, _ = nearest_values(pa.array(sources, pa.string()), pa.array(targets, pa.string()))
-    return {(at, int(place)) for at, place in enumerate(places) if place >= 0}
+    positions, _ = nearest_values(pa.array(sources, pa.string()), pa.array(targets, pa.string()))
+    return {(at, int(position)) for at, position in enumerate(positions) if position >= 0}
 
 
 RIVALS: dict[str, Rival] = {

@@ -60,12 +60,12 @@ def means(scores: Iterable[Mapping[str, Any]]) -> dict[str, float | int | None]:
     >>> means([counted(1, 1, 1), counted(0, 0, 1)])
     {'precision': 1.0, 'recall': 0.5, 'f': 0.5, 'solved': 1, 'cases': 2}
     """
-    kept = list(scores)
-    joined = [row["precision"] for row in kept if row["precision"] is not None]
+    rows = list(scores)
+    joined = [row["precision"] for row in rows if row["precision"] is not None]
     return {
         "precision": sum(joined) / len(joined) if joined else None,
-        "recall": sum(row["recall"] for row in kept) / len(kept) if kept else None,
-        "f": sum(row["f"] for row in kept) / len(kept) if kept else None,
-        "solved": sum(row["f"] >= SOLVED for row in kept),
-        "cases": len(kept),
+        "recall": sum(row["recall"] for row in rows) / len(rows) if rows else None,
+        "f": sum(row["f"] for row in rows) / len(rows) if rows else None,
+        "solved": sum(row["f"] >= SOLVED for row in rows),
+        "cases": len(rows),
     }

@@ -54,10 +54,10 @@ def means_table(result: Row) -> str:
     """Return mean precision, recall and F of the methods, for each group of cases."""
     rows = []
     for group, methods in result["means"].items():
-        for method, own in methods.items():
-            rates = [share(own[name]) for name in ("precision", "recall", "f")]
-            solved = f"{own['solved']} of {own['cases']}"
-            rows.append([group, NAMES[method], *rates, solved, f"{own['seconds']:.1f}"])
+        for method, scores in methods.items():
+            rates = [share(scores[name]) for name in ("precision", "recall", "f")]
+            solved = f"{scores['solved']} of {scores['cases']}"
+            rows.append([group, NAMES[method], *rates, solved, f"{scores['seconds']:.1f}"])
     return markdown(["cases", "method", "P", "R", "F", "F at least .95", "s"], rows)
 
 
@@ -65,15 +65,17 @@ def cases_table(result: Row) -> str:
     """Return a line for each case: relations, scores of pexeso, F of the others, the program."""
     rows = []
     for row in result["cases"]:
-        own = row["methods"]
+        results = row["methods"]
         cells = [row["case"], str(row["true_pairs"]), _relations(row["relations"])]
         for way in ("named", "found"):
-            if way in own:
-                rates = " ".join(share(own[way][name]) for name in ("precision", "recall", "f"))
-                cells.append(f"{rates}, {own[way]['seconds']:.2f} s, {_kinds(own[way]['kinds'])}")
-        cells += [share(scores["f"]) for method, scores in own.items() if method not in _OURS]
-        if "named" in own:
-            cells.append(_program(own["named"]["program"]))
+            if way in results:
+                rates = " ".join(share(results[way][name]) for name in ("precision", "recall", "f"))
+                cells.append(
+                    f"{rates}, {results[way]['seconds']:.2f} s, {_kinds(results[way]['kinds'])}"
+                )
+        cells += [share(scores["f"]) for method, scores in results.items() if method not in _OURS]
+        if "named" in results:
+            cells.append(_program(results["named"]["program"]))
         rows.append(cells)
     methods = list(result["cases"][0]["methods"]) if result["cases"] else []
     heads = ["case", "true pairs", "relation"]
@@ -98,10 +100,10 @@ def entities_table(result: Row) -> str:
 
 def unsolved_table(result: Row) -> str:
     """Return F of the methods for each case of a string rule that pexeso does not solve."""
-    mine = [row for row in result["cases"] if row["group"] == "string rules"]
+    cases = [row for row in result["cases"] if row["group"] == "string rules"]
     rows = [
         [row["case"], *(share(scores["f"]) for scores in row["methods"].values())]
-        for row in mine
+        for row in cases
         if any(row["methods"][way]["f"] < SOLVED for way in _OURS if way in row["methods"])
     ]
     methods = list(result["cases"][0]["methods"]) if result["cases"] else []
@@ -142,20 +144,20 @@ def tasks_means_table(result: Row) -> str:
     """Return what is joined of all tasks of a set together."""
     rows = []
     for name in dict.fromkeys(row["set"] for row in result["tasks"]):
-        mine = [row for row in result["tasks"] if row["set"] == name]
+        tasks = [row for row in result["tasks"] if row["set"] == name]
         sums = [
             {
-                what: sum(row["kinds"].get(kind, {}).get(what, 0) for row in mine)
+                what: sum(row["kinds"].get(kind, {}).get(what, 0) for row in tasks)
                 for what in ("pairs", "right")
             }
             for kind in _KINDS
         ]
-        with_programs = sum(row["program"] is not None for row in mine)
-        n_true = sum(row["true_pairs"] for row in mine)
-        cells = [_right(own) for own in sums]
-        seconds = sum(row["seconds"] for row in mine)
+        with_programs = sum(row["program"] is not None for row in tasks)
+        n_true = sum(row["true_pairs"] for row in tasks)
+        cells = [_right(counts) for counts in sums]
+        seconds = sum(row["seconds"] for row in tasks)
         rows.append(
-            [name, str(len(mine)), str(with_programs), f"{n_true:,}", *cells, f"{seconds:.0f}"]
+            [name, str(len(tasks)), str(with_programs), f"{n_true:,}", *cells, f"{seconds:.0f}"]
         )
     kinds = [f"{kind}: right of joined" for kind in _KINDS]
     return markdown(["set", "tasks", "with programs", "true pairs", *kinds, "s"], rows)
@@ -248,5 +250,5 @@ def _program(text: str | None) -> str:
     return (text or "none").replace("|", "\\|")
 
 
-def _right(own: Mapping[str, int] | None) -> str:
-    return f"{own['right']:,} of {own['pairs']:,}" if own and own["pairs"] else "-"
+def _right(counts: Mapping[str, int] | None) -> str:
+    return f"{counts['right']:,} of {counts['pairs']:,}" if counts and counts["pairs"] else "-"

@@ -104,8 +104,8 @@ class HashingEmbedder(SubwordEmbedder):
 
         They are the n-gram lengths, the share of whole words and how the model was made.
         """
-        own = {"dimensions": self.dimensions, "whole_word_share": self._whole_word_share}
-        return MappingProxyType({**super().options, **own})
+        own_options = {"dimensions": self.dimensions, "whole_word_share": self._whole_word_share}
+        return MappingProxyType({**super().options, **own_options})
 
     @classmethod
     def from_stored(cls, model: stored.StoredModel) -> HashingEmbedder:
@@ -133,8 +133,10 @@ class HashingEmbedder(SubwordEmbedder):
         The vector of the n-grams is brought to a share of its length. The row of the whole word
         makes up the rest.
         """
-        own = self._own_buckets(words)
-        loops.sign_means(self._rows, loops.LANES, ids, offsets, own, self._whole_word_share, means)
+        buckets = self._own_buckets(words)
+        loops.sign_means(
+            self._rows, loops.LANES, ids, offsets, buckets, self._whole_word_share, means
+        )
 
     def _write_units(
         self, words: pa.LargeStringArray, rows: np.ndarray, weights: np.ndarray, units: np.ndarray
@@ -147,13 +149,13 @@ class HashingEmbedder(SubwordEmbedder):
         for piece in bounded_pieces(count_ngrams(words, self._min_n, self._max_n)):
             some = words.slice(piece.start, piece.stop - piece.start)
             ids, offsets = self._row_ids(some, no_rows[piece])
-            own = self._own_buckets(some)
+            buckets = self._own_buckets(some)
             loops.sign_units(
                 self._rows,
                 loops.LANES,
                 ids,
                 offsets,
-                own,
+                buckets,
                 self._whole_word_share,
                 weights[piece],
                 units[piece],

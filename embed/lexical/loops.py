@@ -258,7 +258,7 @@ def sign_means(
 
 @loop
 def _count_signs(
-    signs: np.ndarray, lanes: np.ndarray, ids: np.ndarray, own: int, codes: np.ndarray
+    signs: np.ndarray, lanes: np.ndarray, ids: np.ndarray, word_row: int, codes: np.ndarray
 ) -> None:
     """Write the code of a word in each dimension into `codes`.
 
@@ -276,7 +276,7 @@ def _count_signs(
                 counted[byte] += lanes[row[byte]]
         for position in range(len(codes)):
             codes[position] += 2 * np.int64(ones_of_lane[position])
-    row = signs[own]
+    row = signs[word_row]
     for byte in range(width):
         counted[byte] = lanes[row[byte]]
     for position in range(len(codes)):

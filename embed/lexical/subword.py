@@ -209,12 +209,12 @@ class SubwordEmbedder:
 
     def _means(self, words: pa.LargeStringArray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Average the rows of words that were looked up already; see `word_means`."""
-        own = rows if self._own_rows else np.full(len(words), -1, np.int64)
-        counts = count_ngrams(words, self._min_n, self._max_n) + (own >= 0)
+        word_rows = rows if self._own_rows else np.full(len(words), -1, np.int64)
+        counts = count_ngrams(words, self._min_n, self._max_n) + (word_rows >= 0)
         means = np.empty((len(words), self.dimensions), np.float32)
         for piece in bounded_pieces(counts):
             some = words.slice(piece.start, piece.stop - piece.start)
-            self._average(some, *self._row_ids(some, own[piece]), means[piece])
+            self._average(some, *self._row_ids(some, word_rows[piece]), means[piece])
         return means, counts > 0
 
     def _average(
@@ -238,7 +238,7 @@ class SubwordEmbedder:
         return {**arrays, "words": self._vocabulary.words}
 
     def _row_ids(
-        self, words: pa.LargeStringArray, own: np.ndarray
+        self, words: pa.LargeStringArray, word_rows: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the row ids of each word, and where those of each word begin.
 
@@ -249,10 +249,10 @@ class SubwordEmbedder:
         ids = hashes.astype(np.int64)
         if len(hashes):
             ids = first + (hashes % np.uint32(len(self._rows) - first)).astype(np.int64)
-        known = np.flatnonzero(own >= 0)
+        known = np.flatnonzero(word_rows >= 0)
         if len(known):
-            ids = np.insert(ids, starts[known], own[known])
-        return ids, starts + np.append(0, np.cumsum(own >= 0))
+            ids = np.insert(ids, starts[known], word_rows[known])
+        return ids, starts + np.append(0, np.cumsum(word_rows >= 0))
 
     def _embed_into(self, result: np.ndarray, values: pa.LargeStringArray) -> None:
         """Embed values into `result`, computing each distinct word once.
@@ -415,10 +415,10 @@ def normalise_rows(vectors: np.ndarray, scale: np.ndarray) -> np.ndarray:
         Length of what the row was computed from.
     """
     lengths = row_lengths(vectors)
-    gone = lengths <= loops.VANISHED * scale
-    lengths[gone] = 1.0
+    is_noise = lengths <= loops.VANISHED * scale
+    lengths[is_noise] = 1.0
     vectors /= lengths[:, np.newaxis]
-    vectors[gone] = 0.0
+    vectors[is_noise] = 0.0
     return vectors
 
 

@@ -42,10 +42,10 @@ def unpack_lake(folder: Path) -> Path:
     partial = folder / "lake.partial"
     for name in SETS:
         with tarfile.open(SHARED / name / "tables.tar.gz") as archive:
-            wanted = [
+            members = [
                 member for member in archive if not member.name.split("/")[-1].startswith(REPEATED)
             ]
-            archive.extractall(partial, members=wanted, filter="data")
+            archive.extractall(partial, members=members, filter="data")
     return partial.rename(lake)
 
 

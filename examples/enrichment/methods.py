@@ -98,11 +98,11 @@ def read_columns(index: pexeso.Index) -> tuple[Path, list[Table], list[pa.String
     """Return the lake of an index, and the names and distinct cells of its columns."""
     lake = Path(str(index.lake))
     columns = index.catalog.columns(["table", "label", "column_id"])
-    kept = columns.filter(columns["column_id"].is_valid())
+    index_columns = columns.filter(columns["column_id"].is_valid())
     names: list[Table] = []
     cells = []
-    for table in kept["table"].unique().to_pylist():
-        labels = kept.filter(pc.equal(kept["table"], table))["label"].to_pylist()
+    for table in index_columns["table"].unique().to_pylist():
+        labels = index_columns.filter(pc.equal(index_columns["table"], table))["label"].to_pylist()
         rows = read_rows(lake, table, labels)
         names += [(table, label) for label in labels]
         cells += [rows[label].combine_chunks().drop_null().unique() for label in labels]
@@ -126,14 +126,14 @@ class LakeTexts:
         raw = pa.concat_arrays(cells).dictionary_encode()
         encoded = normaliser.normalise(raw.dictionary).dictionary_encode()
         self.values: pa.StringArray = encoded.dictionary.cast(pa.string())
-        places = encoded.indices.take(raw.indices)
+        value_rows = encoded.indices.take(raw.indices)
         owners = np.repeat(np.arange(len(cells)), [len(column) for column in cells])[
-            places.is_valid().to_numpy(False)
+            value_rows.is_valid().to_numpy(False)
         ]
-        places = places.drop_null().to_numpy(zero_copy_only=False)
+        value_rows = value_rows.drop_null().to_numpy(zero_copy_only=False)
         shape = (len(self.values), len(columns))
         self.held = sp.csr_matrix(
-            (np.ones(len(places), dtype=np.int32), (places, owners)), shape=shape
+            (np.ones(len(value_rows), dtype=np.int32), (value_rows, owners)), shape=shape
         )
 
     def matches(
@@ -150,19 +150,19 @@ class LakeTexts:
         alike = similar(query.values, self.values)
         matched = ((alike > 0).astype(np.int32) @ self.held) > 0
         joinability = (matched.T @ query.rows) / query.n_rows
-        places = [
-            place
-            for place in np.argsort(-joinability, kind="stable")
-            if joinability[place] >= MIN_JOINABILITY
+        columns = [
+            column
+            for column in np.argsort(-joinability, kind="stable")
+            if joinability[column] >= MIN_JOINABILITY
         ]
-        return [self._match(query, alike, place, float(joinability[place])) for place in places]
+        return [self._match(query, alike, column, float(joinability[column])) for column in columns]
 
     def _match(
-        self, query: TextQuery, alike: sp.csr_matrix, place: int, joinability: float
+        self, query: TextQuery, alike: sp.csr_matrix, column: int, joinability: float
     ) -> TextMatch:
-        here = np.flatnonzero(self.held[:, place].toarray()[:, 0])
-        block = alike[:, here].tocoo()
-        keys = self.values.take(pa.array(here[block.col])).to_pylist()
+        value_rows = np.flatnonzero(self.held[:, column].toarray()[:, 0])
+        block = alike[:, value_rows].tocoo()
+        keys = self.values.take(pa.array(value_rows[block.col])).to_pylist()
         texts: dict[int, list[str]] = {}
         for text, value in zip(query.texts.to_pylist(), query.value_of_text.tolist(), strict=True):
             texts.setdefault(value, []).append(text)
@@ -173,15 +173,15 @@ class LakeTexts:
         ]
         pairs.sort(key=lambda pair: (pair.query, pair.distance, pair.key))
         return TextMatch(
-            *self.columns[place], joinability, self.lake, self.normaliser, query, pairs
+            *self.columns[column], joinability, self.lake, self.normaliser, query, pairs
         )
 
 
 def equal(ours: pa.StringArray, theirs: pa.StringArray) -> sp.csr_matrix:
     """Match values that are the same."""
-    places = pc.index_in(ours, theirs)
-    rows = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
-    columns = places.drop_null().to_numpy(zero_copy_only=False)
+    positions = pc.index_in(ours, theirs)
+    rows = np.flatnonzero(positions.is_valid().to_numpy(zero_copy_only=False))
+    columns = positions.drop_null().to_numpy(zero_copy_only=False)
     return sp.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(len(ours), len(theirs)))
 
 
@@ -190,8 +190,8 @@ def fuzzy(threshold: float) -> Callable[[pa.StringArray, pa.StringArray], sp.csr
     from rapidfuzz.fuzz import token_sort_ratio
     from rapidfuzz.process import cdist
 
-    def similar(ours: pa.StringArray, theirs: pa.StringArray) -> sp.csr_matrix:
-        choices = theirs.to_pylist()
+    def similar(ours: pa.StringArray, lake_values: pa.StringArray) -> sp.csr_matrix:
+        choices = lake_values.to_pylist()
         blocks = []
         for value in ours.to_pylist():
             scores = cdist([value], choices, scorer=token_sort_ratio, score_cutoff=threshold)
@@ -203,10 +203,10 @@ def fuzzy(threshold: float) -> Callable[[pa.StringArray, pa.StringArray], sp.csr
 
 def at_least(alike: sp.csr_matrix, similarity: float) -> sp.csr_matrix:
     """Leave out what is less similar."""
-    kept = alike.copy()
-    kept.data[kept.data < similarity - 1e-9] = 0
-    kept.eliminate_zeros()
-    return kept
+    matrix = alike.copy()
+    matrix.data[matrix.data < similarity - 1e-9] = 0
+    matrix.eliminate_zeros()
+    return matrix
 
 
 def first_of_each_table(matches: Iterable[Any], left_out: Sequence[str]) -> list[Any]:

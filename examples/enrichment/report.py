@@ -29,9 +29,9 @@ def best_runs(result: dict[str, Any]) -> list[dict[str, Any]]:
     """
     best: dict[tuple[str, str], dict[str, Any]] = {}
     for run in result["runs"]:
-        place = run["task"], run["method"]
-        if place not in best or main_score(run)[0] > main_score(best[place])[0]:
-            best[place] = run
+        key = run["task"], run["method"]
+        if key not in best or main_score(run)[0] > main_score(best[key])[0]:
+            best[key] = run
     return list(best.values())
 
 
@@ -73,7 +73,7 @@ def rows_of(result: dict[str, Any]) -> list[tuple[str, ...]]:
 def as_text(result: dict[str, Any]) -> str:
     """Write the table for a terminal."""
     lines = [_HEAD, *rows_of(result)]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(_HEAD))]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(_HEAD))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
@@ -142,8 +142,8 @@ def _tasks_told(result: dict[str, Any]) -> Iterable[str]:
 def _wrong_told(result: dict[str, Any]) -> Iterable[str]:
     rows = []
     for run in best_runs(result):
-        for distance, mine, theirs in (run["joined"] or {"examples": []})["examples"][:3]:
-            rows.append((run["task"], run["method"], mine, theirs, f"{distance:.3f}"))
+        for distance, own_value, lake_value in (run["joined"] or {"examples": []})["examples"][:3]:
+            rows.append((run["task"], run["method"], own_value, lake_value, f"{distance:.3f}"))
     return (
         [
             "Pairs that were joined and are wrong, the nearest of each:",

@@ -64,9 +64,9 @@ class Workshop:
         The comparison made for one threshold is used again for higher ones.
         """
 
-        def similar(ours: Any, theirs: Any) -> Any:
+        def similar(ours: Any, lake_values: Any) -> Any:
             if task.name not in self._alike:
-                self._alike = {task.name: fuzzy(min(FUZZY_THRESHOLDS))(ours, theirs)}
+                self._alike = {task.name: fuzzy(min(FUZZY_THRESHOLDS))(ours, lake_values)}
             return at_least(self._alike[task.name], threshold / 100)
 
         return self.similar_texts.matches(task.table[task.on], similar)
@@ -75,15 +75,15 @@ class Workshop:
         self, task: Task, matrix: np.ndarray, target: Target, seeds: Sequence[int], trees: int
     ) -> dict[str, list[float]]:
         """Score the model of each seed; methods that add the same columns share the work."""
-        place = (task.name, matrix.shape, hash(matrix.tobytes()), *seeds)
-        if place not in self._scores:
+        key = (task.name, matrix.shape, hash(matrix.tobytes()), *seeds)
+        if key not in self._scores:
             runs = []
             for seed in seeds:
                 options = ModelOptions(trees=trees, seed=seed)
                 predicted = predict_unseen(matrix, target.values, target.task, options)
                 runs.append(scores_of(target.values, predicted, target.task))
-            self._scores[place] = {name: [score[name] for score in runs] for name in runs[0]}
-        return self._scores[place]
+            self._scores[key] = {name: [score[name] for score in runs] for name in runs[0]}
+        return self._scores[key]
 
 
 def variants_of(method: str) -> tuple[int | None, ...]:
@@ -171,11 +171,13 @@ def judge_pairs(matches: Sequence[Any], entity_of: pd.Series) -> dict[str, Any]:
             if held is None or pair.distance < held.distance:
                 nearest[pair.query] = pair
         for pair in nearest.values():
-            mine, theirs = (known.get(name.lower().strip()) for name in (pair.query, pair.value))
-            if mine is None or theirs is None:
+            query_entity, lake_entity = (
+                known.get(name.lower().strip()) for name in (pair.query, pair.value)
+            )
+            if query_entity is None or lake_entity is None:
                 continue
-            right += mine == theirs
-            if mine != theirs:
+            right += query_entity == lake_entity
+            if query_entity != lake_entity:
                 wrong.append((round(pair.distance, 3), pair.query, pair.value))
     examples = list(dict.fromkeys(sorted(wrong)))[:_EXAMPLES]
     return {"right": right, "wrong": len(wrong), "examples": [list(triple) for triple in examples]}

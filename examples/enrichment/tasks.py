@@ -125,8 +125,8 @@ def gdp(lake: Path) -> Task:
 def hate_crimes(lake: Path) -> Task:
     """Hate crimes by state: the names of fifty states are spelled alike everywhere."""
     origin = NEWS + "hate-crimes__hate_crimes.csv"
-    own = ["median_household_income", "gini_index"]
-    table = _read(lake, origin)[["state", *own, "avg_hatecrimes_per_100k_fbi"]]
+    own_columns = ["median_household_income", "gini_index"]
+    table = _read(lake, origin)[["state", *own_columns, "avg_hatecrimes_per_100k_fbi"]]
     about = "hate crimes for 100,000 people in a state; own columns: median income, Gini index"
     return Task("hate crimes", about, table, "state", "avg_hatecrimes_per_100k_fbi", (origin,))
 

@@ -31,14 +31,14 @@ def given_first(name: str) -> str:
     >>> given_first("Curie, Marie")
     'Marie Curie'
     """
-    family, comma, given = name.partition(", ")
-    return f"{given} {family}" if comma else name
+    family, comma, given_name = name.partition(", ")
+    return f"{given_name} {family}" if comma else name
 
 
 def family_capitals(name: str) -> str:
     """Turn "Curie, Marie" into "CURIE, Marie", as library catalogues write it."""
-    family, comma, given = name.partition(", ")
-    return f"{family.upper()}{comma}{given}"
+    family, comma, given_name = name.partition(", ")
+    return f"{family.upper()}{comma}{given_name}"
 
 
 def unaccented(text: str) -> str:

@@ -161,13 +161,13 @@ def market_of(opened: OpenIndex, options: MarketOptions) -> Market:
     TableReadError
         The list of prices, or a table, cannot be read.
     """
-    own, coded = options.own, CodedColumns(options.max_bytes)
+    own_table, coded = options.own, CodedColumns(options.max_bytes)
     saved, of_saved = None, []
     if options.graph is not None:
         saved, of_saved = saved_graph(opened, options.graph, coded)
     graph, coded, notes = market_graph(
         opened,
-        own=[] if own is None else [(own.name, own.rows)],
+        own=[] if own_table is None else [(own_table.name, own_table.rows)],
         wanted=options.wanted,
         have=options.have,
         prices=options.prices,

@@ -181,20 +181,24 @@ class AcquisitionSearches:
         tables = tuple(dict.fromkeys(map(self._require, tables)))
         require_reading(reading)
         in_lake = self._in_lake(have, columns, reading)
-        own = None if in_lake else _owned(have, columns, self._named, reading)
-        copy = None if own is None or own.file is None else self.opened.table_of(own.file)
+        own_table = None if in_lake else _owned(have, columns, self._named, reading)
+        copy = (
+            None
+            if own_table is None or own_table.file is None
+            else self.opened.table_of(own_table.file)
+        )
         if copy is not None:
             copy = self._named(copy)
-        joins = self._joins_named(joins, own, copy)
-        having = in_lake or _having(own)
-        wanted = () if want is None else self._wanted(want, own, copy)
-        if not having and not wanted:
+        joins = self._joins_named(joins, own_table, copy)
+        having = in_lake or _having(own_table)
+        targets = () if want is None else self._wanted(want, own_table, copy)
+        if not having and not targets:
             raise InputError("There is nothing to explain and nothing wanted: name one.")
         if copy is not None and copy not in tables:
             tables = (*tables, copy)
         options = MarketOptions(
-            own,
-            wanted,
+            own_table,
+            targets,
             having,
             tables,
             max_tables,
@@ -214,16 +218,16 @@ class AcquisitionSearches:
         else:
             request = AcquisitionRequest(
                 to_explain,
-                tuple(Terminal.of(market.graph, name, table) for table, name in wanted),
+                tuple(Terminal.of(market.graph, name, table) for table, name in targets),
                 **bounds,
             )
             answer = market_search.plans_of(market, request, limits)
         query = {
-            "file": None if own is None else own.file,
+            "file": None if own_table is None else own_table.file,
             "table": having[0][0] if having else None,
             "have": [name for _, name in having],
-            "rows": None if own is None else own.rows.num_rows,
-            "want": [_described(table, name) for table, name in wanted] or None,
+            "rows": None if own_table is None else own_table.rows.num_rows,
+            "want": [_described(table, name) for table, name in targets] or None,
         }
         settings = {
             **{name: None if value == math.inf else value for name, value in bounds.items()},
@@ -262,13 +266,13 @@ class AcquisitionSearches:
         return table
 
     def _joins_named(
-        self, joins: tuple[tuple[str, str], ...], own: OwnTable | None, copy: str | None
+        self, joins: tuple[tuple[str, str], ...], own_table: OwnTable | None, copy: str | None
     ) -> tuple[tuple[str, str], ...]:
         """Return pairs of tables with the user's table by its name, however they call it."""
-        called = {} if own is None or copy is None else {copy: own.name}
+        called = {} if own_table is None or copy is None else {copy: own_table.name}
 
         def table_of(name: str) -> str:
-            if own is not None and name == own.name:
+            if own_table is not None and name == own_table.name:
                 return name
             table = self._require(name)
             return called.get(table, table)
@@ -287,7 +291,7 @@ class AcquisitionSearches:
         return graph.without((), within)
 
     def _wanted(
-        self, want: str | Iterable[str], own: OwnTable | None, copy: str | None
+        self, want: str | Iterable[str], own_table: OwnTable | None, copy: str | None
     ) -> tuple[tuple[str | None, str], ...]:
         """Return the table, or None for any, and the label of each wanted column."""
         if not isinstance(want, Iterable):
@@ -295,16 +299,16 @@ class AcquisitionSearches:
                 f"want must be the wanted columns, such as ['b.csv:rain']. Got {shown(want)}."
             )
         specs = [want] if isinstance(want, str) else list(want)
-        wanted: list[tuple[str | None, str]] = []
+        targets: list[tuple[str | None, str]] = []
         for spec in specs:
             if not isinstance(spec, str) or not spec:
                 raise InputError(
                     f"A wanted column is TABLE:COLUMN, or COLUMN of any table. Got {shown(spec)}."
                 )
             name, columns = self.opened.catalog.split(spec)
-            if columns is None or (self._named(name) is None and spec in self._labels(own)):
+            if columns is None or (self._named(name) is None and spec in self._labels(own_table)):
                 names = names_in(spec) if columns is None else [spec]
-                wanted += [(None, self._label(column, own)) for column in names]
+                targets += [(None, self._label(column, own_table)) for column in names]
                 continue
             table = self._require(name)
             if table == copy:
@@ -312,8 +316,8 @@ class AcquisitionSearches:
                     f"'{table}' is the table that you have: there is nothing to get from it. Name "
                     "a column of another table."
                 )
-            wanted += self._columns_of(table, columns)
-        return tuple(wanted)
+            targets += self._columns_of(table, columns)
+        return tuple(targets)
 
     def _columns_of(self, table: str, columns: str | Iterable[str]) -> tuple[tuple[str, str], ...]:
         """Return a table of the lake with the label of each column that is named."""
@@ -342,14 +346,14 @@ class AcquisitionSearches:
         reading.require_none(f"'{name}' of the lake, which lake.toml tells how to read")
         return self._columns_of(table, columns)
 
-    def _labels(self, own: OwnTable | None) -> list[str]:
+    def _labels(self, own_table: OwnTable | None) -> list[str]:
         """Return the names of columns that any table of the lake has, and yours."""
         labels = self.opened.catalog.columns(["label"])["label"].unique().to_pylist()
-        return labels if own is None else [*labels, *own.rows.column_names]
+        return labels if own_table is None else [*labels, *own_table.rows.column_names]
 
-    def _label(self, name: str, own: OwnTable | None) -> str:
+    def _label(self, name: str, own_table: OwnTable | None) -> str:
         """Return the name of a column that any table has."""
-        labels = self._labels(own)
+        labels = self._labels(own_table)
         if name in labels:
             return name
         meant = did_you_mean(labels, name)
@@ -403,8 +407,10 @@ def _owned(
     return OwnTable(name, rows, tuple(chosen), file)
 
 
-def _having(own: OwnTable | None) -> tuple[tuple[str, str], ...]:
-    return () if own is None else tuple((own.name, column) for column in own.columns)
+def _having(own_table: OwnTable | None) -> tuple[tuple[str, str], ...]:
+    return (
+        () if own_table is None else tuple((own_table.name, column) for column in own_table.columns)
+    )
 
 
 def _described(table: str | None, name: str) -> str:

@@ -245,13 +245,13 @@ def search_combined(
     of all (`pexeso.answers.best_of_lists`).
     """
     column, k = query_from_values(values, on=on), plain_scalar(k)
-    wanted = columns_wanted(k)
+    limit = columns_wanted(k)
     overlap = OverlapList(index._answering.equal_text, column, exclude_self)
     # Without k the thresholds say what is found.
-    given = {"k": ALL if k is None else k, **options}
-    given.pop("rerank", None)  # the list has an order of its own
+    semantic_options = {"k": ALL if k is None else k, **options}
+    semantic_options.pop("rerank", None)  # the list has an order of its own
     semantic = {
-        name: SemanticList(model_index._answering.semantic, column, exclude_self, given)
+        name: SemanticList(model_index._answering.semantic, column, exclude_self, semantic_options)
         for name, model_index in _by_model(index, models).items()
     }
     first = next(iter(semantic.values()))
@@ -269,14 +269,14 @@ def search_combined(
         list(semantic.values()),
         overlap,
         {(match.table, match.column): match for match in transformed},
-        wanted,
-        n_lines=lambda best: sum(at[0] < best.n_sure for at in _lines(best, fold_copies, wanted)),
+        limit,
+        n_lines=lambda best: sum(at[0] < best.n_sure for at in _lines(best, fold_copies, limit)),
         folds=fold_copies,
         exclude_table=first.options.exclude_table,
     )
-    lines = _lines(best, fold_copies, wanted)
-    shown = [[best.columns[at] for at in line] for line in lines[:wanted]]
-    request = {"k": given["k"], "exclude_table": best.overlap.options["exclude_table"]}
+    lines = _lines(best, fold_copies, limit)
+    shown = [[best.columns[at] for at in line] for line in lines[:limit]]
+    request = {"k": semantic_options["k"], "exclude_table": best.overlap.options["exclude_table"]}
     settings = {name: source.options.to_dict() for name, source in semantic.items()}
     stats: dict[str, Any] = {name: source.stats.to_dict() for name, source in semantic.items()}
     stats |= {OVERLAP: best.overlap.stats, TRANSFORM: transformed.stats}
@@ -284,7 +284,7 @@ def search_combined(
     if floor is not None:
         settings[CONTAINMENT] = {"min_containment": floor, "verify": True, **request}
         stats[CONTAINMENT] = best.overlap.stats  # what overlap counts tells containment too
-    settings[TRANSFORM] = {**transformed.options, "k": given["k"]}
+    settings[TRANSFORM] = {**transformed.options, "k": semantic_options["k"]}
     return CombinedResult(
         {**first.describe(), "values": len(overlap.query)},
         settings,
@@ -315,23 +315,23 @@ def _least_containment(
 
 def _by_model(index: Index, models: Iterable[str] | None) -> dict[str, Index]:
     """Return the index as it searches by each model, by the name of the search."""
-    there = index.models
-    if len(there) == 1 and models is None:
+    existing = index.models
+    if len(existing) == 1 and models is None:
         return {MEANING: index}
-    names = there
+    names = existing
     if models is not None:
         if isinstance(models, str) or not isinstance(models, Iterable):
             raise InputError(f"models must be a list of names. Got {models!r}.")
         names = tuple(dict.fromkeys(models))
     if not names:
         raise InputError(
-            f"models must name some of those that the index holds, {', '.join(there)}. Got none."
+            f"models must name some of those that the index holds, {', '.join(existing)}. Got none."
         )
     by_model = {name: index.with_model(name) for name in names}
-    return by_model if len(there) > 1 else {MEANING: index}
+    return by_model if len(existing) > 1 else {MEANING: index}
 
 
-def _lines(best: Best, folds: bool, wanted: int | None) -> list[list[int]]:
+def _lines(best: Best, folds: bool, limit: int | None) -> list[list[int]]:
     """Return the places of columns by line, the one that stands for it first.
 
     Columns that hold nearly the same equal texts are folded; those of no text stand alone.
@@ -341,7 +341,7 @@ def _lines(best: Best, folds: bool, wanted: int | None) -> list[list[int]]:
     texts = {at: hit.equal_text for at, hit in enumerate(columns) if hit.equal_text is not None}
     if folds and len(texts) > 1:
         at = np.array(list(texts))
-        first_of[at] = at[fold(sets_of_matches(list(texts.values())), lines_compared(wanted))]
+        first_of[at] = at[fold(sets_of_matches(list(texts.values())), lines_compared(limit))]
     return lines_of(first_of)
 
 
@@ -366,7 +366,7 @@ def _matches(
         )
         for model, source in semantic.items()
     }
-    made = {}
+    by_name = {}
     for column in (known for line in lines for known in line):
         meant = {model: matches[column.name] for model, matches in by_model.items()}
         text = column.equal_text
@@ -376,7 +376,7 @@ def _matches(
             CONTAINMENT: text if text and floor is not None and text.containment >= floor else None,
             TRANSFORM: column.transform,
         }
-        made[column.name] = CombinedMatch(
+        by_name[column.name] = CombinedMatch(
             *column.name,
             tuple(how for how, evidence in ways.items() if evidence is not None),
             max(filter(None, meant.values()), key=_joinability, default=None),
@@ -386,6 +386,6 @@ def _matches(
             _columns=columns,
         )
     return tuple(
-        replace(made[line[0].name], copies=tuple(made[copy.name] for copy in line[1:]))
+        replace(by_name[line[0].name], copies=tuple(by_name[copy.name] for copy in line[1:]))
         for line in lines
     )

@@ -58,13 +58,13 @@ class MatchDetails:
 
     def find(self, positions: Iterable[int]) -> None:
         """Find the pairs of these columns, as far as they are not known, and of no others."""
-        wanted = [position for position in positions if position not in self._tables]
-        if wanted:
+        new_positions = [position for position in positions if position not in self._tables]
+        if new_positions:
             from pexeso.search.pairs import find_pairs
 
-            hits = [self._hits[position] for position in wanted]
+            hits = [self._hits[position] for position in new_positions]
             tables = find_pairs(self._opened.loader, self._query, hits, self._options, self._stats)
-            self._tables.update(zip(wanted, tables, strict=True))
+            self._tables.update(zip(new_positions, tables, strict=True))
 
     def table(self, position: int) -> PairTable:
         """Return the pairs of a column as arrays."""

@@ -42,7 +42,7 @@ class SemanticList:
         By the model.
     column : QueryColumn
     exclude_self : bool
-    given : mapping
+    user_options : mapping
         Options of semantic search.
 
     Attributes
@@ -59,15 +59,15 @@ class SemanticList:
         search: SemanticSearch,
         column: QueryColumn,
         exclude_self: bool,
-        given: Mapping[str, Any],
+        user_options: Mapping[str, Any],
     ) -> None:
-        common = search.thresholds.search_options(given)
+        common = search.thresholds.search_options(user_options)
         started = time.perf_counter()
         self._search, self._query = search, search.opened.encode(column)
         self.stats = SearchStats()
         self.stats.add_seconds("open", search.opened.seconds)
         self.stats.add_seconds("embed", time.perf_counter() - started)
-        self.options = search.options_for(self._query, common, exclude_self, given)
+        self.options = search.options_for(self._query, common, exclude_self, user_options)
         self._total = self._query.total(self.options)
         self._hits: list[Hit] = []
         self._is_whole = False
@@ -135,8 +135,8 @@ class SemanticList:
         """Return the matches of named columns, whose evidence is found for all of them together."""
         self.shares(names)
         hits = [hit for name in names if (hit := self._counted[name]) is not None]
-        made = self._search.matches_of(self._query, self.options, hits, self.stats, columns)
-        by_name = {_name(hit): match for hit, match in zip(hits, made, strict=True)}
+        matches = self._search.matches_of(self._query, self.options, hits, self.stats, columns)
+        by_name = {_name(hit): match for hit, match in zip(hits, matches, strict=True)}
         return [by_name.get(name) for name in names]
 
     def _share(self, hit: Hit) -> float:
@@ -144,10 +144,10 @@ class SemanticList:
 
     def _count(self, names: Sequence[Name]) -> None:
         self._counted |= dict.fromkeys(names)
-        there = locate_columns(self._search.opened.store, names)
-        there = [hit for hit in there if hit.table != self.options.exclude_table]
-        for start in range(0, len(there), COUNTED_AT_ONCE):
-            some = there[start : start + COUNTED_AT_ONCE]
+        hits = locate_columns(self._search.opened.store, names)
+        hits = [hit for hit in hits if hit.table != self.options.exclude_table]
+        for start in range(0, len(hits), COUNTED_AT_ONCE):
+            some = hits[start : start + COUNTED_AT_ONCE]
             counts = self._search.counts_of(self._query, self.options, some, self.stats)
             self._counted |= {
                 _name(hit): replace(hit, matched=matched)
@@ -176,9 +176,9 @@ def locate_columns(store: Store, names: Sequence[tuple[str, str]]) -> list[Hit]:
     rows = Catalog(store.catalog_files).columns(
         ["table", "label", "column_id"], among=pa.array(sorted({table for table, _ in names}))
     )
-    wanted, ids = set(names), {}
+    requested, ids = set(names), {}
     for row in rows.to_pylist():
-        if row["column_id"] is not None and (row["table"], row["label"]) in wanted:
+        if row["column_id"] is not None and (row["table"], row["label"]) in requested:
             ids[row["column_id"]] = (row["table"], row["label"])
     return list(stored_columns(store, ids)) if ids else []
 

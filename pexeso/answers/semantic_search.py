@@ -162,7 +162,7 @@ class SemanticSearch:
         Of those that are wanted by their number alone the joinability decides, and of equal ones
         the similarity.
         """
-        lines, similarities, wanted = answer.lines, None, columns_wanted(options.k)
+        lines, similarities, limit = answer.lines, None, columns_wanted(options.k)
         if rerank:
             from pexeso.answers.similarity import by_similarity
 
@@ -174,15 +174,15 @@ class SemanticSearch:
                 self.opened.usual_max_distance,
                 answer.stats,
             )
-            if options.min_joinability is None and wanted is not None:
-                order = sorted(range(len(leaders)), key=lambda place: -leaders[place].matched)
-                places = sorted(order[:wanted]) + order[wanted:]
-                leaders = [leaders[place] for place in places]
-                similarities = [similarities[place] for place in places]
+            if options.min_joinability is None and limit is not None:
+                order = sorted(range(len(leaders)), key=lambda position: -leaders[position].matched)
+                positions = sorted(order[:limit]) + order[limit:]
+                leaders = [leaders[position] for position in positions]
+                similarities = [similarities[position] for position in positions]
             lines = [of_leader[hit.column_id] for hit in leaders]
-        n_more = None if answer.n_more is None else answer.n_more + len(lines[wanted:])
+        n_more = None if answer.n_more is None else answer.n_more + len(lines[limit:])
         return _Ranked(
-            lines[:wanted], similarities, n_more if wanted is not None else 0, answer.stats
+            lines[:limit], similarities, n_more if limit is not None else 0, answer.stats
         )
 
     def _result(
@@ -270,10 +270,10 @@ def _matches(
 
 
 def _by_kind(
-    options: SearchOptions, query: EncodedQuery, given: Mapping[str, Any]
+    options: SearchOptions, query: EncodedQuery, user_options: Mapping[str, Any]
 ) -> SearchOptions:
     """Match equal values alone where near ones are others, unless a distance is asked for."""
-    if options.advice is not None or given.get("max_distance") is not None:
+    if options.advice is not None or user_options.get("max_distance") is not None:
         return options
     kind = exact_kind(query.column.values)
     if kind is None:

@@ -100,9 +100,9 @@ def similarities(
     chunk_size = max(1, min(COLUMNS_AT_ONCE, NUMBERS_AT_ONCE // max(n_values, 1)))
     scores = np.zeros(len(hits))
     for number in sorted({hit.partition for hit in hits}):
-        here = [position for position, hit in enumerate(hits) if hit.partition == number]
-        for start in range(0, len(here), chunk_size):
-            some = here[start : start + chunk_size]
+        hit_positions = [position for position, hit in enumerate(hits) if hit.partition == number]
+        for start in range(0, len(hit_positions), chunk_size):
+            some = hit_positions[start : start + chunk_size]
             positions = np.array([hits[position].position for position in some], np.int64)
             column, value, _, distance = scan.space.column_pairs(
                 scan.open(number), query.vectors, positions, reach, stats

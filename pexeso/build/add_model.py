@@ -67,11 +67,11 @@ def add_model(
     StoredIndexError, OutputError, SparkError, EmbedderError, MissingPackageError
         See `pexeso.errors`. The index is as it was then.
     """
-    given = {"model": model, "dimensions": dimensions, "value_vectors": value_vectors}
-    BuildOptions(**given)  # refuses what no model can be given
+    settings = {"model": model, "dimensions": dimensions, "value_vectors": value_vectors}
+    BuildOptions(**settings)  # refuses what no model can be given
     for name in model_names(model):
         check_model(name)
-    purpose = f"add model {json.dumps(given, sort_keys=True)}"
+    purpose = f"add model {json.dumps(settings, sort_keys=True)}"
     with open_writer(path, update=True, purpose=purpose) as writer:
         store = open_store_anywhere(path)
         models = (*models_of(store.manifest), *model_names(model))

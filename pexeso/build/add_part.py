@@ -101,13 +101,13 @@ def add_parts(
     StoredIndexError, LakeError, OutputError, SparkError
         See `pexeso.errors`. The index is as it was then.
     """
-    wanted = require_parts(parts)
-    with open_writer(path, update=True, purpose=f"add {json.dumps(wanted)}") as writer:
+    requested = require_parts(parts)
+    with open_writer(path, update=True, purpose=f"add {json.dumps(requested)}") as writer:
         store = open_store_anywhere(path)
         options = options_of(store)
-        every = require_parts([*options.parts, *wanted])
+        every = require_parts([*options.parts, *requested])
         if every == options.parts:
-            return _added(wanted, every, store.manifest, committed=False)
+            return _added(requested, every, store.manifest, committed=False)
         had = requested_parts(options.parts, len(options.models))
         new = [part for part in requested_parts(every, len(options.models)) if part not in had]
         more = [
@@ -136,7 +136,7 @@ def add_parts(
             manifest = job.commit(
                 {name: [] for name in written}, written, facts=facts, removed=none
             )
-    return _added(wanted, every, manifest, left_out=len(left_out))
+    return _added(requested, every, manifest, left_out=len(left_out))
 
 
 def _read_again(job: BuildJob, source: FolderSource) -> list[str]:
@@ -174,7 +174,7 @@ def _read_again(job: BuildJob, source: FolderSource) -> list[str]:
 
 
 def _added(
-    wanted: tuple[str, ...],
+    requested: tuple[str, ...],
     parts: tuple[str, ...],
     manifest: Manifest,
     *,
@@ -182,6 +182,6 @@ def _added(
     left_out: int = 0,
 ) -> Added:
     totals: dict[str, int] = {}
-    for part in requested_parts(wanted):
+    for part in requested_parts(requested):
         totals |= part.totals(manifest.parts.get(part.name, ()))
     return Added(manifest.generation, committed, parts, left_out, of_parts=totals)

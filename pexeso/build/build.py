@@ -145,8 +145,8 @@ def worker_errors_made_plain(doing: str, if_full: str) -> Iterator[None]:
         yield
     except _errors_of_spark() as error:
         text = str(error)
-        if (own := tasks.error_in(text)) is not None:
-            raise own from error
+        if (task_error := tasks.error_in(text)) is not None:
+            raise task_error from error
         if "No space left on device" in text:
             raise OutputError(f"The disk is full: {if_full}") from error
         raise SparkError(

@@ -76,7 +76,7 @@ def compact(
             job.workers = workers
             job.stage("catalog", lambda folder, meter: rewrite_catalog(job))
             written = {part.name: part.rewrite(job, chosen[part.name]) for part in job.parts}
-            kept = {
+            remaining = {
                 name: [
                     entry
                     for number, entry in enumerate(folders.get(name, ()))
@@ -85,7 +85,7 @@ def compact(
                 for name, numbers in chosen.items()
             }
             deleted = merge_ranges(*(output.deleted for output in written.values()))
-            manifest = job.commit(kept, written, deleted=deleted)
+            manifest = job.commit(remaining, written, deleted=deleted)
     added = {name: output.folders for name, output in written.items()}
     return Update(manifest.generation, True, of_parts=folder_counts(added, chosen))
 

@@ -54,27 +54,27 @@ def delete(path: str | os.PathLike[str] | Location, tables: Iterable[str]) -> Up
     with open_writer(path, update=True) as writer:
         store = open_store_anywhere(path)
         catalog = Catalog(store.catalog_files)
-        wanted = pa.array(sorted(set(map(catalog.named, names))), pa.string())
-        there = catalog.tables(["table"], among=wanted)["table"]
-        unknown = wanted.filter(pc.invert(pc.is_in(wanted, value_set=there.combine_chunks())))
+        requested = pa.array(sorted(set(map(catalog.named, names))), pa.string())
+        known = catalog.tables(["table"], among=requested)["table"]
+        unknown = requested.filter(pc.invert(pc.is_in(requested, value_set=known.combine_chunks())))
         if len(unknown):
             raise InputError(_unknown(store, unknown.to_pylist()))
-        if not len(wanted):
+        if not len(requested):
             return Update(store.manifest.generation, False, of_parts=folder_counts())
         job = BuildJob(writer, options_of(store), store=store)
-        gone = ids_of(store, wanted)
+        column_ids = ids_of(store, requested)
         manifest = job.commit(
-            {part.name: part.delete(store, wanted) for part in job.parts},
+            {part.name: part.delete(store, requested) for part in job.parts},
             {},
             facts={"next_column": job.next_column()},
-            removed=wanted,
-            deleted=merge_ranges(store.manifest.deleted_columns, ranges_of(gone)),
+            removed=requested,
+            deleted=merge_ranges(store.manifest.deleted_columns, ranges_of(column_ids)),
         )
     return Update(
         manifest.generation,
         True,
-        deleted=len(wanted),
-        columns_deleted=len(gone),
+        deleted=len(requested),
+        columns_deleted=len(column_ids),
         of_parts=folder_counts(),
     )
 

@@ -177,9 +177,11 @@ class BuildJob:
 
     def report(self) -> BuildReport:
         """Return what the stages did, those that an earlier attempt finished included."""
-        done = (self.stages.finished(stage) for stage in self.stages.names)
+        stage_facts = (self.stages.finished(stage) for stage in self.stages.names)
         stages = tuple(
-            StageReport.from_dict(facts["report"]) for facts in done if facts and "report" in facts
+            StageReport.from_dict(facts["report"])
+            for facts in stage_facts
+            if facts and "report" in facts
         )
         return BuildReport(
             stages,
@@ -222,11 +224,11 @@ class BuildJob:
 
         def work(folder: Path, meter: TaskMeter) -> Facts:
             total = self._bytes_of(listing) if n_bytes is None else n_bytes
-            wanted = [part.records for part in self.parts]
+            part_records = [part.records for part in self.parts]
             options = replace(self.options, normaliser=self.options.normaliser.kept_in(folder))
             records = folder / "records"
             records.mkdir()
-            source.read_into(self.workers, records, listing, total, options, wanted, meter)
+            source.read_into(self.workers, records, listing, total, options, part_records, meter)
             return {"bytes": total}
 
         return self.stage("read", work)
@@ -298,11 +300,11 @@ class BuildJob:
         def work(folder: Path, meter: TaskMeter) -> Facts:
             targets = [writer.partition_target(first + number) for number in range(n_folders)]
             write = partial(tasks.write_folders, targets=targets, fill=fill)
-            here = (
+            is_local = (
                 placed is not None and self.workers.may_work_here and in_driver.folder_fits(placed)
             )
-            measured = (meter.measured_here if here else meter.measured)(write)
-            entries = self.workers.run(measured, tasks.ENTRIES, n_folders, here=here)
+            measured = (meter.measured_here if is_local else meter.measured)(write)
+            entries = self.workers.run(measured, tasks.ENTRIES, n_folders, here=is_local)
             pq.write_table(entries.sort_by("number"), folder / _WRITTEN)
             return {}
 

@@ -150,8 +150,8 @@ def _write(
     # A second computation might cut the ranges at other places.
     ranges = ranges.persist()
     try:
-        kept = sql.count(sql.when(sql.col("reason").isNull(), 1))
-        counts = ranges.groupBy(_PART).agg(sql.count("*"), kept).collect()
+        n_kept = sql.count(sql.when(sql.col("reason").isNull(), 1))
+        counts = ranges.groupBy(_PART).agg(sql.count("*"), n_kept).collect()
         shares = _shares(sorted(map(tuple, counts)), kind, first_id)
         _write_shares(ranges, shares, folder, schema)
     finally:
@@ -179,8 +179,8 @@ def _write_here(
     share = _Share(part_name(kind, 0), first_id)
     known = records.select([name for name in schema.names if name in records.schema.names])
     rows = pa.concat_tables([schema.empty_table(), known], promote_options="default")
-    done = _write_file(iter(rows.sort_by(keys).to_batches()), share, folder, schema)
-    return Written(done["rows"][0].as_py(), done["kept"][0].as_py(), (share.name,))
+    counts = _write_file(iter(rows.sort_by(keys).to_batches()), share, folder, schema)
+    return Written(counts["rows"][0].as_py(), counts["kept"][0].as_py(), (share.name,))
 
 
 def _with_fields(records: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -188,10 +188,10 @@ def _with_fields(records: DataFrame, names: Sequence[str]) -> DataFrame:
     from pyspark.sql.pandas.types import from_arrow_type
 
     types = {field.name: from_arrow_type(field.type) for field in (*TABLES_SCHEMA, *COLUMNS_SCHEMA)}
-    given = set(records.columns)
+    columns = set(records.columns)
     return records.select(
         *(
-            (sql.col(name) if name in given else sql.lit(None)).cast(types[name]).alias(name)
+            (sql.col(name) if name in columns else sql.lit(None)).cast(types[name]).alias(name)
             for name in names
         )
     )
@@ -236,17 +236,17 @@ def _write_file(
     n_rows = n_kept = 0
     with _appearing(folder / share.name) as attempt, pq.ParquetWriter(attempt, schema) as writer:
         for batch in batches:
-            kept = np.asarray(batch.column("reason").is_null())
+            is_kept = np.asarray(batch.column("reason").is_null())
             columns = {
                 name: batch.column(name) for name in schema.names if name in batch.schema.names
             }
             if share.first_id is not None:
-                ids = share.first_id + n_kept + np.cumsum(kept) - 1
-                columns["column_id"] = pa.array(ids, pa.int64(), mask=~kept)
+                ids = share.first_id + n_kept + np.cumsum(is_kept) - 1
+                columns["column_id"] = pa.array(ids, pa.int64(), mask=~is_kept)
             writer.write_batch(
                 pa.RecordBatch.from_pydict(columns).select(schema.names).cast(schema)
             )
-            n_rows, n_kept = n_rows + len(batch), n_kept + int(kept.sum())
+            n_rows, n_kept = n_rows + len(batch), n_kept + int(is_kept.sum())
         if share.n_rows is not None and (n_rows, n_kept) != (share.n_rows, share.n_kept):
             raise SparkError(
                 f"A task that was to write {share.n_rows} rows of the catalog, {share.n_kept} of "

@@ -200,8 +200,8 @@ def folder_counts(
     """Count the folders that an update added to each part, and those that it wrote anew."""
     counts: dict[str, int] = {}
     for part in registry.registered():
-        for done, folders in (("added", added), ("rewritten", rewritten)):
-            name = f"{part.folders_are}_{done}"
+        for action, folders in (("added", added), ("rewritten", rewritten)):
+            name = f"{part.folders_are}_{action}"
             counts[name] = counts.get(name, 0) + len((folders or {}).get(part.name, ()))
     return counts
 

@@ -69,12 +69,12 @@ class Stages:
         self._tell(stage)
         log_event("stage", stage=stage)
         self.names.append(stage)
-        done = self.finished(stage)
-        if done is not None:
+        earlier_facts = self.finished(stage)
+        if earlier_facts is not None:
             log_event("stage finished earlier", stage=stage)
             self.resumed.append(stage)
             self._on_finished()
-            return done
+            return earlier_facts
         self._clear(stage)
         attempt = self.scratch / f"{stage}.{secrets.token_hex(6)}"
         attempt.mkdir()

@@ -113,11 +113,11 @@ def _work(unit: Unit, *, semantics: str, min_containment: float) -> list[dict[st
     counts = _Counts(tables, document["tokens"], lambda path, number: opened(path)[number])
     edges = []
     for parent, child in document["pairs"]:
-        theirs = counts.of(parent)
+        parent_counts = counts.of(parent)
         ours = counts.of(child)
         n_rows = int(ours.counts.sum())
         missing = int((1 - min_containment) * n_rows) + 1 if min_containment < 1 else 0
-        rows = contained_rows(ours, theirs, semantics, max_missing=missing)
+        rows = contained_rows(ours, parent_counts, semantics, max_missing=missing)
         if rows >= 0 and containment(rows, n_rows) >= min_containment:
             edges.append({"parent": parent, "child": child, "rows": rows})
     return edges

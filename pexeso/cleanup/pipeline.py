@@ -338,14 +338,14 @@ def _tables_of(
     by_name = {file.file: file for file in read.files}
     of_tables = _files_by_table(read, by_name)
     tables, files, left_out = [], {}, []
-    for name, own in of_tables.items():
-        some = tuple(by_name[file.file] for file in own)
+    for name, parts in of_tables.items():
+        some = tuple(by_name[file.file] for file in parts)
         files[name] = some
         reason = next((file.reason for file in some if file.reason is not None), None)
         try:
             n_bytes = sum(file.n_bytes for file in some)
             table = (
-                None if reason else _table_of(name, own, read, n_bytes, case_sensitive, synonyms)
+                None if reason else _table_of(name, parts, read, n_bytes, case_sensitive, synonyms)
             )
         except ValueError as error:
             table, reason = None, str(error)
@@ -370,7 +370,7 @@ def _files_by_table(read: LakeRows, files: Iterable[str]) -> dict[str, list[File
 
 def _table_of(
     name: str,
-    own: Sequence[FileOfTable],
+    files: Sequence[FileOfTable],
     read: LakeRows,
     n_bytes: int,
     case_sensitive: bool,
@@ -378,7 +378,7 @@ def _table_of(
 ) -> TableOfPieces:
     pieces: list[StoredPiece] = []
     constants: list[Mapping[Token, str]] = []
-    for file in own:
+    for file in files:
         some = read.pieces[file.file]
         pieces += some
         constants += [file.constants] * len(some)

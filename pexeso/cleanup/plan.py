@@ -121,8 +121,8 @@ class Plan(AsTables):
         return {**numbers, **floats, **texts, **others}
 
     def _summary(self) -> str:
-        kept = f"{len(self.keep):,} stay"
-        return f"{many(len(self.delete), 'table')} can go, {kept}, cost {self.cost:.4g}"
+        remainder = f"{len(self.keep):,} stay"
+        return f"{many(len(self.delete), 'table')} can go, {remainder}, cost {self.cost:.4g}"
 
     def _shown(self) -> tuple[list[str], list[list[Any]]]:
         rows = [[deletion.table, deletion.parent, deletion.bytes] for deletion in self.delete]
@@ -188,8 +188,8 @@ def plan_from_json(document: Any) -> Plan:
         raise InputError(
             f"its version is {version!r}, and this program reads version {VERSION}; {_WAY_OUT}."
         )
-    given = {name: value for name, value in document.items() if name not in ("format", "version")}
-    plan = _made(Plan, given, "the plan")
+    values = {name: value for name, value in document.items() if name not in ("format", "version")}
+    plan = _made(Plan, values, "the plan")
     require_consistent(plan)
     return plan
 
@@ -209,10 +209,10 @@ def require_consistent(plan: Plan) -> None:
     deleted: set[str] = set()
     for item in plan.delete:
         _require_new(require_table(item.table), deleted, "is deleted twice")
-    kept: set[str] = set()
+    remaining: set[str] = set()
     for table in plan.keep:
-        _require_new(require_table(table), kept, "is kept twice")
-    for table in sorted(deleted & kept):
+        _require_new(require_table(table), remaining, "is kept twice")
+    for table in sorted(deleted & remaining):
         raise InputError(f"the table {table!r} is both deleted and kept; {_WAY_OUT}.")
     if "." in deleted:
         raise InputError(f"the whole lake would be deleted; {_WAY_OUT}.")
@@ -223,12 +223,12 @@ def require_consistent(plan: Plan) -> None:
                 f"the table {item.table!r} would be rebuilt from {item.parent!r}, which is itself "
                 f"deleted; {_WAY_OUT}."
             )
-        if item.parent not in kept:
+        if item.parent not in remaining:
             raise InputError(
                 f"the table {item.table!r} would be rebuilt from {item.parent!r}, which is not "
                 f"among the tables that are kept; {_WAY_OUT}."
             )
-    for table in sorted(deleted | kept):
+    for table in sorted(deleted | remaining):
         for outer in _folders_above(table):
             if outer in deleted:
                 raise InputError(
@@ -275,15 +275,15 @@ def _no_number(name: str) -> Any:
     raise ValueError(f"{name} is no number of a plan")
 
 
-def _made(kind: type, given: Any, where: str) -> Any:
+def _made(kind: type, document: Any, where: str) -> Any:
     """Make a dataclass of a JSON object that has its fields and no others."""
-    if not isinstance(given, dict):
-        raise InputError(f"{where} is {type(given).__name__}, not an object; {_WAY_OUT}.")
+    if not isinstance(document, dict):
+        raise InputError(f"{where} is {type(document).__name__}, not an object; {_WAY_OUT}.")
     names = {field.name: str(field.type) for field in fields(kind)}
-    for name in sorted(names.keys() ^ given.keys()):
+    for name in sorted(names.keys() ^ document.keys()):
         what = "lacks" if name in names else "has the unknown field"
         raise InputError(f"{where} {what} {name!r}; {_WAY_OUT}.")
-    return kind(**{name: _value(names[name], given[name], name, where) for name in names})
+    return kind(**{name: _value(names[name], document[name], name, where) for name in names})
 
 
 def _value(kind: str, value: Any, name: str, where: str) -> Any:

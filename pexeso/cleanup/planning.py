@@ -108,7 +108,7 @@ def plan_deletions(
                 verified=verified,
             )
         )
-    kept = {graph.tables[table].name for table in np.flatnonzero(best.kept).tolist()}
+    remaining = {graph.tables[table].name for table in np.flatnonzero(best.kept).tolist()}
     # What an archive calls "../a.csv" is left out, and nothing that a plan could move.
     left_out = (omission.table for omission in graph.left_out)
     return Plan(
@@ -120,7 +120,7 @@ def plan_deletions(
         optimal=best.optimal,
         gap=best.gap,
         delete=tuple(deletions),
-        keep=tuple(sorted(kept | set(filter(can_name_table, left_out)))),
+        keep=tuple(sorted(remaining | set(filter(can_name_table, left_out)))),
         edges=tuple(
             ContainmentEdge(edge.parent, edge.child, edge.containment, edge.rows)
             for edge in graph.edges
@@ -160,8 +160,8 @@ def best_with_statements(
             rebuild_cost=cost[possible],
         )
         best = plan_retention(open_problem, time_limit=time_limit)
-        gone = np.flatnonzero(~best.kept).tolist()
-        chosen = [(int(best.source[child]), child) for child in gone]
+        deleted_tables = np.flatnonzero(~best.kept).tolist()
+        chosen = [(int(best.source[child]), child) for child in deleted_tables]
         rebuilds.look_for(chosen)
         failed = [child for parent, child in chosen if rebuilds.of(parent, child) is None]
         if not failed:
@@ -169,8 +169,8 @@ def best_with_statements(
         tried: list[int] = []
         for child in failed:
             n_tried[child] = 2 * n_tried.get(child, 1)
-            own = order[first[child] : first[child + 1]]
-            tried += own[possible[own]][: n_tried[child]].tolist()
+            edges = order[first[child] : first[child + 1]]
+            tried += edges[possible[edges]][: n_tried[child]].tolist()
         pairs = [(int(parents[edge]), int(children[edge])) for edge in tried]
         rebuilds.look_for(pairs)
         wrong = {(int(best.source[child]), child) for child in failed}
@@ -221,25 +221,25 @@ def _unsure_folders(graph: Containments, lake: Path | Location | None) -> tuple[
     if not isinstance(lake, Path):
         return mixed, untold
     for name in {name for edge in graph.edges for name in (edge.parent, edge.child)}:
-        own = {lake / file.file for file in graph.files[name]}
-        if own == {lake / name}:
+        own_paths = {lake / file.file for file in graph.files[name]}
+        if own_paths == {lake / name}:
             continue
         try:
             files = table_files(lake / name)
         except (TableRefused, OSError):
             untold.add(name)
             continue
-        if any(path not in own and not _BY_ENGINES.fullmatch(path.name) for _, path in files):
+        if any(path not in own_paths and not _BY_ENGINES.fullmatch(path.name) for _, path in files):
             mixed.add(name)
     return mixed, untold
 
 
-def _held_by(graph: Containments, wanted: set[str]) -> dict[str, tuple[str, ...]]:
+def _held_by(graph: Containments, tables: set[str]) -> dict[str, tuple[str, ...]]:
     """Return the tables that each of some others holds whole, equal ones left out."""
     whole = {(edge.parent, edge.child) for edge in graph.edges if edge.containment == 1.0}
-    held: dict[str, list[str]] = {name: [] for name in wanted}
+    held: dict[str, list[str]] = {name: [] for name in tables}
     for parent, child in sorted(whole):
-        if parent in wanted and (child, parent) not in whole:
+        if parent in tables and (child, parent) not in whole:
             held[parent].append(child)
     return {name: tuple(others) for name, others in held.items()}
 

@@ -96,9 +96,9 @@ def lake_rows(
     """Put together what tasks have read: fields of `ReadFile`, and ``paths`` of its pieces."""
     files, pieces = [], {}
     for row in sorted(rows, key=lambda row: row["file"]):
-        given = {**row, "notes": tuple(row["notes"])}
-        paths = given.pop("paths")
-        files.append(ReadFile(**given))
+        fields = {**row, "notes": tuple(row["notes"])}
+        paths = fields.pop("paths")
+        files.append(ReadFile(**fields))
         if paths:
             pieces[row["file"]] = [piece for path in paths for piece in stored_pieces(path)]
     return LakeRows(lake, name, files, pieces, logged or {})
@@ -126,8 +126,8 @@ def read_lake(
     A task holds a file of text, or some batches of a Parquet file; the driver the names of the
     files.
     """
-    place = locate(lake)
-    root = place.absolute() if isinstance(place, Path) else place  # tasks run elsewhere
+    location = locate(lake)
+    root = location.absolute() if isinstance(location, Path) else location  # tasks run elsewhere
     files, logged, left_out = files_and_logs(root)
     if not files and not left_out:
         raise LakeError(f"'{lake}' has no table: give a folder with CSV, Parquet or JSON lines.")
@@ -183,11 +183,11 @@ def files_and_logs(
             if not isinstance(root, Path):
                 raise CannotRead("it has a log, which is read on this machine or its cluster only")
             live = {f"{prefix}{file}" for file in live_files(root / table.folder, table.kind)}
-            own = [file.table for file in files if file.table in live]
-            if len(own) < len(live):
-                missing = min(live.difference(own))
+            own_files = [file.table for file in files if file.table in live]
+            if len(own_files) < len(live):
+                missing = min(live.difference(own_files))
                 raise CannotRead(f"its log names the file {missing}, which is not there")
-            logged[table.folder] = own
+            logged[table.folder] = own_files
         except CannotRead as error:
             left_out.append((table.folder, str(error)))
             live = set()

@@ -79,7 +79,7 @@ def read_statements(path: str | os.PathLike[str]) -> dict[tuple[str, str], str]:
     InputError
         The file cannot be read as such.
     """
-    wanted = {"table", "parent", "sql"}
+    keys = {"table", "parent", "sql"}
     try:
         with open(path, "rb") as file:
             document = tomllib.load(file)
@@ -88,7 +88,7 @@ def read_statements(path: str | os.PathLike[str]) -> dict[tuple[str, str], str]:
             raise ValueError(f"it has {', '.join(document) or 'one rebuild, in single brackets'}")
         statements = {}
         for entry in entries:
-            if set(entry) != wanted or not all(isinstance(text, str) for text in entry.values()):
+            if set(entry) != keys or not all(isinstance(text, str) for text in entry.values()):
                 raise ValueError(f"a rebuild has {', '.join(sorted(entry)) or 'nothing'}")
             statements[entry["parent"], entry["table"]] = entry["sql"]
     except (OSError, ValueError, TypeError, AttributeError) as error:
@@ -170,10 +170,10 @@ def _unit(
     parent: int,
     children: Sequence[int],
 ) -> str:
-    given = []
+    entries = []
     for child in children:
         tokens = [column.token for column in tables[child].columns]
-        given.append(
+        entries.append(
             {
                 "number": child,
                 "files": [file.file for file in files[tables[child].name]],
@@ -190,7 +190,7 @@ def _unit(
             "name": tables[parent].name,
             "files": [file.file for file in files[tables[parent].name]],
             "leaves": [column.name for column in tables[parent].columns],
-            "children": given,
+            "children": entries,
         }
     )
 
@@ -210,8 +210,8 @@ def _work(unit: str, *, lake: Path | Location | None, max_bytes: int) -> list[di
     hashed = _Rows(lambda path, number: opened(path)[number])
     rows = []
     for child in sorted(task["children"], key=lambda child: _Rows.key_of(child["tokens"])):
-        own = _types(child["files"], lake) if types and lake is not None else {}
-        rebuilding = _rebuild(task, child, columns, types, own, hashed)
+        own_types = _types(child["files"], lake) if types and lake is not None else {}
+        rebuilding = _rebuild(task, child, columns, types, own_types, hashed)
         if rebuilding is not None:
             rebuild = json.dumps(asdict(rebuilding))
             rows.append({"parent": task["parent"], "child": child["number"], "rebuild": rebuild})
@@ -228,10 +228,10 @@ def _flat_columns(
     columns: dict[str, list[pa.Array]] = {}
     n_rows = 0
     for name in files:
-        own, n_own = _columns_of_file(name, lake, max_bytes)
-        for column in columns.keys() | own.keys():
+        file_columns, n_own = _columns_of_file(name, lake, max_bytes)
+        for column in columns.keys() | file_columns.keys():
             before = columns.setdefault(column, [pa.nulls(n_rows)])
-            before.append(own.get(column, pa.nulls(n_own)))
+            before.append(file_columns.get(column, pa.nulls(n_own)))
         n_rows += n_own
     return {
         name: joined for name, parts in columns.items() if (joined := _joined(parts)) is not None
@@ -246,9 +246,9 @@ def _columns_of_file(
     names = max((batch.names for batch in batches), key=len, default=[])
     n_rows = sum(batch.n_rows for batch in batches)
     columns = {}
-    for place, name in enumerate(names):
+    for position, name in enumerate(names):
         parts = [
-            batch.columns[place] if place < len(batch.columns) else pa.nulls(batch.n_rows)
+            batch.columns[position] if position < len(batch.columns) else pa.nulls(batch.n_rows)
             for batch in batches
         ]
         columns[name] = _joined(parts, nested=True)
@@ -352,10 +352,10 @@ def _casts(
     """Return which columns of the parent have another type in the child; None: no cast makes it."""
     casts = {}
     for top, name in zip(tops, names, strict=True):
-        theirs, ours = types.get(top), own_types.get(name)
-        if theirs is None or ours is None or theirs == ours:
+        parent_type, ours = types.get(top), own_types.get(name)
+        if parent_type is None or ours is None or parent_type == ours:
             continue
-        before, after = sql_type(theirs), sql_type(ours)
+        before, after = sql_type(parent_type), sql_type(ours)
         if before is None or after is None:
             return None
         if before != after:
@@ -374,11 +374,11 @@ def _top_columns(
     """
     ours: dict[str, str] = {}
     fields: dict[str, set[tuple[str | None, ...]]] = {}
-    for theirs, name in zip(parent_names, names, strict=True):
-        top = str(theirs[0])
-        if ours.setdefault(top, str(name[0])) != name[0] or list(theirs[1:]) != list(name[1:]):
+    for parent_name, name in zip(parent_names, names, strict=True):
+        top = str(parent_name[0])
+        if ours.setdefault(top, str(name[0])) != name[0] or list(parent_name[1:]) != list(name[1:]):
             return None
-        fields.setdefault(top, set()).add(tuple(theirs))
+        fields.setdefault(top, set()).add(tuple(parent_name))
     for top, some in fields.items():
         if {tuple(leaf) for leaf in leaves if leaf[0] == top} != some:
             return None

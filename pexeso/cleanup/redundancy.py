@@ -99,7 +99,7 @@ class Redundancy(Tabular):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON."""
         plan = plan_to_json(self.plan)
-        kept = ("delete", "keep", "cost", "keep_all_cost", "optimal", "gap")
+        names = ("delete", "keep", "cost", "keep_all_cost", "optimal", "gap")
         tables = [
             {
                 "name": table.name,
@@ -114,7 +114,7 @@ class Redundancy(Tabular):
             **self.containments.to_dict(),
             "tables": tables,
             "plan": {
-                **{name: plan[name] for name in kept},
+                **{name: plan[name] for name in names},
                 "freed_bytes": sum(deletion.bytes for deletion in self.plan.delete),
             },
             "refuted": [
@@ -280,20 +280,20 @@ def _verified(
     refuted: dict[tuple[str, str], str] = {}
     while True:
         plan = plan_deletions(graph, lake, rebuilds, costs, refuted=refuted, verified=True)
-        wanted = [
+        statements = [
             Statement(deletion.table, deletion.parent, deletion.sql)
             for deletion in plan.delete
             if (deletion.parent, deletion.table) not in right
         ]
-        wrong = verify_statements(spark, lake, wanted, max_table_bytes=max_table_bytes)
-        for statement in wanted:
+        wrong = verify_statements(spark, lake, statements, max_table_bytes=max_table_bytes)
+        for statement in statements:
             if statement.table in wrong:
                 refuted[statement.parent, statement.table] = wrong[statement.table]
             else:
                 right.add((statement.parent, statement.table))
         if not wrong:
-            gone = {deletion.table for deletion in plan.delete}
-            stay = {table: why for (_, table), why in refuted.items() if table not in gone}
+            deleted = {deletion.table for deletion in plan.delete}
+            stay = {table: why for (_, table), why in refuted.items() if table not in deleted}
             return Redundancy(graph, plan, stay)
 
 

@@ -94,7 +94,7 @@ def live_files(folder: Path, kind: str) -> list[str]:
     """
     read: Callable[[Path], list[str]] = {"delta": _of_delta, "iceberg": _of_iceberg}[kind]
     try:
-        places = read(folder)
+        locations = read(folder)
     except ModuleNotFoundError:
         name, extra = {
             "delta": ("a Delta table", "delta"),
@@ -107,7 +107,7 @@ def live_files(folder: Path, kind: str) -> list[str]:
         raise
     except Exception as error:  # of two libraries, whose errors have no common base
         raise CannotRead(f"its log cannot be read: {first_line(error)}") from error
-    return sorted(_inside(folder, place) for place in places)
+    return sorted(_inside(folder, location) for location in locations)
 
 
 def _of_delta(folder: Path) -> list[str]:
@@ -147,7 +147,7 @@ def _version(path: Path) -> tuple[int, str]:
     return (int(number[1]) if number else -1, path.name)
 
 
-def _inside(folder: Path, place: str) -> str:
+def _inside(folder: Path, location: str) -> str:
     """Return a path of a log relative to its table's folder.
 
     Raises
@@ -155,10 +155,10 @@ def _inside(folder: Path, place: str) -> str:
     CannotRead
         It lies elsewhere.
     """
-    path = Path(unquote(urlsplit(place).path) if "://" in place else place)
+    path = Path(unquote(urlsplit(location).path) if "://" in location else location)
     path = folder / path  # the path alone, if it is absolute
     try:
         inside = path.resolve().relative_to(folder.resolve())
     except ValueError:
-        raise CannotRead(f"its log names the file {place}, which lies elsewhere") from None
+        raise CannotRead(f"its log names the file {location}, which lies elsewhere") from None
     return inside.as_posix()

@@ -145,8 +145,8 @@ def frame_of_table(
     files = [path] if path.is_file() else _files_in(path)
     kinds = {table_format(file) or "delimited" for file in files}
     if log_in(path) is not None and path.is_dir():
-        places = [_literal(file) for file in files]
-        return spark.read.option("mergeSchema", True).option("basePath", str(path)).parquet(*places)
+        paths = [_literal(file) for file in files]
+        return spark.read.option("mergeSchema", True).option("basePath", str(path)).parquet(*paths)
     if kinds == {"parquet"}:
         return spark.read.option("mergeSchema", len(files) > 1).parquet(_literal(path))
     if len(files) != 1:
@@ -155,7 +155,7 @@ def frame_of_table(
     read = partial(_text_batches, lake, name, max_bytes)
     one = spark.range(0, 1, 1, 1)
     names = json.loads(one.mapInArrow(partial(_names, read=read), "names string").first().names)
-    schema = ", ".join(f"{quoted(f'c{place}')} string" for place in range(len(names)))
+    schema = ", ".join(f"{quoted(f'c{position}')} string" for position in range(len(names)))
     return one.mapInArrow(partial(_rows, read=read, width=len(names)), schema).toDF(*names)
 
 
@@ -201,21 +201,21 @@ def _rows(
         for batch in read():
             cells = [column.cast(pa.string()) for column in batch.columns]
             cells += [pa.nulls(batch.n_rows, pa.string())] * (width - len(cells))
-            yield pa.RecordBatch.from_arrays(cells, [f"c{place}" for place in range(width)])
+            yield pa.RecordBatch.from_arrays(cells, [f"c{position}" for position in range(width)])
 
 
-def _difference(got: DataFrame, expected: DataFrame) -> str | None:
+def _difference(actual: DataFrame, expected: DataFrame) -> str | None:
     from pyspark.sql import functions as sql
 
-    ours, theirs = (
+    ours, schema = (
         [f"{field.name} {field.dataType.simpleString()}" for field in frame.schema]
-        for frame in (got, expected)
+        for frame in (actual, expected)
     )
-    if ours != theirs:
-        return f"the statement gives the columns {', '.join(ours)}, and it has {', '.join(theirs)}"
-    names = [f"c{place}" for place in range(len(ours))]
+    if ours != schema:
+        return f"the statement gives the columns {', '.join(ours)}, and it has {', '.join(schema)}"
+    names = [f"c{position}" for position in range(len(ours))]
     both = (
-        got.toDF(*names)
+        actual.toDF(*names)
         .withColumn(_TIMES, sql.lit(1))
         .unionAll(expected.toDF(*names).withColumn(_TIMES, sql.lit(-1)))
     )

@@ -101,8 +101,8 @@ def plain_errors() -> Iterator[None]:
         raise Interrupted(f"Interrupted. Run again: {command_again()}") from error
     except PexesoError as error:
         _debug(error)
-        said = error.written(option_name) if isinstance(error, RequestError) else str(error)
-        raise Failure(said, MISUSED if isinstance(error, InputError) else FAILED) from error
+        message = error.written(option_name) if isinstance(error, RequestError) else str(error)
+        raise Failure(message, MISUSED if isinstance(error, InputError) else FAILED) from error
     except MemoryError as error:
         _debug(error)
         raise Failure(

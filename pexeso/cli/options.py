@@ -61,13 +61,13 @@ def takes(kind: type[Request]) -> Callable[[Command], Command]:
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
-        def with_request(**given: Any) -> Any:
-            names = {field.name for field in fields(kind)} & given.keys()
+        def with_request(**values: Any) -> Any:
+            names = {field.name for field in fields(kind)} & values.keys()
             try:
-                request = kind(**{name: given.pop(name) for name in names})
+                request = kind(**{name: values.pop(name) for name in names})
             except RequestError as error:
                 raise click.UsageError(error.written(option_name)) from error
-            return command(request, **given)
+            return command(request, **values)
 
         return with_request
 
@@ -77,7 +77,7 @@ def takes(kind: type[Request]) -> Callable[[Command], Command]:
 def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     """Return a decorator that adds options in this order."""
     return lambda command: functools.reduce(
-        lambda made, option: option(made), reversed(options), command
+        lambda decorated, option: option(decorated), reversed(options), command
     )
 
 
@@ -89,15 +89,15 @@ def field_option(
     hint = next(
         candidate for candidate in (*get_args(declared), declared) if candidate is not NoneType
     )
-    own = option_name(name)
+    option = option_name(name)
     if declared is bool:
         more = {"is_flag": True, "show_default": default} | more
-        names = names or ((f"{own}/--no-{own[2:]}",) if default else (own,))
+        names = names or ((f"{option}/--no-{option[2:]}",) if default else (option,))
     elif get_origin(declared) is Literal:
         more = {"type": click.Choice(get_args(declared)), "show_default": True} | more
     elif "flag_value" not in more:
         more = {"type": hint, "show_default": default is not None} | more
-    return click.option(*(names or (own,)), name, **{"default": default} | more, help=help_text)
+    return click.option(*(names or (option,)), name, **{"default": default} | more, help=help_text)
 
 
 class CountOrAll(click.ParamType):
@@ -359,18 +359,18 @@ def build_settings(command: Command) -> Command:
     """Add all options of a build, as the parameters that are fields of `BuildOptions`."""
 
     @functools.wraps(command)
-    def with_rules(**given: Any) -> Any:
-        if given["n_partitions"] is not None and given["partition_bytes"] is not None:
+    def with_rules(**values: Any) -> Any:
+        if values["n_partitions"] is not None and values["partition_bytes"] is not None:
             raise click.UsageError("Give --n-partitions or --partition-bytes, not both.")
-        given["rules"] = ColumnRules(
-            **{field.name: given.pop(field.name) for field in fields(ColumnRules)}
+        values["rules"] = ColumnRules(
+            **{field.name: values.pop(field.name) for field in fields(ColumnRules)}
         )
-        given["normaliser"] = Normaliser().switched(
-            on=given.pop("rules_on"), off=given.pop("rules_off")
+        values["normaliser"] = Normaliser().switched(
+            on=values.pop("rules_on"), off=values.pop("rules_off")
         )
         for name in ("partition_bytes", "max_table_bytes"):
-            given[name] = getattr(BuildOptions, name) if given[name] is None else given[name]
-        return command(**given)
+            values[name] = getattr(BuildOptions, name) if values[name] is None else values[name]
+        return command(**values)
 
     return _BUILD_OPTIONS(with_rules)
 

@@ -76,11 +76,11 @@ def _keep(context: click.Context) -> None:
             "Reading a table from the terminal; Ctrl-D on a line of its own ends it.", err=True
         )
     try:
-        with tempfile.TemporaryFile(prefix="pexeso-") as kept:
-            _copy(sys.stdin.buffer, kept, DEFAULT_MAX_BYTES + 1)
-            kept.flush()
+        with tempfile.TemporaryFile(prefix="pexeso-") as file:
+            _copy(sys.stdin.buffer, file, DEFAULT_MAX_BYTES + 1)
+            file.flush()
             before = os.dup(0)
-            os.dup2(kept.fileno(), 0)
+            os.dup2(file.fileno(), 0)
     except OSError as error:
         raise TableReadError(
             f"Standard input cannot be kept in a temporary file: {error.strerror or error}. Make "

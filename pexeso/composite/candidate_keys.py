@@ -268,14 +268,14 @@ class _Table:
         for position, column in enumerate(self.columns):
             numbers = key_texts(column).dictionary_encode().indices
             codes[position] = numbers.fill_null(MISSING).to_numpy()
-        kept = np.flatnonzero((codes != MISSING).any(axis=0))
-        self.n_empty = self.n_rows - len(kept)
-        codes = codes[:, kept]
+        filled_rows = np.flatnonzero((codes != MISSING).any(axis=0))
+        self.n_empty = self.n_rows - len(filled_rows)
+        codes = codes[:, filled_rows]
         # Columns of many values first: they leave few rows to compare.
         n_values = codes.max(axis=1, initial=MISSING)
         first = first_of_equal_rows(codes[np.argsort(-n_values, kind="stable")])
-        self.codes, self.rows = codes[:, first], kept[first]
-        self.n_duplicates = len(kept) - len(first)
+        self.codes, self.rows = codes[:, first], filled_rows[first]
+        self.n_duplicates = len(filled_rows) - len(first)
 
     def find_keys(self, max_columns: int, nearly: float, k: int) -> FoundKeys:
         notes: list[str] = []

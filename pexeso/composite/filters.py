@@ -49,8 +49,8 @@ def filter_from_json(document: Any) -> RowFilter:
     try:
         if not isinstance(document, Mapping):
             raise TypeError(f"it is {type(document).__name__}")
-        given = dict(document)
-        return _KINDS[given.pop("name")](**given)
+        options = dict(document)
+        return _KINDS[options.pop("name")](**options)
     except (KeyError, TypeError, InputError) as error:
         raise IndexCorruptError(
             f"The manifest of the index tells of a filter of rows that none can have: {error}. "

@@ -95,11 +95,11 @@ def intersection_hits(begins, ends, posting_rows, keys, work):
     for key in range(len(keys)):
         for i in range(m):
             begin, until = begins[keys[key, i]], ends[keys[key, i]]
-            place = i
-            while place > 0 and end[place - 1] - low[place - 1] > until - begin:
-                low[place], end[place] = low[place - 1], end[place - 1]
-                place -= 1
-            low[place], end[place] = begin, until
+            position = i
+            while position > 0 and end[position - 1] - low[position - 1] > until - begin:
+                low[position], end[position] = low[position - 1], end[position - 1]
+                position -= 1
+            low[position], end[position] = begin, until
         work[ENTRIES] += end[0] - low[0]
         for at in range(low[0], end[0]):
             row, everywhere = posting_rows[at], True
@@ -183,19 +183,19 @@ def best_tables(
     """
     m, n_words = keys.shape[1], key_bits.shape[1]
     capacity = min(k, len(tables)) if k else len(tables)
-    places, best = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+    positions, best = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
     mappings = np.empty((capacity, m), np.int64)
     mapping = np.empty(m, np.int64)
     pair_cells, pair_keys = np.empty(64, np.int64), np.empty(64, np.int32)
     n_found, worst, n_probes, n_passed = 0, 0, 0, 0
-    for place in range(len(tables)):
+    for position in range(len(tables)):
         table, hit, end, open_rows = (
-            tables[place, 0], tables[place, 1], tables[place, 2], tables[place, 3],
+            tables[position, 0], tables[position, 1], tables[position, 2], tables[position, 3],
         )  # fmt: skip
         needed = at_least
         if k and n_found == k:
             # Of equal tables the one with the lower number is wanted.
-            needed = best[worst] + (table > tables[places[worst], 0])
+            needed = best[worst] + (table > tables[positions[worst], 0])
         if open_rows < needed:
             # Every key needs a row of its own. The tables behind have as many rows or fewer, and
             # those with as many have higher numbers.
@@ -238,18 +238,18 @@ def best_tables(
         if n_found < capacity:
             at = n_found
             n_found += 1
-        places[at], best[at] = place, n
+        positions[at], best[at] = position, n
         mappings[at] = mapping
         if k and n_found == k:
             for i in range(k):
                 equal = best[i] == best[worst]
                 if best[i] < best[worst] or (
-                    equal and tables[places[i], 0] > tables[places[worst], 0]
+                    equal and tables[positions[i], 0] > tables[positions[worst], 0]
                 ):
                     worst = i
     work[PROBES] += n_probes
     work[PASSED] += n_passed
-    return places[:n_found], best[:n_found], mappings[:n_found]
+    return positions[:n_found], best[:n_found], mappings[:n_found]
 
 
 @loop
@@ -310,8 +310,8 @@ def best_mapping(cells, width, keys, pair_cells, pair_keys, n_rows, needed, mapp
         Less than `needed` if no mapping joins so many.
     """
     m, n_pairs = keys.shape[1], len(pair_cells)
-    kept = np.empty((m, n_pairs), np.int32)  # by step: the pairs that fit the columns chosen
-    kept[0] = np.arange(n_pairs)
+    pairs = np.empty((m, n_pairs), np.int32)  # by step: the pairs that fit the columns chosen
+    pairs[0] = np.arange(n_pairs)
     n_kept = np.full(m, n_pairs)
     counts = np.empty((m, m, width), np.int32)  # by step: what each column leaves for each value
     chosen = np.full(m, -1, np.int64)  # by step: the value of the key that gets its column
@@ -321,7 +321,7 @@ def best_mapping(cells, width, keys, pair_cells, pair_keys, n_rows, needed, mapp
         i = chosen[step]
         if i < 0:
             i = _narrowest(
-                cells, keys, pair_cells, pair_keys, kept[step, : n_kept[step]], column,
+                cells, keys, pair_cells, pair_keys, pairs[step, : n_kept[step]], column,
                 max(best, needed), counts[step],
             )  # fmt: skip
             chosen[step] = i
@@ -338,14 +338,14 @@ def best_mapping(cells, width, keys, pair_cells, pair_keys, n_rows, needed, mapp
             best = n
             mapping[:] = column
         else:
-            before = kept[step, : n_kept[step]]
+            before = pairs[step, : n_kept[step]]
             step += 1
-            n_kept[step] = _keep(cells, keys, i, c, pair_cells, pair_keys, before, kept[step])
+            n_kept[step] = _keep(cells, keys, i, c, pair_cells, pair_keys, before, pairs[step])
     return best
 
 
 @loop
-def _narrowest(cells, keys, pair_cells, pair_keys, kept, column, enough, counts):
+def _narrowest(cells, keys, pair_cells, pair_keys, pairs, column, enough, counts):
     """Count what each free column leaves for each value without one; return the narrowest value.
 
     That is the value for which the fewest columns leave enough.
@@ -354,7 +354,7 @@ def _narrowest(cells, keys, pair_cells, pair_keys, kept, column, enough, counts)
     for i in range(len(column)):
         if column[i] >= 0:
             continue
-        _count_keys(cells, keys, i, pair_cells, pair_keys, kept, counts[i])
+        _count_keys(cells, keys, i, pair_cells, pair_keys, pairs, counts[i])
         for other in column:
             if other >= 0:
                 counts[i, other] = -1
@@ -387,27 +387,27 @@ def _used(column, c):
 
 
 @loop
-def _count_keys(cells, keys, i, pair_cells, pair_keys, kept, counts):
+def _count_keys(cells, keys, i, pair_cells, pair_keys, pairs, counts):
     """Count for each column the keys of pairs whose value i the row has there."""
     width = len(counts)
     last_key = np.full(width, -1, np.int32)
     counts[:] = 0
-    for pair in kept:
+    for pair in pairs:
         key = pair_keys[pair]
         value, row = keys[key, i], cells[pair_cells[pair] : pair_cells[pair] + width]
         # Of a view, without a branch and in 32 bits, so that several columns take one step.
         for c in range(width):
-            here = row[c] == value
-            counts[c] += np.int32(here & (last_key[c] != key))
-            last_key[c] = key if here else last_key[c]
+            is_equal = row[c] == value
+            counts[c] += np.int32(is_equal & (last_key[c] != key))
+            last_key[c] = key if is_equal else last_key[c]
 
 
 @loop
-def _keep(cells, keys, i, c, pair_cells, pair_keys, before, kept):
+def _keep(cells, keys, i, c, pair_cells, pair_keys, before, pairs):
     """Keep the pairs whose value i the row has in column c, and return their number."""
     n = 0
     for pair in before:
-        kept[n] = pair
+        pairs[n] = pair
         n += cells[pair_cells[pair] + c] == keys[pair_keys[pair], i]
     return n
 

@@ -146,11 +146,11 @@ class OneTable:
 
     def parts_there(self, columns: Sequence[int]) -> np.ndarray:
         """Return for each key which of its values are somewhere in their columns: bool (n, m)."""
-        there = [
+        masks = [
             np.isin(self.keys[:, part], self.cells[:, column], kind="sort")
             for part, column in enumerate(columns)
         ]
-        return np.stack(there, axis=1) & (self.keys >= 0)
+        return np.stack(masks, axis=1) & (self.keys >= 0)
 
     def nearest_row(self, key: int, columns: Sequence[int]) -> tuple[int, np.ndarray]:
         """Return the first row that holds most values of a key in their columns.
@@ -201,12 +201,12 @@ class OneTable:
         """
         base = len(self.rows.values)
         values, cells = self.keys[:, part], self.cells[rows, column]
-        wanted = np.where((of_key >= 0) & (values >= 0), of_key * base + values, _NONE)
+        key_codes = np.where((of_key >= 0) & (values >= 0), of_key * base + values, _NONE)
         present = np.where(cells >= 0, codes * base + cells, _NONE)
-        both = np.intersect1d(wanted[wanted >= 0], present[present >= 0])
-        code, new = _places(wanted, both), _places(present, both)
-        kept = new >= 0
-        return code, rows[kept], new[kept], int(np.count_nonzero(code >= 0))
+        both = np.intersect1d(key_codes[key_codes >= 0], present[present >= 0])
+        code, new = _places(key_codes, both), _places(present, both)
+        mask = new >= 0
+        return code, rows[mask], new[mask], int(np.count_nonzero(code >= 0))
 
 
 class _Walk:

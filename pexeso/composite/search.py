@@ -248,14 +248,14 @@ def search_keys(
     else:
         bits = np.empty((len(keys), 0), np.uint64), _NO_BITS
     repeats = (keys[:, :, None] == keys[:, None, :]).sum(axis=2, dtype=np.int32)
-    places, n_keys, mappings = best_tables(
+    positions, n_keys, mappings = best_tables(
         tables, hit_rows, hit_groups, group_ends, keys, repeats, column, *bits,
         rows.cells, rows.table_rows, rows.table_cells, rows.widths,
         0 if k is None else k, at_least, work,
     )  # fmt: skip
     matches, row_counts = [], query.row_counts[lists.known]
-    for at in np.lexsort((tables[places, 0], -n_keys)):
-        table, begin, end, _ = tables[places[at]].tolist()
+    for at in np.lexsort((tables[positions, 0], -n_keys)):
+        table, begin, end, _ = tables[positions[at]].tolist()
         counts = rows_joined(
             hit_rows[begin:end], hit_groups[begin:end], group_ends, keys, rows.cells,
             rows.table_rows[table], rows.table_cells[table], rows.widths[table], mappings[at],
@@ -321,9 +321,9 @@ def rows_with(rows: RowKeys, values: np.ndarray) -> np.ndarray:
     hit_rows = list_hits(*_list_bounds(rows, values), rows.posting_rows) >> 32
     if len(hit_rows) and (hit_rows.min() < 0 or hit_rows.max() >= rows.n_rows):
         raise _damaged("An entry of a posting list")
-    here = np.zeros(rows.n_rows, bool)
-    here[hit_rows] = True
-    return here
+    mask = np.zeros(rows.n_rows, bool)
+    mask[hit_rows] = True
+    return mask
 
 
 def _hits(
@@ -354,14 +354,14 @@ def _hits(
 def _tables_of(rows: RowKeys, hit_rows: np.ndarray, m: int, excluded: Sequence[int]) -> np.ndarray:
     """Return the tables with hits as `tables_of_hits` does, those with most rows first."""
     tables = tables_of_hits(hit_rows, rows.table_rows)
-    wanted = rows.widths[tables[:, 0]] >= m
+    mask = rows.widths[tables[:, 0]] >= m
     # numpy's isin takes a tenth of a short search.
     begin, end = (
         np.searchsorted(tables[:, 0], np.asarray(excluded, np.int64), side)
         for side in ("left", "right")
     )
-    wanted[begin[begin < end]] = False
-    tables = tables[wanted]
+    mask[begin[begin < end]] = False
+    tables = tables[mask]
     return tables[np.argsort(-tables[:, 3], kind="stable")]
 
 
@@ -402,11 +402,11 @@ def _work(work: np.ndarray, n_tables: int) -> Work:
 
 def require_limits(k: int | None, at_least: int) -> None:
     """Raise InputError unless `k` is a number of tables or None, and `at_least` one of keys."""
-    for name, got, also in (("k", k, " or None"), ("at_least", at_least, "")):
-        if got is None and also:
+    for name, value, also in (("k", k, " or None"), ("at_least", at_least, "")):
+        if value is None and also:
             continue
-        if isinstance(got, bool) or not isinstance(got, int | np.integer) or got < 1:
-            raise InputError(f"{name} must be an integer from 1 on{also}. Got {got!r}.")
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise InputError(f"{name} must be an integer from 1 on{also}. Got {value!r}.")
 
 
 def _require_filter(rows: RowKeys, row_filter: str) -> None:

@@ -247,10 +247,10 @@ class SimilarSearch:
     ) -> list[KeyMatch]:
         """Return the matches of some tables, given in order."""
         pairs = self._pairs(tables, matching)
-        place = np.searchsorted(self._rows.table_rows[tables], pairs.rows, side="right") - 1
-        order = np.lexsort((pairs.rows, pairs.keys, place))
+        positions = np.searchsorted(self._rows.table_rows[tables], pairs.rows, side="right") - 1
+        order = np.lexsort((pairs.rows, pairs.keys, positions))
         pair_rows, pair_keys = pairs.rows[order], pairs.keys[order]
-        ends = offsets_of(np.bincount(place, minlength=len(tables)))
+        ends = offsets_of(np.bincount(positions, minlength=len(tables)))
         n_keys, mappings, joined = best_mappings(
             ends, self._rows.widths[tables], pair_keys, pairs.begins[order], pairs.ends[order],
             pairs.columns, at_least,
@@ -258,11 +258,11 @@ class SimilarSearch:
         row_counts = self._query.row_counts[self._known]
         matches = []
         for at in np.flatnonzero(n_keys >= at_least).tolist():
-            here = slice(ends[at], ends[at + 1])
-            fits = joined[here]
+            run = slice(ends[at], ends[at + 1])
+            fits = joined[run]
             table, mapping = int(tables[at]), mappings[at]
             matches.append(
-                _match(table, mapping, pair_rows[here][fits], pair_keys[here][fits], row_counts)
+                _match(table, mapping, pair_rows[run][fits], pair_keys[run][fits], row_counts)
             )
         return matches
 
@@ -304,15 +304,15 @@ class SimilarSearch:
         bases = offsets_of(np.array([len(part.columns) for part in lists]))
         columns = np.concatenate([part.columns for part in lists])
         for begin, end in pieces(cost, self._max_cells):
-            place = np.repeat(tried[begin:end] // n_values, cost[begin:end])
+            row = np.repeat(tried[begin:end] // n_values, cost[begin:end])
             starts = self._key_ends[first][tried[begin:end] % n_values]
             keys = self._key_order[first][ranges(starts, cost[begin:end])]
             positions = np.empty((len(keys), 0), np.int64)
             for i in range(m):
-                wanted = place * n_values + self._keys[keys, i]
-                at = np.searchsorted(lists[i].codes, wanted)
-                hits = np.flatnonzero(_is_at(lists[i].codes, at, wanted))
-                place, keys = place[hits], keys[hits]
+                codes = row * n_values + self._keys[keys, i]
+                at = np.searchsorted(lists[i].codes, codes)
+                hits = np.flatnonzero(_is_at(lists[i].codes, at, codes))
+                row, keys = row[hits], keys[hits]
                 positions = np.column_stack([positions[hits], at[hits]])
             begins, ends = (
                 np.column_stack(
@@ -323,19 +323,19 @@ class SimilarSearch:
             sizes = ends - begins
             pair_columns = columns[ranges(begins.ravel(), sizes.ravel())]
             ends = np.cumsum(sizes.ravel()).reshape(sizes.shape)
-            yield _Pairs(rows[place], keys.astype(np.int32), ends - sizes, ends, pair_columns)
+            yield _Pairs(rows[row], keys.astype(np.int32), ends - sizes, ends, pair_columns)
 
     def _equal_cells(
         self, rows: np.ndarray, tables: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return places in `rows`, columns and values of cells that are values of the query."""
         widths = self._rows.widths[tables]
-        place = np.repeat(np.arange(len(rows)), widths)
+        row = np.repeat(np.arange(len(rows)), widths)
         column = ranges(np.zeros(len(rows), np.int64), widths)
-        cells = self._cells(rows, tables, place, column)
+        cells = self._cells(rows, tables, row, column)
         at = np.searchsorted(self._numbers, cells)
         hits = np.flatnonzero(_is_at(self._numbers, at, cells))
-        return place[hits], column[hits], self._values[at[hits]]
+        return row[hits], column[hits], self._values[at[hits]]
 
     def _similar_cells(
         self, similar: _Sorted, rows: np.ndarray, tables: np.ndarray
@@ -344,22 +344,22 @@ class SimilarSearch:
         first_columns = self._rows.table_columns
         begins = np.searchsorted(similar.columns, first_columns[tables])
         sizes = np.searchsorted(similar.columns, first_columns[tables + 1]) - begins
-        place = np.repeat(np.arange(len(rows)), sizes)
+        row = np.repeat(np.arange(len(rows)), sizes)
         which = ranges(begins, sizes)
-        column = similar.columns[which] - first_columns[tables[place]]
-        cells = self._cells(rows, tables, place, column)
+        column = similar.columns[which] - first_columns[tables[row]]
+        cells = self._cells(rows, tables, row, column)
         codes = _codes(self._rows, which, cells)
         low = np.searchsorted(similar.codes, codes)
         sizes = np.searchsorted(similar.codes, codes, side="right") - low
         sizes[cells < 0] = 0
-        return np.repeat(place, sizes), np.repeat(column, sizes), similar.values[ranges(low, sizes)]
+        return np.repeat(row, sizes), np.repeat(column, sizes), similar.values[ranges(low, sizes)]
 
     def _cells(
-        self, rows: np.ndarray, tables: np.ndarray, place: np.ndarray, column: np.ndarray
+        self, rows: np.ndarray, tables: np.ndarray, row: np.ndarray, column: np.ndarray
     ) -> np.ndarray:
         keys = self._rows
         begins = keys.table_cells[tables] + (rows - keys.table_rows[tables]) * keys.widths[tables]
-        return keys.cells[begins[place] + column]
+        return keys.cells[begins[row] + column]
 
 
 def _sorted(rows: RowKeys, similar: SimilarCells) -> _Sorted:
@@ -373,8 +373,8 @@ def _codes(rows: RowKeys, which: np.ndarray, cells: np.ndarray) -> np.ndarray:
     return which.astype(np.int64) * len(rows.values) + cells
 
 
-def _lists(n_values: int, place: np.ndarray, column: np.ndarray, value: np.ndarray) -> _Lists:
-    codes = place * n_values + value
+def _lists(n_values: int, row: np.ndarray, column: np.ndarray, value: np.ndarray) -> _Lists:
+    codes = row * n_values + value
     order = np.argsort(codes, kind="stable")
     codes, begins = np.unique(codes[order], return_index=True)
     return _Lists(codes, np.append(begins, len(order)), column[order].astype(np.int32))
@@ -394,11 +394,11 @@ def _joined(parts: Sequence[_Pairs], m: int) -> _Pairs:
     )
 
 
-def _is_at(sorted_numbers: np.ndarray, places: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def _is_at(sorted_numbers: np.ndarray, positions: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     """Return whether what is wanted stands where it was looked for, bool (n,)."""
-    inside = places < len(sorted_numbers)
-    hits = np.zeros(len(places), bool)
-    hits[inside] = sorted_numbers[places[inside]] == wanted[inside]
+    inside = positions < len(sorted_numbers)
+    hits = np.zeros(len(positions), bool)
+    hits[inside] = sorted_numbers[positions[inside]] == numbers[inside]
     return hits
 
 
@@ -417,7 +417,7 @@ def _match(
 ) -> KeyMatch:
     """Make the match of a table from the pairs that it joins, and from the rows of each key."""
     joined, rows_of_key = np.unique(keys, return_counts=True)
-    distinct, place = np.unique(rows, return_inverse=True)
+    distinct, inverse = np.unique(rows, return_inverse=True)
     counts = row_counts[keys]
     return KeyMatch(
         table=table,
@@ -427,5 +427,5 @@ def _match(
         query_rows=int(row_counts[joined].sum()),
         joined_rows=int(counts.sum()),
         most_rows=int(rows_of_key.max()),
-        most_query_rows=int(np.bincount(place, weights=counts).max()),
+        most_query_rows=int(np.bincount(inverse, weights=counts).max()),
     )

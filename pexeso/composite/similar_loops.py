@@ -41,10 +41,10 @@ def best_mappings(pair_ends, widths, pair_keys, begins, ends, columns, at_least)
     mappings = np.full((len(widths), m), -1, np.int64)
     joined = np.zeros(len(pair_keys), np.bool_)
     for table in range(len(widths)):
-        here = slice(pair_ends[table], pair_ends[table + 1])
-        lists = begins[here], ends[here], columns
+        run = slice(pair_ends[table], pair_ends[table + 1])
+        lists = begins[run], ends[run], columns
         n_keys[table] = _best_mapping(
-            lists, pair_keys[here], widths[table], at_least, mappings[table]
+            lists, pair_keys[run], widths[table], at_least, mappings[table]
         )
         if n_keys[table] < at_least:
             continue
@@ -64,12 +64,12 @@ def _best_mapping(lists, pair_keys, width, needed, mapping):
     not tried. Returns less than `needed` if no mapping joins so many.
     """
     m, n_pairs = lists[0].shape[1], len(pair_keys)
-    kept = np.empty((m, n_pairs), np.int64)  # by column: the pairs that fit those before
-    kept[0] = np.arange(n_pairs)
+    pairs = np.empty((m, n_pairs), np.int64)  # by column: the pairs that fit those before
+    pairs[0] = np.arange(n_pairs)
     n_kept = np.full(m, n_pairs)
     counts = np.empty((m, width), np.int64)
     column = np.full(m, -1, np.int64)
-    _count_keys(lists, 0, pair_keys, kept[0], counts[0])
+    _count_keys(lists, 0, pair_keys, pairs[0], counts[0])
     best, i = needed - 1, 0
     while i >= 0:
         column[i] += 1
@@ -88,22 +88,22 @@ def _best_mapping(lists, pair_keys, width, needed, mapping):
             mapping[:] = column
             continue
         n = 0
-        for pair in kept[i, : n_kept[i]]:
-            kept[i + 1, n] = pair
+        for pair in pairs[i, : n_kept[i]]:
+            pairs[i + 1, n] = pair
             n += _has(lists[2], lists[0][pair, i], lists[1][pair, i], c)
         i += 1
         n_kept[i] = n
-        _count_keys(lists, i, pair_keys, kept[i, :n], counts[i])
+        _count_keys(lists, i, pair_keys, pairs[i, :n], counts[i])
     return best
 
 
 @loop
-def _count_keys(lists, i, pair_keys, kept, counts):
+def _count_keys(lists, i, pair_keys, pairs, counts):
     """Count for each column the keys of pairs whose value i it matches."""
     begins, ends, columns = lists
     last_key = np.full(len(counts), -1, np.int64)
     counts[:] = 0
-    for pair in kept:
+    for pair in pairs:
         key = pair_keys[pair]
         for at in range(begins[pair, i], ends[pair, i]):
             c = columns[at]

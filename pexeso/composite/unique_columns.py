@@ -107,10 +107,10 @@ def first_of_equal_rows(codes: np.ndarray) -> np.ndarray:
         rows, groups = rows[sizes[groups] > 1], groups[sizes[groups] > 1]
         if not len(rows):
             return np.arange(n)
-    kept = np.ones(n, bool)
-    kept[rows] = False
-    kept[rows[np.unique(groups, return_index=True)[1]]] = True
-    return np.flatnonzero(kept)
+    is_first = np.ones(n, bool)
+    is_first[rows] = False
+    is_first[rows[np.unique(groups, return_index=True)[1]]] = True
+    return np.flatnonzero(is_first)
 
 
 def width_of(size: int) -> int:

@@ -66,14 +66,14 @@ class Xash:
     name = "xash"
 
     def __post_init__(self) -> None:
-        for what, got, allowed in (
+        for what, value, allowed in (
             ("bits", self.bits, FILTER_BITS),
             ("layout", self.layout, LAYOUTS),
             ("other_letters", self.other_letters, OTHER_LETTERS),
         ):
-            if isinstance(got, bool) or got not in allowed:
+            if isinstance(value, bool) or value not in allowed:
                 raise InputError(
-                    f"{what} of XASH must be one of {', '.join(map(repr, allowed))}. Got {got!r}."
+                    f"{what} of XASH must be one of {', '.join(map(repr, allowed))}. Got {value!r}."
                 )
         if isinstance(self.ones, bool) or not isinstance(self.ones, int) or self.ones < 2:
             raise InputError(

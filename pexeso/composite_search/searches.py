@@ -55,30 +55,30 @@ class CompositeSearches:
     ) -> CompositeResult:
         """Find the tables that join most keys, exactly."""
         started = time.perf_counter()
-        wanted = columns_wanted(k)
+        limit = columns_wanted(k)
         require_min_joinability(min_joinability)
         shards = self.opened.row_shards
         query_table = key_table(table, columns, reading=reading)
         query = query_table.query(self._normaliser)
-        own = self._own_table(query_table) if exclude_self else None
+        own_table = self._own_table(query_table) if exclude_self else None
         at_least = keys_needed(min_joinability, query.n_keys)
         keys = self._keys(query_table, query, max_distance, row_filter, first_column)
         hits: list[KeyHit] = []
         for shard in shards:
-            matches = keys.search_shard(shard, wanted, at_least, shard.hidden(own))
+            matches = keys.search_shard(shard, limit, at_least, shard.hidden(own_table))
             names = shard.table_names([match.table for match in matches])
             hits += [
                 (-match.keys, name, shard, match)
                 for name, match in zip(names, matches, strict=True)
             ]
             hits.sort(key=lambda hit: hit[:2])
-            if wanted is not None and len(hits) >= wanted:
-                hits = hits[:wanted]
+            if limit is not None and len(hits) >= limit:
+                hits = hits[:limit]
                 at_least = -hits[-1][0]
         options = {
-            "k": ALL if wanted is None else wanted,
+            "k": ALL if limit is None else limit,
             "min_joinability": min_joinability,
-            "exclude_table": own,
+            "exclude_table": own_table,
             **keys.options,
         }
         stats = {
@@ -95,7 +95,7 @@ class CompositeSearches:
             options,
             tuple(self._match(query_table, query, keys, *hit[1:]) for hit in hits),
             stats,
-            n_more=0 if wanted is None or len(hits) < wanted else None,
+            n_more=0 if limit is None or len(hits) < limit else None,
         )
 
     def pair(
@@ -147,10 +147,10 @@ class CompositeSearches:
                     f"{max_distance!r}, and no such column: mark one by '~', as in country~,year."
                 )
             return EqualKeys(query, row_filter, first_column)
-        for name, got in (("row_filter", row_filter), ("first_column", first_column)):
-            if got != (default := getattr(EqualKeys, name)):
+        for name, value in (("row_filter", row_filter), ("first_column", first_column)):
+            if value != (default := getattr(EqualKeys, name)):
                 raise InputError(
-                    f"{name} is for keys of equal values alone. Got {got!r} with a column marked "
+                    f"{name} is for keys of equal values alone. Got {value!r} with a column marked "
                     f"'~': leave it at {default!r}."
                 )
         # Most searches do without.

@@ -190,9 +190,9 @@ class SimilarKeys:
         cells = rows.cells[begin + table_rows * rows.widths[match.table]].astype(np.int64)
         joined = np.unique(cells * n_values + self._query.keys[keys, i])
         column = rows.table_columns[match.table] + match.columns[i]
-        here = np.flatnonzero(matching.cells.columns == column)
-        codes = matching.cells.cells[here].astype(np.int64) * n_values + matching.cells.values[here]
-        distances = matching.distances[here[np.searchsorted(codes, joined)]]
+        hits = np.flatnonzero(matching.cells.columns == column)
+        codes = matching.cells.cells[hits].astype(np.int64) * n_values + matching.cells.values[hits]
+        distances = matching.distances[hits[np.searchsorted(codes, joined)]]
         texts = take_texts(rows.values, joined // n_values).to_pylist()
         values = self._query.values.take(pa.array(joined % n_values)).to_pylist()
         pairs = [

@@ -126,9 +126,9 @@ class SimilarColumn:
         triples = [np.empty((0, 3), np.int64)]
         for cell_columns, cells, texts in _distinct_cells(rows, matched, self._normaliser):
             for cell_texts in texts:
-                wanted, at = _codes(cell_columns, cell_texts, known)
-                low = np.searchsorted(codes, wanted)
-                sizes = np.searchsorted(codes, wanted, side="right") - low
+                cell_codes, at = _codes(cell_columns, cell_texts, known)
+                low = np.searchsorted(codes, cell_codes)
+                sizes = np.searchsorted(codes, cell_codes, side="right") - low
                 at = np.repeat(at, sizes)
                 pair = of_code[ranges(low, sizes)]
                 triples.append(np.column_stack([cell_columns[at], cells[at], pair]))
@@ -164,30 +164,30 @@ class SimilarColumn:
         codes, at = _codes(np.repeat(tables, sizes), labels, named)
         order = np.argsort(codes, kind="stable")
         codes, columns = codes[order], columns[at[order]]
-        wanted, _ = _codes(of_hit[hits], self._labels.take(pa.array(hits)), named)
-        place = np.searchsorted(codes, wanted)
-        place[place == len(codes)] = 0
-        there = codes[place] == wanted if len(codes) else np.zeros(len(hits), bool)
-        return hits[there], columns[place[there]]
+        hit_codes, _ = _codes(of_hit[hits], self._labels.take(pa.array(hits)), named)
+        positions = np.searchsorted(codes, hit_codes)
+        positions[positions == len(codes)] = 0
+        mask = codes[positions] == hit_codes if len(codes) else np.zeros(len(hits), bool)
+        return hits[mask], columns[positions[mask]]
 
     def _pairs(self, hits: np.ndarray, columns: np.ndarray) -> _Pairs:
         """Return the matching values of hits, which are these columns of the shard."""
         scan, parts = self._opened.loader, [_Pairs.empty()]
         for number in np.unique(self._partitions[hits]).tolist():
-            here = np.flatnonzero(self._partitions[hits] == number)
+            selected = np.flatnonzero(self._partitions[hits] == number)
             column, stands_for, posting, distance = scan.space.column_pairs(
                 scan.open(number),
                 self._encoded.vectors,
-                self._positions[hits[here]],
+                self._positions[hits[selected]],
                 self._max_distance,
                 SearchStats(),
             )
-            postings, place = np.unique(posting, return_inverse=True)
+            postings, inverse = np.unique(posting, return_inverse=True)
             texts = (
-                key_texts(array).take(pa.array(place))
+                key_texts(array).take(pa.array(inverse))
                 for array in posting_arrays(scan, number, postings)
             )
-            parts.append(_Pairs(columns[here[column]], stands_for, distance, *texts))
+            parts.append(_Pairs(columns[selected[column]], stands_for, distance, *texts))
         return _Pairs.joined(parts)
 
 
@@ -243,9 +243,9 @@ def _distinct_cells(
     starts = rows.table_cells[tables] + columns - rows.table_columns[tables]
     sizes, widths = np.diff(rows.table_rows)[tables], rows.widths[tables]
     for begin, end in pieces(sizes, CELLS_AT_ONCE):
-        here = slice(begin, end)
-        which = np.repeat(np.arange(begin, end), sizes[here])
-        row = ranges(np.zeros(end - begin, np.int64), sizes[here])
+        run = slice(begin, end)
+        which = np.repeat(np.arange(begin, end), sizes[run])
+        row = ranges(np.zeros(end - begin, np.int64), sizes[run])
         cells = rows.cells[starts[which] + row * widths[which]].astype(np.int64)
         codes = np.unique(which[cells >= 0] * len(rows.values) + cells[cells >= 0])
         which, cells = np.divmod(codes, max(1, len(rows.values)))

@@ -203,9 +203,9 @@ class TablePair:
                 "are equal: leave it out."
             )
         frame = frame_of(table)
-        mine = table if frame is not None and frame.kind in KINDS else self._in_memory
+        source = table if frame is not None and frame.kind in KINDS else self._in_memory
         chosen = join_options(options)
-        return join_keys(mine, self.mine, self.rows, self.table, theirs, chosen, to, self.typed)
+        return join_keys(source, self.mine, self.rows, self.table, theirs, chosen, to, self.typed)
 
     def sql(
         self,
@@ -218,9 +218,9 @@ class TablePair:
         from pexeso.sql.key_joins import sql_of_key
 
         positions = [column.position for column in self.own_table.key]
-        own = names_in_duckdb(self.own_table.names)
+        labels = names_in_duckdb(self.own_table.names)
         cells = pa.Table.from_arrays(
-            [self.own_table.cells[at] for at in positions], names=[own[at] for at in positions]
+            [self.own_table.cells[at] for at in positions], names=[labels[at] for at in positions]
         )
         rows = Rows(self.rows, self.typed)
         yours, lakes = (self.mine, cells), (theirs, self.table, rows)

@@ -138,11 +138,11 @@ def _look_up(values, sets, signatures, query, ranges, settings, lows, hits, foun
         left -= half
     n = 0
     for position in range(len(lows)):
-        wanted, of_table = query[position], sets[position]
+        value, of_table = query[position], sets[position]
         at, p = lows[position], 0
-        if at < n_sets and values[position, at] < wanted:
+        if at < n_sets and values[position, at] < value:
             at += 1
-        while at < n_sets and values[position, at] == wanted:
+        while at < n_sets and values[position, at] == value:
             row = of_table[at]
             if row < 0 or row >= n_sets:
                 return -1
@@ -156,7 +156,7 @@ def _look_up(values, sets, signatures, query, ranges, settings, lows, hits, foun
             if row < first_row:
                 # The first set that counts, among those with this value: they end where the next
                 # value begins.
-                at = next_of(values[position], of_table, at, wanted, first_row)
+                at = next_of(values[position], of_table, at, value, first_row)
                 continue
             agrees = True
             for k in range(position + 1, position + rows):

@@ -352,8 +352,8 @@ class Ensemble:
         n_candidates, counts = len(sets), np.full(len(sets), -1, np.int64)
         if verify:
             counts = probed.overlaps(sets, needed)
-            kept = counts >= needed
-            sets, rows, hits, counts = sets[kept], rows[kept], hits[kept], counts[kept]
+            mask = counts >= needed
+            sets, rows, hits, counts = sets[mask], rows[mask], hits[mask], counts[mask]
             shares = counts / max(len(hashed), 1)
         else:
             shares = self._estimates(signed, rows, len(hashed))
@@ -384,8 +384,8 @@ def _without(left_out: np.ndarray, sets: np.ndarray, *others: np.ndarray) -> tup
     """Leave some sets out, and what belongs to them."""
     if not len(left_out) or not len(sets):
         return sets, *others
-    kept = ~np.isin(sets, left_out)
-    return tuple(array[kept] for array in (sets, *others))
+    mask = ~np.isin(sets, left_out)
+    return tuple(array[mask] for array in (sets, *others))
 
 
 LISTS_SEARCH, LISTS_TOKEN, LISTS_ENTRY = 20e-6, 0.08e-6, 14e-9

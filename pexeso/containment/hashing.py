@@ -93,9 +93,9 @@ def distinct_sorted(hashes: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray
     (array([3, 7, 1], dtype=uint64), array([0, 2, 2, 3]))
     """
     require_ragged(hashes, offsets)
-    kept, ends = np.array(hashes), np.zeros(len(offsets), np.int64)
-    _sort_distinct(kept, offsets, ends)
-    return kept[: ends[-1]].copy() if ends[-1] < len(kept) else kept, ends
+    tokens, ends = np.array(hashes), np.zeros(len(offsets), np.int64)
+    _sort_distinct(tokens, offsets, ends)
+    return tokens[: ends[-1]].copy() if ends[-1] < len(tokens) else tokens, ends
 
 
 def gathered(
@@ -148,26 +148,26 @@ def as_hashes(tokens: pa.Array | pa.ChunkedArray | np.ndarray) -> np.ndarray:
 def require_ragged(hashes: np.ndarray, offsets: np.ndarray) -> None:
     """Refuse what is not a ragged list of hashes."""
     if not isinstance(hashes, np.ndarray) or hashes.dtype != np.uint64 or hashes.ndim != 1:
-        got = (
+        kind = (
             f"{hashes.dtype} of shape {hashes.shape}"
             if isinstance(hashes, np.ndarray)
             else type(hashes).__name__
         )
-        raise InputError(f"Hashed tokens must be a NumPy array uint64 with one axis. Got {got}.")
+        raise InputError(f"Hashed tokens must be a NumPy array uint64 with one axis. Got {kind}.")
     if (
         not isinstance(offsets, np.ndarray)
         or offsets.dtype != np.int64
         or offsets.ndim != 1
         or not len(offsets)
     ):
-        got = (
+        kind = (
             f"{offsets.dtype} of shape {offsets.shape}"
             if isinstance(offsets, np.ndarray)
             else type(offsets).__name__
         )
         raise InputError(
             "Offsets of sets must be a NumPy array int64, one longer than there are sets. Got "
-            f"{got}."
+            f"{kind}."
         )
     if offsets[0] != 0 or offsets[-1] != len(hashes) or (np.diff(offsets) < 0).any():
         raise InputError(

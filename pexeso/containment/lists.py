@@ -176,19 +176,19 @@ class CsrQuery:
         if prefix <= 0 or entries <= 0:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         lists = self.lists
-        counts, met = (
+        counts, sets = (
             borrow_counters(lists.n_sets),
             np.empty(min(entries, lists.n_sets) + 1, np.int32),
         )
         arrays = lists.token_offsets, lists.list_sets, lists.set_offsets, lists.set_tokens
-        n = _at_least(*arrays, self.tokens, needed, ENTRIES_A_PROBE, counts, met)
+        n = _at_least(*arrays, self.tokens, needed, ENTRIES_A_PROBE, counts, sets)
         if n < 0:
             raise _corrupt()
-        met = met[:n].astype(np.int64)
-        overlaps = counts[met].astype(np.int64)
-        counts[met] = 0
+        sets = sets[:n].astype(np.int64)
+        overlaps = counts[sets].astype(np.int64)
+        counts[sets] = 0
         give_back(counts)
-        return met, overlaps
+        return sets, overlaps
 
     def overlaps(self, sets: np.ndarray, needed: int) -> np.ndarray:
         """Count the tokens that each of the given sets has in common with the query.
@@ -243,9 +243,9 @@ def _shortest_first(token_offsets, tokens):
 
 @loop
 def _at_least(
-    token_offsets, list_sets, set_offsets, set_tokens, tokens, needed, entries_a_probe, counts, met
+    token_offsets, list_sets, set_offsets, set_tokens, tokens, needed, entries_a_probe, counts, sets
 ):
-    """Store the sets found in `met` and return their number, or -1 for damaged arrays.
+    """Store the sets found in `sets` and return their number, or -1 for damaged arrays.
 
     The counts of these sets stay in `counts`; those of all others are 0 again.
     """
@@ -256,11 +256,11 @@ def _at_least(
         if begin < 0 or end < begin or end > len(list_sets):
             return -1
         if j < prefix:
-            n = _count_and_meet(list_sets[begin:end], counts, met, n)
+            n = _count_and_meet(list_sets[begin:end], counts, sets, n)
         else:
             # A set that is named first from here on has too few; one that cannot have enough is
             # left.
-            n = _drop(counts, met, n, needed - (n_tokens - j))
+            n = _drop(counts, sets, n, needed - (n_tokens - j))
             if end - begin > entries_a_probe * n:
                 break
             n = n if _count(list_sets[begin:end], counts) else -1
@@ -270,17 +270,17 @@ def _at_least(
     rest = np.sort(tokens[j:])
     if len(rest):
         for i in range(n):
-            begin, end = set_offsets[met[i]], set_offsets[met[i] + 1]
+            begin, end = set_offsets[sets[i]], set_offsets[sets[i] + 1]
             if begin < 0 or end < begin or end > len(set_tokens):
                 return -1
-            known = counts[met[i]]
+            known = counts[sets[i]]
             more = (
                 _common(set_tokens, begin, end, rest, needed - known)
                 if end - begin >= needed
                 else -1
             )
-            counts[met[i]] = known + more if more >= 0 else 0
-    return _drop(counts, met, n, needed)
+            counts[sets[i]] = known + more if more >= 0 else 0
+    return _drop(counts, sets, n, needed)
 
 
 # No processor foresees which sets were met before, so the next three loops do the same steps for
@@ -288,16 +288,16 @@ def _at_least(
 
 
 @loop
-def _count_and_meet(entries, counts, met, n):
-    """Count sets, and record those met for the first time in `met`.
+def _count_and_meet(entries, counts, sets, n):
+    """Count sets, and record those met for the first time in `sets`.
 
-    `met` has room for one more than there can be.
+    `sets` has room for one more than there can be.
     """
     for at in range(len(entries)):
         row = entries[at]
         if row < 0 or row >= len(counts):
             return -1
-        met[n] = row
+        sets[n] = row
         n += counts[row] == 0
         counts[row] += 1
     return n
@@ -315,16 +315,16 @@ def _count(entries, counts):
 
 
 @loop
-def _drop(counts, met, n, needed):
+def _drop(counts, sets, n, needed):
     """Leave the sets with at least so many tokens, which must be one or more."""
-    kept, needed = 0, max(needed, 1)
+    n_kept, needed = 0, max(needed, 1)
     for i in range(n):
-        row = met[i]
+        row = sets[i]
         enough = counts[row] >= needed
-        met[kept] = row
-        kept += enough
+        sets[n_kept] = row
+        n_kept += enough
         counts[row] *= enough
-    return kept
+    return n_kept
 
 
 @loop

@@ -74,9 +74,9 @@ def signatures(hashes: np.ndarray, offsets: np.ndarray, seeds: np.ndarray) -> np
     >>> bool((one[0] == np.minimum(parts[0], parts[1])).all())
     True
     """
-    made = np.full((max(len(offsets) - 1, 0), len(seeds)), EMPTY, np.uint32)
-    add_tokens(made, hashes, offsets, seeds)
-    return made
+    signature_rows = np.full((max(len(offsets) - 1, 0), len(seeds)), EMPTY, np.uint32)
+    add_tokens(signature_rows, hashes, offsets, seeds)
+    return signature_rows
 
 
 def add_tokens(
@@ -140,7 +140,7 @@ def similarities(stored: np.ndarray, query: np.ndarray, rows: np.ndarray) -> np.
 
 
 @loop
-def _add(made, hashes, offsets, seeds):
+def _add(signature_rows, hashes, offsets, seeds):
     m = len(seeds)
     minima = np.empty(m, np.uint64)
     for row in range(len(offsets) - 1):
@@ -153,4 +153,4 @@ def _add(made, hashes, offsets, seeds):
                 number = (number ^ (number >> _27)) * _C2
                 minima[k] = min(minima[k], number ^ (number >> _31))
         for k in range(m):
-            made[row, k] = min(made[row, k], np.uint32(minima[k] >> _32))
+            signature_rows[row, k] = min(signature_rows[row, k], np.uint32(minima[k] >> _32))

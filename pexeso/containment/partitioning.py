@@ -102,9 +102,9 @@ def equal_partitions(sizes: np.ndarray, n: int) -> Partitioning:
     """
     distinct, counts = _distinct(sizes, n)
     until = np.cumsum(counts)
-    wanted = until[-1] * np.arange(1, n + 1) / n if len(until) else np.empty(0)
+    targets = until[-1] * np.arange(1, n + 1) / n if len(until) else np.empty(0)
     return _partitioning(
-        distinct, counts, np.unique(np.concatenate([[0], np.searchsorted(until, wanted) + 1]))
+        distinct, counts, np.unique(np.concatenate([[0], np.searchsorted(until, targets) + 1]))
     )
 
 

@@ -75,9 +75,9 @@ def read_ensemble(folder: Path, lists: TokenLists) -> Ensemble:
         Of the same sets.
     """
     options = _document(folder)
-    wanted = _INDEX | _TABLES
+    dtypes = _INDEX | _TABLES
     arrays = {
-        name: _opened(folder / f"{_PREFIX}{name}.npy", dtype) for name, dtype in wanted.items()
+        name: _opened(folder / f"{_PREFIX}{name}.npy", dtype) for name, dtype in dtypes.items()
     }
     _require_shapes(arrays, options, folder)
     tables = BandTables(arrays["table_values"], arrays["table_sets"])

@@ -79,8 +79,8 @@ def tune_recall_floor(
     rows = np.arange(1, min(max_rows, permutations) + 1)
     at_threshold = jaccard_of(threshold, ratio) ** rows
     with np.errstate(divide="ignore"):
-        wanted = np.ceil(np.log1p(-recall) / np.log1p(-at_threshold))
-    bands = np.maximum(wanted, 1)
+        least_bands = np.ceil(np.log1p(-recall) / np.log1p(-at_threshold))
+    bands = np.maximum(least_bands, 1)
     able = bands <= permutations // rows
     if not able.any():
         return setting_of(ratio, threshold, permutations, 1)

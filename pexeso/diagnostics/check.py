@@ -51,10 +51,10 @@ def check_index(
     InputError
         The path is not UTF-8.
     """
-    done = [0, 0]
+    last_report = [0, 0]
 
     def report(part: int, total: int) -> None:
-        done[:] = part, total
+        last_report[:] = part, total
         if progress is not None:
             progress(part, 2 * total)
 
@@ -68,7 +68,7 @@ def check_index(
         problems = check_store(location, report)
     if any(problem.is_failure for problem in problems):
         return problems
-    store, total = open_store_anywhere(location), done[1]
+    store, total = open_store_anywhere(location), last_report[1]
     part_problems, begun, whole = (
         [],
         0,

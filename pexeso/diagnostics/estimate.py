@@ -132,9 +132,9 @@ def estimate_build(
         )
     chosen = choose_sample(files, options.seed, sample_files, sample_bytes)
     n_bytes = sum(file.n_bytes for file in files)
-    wanted = [part.records for part in requested_parts(options.parts)]
-    here = set(options.models) == {"lexical"} and reads_here(n_bytes, len(wanted))
-    sample = LakeSample.read(files, chosen, options, wanted, progress, on_spark=not here)
+    extractors = [part.records for part in requested_parts(options.parts)]
+    is_local = set(options.models) == {"lexical"} and reads_here(n_bytes, len(extractors))
+    sample = LakeSample.read(files, chosen, options, extractors, progress, on_spark=not is_local)
     if not sample.count("value"):
         raise LakeError(
             f"None of the {len(chosen)} files of '{lake}' that were sampled has a column that "
@@ -149,7 +149,7 @@ def estimate_build(
     )
     java = BASE_BYTES + min(MOST_JAVA_BYTES, JAVA_BYTES_PER_POSTING * postings)
     # Training, in the driver, and tasks take their memory one after the other.
-    memory_bytes = (BASE_BYTES_HERE if here else java) + max(
+    memory_bytes = (BASE_BYTES_HERE if is_local else java) + max(
         sample.cores * largest_task, *(estimate.driver_bytes for estimate in estimates)
     )
     return Estimate(

@@ -268,9 +268,9 @@ class DenseSpace(VectorSpace):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Choose by matrix products; the distance is the defining one."""
         vectors = vectors.to(partition.device)
-        there = torch.from_numpy(rows).to(partition.device)
-        position = self._nearest(partition, vectors, there)
-        distance = self.pair_distances(vectors, partition.vectors_of(there[position]))
+        device_rows = torch.from_numpy(rows).to(partition.device)
+        position = self._nearest(partition, vectors, device_rows)
+        distance = self.pair_distances(vectors, partition.vectors_of(device_rows[position]))
         return position.numpy(force=True), distance
 
     def _nearest(
@@ -280,12 +280,12 @@ class DenseSpace(VectorSpace):
         best = torch.full((len(vectors),), torch.inf, dtype=torch.float64, device=device)
         position = torch.zeros(len(vectors), dtype=torch.int64, device=device)
         for ours in torch.split(torch.arange(len(vectors), device=device), QUERY_VALUES_AT_ONCE):
-            for theirs in torch.split(torch.arange(len(rows), device=device), LAKE_VALUES_AT_ONCE):
-                lake = partition.vectors[rows[theirs]].double()
+            for others in torch.split(torch.arange(len(rows), device=device), LAKE_VALUES_AT_ONCE):
+                lake = partition.vectors[rows[others]].double()
                 distances, which = self.metric.quick_distances(vectors[ours].double(), lake).min(1)
                 nearer = distances < best[ours]
                 best[ours] = torch.where(nearer, distances, best[ours])
-                position[ours] = torch.where(nearer, theirs[which], position[ours])
+                position[ours] = torch.where(nearer, others[which], position[ours])
         return position
 
 

@@ -94,12 +94,12 @@ def fetch_vectors(
     candidates = pairs.rows[position]
     rows = _rows_of(candidates[candidates >= 0])
     csr = partition.value_columns
-    kept = []
+    requested = []
     for some in torch.split(rows, ROWS_AT_ONCE):
         owner, posting = expand_ranges(csr.offsets[some], csr.sizes_of(some))
         alive = possible[csr.members[posting].long()] >= needed
-        kept.append(some[torch.unique(owner[alive])])
-    partition.pages.want("vectors", torch.cat([rows[:0], *kept]))
+        requested.append(some[torch.unique(owner[alive])])
+    partition.pages.want("vectors", torch.cat([rows[:0], *requested]))
 
 
 def fetch_columns(partition: Partition, rows: torch.Tensor) -> None:

@@ -62,7 +62,7 @@ def oracle_pairs(
         )
         pieces = zip(query.split(chunk_size), value.split(chunk_size), strict=True)
         distance = torch.cat(
-            [metric.distances(query_vectors[ours], part[theirs]) for ours, theirs in pieces]
+            [metric.distances(query_vectors[ours], part[lake_rows]) for ours, lake_rows in pieces]
         )
         match = distance <= tau
         matches.append((query[match], value[match] + begin, distance[match]))

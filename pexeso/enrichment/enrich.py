@@ -301,9 +301,9 @@ def _enriched(
     options: Mapping[str, Any],
 ) -> Enrichment:
     require_flag("exclude_self", exclude_self)
-    done = gather(columns, key, target, matches, rules, exclude_self=exclude_self)
-    parts = (tuple(done.added), tuple(done.left_out), tuple(done.tables))
-    added = pa.Table.from_arrays(done.cells, names=[column.name for column in done.added])
+    gathered = gather(columns, key, target, matches, rules, exclude_self=exclude_self)
+    parts = (tuple(gathered.added), tuple(gathered.left_out), tuple(gathered.tables))
+    added = pa.Table.from_arrays(gathered.cells, names=[column.name for column in gathered.added])
     return Enrichment(
         put_beside(frame.table, frame.kind, added),
         key,
@@ -326,8 +326,8 @@ def _best_of_each_table(
     k = 2 * (max_tables + len(exclude))
     while True:
         requested = k if limit is None else min(k, limit)
-        wanted = {**options, "k": requested, "min_joinability": min_joinability}
-        (result,) = index.search_batch([values], rerank=False, fold_copies=False, **wanted)
+        settings = {**options, "k": requested, "min_joinability": min_joinability}
+        (result,) = index.search_batch([values], rerank=False, fold_copies=False, **settings)
         best: dict[str, Match] = {}
         for match in result:
             if match.table not in exclude:
@@ -372,13 +372,13 @@ def _shown(column: AddedColumn) -> str:
 def _left_out_lines(left_out: Sequence[LeftOutColumn]) -> list[str]:
     # Which column another says the same as is worth telling; of the other rules their name is
     # enough.
-    said = {
+    reasons = {
         column: column.detail.removesuffix(".") if column.rule == COPY else SAID[column.rule]
         for column in left_out
     }
     lines = []
-    for reason in sorted(set(said.values())):
-        names = [column.column for column in left_out if said[column] == reason]
+    for reason in sorted(set(reasons.values())):
+        names = [column.column for column in left_out if reasons[column] == reason]
         more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
         lines.append(f"    - {', '.join(names[:_SHOWN])}{more}: {reason}")
     return lines

@@ -70,10 +70,10 @@ class FeatureChoice(AsTables):
     """What `to_pandas` and the others tell of each column: kept, eliminated, or no feature."""
 
     def _table_rows(self) -> list[dict[str, Any]]:
-        kept = [(name, "kept", self.importances[name], None) for name in self.kept]
-        gone = [(name, "eliminated", None, None) for name in self.eliminated]
+        selected = [(name, "kept", self.importances[name], None) for name in self.kept]
+        eliminated = [(name, "eliminated", None, None) for name in self.eliminated]
         none = [(name, "no feature", None, reason) for name, reason in self.left_out.items()]
-        return [dict(zip(self.fields, row, strict=True)) for row in (*kept, *gone, *none)]
+        return [dict(zip(self.fields, row, strict=True)) for row in (*selected, *eliminated, *none)]
 
     def _field_types(self) -> Mapping[str, pa.DataType]:
         return {**dict.fromkeys(self.fields, pa.string()), "importance": pa.float64()}
@@ -173,25 +173,23 @@ def select_features(
             f"columns are {others}."
         )
     share = enrichment.rules.min_number_fraction
-    wanted = read_target(columns[target], task, folds=folds, min_number_fraction=share)
+    goal = read_target(columns[target], task, folds=folds, min_number_fraction=share)
     usable = {
         name: values for name, values in columns.items() if name not in (target, enrichment.on)
     }
-    features = read_features(usable, wanted.rows, max_texts=max_texts, min_number_fraction=share)
+    features = read_features(usable, goal.rows, max_texts=max_texts, min_number_fraction=share)
     added = {column.name for column in enrichment.columns}
-    own = features.of([name for name in features.names if name not in added])
+    own_matrix = features.of([name for name in features.names if name not in added])
     scores = [
-        scores_of(
-            wanted.values, predict_unseen(matrix, wanted.values, wanted.task, options), wanted.task
-        )
-        for matrix in (own, features.matrix)
+        scores_of(goal.values, predict_unseen(matrix, goal.values, goal.task, options), goal.task)
+        for matrix in (own_matrix, features.matrix)
     ]
-    importances = _importances(features.matrix, features.names, wanted, options)
+    importances = _importances(features.matrix, features.names, goal, options)
     eliminated = tuple(name for name in features.names if name not in importances)
     return FeatureChoice(
         target,
-        wanted.task,
-        len(wanted.rows),
+        goal.task,
+        len(goal.rows),
         tuple(importances),
         importances,
         eliminated,
@@ -201,14 +199,14 @@ def select_features(
 
 
 def _importances(
-    matrix: Any, names: tuple[str, ...], wanted: Any, options: ModelOptions
+    matrix: Any, names: tuple[str, ...], goal: Any, options: ModelOptions
 ) -> dict[str, float]:
     """Choose features on all rows, and return their importances in a forest, largest first."""
     if not names:
         return {}
-    kept = choose_features(matrix, wanted.values, wanted.task, options)
-    forest = make_forest(wanted.task, options).fit(matrix[:, kept], wanted.values)
-    left = [name for name, is_kept in zip(names, kept, strict=True) if is_kept]
+    mask = choose_features(matrix, goal.values, goal.task, options)
+    forest = make_forest(goal.task, options).fit(matrix[:, mask], goal.values)
+    left = [name for name, is_kept in zip(names, mask, strict=True) if is_kept]
     pairs = sorted(
         zip(left, forest.feature_importances_.tolist(), strict=True),
         key=lambda pair: (-pair[1], pair[0]),

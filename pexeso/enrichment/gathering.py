@@ -225,26 +225,26 @@ def gather(
     Gathered
         `cells` has an array of length n for each of `added`.
     """
-    mine = _read_mine(columns, key, target, rules)
-    done = Gathered(list(columns))
+    base = _read_mine(columns, key, target, rules)
+    gathered = Gathered(list(columns))
     first_error = None
     for match in matches:
         try:
             lists = match.join(
-                pa.table({"": mine.texts}), 0, aggregate="list", provenance=()
+                pa.table({"": base.texts}), 0, aggregate="list", provenance=()
             )  # without a name, so that no found column must give way
         except (TableReadError, PlaceError, ColumnNotFoundError) as error:
             first_error = first_error or error
-            done.tables.append(
+            gathered.tables.append(
                 JoinedTable(match.table, match.column, match.joinability, reason=str(error))
             )
             continue
-        _take(done, match, dict(_columns_of(lists, mine.key, rules)), mine, rules, exclude_self)
-    if first_error is not None and all(table.reason for table in done.tables):
+        _take(gathered, match, dict(_columns_of(lists, base.key, rules)), base, rules, exclude_self)
+    if first_error is not None and all(table.reason for table in gathered.tables):
         raise first_error
     if target is not None:
-        done.order_by_gain()
-    return done
+        gathered.order_by_gain()
+    return gathered
 
 
 def _read_mine(
@@ -281,34 +281,34 @@ def _columns_of(
 
 
 def _take(
-    done: Gathered,
+    gathered: Gathered,
     match: FoundTable,
     columns: dict[str, Column],
-    mine: _Mine,
+    base: _Mine,
     rules: EnrichmentRules,
     exclude_self: bool,
 ) -> None:
     compared = {name: Compared.of(column) for name, column in columns.items()}
-    if exclude_self and _is_own(mine, list(compared.values()), rules):
-        done.tables.append(
+    if exclude_self and _is_own(base, list(compared.values()), rules):
+        gathered.tables.append(
             JoinedTable(match.table, match.column, match.joinability, reason=OWN_TABLE)
         )
         return
-    n_before = len(done.added)
+    n_before = len(gathered.added)
     joined = {f"{match.table}:{match.column}": compared[match.column]}
     for name, column in columns.items():
-        reason = _why_not(column, compared[name], {**done.compared, **joined}, mine, rules)
+        reason = _why_not(column, compared[name], {**gathered.compared, **joined}, base, rules)
         if name == match.column:
             reason = JOIN_COLUMN, f"{SAID[JOIN_COLUMN]}."
         if reason is not None:
-            done.left_out.append(LeftOutColumn(match.table, name, *reason))
+            gathered.left_out.append(LeftOutColumn(match.table, name, *reason))
             continue
-        new = _free_name(f"{match.table}:{name}", done.names)
+        new = _free_name(f"{match.table}:{name}", gathered.names)
         coverage = column.filled / len(column.cells)
-        done.names.append(new)
-        done.cells.append(column.cells)
-        done.compared[new] = compared[name]
-        done.added.append(
+        gathered.names.append(new)
+        gathered.cells.append(column.cells)
+        gathered.compared[new] = compared[name]
+        gathered.added.append(
             AddedColumn(
                 new,
                 match.table,
@@ -318,21 +318,21 @@ def _take(
                 column.kind,
                 coverage,
                 column.distinct,
-                mine.gain_of(column),
+                base.gain_of(column),
             )
         )
-    done.tables.append(
-        JoinedTable(match.table, match.column, match.joinability, len(done.added) - n_before)
+    gathered.tables.append(
+        JoinedTable(match.table, match.column, match.joinability, len(gathered.added) - n_before)
     )
 
 
-def _is_own(mine: _Mine, compared: Sequence[Compared], rules: EnrichmentRules) -> bool:
+def _is_own(base: _Mine, compared: Sequence[Compared], rules: EnrichmentRules) -> bool:
     """Return whether a found table holds a copy of the user's table.
 
     Each column of the user's that is not constant, the key apart, must have a copy among
     `compared`; there must be at least one such column.
     """
-    telling = [forms for forms in mine.others.values() if _is_telling(forms[0])]
+    telling = [forms for forms in base.others.values() if _is_telling(forms[0])]
     return bool(telling) and all(
         any(
             candidate.says_the_same(form, rules.min_copy_fraction)
@@ -352,7 +352,7 @@ def _why_not(
     column: Column,
     compared: Compared,
     added: dict[str, Compared],
-    mine: _Mine,
+    base: _Mine,
     rules: EnrichmentRules,
 ) -> tuple[str, str] | None:
     """Return the rule and a sentence why a column is left out, or None if it is worth adding."""
@@ -367,12 +367,12 @@ def _why_not(
         )
     if column.distinct < 2:
         return CONSTANT, f"{SAID[CONSTANT]}: {str(pc.first(column.cells).as_py())!r}."
-    if mine.target is not None and tells_target(compared, mine.target, mine.of_key, rules):
+    if base.target is not None and tells_target(compared, base.target, base.of_key, rules):
         return TARGET, f"{SAID[TARGET]}: with it a model would be told what it is to predict."
     # Pairs, not a dictionary: a column of yours may be called as one that is added, or "the key".
     for name, others in (
-        ("the key", [mine.key_column]),
-        *mine.others.items(),
+        ("the key", [base.key_column]),
+        *base.others.items(),
         *((added_name, [one]) for added_name, one in added.items()),
     ):
         if any(compared.says_the_same(other, rules.min_copy_fraction) for other in others):
@@ -407,14 +407,14 @@ def tells_target(
     rows = of_key[(column.filled & target.filled)[of_key]]
     if len(rows) < LEAST_KEYS:
         return False
-    mine, theirs = target.values[rows], column.values[rows]
-    if target.kind == NUMBER and len(np.unique(mine)) > FEW_NUMBERS:
+    target_values, column_values = target.values[rows], column.values[rows]
+    if target.kind == NUMBER and len(np.unique(target_values)) > FEW_NUMBERS:
         same = np.count_nonzero(column.same_in(target)[rows])
         return column.kind == NUMBER and (
-            same >= rules.min_target_fraction * len(mine)
-            or abs(_rank_correlation(mine, theirs)) >= rules.min_target_correlation
+            same >= rules.min_target_fraction * len(target_values)
+            or abs(_rank_correlation(target_values, column_values)) >= rules.min_target_correlation
         )
-    return _tells_class(theirs, mine, rules.min_target_agreement)
+    return _tells_class(column_values, target_values, rules.min_target_agreement)
 
 
 def _rank_correlation(one: np.ndarray, other: np.ndarray) -> float:

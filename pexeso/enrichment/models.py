@@ -89,13 +89,13 @@ def predict_unseen(
     predicted = np.empty_like(values)
     for train, test in make_folds(task, options).split(matrix, values):
         if matrix.shape[1]:
-            kept = choose_features(matrix[train], values[train], task, options)
+            mask = choose_features(matrix[train], values[train], task, options)
             model = make_forest(task, options)
         else:
-            kept = np.zeros(0, dtype=bool)
+            mask = np.zeros(0, dtype=bool)
             model = DummyRegressor() if task == REGRESSION else DummyClassifier()
-        model.fit(matrix[train][:, kept], values[train])
-        predicted[test] = model.predict(matrix[test][:, kept])
+        model.fit(matrix[train][:, mask], values[train])
+        predicted[test] = model.predict(matrix[test][:, mask])
     return predicted
 
 

@@ -53,8 +53,8 @@ def locate_column(store: Store, table: str, column: str) -> Hit:
         ["name", "label", "position", "reason", "column_id"], among=pa.array([table])
     ).sort_by("position")
     if not rows.num_rows:
-        said = catalog.why_not(table, store.manifest.facts["lake"])
-        raise InputError(f"{said} Got the column '{table}:{column}'.")
+        reason = catalog.why_not(table, store.manifest.facts["lake"])
+        raise InputError(f"{reason} Got the column '{table}:{column}'.")
     try:
         position = find_column(rows["name"].to_pylist(), column)
     except ColumnNotFoundError as error:
@@ -107,8 +107,8 @@ def find_unmatched(
         (texts[position], int(value_of_text[position]))
         for position in np.flatnonzero(~is_matched)[:limit].tolist()
     ]
-    wanted = sorted({value for _, value in left if known[value]})
-    nearest = dict(zip(wanted, _nearest(scan, query.vectors[wanted], hit), strict=True))
+    values = sorted({value for _, value in left if known[value]})
+    nearest = dict(zip(values, _nearest(scan, query.vectors[values], hit), strict=True))
     unmatched = [
         Unmatched(text, TOO_FAR, *nearest[value]) if value in nearest else Unmatched(text, UNKNOWN)
         for text, value in left

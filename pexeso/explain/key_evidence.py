@@ -62,51 +62,51 @@ def explain_keys(pair: TablePair, columns: str | Iterable[str] | None = None) ->
     -----
     Memory: both tables, 8 bytes for a cell of the lake's, and its distinct texts.
     """
-    mine, beside, labels = pair.mine, pair.beside, pair.rows.column_names
+    left, beside, labels = pair.mine, pair.beside, pair.rows.column_names
     if columns is None:
         best = beside.best() or beside.likeliest()
-        theirs = pair.theirs([f"#{position}" for position in best.columns])
+        right = pair.theirs([f"#{position}" for position in best.columns])
     else:
-        theirs = pair.theirs(columns)
-    held = beside.key_of_row(theirs.positions)
+        right = pair.theirs(columns)
+    held = beside.key_of_row(right.positions)
     lake_rows = np.bincount(held[held >= 0], minlength=beside.query.n_keys)
     matched = int(np.count_nonzero(lake_rows))
-    others, all_tried = _others(beside, KeyMapping(theirs.positions, matched), labels)
+    others, all_tried = _others(beside, KeyMapping(right.positions, matched), labels)
     without_key = beside.query.n_rows - int(beside.query.row_counts.sum())
     return KeyExplanation(
         {**pair.own_table.describe(), "rows_without_key": without_key},
         pair.table,
-        theirs.labels,
+        right.labels,
         columns is not None,
         matched,
         beside.query.n_keys,
-        _parts(beside, mine, theirs),
-        _unmatched(beside, mine, theirs, np.flatnonzero(lake_rows == 0)),
-        _fan_out(beside, mine, lake_rows),
+        _parts(beside, left, right),
+        _unmatched(beside, left, right, np.flatnonzero(lake_rows == 0)),
+        _fan_out(beside, left, lake_rows),
         others,
         all_tried,
-        _sample(pair, theirs),
+        _sample(pair, right),
     )
 
 
-def _parts(beside: OneTable, mine: KeyedTable, theirs: KeyedTable) -> tuple[PartOverlap, ...]:
+def _parts(beside: OneTable, left: KeyedTable, right: KeyedTable) -> tuple[PartOverlap, ...]:
     return tuple(
         PartOverlap(
             label,
             lake_label,
-            int(beside.overlaps[part, theirs.positions[part]]),
+            int(beside.overlaps[part, right.positions[part]]),
             len(np.unique(beside.query.keys[:, part])),
         )
-        for part, (label, lake_label) in enumerate(zip(mine.labels, theirs.labels, strict=True))
+        for part, (label, lake_label) in enumerate(zip(left.labels, right.labels, strict=True))
     )
 
 
 def _unmatched(
-    beside: OneTable, mine: KeyedTable, theirs: KeyedTable, keys: np.ndarray
+    beside: OneTable, left: KeyedTable, right: KeyedTable, keys: np.ndarray
 ) -> tuple[UnmatchedKeys, ...]:
     keys = keys[np.argsort(beside.query.first_rows[keys], kind="stable")]
-    there = beside.parts_there(theirs.positions)[keys]
-    patterns, group, sizes = np.unique(there, axis=0, return_inverse=True, return_counts=True)
+    presence = beside.parts_there(right.positions)[keys]
+    patterns, group, sizes = np.unique(presence, axis=0, return_inverse=True, return_counts=True)
     group = group.reshape(-1)
     groups = []
     # Most keys first; of equal groups the one of which more is there.
@@ -115,35 +115,35 @@ def _unmatched(
         examples = keys[group == number][:MOST_EXAMPLES].tolist()
         groups.append(
             UnmatchedKeys(
-                tuple(label for label, here in zip(mine.labels, is_there, strict=True) if here),
-                tuple(label for label, here in zip(mine.labels, is_there, strict=True) if not here),
+                tuple(label for label, hit in zip(left.labels, is_there, strict=True) if hit),
+                tuple(label for label, hit in zip(left.labels, is_there, strict=True) if not hit),
                 int(sizes[number]),
-                tuple(_near_row(beside, mine, theirs, key) for key in examples),
+                tuple(_near_row(beside, left, right, key) for key in examples),
             )
         )
     return tuple(groups)
 
 
-def _near_row(beside: OneTable, mine: KeyedTable, theirs: KeyedTable, key: int) -> NearRow:
-    row, held = beside.nearest_row(key, theirs.positions)
+def _near_row(beside: OneTable, left: KeyedTable, right: KeyedTable, key: int) -> NearRow:
+    row, held = beside.nearest_row(key, right.positions)
     parts = int(held.sum())
-    nearest = _cells(theirs, row) if parts else None
-    return NearRow(_cells(mine, int(beside.query.first_rows[key])), nearest, parts)
+    nearest = _cells(right, row) if parts else None
+    return NearRow(_cells(left, int(beside.query.first_rows[key])), nearest, parts)
 
 
 def _cells(table: KeyedTable, row: int) -> Cells:
     return tuple(column[row].as_py() for column in table.cells)
 
 
-def _fan_out(beside: OneTable, mine: KeyedTable, lake_rows: np.ndarray) -> FanOut:
+def _fan_out(beside: OneTable, left: KeyedTable, lake_rows: np.ndarray) -> FanOut:
     query, joined = beside.query, lake_rows > 0
-    rows, theirs = query.row_counts[joined], lake_rows[joined]
-    max_rows, most_lake = (int(counts.max(initial=0)) for counts in (rows, theirs))
+    rows, lake_counts = query.row_counts[joined], lake_rows[joined]
+    max_rows, most_lake = (int(counts.max(initial=0)) for counts in (rows, lake_counts))
     worst = np.lexsort((query.first_rows, -(query.row_counts * lake_rows)))
     several = (np.maximum(query.row_counts, lake_rows) > 1) & joined
     examples = tuple(
         RepeatedKey(
-            _cells(mine, int(query.first_rows[key])),
+            _cells(left, int(query.first_rows[key])),
             int(query.row_counts[key]),
             int(lake_rows[key]),
         )
@@ -152,8 +152,8 @@ def _fan_out(beside: OneTable, mine: KeyedTable, lake_rows: np.ndarray) -> FanOu
     return FanOut(
         relation_of(max_rows, most_lake) if max_rows else None,
         int(rows.sum()),
-        int(theirs.sum()),
-        int((rows * theirs).sum()),
+        int(lake_counts.sum()),
+        int((rows * lake_counts).sum()),
         max_rows,
         most_lake,
         examples,
@@ -172,12 +172,12 @@ def _others(
     ), all_tried
 
 
-def _sample(pair: TablePair, theirs: KeyedTable) -> JoinedRows:
-    lake_row = pc.index_in(pair.mine.keys, theirs.keys, skip_nulls=True)
+def _sample(pair: TablePair, right: KeyedTable) -> JoinedRows:
+    lake_row = pc.index_in(pair.mine.keys, right.keys, skip_nulls=True)
     ours = pc.indices_nonzero(lake_row.is_valid())[:MOST_ROWS]
     labels, lake_labels = label_columns(pair.own_table.names), pair.rows.column_names
     order = _key_first(pair.mine, len(labels))
-    lake_order = _key_first(theirs, len(lake_labels))
+    lake_order = _key_first(right, len(lake_labels))
     lake_rows = lake_row.take(ours)
     our_cells = [texts_of_cells(pair.own_table.cells[at].take(ours)) for at in order]
     their_cells = [pair.rows.column(at).take(lake_rows) for at in lake_order]

@@ -133,9 +133,9 @@ class TwoTables:
         shown = rows.slice(0, n_rows)
         keys = nearest.take(locations.take(shown).to_numpy(zero_copy_only=False)).to_pairs()
         ours, our_cells = self._ours(shown, n_columns)
-        theirs, their_cells = self._theirs(table, column, keys, n_columns)
+        lake_half, their_cells = self._theirs(table, column, keys, n_columns)
         joined = zip(our_cells, their_cells, keys, strict=True)
-        return SideBySide(ours, theirs, tuple(JoinedRow(*row) for row in joined), len(rows))
+        return SideBySide(ours, lake_half, tuple(JoinedRow(*row) for row in joined), len(rows))
 
     @cached_property
     def _own_table(self) -> tuple[list[str], Sequence[pa.Array]] | str | None:
@@ -197,10 +197,10 @@ class TwoTables:
             pair.key: pc.index(values, pa.scalar(pair.key, values.type)).as_py() for pair in pairs
         }
         order = _key_first(key, len(labels), max_columns)
-        gone = any(location < 0 for location in locations.values())
+        has_changed = any(location < 0 for location in locations.values())
         note = (
             "The table has changed since it was indexed: not all of these values are in it."
-            if gone
+            if has_changed
             else None
         )
         columns = [lake_table.column(location).combine_chunks() for location in order]

@@ -181,9 +181,9 @@ def _sides(pair: tuple[str, str]) -> list[_Side]:
     return [_Side(one, other, _words(one), False), _Side(other, one, _words(other), True)]
 
 
-def _spread(ours: pa.Array, theirs: pa.Array) -> pa.Array:
+def _spread(ours: pa.Array, lake_texts: pa.Array) -> pa.Array:
     """Choose rows of pairs that together need no more than `MAX_TEXTS` texts."""
-    costs = 2 + _at_most_words(ours) + _at_most_words(theirs)
+    costs = 2 + _at_most_words(ours) + _at_most_words(lake_texts)
     step = max(1, int(costs.sum()) // MAX_TEXTS)
     while costs[::step].sum() > MAX_TEXTS:
         step += 1 + step // 8
@@ -265,27 +265,27 @@ def _put_together(
     """
     if len(carried) == 1:
         return {(word, word): share for word, share in carried[0].items() if share}
-    ours, theirs = carried
-    partner = _partners(tuple(ours), tuple(theirs))
+    ours, lake_shares = carried
+    partner = _partners(tuple(ours), tuple(lake_shares))
     shares: dict[tuple[str | None, str | None], float] = {}
     for word, share in ours.items():
         shares[word, partner.get(word)] = share / 2
     owner = {other: word for word, other in partner.items()}
-    for word, share in theirs.items():
+    for word, share in lake_shares.items():
         key = (owner.get(word), word)
         shares[key] = shares.get(key, 0.0) + share / 2
     return {words: share for words, share in shares.items() if share}
 
 
-def _partners(ours: tuple[str, ...], theirs: tuple[str, ...]) -> dict[str, str]:
+def _partners(ours: tuple[str, ...], lake_words: tuple[str, ...]) -> dict[str, str]:
     """Find, for words of one value, the same or the most similar word of the other.
 
     The same word goes before the one nearest in letters. Each word has at most one partner.
     """
-    partners = {word: word for word in ours if word in theirs}
+    partners = {word: word for word in ours if word in lake_words}
     rest, others = (
         [word for word in ours if word not in partners],
-        [word for word in theirs if word not in partners],
+        [word for word in lake_words if word not in partners],
     )
     if not rest or not others:
         return partners

@@ -65,14 +65,14 @@ def _numbered(
     distinct = rows.append_column("at", at).group_by(names, use_threads=False)
     groups = distinct.aggregate([("at", "list")])
     numbers = np.empty(rows.num_rows, np.int64)
-    for table, column, copies, places in zip(
+    for table, column, copies, positions in zip(
         *(groups[name].to_pylist() for name in names), groups["at_list"], strict=True
     ):
         if (table, column) not in known:
             known[table, column] = len(known)
             data = {"table": _text(table), "column": _text(column), "copies": str(copies)}
             new.append(f'<node id="n{known[table, column]}">{_data(data)}</node>')
-        numbers[places.values.to_numpy()] = known[table, column]
+        numbers[positions.values.to_numpy()] = known[table, column]
     return pa.array(numbers)
 
 

@@ -99,13 +99,13 @@ def write_export(
         The file is there, or cannot be written.
     """
     target = target_of(form, path, overwrite=overwrite)
-    made = [] if form.file is None else _make_folder(target.parent)
+    folders = [] if form.file is None else _make_folder(target.parent)
     try:
         with written_whole(target, overwrite=overwrite) as temporary:
             form.write(edges, temporary, Naming() if naming is None else naming)
     except BaseException:
         with suppress(OSError):  # somebody else has put something into it
-            for folder in made:
+            for folder in folders:
                 folder.rmdir()
         raise
     return target

@@ -44,16 +44,16 @@ def in_pandas(table: pa.Table) -> pd.DataFrame:
     frame = table.to_pandas(types_mapper=whole_number_type)
     index = (table.schema.pandas_metadata or {}).get("index_columns", [])
     shown = [at for at, name in enumerate(table.column_names) if name not in index]
-    for place, at in enumerate(shown):
+    for position, at in enumerate(shown):
         if at in apart:
             cells = pd.Series(apart[at], index=frame.index, dtype=object)
-        elif is_text(table.field(at).type) and frame.dtypes.iloc[place].kind == "O":
+        elif is_text(table.field(at).type) and frame.dtypes.iloc[position].kind == "O":
             # pandas would have None, and writes that otherwise than other missing cells.
-            cells = frame.iloc[:, place]
+            cells = frame.iloc[:, position]
             cells = cells.where(cells.notna(), np.nan)
         else:
             continue
-        frame.isetitem(place, cells)
+        frame.isetitem(position, cells)
     return frame
 
 

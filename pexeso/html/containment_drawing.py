@@ -109,17 +109,17 @@ def drawing_of(graph: LakeGraph, part: Part, number: int) -> Drawing:
     level_lines, spans = _level_lines(structure, group_of)
     layout = layered_layout(structure.levels, heights, level_lines, gap=_GAP, line_gap=_LINE_GAP)
     with_arcs = {span.left for span in spans["rebuilt"] if span.line is None}
-    places = _Places(structure, heights, layout, with_arcs)
+    geometry = _Places(structure, heights, layout, with_arcs)
     names = [graph.names[table] for table in part.tables.tolist()]
     sizes = graph.sizes[part.tables].tolist()
-    gone = (graph.rebuilt_from[part.tables] >= 0).tolist()
+    removable = (graph.rebuilt_from[part.tables] >= 0).tolist()
     boxes = tuple(
-        Box(*places.corner[table], short_name(name), name, gone[table], sizes[table])
+        Box(*geometry.corner[table], short_name(name), name, removable[table], sizes[table])
         for table, name in enumerate(names)
     )
     leaders = [names[group[0]] for group in structure.groups]
     lines = [
-        Line(kind, *places.between(span), *_ends_of(span, names, leaders), span.is_mutual)
+        Line(kind, *geometry.between(span), *_ends_of(span, names, leaders), span.is_mutual)
         for kind in ("whole", "partly", "rebuilt")
         for span in spans[kind]
     ]
@@ -128,10 +128,10 @@ def drawing_of(graph: LakeGraph, part: Part, number: int) -> Drawing:
         number,
         names[largest],
         part.n_tables,
-        places.width,
+        geometry.width,
         layout.height + 2 * _MARGIN,
         boxes,
-        tuple(places.frames),
+        tuple(geometry.frames),
         tuple(lines),
         max(structure.levels) + 1,
         sum(len(group) > 1 for group in structure.groups),

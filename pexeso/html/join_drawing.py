@@ -122,8 +122,8 @@ class _Join:
     def said(self) -> str:
         ways = ((self.there, self.one, self.other), (self.back, self.other, self.one))
         return "; ".join(
-            f"{percent(row['joinability'])} of the values of {_said(ours)} are in {_said(theirs)}"
-            for row, ours, theirs in ways
+            f"{percent(row['joinability'])} of the values of {_said(ours)} are in {_said(target)}"
+            for row, ours, target in ways
             if row is not None
         )
 
@@ -158,11 +158,11 @@ def join_drawing(
         between = [join for join in drawn if join.one[0] in part]
         if left > _MARGIN and left + _width(part, between) + _MARGIN > _WIDTH:
             left, top = _MARGIN, bottom + _PART_GAP
-        places = _Places(part, between, left, top)
-        boxes += places.boxes
-        lines += places.lines
+        geometry = _Places(part, between, left, top)
+        boxes += geometry.boxes
+        lines += geometry.lines
         left += _width(part, between)
-        width, bottom = max(width, left + _MARGIN), max(bottom, top + places.height)
+        width, bottom = max(width, left + _MARGIN), max(bottom, top + geometry.height)
         left += _COLUMN_GAP
     known = {column[0] for join in joins for column in (join.one, join.other)}
     return JoinDrawing(width, bottom + _MARGIN, tuple(boxes), tuple(lines), len(known), len(joins))

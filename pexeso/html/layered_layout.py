@@ -186,16 +186,16 @@ def _middles(
         neighbours = before if forward else after
         levels = list(zip(order, gaps, strict=True))
         for level, between in levels if forward else reversed(levels):
-            wanted = [
+            targets = [
                 sum(middle[neighbour] for neighbour in near) // len(near) if near else middle[node]
                 for node, near in ((node, neighbours[node]) for node in level)
             ]
-            for node, at in zip(level, _spread(wanted, between), strict=True):
+            for node, at in zip(level, _spread(targets, between), strict=True):
                 middle[node] = at
     return middle
 
 
-def _spread(wanted: list[int], gaps: list[int]) -> list[int]:
+def _spread(targets: list[int], gaps: list[int]) -> list[int]:
     """Return places in this order, at least `gaps` apart, near those wanted.
 
     Places wanted too near each other, or in the wrong order, are moved together (the method of
@@ -203,11 +203,11 @@ def _spread(wanted: list[int], gaps: list[int]) -> list[int]:
     """
     offsets = list(accumulate(gaps, initial=0))
     blocks: list[tuple[int, int]] = []  # sums and numbers of places
-    for place, offset in zip(wanted, offsets, strict=False):
-        total, n = place - offset, 1
+    for target, offset in zip(targets, offsets, strict=False):
+        total, n = target - offset, 1
         while blocks and blocks[-1][0] * n > total * blocks[-1][1]:
             more, n_more = blocks.pop()
             total, n = total + more, n + n_more
         blocks.append((total, n))
-    places = [total // n for total, n in blocks for _ in range(n)]
-    return [place + offset for place, offset in zip(places, offsets, strict=False)]
+    positions = [total // n for total, n in blocks for _ in range(n)]
+    return [position + offset for position, offset in zip(positions, offsets, strict=False)]

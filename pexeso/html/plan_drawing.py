@@ -80,7 +80,7 @@ def path_drawing(plan: Mapping[str, Any], *, priced: bool) -> PathDrawing:
         Whether prices are told.
     """
     joins = plan["path"]
-    own = {table["table"] for table in plan["own_tables"]}
+    own_tables = {table["table"] for table in plan["own_tables"]}
     columns = {table["table"]: table for table in (*plan["own_tables"], *plan["tables"])}
     first = joins[0]["left"] if joins else next(iter(columns))
     names = [first, *(join["right"] for join in joins)]
@@ -105,8 +105,8 @@ def path_drawing(plan: Mapping[str, Any], *, priced: bool) -> PathDrawing:
             heights[at],
             short_name(name),
             name,
-            _paid(columns[name], is_own=name in own, priced=priced),
-            name in own,
+            _paid(columns[name], is_own=name in own_tables, priced=priced),
+            name in own_tables,
             lists[at],
         )
         for at, name in enumerate(names)
@@ -127,8 +127,8 @@ def _columns(
     # What is asked for comes first, so that it is never among those left out.
     ordered = sorted(names, key=lambda name: ((table, name) not in role, name))
     shown = [
-        BoxColumn(short_name(name, _ROLE_CELLS if said else NAME_CELLS), name, said)
-        for name, said in ((name, role.get((table, name), "")) for name in ordered[:MAX_COLUMNS])
+        BoxColumn(short_name(name, _ROLE_CELLS if note else NAME_CELLS), name, note)
+        for name, note in ((name, role.get((table, name), "")) for name in ordered[:MAX_COLUMNS])
     ]
     n_more = len(names) - len(shown)
     if n_more:
@@ -147,9 +147,9 @@ def _line(join: Mapping[str, Any], start: tuple[int, int], end: tuple[int, int])
     turn, half = end_x - _LABEL, (end_x - _LABEL - x) // 2
     path = f"M{x} {y}C{x + half} {y} {turn - half} {end_y} {turn} {end_y}H{end_x}"
     pairs = list(zip(join["left_columns"], join["right_columns"], strict=True))
-    said = ", ".join(one if one == other else f"{one} = {other}" for one, other in pairs)
+    text = ", ".join(one if one == other else f"{one} = {other}" for one, other in pairs)
     note = f"{join['relation']}, weight {join['informativeness']:.3f}"
-    return JoinLine(path, turn + _LABEL // 2, end_y, short_name(said, _LABEL_CELLS), note, said)
+    return JoinLine(path, turn + _LABEL // 2, end_y, short_name(text, _LABEL_CELLS), note, text)
 
 
 @dataclass(frozen=True)
@@ -206,8 +206,8 @@ def price_chart(
         is_near = any(
             abs(point.x - x) < _NEAR and abs(point.label_y - (y - 9)) < _NEAR for point in points
         )
-        said = f"Plan {number}: {figure(plan['correlation'])} {unit}, price {plan['price']:,.6g}"
-        points.append(ChartPoint(number, x, y, y + 18 if is_near else y - 9, said))
+        text = f"Plan {number}: {figure(plan['correlation'])} {unit}, price {plan['price']:,.6g}"
+        points.append(ChartPoint(number, x, y, y + 18 if is_near else y - 9, text))
     return PriceChart(
         tuple(points),
         tuple((x_of(step), f"{step:,.6g}") for step in x_steps),

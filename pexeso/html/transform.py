@@ -94,7 +94,7 @@ def transform_table(report: Mapping[str, Any]) -> str:
 
 def _segments(rows: Mapping[str, int]) -> list[Segment]:
     total = max(1, sum(rows.values()))
-    return [Segment(colour, said, rows[kind], rows[kind] / total) for kind, colour, said in _KINDS]
+    return [Segment(colour, name, rows[kind], rows[kind] / total) for kind, colour, name in _KINDS]
 
 
 def _columns(side: Mapping[str, Any]) -> str:

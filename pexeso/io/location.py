@@ -271,9 +271,9 @@ class Location:
             except FileNotFoundError:
                 return
 
-    def _plain_errors(self, done: str) -> AbstractContextManager[None]:
+    def _plain_errors(self, action: str) -> AbstractContextManager[None]:
         options = self.options if self.given is None else getattr(self.given, "storage_options", {})
-        return plain_errors(self.url, options, done)
+        return plain_errors(self.url, options, action)
 
     def _fresh(self) -> Any:
         """Return the filesystem without its cached state of this path.

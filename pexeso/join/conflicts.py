@@ -66,8 +66,8 @@ CONFLICTS = pa.schema(
 def mapping_conflicts(mapping: JoinMapping, values: str) -> pa.Table:
     """Find the conflicts that the values make, whatever the rows."""
     links = mapping.nearest if values == "one-to-one" else mapping.chosen
-    wanted = np.bincount(mapping.lake[links], minlength=len(mapping.lake_keys))
-    shared = np.flatnonzero(links & (wanted > 1)[mapping.lake])
+    n_links = np.bincount(mapping.lake[links], minlength=len(mapping.lake_keys))
+    shared = np.flatnonzero(links & (n_links > 1)[mapping.lake])
     shared = shared[np.argsort(mapping.lake[shared], kind="stable")]
     parts = [_links(SHARED, mapping, shared), _links(TIED, mapping, _tied(mapping))]
     if values == "one-to-one":
@@ -96,8 +96,8 @@ def not_searched(texts: pa.StringArray, mapping: JoinMapping, searched: pa.Strin
     texts : pyarrow.StringArray
         The user's column, null where empty.
     """
-    given = pc.is_in(texts, value_set=pa.concat_arrays([mapping.texts, searched.unique()]))
-    left = texts.filter(pc.and_(texts.is_valid(), pc.invert(given))).value_counts()
+    is_searched = pc.is_in(texts, value_set=pa.concat_arrays([mapping.texts, searched.unique()]))
+    left = texts.filter(pc.and_(texts.is_valid(), pc.invert(is_searched))).value_counts()
     return conflict_rows(NOT_SEARCHED, query_value=left.field("values"), count=left.field("counts"))
 
 
@@ -165,9 +165,9 @@ def conflict_rows(kind: str, **columns: Any) -> pa.Table:
     n_rows = next(len(column) for column in columns.values() if not isinstance(column, str))
     filled = {"kind": kind, **columns}
     arrays = [
-        pa.repeat(pa.scalar(given, field.type), n_rows)
-        if isinstance(given := filled.get(field.name), str | None)
-        else given.cast(field.type)
+        pa.repeat(pa.scalar(column, field.type), n_rows)
+        if isinstance(column := filled.get(field.name), str | None)
+        else column.cast(field.type)
         for field in CONFLICTS
     ]
     return pa.Table.from_arrays(arrays, schema=CONFLICTS)

@@ -127,7 +127,7 @@ class FoundRows:
                         self.ways[position],
                     )
                 )
-        return pa.Table.from_arrays(columns, [f"c{place}" for place in range(len(columns))])
+        return pa.Table.from_arrays(columns, [f"c{number}" for number in range(len(columns))])
 
     def cells_of(self, position: int) -> pa.StringArray:
         """Return the cells of a column in the joined rows, p of them."""

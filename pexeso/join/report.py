@@ -137,11 +137,11 @@ class JoinReport(Shown):
 
         The list is empty if there is nothing to report.
         """
-        said = [] if self.note is None else [f"Note: {self.note}"]
+        lines = [] if self.note is None else [f"Note: {self.note}"]
         for kind, number in self.counts.items():
             what = _SAID[kind][number != 1].format(noun=self.noun)
-            said.append(f"{number:,} {what}, such as {_shown(self._example(kind, 0))}.")
-        return said
+            lines.append(f"{number:,} {what}, such as {_shown(self._example(kind, 0))}.")
+        return lines
 
     def _of(self, kind: str) -> pa.Table:
         return self.conflicts.filter(pc.equal(self.conflicts["kind"], kind))

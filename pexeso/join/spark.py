@@ -146,20 +146,20 @@ def join_frame(
         that is in a conflict.
     """
     spark = frame.sparkSession
-    mine = frame.columns
-    position = position_of(mine, on)
+    labels = frame.columns
+    position = position_of(labels, on)
     _require_text(frame, position)
     fold_case = spark.conf.get("spark.sql.caseSensitive") != "true"
     names = choose_names(
-        mine, lake_table.labels, lake_table.table, lake_table.options, fold_case=fold_case
+        labels, lake_table.labels, lake_table.table, lake_table.options, fold_case=fold_case
     )
     source = _SparkTable(spark, lake_table) if from_spark else _File(spark, lake_table)
     beside = _by_text(spark, lake_table.mapping).join(source.rows(), _QUERY).drop(_QUERY)
-    ours = frame.toDF(*(f"u{location}" for location in range(len(mine))))
+    ours = frame.toDF(*(f"u{location}" for location in range(len(labels))))
     text = ours[f"u{position}"].cast("string")
     joined = ours.join(beside, text == beside[_TEXT], lake_table.options.how)
-    kept = [*ours.columns, *(name for name in lake_table.schema.names if name != _QUERY)]
-    joined = joined.select(*kept).toDF(*mine, *names.provenance.values(), *names.found_columns)
+    columns = [*ours.columns, *(name for name in lake_table.schema.names if name != _QUERY)]
+    joined = joined.select(*columns).toDF(*labels, *names.provenance.values(), *names.found_columns)
     texts = ours.select(text.alias(_TEXT))
     return Joined(joined, lambda: _report(texts, beside, lake_table, searched, source, names.note))
 
@@ -190,8 +190,8 @@ def _by_text(spark: SparkSession, mapping: JoinMapping) -> DataFrame:
     A query value may have several texts.
     """
     is_joined = np.isin(mapping.query_of_text, mapping.query[mapping.chosen])
-    kept = pa.array(is_joined)
-    columns = [mapping.texts.filter(kept), pa.array(mapping.query_of_text[is_joined], pa.int64())]
+    mask = pa.array(is_joined)
+    columns = [mapping.texts.filter(mask), pa.array(mapping.query_of_text[is_joined], pa.int64())]
     return spark.createDataFrame(pa.Table.from_arrays(columns, [_TEXT, _QUERY]))
 
 
@@ -327,9 +327,9 @@ class _SparkTable:
         )  # what one bucket lacks may be in another
         mapping = self._lake_table.mapping
         present = self._keys().select(_LAKE).distinct().toArrow()[_LAKE].to_numpy()
-        gone = np.setdiff1d(mapping.lake, present)
+        missing = np.setdiff1d(mapping.lake, present)
         return pa.concat_tables(
-            [conflicts, conflict_rows(GONE, lake_value=mapping.lake_names.take(pa.array(gone)))]
+            [conflicts, conflict_rows(GONE, lake_value=mapping.lake_names.take(pa.array(missing)))]
         )
 
     def _keys(self) -> DataFrame:
@@ -379,14 +379,14 @@ def _arrow_types(frame: DataFrame) -> tuple[pa.DataType, ...]:
     from pyspark.sql import types
     from pyspark.sql.pandas.types import to_arrow_type
 
-    kept = (
+    classes = (
         *(types.NumericType, types.BooleanType, types.DateType),
         *(types.TimestampNTZType, types.BinaryType),
     )
     return tuple(
         pa.timestamp("us", "UTC")
         if isinstance(field.dataType, types.TimestampType)
-        else (isinstance(field.dataType, kept) and spark_type(to_arrow_type(field.dataType)))
+        else (isinstance(field.dataType, classes) and spark_type(to_arrow_type(field.dataType)))
         or pa.string()
         for field in frame.schema.fields
     )
@@ -408,9 +408,9 @@ def _of_bucket(group: pa.Table, lake_table: FoundTable, work: Work, schema: pa.S
     link = by_id[np.searchsorted(ids[by_id], query * n_lake + lake)]
     order = np.argsort(link, kind="stable")
     rows = group.select(names).rename_columns(lake_table.labels)
-    given = [f"t{name}" if f"t{name}" in group.column_names else name for name in names]
+    columns = [f"t{name}" if f"t{name}" in group.column_names else name for name in names]
     typed = [
-        group[name].cast(kind) for name, kind in zip(given, lake_table.types or (), strict=True)
+        group[name].cast(kind) for name, kind in zip(columns, lake_table.types or (), strict=True)
     ]
     found_rows = FoundRows(
         lake_table.table,
@@ -439,8 +439,8 @@ def _report(
     from pyspark.sql import functions as sql
 
     counted = texts.groupBy(_TEXT).agg(sql.count("*").alias("count"))
-    given = texts.sparkSession.createDataFrame(pa.table({_TEXT: pc.drop_null(searched.unique())}))
-    left = counted.where(sql.col(_TEXT).isNotNull()).join(given, _TEXT, "left_anti")
+    frame = texts.sparkSession.createDataFrame(pa.table({_TEXT: pc.drop_null(searched.unique())}))
+    left = counted.where(sql.col(_TEXT).isNotNull()).join(frame, _TEXT, "left_anti")
     unsearched = left.orderBy(sql.desc("count"), _TEXT).limit(MOST_NOT_SEARCHED).toArrow()
     conflicts = pa.concat_tables(
         [

@@ -134,12 +134,12 @@ def join_texts(
     """
     require_kind(to)
     frame = table_in_memory(table, "to join")
-    ours, theirs, n_matched = _match_rows(texts, found_rows)
+    ours, right_rows, n_matched = _match_rows(texts, found_rows)
     names = choose_names(
         frame.names, found_rows.rows.column_names, found_rows.table, found_rows.options
     )
     right = found_rows.take().rename_columns([*names.provenance.values(), *names.found_columns])
-    right = take_cells(right, pa.array(theirs, mask=theirs < 0))
+    right = take_cells(right, pa.array(right_rows, mask=right_rows < 0))
     kind = to or frame.kind
     if frame.kind == "arrow" and kind == "pandas":
         frame = table_in_memory(_without_index(frame.table), "to join")
@@ -193,10 +193,10 @@ def _match_rows(texts: pa.StringArray, found_rows: FoundRows) -> tuple[np.ndarra
     sizes = np.where(query >= 0, bounds[1] - bounds[0], 0)
     n_matched = int(np.count_nonzero(sizes))
     if found_rows.options.how == "inner":
-        ours, theirs = expand(bounds[0], sizes)
-        return ours, theirs, n_matched
-    ours, theirs = expand(bounds[0], np.maximum(sizes, 1))
-    return ours, np.where(sizes[ours] > 0, theirs, -1), n_matched
+        ours, right_rows = expand(bounds[0], sizes)
+        return ours, right_rows, n_matched
+    ours, right_rows = expand(bounds[0], np.maximum(sizes, 1))
+    return ours, np.where(sizes[ours] > 0, right_rows, -1), n_matched
 
 
 def _report(

@@ -51,8 +51,8 @@ def read_aliases(file: str | os.PathLike[str], normaliser: Normaliser) -> Aliase
     forms = [_normalised(column, normaliser) for column in table.columns]
     _require_values(name, forms)
     encoded = pa.concat_arrays(forms).dictionary_encode()
-    ours, theirs = encoded.indices.to_numpy().astype(np.int64).reshape(2, -1)
-    rows = _distinct_rows(ours, theirs)
+    ours, targets = encoded.indices.to_numpy().astype(np.int64).reshape(2, -1)
+    rows = _distinct_rows(ours, targets)
     _require_one_meaning(name, table.columns, ours, rows)
     if not len(rows):
         raise InputError(
@@ -60,14 +60,14 @@ def read_aliases(file: str | os.PathLike[str], normaliser: Normaliser) -> Aliase
             "another value that it stands for."
         )
     follow = np.arange(len(encoded.dictionary))
-    follow[ours[rows]] = theirs[rows]
+    follow[ours[rows]] = targets[rows]
     ends = follow
     for _ in range(len(follow).bit_length()):
         ends = ends[ends]
     _require_ends(name, encoded.dictionary, follow, ends)
     # What is at the end is written as in its first row.
     written = np.zeros(len(follow), np.int64)
-    written[theirs[rows][::-1]] = rows[::-1]
+    written[targets[rows][::-1]] = rows[::-1]
     aliases = ours[rows]
     return Aliases.of(
         encoded.dictionary.take(pa.array(aliases)),
@@ -95,10 +95,10 @@ def _require_values(name: str, forms: list[pa.StringArray]) -> None:
         )
 
 
-def _distinct_rows(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+def _distinct_rows(ours: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """Return the first row of each pair of different values, ascending."""
-    _, first = np.unique(ours * (len(ours) * 2 + 1) + theirs, return_index=True)
-    return np.sort(first[ours[first] != theirs[first]])
+    _, first = np.unique(ours * (len(ours) * 2 + 1) + targets, return_index=True)
+    return np.sort(first[ours[first] != targets[first]])
 
 
 def _require_one_meaning(

@@ -137,11 +137,11 @@ class Catalog:
             Returns rows as `tables` and `columns` do, those of one file; in their order.
         """
         schema = {TABLES: TABLES_SCHEMA, COLUMNS: COLUMNS_SCHEMA}[kind]
-        wanted = _nullable(schema, columns)
+        row_schema = _nullable(schema, columns)
         for number, paths in enumerate(self._files(kind)):
             removed = self.removed_after(number)
             for path in paths:
-                yield partial(_rows, [path], wanted, removed, where)
+                yield partial(_rows, [path], row_schema, removed, where)
 
     def named(self, name: str) -> str:
         """Return the table that a name means.
@@ -220,13 +220,13 @@ class Catalog:
     def _read(
         self, kind: str, schema: pa.Schema, columns: Sequence[str] | None, among: pa.Array | None
     ) -> pa.Table:
-        wanted = _nullable(schema, schema.names if columns is None else columns)
+        row_schema = _nullable(schema, schema.names if columns is None else columns)
         chosen = None if among is None else pc.field("table").isin(among)
         parts = [
-            _rows(paths, wanted, self.removed_after(number), chosen)
+            _rows(paths, row_schema, self.removed_after(number), chosen)
             for number, paths in enumerate(self._files(kind))
         ]
-        return pa.concat_tables([wanted.empty_table(), *parts])
+        return pa.concat_tables([row_schema.empty_table(), *parts])
 
 
 def files_in(folders: Iterable[Path]) -> FilesOf:
@@ -270,28 +270,28 @@ def _nullable(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
 
 
 def _rows(
-    paths: Sequence[Path], wanted: pa.Schema, removed: pa.Array, chosen: pc.Expression | None
+    paths: Sequence[Path], schema: pa.Schema, removed: pa.Array, chosen: pc.Expression | None
 ) -> pa.Table:
     if not paths:
-        return wanted.empty_table()
-    parts = [_part(path, wanted, chosen) for path in paths]
+        return schema.empty_table()
+    parts = [_part(path, schema, chosen) for path in paths]
     rows = pa.concat_tables(parts)
     if len(removed):
         rows = rows.filter(pc.invert(pc.is_in(rows["table"], value_set=removed)))
-    return rows.select(wanted.names)
+    return rows.select(schema.names)
 
 
-def _part(path: Path, wanted: pa.Schema, chosen: pc.Expression | None) -> pa.Table:
+def _part(path: Path, output: pa.Schema, chosen: pc.Expression | None) -> pa.Table:
     """Read one file; fields that an earlier format did not have are null."""
-    fields = [*wanted, *(SCHEMA.field(name) for name in ("table",) if name not in wanted.names)]
+    fields = [*output, *(SCHEMA.field(name) for name in ("table",) if name not in output.names)]
     with damage_made_plain(path):
-        there = set(pq.read_schema(path).names)
+        names = set(pq.read_schema(path).names)
         read = pq.read_table(
-            path, columns=[field.name for field in fields if field.name in there], filters=chosen
+            path, columns=[field.name for field in fields if field.name in names], filters=chosen
         )
         arrays = [
             read[field.name].cast(field.type)
-            if field.name in there
+            if field.name in names
             else pa.nulls(read.num_rows, field.type)
             for field in fields
         ]
@@ -313,8 +313,8 @@ def damage_made_plain(path: Path) -> Iterator[None]:
 
 
 def _names(paths: Sequence[Path]) -> pa.Array:
-    wanted = pa.schema([SCHEMA.field("table")])
-    tables = [_part(path, wanted, None)["table"] for path in paths]
+    schema = pa.schema([SCHEMA.field("table")])
+    tables = [_part(path, schema, None)["table"] for path in paths]
     return pa.chunked_array(
         [chunk for table in tables for chunk in table.chunks], pa.string()
     ).combine_chunks()

@@ -144,15 +144,15 @@ def reason_too_few(n_distinct: int, rules: ColumnRules) -> str:
 
 
 def _wrong_kind(profile: ColumnProfile, rules: ColumnRules) -> str:
-    kept = " and ".join(rules.kinds)
+    kinds = " and ".join(rules.kinds)
     if profile.kind == "number":
         return (
             f"numbers: {_percent(profile.n_numbers, profile.n_values)} of the values, over the "
             "fraction of "
-            f"{rules.max_number_fraction:g} (max_number_fraction), and only {kept} columns are "
+            f"{rules.max_number_fraction:g} (max_number_fraction), and only {kinds} columns are "
             "kept (kinds)"
         )
-    return f"a {profile.kind} column, and only {kept} columns are kept (kinds)"
+    return f"a {profile.kind} column, and only {kinds} columns are kept (kinds)"
 
 
 def _count(number: int, noun: str) -> str:

@@ -109,9 +109,9 @@ def find_key_columns(names: Sequence[str], specs: str | Iterable[str]) -> list[K
     ...  find_key_columns(["year", "country", "gdp"], "country~,year")]
     [(1, True), (0, False)]
     """
-    wanted = specs_in(specs)
+    column_specs = specs_in(specs)
     labels = label_columns(names)
-    columns = [_find(names, labels, spec) for spec in wanted]
+    columns = [_find(names, labels, spec) for spec in column_specs]
     positions = [column.position for column in columns]
     if len(set(positions)) < len(positions):
         twice = next(column for column in columns if positions.count(column.position) > 1)
@@ -121,7 +121,7 @@ def find_key_columns(names: Sequence[str], specs: str | Iterable[str]) -> list[K
     if len(columns) < 2:
         raise QueryError(
             "A composite key has two columns or more. Got "
-            f"{', '.join(repr(spec) for spec in wanted) or 'none'}: for one column search by "
+            f"{', '.join(repr(spec) for spec in column_specs) or 'none'}: for one column search by "
             "FILE:COLUMN."
         )
     if len(columns) > MAX_COLUMNS:

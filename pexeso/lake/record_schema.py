@@ -105,8 +105,8 @@ def column_batches(
     pending: list[tuple[str, int, list[pa.Array], int]] = []
     names: list[str] = []
     n_pending = 0
-    for table, position, given in columns:
-        names, arrays = list(given), list(given.values())
+    for table, position, fields in columns:
+        names, arrays = list(fields), list(fields.values())
         start, end = 0, len(arrays[0])
         while start < end:
             length = min(end - start, MAX_RECORDS - n_pending)
@@ -125,13 +125,13 @@ def _column_batch(
 ) -> pa.RecordBatch:
     tables, positions, arrays, lengths = zip(*columns, strict=True)
     row = pa.array(np.repeat(np.arange(len(lengths)), lengths))
-    given = {
+    fields = {
         "record": pa.repeat(kind, len(row)),
         "table": pa.array(tables, pa.string()).take(row),
         "position": pa.array(positions, pa.int32()).take(row),
     }
-    given |= {
+    fields |= {
         name: pa.concat_arrays(pieces).cast(SCHEMA.field(name).type)
         for name, pieces in zip(names, zip(*arrays, strict=True), strict=True)
     }
-    return batch_of_columns(given)
+    return batch_of_columns(fields)

@@ -275,14 +275,14 @@ def _records(
     tables: list[_Read],
     rules: ColumnRules,
     normaliser: Normaliser,
-    wanted: Sequence[Records],
+    record_sources: Sequence[Records],
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of tables that are taken together."""
     yield from record_batches(records)
     pairs = _read_columns(tables, rules, normaliser)
     yield from record_batches(record for _, of_columns in pairs for record in of_columns)
     read = [table for table, _ in pairs]
-    for records_of in wanted:
+    for records_of in record_sources:
         yield from records_of(read)
 
 
@@ -309,8 +309,8 @@ def _read_columns(
         )
         reasons = [reason_left_out(profile, rules) for profile in profiles]
         doing = "normalised"
-        kept = [number for number, reason in enumerate(reasons) if reason is None]
-        values = dict(zip(kept, normalised_values(cells.only(kept), normaliser), strict=True))
+        numbers = [number for number, reason in enumerate(reasons) if reason is None]
+        values = dict(zip(numbers, normalised_values(cells.only(numbers), normaliser), strict=True))
     except Exception as error:  # see lake_records
         if len(tables) > 1:
             return [pair for entry in tables for pair in _read_columns([entry], rules, normaliser)]
@@ -340,8 +340,8 @@ def _read_table(
         zip(labels, of_columns, strict=True)
     ):
         record, reason = _column_record(profile, values, reason, rules)
-        kept = values if reason is None else None
-        columns.append(ReadColumn(position, label, cells, profile, kept))
+        selected_values = values if reason is None else None
+        columns.append(ReadColumn(position, label, cells, profile, selected_values))
         about = {"table": name, "position": position, "label": label, "name": table.names[position]}
         records.append(about | record | {"n_rows": table.n_rows})
     typed = partial(opened.rows, table)

@@ -112,11 +112,11 @@ class LakeSettings:
         table
             Its name: the POSIX path relative to the lake.
         """
-        given: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         for entry in self.files:
             if _is_for(entry.pattern, table):
-                given |= entry.options.to_dict()
-        return ReadingOptions(**given)
+                options |= entry.options.to_dict()
+        return ReadingOptions(**options)
 
     def digest_of(self, table: str) -> str | None:
         """Return a short text that is equal where a table is read alike.
@@ -124,8 +124,8 @@ class LakeSettings:
         None where no entry is for the table. The text does not depend on the order or number of
         entries, on the machine or on the version of Python.
         """
-        given = self.options_of(table).to_dict()
-        return json.dumps(given, sort_keys=True, separators=(",", ":")) if given else None
+        options = self.options_of(table).to_dict()
+        return json.dumps(options, sort_keys=True, separators=(",", ":")) if options else None
 
 
 def _content(root: Path | Location) -> bytes | None:
@@ -177,14 +177,14 @@ def _entries(shown: str, document: dict[str, Any]) -> tuple[FileSettings, ...]:
     )
 
 
-def _entry(where: str, given: dict[str, Any]) -> FileSettings:
-    for key in given:
+def _entry(where: str, entry: dict[str, Any]) -> FileSettings:
+    for key in entry:
         if key != "pattern" and key not in _KEYS:
             raise LakeError(
                 f"{where} has the key '{key}'; allowed are 'pattern', "
                 f"{', '.join(map(repr, _KEYS))}."
             )
-    pattern = given.get("pattern")
+    pattern = entry.get("pattern")
     if not isinstance(pattern, str) or not _is_pattern(pattern):
         raise LakeError(
             f"{where}: 'pattern' must be the name of a table relative to the lake, in which *, ** "
@@ -192,7 +192,7 @@ def _entry(where: str, given: dict[str, Any]) -> FileSettings:
         )
     try:
         options = ReadingOptions(
-            **{_KEYS[key]: value for key, value in given.items() if key != "pattern"}
+            **{_KEYS[key]: value for key, value in entry.items() if key != "pattern"}
         )
     except InputError as error:
         raise LakeError(f"{where} ('{pattern}'): {_with_keys(str(error))}") from error

@@ -184,16 +184,16 @@ def _are_codes(lower: pa.StringArray) -> np.ndarray:
     """Return which values are codes, bool; none is empty, and all are in lower case."""
     are_codes = _matches(lower, MAY_BE_CODE)
     # Most texts have none of it; what follows takes ten times as long.
-    places = np.flatnonzero(are_codes)
-    are_codes[places] = _matches(lower.take(pa.array(places)), _WORD_OR_ADDRESS)
-    places = places[~are_codes[places]]
-    some = lower.take(pa.array(places))
+    positions = np.flatnonzero(are_codes)
+    are_codes[positions] = _matches(lower.take(pa.array(positions)), _WORD_OR_ADDRESS)
+    positions = positions[~are_codes[positions]]
+    some = lower.take(pa.array(positions))
     n_digits, n_letters = _count_bytes(some, _DIGITS), _count_bytes(some, _LETTERS)
-    are_codes[places] = (n_digits > 0) & (n_digits >= DIGITS_A_LETTER * n_letters)
+    are_codes[positions] = (n_digits > 0) & (n_digits >= DIGITS_A_LETTER * n_letters)
     return are_codes
 
 
-def _count_bytes(values: pa.StringArray, wanted: np.ndarray) -> np.ndarray:
+def _count_bytes(values: pa.StringArray, byte_mask: np.ndarray) -> np.ndarray:
     """Count in each value the bytes that are wanted, int64; no value is empty.
 
     A pattern of Unicode's letters would take longer than all else that is asked of a column.
@@ -204,7 +204,7 @@ def _count_bytes(values: pa.StringArray, wanted: np.ndarray) -> np.ndarray:
     starts = np.cumsum(lengths) - lengths
     *_, data = values.buffers()
     ours = np.frombuffer(data, np.uint8)[: starts[-1] + lengths[-1]]
-    return np.add.reduceat(wanted[ours], starts, dtype=np.int64)
+    return np.add.reduceat(byte_mask[ours], starts, dtype=np.int64)
 
 
 def _matches(values: pa.StringArray, pattern: str) -> np.ndarray:

@@ -62,8 +62,8 @@ class EqualValues:
         unique = (missing >= 0) & (columns.sizes == columns.n_rows - missing)
         nodes = Nodes(columns.tables, columns.labels, columns.sizes, unique)
         folded = Folded.of(_sets_of(columns)) if folds else Folded.none(len(columns))
-        kept = folded.kept
-        return cls(take_columns(columns, kept), nodes.take(kept), folded, folded.copies(nodes))
+        rows = folded.kept
+        return cls(take_columns(columns, rows), nodes.take(rows), folded, folded.copies(nodes))
 
     def edges(self, min_joinability: float, limit: int | None) -> Iterator[Edges]:
         """Yield all edges, at most so many of each left node."""
@@ -95,17 +95,17 @@ def edges_between(
     tokens = LakeTokens.of(columns) if tokens is None else tokens
     max_edges = ANY if limit is None else limit
     for part in chunks(columns.sizes[begin:end]):
-        here = {"begin": begin + part.start, "end": begin + part.stop}
-        for left, right, shared, _ in containers(columns, tokens, rule, max_edges, **here):
+        bounds = {"begin": begin + part.start, "end": begin + part.stop}
+        for left, right, shared, _ in containers(columns, tokens, rule, max_edges, **bounds):
             yield left, right, shared, part.stop
 
 
 def missing_cells(columns: LakeColumns, opened: HasCatalog) -> np.ndarray:
     """Return for each column how many rows have no value there, -1 where that is not known."""
     rows = opened.catalog.columns(["table", "label", "n_missing"])
-    wanted = pa.table({"table": columns.tables, "label": columns.labels, "at": _range(columns)})
-    typed = rows.cast(pa.schema([*list(wanted.schema)[:2], ("n_missing", pa.int64())]))
-    joined = wanted.join(typed, ["table", "label"], join_type="left outer").sort_by("at")
+    positions = pa.table({"table": columns.tables, "label": columns.labels, "at": _range(columns)})
+    typed = rows.cast(pa.schema([*list(positions.schema)[:2], ("n_missing", pa.int64())]))
+    joined = positions.join(typed, ["table", "label"], join_type="left outer").sort_by("at")
     return pc.fill_null(joined["n_missing"], -1).to_numpy()
 
 

@@ -182,14 +182,14 @@ def _batches(
     stream: EdgeStream, compared: _Compared, limit: int | None, progress: CountedProgress | None
 ) -> Iterator[pa.RecordBatch]:
     nodes, n_copies = compared.nodes, compared.folded.n_copies
-    for left, right, matched, done in compared.edges:
+    for left, right, matched, n_compared in compared.edges:
         if limit is not None:
             rank = np.arange(len(left)) - np.searchsorted(left, left)
             stream.n_cut += int((rank == limit).sum())
             left, right, matched = (array[rank < limit] for array in (left, right, matched))
         stream.n_edges += len(left)
         if progress is not None:
-            progress(done, len(nodes))
+            progress(n_compared, len(nodes))
         if len(left):
             yield _batch(nodes, left, right, matched, n_copies)
 

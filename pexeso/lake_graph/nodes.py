@@ -81,12 +81,12 @@ class Folded:
 
     def copies(self, nodes: Nodes) -> pa.Table:
         """Return the columns that others stand for: ``table, column, of_table, of_column``."""
-        gone = np.flatnonzero(self.first_of != np.arange(len(self.first_of)))
-        mine, first = nodes.take(gone), nodes.take(self.first_of[gone])
+        positions = np.flatnonzero(self.first_of != np.arange(len(self.first_of)))
+        copies, first = nodes.take(positions), nodes.take(self.first_of[positions])
         return pa.table(
             {
-                "table": mine.tables,
-                "column": mine.labels,
+                "table": copies.tables,
+                "column": copies.labels,
                 "of_table": first.tables,
                 "of_column": first.labels,
             }

@@ -84,10 +84,10 @@ class ValuesAlike:
             copies = folded.copies(nodes)
             return cls(opened.loader, executor, nodes, ids, *where, exact, folded, copies)
         folded = Folded.of(_sets_of(opened, nodes, ids, *where))
-        kept, copies = folded.kept, folded.copies(nodes)
-        loader = _without(opened, np.delete(ids, kept))
-        ids, *where, exact = (array[kept] for array in (ids, *where, exact))
-        return cls(loader, executor, nodes.take(kept), ids, *where, exact, folded, copies)
+        indices, copies = folded.kept, folded.copies(nodes)
+        loader = _without(opened, np.delete(ids, indices))
+        ids, *where, exact = (array[indices] for array in (ids, *where, exact))
+        return cls(loader, executor, nodes.take(indices), ids, *where, exact, folded, copies)
 
     def edges(
         self,
@@ -174,8 +174,8 @@ def _columns(opened: OpenIndex) -> pa.Table:
     for number in range(store.n_partitions):
         ids, deleted = np.asarray(store.array(number, "column_ids")), store.deleted_mask(number)
         filled = np.diff(opened.loader.mapped(number).column_lists.offsets) > 0
-        there = np.flatnonzero(filled if deleted is None else filled & ~deleted)
-        at = [ids[there], np.full(len(there), number, np.int64), there]
+        positions = np.flatnonzero(filled if deleted is None else filled & ~deleted)
+        at = [ids[positions], np.full(len(positions), number, np.int64), positions]
         parts.append(pa.table(at, names=["column_id", "partition", "position"]))
     names = ["table", "label", "column_id", "n_distinct", "kind", "n_rows", "n_missing"]
     rows = opened.catalog.columns(names)

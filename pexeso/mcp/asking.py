@@ -83,11 +83,11 @@ class Call:
         InputError
             None or several were given, or a file that may not be read.
         """
-        given = [argument for argument in (column, values, file) if argument is not None]
-        if len(given) != 1:
+        arguments = [argument for argument in (column, values, file) if argument is not None]
+        if len(arguments) != 1:
             raise InputError(
                 "Give one of column (TABLE:COLUMN of the lake), values (a list) and file "
-                f"(FILE:COLUMN). Got {len(given)} of them."
+                f"(FILE:COLUMN). Got {len(arguments)} of them."
             )
         if column is not None:
             return {"query": named_by(self.service, self.index, column), "from_lake": True}
@@ -158,11 +158,11 @@ class Desk:
         await _report(context, 0, doing)
         async with anyio.create_task_group() as group:
 
-            def tell(done: int, total: int, message: str) -> None:
-                if done:  # else it is what was told above
+            def tell(n_finished: int, total: int, message: str) -> None:
+                if n_finished:  # else it is what was told above
                     with suppress(Exception):  # of a client that has gone
                         anyio.from_thread.run_sync(
-                            group.start_soon, _report, context, done / total, message
+                            group.start_soon, _report, context, n_finished / total, message
                         )
 
             work_on = partial(self._answer, max_tokens, tell, work, reload)
@@ -203,14 +203,14 @@ def failed(said: str) -> CallToolResult:
 def sentence(error: Exception) -> str:
     """Return what an error says to an agent."""
     if isinstance(error, RequestError):
-        said = error.written(str)
+        message = error.written(str)
     elif isinstance(error, PexesoError):
-        said = str(error)
+        message = str(error)
     elif isinstance(error, MemoryError):
-        said = "There is not enough memory for this: ask for less."
+        message = "There is not enough memory for this: ask for less."
     else:
-        said = (
+        message = (
             f"{type(error).__name__}: {' '.join(str(error).split()) or 'no message'}. This was not "
             "foreseen; try other arguments."
         )
-    return said
+    return message

@@ -83,14 +83,14 @@ def search_fields(
     method: str, max_distance: float | None, min_joinability: float | None, default_share: float
 ) -> dict[str, Any]:
     """Return the fields of a search that were given, and the threshold where none was."""
-    given: dict[str, Any] = {"k": "all"}
+    fields: dict[str, Any] = {"k": "all"}
     if min_joinability is not None:
-        given["min_joinability"] = min_joinability
+        fields["min_joinability"] = min_joinability
     elif method in ("semantic", "all", "containment"):
-        given["min_joinability"] = default_share
+        fields["min_joinability"] = default_share
     if max_distance is not None:
-        given["max_distance"] = max_distance
-    return given
+        fields["max_distance"] = max_distance
+    return fields
 
 
 def candidates_frame(result: Any, column: str | None, method: str) -> dict[str, Any]:
@@ -352,7 +352,7 @@ def program(
     for name in ("python", "sql"):
         if count_tokens(frame) > max_tokens // 2:
             frame |= {name: None, "note": f"{frame['note']} {name} is too long and left out."}
-    pairs = [[_of_tuple(mine), their, kind] for mine, their, kind in rule.pairs]
+    pairs = [[_of_tuple(query_value), their, kind] for query_value, their, kind in rule.pairs]
     return page(frame, "pairs", pairs, offset=offset, limit=limit, max_tokens=max_tokens)
 
 

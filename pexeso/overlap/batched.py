@@ -130,11 +130,11 @@ class BatchedMergeList:
         best = torch.topk(keys, min(k, n_sets), dim=1).values.cpu().numpy()
         for query, row in zip(queries, best, strict=True):
             overlaps, numbers = np.divmod(row, max(n_sets, 1))
-            kept = overlaps >= at_least
+            mask = overlaps >= at_least
             n_entries = int(query.frequencies.sum())
             reads = Reads(lists=query.n_blocks, entries=n_entries, n_bytes=MEMBER_BYTES * n_entries)
-            ids = self._ids[n_sets - 1 - numbers[kept]]
-            answers.append(Overlaps(ids, overlaps[kept].astype(np.int64), query.n_asked, reads))
+            ids = self._ids[n_sets - 1 - numbers[mask]]
+            answers.append(Overlaps(ids, overlaps[mask].astype(np.int64), query.n_asked, reads))
         return answers
 
     def _count(self, queries: list[OverlapQuery]) -> torch.Tensor:

@@ -107,18 +107,18 @@ class Candidates:
         )
         # Where a set is met again the bound is no higher: one that cannot enter where it is first
         # met cannot enter there either.
-        kept = np.flatnonzero(takes(first + weight - 1, size - begin, sets, weight))
+        indices = np.flatnonzero(takes(first + weight - 1, size - begin, sets, weight))
         self._slots[sets] = _DONE
-        sets = sets[kept]
+        sets = sets[indices]
         turn = np.arange(len(sets), dtype=np.int32)
         self._slots[sets[::-1]] = turn[::-1]  # the first of equal ones is written last
         new = self._slots[sets] == turn
-        kept, sets = kept[new], sets[new]
-        size, first = size[kept], first[kept]
+        indices, sets = indices[new], sets[new]
+        size, first = size[indices], first[indices]
         zero = np.zeros(len(sets), np.int64)
         self._slots[sets] = np.arange(len(self) + 1, len(self) + len(sets) + 1)
-        met = np.stack([sets, zero, first, zero, size])
-        self._columns = np.concatenate([self._columns, met], axis=1)
+        new_columns = np.stack([sets, zero, first, zero, size])
+        self._columns = np.concatenate([self._columns, new_columns], axis=1)
 
     def keep(self, kept: np.ndarray) -> None:
         """Drop the candidates where a bool (w,) is False."""

@@ -256,9 +256,9 @@ class JosieRun:
             overlaps[open_still] += self._matches_behind(
                 candidates.number[some], candidates.end[some]
             )
-        kept = np.ones(len(candidates), bool)
-        kept[rows] = False
-        candidates.keep(kept)
+        remaining = np.ones(len(candidates), bool)
+        remaining[rows] = False
+        candidates.keep(remaining)
         before = self.best.threshold
         self.best.push_all(overlaps, numbers)
         self._productive = self.best.threshold > before

@@ -50,8 +50,8 @@ def best_by_lists(
     """
     begins, ends = runs
     counts = borrow_counters(n_sets)
-    met = np.empty(min(int((ends - begins).sum()), n_sets) + 1, np.int32)
-    sets, overlaps = _best(list_sets, begins, ends, weights, excluded, k, at_least, counts, met)
+    hits = np.empty(min(int((ends - begins).sum()), n_sets) + 1, np.int32)
+    sets, overlaps = _best(list_sets, begins, ends, weights, excluded, k, at_least, counts, hits)
     if len(sets) and sets[0] < 0:
         raise IndexCorruptError(
             "A posting list of an overlap index names a set that is not there: it was changed or "
@@ -63,7 +63,7 @@ def best_by_lists(
 
 
 @loop
-def _best(list_sets, begins, ends, weights, excluded, k, at_least, counts, met):
+def _best(list_sets, begins, ends, weights, excluded, k, at_least, counts, hits):
     """Return the sets whose counts are at least the k-th, or one set -1 for a damaged list.
 
     The sets are in no particular order.
@@ -78,7 +78,7 @@ def _best(list_sets, begins, ends, weights, excluded, k, at_least, counts, met):
                 return np.full(1, -1, np.int64), np.zeros(1, np.int64)
             # Without a branch: nobody can foresee which sets were met before. The place behind the
             # last is written to in vain.
-            met[n] = row
+            hits[n] = row
             n += counts[row] == 0
             counts[row] += weight
     for row in excluded:
@@ -86,18 +86,18 @@ def _best(list_sets, begins, ends, weights, excluded, k, at_least, counts, met):
             counts[row] = 0
     having = np.zeros(max_count + 2, np.int64)
     for i in range(n):
-        having[counts[met[i]]] += 1
+        having[counts[hits[i]]] += 1
     border, n_best = max_count + 1, 0
     while border > at_least and n_best < k:
         border -= 1
         n_best += having[border]
     sets, overlaps, m = np.empty(n_best, np.int64), np.empty(n_best, np.int64), 0
     for i in range(n):
-        count = counts[met[i]]
+        count = counts[hits[i]]
         if count >= border:
-            sets[m], overlaps[m] = met[i], count
+            sets[m], overlaps[m] = hits[i], count
             m += 1
-        counts[met[i]] = 0
+        counts[hits[i]] = 0
     return sets, overlaps
 
 
@@ -151,13 +151,13 @@ def utf8_of(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 @loop
-def _find(offsets, data, wanted_offsets, wanted, positions):
+def _find(offsets, data, wanted_offsets, query_data, positions):
     n = len(offsets) - 1
     left = n
     while left > 1:
         half = left >> 1
         for j in range(len(positions)):
-            order = _compared(offsets, data, positions[j] + half - 1, wanted_offsets, wanted, j)
+            order = _compared(offsets, data, positions[j] + half - 1, wanted_offsets, query_data, j)
             if order == _DAMAGED:
                 return False
             if order < 0:
@@ -167,7 +167,7 @@ def _find(offsets, data, wanted_offsets, wanted, positions):
         # The search ends at the last place that can be, and where that is less at the one behind.
         for _ in range(2):
             order = (
-                _compared(offsets, data, positions[j], wanted_offsets, wanted, j)
+                _compared(offsets, data, positions[j], wanted_offsets, query_data, j)
                 if positions[j] < n
                 else 1
             )
@@ -182,7 +182,7 @@ def _find(offsets, data, wanted_offsets, wanted, positions):
 
 
 @loop
-def _compared(offsets, data, row, wanted_offsets, wanted, j):
+def _compared(offsets, data, row, wanted_offsets, query_data, j):
     """Compare a text with a wanted text byte by byte: -1 less, 0 equal, 1 greater.
 
     Returns 2 if the text leads out of its file.
@@ -192,8 +192,8 @@ def _compared(offsets, data, row, wanted_offsets, wanted, j):
         return _DAMAGED
     at, until = wanted_offsets[j], wanted_offsets[j + 1]
     for i in range(min(end - begin, until - at)):
-        if data[begin + i] != wanted[at + i]:
-            return -1 if data[begin + i] < wanted[at + i] else 1
+        if data[begin + i] != query_data[at + i]:
+            return -1 if data[begin + i] < query_data[at + i] else 1
     if end - begin == until - at:
         return 0
     return -1 if end - begin < until - at else 1

@@ -84,8 +84,8 @@ def _counted(
     hits, positions = np.unique(sets, return_inverse=True)
     counts = np.bincount(positions)
     np.add.at(counts, positions[rows], again)
-    kept = ~np.isin(hits, excluded)
-    return hits[kept], counts[kept]
+    mask = ~np.isin(hits, excluded)
+    return hits[mask], counts[mask]
 
 
 def _entries_of_several(lengths: np.ndarray, more: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -109,7 +109,7 @@ def _best_by_number(
         np.cumsum(np.bincount(overlaps)[::-1])[::-1] if len(overlaps) else np.zeros(1, np.int64)
     )
     border = max(int(np.searchsorted(-by_overlap, -k, side="right")) - 1, at_least)
-    kept = overlaps >= border
-    numbers, overlaps = hits[kept], overlaps[kept]
+    mask = overlaps >= border
+    numbers, overlaps = hits[mask], overlaps[mask]
     order = np.lexsort((numbers, -overlaps))[:k]
     return numbers[order], overlaps[order]

@@ -216,9 +216,9 @@ class OfParts(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""
-        own = asdict(self)
-        of_parts = own.pop("of_parts")
-        return {**own, **of_parts}
+        document = asdict(self)
+        of_parts = document.pop("of_parts")
+        return {**document, **of_parts}
 
 
 def problems_of(

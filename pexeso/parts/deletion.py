@@ -35,9 +35,9 @@ def with_deleted(
         The fact that counts what a shard holds, with what is deleted.
     """
     entries = []
-    for entry, gone in shards:
-        if len(gone):
-            ranges = merge_ranges(entry.facts.get(DELETED, []), ranges_of(gone))
+    for entry, numbers in shards:
+        if len(numbers):
+            ranges = merge_ranges(entry.facts.get(DELETED, []), ranges_of(numbers))
             entry = replace(entry, facts={**entry.facts, DELETED: [list(span) for span in ranges]})
         if len(deleted_numbers(entry)) < entry.facts[counted]:
             entries.append(entry)

@@ -49,10 +49,10 @@ def _without_gaps(folder: Path, names: Sequence[str]) -> int:
 
     Small lakes may leave some shards empty.
     """
-    there = sorted(
+    shards = sorted(
         (folder / names[0]).glob("shard=*"), key=lambda path: int(path.name.partition("=")[2])
     )
-    for number, path in enumerate(there):
+    for number, path in enumerate(shards):
         for name in names:
             (folder / name / path.name).rename(folder / name / f"shard={number}")
-    return len(there)
+    return len(shards)

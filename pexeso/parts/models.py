@@ -67,14 +67,14 @@ def number_of_model(store: Store, name: str | None) -> int:
     InputError
         The index does not hold it.
     """
-    there = models_of(store.manifest)
-    if name is not None and name not in there:
+    names = models_of(store.manifest)
+    if name is not None and name not in names:
         raise InputError(
-            f"The index '{store.path}' does not hold the model {name!r}, but {', '.join(there)}. "
+            f"The index '{store.path}' does not hold the model {name!r}, but {', '.join(names)}. "
             "Leave the model out for the first of these, or add it (Index.add_model, "
             "pexeso add-model)."
         )
-    return 0 if name is None else there.index(name)
+    return 0 if name is None else names.index(name)
 
 
 def store_of_model(store: Store, model: int) -> Store:
@@ -94,14 +94,14 @@ def store_of_model(store: Store, model: int) -> Store:
     further = {part_of(number): parts.pop(part_of(number), ()) for number in range(1, MAX_MODELS)}
     if model:
         name = part_of(model)
-        own, fingerprint = facts.get(name), fingerprints.get(name)
-        if type(own) is not dict or type(fingerprint) is not str:
+        model_facts, fingerprint = facts.get(name), fingerprints.get(name)
+        if type(model_facts) is not dict or type(fingerprint) is not str:
             raise IndexCorruptError(
                 f"The manifest of the index tells nothing of its model {names[model]!r}: it was "
                 "not written by pexeso. Build the index again."
             )
         common = {fact: value for fact, value in facts.items() if fact != "letters"}
-        facts = {**common, **own, _SEEN_AS: model}
+        facts = {**common, **model_facts, _SEEN_AS: model}
         fingerprints = {**fingerprints, "embedder": fingerprint}
         parts[SEMANTIC] = further[name]
     if "letters" in facts and type(options.get("grid")) is dict:

@@ -216,8 +216,8 @@ def _of_lists(values: pa.Array) -> np.ndarray:
     lengths = pc.list_value_length(values).fill_null(0).to_numpy().astype(np.int64)
     elements = value_hashes(values.flatten())
     begins = offsets_of(lengths)
-    places = np.arange(len(elements)) - np.repeat(begins[:-1], lengths)
-    placed = mixed(elements + (places.astype(np.uint64) * _STEP)[:, None])
+    positions = np.arange(len(elements)) - np.repeat(begins[:-1], lengths)
+    placed = mixed(elements + (positions.astype(np.uint64) * _STEP)[:, None])
     return _mixed_with(_sums(placed, begins) + lengths.astype(np.uint64)[:, None], _LIST)
 
 

@@ -218,17 +218,17 @@ def refutes(child: ColumnStats, parent: ColumnStats) -> str | None:
     if child.has_value and parent.all_null:
         return "bounds"
     for name, sign, other in (("min", 1, "max"), ("max", -1, "min")):
-        ours, theirs = getattr(child, name), getattr(parent, name)
-        if theirs is None or not getattr(parent, f"{name}_cover"):
+        ours, bound = getattr(child, name), getattr(parent, name)
+        if bound is None or not getattr(parent, f"{name}_cover"):
             continue
-        if ours is not None and getattr(child, f"{name}_witness") and _before(ours, theirs, sign):
+        if ours is not None and getattr(child, f"{name}_witness") and _before(ours, bound, sign):
             return "bounds"
         far = getattr(child, other)
         if (
             child.has_value
             and far is not None
             and getattr(child, f"{other}_cover")
-            and _before(far, theirs, sign)
+            and _before(far, bound, sign)
         ):
             return "bounds"
     if child.null_count and parent.null_count == 0:
@@ -238,5 +238,5 @@ def refutes(child: ColumnStats, parent: ColumnStats) -> str | None:
     return None
 
 
-def _before(ours: Any, theirs: Any, sign: int) -> bool:
-    return ours < theirs if sign > 0 else ours > theirs
+def _before(ours: Any, bound: Any, sign: int) -> bool:
+    return ours < bound if sign > 0 else ours > bound

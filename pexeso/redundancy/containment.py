@@ -109,9 +109,9 @@ def places_of(hashes: np.ndarray, rows: RowCounts) -> np.ndarray:
     >>> places_of(np.array([[3, 4], [9, 9]], np.uint64), some).tolist()
     [1, -1]
     """
-    places = np.empty(len(hashes), np.int64)
-    _find(hashes, rows.slots, rows.rows, places)
-    return places
+    positions = np.empty(len(hashes), np.int64)
+    _find(hashes, rows.slots, rows.rows, positions)
+    return positions
 
 
 def require_semantics(semantics: str) -> str:
@@ -144,7 +144,7 @@ def _count(hashes, slots, rows, counts):
 
 
 @loop
-def _find(hashes, slots, rows, places):
+def _find(hashes, slots, rows, positions):
     mask = np.uint64(len(slots) - 1)
     for i in range(len(hashes)):
         first, second = hashes[i, 0], hashes[i, 1]
@@ -152,7 +152,7 @@ def _find(hashes, slots, rows, places):
         while True:
             at = slots[slot]
             if at < 0 or (rows[at, 0] == first and rows[at, 1] == second):
-                places[i] = at
+                positions[i] = at
                 break
             slot = (slot + np.uint64(1)) & mask
 

@@ -120,22 +120,22 @@ def find_transformation(
         return replace(whole, conditions=(Condition(columns[0], pa.null(), ()),))
     parent = {name: _plain(cells) for name, cells in parent.items() if name}
     ours = counted_rows(child_rows)
-    place = places_of(parent_rows, ours)
-    wanted = place >= 0
-    there = np.bincount(place[wanted], minlength=len(ours))
-    if (there < ours.counts).any():
+    positions = places_of(parent_rows, ours)
+    in_child = positions >= 0
+    parent_counts = np.bincount(positions[in_child], minlength=len(ours))
+    if (parent_counts < ours.counts).any():
         return None
-    several = there > ours.counts
+    several = parent_counts > ours.counts
     if several.any() and (ours.counts == 1).all():
-        conditions = _conditions(parent, wanted, ~wanted)
+        conditions = _conditions(parent, in_child, ~in_child)
         if conditions is not None:
             return replace(whole, conditions=conditions, distinct=True)
-    certain = wanted.copy()
-    certain[wanted] = ~several[place[wanted]]
-    conditions = _conditions(parent, certain, ~wanted)
+    certain = in_child.copy()
+    certain[in_child] = ~several[positions[in_child]]
+    conditions = _conditions(parent, certain, ~in_child)
     if conditions is None:
         return None
-    chosen = place[rows_of(conditions, parent, len(place))]
+    chosen = positions[rows_of(conditions, parent, len(positions))]
     right = (np.bincount(chosen, minlength=len(ours)) == ours.counts).all()
     return replace(whole, conditions=conditions) if right else None
 
@@ -153,18 +153,18 @@ def rows_of(
 def _met(condition: Condition, cells: pa.Array) -> np.ndarray:
     values = _numbers(cells) if condition.as_number else _plain(cells)
     if condition.values == ():
-        met = pa.repeat(False, len(values))
+        mask = pa.repeat(False, len(values))
     elif condition.values is not None:
-        met = pc.is_in(values, value_set=pa.array(condition.values, condition.kind))
-        met = pc.and_(met, values.is_valid())
+        mask = pc.is_in(values, value_set=pa.array(condition.values, condition.kind))
+        mask = pc.and_(mask, values.is_valid())
     else:
-        met = values.is_valid()
+        mask = values.is_valid()
         for bound, compare in ((condition.low, pc.greater_equal), (condition.high, pc.less_equal)):
             if bound is not None:
-                met = pc.and_(met, compare(values, pa.scalar(bound, condition.kind)))
+                mask = pc.and_(mask, compare(values, pa.scalar(bound, condition.kind)))
     if condition.with_missing:
-        met = pc.or_(met.fill_null(False), values.is_null())
-    return met.fill_null(False).to_numpy(zero_copy_only=False)
+        mask = pc.or_(mask.fill_null(False), values.is_null())
+    return mask.fill_null(False).to_numpy(zero_copy_only=False)
 
 
 def _plain(cells: pa.Array) -> pa.Array:
@@ -310,20 +310,20 @@ def _simplified(
     chosen: Sequence[Condition], parent: Mapping[str, pa.Array], leave: np.ndarray
 ) -> list[Condition]:
     """Open ranges and drop conditions where that lets no row in that is to be left out."""
-    kept = list(chosen)
+    terms = list(chosen)
 
     def good(conditions: Sequence[Condition]) -> bool:
         return not (rows_of(conditions, parent, len(leave)) & leave).any()
 
-    for place in reversed(range(len(kept))):
-        without = kept[:place] + kept[place + 1 :]
+    for index in reversed(range(len(terms))):
+        without = terms[:index] + terms[index + 1 :]
         if without and good(without):
-            kept = without
+            terms = without
             continue
         for side in ("low", "high"):
-            condition = kept[place]
+            condition = terms[index]
             if condition.values is None and None not in (condition.low, condition.high):
-                opened = [*kept[:place], replace(condition, **{side: None}), *kept[place + 1 :]]
+                opened = [*terms[:index], replace(condition, **{side: None}), *terms[index + 1 :]]
                 if good(opened):
-                    kept = opened
-    return kept
+                    terms = opened
+    return terms

@@ -269,4 +269,4 @@ def read_columns(piece: StoredPiece, wanted: Sequence[int | None]) -> list[Hashe
             first_code += piece.n_rows * fact.code_bytes
             first_code += -first_code % _ALIGNED
         columns.append(HashedColumn(some, numbers))
-    return [None if place is None else columns[place] for place in wanted]
+    return [None if position is None else columns[position] for position in wanted]

@@ -99,23 +99,23 @@ def prune(
     of_token = _by_token(profiles)
     n_rows = np.array([_UNKNOWN if table.n_rows is None else table.n_rows for table in profiles])
     removed = dict.fromkeys(GATES, 0)
-    kept: list[np.ndarray] = []
+    blocks: list[np.ndarray] = []
     for parents, children in graph.blocks():
         columns = [of_token[token] for token in profiles[children[0]].columns]
         for gate in GATES:
             if gate == "types":
                 out = _differ_in_type(parents, children, columns)
             elif gate == "rows":
-                ours, theirs = n_rows[children], n_rows[parents]
-                out = (theirs >= 0) & (ours > theirs) & row_count_gate
+                ours, parent_rows = n_rows[children], n_rows[parents]
+                out = (parent_rows >= 0) & (ours > parent_rows) & row_count_gate
             elif bounds:
                 out = _refuted(parents, children, columns)
             else:
                 break
             removed[gate] += int(out.sum())
             parents, children = parents[~out], children[~out]
-        kept.append(np.stack([parents, children]))
-    pairs = np.concatenate([np.empty((2, 0), np.int64), *kept], axis=1)
+        blocks.append(np.stack([parents, children]))
+    pairs = np.concatenate([np.empty((2, 0), np.int64), *blocks], axis=1)
     order = np.lexsort((pairs[1], pairs[0]))
     return Pruned(pairs[0, order], pairs[1, order], removed)
 
@@ -134,8 +134,8 @@ def _by_token(profiles: Sequence[Profile]) -> dict[Token, _OfToken]:
 def _of_token(tables: Sequence[int], columns: Sequence[tuple[str, ColumnStats]]) -> _OfToken:
     """Turn the statistics of the columns of one token into arrays; bounds become their ranks."""
     names = list(dict.fromkeys(name for name, _ in columns))
-    number = {name: place for place, name in enumerate(names)}
-    fits = np.array([[compatible(ours, theirs) for theirs in names] for ours in names])
+    number = {name: position for position, name in enumerate(names)}
+    fits = np.array([[compatible(ours, other) for other in names] for ours in names])
     stats = [stat for _, stat in columns]
     family = np.array([number[name] for name, _ in columns])
     bounds = np.full((2, len(columns)), _UNKNOWN, np.int64)
@@ -149,7 +149,7 @@ def _of_token(tables: Sequence[int], columns: Sequence[tuple[str, ColumnStats]])
             for value in (stats[row].min, stats[row].max)
             if value is not None
         }
-        rank = {value: place for place, value in enumerate(sorted(known))}
+        rank = {value: position for position, value in enumerate(sorted(known))}
         for row in rows.tolist():
             for which, value in enumerate((stats[row].min, stats[row].max)):
                 if value is not None:
@@ -170,8 +170,8 @@ def _differ_in_type(
 ) -> np.ndarray:
     out = np.zeros(len(parents), bool)
     for column in columns:
-        theirs, ours = column.places(parents), column.places(children)
-        out |= ~column.fits[column.family[ours], column.family[theirs]]
+        parent_rows, ours = column.places(parents), column.places(children)
+        out |= ~column.fits[column.family[ours], column.family[parent_rows]]
     return out
 
 
@@ -179,18 +179,18 @@ def _refuted(parents: np.ndarray, children: np.ndarray, columns: Sequence[_OfTok
     """Apply `pexeso.redundancy.column_stats.refutes` to the columns of all pairs."""
     out = np.zeros(len(parents), bool)
     for column in columns:
-        theirs, ours = column.places(parents), column.places(children)
+        parent_rows, ours = column.places(parents), column.places(children)
         flags = column.flags
         valued = flags["has_value"][ours]
-        out |= valued & flags["all_null"][theirs]
-        their_min, their_max = column.min[theirs], column.max[theirs]
-        below = flags["min_cover"][theirs] & (their_min >= 0)
-        above = flags["max_cover"][theirs] & (their_max >= 0)
+        out |= valued & flags["all_null"][parent_rows]
+        their_min, their_max = column.min[parent_rows], column.max[parent_rows]
+        below = flags["min_cover"][parent_rows] & (their_min >= 0)
+        above = flags["max_cover"][parent_rows] & (their_max >= 0)
         our_min, our_max = column.min[ours], column.max[ours]
         out |= below & flags["min_witness"][ours] & (our_min >= 0) & (our_min < their_min)
         out |= above & flags["max_witness"][ours] & (our_max >= 0) & (our_max > their_max)
         out |= below & valued & flags["max_cover"][ours] & (our_max >= 0) & (our_max < their_min)
         out |= above & valued & flags["min_cover"][ours] & (our_min >= 0) & (our_min > their_max)
-        out |= (column.null_count[ours] > 0) & (column.null_count[theirs] == 0)
-        out |= (column.nan[ours] == 1) & (column.nan[theirs] == 0)
+        out |= (column.null_count[ours] > 0) & (column.null_count[parent_rows] == 0)
+        out |= (column.nan[ours] == 1) & (column.nan[parent_rows] == 0)
     return out

@@ -132,7 +132,7 @@ def plan_retention(problem: RetentionProblem, *, time_limit: float = TIME_LIMIT)
     costs = problem.rebuild_cost[useful]
     fewer = reduced(problem.keep_cost, parents, children, costs)
     parents, children, costs = (array[fewer.edges] for array in (parents, children, costs))
-    kept = np.ones(len(problem.keep_cost), bool)
+    is_kept = np.ones(len(problem.keep_cost), bool)
     bound = float(problem.keep_cost.sum())
     if len(parents):
         nodes, ends = np.unique(np.concatenate([parents, children]), return_inverse=True)
@@ -144,26 +144,26 @@ def plan_retention(problem: RetentionProblem, *, time_limit: float = TIME_LIMIT)
             costs,
             time_limit,
         )
-        kept[nodes] = part_kept
+        is_kept[nodes] = part_kept
         bound += part_bound - float(problem.keep_cost[nodes].sum())
-    return with_sources(problem, _without_needless(problem, kept), bound)
+    return with_sources(problem, _without_needless(problem, is_kept), bound)
 
 
-def _without_needless(problem: RetentionProblem, kept: np.ndarray) -> np.ndarray:
+def _without_needless(problem: RetentionProblem, is_kept: np.ndarray) -> np.ndarray:
     """Delete what is kept for nothing: savings too small for the solver to tell."""
-    source = with_sources(problem, kept, 0.0).source
-    needed = np.zeros(len(kept), bool)
+    source = with_sources(problem, is_kept, 0.0).source
+    needed = np.zeros(len(is_kept), bool)
     needed[source[source >= 0]] = True
-    free = kept[problem.parents] & kept[problem.children] & ~needed[problem.children]
+    free = is_kept[problem.parents] & is_kept[problem.children] & ~needed[problem.children]
     free &= problem.rebuild_cost < problem.keep_cost[problem.children]
     order = np.flatnonzero(free)
     saved = problem.keep_cost[problem.children[order]] - problem.rebuild_cost[order]
-    kept = kept.copy()
+    is_kept = is_kept.copy()
     for edge in order[np.argsort(-saved, kind="stable")].tolist():
         parent, child = int(problem.parents[edge]), int(problem.children[edge])
-        if kept[parent] and kept[child] and not needed[child]:
-            kept[child], needed[parent] = False, True
-    return kept
+        if is_kept[parent] and is_kept[child] and not needed[child]:
+            is_kept[child], needed[parent] = False, True
+    return is_kept
 
 
 def _by_component(
@@ -187,23 +187,23 @@ def _by_component(
     small = np.flatnonzero(sizes <= _EDGES_TOGETHER)
     group[small] = np.cumsum(sizes[small]) // _EDGES_TOGETHER
     group[large] = group.max(initial=0) + 1 + np.argsort(np.argsort(sizes[large], kind="stable"))
-    kept, bound = np.ones(n, bool), 0.0
+    is_kept, bound = np.ones(n, bool), 0.0
     until = time.monotonic() + time_limit
     for number in np.unique(group):  # the largest ones last
         nodes = np.flatnonzero(group[component] == number)
         edges = np.flatnonzero(group[component[parents]] == number)
-        place = np.zeros(n, np.int64)
-        place[nodes] = np.arange(len(nodes))
-        kept[nodes], part = _solved(
+        positions = np.zeros(n, np.int64)
+        positions[nodes] = np.arange(len(nodes))
+        is_kept[nodes], part = _solved(
             keep_cost[nodes],
             able[nodes],
-            place[parents[edges]],
-            place[children[edges]],
+            positions[parents[edges]],
+            positions[children[edges]],
             costs[edges],
             max(_LEAST_SECONDS, until - time.monotonic()),
         )
         bound += part
-    return kept, bound
+    return is_kept, bound
 
 
 def _solved(
@@ -252,12 +252,12 @@ def _solved(
         best = max(best, float(bound) * unit)
     if solution.x is None:
         return greedy, best
-    kept = solution.x[:n] > 0.5
+    is_kept = solution.x[:n] > 0.5
     problem = RetentionProblem(keep_cost, parents, children, costs)
     if solution.status != 0:  # stopped: what is simple may be better
-        plans = [with_sources(problem, choice, best) for choice in (kept, greedy)]
-        kept = min(plans, key=lambda plan: plan.cost).kept
-    return kept, best
+        plans = [with_sources(problem, choice, best) for choice in (is_kept, greedy)]
+        is_kept = min(plans, key=lambda plan: plan.cost).kept
+    return is_kept, best
 
 
 def greedily_kept(
@@ -272,17 +272,17 @@ def greedily_kept(
     sources, prices = parents[order].tolist(), costs[order].tolist()
     cheapest = np.full(len(keep_cost), np.inf)
     np.minimum.at(cheapest, children, costs)
-    kept, needed = np.ones(len(keep_cost), bool), np.zeros(len(keep_cost), bool)
+    is_kept, needed = np.ones(len(keep_cost), bool), np.zeros(len(keep_cost), bool)
     by_saving = np.argsort(-(keep_cost - cheapest), kind="stable")
     for table in by_saving.tolist():
         if needed[table] or cheapest[table] >= keep_cost[table]:
             continue
-        for place in range(begins[table], begins[table + 1]):
-            if kept[sources[place]] and prices[place] < keep_cost[table]:
-                kept[table] = False
-                needed[sources[place]] = True
+        for edge in range(begins[table], begins[table + 1]):
+            if is_kept[sources[edge]] and prices[edge] < keep_cost[table]:
+                is_kept[table] = False
+                needed[sources[edge]] = True
                 break
-    return kept
+    return is_kept
 
 
 def with_sources(problem: RetentionProblem, kept: np.ndarray, bound: float) -> Retention:
@@ -323,16 +323,16 @@ def check_retention(problem: RetentionProblem, plan: Retention) -> None:
     ):
         edges[parent, child] = min(cost, edges.get((parent, child), cost))
     total = 0.0
-    for table, (kept, source) in enumerate(
+    for table, (is_kept, source) in enumerate(
         zip(plan.kept.tolist(), plan.source.tolist(), strict=True)
     ):
-        if kept and source != -1:
+        if is_kept and source != -1:
             raise InputError(f"Table {table} is kept and has the source {source}.")
-        if not kept and (source, table) not in edges:
+        if not is_kept and (source, table) not in edges:
             raise InputError(f"Table {table} cannot be rebuilt from {source}.")
-        if not kept and not plan.kept[source]:
+        if not is_kept and not plan.kept[source]:
             raise InputError(f"Table {table} is to be rebuilt from {source}, which is deleted.")
-        total += float(problem.keep_cost[table]) if kept else edges[source, table]
+        total += float(problem.keep_cost[table]) if is_kept else edges[source, table]
     if not np.isclose(total, plan.cost, rtol=_ROUNDING, atol=_ROUNDING):
         raise InputError(f"The plan costs {total}, and says {plan.cost}.")
     if plan.cost > plan.keep_all_cost * (1 + _ROUNDING):

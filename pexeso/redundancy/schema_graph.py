@@ -86,10 +86,10 @@ class SchemaGraph:
                 for first in range(0, len(children), PAIRS_OF_A_BLOCK):
                     others = children[first : first + PAIRS_OF_A_BLOCK]
                     ours = np.repeat(some, len(others))
-                    theirs = np.tile(others, len(some))
-                    apart = ours != theirs
+                    child_tables = np.tile(others, len(some))
+                    apart = ours != child_tables
                     if apart.any():
-                        yield ours[apart], theirs[apart]
+                        yield ours[apart], child_tables[apart]
 
 
 def schema_graph(schemas: Sequence[frozenset[Hashable]]) -> SchemaGraph:
@@ -112,7 +112,7 @@ def schema_graph(schemas: Sequence[frozenset[Hashable]]) -> SchemaGraph:
     distinct = list(tables)
     index = _Index(distinct)
     is_center = np.zeros(len(distinct), bool)
-    place = np.zeros(len(distinct), np.int64)
+    cluster_numbers = np.zeros(len(distinct), np.int64)
     centers: list[int] = []
     clusters_of: list[tuple[int, ...]] = [()] * len(distinct)
     edges = [(schema, schema) for schema in range(len(distinct))]
@@ -124,10 +124,10 @@ def schema_graph(schemas: Sequence[frozenset[Hashable]]) -> SchemaGraph:
         edges += [(parent, schema) for parent in wider.tolist()]
         own_centers = wider[is_center[wider]]
         if not len(own_centers):
-            is_center[schema], place[schema] = True, len(centers)
+            is_center[schema], cluster_numbers[schema] = True, len(centers)
             centers.append(schema)
             own_centers = np.array([schema])
-        clusters_of[schema] = tuple(np.sort(place[own_centers]).tolist())
+        clusters_of[schema] = tuple(np.sort(cluster_numbers[own_centers]).tolist())
     members = [np.array(tables[schema], np.int64) for schema in distinct]
     return SchemaGraph(members, sorted(edges), tuple(centers), clusters_of, center_tests)
 
@@ -164,5 +164,5 @@ class _Index:
             if not bits:
                 break
         data = np.frombuffer(bits.to_bytes(len(self._added) // 8 + 1, "little"), np.uint8)
-        there = np.flatnonzero(np.unpackbits(data, bitorder="little"))
-        return np.array(self._added, np.int64)[there] if len(there) else there
+        positions = np.flatnonzero(np.unpackbits(data, bitorder="little"))
+        return np.array(self._added, np.int64)[positions] if len(positions) else positions

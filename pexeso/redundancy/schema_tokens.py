@@ -121,7 +121,7 @@ def canonical_tokens(
         forms = lower if len(set(lower)) == len(set(tokens)) else forms
     if not synonyms:
         return forms
-    known = {ours if case_sensitive else folded(ours): theirs for ours, theirs in synonyms.items()}
+    known = {ours if case_sensitive else folded(ours): target for ours, target in synonyms.items()}
     mapped = [known.get(token if case_sensitive else folded(token), token) for token in forms]
     return (
         mapped
@@ -170,11 +170,11 @@ def read_synonyms(path: str | os.PathLike[str]) -> dict[Token, Token]:
             f"{', '.join(document) or 'nothing'}."
         )
     synonyms = {}
-    for ours, theirs in named.items():
-        entry = _token(ours, path), _token(theirs, path)
+    for ours, target in named.items():
+        entry = _token(ours, path), _token(target, path)
         if any(not token or token[0] is None or "" in token for token in entry):
             raise InputError(
-                f"The entry {ours!r} = {theirs!r} in '{os.fspath(path)}' has an empty name. Both "
+                f"The entry {ours!r} = {target!r} in '{os.fspath(path)}' has an empty name. Both "
                 "must be names of columns, or lists that begin with one: leave the entry out, or "
                 "name the column in its table."
             )

@@ -51,8 +51,8 @@ def to_sql(
                     "their case, and none can be empty."
                 )
     columns = ", ".join(
-        _column(ours, theirs, (casts or {}).get(ours))
-        for ours, theirs in zip(transformation.columns, transformation.names, strict=True)
+        _column(ours, alias, (casts or {}).get(ours))
+        for ours, alias in zip(transformation.columns, transformation.names, strict=True)
     )
     distinct = "DISTINCT " if transformation.distinct else ""
     text = f"SELECT {distinct}{columns} FROM {quoted(parent)}"

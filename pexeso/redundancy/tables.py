@@ -82,14 +82,14 @@ def table_of(
         [*(column.token for column in piece.facts), *more]
         for piece, more in zip(pieces, constants, strict=True)
     ]
-    if any(len(set(own)) < len(own) for own in raw):
+    if any(len(set(piece_tokens)) < len(piece_tokens) for piece_tokens in raw):
         raise ValueError("two of its columns have the same name")
     as_they_are = case_sensitive or any(
-        len({folded(token) for token in own}) < len(own) for own in raw
+        len({folded(token) for token in piece_tokens}) < len(piece_tokens) for piece_tokens in raw
     )
     named: dict[Token, Token] = {}
-    for own in raw:
-        for token in own:
+    for piece_tokens in raw:
+        for token in piece_tokens:
             named.setdefault(token if as_they_are else folded(token), token)
     tokens = canonical_tokens(list(named), case_sensitive=as_they_are, synonyms=synonyms)
     if len(set(tokens)) < len(tokens):
@@ -98,10 +98,10 @@ def table_of(
     for token, (key, name_in_file) in zip(tokens, named.items(), strict=True):
         families, stats = [], []
         for piece, more in zip(pieces, constants, strict=True):
-            place = place_in(piece, name_in_file, key == name_in_file and as_they_are)
-            if place is not None:
-                families.append(piece.facts[place].family)
-                stats.append(piece.facts[place].stats)
+            position = place_in(piece, name_in_file, key == name_in_file and as_they_are)
+            if position is not None:
+                families.append(piece.facts[position].family)
+                stats.append(piece.facts[position].stats)
             else:
                 cells = constant(more.get(name_in_file))
                 families.append(family(cells.type))
@@ -135,18 +135,18 @@ def _common(families: Iterable[str], table: str) -> str:
 def place_of_cells(table: TableOfPieces, tokens: Sequence[Token]) -> list[dict[str, object]]:
     """Return where the cells of some columns are, as plain JSON for `hashes_of_rows`."""
     names = {column.token: column.name for column in table.columns}
-    places = []
+    locations = []
     for piece, more in zip(table.pieces, table.constants, strict=True):
         exact = len({folded(column.token) for column in piece.facts}) < len(piece.facts)
-        wanted = [place_in(piece, names[token], exact) for token in tokens]
+        indices = [place_in(piece, names[token], exact) for token in tokens]
         constants = [
-            more.get(names[token]) if place is None else None
-            for token, place in zip(tokens, wanted, strict=True)
+            more.get(names[token]) if index is None else None
+            for token, index in zip(tokens, indices, strict=True)
         ]
-        places.append(
-            {"path": str(piece.path), "number": piece.number, "wanted": wanted, "told": constants}
+        locations.append(
+            {"path": str(piece.path), "number": piece.number, "wanted": indices, "told": constants}
         )
-    return places
+    return locations
 
 
 def place_in(piece: StoredPiece, name: Token, exact: bool) -> int | None:
@@ -172,10 +172,10 @@ def hashes_of_rows(
         Given a path and a number, returns the `StoredPiece`.
     """
     hashes = []
-    for place in places:
-        piece = open_piece(Path(place["path"]), place["number"])
-        columns = read_columns(piece, place["wanted"])
-        for number, text in enumerate(place["told"]):
+    for location in places:
+        piece = open_piece(Path(location["path"]), location["number"])
+        columns = read_columns(piece, location["wanted"])
+        for number, text in enumerate(location["told"]):
             if text is not None:
                 columns[number] = constant_column(text, piece.n_rows)
         hashes.append(row_hashes(piece.n_rows, columns, tokens))

@@ -61,18 +61,18 @@ def loop(function: Callable[..., Any] | None = None, *, loose: bool = False) -> 
         "fastmath": set(LOOSE) if loose else False,
     }
     try:
-        made = njit(cache=True, **options)(function)
+        dispatcher = njit(cache=True, **options)(function)
     except RuntimeError:
         # Neither the package's folder nor the user's can be written to: compile anew in every
         # process.
         return njit(**options)(function)
-    if made is not function:  # as it is where numba is told to compile nothing
+    if dispatcher is not function:  # as it is where numba is told to compile nothing
         # What was compiled holds the loops of other modules that it calls, their numbers and the
         # places of the fields of their views, and numba asks for a change of its own module alone.
-        cache_file = made._cache._cache_file
+        cache_file = dispatcher._cache._cache_file
         cache_file._source_stamp = _stamp_of(function)
         cache_file._load_index = partial(_read_index, cache_file._load_index)
-    return made
+    return dispatcher
 
 
 def _read_index(load: Callable[[], dict[Any, str]]) -> dict[Any, str]:

@@ -75,18 +75,18 @@ def bar(**shown: Any) -> Iterator[Any]:
         # In a notebook without ipywidgets tqdm warns as it is imported, and shows text.
         warnings.filterwarnings("ignore", message="IProgress not found")
         from tqdm.auto import tqdm
-    with tqdm(leave=False, **shown) as made:
-        yield made
+    with tqdm(leave=False, **shown) as progress_bar:
+        yield progress_bar
 
 
 @contextmanager
 def counted_bar(title: str, **unit: Any) -> Iterator[CountedProgress]:
     """Show a bar for work that reports how much is done and how much there is."""
-    with bar(desc=title, **unit) as made:
+    with bar(desc=title, **unit) as progress_bar:
 
-        def report(done: int, total: int) -> None:
-            made.total = total
-            made.update(done - made.n)
+        def report(n_finished: int, total: int) -> None:
+            progress_bar.total = total
+            progress_bar.update(n_finished - progress_bar.n)
 
         yield report
 
@@ -95,13 +95,13 @@ def counted_bar(title: str, **unit: Any) -> Iterator[CountedProgress]:
 def stage_bar(stages: Sequence[str]) -> Iterator[StageProgress]:
     """Show which of some stages is under way."""
     shown = "{desc:<12}{bar:20} {n_fmt}/{total_fmt} {elapsed}"
-    with bar(total=len(stages), bar_format=shown) as made:
+    with bar(total=len(stages), bar_format=shown) as progress_bar:
 
         def report(stage: str) -> None:
-            made.set_description_str(stage, refresh=False)
+            progress_bar.set_description_str(stage, refresh=False)
             if stage in stages:  # others take the bar no further
-                made.n = stages.index(stage)
-            made.refresh()
+                progress_bar.n = stages.index(stage)
+            progress_bar.refresh()
 
         yield report
 
@@ -121,13 +121,13 @@ def with_bar(
         parameters = signature(work)
 
         @wraps(work)
-        def shown(*given: Given.args, **options: Given.kwargs) -> Result:
-            arguments = parameters.bind_partial(*given, **options).arguments
+        def shown(*values: Given.args, **options: Given.kwargs) -> Result:
+            arguments = parameters.bind_partial(*values, **options).arguments
             if not _shows_bars or arguments.get("progress") is not None:
-                return work(*given, **options)
+                return work(*values, **options)
             with make_bar() as report:
                 options["progress"] = report
-                return work(*given, **options)
+                return work(*values, **options)
 
         return shown
 

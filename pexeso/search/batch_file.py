@@ -348,14 +348,14 @@ def _answer(path: Path, position: int, line: bytes) -> dict[str, Any]:
 def _require_same_options(
     path: Path, position: int, answer: dict[str, Any], marks: dict[str, Any]
 ) -> None:
-    theirs, ours = answer.get("of"), marks["of"]
-    if not isinstance(theirs, dict) or theirs.get("index") != ours["index"]:
+    origin, ours = answer.get("of"), marks["of"]
+    if not isinstance(origin, dict) or origin.get("index") != ours["index"]:
         raise OutputError(
             f"The answers in '{path}' are those of another index, or of another state of this one "
             f"(line {position}), and would be mixed. --restart answers everything anew."
         )
     # A line that could not be used may be one that was read in another way.
-    same = theirs == {**ours, "line": theirs.get("line")}
+    same = origin == {**ours, "line": origin.get("line")}
     same = same and answer.get("reading", {}) == marks["reading"]
     if "results" in answer:
         same = same and _same_search(answer, marks)
@@ -372,8 +372,8 @@ def _is_by_kind(advice: Any) -> bool:
 
 
 def _same_search(answer: dict[str, Any], marks: dict[str, Any]) -> bool:
-    theirs = answer.get("options")
-    if not isinstance(theirs, dict):
+    options = answer.get("options")
+    if not isinstance(options, dict):
         return False
     of_query = ["exclude_table"]
     # With automatic thresholds, columns of few values ask for a larger share of their rows than
@@ -381,10 +381,10 @@ def _same_search(answer: dict[str, Any], marks: dict[str, Any]) -> bool:
     if "advice" in marks["options"]:
         of_query.append("min_joinability")
     # Without a distance, columns of dates and numbers have one of their own, and say so.
-    elif marks["distance_by_kind"] and _is_by_kind(theirs.get("advice")):
+    elif marks["distance_by_kind"] and _is_by_kind(options.get("advice")):
         of_query += ["advice", "max_distance"]
     by_query = dict.fromkeys(of_query)
-    same = {**theirs, **by_query} == {**marks["options"], **by_query}
+    same = {**options, **by_query} == {**marks["options"], **by_query}
     # What was asked beside the options of the search shows in what each result has.
     for name, expected in marks["members"].items():
         same = same and all((name in result) == expected for result in answer["results"])

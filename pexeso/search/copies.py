@@ -156,10 +156,10 @@ def sets_of_hits(scan: PartitionLoader, hits: Sequence[Hit]) -> ColumnSets:
     starts, sizes = np.zeros(len(hits), np.int64), np.zeros(len(hits), np.int64)
     numbers = np.unique(partitions).tolist()
     for number in numbers:
-        here = partitions == number
+        subset = partitions == number
         offsets = scan.mapped(number).column_lists.offsets
-        starts[here] = offsets[positions[here]]
-        sizes[here] = offsets[positions[here] + 1] - starts[here]
+        starts[subset] = offsets[positions[subset]]
+        sizes[subset] = offsets[positions[subset] + 1] - starts[subset]
     if (sizes < 0).any() or (starts < 0).any():
         raise IndexCorruptError(
             "The columns of a partition of the index end before they begin: it was changed. "
@@ -169,9 +169,9 @@ def sets_of_hits(scan: PartitionLoader, hits: Sequence[Hit]) -> ColumnSets:
     offsets = offsets_of(sizes)
     rows = np.zeros(offsets[-1], np.int64)
     for number in numbers:
-        here = np.flatnonzero(partitions == number)
+        subset = np.flatnonzero(partitions == number)
         values = scan.mapped(number).column_lists.members
-        rows[ranges(offsets[here], sizes[here])] = values[ranges(starts[here], sizes[here])]
+        rows[ranges(offsets[subset], sizes[subset])] = values[ranges(starts[subset], sizes[subset])]
     if len(numbers) < 2:
         return ColumnSets(offsets, rows)
     owner = np.repeat(partitions, sizes)
@@ -254,16 +254,16 @@ def _fold_unequal(sets: ColumnSets, limit: int) -> np.ndarray:
         n_lines += 1
         if n_lines > limit:
             break
-        mine = slice(offsets[line], offsets[line + 1])
-        others = np.unique(held_owner[ranges(begins[mine], ends[mine] - begins[mine])])
+        span = slice(offsets[line], offsets[line + 1])
+        others = np.unique(held_owner[ranges(begins[span], ends[span] - begins[span])])
         small, large = (pick(sizes[line], sizes[others]) for pick in (np.minimum, np.maximum))
         others = others[(first_of[others] == others) & (below * small >= above * large)]
         if not len(others):
             continue
-        own = values[sets.offsets[line] : sets.offsets[line + 1]]
-        is_of_line[own] = True
+        line_values = values[sets.offsets[line] : sets.offsets[line + 1]]
+        is_of_line[line_values] = True
         shared = _sums_over(sets, others, values, is_of_line)
-        is_of_line[own] = False
+        is_of_line[line_values] = False
         alike = below * shared >= above * (sizes[line] + sizes[others] - shared)
         first_of[others[alike]] = line
     return first_of

@@ -75,14 +75,14 @@ def _first_letters(values: pa.Array, rows: np.ndarray) -> list[str]:
     return pc.utf8_slice_codeunits(values.take(pa.array(rows)), 0, MAX_LETTERS).to_pylist()
 
 
-def _are_near(ours: list[str], theirs: list[str]) -> np.ndarray:
+def _are_near(ours: list[str], others: list[str]) -> np.ndarray:
     """Return which pairs have nearly the same letters, as they stand or with their words sorted."""
     near = np.zeros(len(ours), dtype=bool)
     for scorer in (fuzz.ratio, fuzz.token_sort_ratio):
         left = np.flatnonzero(~near)
         if not len(left):
             break
-        one, other = ([texts[position] for position in left.tolist()] for texts in (ours, theirs))
+        one, other = ([texts[position] for position in left.tolist()] for texts in (ours, others))
         alike = process.cpdist(one, other, scorer=scorer, score_cutoff=LEAST_LIKENESS)
         near[left] = alike >= LEAST_LIKENESS
     return near

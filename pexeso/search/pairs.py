@@ -112,9 +112,9 @@ class PairTable:
         """Return the same pairs, with those told that are equal by an alias of the normaliser."""
         rows = np.flatnonzero(self.kinds == KINDS.index(EXACT))
         ours = self.texts.take(pa.array(self.text[rows]))
-        theirs = self.values.take(pa.array(rows)).cast(pa.string())
+        values = self.values.take(pa.array(rows)).cast(pa.string())
         kinds = self.kinds.copy()
-        kinds[rows[normaliser.equal_by_alias(ours, theirs)]] = KINDS.index(ALIAS)
+        kinds[rows[normaliser.equal_by_alias(ours, values)]] = KINDS.index(ALIAS)
         return replace(self, kinds=kinds)
 
     def to_pairs(self, limit: int | None = None) -> list[Pair]:
@@ -146,8 +146,8 @@ def find_pairs(
     tables: dict[int, PairTable] = {}
     texts_of_value = _rows_by_value(query)
     for number in sorted({hit.partition for hit in hits}):
-        here = [position for position, hit in enumerate(hits) if hit.partition == number]
-        positions = np.array([hits[position].position for position in here], np.int64)
+        hit_numbers = [position for position, hit in enumerate(hits) if hit.partition == number]
+        positions = np.array([hits[position].position for position in hit_numbers], np.int64)
         pairs = scan.space.column_pairs(
             scan.open(number), query.vectors, positions, options.max_distance, stats
         )
@@ -155,8 +155,8 @@ def find_pairs(
         values, keys = posting_arrays(scan, number, posting)
         kinds = kinds_of(query.values.take(pa.array(value)), keys)
         # Pairs come ordered by column.
-        bounds = np.searchsorted(column, np.arange(len(here) + 1))
-        for position, start, end in zip(here, bounds[:-1], bounds[1:], strict=True):
+        bounds = np.searchsorted(column, np.arange(len(hit_numbers) + 1))
+        for position, start, end in zip(hit_numbers, bounds[:-1], bounds[1:], strict=True):
             rows, text = _of_texts(value[start:end], *texts_of_value)
             # Stable: within a text the pairs stay nearest first.
             order = np.argsort(text, kind="stable")

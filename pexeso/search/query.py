@@ -452,5 +452,5 @@ def _batch_query(document: dict[str, Any], reading: ReadingOptions) -> QueryColu
     column = document.get("column")
     if not isinstance(document["file"], str) or not (column is None or isinstance(column, str)):
         raise QueryError("'file' and 'column' must be texts.")
-    own = {name: document[name] for name in vars(reading) if name in document}
-    return read_query(document["file"], column, reading=replace(reading, **own))
+    options = {name: document[name] for name in vars(reading) if name in document}
+    return read_query(document["file"], column, reading=replace(reading, **options))

@@ -154,8 +154,8 @@ class Ranking:
         known = np.concatenate([self._parts[0]["matched"].to_numpy(), counts])
         if len(known) <= self._k:
             return columns, counts
-        kept = counts >= np.partition(known, len(known) - self._k)[len(known) - self._k]
-        return columns[kept], counts[kept]
+        mask = counts >= np.partition(known, len(known) - self._k)[len(known) - self._k]
+        return columns[mask], counts[mask]
 
     def _merge(self) -> None:
         """Bring everything into one order, and keep the best."""

@@ -125,10 +125,10 @@ def passes_of(index: Index, spark: SparkSession) -> int:
 
     The number is from 1 to `MAX_PASSES`.
     """
-    wanted = math.ceil(
+    n_passes = math.ceil(
         TASKS_PER_CORE * spark.sparkContext.defaultParallelism / max(1, index.store.n_partitions)
     )
-    return max(1, min(MAX_PASSES, wanted))
+    return max(1, min(MAX_PASSES, n_passes))
 
 
 class SparkExecutor:
@@ -295,8 +295,8 @@ def plain_errors(doing: str) -> Iterator[None]:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
         text = str(error)
-        if (own := error_in(text)) is not None:
-            raise own from error
+        if (task_error := error_in(text)) is not None:
+            raise task_error from error
         raise SparkError(
             f"A Spark task failed while {doing}: {reason_of_failure(error)}."
         ) from error

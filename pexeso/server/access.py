@@ -69,5 +69,5 @@ class Access:
 
     def knows_key(self, authorization: str | None) -> bool:
         """Return whether the header ``Authorization`` has the key."""
-        wanted = f"Bearer {self.key}".encode()
-        return secrets.compare_digest((authorization or "").encode(), wanted)
+        expected_header = f"Bearer {self.key}".encode()
+        return secrets.compare_digest((authorization or "").encode(), expected_header)

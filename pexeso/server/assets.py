@@ -32,9 +32,9 @@ _KEPT = "private, max-age=31536000, immutable"
 @cache
 def assets() -> dict[str, bytes]:
     """Return all of them, by name: some 70 kB."""
-    own = {file.name: file.read_bytes() for file in (files("pexeso.server") / "static").iterdir()}
+    blobs = {file.name: file.read_bytes() for file in (files("pexeso.server") / "static").iterdir()}
     of_files = files("pexeso.html")
-    return own | {f"{name}.css": (of_files / f"{name}.css").read_bytes() for name in _SHARED}
+    return blobs | {f"{name}.css": (of_files / f"{name}.css").read_bytes() for name in _SHARED}
 
 
 @cache

@@ -93,12 +93,12 @@ def url(path: str, parameters: Mapping[str, Any]) -> str:
     >>> url("/lake", {"text": "a&b", "page": None, "left_out": True})
     '/lake?text=a%26b&left_out=1'
     """
-    given = {
+    query = {
         name: (ON if value else OFF) if isinstance(value, bool) else value
         for name, value in parameters.items()
         if value is not None
     }
-    return f"{path}?{urlencode(given)}" if given else path
+    return f"{path}?{urlencode(query)}" if query else path
 
 
 _MARKS = ":,~"
@@ -158,12 +158,12 @@ def reading_words(request: QueryRequest) -> list[str]:
     >>> reading_words(SearchRequest(index="i", query="f:c", delimiter="\t", skip_rows=2))
     ['--delimiter', 'tab', '--skip-rows', '2']
     """
-    given = request.reading.to_dict()
-    if given.get("delimiter") == "\t":
-        given["delimiter"] = "tab"
+    options = request.reading.to_dict()
+    if options.get("delimiter") == "\t":
+        options["delimiter"] = "tab"
     return [
         word
-        for name, value in given.items()
+        for name, value in options.items()
         for word in (f"--{name.replace('_', '-')}", str(value))
     ]
 
@@ -185,7 +185,7 @@ def python_lines(
     """
     # A table in memory does not tell that it is the lake's own; it is left out of what is found.
     names = {*options} - {"exclude_self"}
-    given = [
+    arguments = [
         f"{field.name}={value!r}"
         for field in fields(request)
         if field.name in names and (value := getattr(request, field.name)) != field.default
@@ -198,7 +198,7 @@ def python_lines(
         "",
         f"table = {_reading(table)}",
         f"index = pexeso.open_index({index!r})",
-        f"found = index.{name}({', '.join(['table', f'on={on}', *given])})",
+        f"found = index.{name}({', '.join(['table', f'on={on}', *arguments])})",
     ]
     if getattr(request, "exclude_self", False):
         lines.append(f"found = [match for match in found if match.table != {table.name!r}]")
@@ -215,9 +215,9 @@ def _reading(table: QueryTable) -> str:
     name = table.spec if table.is_of_lake else table.name
     if table.delimiter is not None:
         separator = "" if table.delimiter == "," else f"sep={table.delimiter!r}, "
-        said = _said_to_pandas(table.reading)
-        if said is not None:
-            return f"pandas.read_csv({name!r}, {separator}{said}{_AS_TEXT})"
+        arguments = _said_to_pandas(table.reading)
+        if arguments is not None:
+            return f"pandas.read_csv({name!r}, {separator}{arguments}{_AS_TEXT})"
     if sheet := _SHEET.fullmatch(name):
         return f"pandas.read_excel({sheet[1]!r}, sheet_name={sheet[2]!r}, {_AS_TEXT})"
     reader = _READERS.get(os.path.splitext(name)[1].lower())
@@ -228,8 +228,8 @@ def _said_to_pandas(reading: ReadingOptions) -> str | None:
     """Return options of `pandas.read_csv`; None of what it has no option for."""
     if (reading.header or 0) > 1:
         return None
-    given = {"encoding": reading.encoding, "skiprows": reading.skip_rows or None}
-    options = [f"{name}={value!r}, " for name, value in given.items() if value is not None]
+    values = {"encoding": reading.encoding, "skiprows": reading.skip_rows or None}
+    options = [f"{name}={value!r}, " for name, value in values.items() if value is not None]
     return "".join([*options, *(["header=None, "] if reading.header == 0 else [])])
 
 

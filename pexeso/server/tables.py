@@ -175,10 +175,10 @@ class QueryTables:
     def _keep(self, file_id: str, tables: tuple[QueryTable, ...]) -> None:
         with self._lock:
             self._files[file_id] = tables
-            gone = [
+            removed_ids = [
                 self._files.popitem(last=False)[0] for _ in range(len(self._files) - UPLOADS_KEPT)
             ]
-        for old_id in gone:
+        for old_id in removed_ids:
             shutil.rmtree(self._folder / old_id, ignore_errors=True)
 
     def _write(self, path: Path, pieces: Iterable[bytes]) -> None:
@@ -211,8 +211,8 @@ class QueryTables:
             # Of several, each is read once it is chosen.
             delimiter = read_table(path).delimiter if tables[0].table == path.name else None
         except TableReadError as error:
-            said = str(error).replace(f"{path.parent}{os.sep}", "")
-            raise InputError(f"This is no table that can be searched with: {said}") from error
+            message = str(error).replace(f"{path.parent}{os.sep}", "")
+            raise InputError(f"This is no table that can be searched with: {message}") from error
         return tuple(
             QueryTable(
                 table_id,

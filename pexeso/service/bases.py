@@ -100,14 +100,14 @@ class Request:
         """Make a request from plain JSON; its ``verb`` chooses the class where this is the base."""
         if not isinstance(values, Mapping):
             raise InputError(f"A request must be an object. Got {shown(values)} instead.")
-        given = dict(values)
-        verb = given.pop("verb", cls.verb)
+        field_values = dict(values)
+        verb = field_values.pop("verb", cls.verb)
         kinds = {cls.verb: cls} if cls.verb else REQUESTS
         if not isinstance(verb, str) or verb not in kinds:
             raise InputError(
                 f"verb must be one of {', '.join(sorted(kinds))}. Got {shown(verb)} instead."
             )
-        return from_plain(kinds[verb], given)
+        return from_plain(kinds[verb], field_values)
 
     def require_use(self, usable: Collection[str], what: str) -> None:
         """Refuse fields that were given and have no use.
@@ -187,9 +187,9 @@ class ReadingRequest(Request):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.reading and (got := self._got_no_file()) is not None:
-            given = ", ".join(f"{{{name}}}" for name in self.reading.to_dict())
-            raise RequestError(f"{given} tell how a file is read. Got {got}.")
+        if self.reading and (source := self._got_no_file()) is not None:
+            option_names = ", ".join(f"{{{name}}}" for name in self.reading.to_dict())
+            raise RequestError(f"{option_names} tell how a file is read. Got {source}.")
 
     def _got_no_file(self) -> str | None:
         """Return what was given in the place of a file."""
@@ -307,8 +307,8 @@ class ColumnsRequest(QueryRequest):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.all_columns and (self.column is not None or not isinstance(self.query, str)):
-            got = "values" if self.column is None else f"the column {self.column!r} too"
-            raise RequestError("{all_columns} takes a file alone. Got %s.", got)
+            conflict = "values" if self.column is None else f"the column {self.column!r} too"
+            raise RequestError("{all_columns} takes a file alone. Got %s.", conflict)
         require_k(self.k)
 
     def read_columns(self, *, numbers: bool) -> list[QueryColumn]:
@@ -375,9 +375,9 @@ class DistanceRequest(IndexRequest):
             raise RequestError("Give {max_distance} or {min_cosine}, not both.")
         if self.is_auto and (self.max_distance is not None or self.min_cosine is not None):
             way = "{auto}" if self.min_precision is None else "{min_precision}"
-            given = "{min_cosine}" if self.max_distance is None else "{max_distance}"
-            said = "chooses the distance, and %s gives one: leave one of them out."
-            raise RequestError(f"{way} {said % given}")
+            option = "{min_cosine}" if self.max_distance is None else "{max_distance}"
+            template = "chooses the distance, and %s gives one: leave one of them out."
+            raise RequestError(f"{way} {template % option}")
         if self.min_precision is not None:
             require_min_precision(self.min_precision)
         options = self.options()
@@ -394,11 +394,11 @@ class DistanceRequest(IndexRequest):
         """Return the arguments of `Index.search_options` that were given."""
         names = (*SearchOptions.__dataclass_fields__, *ADVICE_OPTIONS)
         # Only what was given: some defaults depend on others.
-        given = {
+        options = {
             name: value
             for name, value in vars(self).items()
             if name in names and value is not None and value is not False
         }
         if self.min_cosine is not None:
-            given["max_distance"] = max_distance_of_cosine(self.min_cosine)
-        return given
+            options["max_distance"] = max_distance_of_cosine(self.min_cosine)
+        return options

@@ -55,11 +55,11 @@ class OpenIndexes:
 
         key = (path, device, budget, kernel, model)
         with self._lock:
-            kept = self._indexes.get(key)
-            if kept is not None:
+            cached_index = self._indexes.get(key)
+            if cached_index is not None:
                 if self._follow:
-                    kept.refresh()
-                return kept
+                    cached_index.refresh()
+                return cached_index
             index = open_index(
                 path,
                 device=device,
@@ -79,7 +79,7 @@ class OpenIndexes:
     def is_open(self, path: str) -> bool:
         """Return whether an index is kept open."""
         with self._lock:
-            return any(place == path for place, *_ in self._indexes)
+            return any(open_path == path for open_path, *_ in self._indexes)
 
     def store(self, path: str) -> Store:
         """Return the files of an index: those that are open, where these are to be kept."""
@@ -101,7 +101,9 @@ class OpenIndexes:
                 key: copy(index) if key[0] == path else index
                 for key, index in self._indexes.items()
             }
-            newer = [index.refresh() for (place, *_), index in indexes.items() if place == path]
+            newer = [
+                index.refresh() for (open_path, *_), index in indexes.items() if open_path == path
+            ]
             self._indexes = indexes
             return any(newer)
 
@@ -110,12 +112,14 @@ class OpenIndexes:
         from pexeso.store.opening import open_store_anywhere
 
         with self._lock:
-            kept = [index for (place, *_), index in self._indexes.items() if place == path]
+            indexes = [
+                index for (open_path, *_), index in self._indexes.items() if open_path == path
+            ]
         try:
             stored = open_store_anywhere(path).manifest.snapshot
         except StoredIndexError:
             return "gone"
-        same = all(index.store.manifest.snapshot == stored for index in kept)
+        same = all(index.store.manifest.snapshot == stored for index in indexes)
         return "current" if same else "newer"
 
     def open_for(self, request: DistanceRequest) -> Index:

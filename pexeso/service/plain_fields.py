@@ -69,8 +69,8 @@ def from_plain(kind: type[Record], values: Mapping[str, Any]) -> Record:
     """
     declared = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
     if unknown := sorted(map(str, set(values) - set(declared))):
-        there = f"Fields of {kind.__name__} are {', '.join(declared)}"
-        raise InputError(f"{there}. Got {', '.join(unknown)}.")
+        expected = f"Fields of {kind.__name__} are {', '.join(declared)}"
+        raise InputError(f"{expected}. Got {', '.join(unknown)}.")
     missing = [
         name
         for name, field in declared.items()

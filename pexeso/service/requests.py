@@ -157,18 +157,18 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
     def by_programs(self) -> dict[str, Any]:
         """Return the options of the search where `method` learns programs."""
         names = ("k", "min_joinability", "exclude_self", "fold_copies")
-        given = {name: getattr(self, name) for name in names}
+        options = {name: getattr(self, name) for name in names}
         if self.max_candidates is not None:
-            given["max_candidates"] = self.max_candidates
-        return given
+            options["max_candidates"] = self.max_candidates
+        return options
 
     def by_tokens(self) -> OverlapRequest | ContainRequest:
         """Return the same request as one by equal values, where `method` is such a search."""
-        given = {name: value for name in _OF_TOKENS if (value := getattr(self, name)) is not None}
+        options = {name: value for name in _OF_TOKENS if (value := getattr(self, name)) is not None}
         if self.method == "overlap":
-            return OverlapRequest(**given)
+            return OverlapRequest(**options)
         share = DEFAULT_MIN_CONTAINMENT if self.min_joinability is None else self.min_joinability
-        return ContainRequest(**given, min_containment=share)
+        return ContainRequest(**options, min_containment=share)
 
 
 @dataclass(frozen=True, kw_only=True)

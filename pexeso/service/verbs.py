@@ -96,9 +96,9 @@ def _calls(home: str) -> Callable[..., Any]:
     """Return what calls the function at ``module:name`` with the index and the other fields."""
 
     def answer(service: Service, request: requests.IndexRequest, **live: Any) -> Any:
-        given = dict(vars(request))
+        arguments = dict(vars(request))
         module, _, name = home.partition(":")
-        return getattr(import_module(module), name)(given.pop("index"), **given, **live)
+        return getattr(import_module(module), name)(arguments.pop("index"), **arguments, **live)
 
     return answer
 
@@ -109,9 +109,9 @@ def _searches(method: str) -> Callable[..., SearchResponse]:
     def answer(service: Service, request: ColumnsRequest) -> SearchResponse:
         search = getattr(service.open_tokens(request.index), method)
         others = ("index", "query", "from_lake", "all_columns", "explain", *OF_READING)
-        given = {name: value for name, value in vars(request).items() if name not in others}
+        arguments = {name: value for name, value in vars(request).items() if name not in others}
         queries = request.read_columns(numbers=True)
-        return SearchResponse(request, [search(query, **given) for query in queries])
+        return SearchResponse(request, [search(query, **arguments) for query in queries])
 
     return answer
 
@@ -143,8 +143,8 @@ def _search(
     request.require_for_a_column()
     if request.method in ("overlap", "containment"):
         return service.run(request.by_tokens())
-    index, given = service.open_for(request), request.options()
-    given |= {"exclude_self": request.exclude_self, "fold_copies": request.fold_copies}
+    index, arguments = service.open_for(request), request.options()
+    arguments |= {"exclude_self": request.exclude_self, "fold_copies": request.fold_copies}
     if request.method == "semantic" and encoded is not None and not request.all_columns:
         opened = index._opened
         state = (request.index, request.model, opened.whole.manifest.snapshot)
@@ -152,17 +152,21 @@ def _search(
             (*state, request.query, request.reading),
             lambda: opened.encode(request.read_column()),
         )
-        return SearchResponse(request, index.search_batch([query], rerank=request.rerank, **given))
+        return SearchResponse(
+            request, index.search_batch([query], rerank=request.rerank, **arguments)
+        )
     queries = request.read_columns(numbers=request.method == "all")
     if request.method == "semantic":
-        results = index.search_batch(queries, rerank=request.rerank, **given)
+        results = index.search_batch(queries, rerank=request.rerank, **arguments)
         return SearchResponse(request, results)
     from pexeso.answers.combined import search_combined
 
     if request.max_candidates is not None:
-        given["max_candidates"] = request.max_candidates
-    given["models"] = None if request.model is None else (request.model,)
-    return SearchResponse(request, [search_combined(index, query, **given) for query in queries])
+        arguments["max_candidates"] = request.max_candidates
+    arguments["models"] = None if request.model is None else (request.model,)
+    return SearchResponse(
+        request, [search_combined(index, query, **arguments) for query in queries]
+    )
 
 
 def _explain(service: Service, request: requests.ExplainRequest) -> Explanation | KeyExplanation:
@@ -233,8 +237,8 @@ def _table_of(column: QueryColumn) -> tuple[pa.Table, pa.StringArray]:
 def _build(service: Service, request: requests.BuildRequest, **live: Any) -> IndexInfo:
     from pexeso.index import build_index
 
-    given = dict(vars(request))
-    return build_index(given.pop("lake"), given.pop("index"), **given, **live).info()
+    arguments = dict(vars(request))
+    return build_index(arguments.pop("lake"), arguments.pop("index"), **arguments, **live).info()
 
 
 def _estimate(service: Service, request: requests.EstimateRequest, **live: Any) -> Estimate:
@@ -287,8 +291,8 @@ def _rules(service: Service, request: requests.RulesRequest) -> RulesResponse:
 def _keys(service: Service, request: requests.KeysRequest) -> FoundKeys:
     from pexeso.composite.candidate_keys import find_keys
 
-    given = request.arguments()
-    return find_keys(given.pop("table"), **given)
+    arguments = request.arguments()
+    return find_keys(arguments.pop("table"), **arguments)
 
 
 def _doctor(service: Service, request: requests.DoctorRequest) -> DoctorResponse:

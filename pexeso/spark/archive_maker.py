@@ -55,7 +55,7 @@ def make_archive() -> Path | None:
     return path
 
 
-def _remove_unused(made: Path) -> None:
+def _remove_unused(new_archive: Path) -> None:
     """Remove all archives but the one just made and those of other environments used last.
 
     Two environments with a Spark of their own would otherwise remove each other's in turn.
@@ -65,7 +65,7 @@ def _remove_unused(made: Path) -> None:
         status = path.stat()
         return max(status.st_atime, status.st_mtime)
 
-    others = (path for path in made.parent.glob("*.jsa") if path != made)
+    others = (path for path in new_archive.parent.glob("*.jsa") if path != new_archive)
     for unused in sorted(others, key=last_use, reverse=True)[MAX_ARCHIVES - 1 :]:
         unused.unlink(missing_ok=True)
 

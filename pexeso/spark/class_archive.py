@@ -70,14 +70,14 @@ def with_archive(settings: Mapping[str, str], java: Java) -> dict[str, str]:
     Java says nothing of an archive that it cannot use, and goes without it.
     """
     path = archive_path(java)
-    given = settings.get(JAVA_OPTIONS, "")
-    if path is None or "SharedArchive" in given or "ArchiveClasses" in given:
+    user_options = settings.get(JAVA_OPTIONS, "")
+    if path is None or "SharedArchive" in user_options or "ArchiveClasses" in user_options:
         return dict(settings)
     if not path.is_file():
         _missing.add(path)
         return dict(settings)
     quiet = "-Xlog:disable -Xlog:all=error:stderr"
-    options = f"{given} -XX:SharedArchiveFile={path} -Xshare:auto {quiet}"
+    options = f"{user_options} -XX:SharedArchiveFile={path} -Xshare:auto {quiet}"
     return {**settings, JAVA_OPTIONS: options.strip()}
 
 

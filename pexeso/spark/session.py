@@ -350,12 +350,12 @@ def _why_not_started(
 ) -> str:
     """Return in one line what Spark or Java says about a failed start."""
     if java is not None and isinstance(error, Exception) and _has_ended(java):
-        said = (
+        log_text = (
             _telling_lines(log.read_text(encoding="utf-8", errors="replace"))
             if log.is_file()
             else ""
         )
-        return " ".join(said.split()) or how_it_ended(java.returncode)
+        return " ".join(log_text.split()) or how_it_ended(java.returncode)
     reason = ""
     with suppress(Exception):
         java_exception = getattr(error, "java_exception", None)

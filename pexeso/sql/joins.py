@@ -86,32 +86,32 @@ def sql_of_match(
     if named is None:
         require_duckdb()
     rows = rows_of_match(lake, query, match, requested)
-    theirs = LakeTable.of(lake.where, rows)
-    source = source_of(theirs, named)
-    pairs = _pairs(query, rows, [text for (text,) in theirs.texts])
-    keys = [((mine,), (their,)) for mine, their in pairs]
-    [key] = theirs.keys
+    lake_table = LakeTable.of(lake.where, rows)
+    source = source_of(lake_table, named)
+    pairs = _pairs(query, rows, [text for (text,) in lake_table.texts])
+    keys = [((text,), (their,)) for text, their in pairs]
+    [key] = lake_table.keys
     sql = statement(keys, (quoted(yours), [on]), (source, [key]), requested.how)
-    return JoinSql(sql, {YOURS: None, LAKES: theirs.reader}, on, key, pairs)
+    return JoinSql(sql, {YOURS: None, LAKES: lake_table.reader}, on, key, pairs)
 
 
 def _pairs(
-    query: EncodedQuery, rows: FoundRows, theirs: list[str | None]
+    query: EncodedQuery, rows: FoundRows, lake_texts: list[str | None]
 ) -> list[tuple[str, str | None]]:
     """Return what equal texts alone would not join, or would join though it is not joined."""
-    there = set(theirs)
+    distinct_texts = set(lake_texts)
     mapping = rows.mapping
     value_of = dict(zip(mapping.texts.to_pylist(), mapping.query_of_text.tolist(), strict=True))
     pairs: list[tuple[str, str | None]] = []
     searched: list[str] = query.column.values.drop_null().to_pylist()
-    for mine in dict.fromkeys(searched):
-        value = value_of.get(mine, -1)
+    for text in dict.fromkeys(searched):
+        value = value_of.get(text, -1)
         first, last = np.searchsorted(rows.query, [value, value + 1]) if value >= 0 else (0, 0)
-        partners = dict.fromkeys(theirs[row] for row in rows.row[first:last].tolist())
+        partners = dict.fromkeys(lake_texts[row] for row in rows.row[first:last].tolist())
         if partners:
-            pairs += [] if list(partners) == [mine] else [(mine, their) for their in partners]
-        elif mine in there:
-            pairs.append((mine, None))
+            pairs += [] if list(partners) == [text] else [(text, their) for their in partners]
+        elif text in distinct_texts:
+            pairs.append((text, None))
     return pairs
 
 
@@ -152,17 +152,17 @@ def statement(
 CAST(l."held" AS VARCHAR) = CAST(y."year" AS VARCHAR);
     """
     (yours, on), (lakes, keys) = ours, theirs
-    mine = [f"CAST(y.{quoted(name)} AS VARCHAR)" for name in on]
+    texts = [f"CAST(y.{quoted(name)} AS VARCHAR)" for name in on]
     their = [f"CAST(l.{quoted(name)} AS VARCHAR)" for name in keys]
     join = "JOIN" if how == "inner" else "LEFT JOIN"
     if not pairs:
-        return f"SELECT y.*, l.*\nFROM {yours} AS y\n{join} {lakes} AS l ON {_equal(their, mine)};"
+        return f"SELECT y.*, l.*\nFROM {yours} AS y\n{join} {lakes} AS l ON {_equal(their, texts)};"
     ends = [""] if len(on) == 1 else [f"_{at}" for at in range(1, len(on) + 1)]
     values, partners = ([f"{name}{end}" for end in ends] for name in ("query_value", "lake_value"))
     rows = ",\n    ".join(f"({', '.join(map(literal, [*one, *other]))})" for one, other in pairs)
     joined = [
         f"CASE WHEN p.{values[0]} IS NULL THEN {text} ELSE p.{partner} END"
-        for text, partner in zip(mine, partners, strict=True)
+        for text, partner in zip(texts, partners, strict=True)
     ]
     pairs_name = "pairs"
     while pairs_name in f"{yours} {lakes}".lower():  # it would hide a table of that name
@@ -170,7 +170,7 @@ CAST(l."held" AS VARCHAR) = CAST(y."year" AS VARCHAR);
     return (
         f"WITH {pairs_name}({', '.join([*values, *partners])}) AS (VALUES\n    {rows}\n)\n"
         f"SELECT y.*, l.*\nFROM {yours} AS y\n"
-        f"LEFT JOIN {pairs_name} AS p ON {_equal([f'p.{name}' for name in values], mine)}\n"
+        f"LEFT JOIN {pairs_name} AS p ON {_equal([f'p.{name}' for name in values], texts)}\n"
         f"{join} {lakes} AS l ON {_equal(their, joined)};"
     )
 

@@ -47,41 +47,45 @@ def sql_of_key(
     InputError
         DuckDB has no text for a cell of the lake that is part of a key.
     """
-    (mine, cells), (their, table, rows) = yours, theirs
+    (own_key, cells), (their, table, rows) = yours, theirs
     requested = join_options({"how": how, "provenance": ()})
-    own, named = names
+    own_name, named = names
     if named is None:
         require_duckdb()
     lake_table = LakeTable.of_rows(lake, table, rows, their.positions)
-    texts = duckdb_texts(cells) if has_duckdb() else _texts(mine)
-    pairs = _pairs(zip(texts, mine.keys.to_pylist(), strict=True), lake_table, their)
+    texts = duckdb_texts(cells) if has_duckdb() else _texts(own_key)
+    pairs = _pairs(zip(texts, own_key.keys.to_pylist(), strict=True), lake_table, their)
     on, keys = cells.column_names, lake_table.keys
-    sql = statement(pairs, (quoted(own), on), (source_of(lake_table, named), keys), requested.how)
+    sql = statement(
+        pairs, (quoted(own_name), on), (source_of(lake_table, named), keys), requested.how
+    )
     readers = {YOURS: None, LAKES: lake_table.reader}
     return JoinSql(sql, readers, spec_of(on), spec_of(keys), pairs)
 
 
-def _texts(mine: KeyedTable) -> list[tuple[str | None, ...]]:
-    return list(zip(*(cells.to_pylist() for cells in mine.cells), strict=True))
+def _texts(table: KeyedTable) -> list[tuple[str | None, ...]]:
+    return list(zip(*(cells.to_pylist() for cells in table.cells), strict=True))
 
 
 def _pairs(
-    mine: Iterable[tuple[tuple[str | None, ...], str | None]], table: LakeTable, their: KeyedTable
+    rows: Iterable[tuple[tuple[str | None, ...], str | None]], table: LakeTable, their: KeyedTable
 ) -> list[tuple[Key, tuple[str | None, ...]]]:
     """Return what equal texts alone would not join, or would join though it is not joined."""
-    keys = dict(mine)
-    wanted = set(keys.values()) - {None}
-    there = set(table.texts)
+    keys = dict(rows)
+    own_keys = set(keys.values()) - {None}
+    lake_texts = set(table.texts)
     partners: dict[str, dict[Key, None]] = {}
     for texts, key in zip(table.texts, their.keys.to_pylist(), strict=True):
-        if key in wanted:
+        if key in own_keys:
             partners.setdefault(key, {})[_whole(texts, table.name)] = None
     pairs: list[tuple[Key, tuple[str | None, ...]]] = []
     for texts, key in keys.items():
-        met = list(partners.get(key, ())) if key is not None else []
-        if met:
-            pairs += [] if met == [texts] else [(_whole(texts, "your table"), mate) for mate in met]
-        elif None not in texts and texts in there:
+        mates = list(partners.get(key, ())) if key is not None else []
+        if mates:
+            pairs += (
+                [] if mates == [texts] else [(_whole(texts, "your table"), mate) for mate in mates]
+            )
+        elif None not in texts and texts in lake_texts:
             pairs.append((texts, (None,) * len(texts)))
     return pairs
 

@@ -75,14 +75,14 @@ class LakeTable:
         reader = reader_of(str(file)) if isinstance(file, Path) and member is None else None
         if not has_duckdb():
             names = tuple(rows.texts.column_names[at] for at in positions)
-            own = [rows.texts.column(at).to_pylist() for at in positions]
-            return cls(table, reader, names, list(zip(*own, strict=True)), rows)
+            keys = [rows.texts.column(at).to_pylist() for at in positions]
+            return cls(table, reader, names, list(zip(*keys, strict=True)), rows)
         read = None if reader is None else _read(reader, positions, rows)
         if read is not None:
             return cls(table, reader, *read, rows)
         held = rows.in_memory
-        given = names_in_duckdb(held.column_names)
-        names = tuple(given[at] for at in positions)
+        duckdb_names = names_in_duckdb(held.column_names)
+        names = tuple(duckdb_names[at] for at in positions)
         return cls(table, None, names, duckdb_texts(held.select(list(positions))), rows)
 
     @cached_property
@@ -170,22 +170,22 @@ def _read(
     """Return the keys' names and texts by a reader of DuckDB; None where its rows are others."""
     import duckdb
 
-    own = rows.texts
+    expected = rows.texts
     if any("duration[" in str(column.type) for column in rows.typed or ()):
         return None  # Parquet keeps spans of time as numbers, and what they are where Arrow looks
     try:
         with duckdb.connect() as connection:
             names = [field[0] for field in connection.execute(f"FROM {reader} LIMIT 0").description]
-            if len(names) != own.num_columns:
+            if len(names) != expected.num_columns:
                 return None
             cast = connection.sql(f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM {reader}")
             texts: Any = cast.to_arrow_table()
     except duckdb.Error:
         return None
-    if texts.num_rows != own.num_rows:
+    if texts.num_rows != expected.num_rows:
         return None
-    checked = range(own.num_columns) if rows.typed is None else ()
-    if any(texts.column(at).to_pylist() != own.column(at).to_pylist() for at in checked):
+    checked = range(expected.num_columns) if rows.typed is None else ()
+    if any(texts.column(at).to_pylist() != expected.column(at).to_pylist() for at in checked):
         return None
     keys = [texts.column(at).to_pylist() for at in positions]
     return tuple(names[at] for at in positions), list(zip(*keys, strict=True))

@@ -106,15 +106,15 @@ def _names_of(tables: dict[str, LakeTable]) -> list[str]:
                 f"'{other}' and '{name}' are one name to DuckDB, which does not tell A from a: "
                 "register what was found in them in two connections."
             )
-    given = []
+    names = []
     for name, table in tables.items():
         free = name
         if table.reader is not None:  # statements read its file, whatever the view is called
             endings = ("", *(f" ({number})" for number in range(2, len(tables) + 2)))
             free = next(name + end for end in endings if _key(name + end) not in used_names)
             used_names[_key(free)] = name
-        given.append(free)
-    return given
+        names.append(free)
+    return names
 
 
 def _key(name: str) -> bytes:

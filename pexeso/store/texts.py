@@ -153,8 +153,12 @@ def require_sound(texts: Texts) -> None:
 
 def _one_array(texts: Texts | pa.ChunkedArray) -> Texts:
     if not isinstance(texts, pa.Array | pa.ChunkedArray) or texts.type not in _TYPES:
-        got = texts.type if isinstance(texts, pa.Array | pa.ChunkedArray) else type(texts).__name__
-        raise InputError(f"Texts must be an Arrow array of string or large_string. Got {got}.")
+        type_name = (
+            texts.type if isinstance(texts, pa.Array | pa.ChunkedArray) else type(texts).__name__
+        )
+        raise InputError(
+            f"Texts must be an Arrow array of string or large_string. Got {type_name}."
+        )
     if isinstance(texts, pa.Array):
         return texts
     if texts.type == pa.string() and texts.nbytes >= 2**31:

@@ -156,10 +156,10 @@ def column_vectors(scan: PartitionLoader, hit: Hit) -> Vectors:
     return vectors_by_hash(scan, hit.partition, rows)
 
 
-def _split(given: Mapping[str, Any]) -> tuple[dict[str, Any], bool, float | None]:
-    options = {name: value for name, value in given.items() if name not in ADVICE_OPTIONS}
-    min_precision = given.get("min_precision")
-    is_auto = bool(given.get("auto")) or min_precision is not None
+def _split(user_options: Mapping[str, Any]) -> tuple[dict[str, Any], bool, float | None]:
+    options = {name: value for name, value in user_options.items() if name not in ADVICE_OPTIONS}
+    min_precision = user_options.get("min_precision")
+    is_auto = bool(user_options.get("auto")) or min_precision is not None
     if is_auto and options.get("max_distance") is not None:
         raise InputError(
             "max_distance is chosen with auto=True or min_precision, and "

@@ -261,7 +261,9 @@ def _equal_columns(
     results = search_store(scan, queries, [options] * len(queries))
     ids = sample.ids[: len(queries)].tolist()
     return sum(
-        hit.column_id != own for own, (hits, _) in zip(ids, results, strict=True) for hit in hits
+        hit.column_id != column_id
+        for column_id, (hits, _) in zip(ids, results, strict=True)
+        for hit in hits
     )
 
 

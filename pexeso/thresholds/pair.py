@@ -88,15 +88,15 @@ def advise_pair(
     if min(len(query), len(others)) < (ENOUGH_VALUES if learnt is None else 2):
         return None
     nearest = nearest_distances(space, query[: _most_rows(len(others))], others)
-    own = [
+    unrelated = [
         np.sort(unrelated_distances(space, side, _most_rows(len(side)))) for side in (query, others)
     ]
-    every = own if learnt is None else learnt.unrelated
+    every = unrelated if learnt is None else learnt.unrelated
     limits = tried_distances(distance_reaching(every, HALF))
-    within, pooled = shares_within(own, limits), shares_within(every, limits).mean(0)
-    sizes = np.array([[len(distances)] for distances in own])
-    mine, theirs = (within * sizes + PRIOR_VALUES * pooled) / (sizes + PRIOR_VALUES)
-    unrelated_share = np.minimum(1 - (1 - mine) ** (len(others) / len(query)), theirs)
+    within, pooled = shares_within(unrelated, limits), shares_within(every, limits).mean(0)
+    sizes = np.array([[len(distances)] for distances in unrelated])
+    query_share, lake_share = (within * sizes + PRIOR_VALUES * pooled) / (sizes + PRIOR_VALUES)
+    unrelated_share = np.minimum(1 - (1 - query_share) ** (len(others) / len(query)), lake_share)
     # Distances of equal vectors are off by rounding.
     matched = (nearest[:, None] <= np.maximum(limits, EQUAL)).mean(0)
     return _chosen(limits, matched, unrelated_share, min_precision, len(nearest))
@@ -117,8 +117,8 @@ def _chosen(
         matched > 0, np.clip(1 - (wrong + error) / np.maximum(matched, 1e-9), 0, 1), 1.0
     )
     f1 = 2 * right / np.maximum(matched + 1 - alone, 1e-9)
-    kept = precision >= (min_precision or 0.0) - 1e-9
-    position = int(np.argmax(np.where(kept, f1.round(6), -1.0))) if kept.any() else 0
+    is_precise = precision >= (min_precision or 0.0) - 1e-9
+    position = int(np.argmax(np.where(is_precise, f1.round(6), -1.0))) if is_precise.any() else 0
     evidence = {
         "min_precision": min_precision,
         "estimated_precision": round(float(precision[position]), 4),

@@ -148,10 +148,10 @@ def nearest_distances(space: VectorSpace, left: Vectors, right: Vectors) -> np.n
     The result is float32 (n,). It is infinite if the other set is empty.
     """
     nearest, left = np.full(len(left), np.inf, np.float32), space.comparable(left)
-    for theirs in range(0, len(right), MOST_VALUES):
-        others = space.comparable(right[theirs : theirs + MOST_VALUES])
-        for mine in range(0, len(left), ROWS_AT_ONCE):
-            some = slice(mine, mine + ROWS_AT_ONCE)
+    for right_start in range(0, len(right), MOST_VALUES):
+        others = space.comparable(right[right_start : right_start + MOST_VALUES])
+        for left_start in range(0, len(left), ROWS_AT_ONCE):
+            some = slice(left_start, left_start + ROWS_AT_ONCE)
             nearest[some] = np.minimum(nearest[some], space.distances(left[some], others).min(1))
     return nearest
 
@@ -167,10 +167,10 @@ def _columns_by_hash(scan: PartitionLoader, seed: int) -> np.ndarray:
             np.asarray(scan.store.array(number, "column_ids")),
             scan.store.deleted_mask(number),
         )
-        there = np.arange(len(ids)) if deleted is None else np.flatnonzero(~deleted)
+        positions = np.arange(len(ids)) if deleted is None else np.flatnonzero(~deleted)
         tables, labels = (scan.store.texts(number, name) for name in ("tables", "labels"))
-        for begin in range(0, len(there), COLUMNS_AT_ONCE):
-            rows = there[begin : begin + COLUMNS_AT_ONCE]
+        for begin in range(0, len(positions), COLUMNS_AT_ONCE):
+            rows = positions[begin : begin + COLUMNS_AT_ONCE]
             parts.append(np.stack([np.full(len(rows), number), rows, ids[rows]], 1))
             hashes.append(
                 _mixed_hashes(

@@ -32,10 +32,10 @@ def unrelated_distances(
     """
     queries = space.comparable(vectors[:n_asked])
     nearest = np.full(len(queries), np.inf, np.float32)
-    for theirs in range(0, len(vectors), 1 << 15):
-        others = space.comparable(vectors[theirs : theirs + (1 << 15)])
-        for mine in range(0, len(queries), ROWS_AT_ONCE):
-            some = slice(mine, mine + ROWS_AT_ONCE)
+    for other_start in range(0, len(vectors), 1 << 15):
+        others = space.comparable(vectors[other_start : other_start + (1 << 15)])
+        for query_start in range(0, len(queries), ROWS_AT_ONCE):
+            some = slice(query_start, query_start + ROWS_AT_ONCE)
             apart = space.distances(queries[some], others)
             apart[apart <= EQUAL] = np.inf
             nearest[some] = np.minimum(nearest[some], apart.min(1))

@@ -115,18 +115,18 @@ def sets_of_matches(matches: Sequence[TokenMatch]) -> ColumnSets:
     shards = list({id(matches[row]._at[0]): matches[row]._at[0] for row in read.tolist()}.values())
     parts = []
     for shard in shards:
-        here = np.array([row for row in read.tolist() if matches[row]._at[0] is shard], np.int64)
-        numbers = np.array([matches[row]._at[1] for row in here.tolist()], np.int64)
+        rows = np.array([row for row in read.tolist() if matches[row]._at[0] is shard], np.int64)
+        numbers = np.array([matches[row]._at[1] for row in rows.tolist()], np.int64)
         suffixes, lengths = shard.overlap.suffixes(numbers, np.zeros(len(numbers), np.int64))
-        if (lengths != sizes[here]).any():
+        if (lengths != sizes[rows]).any():
             raise IndexCorruptError(
                 f"The sizes of sets in '{shard.folder}' are not those of its lists: restore the "
                 "index from a copy, or build it again."
             )
-        places = ranges(offsets[here], sizes[here])
-        tokens[places] = suffixes
+        positions = ranges(offsets[rows], sizes[rows])
+        tokens[positions] = suffixes
         part = np.zeros(len(tokens), bool)
-        part[places] = True
+        part[positions] = True
         parts.append(part)
     if len(shards) > 1:
         texts = [partial(_texts_of, shard) for shard in shards]
@@ -137,10 +137,10 @@ def sets_of_matches(matches: Sequence[TokenMatch]) -> ColumnSets:
 def _texts_of(shard: Shard, tokens: np.ndarray) -> pa.Array:
     """Return the texts of tokens, given by ascending numbers."""
     dictionary = shard.overlap.dictionary
-    places = np.full(len(tokens), -1, np.int64)
+    positions = np.full(len(tokens), -1, np.int64)
     for start in range(0, len(dictionary), NUMBERS_AT_ONCE):
         numbers = np.asarray(dictionary.numbers[start : start + NUMBERS_AT_ONCE])
         at = np.minimum(np.searchsorted(tokens, numbers), len(tokens) - 1)
-        there = np.flatnonzero(tokens[at] == numbers)
-        places[at[there]] = start + there
-    return take_texts(dictionary.texts, places)
+        hits = np.flatnonzero(tokens[at] == numbers)
+        positions[at[hits]] = start + hits
+    return take_texts(dictionary.texts, positions)

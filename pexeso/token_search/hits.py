@@ -101,5 +101,5 @@ def shared_values(shard: Shard, number: int, tokens: pa.LargeStringArray) -> lis
     """Return the tokens of a query that a set of a shard has, sorted."""
     index = shard.overlap
     numbers = index.find(tokens)
-    there = np.isin(numbers, index.suffix(number, 0))
-    return sorted(tokens.filter(pa.array(there)).to_pylist())
+    is_shared = np.isin(numbers, index.suffix(number, 0))
+    return sorted(tokens.filter(pa.array(is_shared)).to_pylist())

@@ -41,8 +41,8 @@ class TokenSearches:
         request = Request(columns_wanted(k), fold_copies)
         require_part(self.opened.store, "overlap")
         query = token_query(values, self.opened.normaliser)
-        own = self._own_table(query, exclude_self)
-        search = partial(search_overlap, self.opened.shards, query, exclude_table=own)
+        own_table = self._own_table(query, exclude_self)
+        search = partial(search_overlap, self.opened.shards, query, exclude_table=own_table)
         result = request.first_best(search, self._n_sets, self.opened)
         return self._complete(result, request, query)
 
@@ -70,20 +70,20 @@ class TokenSearches:
             self.opened.shards,
             device=str(self.opened.device if device is None else choose_device(device)),
         )
-        own = [self._own_table(query, exclude_self) for query in columns]
+        own_tables = [self._own_table(query, exclude_self) for query in columns]
         answers: dict[tuple[int, int], TokenSearchResult] = {}
 
         def search_one(position: int, n: int) -> TokenSearchResult:
             # All are asked for together at first; the few that need more are asked for again.
             if (position, n) not in answers:
-                places = range(len(columns)) if not answers else [position]
+                numbers = range(len(columns)) if not answers else [position]
                 results = search(
-                    [columns[place] for place in places],
+                    [columns[number] for number in numbers],
                     n,
-                    exclude_tables=[own[place] for place in places],
+                    exclude_tables=[own_tables[number] for number in numbers],
                 )
                 answers.update(
-                    ((place, n), result) for place, result in zip(places, results, strict=True)
+                    ((number, n), result) for number, result in zip(numbers, results, strict=True)
                 )
             return answers[position, n]
 

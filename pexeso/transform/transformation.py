@@ -283,19 +283,19 @@ def _by_equality(
     for key_column in candidates:
         values = keyed.columns[key_column].values
         for number, column in enumerate(reading.columns):
-            places = _places(column.values, values)
-            hits = int((places >= 0).sum())
+            numbers = _places(column.values, values)
+            hits = int((numbers >= 0).sum())
             if hits > max_hits:
                 max_hits = hits
-                at = np.where(column.codes >= 0, places[column.codes], -1)
+                at = np.where(column.codes >= 0, numbers[column.codes], -1)
                 best = at.astype(np.int32), number, key_column
     return best
 
 
 def _places(texts: pa.Array, values: pa.Array) -> np.ndarray:
     """Return the number of each text among distinct values, or -1."""
-    places = pc.index_in(texts.cast(values.type), values)
-    return pc.fill_null(places, -1).to_numpy(zero_copy_only=False)
+    numbers = pc.index_in(texts.cast(values.type), values)
+    return pc.fill_null(numbers, -1).to_numpy(zero_copy_only=False)
 
 
 def _learned(
@@ -368,13 +368,13 @@ def _joined(
     """Add the partners that a program finds for rows that have none."""
     free = np.flatnonzero(partners < 0)
     cells = [column.cells.take(pa.array(free)) for column in reading.columns]
-    places = _places(apply_program(program, cells), keys.values)
+    numbers = _places(apply_program(program, cells), keys.values)
     if len(programs) > 1 and _is_one_to_one(reading, partners, programs):
         is_used = np.zeros(len(keys.values) + 1, bool)
         is_used[partners] = True
-        places = np.where(is_used[places], -1, places)
+        numbers = np.where(is_used[numbers], -1, numbers)
     partners = partners.copy()
-    partners[free] = places
+    partners[free] = numbers
     return partners
 
 
@@ -440,24 +440,24 @@ def _nearly_equal(
         max_distance=_NEAR,
         configurations=_QUICK_CONFIGURATIONS if many else ALL_CONFIGURATIONS,
     )
-    ours, theirs = texts.take(pa.array(joined.derived)), among.values.take(pa.array(joined.keys))
+    ours, others = texts.take(pa.array(joined.derived)), among.values.take(pa.array(joined.keys))
     distances = joined.distances
     if alike:
-        lengths = pc.utf8_length(ours), pc.utf8_length(theirs)
+        lengths = pc.utf8_length(ours), pc.utf8_length(others)
         min_lengths = pc.multiply(pc.max_element_wise(*lengths), _LEAST_OF_LONGER)
         same = pc.and_(
-            pc.equal(_digits(ours), _digits(theirs)),
+            pc.equal(_digits(ours), _digits(others)),
             pc.greater_equal(pc.min_element_wise(*lengths), min_lengths),
         )
-        ours, theirs = ours.filter(same), theirs.filter(same)
+        ours, others = ours.filter(same), others.filter(same)
         distances = distances[same.to_numpy(zero_copy_only=False)]
     free = np.flatnonzero(base.partners < 0)
-    places = _places(written.take(pa.array(free)), ours) if len(ours) else np.full(len(free), -1)
-    free, places = free[places >= 0], places[places >= 0]
+    numbers = _places(written.take(pa.array(free)), ours) if len(ours) else np.full(len(free), -1)
+    free, numbers = free[numbers >= 0], numbers[numbers >= 0]
     partners, kinds, far = base.partners.copy(), base.kinds.copy(), base.distances.copy()
-    partners[free] = _places(theirs, keys.values)[places]
+    partners[free] = _places(others, keys.values)[numbers]
     kinds[free] = KINDS.index("fuzzy")
-    far[free] = distances[places]
+    far[free] = distances[numbers]
     return replace(base, partners=partners, kinds=kinds, distances=far)
 
 

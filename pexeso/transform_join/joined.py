@@ -146,11 +146,11 @@ class TransformJoin(Shown):
         rows = joined[np.sort(first)]
         chosen = pa.array(rows)
         values = [reading.columns[at].cells.take(chosen).to_pylist() for at in columns]
-        mine: list[Any] = values[0] if len(values) == 1 else list(zip(*values, strict=True))
+        read_values: list[Any] = values[0] if len(values) == 1 else list(zip(*values, strict=True))
         keys = keyed.columns[self.transformation.key_column].values
-        theirs: list[Any] = keys.take(pa.array(self.transformation.partners[rows])).to_pylist()
+        key_values: list[Any] = keys.take(pa.array(self.transformation.partners[rows])).to_pylist()
         kinds = [KINDS[kind] for kind in self.transformation.kinds[rows].tolist()]
-        left, right = (mine, theirs) if self.forward else (theirs, mine)
+        left, right = (read_values, key_values) if self.forward else (key_values, read_values)
         return list(zip(left, right, kinds, strict=True))
 
     @cached_property

@@ -57,7 +57,7 @@ def join_sides(joined: TransformJoin, name: str, options: JoinOptions) -> Joined
             "that rows would multiply. Keep each row of yours one by aggregate (--aggregate), or "
             "name other columns."
         )
-    mapping, mine, theirs = _mapping(joined)
+    mapping, source_keys, target_keys = _mapping(joined)
     target = joined.target
     rows = pa.table([texts_of_cells(cells) for cells in target.cells], names=list(target.names))
     key_rows = FoundKeyRows(
@@ -66,13 +66,13 @@ def join_sides(joined: TransformJoin, name: str, options: JoinOptions) -> Joined
         rows,
         mapping,
         options,
-        theirs,
-        *joined_rows(theirs, mapping),
+        target_keys,
+        *joined_rows(target_keys, mapping),
         _shown(target, joined.target_columns),
         typed=[_chunked(cells) for cells in target.cells],
     )
     table = pa.table(list(joined.source.cells), names=list(joined.source.names))
-    texts = pa.array(mine, mask=mine < 0).cast(pa.string())
+    texts = pa.array(source_keys, mask=source_keys < 0).cast(pa.string())
     return join_texts(table, texts, key_rows, texts, noun="key")
 
 
@@ -115,21 +115,21 @@ def _mapping(joined: TransformJoin) -> tuple[JoinMapping, np.ndarray, np.ndarray
     kind, distance = kinds[first], distances[first]
     number = np.arange(len(first))
     query, lake = (number, partner) if joined.forward else (partner, number)
-    mine, theirs = (reading, keyed) if joined.forward else (keyed, reading)
+    source_keys, target_keys = (reading, keyed) if joined.forward else (keyed, reading)
     order = np.lexsort((lake, distance, kind, query))
     mapping = JoinMapping(
-        texts=_numbers(mine),
-        query_of_text=np.arange(_n_numbers(mine)),
-        query_names=_names(joined.source, joined.source_columns, mine),
-        lake_keys=_numbers(theirs),
-        lake_names=_names(joined.target, joined.target_columns, theirs),
+        texts=_numbers(source_keys),
+        query_of_text=np.arange(_n_numbers(source_keys)),
+        query_names=_names(joined.source, joined.source_columns, source_keys),
+        lake_keys=_numbers(target_keys),
+        lake_names=_names(joined.target, joined.target_columns, target_keys),
         query=query[order],
         lake=lake[order],
         distance=distance[order],
         same=kind[order] == KINDS.index("equal"),
         chosen=np.ones(len(order), dtype=bool),
     )
-    return mapping, mine, theirs
+    return mapping, source_keys, target_keys
 
 
 def _numbered(parts: Sequence[np.ndarray], chosen: np.ndarray) -> np.ndarray:

@@ -126,8 +126,8 @@ def fitted(
     )
     equal = stored.metadata.get("equal_column")
     more = [str(equal)] if equal in reading.names and equal not in names else []
-    places = tuple(reading.names.index(name) for name in [*names, *more])
-    return replace(reading, columns=places), _with_key(stored, keyed, path), programs
+    positions = tuple(reading.names.index(name) for name in [*names, *more])
+    return replace(reading, columns=positions), _with_key(stored, keyed, path), programs
 
 
 def _with_key(stored: StoredProgram, keyed: Side, path: str | Path) -> Side:

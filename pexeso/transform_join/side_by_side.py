@@ -28,17 +28,17 @@ def side_by_side(joined: TransformJoin, how: Literal["left", "inner"]) -> pa.Tab
     sorted_codes = target[order]
     first = np.searchsorted(sorted_codes, source, "left")
     count = np.where(source >= 0, np.searchsorted(sorted_codes, source, "right") - first, 0)
-    kept = np.maximum(count, 1) if how == "left" else count
-    rows = np.repeat(np.arange(len(source)), kept)
-    place = np.arange(len(rows)) - np.repeat(np.cumsum(kept) - kept, kept)
-    partners = order[np.minimum(first[rows] + place, len(order) - 1)]
+    n_rows = np.maximum(count, 1) if how == "left" else count
+    rows = np.repeat(np.arange(len(source)), n_rows)
+    position = np.arange(len(rows)) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
+    partners = order[np.minimum(first[rows] + position, len(order) - 1)]
     is_joined = count[rows] > 0
-    theirs = pa.array(partners, mask=~is_joined)
+    target_rows = pa.array(partners, mask=~is_joined)
     names = list(joined.source.names)
     columns = [_take_rows(cells, pa.array(rows)) for cells in joined.source.cells]
     for name, cells in zip(joined.target.names, joined.target.cells, strict=True):
         names.append(_free_name(name, names))
-        columns.append(_take_rows(cells, theirs))
+        columns.append(_take_rows(cells, target_rows))
     names.append(_free_name("match_kind", names))
     kinds = joined.transformation.kinds[rows if joined.forward else partners]
     columns.append(pa.array(KINDS).take(pa.array(kinds, pa.int32(), mask=~is_joined)))

@@ -108,8 +108,8 @@ def side_of(
         names, cells, columns = _read(file, columns, reading)
     else:
         reading.require_none("a table in memory")
-        given, cells = columns_of(table)
-        names = tuple(label_columns(given))
+        column_names, cells = columns_of(table)
+        names = tuple(label_columns(column_names))
     return _side_of(names, cells, columns, file)
 
 
@@ -140,8 +140,8 @@ def _side_of(
 
 
 def _empty(file: str | None, what: str) -> PexesoError:
-    said = f"{'The table' if file is None else repr(file)} {what}, so there is nothing to join."
-    return QueryError(said) if file is None else TableReadError(said)
+    message = f"{'The table' if file is None else repr(file)} {what}, so there is nothing to join."
+    return QueryError(message) if file is None else TableReadError(message)
 
 
 def _as_text(cells: pa.Array | pa.ChunkedArray) -> pa.Array | None:
@@ -203,13 +203,13 @@ def _read(
 def _of_text(cells: tuple[Any, ...]) -> tuple[int, ...]:
     """Return the columns that are not of numbers, which equal each other by chance; else all."""
     usable, others = [], []
-    for place, column in enumerate(cells):
+    for position, column in enumerate(cells):
         texts = _as_text(column)
         n_filled = 0 if texts is None else len(texts) - texts.null_count
         if texts is None or not n_filled:
             continue
         numbers = pc.sum(pc.match_substring_regex(texts, _NUMBER)).as_py() or 0
-        (others if numbers >= _MOSTLY * n_filled else usable).append(place)
+        (others if numbers >= _MOSTLY * n_filled else usable).append(position)
     return tuple(usable or others)
 
 

@@ -59,13 +59,13 @@ def with_similar(
         return base
     if max(len(texts), len(keys)) > MAX_VALUES:
         return None
-    places, distances = nearest_values(texts, keys)
+    positions, distances = nearest_values(texts, keys)
     at = pc.fill_null(pc.index_in(cells, texts), -1).to_numpy(zero_copy_only=False)
     # Behind the last text stands what an empty cell is joined with: nothing.
-    places, distances = np.append(places, -1)[at], np.append(distances, 0.0)[at]
+    positions, distances = np.append(positions, -1)[at], np.append(distances, 0.0)[at]
     partners, kinds, far = base.partners.copy(), base.kinds.copy(), base.distances.copy()
-    partners[free], far[free] = places, distances
-    kinds[free[places >= 0]] = KINDS.index("fuzzy")
+    partners[free], far[free] = positions, distances
+    kinds[free[positions >= 0]] = KINDS.index("fuzzy")
     return replace(base, partners=partners, kinds=kinds, distances=far)
 
 
@@ -103,7 +103,7 @@ def nearest_values(texts: pa.Array, keys: pa.Array) -> tuple[np.ndarray, np.ndar
     whole = np.array([0, len(stored)])
     arrays, order = build_partition(stored, whole, np.arange(len(stored)))
     partition = SparsePartition.from_arrays(arrays, stored.space)
-    places, nearest = np.full(len(texts), -1, np.int64), np.zeros(len(texts))
+    positions, nearest = np.full(len(texts), -1, np.int64), np.zeros(len(texts))
     n_threads = len(os.sched_getaffinity(0))
     for start in range(0, len(queries), _ROWS):
         some = queries[slice(start, start + _ROWS)]
@@ -113,5 +113,5 @@ def nearest_values(texts: pa.Array, keys: pa.Array) -> tuple[np.ndarray, np.ndar
         distances = pair_distances(some.take(row), stored.take(key))
         best = np.lexsort((key, distances, row))
         first = best[np.unique(row[best], return_index=True)[1]]
-        places[start + row[first]], nearest[start + row[first]] = key[first], distances[first]
-    return places, nearest
+        positions[start + row[first]], nearest[start + row[first]] = key[first], distances[first]
+    return positions, nearest

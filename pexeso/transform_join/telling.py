@@ -49,9 +49,9 @@ def why_no_program(joined: TransformJoin) -> str:
 def repeated_key(joined: TransformJoin) -> str:
     """Return the key that has most rows in both tables, and their numbers."""
     n_source, n_target = joined.key_counts
-    place = int(np.argmax(np.minimum(n_source, n_target)))
-    key = joined.keyed.texts.columns[joined.transformation.key_column].values[place].as_py()
-    return f"{shown(key)} with {n_source[place]:,} and {n_target[place]:,}"
+    position = int(np.argmax(np.minimum(n_source, n_target)))
+    key = joined.keyed.texts.columns[joined.transformation.key_column].values[position].as_py()
+    return f"{shown(key)} with {n_source[position]:,} and {n_target[position]:,}"
 
 
 def _columns(side: Side, table: str) -> str:

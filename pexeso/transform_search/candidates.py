@@ -66,8 +66,8 @@ class Candidate:
         """Return query values and the values of this column that share most, surest first."""
         at = np.flatnonzero(self.partners >= 0)
         at = at[np.argsort(-self.strengths[at], kind="stable")]
-        theirs = self.texts.take(pa.array(at)).to_pylist()
-        return query.take(pa.array(self.partners[at])).to_pylist(), theirs
+        values = self.texts.take(pa.array(at)).to_pylist()
+        return query.take(pa.array(self.partners[at])).to_pylist(), values
 
 
 @dataclass(frozen=True)
@@ -101,15 +101,15 @@ def find_candidates(
             scores = _scores(query, batch, shared)
             n_compared += len(batch.columns)
             min_score = best[-1].score if len(best) == limit else 1
-            kept = np.flatnonzero(scores >= min_score)
+            selected = np.flatnonzero(scores >= min_score)
             names = zip(
-                take_texts(tables, batch.columns[kept]).to_pylist(),
-                take_texts(labels, batch.columns[kept]).to_pylist(),
+                take_texts(tables, batch.columns[selected]).to_pylist(),
+                take_texts(labels, batch.columns[selected]).to_pylist(),
                 strict=True,
             )
             hits = [
                 (-int(scores[at]), table, label, at)
-                for at, (table, label) in zip(kept.tolist(), names, strict=True)
+                for at, (table, label) in zip(selected.tolist(), names, strict=True)
                 if table != exclude_table
             ]
             for score, table, label, at in sorted(hits)[:limit]:

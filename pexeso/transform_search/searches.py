@@ -94,17 +94,17 @@ class TransformSearches:
             An option is out of its range.
         """
         started = time.perf_counter()
-        wanted, lowest = columns_wanted(k), plain_scalar(min_joinability)
+        max_columns, lowest = columns_wanted(k), plain_scalar(min_joinability)
         if lowest is not None:
             _require_share(lowest)
         max_candidates = whole_number("max_candidates", max_candidates, 1)
         seed = whole_number("seed", seed, 0)
         column = query_from_values(values)
         file = column.file
-        own = self.opened.table_of(file) if exclude_self and file is not None else None
+        own_table = self.opened.table_of(file) if exclude_self and file is not None else None
         query = _Query.of(column, seed)
         candidates = find_candidates(
-            self.opened.store, query.grams, max_candidates, exclude_table=own
+            self.opened.store, query.grams, max_candidates, exclude_table=own_table
         )
         screening, learned = ScreeningOptions(seed=seed), 0
         matches = []
@@ -116,16 +116,16 @@ class TransformSearches:
                 if match is not None and match.joinability >= (lowest or 0):
                     matches.append(match)
         matches.sort(key=lambda match: (-match.matched, match.table, match.column))
-        lines = _lines(matches, wanted) if fold_copies else [[match] for match in matches]
-        columns = TableColumns(self.opened, (line[0].table for line in lines[:wanted]))
+        lines = _lines(matches, max_columns) if fold_copies else [[match] for match in matches]
+        columns = TableColumns(self.opened, (line[0].table for line in lines[:max_columns]))
         shown = []
-        for line in lines[:wanted]:
+        for line in lines[:max_columns]:
             first, *copies = (replace(match, _columns=columns) for match in line)
             shown.append(replace(first, copies=tuple(copies)))
         options = {
-            "k": ALL if wanted is None else wanted,
+            "k": ALL if max_columns is None else max_columns,
             "min_joinability": lowest,
-            "exclude_table": own,
+            "exclude_table": own_table,
             "max_candidates": max_candidates,
             "seed": seed,
         }

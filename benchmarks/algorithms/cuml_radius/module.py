@@ -75,25 +75,25 @@ class CumlRadius(PairRival):
     def _near(self, vectors: torch.Tensor, waiting: torch.Tensor, tau: float) -> Pairs:
         """Find all values within the wider radius of the query values with the given rows."""
         radius = self._radius(vectors, tau)
-        wanted, pairs = min(self._first, len(self._vectors)), []
+        count, pairs = min(self._first, len(self._vectors)), []
         while len(waiting):
             unfinished = []
-            for part in torch.split(waiting, max(1, NEIGHBOURS_AT_ONCE // wanted)):
-                distances, members = self._nearest(vectors[part], wanted)
+            for part in torch.split(waiting, max(1, NEIGHBOURS_AT_ONCE // count)):
+                distances, members = self._nearest(vectors[part], count)
                 within = distances <= radius
                 whole = (
-                    ~within.all(1) if wanted < len(self._vectors) else torch.ones_like(within[:, 0])
+                    ~within.all(1) if count < len(self._vectors) else torch.ones_like(within[:, 0])
                 )
-                row, place = torch.nonzero(within & whole[:, None], as_tuple=True)
-                pairs.append((part[row], members[row, place]))
+                row, rank = torch.nonzero(within & whole[:, None], as_tuple=True)
+                pairs.append((part[row], members[row, rank]))
                 unfinished.append(part[~whole])
-            waiting, wanted = torch.cat(unfinished), min(4 * wanted, len(self._vectors))
+            waiting, count = torch.cat(unfinished), min(4 * count, len(self._vectors))
         queries, values = (torch.cat(part) for part in zip(*pairs, strict=True))
         return queries, values
 
-    def _nearest(self, vectors: torch.Tensor, wanted: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the distances, ascending, and rows of the nearest values: (n, wanted) both."""
-        distances, members = self._neighbours.kneighbors(vectors.contiguous(), n_neighbors=wanted)
+    def _nearest(self, vectors: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the distances, ascending, and rows of the nearest values: (n, count) both."""
+        distances, members = self._neighbours.kneighbors(vectors.contiguous(), n_neighbors=count)
         n_pairs = len(vectors) * len(self._vectors)
         self.work["distances"] += n_pairs
         self.work["vectors_touched"] += n_pairs

@@ -142,11 +142,11 @@ class ExtremePivotTable(PairRival):
         )[owner]
         for group in range(1, self._n_groups):
             self.work["bytes_read"] += len(position) * 6
-            place = base + self._codes[group].index_select(0, position)
-            near = flat[group * self._group_size :].index_select(0, place)
+            offset = base + self._codes[group].index_select(0, position)
+            near = flat[group * self._group_size :].index_select(0, offset)
             near -= self._distances[group].index_select(0, position)
-            kept = torch.nonzero(near.abs_() <= reach)[:, 0]
-            base, position = base.index_select(0, kept), position.index_select(0, kept)
+            remaining = torch.nonzero(near.abs_() <= reach)[:, 0]
+            base, position = base.index_select(0, remaining), position.index_select(0, remaining)
         return torch.div(base, width, rounding_mode="floor"), position
 
 

@@ -70,9 +70,9 @@ class FaissPq(TunedRival):
             if len(distances) >= enough * len(sample.keys) or self._probes == self._index.nlist:
                 break
             probes *= 2
-        wanted = min(max(1, math.ceil(self.target_recall * len(sample.keys))), len(distances))
+        rank = min(max(1, math.ceil(self.target_recall * len(sample.keys))), len(distances))
         # Distances come squared.
-        self._radius = math.sqrt(float(distances[wanted - 1])) if wanted else tau
+        self._radius = math.sqrt(float(distances[rank - 1])) if rank else tau
         self.tuned = {"probes": self._probes, "radius_over_tau": self._radius / tau if tau else 1.0}
 
     def find(self, vectors: torch.Tensor, tau: float) -> Pairs:

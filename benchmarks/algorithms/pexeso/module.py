@@ -79,11 +79,11 @@ class Pexeso(Algorithm):
         """
         rows = np.concatenate([query.vectors.numpy() for query in queries])
         as_bytes = rows.view(f"V{rows.shape[1] * rows.itemsize}")[:, 0]
-        _, first, place = np.unique(as_bytes, return_index=True, return_inverse=True)
-        members = torch.split(torch.from_numpy(place), [len(query) for query in queries])
+        _, first, inverse = np.unique(as_bytes, return_index=True, return_inverse=True)
+        members = torch.split(torch.from_numpy(inverse), [len(query) for query in queries])
         batch = [
-            BatchQuery(own, query.weights, query.needed)
-            for own, query in zip(members, queries, strict=True)
+            BatchQuery(value_rows, query.weights, query.needed)
+            for value_rows, query in zip(members, queries, strict=True)
         ]
         stats = SearchStats()
         answers = search_batch_partition(

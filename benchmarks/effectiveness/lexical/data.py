@@ -125,7 +125,7 @@ def judged_partners(lake: PartnerLake, truth: TruthSet) -> Judged:
     return Judged(keys, lake.texts, labels, np.sort(queries))
 
 
-def _unpacked(name: str, place: Path, shared: Path) -> Path:
+def _unpacked(name: str, folder: Path, shared: Path) -> Path:
     archive = shared / name / "tables.tar.gz"
     if not archive.is_file():
         raise InputError(
@@ -133,8 +133,8 @@ def _unpacked(name: str, place: Path, shared: Path) -> Path:
             f"{shared}."
         )
     with tarfile.open(archive) as tables:
-        tables.extractall(place / "lake", filter="data")
-    return place / "lake"
+        tables.extractall(folder / "lake", filter="data")
+    return folder / "lake"
 
 
 def _linked(cells: Path, pairs: Path) -> tuple[dict[str, frozenset[str]], list[Task]]:

@@ -74,9 +74,9 @@ def held_out(scores: Mapping[str, SetScores]) -> dict[str, Any]:
         ``mean``, the means over the sets; ``distance``, the one chosen on all.
     """
     sets = {}
-    for name, own in scores.items():
+    for name, set_scores in scores.items():
         distance = best_distance([other for key, other in scores.items() if key != name])
-        columns, values = own.at(distance)
+        columns, values = set_scores.at(distance)
         sets[name] = {"distance": distance, "columns": columns, "values": values}
     columns, values = (
         float(np.mean([score[what] for score in sets.values()])) for what in ("columns", "values")

@@ -54,8 +54,8 @@ def products(left: Vectors, right: Vectors) -> Iterator[np.ndarray]:
         postings, product = right.T.tocsr(), np.empty(right.shape[0])
         for start, stop in zip(left.indptr[:-1], left.indptr[1:], strict=True):
             product[:] = 0
-            own = left.indices[start:stop], left.data[start:stop]
-            _add_products(*own, postings.indptr, postings.indices, postings.data, product)
+            entries = left.indices[start:stop], left.data[start:stop]
+            _add_products(*entries, postings.indptr, postings.indices, postings.data, product)
             yield product
     else:
         for start in range(0, left.shape[0], ROWS):
@@ -101,9 +101,9 @@ def best_by_column_of_each(
     by_weight = {weight: _Best(held, lowest) for weight in weights}
     both = (products(left.sparse, right.sparse), products(left.dense, right.dense))
     for sparse, dense in zip(*both, strict=True):
-        for weight, own in by_weight.items():
-            own.add((1 - weight) * sparse + weight * dense)
-    return {weight: own.matrix() for weight, own in by_weight.items()}
+        for weight, best in by_weight.items():
+            best.add((1 - weight) * sparse + weight * dense)
+    return {weight: best.matrix() for weight, best in by_weight.items()}
 
 
 class _Best:

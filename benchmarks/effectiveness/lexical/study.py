@@ -165,14 +165,14 @@ def misspelt_lakes(
     drawn, generator = drawn_misspellings(values, n_drawn, seed), np.random.default_rng(seed)
     lakes = []
     for study in studies:
-        own = drawn[study.name]
-        wanted, holding = set(own.originals), {}
+        misspellings = drawn[study.name]
+        originals, holding = set(misspellings.originals), {}
         for column in columns[study.name]:
-            for value in wanted.intersection(column):
+            for value in originals.intersection(column):
                 holding.setdefault(value, []).append(column)
         number = {value: position for position, value in enumerate(values[study.name])}
         within = []
-        for value in own.originals:
+        for value in misspellings.originals:
             column = holding[value][int(generator.integers(len(holding[value])))]
             within.append(np.unique([number[other] for other in column if other]))
         cells = list(study.entities)
@@ -181,7 +181,7 @@ def misspelt_lakes(
         for cell, text in zip(cells, texts, strict=True):
             entities[text] = entities.get(text, frozenset()) | study.entities[cell]
         counts = word_counts(columns[study.name])
-        lakes.append(MisspeltLake(counts, values[study.name], own, within, entities))
+        lakes.append(MisspeltLake(counts, values[study.name], misspellings, within, entities))
     return lakes
 
 

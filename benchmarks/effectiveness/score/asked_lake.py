@@ -142,7 +142,7 @@ def asked_lake(name: str, place: Path, shared: Path = SHARED, *, strict: bool = 
     return AskedLake(name, truth.lake, keys, [judged.texts[query] for query in queries], labels)
 
 
-def _unpacked(shared: Path, name: str, archive: str, place: Path) -> Path:
+def _unpacked(shared: Path, name: str, archive: str, folder: Path) -> Path:
     path = shared / name / f"{archive}.tar.gz"
     if not path.is_file():
         raise InputError(
@@ -150,8 +150,8 @@ def _unpacked(shared: Path, name: str, archive: str, place: Path) -> Path:
             f"{shared}."
         )
     with tarfile.open(path) as tables:
-        tables.extractall(place / "lake", filter="data")
-    return place / "lake"
+        tables.extractall(folder / "lake", filter="data")
+    return folder / "lake"
 
 
 def _columns(lake: Path) -> list[tuple[Key, ColumnProfile, pa.StringArray]]:
@@ -196,14 +196,16 @@ def misspelt_lake(name: str, lake: Path, seed: int = 0) -> AskedLake:
             continue
         seen.add(values)
         n = min(len(words), int(generator.integers(MIN_VALUES, MAX_VALUES + 1)))
-        own = [words[place] for place in generator.permutation(len(words))[:n]]
+        sample = [words[word_index] for word_index in generator.permutation(len(words))[:n]]
         n_foreign = int(generator.choice(FOREIGN_SHARES) * n)
         foreign = [everything[at] for at in generator.integers(len(everything), size=n_foreign)]
         share = generator.choice(MISSPELT_SHARES)
-        spelt = [_misspelt(text, generator) if generator.random() < share else text for text in own]
-        known = sorted({number[form] for text in (*own, *foreign) if (form := fold(text))})
+        spelt = [
+            _misspelt(text, generator) if generator.random() < share else text for text in sample
+        ]
+        known = sorted({number[form] for text in (*sample, *foreign) if (form := fold(text))})
         queries.append(pa.array([*spelt, *foreign], pa.string()))
-        originals.append(pa.array([*own, *foreign], pa.string()))
+        originals.append(pa.array([*sample, *foreign], pa.string()))
         labels.append(_labels(np.asarray(held[:, known].sum(1)).ravel(), len(known)))
     return AskedLake(name, lake, [key for key, _ in columns], queries, np.stack(labels), originals)
 
@@ -245,9 +247,9 @@ def _transform(folder: Path) -> AskedLake:
         partners = defaultdict(set)
         for row in truths[case]:
             partners[fold(row["source_value"])].add(fold(row["target_value"]))
-        own = sorted({form for text in values.to_pylist() if (form := fold(text))})
-        common = [sum(not held_.isdisjoint({v, *partners[v]}) for v in own) for held_ in held]
-        labels.append(_labels(np.array(common), len(own)))
+        forms = sorted({form for text in values.to_pylist() if (form := fold(text))})
+        common = [sum(not held_.isdisjoint({v, *partners[v]}) for v in forms) for held_ in held]
+        labels.append(_labels(np.array(common), len(forms)))
         labels[-1][[table == f"{case}/source.csv" for (table, _), _ in columns]] = NOT_JUDGED
         texts.append(values)
     return AskedLake(TRANSFORM, folder, [key for key, _ in columns], texts, np.stack(labels), texts)
@@ -285,11 +287,11 @@ def without_doubtful(
     cells = [tables[table][position] for table, position in (lake.keys[at] for at in needed)]
     others = {at: _Values(values) for at, values in zip(needed, normalise(cells), strict=True)}
     for pair in open_pairs:
-        own, other = originals[query[pair]], others[candidate[pair]]
-        equal = sum(value in other.values for value in own)
-        if equal >= MIN_MATCHES and equal >= MIN_JOINABILITY * len(own):
+        query_values, other = originals[query[pair]], others[candidate[pair]]
+        equal = sum(value in other.values for value in query_values)
+        if equal >= MIN_MATCHES and equal >= MIN_JOINABILITY * len(query_values):
             labels[pair] = BY_MEANING
-        elif sum(map(other.may_hold, own)) >= NOT_JUDGED_JOINABILITY * len(own):
+        elif sum(map(other.may_hold, query_values)) >= NOT_JUDGED_JOINABILITY * len(query_values):
             labels[pair] = NOT_JUDGED
     return labels
 

@@ -54,8 +54,8 @@ class Ranked:
     def counts(self, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return right and wrong pairs above each possible cut, best first."""
         weights = np.ones(len(self.pairs.n_right)) if weights is None else weights
-        own, right = weights[self.pairs.query[self._order]], self.pairs.right[self._order]
-        true, false = np.cumsum(own * right), np.cumsum(own * ~right)
+        pair_weights, right = weights[self.pairs.query[self._order]], self.pairs.right[self._order]
+        true, false = np.cumsum(pair_weights * right), np.cumsum(pair_weights * ~right)
         return true[self._last], false[self._last]
 
     def recall(self, weights: np.ndarray | None = None, precision: float = PRECISION) -> float:
@@ -113,12 +113,12 @@ def reliability(probabilities: np.ndarray, right: np.ndarray) -> dict[str, Any]:
     """
     bins = np.minimum((probabilities * BINS).astype(int), BINS - 1)
     rows = [
-        [float(probabilities[own].mean()), float(right[own].mean()), int(own.sum())]
-        for own in (bins == number for number in range(BINS))
-        if own.any()
+        [float(probabilities[mask].mean()), float(right[mask].mean()), int(mask.sum())]
+        for mask in (bins == number for number in range(BINS))
+        if mask.any()
     ]
-    error = sum(abs(said - true) * n for said, true, n in rows) / len(right)
+    error = sum(abs(predicted - true) * n for predicted, true, n in rows) / len(right)
     return {
-        "bins": [[round(said, 4), round(true, 4), n] for said, true, n in rows],
+        "bins": [[round(predicted, 4), round(true, 4), n] for predicted, true, n in rows],
         "error": round(error, 4),
     }

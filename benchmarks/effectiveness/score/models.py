@@ -40,8 +40,8 @@ MAX_WEIGHT = 500.0
 
 def features(measures: Measures, names: Sequence[str]) -> np.ndarray:
     """Return the features of pairs: float64 (n, features)."""
-    own = {**measures, "log of matching values": np.log1p(measures["number of matching values"])}
-    return np.stack([own[name] for name in names], axis=1)
+    values = {**measures, "log of matching values": np.log1p(measures["number of matching values"])}
+    return np.stack([values[name] for name in names], axis=1)
 
 
 def learn(name: str, sets: Sequence[tuple[Measures, np.ndarray]]) -> Probabilities:
@@ -50,7 +50,7 @@ def learn(name: str, sets: Sequence[tuple[Measures, np.ndarray]]) -> Probabiliti
     rows = np.concatenate([features(measures, names) for measures, _ in sets])
     right = np.concatenate([right for _, right in sets]).astype(float)
     weights = np.concatenate(
-        [np.full(len(own), min(1.0, MAX_WEIGHT / len(own))) for _, own in sets]
+        [np.full(len(truth), min(1.0, MAX_WEIGHT / len(truth))) for _, truth in sets]
     )
     if name.startswith("boosted"):
         from sklearn.ensemble import HistGradientBoostingClassifier

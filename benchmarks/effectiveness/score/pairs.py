@@ -91,19 +91,19 @@ def found_pairs(lake: AskedLake, index: Index) -> Pairs:
         for number, column, (hits, _) in zip(some, encoded, answers, strict=True):
             hits = [hit for hit in hits if hit.column_id in number_of]
             others = [number_of[hit.column_id] for hit in hits]
-            kept = [at for at, other in enumerate(others) if labels[number, other] != NOT_JUDGED]
-            query += [number] * len(kept)
-            candidate += [others[at] for at in kept]
-            for chunk in _chunks([hits[at] for at in kept], COLUMNS_AT_ONCE):
+            judged = [at for at, other in enumerate(others) if labels[number, other] != NOT_JUDGED]
+            query += [number] * len(judged)
+            candidate += [others[at] for at in judged]
+            for chunk in _chunks([hits[at] for at in judged], COLUMNS_AT_ONCE):
                 parts += _compared(index, column, chunk, reach, frequencies)
     pairs = np.array(query, np.int64), np.array(candidate, np.int64)
     classes = without_doubtful(lake, *pairs, labels[pairs], _normalise(index))
     labels[pairs] = classes
-    kept = np.flatnonzero(classes != NOT_JUDGED)
-    columns = [[parts[at][name] for at in kept] for name in range(4)]
+    judged = np.flatnonzero(classes != NOT_JUDGED)
+    columns = [[parts[at][name] for at in judged] for name in range(4)]
     return Pairs(
-        pairs[0][kept],
-        np.isin(classes[kept], (BY_TEXT, BY_MEANING)),
+        pairs[0][judged],
+        np.isin(classes[judged], (BY_TEXT, BY_MEANING)),
         np.isin(labels, (BY_TEXT, BY_MEANING)).sum(1),
         index.usual_max_distance,
         *(np.cumsum([0, *map(len, columns[name])]) for name in (0, 3)),
@@ -152,8 +152,8 @@ def _compared(
     sizes = lists.offsets[positions + 1] - starts
     bounds = np.searchsorted(owner, np.arange(len(hits) + 1))
     for at in range(len(hits)):
-        own = slice(bounds[at], bounds[at + 1])
-        row, other, near = value[own], posting[own] - starts[at], distance[own]
+        part = slice(bounds[at], bounds[at + 1])
+        row, other, near = value[part], posting[part] - starts[at], distance[part]
         nearest, back = np.full(len(column.values), np.inf), np.full(sizes[at], np.inf)
         np.minimum.at(nearest, row, near)
         np.minimum.at(back, other, near)

@@ -21,14 +21,14 @@ def tables(result: Mapping[str, Any]) -> str:
                 f"| | {' | '.join(names)} |",
                 f"|{'---|' * (len(names) + 1)}",
                 *(
-                    f"| {name} | {' | '.join(cell(own[column]) for column in names)} |"
-                    for name, own in rows.items()
+                    f"| {name} | {' | '.join(cell(row[column]) for column in names)} |"
+                    for name, row in rows.items()
                 ),
             ]
         )
 
     counts_by_name = {
-        name.replace("_", " "): {data_set: own[name] for data_set, own in counts.items()}
+        name.replace("_", " "): {data_set: sizes[name] for data_set, sizes in counts.items()}
         for name in next(iter(counts.values()))
     }
     return "\n\n".join(
@@ -41,17 +41,17 @@ def tables(result: Mapping[str, Any]) -> str:
             "hindsight, of the same two figures:",
             table(result["behind"], _intervals),
             "Mean difference between probabilities and how often they are right:",
-            table(result["models"], lambda own: _short(own["reliability"]["error"])),
+            table(result["models"], lambda figures: _short(figures["reliability"]["error"])),
         ]
     )
 
 
-def _figures(own: Mapping[str, float]) -> str:
-    return f"{_short(own['map'])} {_short(own['recall_95'])}"
+def _figures(figures: Mapping[str, float]) -> str:
+    return f"{_short(figures['map'])} {_short(figures['recall_95'])}"
 
 
-def _intervals(own: Mapping[str, tuple[float, float]]) -> str:
-    return ", ".join(f"{low:+.3f} to {high:+.3f}" for low, high in own.values())
+def _intervals(intervals: Mapping[str, tuple[float, float]]) -> str:
+    return ", ".join(f"{low:+.3f} to {high:+.3f}" for low, high in intervals.values())
 
 
 def _short(number: float) -> str:

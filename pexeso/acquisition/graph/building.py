@@ -119,8 +119,8 @@ def weighed(pairs: Sequence[Pair], keys: JoinKeys) -> JoinSet:
     shared = (left > 0) & (right > 0)
     null_rows = sum(int((side < 0).sum()) for side in (keys.left, keys.right))
     return JoinSet(
-        tuple(mine for mine, _ in pairs),
-        tuple(theirs for _, theirs in pairs),
+        tuple(left_column for left_column, _ in pairs),
+        tuple(right_column for _, right_column in pairs),
         join_informativeness(left, right, null_rows=null_rows),
         int(shared.sum()),
         int(left[shared].max(initial=0)),

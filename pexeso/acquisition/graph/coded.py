@@ -135,7 +135,7 @@ class CodedColumns:
         if not pairs:
             raise InputError(f"A join of '{left.name}' and '{right.name}' needs a pair of columns.")
         if left.name > right.name:
-            return self.keys(right, left, [(theirs, mine) for mine, theirs in pairs]).swapped()
+            return self.keys(right, left, [(second, first) for first, second in pairs]).swapped()
         ordered = tuple(sorted(pairs))
         return self._keep(
             ("keys", left.name, right.name, ordered), lambda: self._keys(left, right, ordered)
@@ -146,8 +146,8 @@ class CodedColumns:
     ) -> JoinKeys:
         whole = np.zeros(left.n_rows + right.n_rows, np.int64)
         missing = np.zeros(len(whole), bool)
-        for mine, theirs in pairs:
-            one, other = self.tokens(left, mine), self.tokens(right, theirs)
+        for left_column, right_column in pairs:
+            one, other = self.tokens(left, left_column), self.tokens(right, right_column)
             in_left = pc.index_in(other.values, one.values)
             new = np.arange(len(other.values)) + len(one.values)
             known = in_left.is_valid().to_numpy(zero_copy_only=False)
@@ -164,10 +164,10 @@ class CodedColumns:
         if key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key]
-        made = make()
-        self._kept[key] = made
-        self._bytes += made.n_bytes
+        entry = make()
+        self._kept[key] = entry
+        self._bytes += entry.n_bytes
         while self._bytes > self._max_bytes and len(self._kept) > 1:
             _, dropped = self._kept.popitem(last=False)
             self._bytes -= dropped.n_bytes
-        return made
+        return entry

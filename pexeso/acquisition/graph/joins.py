@@ -164,17 +164,17 @@ class JoinGraph:
         InputError
             If one of them is not there.
         """
-        gone, cut = set(tables), {tuple(sorted(pair)) for pair in joins}
-        for name in sorted(gone - set(self.tables)):
+        removed, cut = set(tables), {tuple(sorted(pair)) for pair in joins}
+        for name in sorted(removed - set(self.tables)):
             raise InputError(f"There is no table '{name}' to leave out.")
         for pair in sorted(cut - set(self.edges)):
             raise InputError(f"'{pair[0]}' and '{pair[1]}' have no join to leave out.")
         return JoinGraph(
-            {name: table for name, table in self.tables.items() if name not in gone},
+            {name: table for name, table in self.tables.items() if name not in removed},
             {
                 pair: edge
                 for pair, edge in self.edges.items()
-                if pair not in cut and not gone & set(pair)
+                if pair not in cut and not removed & set(pair)
             },
         )
 

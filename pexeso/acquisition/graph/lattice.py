@@ -148,11 +148,11 @@ def lattice_edges(left: Lattice, right: Lattice) -> Iterator[LatticeEdge]:
     >>> len(edges), edges[0]
     (34, LatticeEdge(left=('A', 'B'), right=('B', 'C'), shared=('B',)))
     """
-    for mine in left.vertices():
-        for theirs in right.vertices():
-            shared = set(mine) & set(theirs)
+    for left_columns in left.vertices():
+        for right_columns in right.vertices():
+            shared = set(left_columns) & set(right_columns)
             if shared:
-                yield LatticeEdge(mine, theirs, tuple(sorted(shared)))
+                yield LatticeEdge(left_columns, right_columns, tuple(sorted(shared)))
 
 
 def n_lattice_edges(left: Lattice, right: Lattice, shared: Collection[str] | None = None) -> int:
@@ -220,9 +220,9 @@ def join_set_between(edge: JoinEdge, left: Sequence[str], right: Sequence[str]) 
 
 def _n_edges(left: Lattice, right: Lattice, n_shared: int) -> int:
     others = len(set(left.columns) & set(right.columns)) - n_shared
-    mine = len(left.columns) - others - n_shared
-    theirs = len(right.columns) - others - n_shared
-    n_all = 3**others * 2 ** (mine + theirs)
+    n_left_only = len(left.columns) - others - n_shared
+    n_right_only = len(right.columns) - others - n_shared
+    n_all = 3**others * 2 ** (n_left_only + n_right_only)
     if n_shared >= MIN_COLUMNS:
         return n_all
-    return n_all - 2 ** (others + mine) - 2 ** (others + theirs) + 1
+    return n_all - 2 ** (others + n_left_only) - 2 ** (others + n_right_only) + 1

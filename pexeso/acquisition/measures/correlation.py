@@ -164,17 +164,17 @@ class CorrelationOfCounts:
             If the counts do not fit the rows.
         """
         weights = row_weights(self._n_rows, counts)
-        kept = weights > 0
-        weights = weights[kept]
-        y = self._y_codes(kept, weights)
-        place = np.cumsum(kept) - 1
+        mask = weights > 0
+        weights = weights[mask]
+        y = self._y_codes(mask, weights)
+        positions = np.cumsum(mask) - 1
         terms = []
         for rows, numbers in self._x_numbers:
-            there = kept[rows]
-            at = place[rows[there]]
-            terms.append(_numeric_term(numbers[there], y[at], weights[at], self._scale))
+            row_mask = mask[rows]
+            at = positions[rows[row_mask]]
+            terms.append(_numeric_term(numbers[row_mask], y[at], weights[at], self._scale))
         if self._x is not None:
-            terms.append(mutual_information(self._x[kept], y, weights))
+            terms.append(mutual_information(self._x[mask], y, weights))
         return math.fsum(terms)
 
     def cells(self, counts: np.ndarray | None = None) -> np.ndarray:
@@ -194,16 +194,16 @@ class CorrelationOfCounts:
             One for each row, -1 for rows that are not there.
         """
         weights = row_weights(self._n_rows, counts)
-        kept = weights > 0
+        mask = weights > 0
         cells = np.full(self._n_rows, -1)
-        y = self._y_codes(kept, weights[kept])
-        cells[kept] = y if self._x is None else paired_codes(self._x[kept], y)
+        y = self._y_codes(mask, weights[mask])
+        cells[mask] = y if self._x is None else paired_codes(self._x[mask], y)
         return cells
 
-    def _y_codes(self, kept: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        codes = self._y[kept]
+    def _y_codes(self, mask: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        codes = self._y[mask]
         for numbers in self._y_numbers:
-            codes = paired_codes(codes, bins_of(numbers[kept], weights, self._bins))
+            codes = paired_codes(codes, bins_of(numbers[mask], weights, self._bins))
         return codes
 
 

@@ -116,9 +116,9 @@ def join_counts(
     if (weights.astype(np.float64) * factors).sum() > MAX_ROWS:
         raise InputError(f"A join result must have {MAX_ROWS} rows at most. Join a sample.")
     result = left.take(pa.array(left_rows))
-    kept = right.select(list(right_names)).take(pa.array(right_rows))
+    right_columns = right.select(list(right_names)).take(pa.array(right_rows))
     for name in right_names:
-        result = result.append_column(name, kept.column(name))
+        result = result.append_column(name, right_columns.column(name))
     return result, weights * factors
 
 

@@ -76,7 +76,7 @@ def _partial_sums(values: np.ndarray) -> np.ndarray:
     parts = np.zeros(64)  # doubles span 2,098 bits, 40 numbers of 53 bits
     n = 0
     for value in values:
-        kept = 0
+        n_low = 0
         for i in range(n):
             part = parts[i]
             if abs(value) < abs(part):
@@ -84,9 +84,9 @@ def _partial_sums(values: np.ndarray) -> np.ndarray:
             high = value + part
             low = part - (high - value)
             if low != 0.0:
-                parts[kept] = low
-                kept += 1
+                parts[n_low] = low
+                n_low += 1
             value = high
-        parts[kept] = value
-        n = kept + 1
+        parts[n_low] = value
+        n = n_low + 1
     return parts[:n]

@@ -134,15 +134,15 @@ def correlated_sample(
             "A sample can be enlarged only at the same columns and rates that are not lower, got "
             f"{earlier} and then {rates}."
         )
-    kept, known = np.ones((2, table.num_rows), bool)
+    selected, known = np.ones((2, table.num_rows), bool)
     old = np.full(table.num_rows, bool(bought))
     for names, rate in rates.items():
         positions = _positions(table, names, seed=seed, rate=min(rate, earlier.get(names, rate)))
         known &= ~np.isnan(positions)
-        kept &= positions <= rate
+        selected &= positions <= rate
         if bought:
             old &= positions <= earlier[names]
-    rows = table.filter(pa.array(kept & ~old))
+    rows = table.filter(pa.array(selected & ~old))
     return CorrelatedSample(rows, table.num_rows, int((~known).sum()))
 
 

@@ -142,8 +142,8 @@ def informativeness_estimate(
     counts = np.where((left > 0) & (right > 0), left.astype(np.float64) * right, left + right)
     sides = np.where(left > 0, np.where(right > 0, _MATCHED, _LEFT), _RIGHT)
 
-    def statistic(kept: np.ndarray) -> float:
-        return _of_totals(counts[kept], sides[kept], rate)
+    def statistic(mask: np.ndarray) -> float:
+        return _of_totals(counts[mask], sides[mask], rate)
 
     every, groups = counts > 0, key_groups(positions)
     without = np.array([statistic(every & (groups != g)) for g in range(N_GROUPS)])

@@ -147,8 +147,8 @@ def unseen_share(cells: np.ndarray, keys: np.ndarray, counts: np.ndarray, rate: 
     >>> unseen_share(cells, keys, np.array([1, 1, 1, 1]), 0.5)
     0.25
     """
-    kept = counts > 0
-    cells, keys, counts = cells[kept], keys[kept], counts[kept]
+    mask = counts > 0
+    cells, keys, counts = cells[mask], keys[mask], counts[mask]
     if not len(cells):
         return 0.0
     order = np.lexsort([keys, cells])

@@ -249,10 +249,10 @@ class _Result:
     ) -> tuple[list[str], pa.Table, list[str]]:
         """Return the join columns, the further table with them, and its other columns."""
         on = [self._alias[parent, name] for name in names]
-        own = dict(zip((f"{table}.{name}" for name in names), on, strict=True))
+        aliases = dict(zip((f"{table}.{name}" for name in names), on, strict=True))
         other = self._tables[table]
-        renamed = other.rename_columns([own.get(name, name) for name in other.column_names])
-        return on, renamed, [name for name in other.column_names if name not in own]
+        renamed = other.rename_columns([aliases.get(name, name) for name in other.column_names])
+        return on, renamed, [name for name in other.column_names if name not in aliases]
 
     def size_with(self, parent: str, table: str, names: Sequence[str]) -> int:
         """Return the number of rows of the join with one more table."""
@@ -286,11 +286,11 @@ class _Result:
             next_parent, _, next_names = later[0]
             next_on = [self._alias[next_parent, name] for name in next_names]
             inner = set(next_on) <= set(rows.column_names)
-            kept = _passes(rows if inner else other, next_on, next_names, thinning)
+            mask = _passes(rows if inner else other, next_on, next_names, thinning)
             if inner:
-                rows, counts = rows.filter(pa.array(kept)), counts[kept]
+                rows, counts = rows.filter(pa.array(mask)), counts[mask]
             else:
-                other = other.filter(pa.array(kept))
+                other = other.filter(pa.array(mask))
         if thinning.rate < 1 and thinning.mode == "bernoulli":
             rows, counts = _thinned(
                 merged_rows(rows, [*on, *left_names], counts),
@@ -360,8 +360,8 @@ def _thinned(
         last = max(int(np.searchsorted(ends, before + _CHUNK, side="right")), first + 1)
         one, two = matches.pairs(first, last)
         drawn = generator.binomial(left_counts[one] * right_counts[two], thinning.rate)
-        kept = drawn > 0
-        parts.append((one[kept], two[kept], drawn[kept]))
+        mask = drawn > 0
+        parts.append((one[mask], two[mask], drawn[mask]))
         first = last
     one, two, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
     result = left_rows.take(pa.array(one))

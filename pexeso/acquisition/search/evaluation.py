@@ -286,8 +286,8 @@ class Evaluator:
         self, tree: JoinTree, table: str, columns: dict[Column, np.ndarray]
     ) -> tuple[float, float]:
         counts = self._rows.of_rows(tree, table)
-        kept = counts > 0
-        return _information(_cell_counts([codes[kept] for codes in columns.values()], counts[kept]))
+        mask = counts > 0
+        return _information(_cell_counts([codes[mask] for codes in columns.values()], counts[mask]))
 
     def _blocks(self, tree: JoinTree, chosen: Chosen, first: str) -> Iterator[JointCounts]:
         for block in joint_counts(tree, chosen, first, self._rows, self._max_entries):
@@ -303,12 +303,12 @@ class Evaluator:
         if len(tables) == 1:
             order = self._numbers_of(column).order
             counts = self._rows.of_rows(tree, tables[0])[order]
-            kept = counts > 0
-            order = order[kept]
+            mask = counts > 0
+            order = order[mask]
             left = conditional_cumulative_entropy(
                 self._numbers_of(column).numbers[order],
                 compact_codes([codes[order] for codes in y.values()], len(order))[0],
-                counts[kept].astype(np.int64),
+                counts[mask].astype(np.int64),
             )
             return max(whole - left, 0.0) / unit
         values, codes = self._numbers_of(column).distinct, self._numbers_of(column).codes

@@ -108,11 +108,11 @@ class _Entries:
         """
         to_come = [join for join in tree.joins_at.get(table, ()) if join.other(table) in needed]
         counts = rows.of_rows(tree, table, without=to_come)
-        kept = np.flatnonzero(rows.of_rows(tree, table) > 0)  # others have no partner somewhere
+        indices = np.flatnonzero(rows.of_rows(tree, table) > 0)  # others have no partner somewhere
         return cls(
-            {table: [codes[kept] for codes in chosen.get(table, ())]},
-            {join: rows.keys(join, table)[kept] for join in to_come},
-            counts[kept],
+            {table: [codes[indices] for codes in chosen.get(table, ())]},
+            {join: rows.keys(join, table)[indices] for join in to_come},
+            counts[indices],
         )
 
     def at(self, positions: np.ndarray, counts: np.ndarray) -> _Entries:
@@ -151,11 +151,13 @@ def _contracted(
 
 def _product(one: _Entries, other: _Entries, join: Join) -> _Entries:
     """Return the entries of two sides of a join, summed over its keys."""
-    mine, first_of_mine = _grouped(one, join)
-    theirs, first_of_theirs = _grouped(other, join)
+    left_groups, first_of_mine = _grouped(one, join)
+    right_groups, first_of_theirs = _grouped(other, join)
     n_keys = int(max(one.keys[join].max(initial=-1), other.keys[join].max(initial=-1))) + 1
-    left = csr_matrix((one.counts, (mine, one.keys[join])), (len(first_of_mine), n_keys))
-    right = csr_matrix((other.counts, (other.keys[join], theirs)), (n_keys, len(first_of_theirs)))
+    left = csr_matrix((one.counts, (left_groups, one.keys[join])), (len(first_of_mine), n_keys))
+    right = csr_matrix(
+        (other.counts, (other.keys[join], right_groups)), (n_keys, len(first_of_theirs))
+    )
     product = left @ right
     product.sort_indices()  # so that measures of ordered values need no sort
     product = product.tocoo()

@@ -54,7 +54,7 @@ def why_none(
     if stopped:
         return f"The search was stopped by its limit on {stopped} before it found a plan.", {}
     best = _best_values(graph, request, evaluator, max_states)
-    said = {
+    sentences = {
         "price": f"the budget of {request.budget:g} is too small: the least that a plan costs is "
         f"{best.get('price', 0):.6g}",
         "informativeness": f"max_informativeness of {request.max_informativeness:g} excludes all "
@@ -66,7 +66,7 @@ def why_none(
         "fan_out": f"max_fan_out of {request.max_fan_out:g} excludes all plans: the least rows of "
         f"one key that a plan has are {best.get('fan_out', 0):g}",
     }
-    reasons = [sentence for name, sentence in said.items() if name in best]
+    reasons = [sentence for name, sentence in sentences.items() if name in best]
     if reasons:
         return f"No plan keeps the bounds: {'; or '.join(reasons)}.", best
     unbound = replace(

@@ -95,12 +95,12 @@ class SampledPlans:
 
     def rows_of(self, tree: JoinTree, table: str) -> np.ndarray | None:
         """Return which rows of a table of a plan are in its sample; None for all."""
-        kept: np.ndarray | None = None
+        mask: np.ndarray | None = None
         for join in tree.joins_at.get(table, ()):
             if self.rate_of(join) < 1:
                 passing = self._positions_of(join, table) <= self.rate_of(join)  # NaN does not
-                kept = passing if kept is None else kept & passing
-        return kept
+                mask = passing if mask is None else mask & passing
+        return mask
 
     def share_of_rows(self, tree: JoinTree) -> float:
         """Return the probability with which a row of the join result is in that of the samples."""
@@ -175,9 +175,9 @@ class SampledPlans:
     def _sample(self, tree: JoinTree, table: str) -> pa.Table:
         """Return the sample of a table, its join columns under the names of the joins too."""
         rows = self._graph.tables[table].read(tree.columns[table])
-        kept = self.rows_of(tree, table)
-        if kept is not None:
-            rows = rows.filter(pa.array(kept))
+        mask = self.rows_of(tree, table)
+        if mask is not None:
+            rows = rows.filter(pa.array(mask))
         for join in tree.joins_at.get(table, ()):
             for name, column in zip(self._names(join), join.columns_of(table), strict=True):
                 if name not in rows.column_names:
@@ -189,8 +189,8 @@ class SampledPlans:
         if self._graph.edge(join.left, join.right).natural:
             return join.join_set.left
         return tuple(
-            f"{_qualified(join.left, mine)} = {_qualified(join.right, theirs)}"
-            for mine, theirs in join.join_set.pairs
+            f"{_qualified(join.left, left_column)} = {_qualified(join.right, right_column)}"
+            for left_column, right_column in join.join_set.pairs
         )
 
     def _positions_of(self, join: Join, table: str) -> np.ndarray:

@@ -155,9 +155,9 @@ def market_graph(
 def matching(edges: Iterable[JoinEdge]) -> Iterable[JoinEdge]:
     """Yield edges without the join sets of which no key is in both tables."""
     for edge in edges:
-        kept = [join_set for join_set in edge.join_sets if join_set.n_keys]
-        if kept:
-            yield JoinEdge.of(edge.left, edge.right, kept)
+        join_sets = [join_set for join_set in edge.join_sets if join_set.n_keys]
+        if join_sets:
+            yield JoinEdge.of(edge.left, edge.right, join_sets)
 
 
 def _opened(index: str | os.PathLike[str] | OpenIndex) -> OpenIndex:
@@ -183,14 +183,14 @@ class _Request:
     def __init__(
         self,
         market: Market,
-        own: list[OwnRows],
-        wanted: list[Wanted],
+        own_rows: list[OwnRows],
+        targets: list[Wanted],
         have: list[tuple[str, str]],
         exclude: set[str],
         max_tables: int,
     ) -> None:
-        self.market, self.own = market, dict(own)
-        if len(self.own) < len(own):
+        self.market, self.own = market, dict(own_rows)
+        if len(self.own) < len(own_rows):
             raise InputError("The shopper's tables must have different names. Rename one.")
         self.hidden = exclude | set(self.own)
         self.notes: list[str] = []
@@ -201,9 +201,9 @@ class _Request:
         self.edges: dict[tuple[str, str], JoinEdge] = {}
         self.known: dict[str, PairsOfTables] = defaultdict(dict)
         self._numeric: dict[str, frozenset[str]] = {}
-        self.kept = {(table, column) for table, column in (*wanted, *have) if table is not None}
+        self.kept = {(table, column) for table, column in (*targets, *have) if table is not None}
         self.kept |= {(name, column) for name, group in market.numeric.items() for column in group}
-        for table, column in (*have, *wanted):
+        for table, column in (*have, *targets):
             if table not in self.own:
                 self._begin(table, column, max_tables)
         if not self.begins:
@@ -221,10 +221,10 @@ class _Request:
             self.begins.append([table])
             self.required.add(table)
             return
-        there = self.market.tables_with(column)
-        tables = [name for name in there if name not in self.hidden]
+        candidates = self.market.tables_with(column)
+        tables = [name for name in candidates if name not in self.hidden]
         if not tables and not any(column in rows.column_names for rows in self.own.values()):
-            raise _nowhere(column, there)
+            raise _nowhere(column, candidates)
         self.kept |= {(name, column) for name in tables}
         begun = tables[: max(1, max_tables // 2)]
         if len(begun) < len(tables):
@@ -260,9 +260,9 @@ class _Request:
                 rest[ends] = of_edge
                 continue
             sets = self.edges[ends].join_sets
-            kept = [join_set for join_set in sets if set(join_set.pairs) <= set(of_edge)]
-            if kept:
-                edges.append(JoinEdge.of(*ends, kept))
+            join_sets = [join_set for join_set in sets if set(join_set.pairs) <= set(of_edge)]
+            if join_sets:
+                edges.append(JoinEdge.of(*ends, join_sets))
         return edges, rest
 
     def by_values(self) -> Neighbours:
@@ -286,17 +286,20 @@ class _Request:
     def by_names(self) -> Neighbours:
         """Return what finds tables that have columns of equal names."""
         rows = self.market.opened.catalog.columns(["table", "label"])
-        own = {name: list(table.column_names) for name, table in self.own.items()}
+        own_names = {name: list(table.column_names) for name, table in self.own.items()}
 
         def neighbours(table: str) -> PairsOfTables:
-            mine = own[table] if table in own else self.market.labels([table])[table]
-            there = pc.is_in(rows["label"], value_set=pa.array(mine, pa.string()))
+            names = own_names[table] if table in own_names else self.market.labels([table])[table]
+            mask = pc.is_in(rows["label"], value_set=pa.array(names, pa.string()))
             labels: dict[str, list[str]] = defaultdict(list)
-            for row in rows.filter(there).to_pylist():
+            for row in rows.filter(mask).to_pylist():
                 labels[row["table"]].append(row["label"])
-            labels = {**{name: fields for name, fields in labels.items() if name not in own}, **own}
+            labels = {
+                **{name: fields for name, fields in labels.items() if name not in own_names},
+                **own_names,
+            }
             others = sorted(set(labels) - {table})
-            return self._usable(dict(named_pairs({**labels, table: mine}, [table], others)), True)
+            return self._usable(dict(named_pairs({**labels, table: names}, [table], others)), True)
 
         return neighbours
 
@@ -306,13 +309,13 @@ class _Request:
         for (one, other), pairs in table_pairs.items():
             if any(name in self.hidden and name not in self.own for name in (one, other)):
                 continue
-            kept = [
-                (mine, theirs)
-                for mine, theirs in pairs
-                if natural or not (self._is_measure(one, mine) or self._is_measure(other, theirs))
+            usable_pairs = [
+                (left, right)
+                for left, right in pairs
+                if natural or not (self._is_measure(one, left) or self._is_measure(other, right))
             ]
-            if kept:
-                usable[one, other] = kept
+            if usable_pairs:
+                usable[one, other] = usable_pairs
         return usable
 
     def _is_measure(self, table: str, column: str) -> bool:
@@ -342,8 +345,8 @@ class _Request:
         """Return the tables that can be read, and the pairs of these."""
         joined: dict[str, set[str]] = defaultdict(set)
         for (one, other), pairs in reached.pairs.items():
-            joined[one] |= {mine for mine, _ in pairs}
-            joined[other] |= {theirs for _, theirs in pairs}
+            joined[one] |= {left for left, _ in pairs}
+            joined[other] |= {right for _, right in pairs}
         names = [name for name in reached.tables if name not in self.own]
         tables = {name: self._own(name, joined[name]) for name in self.own}
         for table in self.market.tables(names, joined):

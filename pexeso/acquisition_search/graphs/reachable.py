@@ -102,15 +102,15 @@ def reachable(
                 heapq.heappush(waiting, (hop + 1, -len(columns), other))
     n_waiting = len({table for _, _, table in waiting} - looked)
     pairs = {both: columns for both, columns in pairs.items() if looked.issuperset(both)}
-    kept = looked
+    tables = looked
     if len(groups) > 1:
         members = [
             (belongs or {}).get(number, group) & looked for number, group in enumerate(groups)
         ]
-        kept = _between(looked, pairs, members, max_joins)
+        tables = _between(looked, pairs, members, max_joins)
     return Reached(
-        tuple(sorted(kept)),
-        {both: pairs[both] for both in sorted(pairs) if kept.issuperset(both)},
+        tuple(sorted(tables)),
+        {both: pairs[both] for both in sorted(pairs) if tables.issuperset(both)},
         len(looked),
         n_waiting,
     )
@@ -134,19 +134,19 @@ def _between(
                     queue.append(other)
         for table, distance in hops.items():
             distances[table].append(distance)
-    kept = {
+    chosen = {
         table
         for table, lengths in distances.items()
         if 0 in lengths or (len(lengths) > 1 and sum(sorted(lengths)[:2]) <= max_joins)
     }
     # What joins only one of them leads nowhere.
-    degrees = {table: len(kept.intersection(beside[table])) for table in kept}
-    leaves = [table for table in sorted(kept) if degrees[table] < 2 and 0 not in distances[table]]
+    degrees = {table: len(chosen.intersection(beside[table])) for table in chosen}
+    leaves = [table for table in sorted(chosen) if degrees[table] < 2 and 0 not in distances[table]]
     for leaf in leaves:
-        kept.discard(leaf)
+        chosen.discard(leaf)
         for other in beside[leaf]:
-            if other in kept and 0 not in distances[other]:
+            if other in chosen and 0 not in distances[other]:
                 degrees[other] -= 1
                 if degrees[other] == 1:
                     leaves.append(other)
-    return kept
+    return chosen

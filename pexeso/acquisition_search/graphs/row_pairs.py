@@ -53,13 +53,13 @@ def pairs_of_rows(rows: Mapping[str, pa.Table]) -> PairsOfTables:
         names += [(table, label) for label in sorted(usable)]
         cells += [tokens_of(rows[table][label]).cast(pa.string()) for label in sorted(usable)]
     tokens = distinct_tokens_of(cells)
-    kept = [at for at, column_tokens in enumerate(tokens) if len(column_tokens)]
-    if not kept:
+    positions = [at for at, column_tokens in enumerate(tokens) if len(column_tokens)]
+    if not positions:
         return {}
-    sets = np.repeat(np.arange(len(kept)), [len(tokens[at]) for at in kept])
-    index = build_index(sets, pa.concat_arrays([tokens[at] for at in kept]))
+    sets = np.repeat(np.arange(len(positions)), [len(tokens[at]) for at in positions])
+    index = build_index(sets, pa.concat_arrays([tokens[at] for at in positions]))
     tables, labels = (
-        pa.array([names[at][end] for at in kept], pa.large_string()) for end in (0, 1)
+        pa.array([names[at][end] for at in positions], pa.large_string()) for end in (0, 1)
     )
     shard = MemoryShard(index, SetNames(tables, labels), np.empty(0, np.int64))
     in_order = sorted(rows)

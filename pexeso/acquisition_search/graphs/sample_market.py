@@ -89,16 +89,16 @@ def sample_graph(
             f"rate must be a number above 0 and at most 1: the share of the keys that are in the "
             f"samples. Got {rate!r}."
         )
-    mine = dict(own)
-    if len(mine) < len(own):
+    own_tables = dict(own)
+    if len(own_tables) < len(own):
         raise InputError("The shopper's tables must have different names. Rename one.")
-    rows, notes = _read(folder, set(exclude) | set(mine))
+    rows, notes = _read(folder, set(exclude) | set(own_tables))
     if rate < 1:
         notes.append(
             f"The tables are samples of {rate:g} of the keys: weights, quality, correlation and "
             "prices by entropy are estimates."
         )
-    everything = {**rows, **mine}
+    everything = {**rows, **own_tables}
     pairs = _by_names(everything) if match == NAMES else pairs_of_rows(everything)
     joined: dict[str, set[str]] = defaultdict(set)
     for (one, other), of_edge in pairs.items():
@@ -122,7 +122,7 @@ def sample_graph(
         held = None if known is None else require_columns(name, columns, known)
         kinds = own_table(name, table, joined[name], dependencies=held)
         price = priced.of_table(name, columns, kinds.read)
-        tables[name] = kinds if name in mine else _for_sale(kinds, price)
+        tables[name] = kinds if name in own_tables else _for_sale(kinds, price)
     coded = CodedColumns() if coded is None else coded
     edges = edges_of(tables, pairs, coded, natural=match == NAMES)
     return (

@@ -58,9 +58,12 @@ def weighed_by_spark(spark: SparkSession, rows: LakeRows) -> Weigh:
         sides: dict[tuple[str, tuple[str, ...]], int] = {}
         ends = []
         for left, right, chosen in joins:
-            mine, theirs = (tuple(pair[end] for pair in chosen) for end in (0, 1))
+            left_columns, right_columns = (tuple(pair[end] for pair in chosen) for end in (0, 1))
             ends.append(
-                [sides.setdefault(side, len(sides)) for side in ((left, mine), (right, theirs))]
+                [
+                    sides.setdefault(side, len(sides))
+                    for side in ((left, left_columns), (right, right_columns))
+                ]
             )
         counts = _counts(spark, rows, tables, sides).persist()
         try:
@@ -133,8 +136,8 @@ def _count(batches: Iterator[pa.RecordBatch], *, rows: LakeRows) -> Iterator[pa.
     for batch in batches:
         for unit in batch.column(0).to_pylist():
             table, n_rows, sides = json.loads(unit)
-            wanted = sorted({column for _, columns in sides for column in columns})
-            read = rows.read(table, n_rows, wanted, ())
+            needed_columns = sorted({column for _, columns in sides for column in columns})
+            read = rows.read(table, n_rows, needed_columns, ())
             for side, columns in sides:
                 keys, counts, missing = key_counts(read, columns)
                 number = pa.array(np.full(len(keys), side), pa.int64())
@@ -220,8 +223,8 @@ def _join_set(pairs: tuple[tuple[str, str], ...], row: Mapping[str, Any] | None)
         value = min((counts["in_left_only"] + counts["in_right_only"]) / counts["whole"], 1.0)
     informativeness = JoinInformativeness(value, *sums, int(counts["null_rows"]))
     return JoinSet(
-        tuple(mine for mine, _ in pairs),
-        tuple(theirs for _, theirs in pairs),
+        tuple(left for left, _ in pairs),
+        tuple(right for _, right in pairs),
         informativeness,
         *(int(counts[name]) for name in ("matched_keys", "most_left", "most_right")),
     )

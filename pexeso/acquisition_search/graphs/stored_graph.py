@@ -101,12 +101,12 @@ class StoredGraph:
         numeric = [set(market.numeric.get(table, ())) for table in ends]
         if not any(numeric):
             return self.edges[ends]
-        kept = [
+        join_sets = [
             join_set
             for join_set in self.edges[ends].join_sets
             if numeric[0].isdisjoint(join_set.left) and numeric[1].isdisjoint(join_set.right)
         ]
-        return JoinEdge.of(*ends, kept) if kept else None
+        return JoinEdge.of(*ends, join_sets) if join_sets else None
 
 
 @dataclass(frozen=True)
@@ -194,15 +194,17 @@ def updated_graph(
         if join_set is not None and join_set.n_keys and not unreadable.keys() & set(join[:2]):
             sets[join[0], join[1]].append(join_set)
     edges = {ends: JoinEdge.of(*ends, join_sets) for ends, join_sets in sets.items()}
-    kept = {table: fingerprint for table, fingerprint in now.items() if table not in unreadable}
+    fingerprints = {
+        table: fingerprint for table, fingerprint in now.items() if table not in unreadable
+    }
     changes = GraphChanges(
-        tuple(sorted(set(kept) - set(before.fingerprints))),
-        tuple(sorted((set(kept) & set(before.fingerprints)) - fresh)),
-        tuple(sorted(set(before.fingerprints) - set(kept))),
+        tuple(sorted(set(fingerprints) - set(before.fingerprints))),
+        tuple(sorted((set(fingerprints) & set(before.fingerprints)) - fresh)),
+        tuple(sorted(set(before.fingerprints) - set(fingerprints))),
         len(new),
         tuple(notes),
     )
-    return StoredGraph(kept, edges), changes
+    return StoredGraph(fingerprints, edges), changes
 
 
 def _unmatched_before(
@@ -231,11 +233,11 @@ def _unmatched_before(
 
 def weighed_here(coded: CodedColumns | None = None) -> Weigh:
     """Return what weighs joins in this process: the keys of both tables as numbers, counted."""
-    kept = CodedColumns() if coded is None else coded
+    coded_columns = CodedColumns() if coded is None else coded
 
     def weigh(tables: Mapping[str, MarketTable], joins: list[JoinOf]) -> Iterable[JoinSet]:
         for left, right, chosen in joins:
-            yield weighed(chosen, kept.keys(tables[left], tables[right], chosen))
+            yield weighed(chosen, coded_columns.keys(tables[left], tables[right], chosen))
 
     return weigh
 
@@ -258,8 +260,8 @@ def _readable(
     """Return the tables of joins, and why some of them cannot be read."""
     joined: dict[str, set[str]] = defaultdict(set)
     for (left, right), of_edge in pairs.items():
-        joined[left] |= {mine for mine, _ in of_edge}
-        joined[right] |= {theirs for _, theirs in of_edge}
+        joined[left] |= {left_column for left_column, _ in of_edge}
+        joined[right] |= {right_column for _, right_column in of_edge}
     names = sorted({name for join in joins for name in join[:2]})
     tables, unreadable = {}, {}
     for table in market.tables(names, joined):

@@ -95,9 +95,9 @@ class TablePairs:
         usable = ~(self.measures[pairs.left] & self.measures[pairs.right])
         left, right, shared = (array[usable] for array in (pairs.left, pairs.right, pairs.shared))
         tables = columns.table_numbers
-        kept = _best(tables[left], tables[right], shared)
+        positions = _best(tables[left], tables[right], shared)
         labels: PairsOfTables = {}
-        for one, other in zip(left[kept].tolist(), right[kept].tolist(), strict=True):
+        for one, other in zip(left[positions].tolist(), right[positions].tolist(), strict=True):
             (table, label), (other_table, other_label) = columns.name(one), columns.name(other)
             labels.setdefault((table, other_table), []).append((label, other_label))
         return {tables: sorted(labels[tables]) for tables in sorted(labels)}, pairs.n_left_out
@@ -115,9 +115,9 @@ class TablePairs:
         left, right, shared = (array[usable] for array in (pairs.left, pairs.right, pairs.shared))
         numbers = {table: at for at, table in enumerate(sorted({column.table for column in own}))}
         of_left = np.array([numbers[column.table] for column in own], np.int64)
-        kept = _best(of_left[left], columns.table_numbers[right], shared)
+        positions = _best(of_left[left], columns.table_numbers[right], shared)
         labels: PairsOfTables = {}
-        for one, other in zip(left[kept].tolist(), right[kept].tolist(), strict=True):
+        for one, other in zip(left[positions].tolist(), right[positions].tolist(), strict=True):
             table, label = columns.name(other)
             ends, pair = (own[one].table, table), (own[one].label, label)
             if ends[0] > ends[1]:
@@ -125,13 +125,15 @@ class TablePairs:
             labels.setdefault(ends, []).append(pair)
         return {ends: sorted(set(labels[ends])) for ends in sorted(labels)}, pairs.n_left_out
 
-    def _is_measure(self, own: OwnColumn) -> bool:
-        column = self.columns.column(own.table, own.label)
+    def _is_measure(self, own_column: OwnColumn) -> bool:
+        column = self.columns.column(own_column.table, own_column.label)
         if column >= 0:
             return bool(self.measures[column])
-        if 100 * len(own.tokens) >= KEY_PERCENT * own.n_rows or _says_key(own.label):
+        if 100 * len(own_column.tokens) >= KEY_PERCENT * own_column.n_rows or _says_key(
+            own_column.label
+        ):
             return False
-        return profile_columns([own.tokens.cast(pa.string())])[0].kind == "number"
+        return profile_columns([own_column.tokens.cast(pa.string())])[0].kind == "number"
 
 
 def named_pairs(
@@ -139,9 +141,9 @@ def named_pairs(
 ) -> Iterator[tuple[tuple[str, str], list[Pair]]]:
     """Yield pairs of tables that have columns of equal names, as natural joins have them."""
     for one in tables:
-        mine = {label for label in labels[one] if not label.startswith("#")}
+        names = {label for label in labels[one] if not label.startswith("#")}
         for other in others:
-            shared = sorted(mine & set(labels[other])) if one != other else []
+            shared = sorted(names & set(labels[other])) if one != other else []
             if shared:
                 ends = (one, other) if one < other else (other, one)
                 yield ends, [(name, name) for name in shared]

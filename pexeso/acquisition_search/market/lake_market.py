@@ -125,9 +125,9 @@ class Market:
 
     def require_tables(self, names: Sequence[str]) -> None:
         """Raise `InputError` unless the index has tables of these names."""
-        wanted = pa.array(list(names), pa.string())
-        there = self.opened.catalog.tables(["table"], among=wanted)["table"]
-        missing = sorted(set(names) - set(there.to_pylist()))
+        requested = pa.array(list(names), pa.string())
+        tables = self.opened.catalog.tables(["table"], among=requested)["table"]
+        missing = sorted(set(names) - set(tables.to_pylist()))
         if missing:
             raise InputError(self.opened.catalog.why_not(missing[0], self.opened.lake))
 
@@ -158,8 +158,8 @@ class Market:
             If the index has no such table, or it could not be read when the index was built.
         """
         self.require_tables(names)
-        wanted = pa.array(list(names), pa.string())
-        rows = self.opened.catalog.tables(["table", "n_rows"], among=wanted)
+        requested = pa.array(list(names), pa.string())
+        rows = self.opened.catalog.tables(["table", "n_rows"], among=requested)
         n_rows = dict(zip(rows["table"].to_pylist(), rows["n_rows"].to_pylist(), strict=True))
         return [
             self._table(table, n_rows[table], columns, joined.get(table, ()))

@@ -98,17 +98,17 @@ class MarketPrices:
             return free
         if self.model == ENTROPY:
             return EntropyPrices(read, self.scale)
-        own = self.listed.get(table, {})
-        unknown = sorted(set(own) - set(columns) - {ALL})
+        prices = self.listed.get(table, {})
+        unknown = sorted(set(prices) - set(columns) - {ALL})
         if unknown:
             raise InputError(
                 f"{self.shown} has a price for the column {unknown[0]!r} of '{table}', which has "
                 f"no such column. Its columns: {', '.join(sorted(columns))}."
             )
-        rest = own.get(ALL, self.listed.get(ALL, {}).get(ALL))
+        rest = prices.get(ALL, self.listed.get(ALL, {}).get(ALL))
         if rest is None:
-            return ListedPrices(table, dict(own))
-        return ListedPrices(table, {name: own.get(name, rest) for name in columns})
+            return ListedPrices(table, dict(prices))
+        return ListedPrices(table, {name: prices.get(name, rest) for name in columns})
 
 
 def read_prices(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
@@ -148,8 +148,10 @@ def read_prices(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
     wrong = np.flatnonzero(~(prices >= 0))
     if len(wrong):
         at = int(wrong[0])
-        got = texts["price"][at].as_py()
-        refuse(at, f"a price must be a number from 0, such as 2.50, got {got!r}. Correct the line.")
+        text = texts["price"][at].as_py()
+        refuse(
+            at, f"a price must be a number from 0, such as 2.50, got {text!r}. Correct the line."
+        )
     by_table: dict[str, dict[str, float]] = {}
     for at, (table, column, price) in enumerate(zip(tables, columns, prices.tolist(), strict=True)):
         of_table = by_table.setdefault(table, {})

@@ -213,13 +213,13 @@ class _Scratch:
 
 def _partners(
     columns: LakeColumns,
-    own: OwnColumn,
+    own_column: OwnColumn,
     name: int,
     scratch: list[_Scratch],
     max_columns: int,
     limit: int | None,
 ) -> _Partners:
-    tokens = own.tokens.cast(pa.large_string())
+    tokens = own_column.tokens.cast(pa.large_string())
     numbers = [find_tokens(index, tokens) for index in columns.indexes]
     frequencies = np.zeros(len(tokens), np.int64)
     for at in range(len(columns.shards)):
@@ -230,39 +230,39 @@ def _partners(
         for at in range(len(columns.shards))
     ]
     right, shared, n_telling = joined(triples)
-    elsewhere = columns.table_numbers[right] != columns.table_number(own.table)
+    elsewhere = columns.table_numbers[right] != columns.table_number(own_column.table)
     elsewhere &= (columns.name_numbers[right] == name) | (n_telling >= MIN_TELLING)
     right, shared, n_telling = (array[elsewhere] for array in (right, shared, n_telling))
-    sizes, mine = columns.sizes[right], len(tokens)
+    sizes, n_tokens = columns.sizes[right], len(tokens)
     same = columns.name_numbers[right] == name
-    namesakes = same & (100 * shared >= NAMESAKE_PERCENT * np.minimum(sizes, mine))
-    keys = _is_key(sizes, columns.n_rows[right]) | _is_key(mine, own.n_rows)
+    namesakes = same & (100 * shared >= NAMESAKE_PERCENT * np.minimum(sizes, n_tokens))
+    keys = _is_key(sizes, columns.n_rows[right]) | _is_key(n_tokens, own_column.n_rows)
     usable = keys & (n_telling >= MIN_TELLING)
-    within = usable & (100 * shared >= CONTAINED_PERCENT * mine)
+    within = usable & (100 * shared >= CONTAINED_PERCENT * n_tokens)
     around = usable & ~within & (100 * shared >= CONTAINED_PERCENT * sizes)
-    kept, dropped = np.zeros(len(right), bool), 0
+    selected, dropped = np.zeros(len(right), bool), 0
     for chosen in (namesakes, within, around):
         at = np.flatnonzero(chosen)
         best = at[np.lexsort([right[at], sizes[at], -shared[at]])][:limit]
-        kept[best] = True
+        selected[best] = True
         dropped += len(at) - len(best)
-    order = np.flatnonzero(kept)
+    order = np.flatnonzero(selected)
     order = order[np.argsort(right[order])]
     return _Partners(right[order], shared[order], dropped)
 
 
 def _live_lengths(columns: LakeColumns, at: int, numbers: np.ndarray) -> np.ndarray:
-    index, there = columns.indexes[at], np.flatnonzero(numbers >= 0)
+    index, positions = columns.indexes[at], np.flatnonzero(numbers >= 0)
     offsets = np.asarray(index.token_offsets)
-    begins = offsets[numbers[there]].astype(np.int64)
-    sizes = offsets[numbers[there] + 1] - begins
+    begins = offsets[numbers[positions]].astype(np.int64)
+    sizes = offsets[numbers[positions] + 1] - begins
     lengths = np.zeros(len(numbers), np.int64)
-    lengths[there] = sizes
+    lengths[positions] = sizes
     if len(columns.shards[at].deleted):
         deleted = np.isin(_gathered(index.list_sets, begins, sizes), columns.shards[at].deleted)
-        gone = np.concatenate([[0], np.cumsum(deleted)])
+        n_deleted = np.concatenate([[0], np.cumsum(deleted)])
         ends = np.cumsum(sizes)
-        lengths[there] -= gone[ends] - gone[ends - sizes]
+        lengths[positions] -= n_deleted[ends] - n_deleted[ends - sizes]
     return lengths
 
 
@@ -274,19 +274,19 @@ def _counted(
     columns: LakeColumns, at: int, numbers: np.ndarray, telling: np.ndarray, scratch: _Scratch
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the columns of a shard that share tokens, how many, and how many telling ones."""
-    index, there = columns.indexes[at], numbers >= 0
+    index, mask = columns.indexes[at], numbers >= 0
     offsets = np.asarray(index.token_offsets)
-    begins, ends = (offsets[numbers[there] + step].astype(np.int64) for step in (0, 1))
+    begins, ends = (offsets[numbers[mask] + step].astype(np.int64) for step in (0, 1))
     lists = np.asarray(index.list_sets)
     n = count_by_lists(
-        begins, ends, telling[there], lists, scratch.counts, scratch.telling, scratch.met
+        begins, ends, telling[mask], lists, scratch.counts, scratch.telling, scratch.met
     )
     if n == DAMAGED:
         raise IndexCorruptError(DAMAGED_LISTS)
-    met = scratch.met[:n].copy()
-    shared, n_telling = scratch.counts[met].astype(int), scratch.telling[met].astype(int)
-    scratch.counts[met] = scratch.telling[met] = 0
-    partners = columns.of_set[at][met]
+    sets = scratch.met[:n].copy()
+    shared, n_telling = scratch.counts[sets].astype(int), scratch.telling[sets].astype(int)
+    scratch.counts[sets] = scratch.telling[sets] = 0
+    partners = columns.of_set[at][sets]
     live = partners >= 0
     return partners[live], shared[live], n_telling[live]
 
@@ -317,9 +317,9 @@ def _namesakes(columns: LakeColumns, tokens: LakeTokens, limit: int) -> Iterator
     ordered = several[np.argsort(names[several], kind="stable")]
     for lefts, blocks in _blocks(names[ordered], columns.sizes[ordered]):
         left, dropped = ordered[lefts], 0
-        mine, triples = tokens.of_columns(left), []
+        left_tokens, triples = tokens.of_columns(left), []
         for block in blocks:
-            *some, n = _namesakes_in(columns, tokens, left, mine, ordered[block], limit)
+            *some, n = _namesakes_in(columns, tokens, left, left_tokens, ordered[block], limit)
             triples.append(some)
             dropped += n
         left, right, shared, n = keep_best(triples, limit, columns.sizes)
@@ -342,14 +342,14 @@ def _namesakes_in(
     order = np.argsort(keys, kind="stable")
     members = np.repeat(right, np.diff(offsets))[order]
     distinct, begins = np.unique(keys[order], return_index=True)
-    wanted = np.repeat(names[left], np.diff(of_left[0])) * n_tokens + of_left[1]
-    places = np.minimum(np.searchsorted(distinct, wanted), len(distinct) - 1)
+    left_keys = np.repeat(names[left], np.diff(of_left[0])) * n_tokens + of_left[1]
+    runs = np.minimum(np.searchsorted(distinct, left_keys), len(distinct) - 1)
     position = np.full(len(columns), -1, np.int64)
     position[right] = np.arange(len(right))
     return find_namesakes(
         left,
         of_left[0],
-        np.where(distinct[places] == wanted, places, -1),
+        np.where(distinct[runs] == left_keys, runs, -1),
         np.append(begins, len(members)),
         members,
         (columns.table_numbers, columns.sizes, position, right),

@@ -128,8 +128,8 @@ def containers(
                 raise IndexCorruptError(DAMAGED_LISTS)
             triples.append(rest)
             dropped += n
-        *kept, n = keep_best(triples, limit, rule.ties)
-        yield *kept, dropped + n
+        *best, n = keep_best(triples, limit, rule.ties)
+        yield *best, dropped + n
 
 
 def keep_best(triples: list[tuple[np.ndarray, ...]], limit: int, ties: np.ndarray) -> ScoredPairs:
@@ -137,8 +137,8 @@ def keep_best(triples: list[tuple[np.ndarray, ...]], limit: int, ties: np.ndarra
     left, right, shared = joined(triples)
     order = np.lexsort([right, ties[right], -shared, left])
     rank = np.arange(len(order)) - np.searchsorted(left[order], left[order])
-    kept = order[rank < limit]
-    return left[kept], right[kept], shared[kept], len(order) - len(kept)
+    best = order[rank < limit]
+    return left[best], right[best], shared[best], len(order) - len(best)
 
 
 def joined(triples: list[tuple[np.ndarray, ...]]) -> Iterator[np.ndarray]:

@@ -156,8 +156,8 @@ class LakeColumns:
         by_shard = []
         for at, shard in enumerate(self.shards):
             columns = np.full(shard.overlap.n_sets, -1, np.int64)
-            mine = np.flatnonzero(self.shard_of == at)
-            columns[self.set_of[mine]] = mine
+            members = np.flatnonzero(self.shard_of == at)
+            columns[self.set_of[members]] = members
             by_shard.append(columns)
         return tuple(by_shard)
 
@@ -186,8 +186,8 @@ class LakeColumns:
         at = int(self.shard_of[column])
         index = self.indexes[at]
         numbers = index.suffix(int(self.set_of[column]), 0)
-        places = self._text_of_token[at][numbers]
-        return take_texts(index.dictionary.texts, places).cast(pa.large_string())
+        positions = self._text_of_token[at][numbers]
+        return take_texts(index.dictionary.texts, positions).cast(pa.large_string())
 
     @cached_property
     def _text_of_token(self) -> tuple[np.ndarray, ...]:
@@ -236,9 +236,9 @@ def text_of_token(index: OverlapIndex) -> np.ndarray:
             "The dictionary of an overlap index names a token that is not there: it was changed. "
             "Restore it from a copy, or build it again."
         )
-    places = np.zeros(index.n_tokens, np.int32 if index.n_tokens < 2**31 else np.int64)
-    places[numbers] = np.arange(len(numbers), dtype=places.dtype)
-    return places
+    positions = np.zeros(index.n_tokens, np.int32 if index.n_tokens < 2**31 else np.int64)
+    positions[numbers] = np.arange(len(numbers), dtype=positions.dtype)
+    return positions
 
 
 def find_tokens(index: OverlapIndex, tokens: pa.Array) -> np.ndarray:
@@ -249,10 +249,10 @@ def find_tokens(index: OverlapIndex, tokens: pa.Array) -> np.ndarray:
     IndexCorruptError
         If the dictionary names a token that is not there.
     """
-    places = find_texts(index.dictionary.texts, tokens)
-    numbers = np.full(len(places), -1, np.int64)
-    there = places >= 0
-    numbers[there] = np.asarray(index.dictionary.numbers)[places[there]]
+    positions = find_texts(index.dictionary.texts, tokens)
+    numbers = np.full(len(positions), -1, np.int64)
+    mask = positions >= 0
+    numbers[mask] = np.asarray(index.dictionary.numbers)[positions[mask]]
     if len(numbers) and numbers.max() >= index.n_tokens:
         raise IndexCorruptError(
             "The dictionary of an overlap index names a token that is not there: it was changed. "

@@ -84,14 +84,14 @@ class LakeTokens:
         sizes = self.columns.sizes[chosen]
         offsets, tokens = offsets_of(sizes), np.empty(int(sizes.sum()), np.int64)
         for at, index in enumerate(self.columns.indexes):
-            mine = np.flatnonzero(self.columns.shard_of[chosen] == at)
-            if len(mine):
-                begins = np.asarray(index.set_offsets)[self.columns.set_of[chosen[mine]]]
-                numbers = np.asarray(index.set_tokens)[ranges(begins, sizes[mine])]
+            positions = np.flatnonzero(self.columns.shard_of[chosen] == at)
+            if len(positions):
+                begins = np.asarray(index.set_offsets)[self.columns.set_of[chosen[positions]]]
+                numbers = np.asarray(index.set_tokens)[ranges(begins, sizes[positions])]
                 if len(numbers) and (numbers.min() < 0 or numbers.max() >= index.n_tokens):
                     raise IndexCorruptError(DAMAGED_LISTS)
                 numbers = self.common[at][numbers] if self.common else numbers
-                tokens[ranges(offsets[mine], sizes[mine])] = numbers
+                tokens[ranges(offsets[positions], sizes[positions])] = numbers
         return offsets, tokens
 
     def in_shard(self, at: int, tokens: np.ndarray) -> np.ndarray:
@@ -99,11 +99,11 @@ class LakeTokens:
         if not self.common:
             return tokens
         ordered = self.common[at][self.by_common[at]]
-        places = np.minimum(np.searchsorted(ordered, tokens), max(len(ordered) - 1, 0))
+        positions = np.minimum(np.searchsorted(ordered, tokens), max(len(ordered) - 1, 0))
         if not len(ordered):
             return np.full(len(tokens), -1, np.int64)
-        own = self.by_common[at][places].astype(np.int64)
-        return np.where(ordered[places] == tokens, own, -1)
+        numbers = self.by_common[at][positions].astype(np.int64)
+        return np.where(ordered[positions] == tokens, numbers, -1)
 
 
 def _live(index: OverlapIndex, live: np.ndarray) -> np.ndarray:
@@ -135,16 +135,16 @@ def _common_numbers(indexes: Sequence[OverlapIndex]) -> tuple[list[np.ndarray], 
     numbers: list[np.ndarray] = []
     n = 0
     for at, index in enumerate(indexes):
-        mine = np.full(index.n_tokens, -1, kind)
-        own = np.asarray(index.dictionary.numbers)
+        common = np.full(index.n_tokens, -1, kind)
+        own_numbers = np.asarray(index.dictionary.numbers)
         for before in range(at):
             other = indexes[before]
-            places = find_texts(other.dictionary.texts, index.dictionary.texts)
-            there = np.flatnonzero(places >= 0)
-            theirs = np.asarray(other.dictionary.numbers)[places[there]]
-            mine[own[there]] = numbers[before][theirs]
-        new = np.flatnonzero(mine < 0)
-        mine[new] = n + np.arange(len(new))
+            positions = find_texts(other.dictionary.texts, index.dictionary.texts)
+            matches = np.flatnonzero(positions >= 0)
+            other_numbers = np.asarray(other.dictionary.numbers)[positions[matches]]
+            common[own_numbers[matches]] = numbers[before][other_numbers]
+        new = np.flatnonzero(common < 0)
+        common[new] = n + np.arange(len(new))
         n += len(new)
-        numbers.append(mine)
+        numbers.append(common)
     return numbers, n

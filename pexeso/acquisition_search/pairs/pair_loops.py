@@ -66,16 +66,16 @@ def _grown(array):
 
 
 @loop
-def _holds(tokens, low, end, wanted):
+def _holds(tokens, low, end, token):
     """Return whether an ascending run holds a number."""
     last = end
     while low < end:
         middle = (low + end) // 2
-        if tokens[middle] < wanted:
+        if tokens[middle] < token:
             low = middle + 1
         else:
             end = middle
-    return low < last and tokens[low] == wanted
+    return low < last and tokens[low] == token
 
 
 @loop
@@ -162,10 +162,10 @@ def find_containers(
                 low, high = set_offsets[other], set_offsets[other + 1]
                 missed = 0
                 missed_telling = 0
-                for mine in range(first, end):
-                    if tokens[mine] < 0 or not _holds(set_tokens, low, high, tokens[mine]):
+                for position in range(first, end):
+                    if tokens[position] < 0 or not _holds(set_tokens, low, high, tokens[position]):
                         missed += 1
-                        missed_telling += telling[mine]
+                        missed_telling += telling[position]
                         if missed > misses or n_telling - missed_telling < min_telling:
                             break
                 if missed > misses or n_telling - missed_telling < min_telling:
@@ -175,9 +175,9 @@ def find_containers(
                 left[n], right[n], shared[n] = me, column, (end - first) - missed
                 n += 1
         if n - begin > limit:
-            kept = _best(right[begin:n], shared[begin:n], ties, limit)
-            right[begin : begin + limit] = right[begin:n][kept]
-            shared[begin : begin + limit] = shared[begin:n][kept]
+            best = _best(right[begin:n], shared[begin:n], ties, limit)
+            right[begin : begin + limit] = right[begin:n][best]
+            shared[begin : begin + limit] = shared[begin:n][best]
             dropped += n - begin - limit
             n = begin + limit
     return SOUND, left[:n], right[:n], shared[:n], dropped
@@ -215,7 +215,7 @@ def find_namesakes(lefts, offsets, entry_runs, run_begins, members, columns, lim
     """
     table, size, position, names = columns
     counts = np.zeros(len(names), np.int64)
-    met = np.empty(len(names), np.int64)
+    candidates = np.empty(len(names), np.int64)
     left, right, shared = np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int64)
     n = 0
     dropped = 0
@@ -230,34 +230,34 @@ def find_namesakes(lefts, offsets, entry_runs, run_begins, members, columns, lim
                 other = members[entry]
                 if table[other] == table[me]:
                     continue
-                place = position[other]
-                if counts[place] == 0:
-                    met[n_met] = place
+                slot = position[other]
+                if counts[slot] == 0:
+                    candidates[n_met] = slot
                     n_met += 1
-                counts[place] += 1
-        kept = 0
+                counts[slot] += 1
+        n_selected = 0
         for at in range(n_met):
-            place = met[at]
-            min_size = min(size[me], size[names[place]])
-            if 100 * counts[place] >= percent * min_size:
-                met[kept] = place
-                kept += 1
+            slot = candidates[at]
+            min_size = min(size[me], size[names[slot]])
+            if 100 * counts[slot] >= percent * min_size:
+                candidates[n_selected] = slot
+                n_selected += 1
             else:
-                counts[place] = 0
-        chosen = np.sort(met[:kept])
-        if kept > limit:
-            ranks = np.empty(kept, np.int64)
-            for at in range(kept):
+                counts[slot] = 0
+        chosen = np.sort(candidates[:n_selected])
+        if n_selected > limit:
+            ranks = np.empty(n_selected, np.int64)
+            for at in range(n_selected):
                 ranks[at] = size[names[chosen[at]]] - (counts[chosen[at]] << 32)
             order = np.argsort(ranks, kind="mergesort")
             for at in order[limit:]:
                 counts[chosen[at]] = 0
             chosen = chosen[order[:limit]]
-            dropped += kept - limit
-        for place in chosen:
+            dropped += n_selected - limit
+        for slot in chosen:
             if n == len(left):
                 left, right, shared = _grown(left), _grown(right), _grown(shared)
-            left[n], right[n], shared[n] = me, names[place], counts[place]
-            counts[place] = 0
+            left[n], right[n], shared[n] = me, names[slot], counts[slot]
+            counts[slot] = 0
             n += 1
     return left[:n], right[:n], shared[:n], dropped

@@ -127,14 +127,14 @@ def _judge_here(job: BuildJob, judge: Task, folder: Path) -> None:
     """Compare a short listing in this process, which takes less time than one job of Spark's."""
     known = Catalog(job.index.catalog_files).tables(["table", *_KNOWN])
     known = known.rename_columns(["table", *(f"old_{name}" for name in _KNOWN)])
-    there = pa.concat_tables(
+    listing = pa.concat_tables(
         [_THERE.empty_table(), *(pq.read_table(_left(job, name)) for name in (LISTING, SKIPPED))],
         promote_options="default",
     )
-    closed = there["table"].filter(there["is_closed"])
+    closed = listing["table"].filter(listing["is_closed"])
     known = known.append_column("known", pa.repeat(True, len(known)))
     known = known.append_column("in_closed", _is_in_any(known["table"], closed))
-    pairs = there.append_column("there", pa.repeat(True, len(there))).join(
+    pairs = listing.append_column("there", pa.repeat(True, len(listing))).join(
         known, "table", join_type="full outer"
     )
     rows = pa.Table.from_batches(judge(iter(pairs.to_batches())), schema=_JUDGED)
@@ -155,10 +155,10 @@ def _judge_in_tasks(job: BuildJob, judge: Task, folder: Path) -> None:
     known = live_rows(job.spark, job.index, TABLES).select(
         "table", *(sql.col(name).alias(f"old_{name}") for name in _KNOWN)
     )
-    there = job.frame("list", LISTING).unionByName(
+    listing = job.frame("list", LISTING).unionByName(
         job.frame("list", SKIPPED), allowMissingColumns=True
     )
-    pairs = there.withColumn("there", sql.lit(True)).join(
+    pairs = listing.withColumn("there", sql.lit(True)).join(
         _with_closed(job, known).withColumn("known", sql.lit(True)), "table", "full"
     )
     # By file: one that holds several tables is opened once.
@@ -252,8 +252,8 @@ def judged(
         doubtful = batch.filter(pc.equal(change, _DOUBTFUL))
         if len(doubtful):
             compared = pa.Table.from_batches(compare_contents(iter([doubtful]), root=root))
-            places = pc.index_in(batch["table"], value_set=compared["table"].combine_chunks())
-            change = pc.coalesce(compared["change"].combine_chunks().take(places), change)
+            positions = pc.index_in(batch["table"], value_set=compared["table"].combine_chunks())
+            change = pc.coalesce(compared["change"].combine_chunks().take(positions), change)
         was_table = pc.and_not(batch["known"].fill_null(False), batch["old_reason"].is_valid())
         opened = pc.and_(was_table, pc.is_in(change, value_set=pa.array([CHANGED, REREAD])))
         closed = closed_files(batch.filter(opened), root=root)
@@ -334,14 +334,14 @@ def live_rows(spark: SparkSession, store: Store, kind: str) -> DataFrame:
     rows = spark.createDataFrame([], schema)
     for paths, removed in zip(store.catalog_files(kind), store.catalog_files(REMOVED), strict=True):
         if removed:
-            gone = read_parquet(spark, *removed)
-            rows = rows.join(sql.broadcast(gone), "table", "left_anti")
+            removed_tables = read_parquet(spark, *removed)
+            rows = rows.join(sql.broadcast(removed_tables), "table", "left_anti")
         for path in paths:
-            there = read_parquet(spark, path)
+            frame = read_parquet(spark, path)
             cast = [
                 sql.col(field.name).cast(field.dataType)
                 for field in schema.fields
-                if field.name in there.columns
+                if field.name in frame.columns
             ]
-            rows = rows.unionByName(there.select(*cast), allowMissingColumns=True)
+            rows = rows.unionByName(frame.select(*cast), allowMissingColumns=True)
     return rows

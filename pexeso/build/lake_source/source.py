@@ -208,14 +208,14 @@ class FolderSource:
         if self.is_small():
             files = pq.read_table(listing) if isinstance(listing, Path) else listing
             files = files if isinstance(files, pa.Table) else files.toArrow()
-            here = workers.may_work_here and reads_here(n_bytes, len(wanted))
-            hands = dealt_hands(files, 1 if here else _n_small_tasks(workers.spark, n_bytes))
+            is_local = workers.may_work_here and reads_here(n_bytes, len(wanted))
+            hands = dealt_hands(files, 1 if is_local else _n_small_tasks(workers.spark, n_bytes))
             attempts = folder.with_name("attempts")
-            measured = meter.measured_here if here else meter.measured
+            measured = meter.measured_here if is_local else meter.measured
             task = measured(partial(_read_hands, hands, read))
             write = partial(write_records, task=task, folder=attempts)
-            done = workers.run(write, ATTEMPTS, len(hands), here=here)
-            gather_records(attempts, done["folder"].to_pylist(), folder)
+            outputs = workers.run(write, ATTEMPTS, len(hands), here=is_local)
+            gather_records(attempts, outputs["folder"].to_pylist(), folder)
             return
         spark = workers.spark
         n_tasks = n_reading_tasks(spark, n_bytes)
@@ -229,16 +229,16 @@ class SparkSource:
 
     Parameters
     ----------
-    given : DataFrame or str
+    source : DataFrame or str
         One table; or the name of a table, or of a database with all its tables, in Spark's catalog.
     """
 
     is_files = False
 
-    def __init__(self, given: DataFrame | str) -> None:
-        self._given = given
+    def __init__(self, source: DataFrame | str) -> None:
+        self._given = source
         self.name = SPARK_PREFIX + (
-            given if isinstance(given, str) else f"dataframe-{secrets.token_hex(6)}"
+            source if isinstance(source, str) else f"dataframe-{secrets.token_hex(6)}"
         )
 
     def is_small(self) -> bool:

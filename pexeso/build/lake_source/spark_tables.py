@@ -93,8 +93,8 @@ def find_spark_tables(spark: SparkSession, name: str) -> list[SparkTable]:
             for table in names
         ]
     except PySparkException as error:
-        said = str(error).strip().splitlines()[0]
-        raise LakeError(f"'{name}' cannot be looked up in Spark's catalog: {said}") from error
+        message = str(error).strip().splitlines()[0]
+        raise LakeError(f"'{name}' cannot be looked up in Spark's catalog: {message}") from error
 
 
 def _is_table(spark: SparkSession, name: str) -> bool:
@@ -157,7 +157,7 @@ def frame_records(
         size_notes = {table.name: _note_of_size(table, max_table_bytes) for table in tables}
         notes = {name: note for name, note in size_notes.items() if note is not None}
     counted = reduce(
-        lambda ours, theirs: ours.unionByName(theirs),
+        lambda ours, frame: ours.unionByName(frame),
         (_counted(table, read_kinds, notes.get(table.name)) for table in tables),
     )
 
@@ -257,7 +257,7 @@ def _note_of_size(table: SparkTable, max_table_bytes: int) -> str | None:
     sizes = [
         sql.coalesce(sql.octet_length(name), sql.lit(0)) + _VALUE_BYTES for name in frame.columns
     ]
-    row = reduce(lambda ours, theirs: ours + theirs, sizes, sql.lit(0))
+    row = reduce(lambda ours, size: ours + size, sizes, sql.lit(0))
     n_bytes = frame.agg(sql.sum(row.cast("long"))).first()[0] or 0
     if n_bytes <= max_table_bytes:
         return None
@@ -268,7 +268,7 @@ def _note_of_size(table: SparkTable, max_table_bytes: int) -> str | None:
 
 
 def _row_records(
-    table: SparkTable, rules: ColumnRules, normaliser: Normaliser, wanted: Sequence[Records]
+    table: SparkTable, rules: ColumnRules, normaliser: Normaliser, part_records: Sequence[Records]
 ) -> DataFrame:
     """Return what is wanted of the rows of a table, in the order in which Spark reads them."""
     from pyspark.sql.pandas.types import from_arrow_schema
@@ -283,7 +283,7 @@ def _row_records(
         for batch in batches:
             columns = [column.cast(pa.string()) for column in batch.columns]
             rows = TableRows(labels, columns, normaliser, first)
-            for records in wanted:
+            for records in part_records:
                 yield from records([ReadTable(name, (), rules, rows)])
             first += batch.num_rows
 
@@ -302,21 +302,21 @@ def _bounded(counted: DataFrame, max_table_bytes: int) -> DataFrame:
     )
     too_large = sizes.where(sql.col("bytes") > max_table_bytes)
     joined = counted.join(sql.broadcast(too_large), ["table", "position"], "left")
-    said = sql.format_string(
+    message = sql.format_string(
         f"its distinct values take %,d bytes, at most {max_table_bytes:,} allowed "
         "(max_table_bytes)",
         "bytes",
     )
     tells = sql.col("label").isNotNull()
-    kept = joined.where(sql.col("bytes").isNull() | tells)
+    rows = joined.where(sql.col("bytes").isNull() | tells)
     reason = (
-        sql.when(sql.col("bytes").isNotNull(), said).otherwise(sql.col("reason")).alias("reason")
+        sql.when(sql.col("bytes").isNotNull(), message).otherwise(sql.col("reason")).alias("reason")
     )
-    return kept.select("table", "position", "name", "label", reason, "value", "count")
+    return rows.select("table", "position", "name", "label", reason, "value", "count")
 
 
 def _records_of_column(
-    group: pa.Table, rules: ColumnRules, normaliser: Normaliser, wanted: Sequence[Records]
+    group: pa.Table, rules: ColumnRules, normaliser: Normaliser, part_records: Sequence[Records]
 ) -> pa.Table:
     """Turn the counted values of a column, or the number of rows of a table, into records."""
     header = group.filter(pc.is_valid(group["label"])).to_pylist()[0]
@@ -337,7 +337,7 @@ def _records_of_column(
     present = counted.filter(pc.is_valid(counted["value"])).sort_by("value").combine_chunks()
     columns = [_one_array(present[name]) for name in ("value", "count")]
     raw = pa.StructArray.from_arrays(columns, names=["values", "counts"])
-    records = counted_column_records(about, raw, n_rows, rules, normaliser, wanted=wanted)
+    records = counted_column_records(about, raw, n_rows, rules, normaliser, wanted=part_records)
     return pa.Table.from_batches(records, schema=SCHEMA)
 
 

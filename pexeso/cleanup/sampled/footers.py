@@ -90,11 +90,11 @@ def _is_blind(stats: ColumnStats) -> bool:
     return not exact and not stats.all_null
 
 
-def _scanned(batches: Iterator[TypedRows], wanted: set[str]) -> dict[Token, ColumnStats]:
+def _scanned(batches: Iterator[TypedRows], names: set[str]) -> dict[Token, ColumnStats]:
     parts: dict[Token, list[ColumnStats]] = {}
     for batch in batches:
         for name, values in zip(batch.names, batch.columns, strict=True):
-            if name in wanted:
+            if name in names:
                 parts.setdefault((name,), []).append(scan_stats(values))
     return {token: merged(some) for token, some in parts.items()}
 

@@ -146,12 +146,12 @@ def find_by_samples(
     of 16 bytes; a task holds a batch of rows, or a file of text.
     """
     options = options or SampleOptions()
-    place = locate(lake)
-    if not isinstance(place, Path):
+    location = locate(lake)
+    if not isinstance(location, Path):
         raise InputError(f"Rows are sampled from folders that tasks can open. Got '{lake}'.")
     clock = Clock()
     started = time.perf_counter()
-    read, listed = _profiles(spark, place.absolute(), options.scan_missing, max_table_bytes)
+    read, listed = _profiles(spark, location.absolute(), options.scan_missing, max_table_bytes)
     clock.stages.append(Stage("read", 0, time.perf_counter() - started))
     candidates = candidates_of(
         read,
@@ -253,8 +253,8 @@ def _places(
     table: TableOfPieces, tokens: Sequence[Token], listed: Listed
 ) -> list[dict[str, object]]:
     return [
-        {**place, "file": listed[str(piece.path)], "n_rows": piece.n_rows}
-        for place, piece in zip(place_of_cells(table, tokens), table.pieces, strict=True)
+        {**location, "file": listed[str(piece.path)], "n_rows": piece.n_rows}
+        for location, piece in zip(place_of_cells(table, tokens), table.pieces, strict=True)
     ]
 
 

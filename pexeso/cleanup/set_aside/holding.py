@@ -457,7 +457,7 @@ def _for_each(moving: _SettingAside | _BringingBack, chosen: dict, again: str) -
             break
     with contextlib.suppress(OSError):
         prune(moving.journal, moving.folder)
-    done = len(moved) + len(already) + len(refused)
+    n_finished = len(moved) + len(already) + len(refused)
     return Applied(
         str(moving.lake),
         str(moving.folder),
@@ -465,7 +465,7 @@ def _for_each(moving: _SettingAside | _BringingBack, chosen: dict, again: str) -
         tuple(already),
         tuple(refused),
         stopped,
-        tuple(names[done:]),
+        tuple(names[n_finished:]),
     )
 
 

@@ -297,11 +297,11 @@ def _lock(stack: contextlib.ExitStack, folder: Path, *, required: bool) -> None:
 def _is_within(inner: Path, outer: Path) -> bool:
     """Return whether a folder is another or lies in it, compared by what they are, not by names."""
     try:
-        wanted = os.stat(outer)
+        outer_stat = os.stat(outer)
     except OSError:
         return inner.is_relative_to(outer)
     for folder in (inner, *inner.parents):
         with contextlib.suppress(OSError):  # not there yet
-            if os.path.samestat(os.stat(folder), wanted):
+            if os.path.samestat(os.stat(folder), outer_stat):
                 return True
     return False

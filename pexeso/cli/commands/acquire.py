@@ -183,8 +183,8 @@ def plan_lines(result: AcquisitionResult) -> list[str]:
         return [
             reason if reason.startswith("No plan") else f"No plan: {reason}",
             *(
-                f"{said}: {result.best_seen[name]:.6g}"
-                for name, said in _BEST_SEEN.items()
+                f"{description}: {result.best_seen[name]:.6g}"
+                for name, description in _BEST_SEEN.items()
                 if name in result.best_seen
             ),
             *_notes(result),
@@ -231,9 +231,9 @@ def _query_text(result: AcquisitionResult) -> str:
     explained = plain(f"{have} of {query['table']}" if have else "each other", MAX_NAME)
     if query["want"] is None:
         return f"What tells most of {explained}, of all columns that joins reach:"
-    wanted = plain(", ".join(query["want"]), MAX_NAME)
+    column_names = plain(", ".join(query["want"]), MAX_NAME)
     they = "they tell" if result.n_wanted > 1 else "it tells"
-    return f"How to get {wanted} so that {they} most of {explained}:"
+    return f"How to get {column_names} so that {they} most of {explained}:"
 
 
 def _intervals(plan: AcquisitionPlan) -> list[str]:

@@ -97,13 +97,13 @@ def batch(request: BatchRequest) -> None:
     live["begin"] = lambda options: tell_advice([options])
     try:
         if output is None:
-            done = run(request, write=_write, **live)
+            response = run(request, write=_write, **live)
         else:
             with query_progress(queries) as progress:
-                done = run(request, progress=progress, **live)
+                response = run(request, progress=progress, **live)
     except KeyboardInterrupt as error:
         raise Interrupted(_how_to_go_on(queries, output)) from error
-    _report(done.run, output)
+    _report(response.run, output)
 
 
 def _from_standard_input() -> Iterator[NumberedLine]:

@@ -81,8 +81,8 @@ def demo_folder() -> Path:
             f"The demo lake is not where the package has it, in {folder}. Install pexeso again, "
             "or index a folder of yours: pexeso index FOLDER my.pexeso."
         )
-    here = Path.cwd()
-    return folder.relative_to(here) if folder.is_relative_to(here) else folder
+    current_folder = Path.cwd()
+    return folder.relative_to(current_folder) if folder.is_relative_to(current_folder) else folder
 
 
 def show(text: str) -> None:

@@ -227,32 +227,32 @@ def undo(request: UndoPlanRequest, form: str | None) -> None:
 redundancy = WithVerbs("redundancy", find, verify, apply, undo)
 
 
-def _tell(applied: Applied, form: str | None, done: str, *, yes: bool) -> None:
+def _tell(applied: Applied, form: str | None, verb: str, *, yes: bool) -> None:
     if form == "json":
         write_json(applied.to_dict())
     else:
         for name in applied.moved:
-            click.echo(f"{done}: {plain(name, MAX_NAME)}")
+            click.echo(f"{verb}: {plain(name, MAX_NAME)}")
         for name in applied.already:
-            click.echo(f"{done} earlier: {plain(name, MAX_NAME)}")
+            click.echo(f"{verb} earlier: {plain(name, MAX_NAME)}")
         for line in _refusals(applied.refused):
             click.echo(line)
         for name in applied.waiting:
-            click.echo(f"{'not moved' if yes else f'would be {done}'}: {plain(name, MAX_NAME)}")
+            click.echo(f"{'not moved' if yes else f'would be {verb}'}: {plain(name, MAX_NAME)}")
     if not yes:
         talk(
-            f"Nothing was moved. With --yes {many(len(applied.waiting), 'table')} would be {done}; "
+            f"Nothing was moved. With --yes {many(len(applied.waiting), 'table')} would be {verb}; "
             f"the holding folder is '{applied.holding}'."
         )
         return
     talk(
-        f"{many(len(applied.moved) + len(applied.already), 'table')} {done}; the holding folder is "
+        f"{many(len(applied.moved) + len(applied.already), 'table')} {verb}; the holding folder is "
         f"'{applied.holding}'."
     )
     if applied.stopped is not None:
         raise Failure(applied.stopped)
     if applied.refused:
-        raise Failure(f"{many(len(applied.refused), 'table')} could not be {done}.")
+        raise Failure(f"{many(len(applied.refused), 'table')} could not be {verb}.")
 
 
 def _refusals(refused: Any) -> list[str]:

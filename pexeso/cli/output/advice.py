@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 def tell_advice(options: Iterable[SearchOptions]) -> None:
     """Say on stderr which thresholds were chosen and why, once for searches that got the same."""
-    said = set()
+    reported = set()
     for settings in options:
         chosen = (settings.max_distance, settings.min_joinability)
-        if settings.advice is not None and chosen not in said:
-            again = said and settings.advice.min_joinability is not None
+        if settings.advice is not None and chosen not in reported:
+            again = reported and settings.advice.min_joinability is not None
             talk(
                 f"Chosen for a column of few values: {thresholds(*chosen)}"
                 if again
                 else advice_line(settings.advice, settings.min_joinability)
             )
-            said.add(chosen)
+            reported.add(chosen)
 
 
 def advice_line(advice: Advice, min_joinability: float | None) -> str:

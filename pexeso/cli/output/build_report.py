@@ -89,8 +89,8 @@ def listing_lines(listing: ReasonListing) -> Iterator[str]:
                 yield ""
             yield f"{group.counted(noun)}: {plain(group.detail or group.reason, MAX_NAME)}"
             last = group
-        own = _own_words(row.reason, group)
-        yield f"  {plain(row.name, MAX_NAME)}{'  ' * bool(own)}{plain(own, MAX_NAME)}"
+        difference = _own_words(row.reason, group)
+        yield f"  {plain(row.name, MAX_NAME)}{'  ' * bool(difference)}{plain(difference, MAX_NAME)}"
 
 
 def _own_words(reason: str, group: ReasonGroup) -> str:
@@ -99,7 +99,7 @@ def _own_words(reason: str, group: ReasonGroup) -> str:
     if group.detail is not None:
         # The same words, but for numbers, of which none holds a comma and a blank.
         clauses = zip(reason.split(", "), group.detail.split(", "), strict=True)
-        words = ", ".join(own for own, common in clauses if own != common)
+        words = ", ".join(clause for clause, common in clauses if clause != common)
     return words.removeprefix(f"{group.reason}: ")
 
 

@@ -128,7 +128,7 @@ def _sample(explanation: KeyExplanation) -> list[str]:
     if not sample.rows:
         return []
     names = (*sample.columns, "|", *sample.lake_columns)
-    rows = [(*map(_shown, ours), "|", *map(_shown, theirs)) for ours, theirs in sample.rows]
+    rows = [(*map(_shown, ours), "|", *map(_shown, lake_cells)) for ours, lake_cells in sample.rows]
     return ["The first joined rows:", *_table(names, rows, "<" * len(names))]
 
 

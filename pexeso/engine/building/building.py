@@ -249,6 +249,6 @@ def _column_values(
     sizes = offsets[1:] - offsets[:-1]
     columns = torch.repeat_interleave(torch.arange(len(sizes), device=device), sizes)
     if len(order) < n_given:
-        kept = rows >= 0
-        columns, rows = columns[kept], rows[kept]
+        mask = rows >= 0
+        columns, rows = columns[mask], rows[mask]
     return csr_from_pairs(columns, rows, len(sizes))

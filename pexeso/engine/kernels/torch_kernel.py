@@ -112,11 +112,11 @@ class TorchKernel(Kernel):
         """
         for some, weights in _runs_of_members(pairs, members, query.weights[members]):
             position, rows = _members_of(pairs, some)
-            wanted = (counts.possible >= limits.needed) & (counts.matched < limits.enough)
-            kept = _in_wanted_column(partition, _plain(rows), wanted)
-            stats.pairs_skipped += len(rows) - int(kept.sum())
-            hit = self._decide(partition, query, some[position[kept]], rows[kept], threshold, stats)
-            matched = _distinct_columns(partition, position[kept][hit], _plain(rows[kept][hit]))
+            column_mask = (counts.possible >= limits.needed) & (counts.matched < limits.enough)
+            mask = _in_wanted_column(partition, _plain(rows), column_mask)
+            stats.pairs_skipped += len(rows) - int(mask.sum())
+            hit = self._decide(partition, query, some[position[mask]], rows[mask], threshold, stats)
+            matched = _distinct_columns(partition, position[mask][hit], _plain(rows[mask][hit]))
             counts.matched.index_add_(0, matched[1], weights[matched[0]])
             every = _distinct_columns(partition, position, _plain(rows))
             counts.possible.index_add_(0, every[1], -weights[every[0]])
@@ -160,8 +160,8 @@ class TorchKernel(Kernel):
                 0, slot, counts
             )
             which = torch.div(key, max(1, partition.n_columns), rounding_mode="floor")
-            kept = count >= groups.needed[which]
-            parts.append((which[kept], (key - which * partition.n_columns)[kept], count[kept]))
+            mask = count >= groups.needed[which]
+            parts.append((which[mask], (key - which * partition.n_columns)[mask], count[mask]))
         nothing = torch.zeros(0, dtype=torch.int64, device=device)
         which, column, count = (
             torch.cat(part) for part in zip((nothing,) * 3, *parts, strict=True)
@@ -377,18 +377,18 @@ def _distinct_columns(partition: Partition, position: torch.Tensor, rows: torch.
 
 
 def _in_wanted_column(
-    partition: Partition, rows: torch.Tensor, wanted: torch.Tensor
+    partition: Partition, rows: torch.Tensor, column_mask: torch.Tensor
 ) -> torch.Tensor:
     """Return which rows stand in a column that is wanted, bool (p,)."""
     csr = partition.value_columns
-    kept = torch.zeros(len(rows), dtype=torch.bool, device=rows.device)
+    row_mask = torch.zeros(len(rows), dtype=torch.bool, device=rows.device)
     if len(rows) > len(csr.members):
-        return any_in_rows(wanted[csr.members.long()], csr.offsets)[rows]
+        return any_in_rows(column_mask[csr.members.long()], csr.offsets)[rows]
     for owner, posting in expand_ranges_in_chunks(
         csr.offsets[rows], csr.sizes_of(rows), ELEMENTS_AT_ONCE
     ):
-        kept[owner[wanted[csr.members[posting].long()]]] = True
-    return kept
+        row_mask[owner[column_mask[csr.members[posting].long()]]] = True
+    return row_mask
 
 
 def _runs_of_groups(groups: Groups, matches: Pairs) -> list[tuple[int, int]]:

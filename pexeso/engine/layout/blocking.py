@@ -469,8 +469,8 @@ def _products(
 
 def _pairs_of(run: slice, pairs: CellPairs) -> CellPairs:
     """Keep the pairs of a run of query values."""
-    kept = (pairs[0] >= run.start) & (pairs[0] < run.stop)
-    return pairs[0][kept], pairs[1][kept]
+    mask = (pairs[0] >= run.start) & (pairs[0] < run.stop)
+    return pairs[0][mask], pairs[1][mask]
 
 
 def _concatenate(pairs: list[CellPairs], device: torch.device) -> CellPairs:

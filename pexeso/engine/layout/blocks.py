@@ -130,8 +130,8 @@ class Blocks:
             return
         block = torch.div(rows, self.size, rounding_mode="floor")
         group = torch.div(block, FANOUT, rounding_mode="floor") + int(self.starts[-2])
-        for name, wanted in (("vectors", rows), ("block_codes", block), ("boxes", group)):
-            partition.pages.want(name, torch.unique(wanted))
+        for name, array_rows in (("vectors", rows), ("block_codes", block), ("boxes", group)):
+            partition.pages.want(name, torch.unique(array_rows))
 
     def fetch(
         self, partition: Partition, query: Query, threshold: Threshold, kernel: Kernel

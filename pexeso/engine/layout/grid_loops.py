@@ -124,11 +124,11 @@ class CompiledWalk(Walk):
         offsets = np.zeros(len(sizes) + 1, np.int64)
         np.cumsum(sizes.numpy(), out=offsets[1:])
         rows = torch.empty(int(offsets[-1]), dtype=torch.int32).numpy()
-        place = offsets[:-1].copy()
+        cursors = offsets[:-1].copy()
         runs = (level.first.numpy(), level.count.numpy())
         span = (run.start, run.stop)
         matching, candidates = (_arrays(pairs) for pairs in leaf_pairs.both)
-        n_sure = rows_below(*matching, *runs, *span, place, rows)
+        n_sure = rows_below(*matching, *runs, *span, cursors, rows)
         n_rows, n_near = rows_near(
             *candidates,
             *runs,
@@ -136,12 +136,12 @@ class CompiledWalk(Walk):
             self.query.mapped.numpy(),
             self.cells.mapped.numpy(),
             self._bounds(Lemma.PIVOT_FILTERING, Lemma.PIVOT_MATCHING),
-            place,
+            cursors,
             rows,
         )
         self.count_rows(n_rows)
         self.stats.matched_by_map += n_sure + n_near
-        n_pairs = close_gaps(offsets, place, rows)
+        n_pairs = close_gaps(offsets, cursors, rows)
         return Pairs(torch.from_numpy(offsets), torch.from_numpy(rows[:n_pairs]))
 
     def _bounds(self, filtering: Lemma, matching: Lemma) -> Bounds:
@@ -257,8 +257,8 @@ def leaves_near(
             continue
         begin = query_first[query_cell]
         n_tests += query_count[query_cell]
-        for place in range(begin, begin + query_count[query_cell]):
-            value = order[place]
+        for position in range(begin, begin + query_count[query_cell]):
+            value = order[position]
             if bounds.matches and is_within(mapped, value, boxes.upper, cell, bounds.accept):
                 whole[0, n_whole], whole[1, n_whole] = value, cell
                 n_whole += 1

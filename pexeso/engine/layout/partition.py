@@ -201,15 +201,15 @@ class Partition:
         `pexeso.engine.building.building.build_partition`.
         """
         require_shapes(arrays, options)
-        made = cls.from_tensors(
+        partition = cls.from_tensors(
             {name: as_tensor(array, device) for name, array in arrays.items()}, options, pages
         )
-        if made.device.type != "cpu":
+        if partition.device.type != "cpu":
             # Programs of a device go where these numbers lead; compiled loops and tensor operations
             # look at them as they go.
-            made.value_columns.require_sound(made.n_columns)
-            made.column_values.require_sound(made.n_values)
-        return made
+            partition.value_columns.require_sound(partition.n_columns)
+            partition.column_values.require_sound(partition.n_values)
+        return partition
 
     @classmethod
     def from_tensors(

@@ -63,13 +63,13 @@ class BatchCounter:
         nothing = torch.zeros(0, dtype=torch.int64)
         members = position[torch.cat([nothing, *(query.members for query in queries)])]
         weights = torch.cat([nothing, *(query.weights for query in queries)])
-        kept = (members >= 0) & (weights > 0)
-        offsets = offsets_of(kept.long())[torch.cumsum(sizes, 0)]
+        mask = (members >= 0) & (weights > 0)
+        offsets = offsets_of(mask.long())[torch.cumsum(sizes, 0)]
         needed = torch.tensor([query.min_count for query in queries], dtype=torch.int64)
         self._groups = Groups(
             *(
                 tensor.to(partition.device)
-                for tensor in (offsets, members[kept], weights[kept], needed)
+                for tensor in (offsets, members[mask], weights[mask], needed)
             )
         )
 

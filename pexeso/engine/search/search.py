@@ -384,11 +384,11 @@ def _ranked(
     Columns that tie with the last of the best are kept too.
     """
     if left_out is not None:
-        kept = ~left_out.cpu()[columns]
-        columns, counts = columns[kept], counts[kept]
+        mask = ~left_out.cpu()[columns]
+        columns, counts = columns[mask], counts[mask]
     if goal.k is not None and len(counts) > goal.k:
-        kept = counts >= torch.topk(counts, goal.k).values[-1]
-        columns, counts = columns[kept], counts[kept]
+        mask = counts >= torch.topk(counts, goal.k).values[-1]
+        columns, counts = columns[mask], counts[mask]
     order = torch.argsort(columns)
     return columns[order], counts[order]
 

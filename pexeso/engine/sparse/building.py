@@ -35,23 +35,23 @@ def build_partition(
     the keys of all words.
     """
     stored = np.flatnonzero(vectors.is_known)
-    kept = vectors.take(stored)
-    sums, order = sums_of(kept)
-    kept = kept.take(order)
+    stored_vectors = vectors.take(stored)
+    sums, order = sums_of(stored_vectors)
+    stored_vectors = stored_vectors.take(order)
     sums, order = sums[order], stored[order]
-    keys, key_offsets, key_words = lists_of_keys(kept)
-    word_offsets, word_values, shares = lists_of_values(kept)
+    keys, key_offsets, key_words = lists_of_keys(stored_vectors)
+    word_offsets, word_values, shares = lists_of_values(stored_vectors)
     rows = np.full(len(vectors), -1, np.int64)
     rows[order] = np.arange(len(order))
     return {
-        "word_text": kept.text,
-        "word_starts": kept.starts,
-        "word_weights": kept.weights,
-        "word_squares": kept.squares,
-        "value_norms": kept.norms,
+        "word_text": stored_vectors.text,
+        "word_starts": stored_vectors.starts,
+        "word_weights": stored_vectors.weights,
+        "word_squares": stored_vectors.squares,
+        "value_norms": stored_vectors.norms,
         "value_sums": sums,
-        "value_words_offsets": kept.offsets,
-        "value_words_members": kept.members,
+        "value_words_offsets": stored_vectors.offsets,
+        "value_words_members": stored_vectors.members,
         "word_values_offsets": word_offsets,
         "word_values_members": word_values,
         "word_values_shares": shares,

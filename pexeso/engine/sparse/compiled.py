@@ -79,11 +79,11 @@ def _room_for(partition: SparsePartition) -> Room:
     It takes 61 bytes a word and 9 a value of the partition.
     """
     n_words, n_values = partition.n_words, partition.n_values
-    kept = getattr(_kept, "room", None)
+    room = getattr(_kept, "room", None)
     # Not there while it is in use, so that a search that fails leaves none that is not empty.
     _kept.room = None
-    if kept is not None and (len(kept.words), len(kept.rows)) == (n_words, n_values):
-        return kept
+    if room is not None and (len(room.words), len(room.rows)) == (n_words, n_values):
+        return room
     return Room(
         lanes=np.zeros((LANES, n_words), np.float32),
         packed=np.empty((n_words, 2), np.uint64),

@@ -131,9 +131,9 @@ def prefixes_of(
         return np.arange(n), [n]
     costs = vectors.sizes_in_letters()[query.members]
     order = np.lexsort((np.arange(n), costs))
-    done = np.cumsum(query.weights[order])
+    weight_sums = np.cumsum(query.weights[order])
     # From here on what is left is too little for a column that was not found.
-    first = int(np.searchsorted(done, total - query.min_count + 1)) + 1
+    first = int(np.searchsorted(weight_sums, total - query.min_count + 1)) + 1
     return (order, [first, n]) if first < n - LEAST_SPARED else (np.arange(n), [n])
 
 

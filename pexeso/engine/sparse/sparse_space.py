@@ -154,10 +154,10 @@ class SparseSpace(VectorSpace):
     ) -> ColumnCounts:
         """Search by posting lists; counts are exact."""
         occurring = np.flatnonzero(weights > 0)
-        wanted = BatchColumn(occurring, weights[occurring], goal.min_count)
+        query = BatchColumn(occurring, weights[occurring], goal.min_count)
         with _Counted(stats) as work:
             columns, counts = search_in_prefixes(
-                partition, vectors, wanted, goal.max_distance, available_threads(), work
+                partition, vectors, query, goal.max_distance, available_threads(), work
             )
         return _ranked(columns, counts, goal, left_out)
 
@@ -186,9 +186,9 @@ class SparseSpace(VectorSpace):
         left_out: np.ndarray | None = None,
     ) -> ColumnCounts:
         """Search by all distances."""
-        wanted = BatchColumn(np.arange(len(vectors)), weights, goal.min_count)
+        query = BatchColumn(np.arange(len(vectors)), weights, goal.min_count)
         with _Counted(stats):
-            hits = search_exhaustively(partition, vectors, wanted, goal.max_distance)
+            hits = search_exhaustively(partition, vectors, query, goal.max_distance)
         stats.defining_distances += len(vectors) * partition.n_values
         return _ranked(*hits, goal, left_out)
 
@@ -258,9 +258,9 @@ def _ranked(
 ) -> ColumnCounts:
     """Keep the best columns, those that tie with the last of them too; all without ``goal.k``."""
     if left_out is not None:
-        kept = ~left_out[columns]
-        columns, counts = columns[kept], counts[kept]
+        mask = ~left_out[columns]
+        columns, counts = columns[mask], counts[mask]
     if goal.k is not None and len(counts) > goal.k:
-        kept = counts >= np.partition(counts, -goal.k)[-goal.k]
-        columns, counts = columns[kept], counts[kept]
+        mask = counts >= np.partition(counts, -goal.k)[-goal.k]
+        columns, counts = columns[mask], counts[mask]
     return columns.astype(np.int64), counts.astype(np.int64)

@@ -78,10 +78,10 @@ class DeviceMatrices:
             features.append(part)
             columns.append(lists.members.astype(np.int64))
             counts.append(np.full(len(part), count, np.float32))
-        every, place = np.unique(np.concatenate(features), return_inverse=True)
+        every, feature_index = np.unique(np.concatenate(features), return_inverse=True)
         word = np.concatenate(columns)
         shares = np.concatenate(counts) / np.sqrt(values.squares)[word]
-        words = _matrix(word, place, shares, (partition.n_words, len(every)), device)
+        words = _matrix(word, feature_index, shares, (partition.n_words, len(every)), device)
         row = np.repeat(np.arange(partition.n_values), np.diff(values.offsets))
         weights = values.weights[values.members] / np.sqrt(values.norms[row])
         shape = (partition.n_values, partition.n_words)
@@ -163,8 +163,8 @@ def _candidates(
     key_word, at = lists.of(used)
     # Of each occurrence of a word in a value its keys.
     by_word = Lists(offsets_of(np.bincount(key_word, minlength=len(used))), at)
-    occurrence, place = by_word.of(position)
-    of_key = keys[by_word.members[place]]
+    occurrence, entry = by_word.of(position)
+    of_key = keys[by_word.members[entry]]
     scaled = (share / np.sqrt(vectors.squares)[word])[occurrence]
     key_weights = torch.zeros((len(matrices.features), len(value)), device=device)
     for features, count in features_of(of_key):
@@ -173,9 +173,9 @@ def _candidates(
         known = (matrices.features[row] == features) if len(matrices.features) else row < 0
         _add(key_weights, row[known], owner[occurrence][known], (count * scaled)[known])
     near = torch.sparse.mm(matrices.words, key_weights) * letters
-    own = own_words[word]
-    held = own >= 0
-    _add(near, own[held], owner[held], (share * (1.0 - letters))[held])
+    stored_words = own_words[word]
+    held = stored_words >= 0
+    _add(near, stored_words[held], owner[held], (share * (1.0 - letters))[held])
     cosines = torch.sparse.mm(matrices.rows, near)
 
     n_keys = np.bincount(owner[occurrence], minlength=len(value))
@@ -205,9 +205,9 @@ def _tensor(numbers: np.ndarray, device: torch.device) -> torch.Tensor:
 
 def _add(matrix: torch.Tensor, rows: np.ndarray, columns: np.ndarray, numbers: np.ndarray) -> None:
     """Add numbers to places of a dense matrix, those of the same place one after the other."""
-    place = rows.astype(np.int64) * matrix.shape[1] + columns
+    positions = rows.astype(np.int64) * matrix.shape[1] + columns
     matrix.view(-1).index_add_(
-        0, _tensor(place, matrix.device), _tensor(numbers.astype(np.float64), matrix.device)
+        0, _tensor(positions, matrix.device), _tensor(numbers.astype(np.float64), matrix.device)
     )
 
 
@@ -219,16 +219,16 @@ def _matrix(
     device: torch.device,
 ) -> torch.Tensor:
     """Return a sparse matrix; numbers of the same place are added."""
-    places, which = np.unique(rows.astype(np.int64) * shape[1] + columns, return_inverse=True)
-    sums = np.bincount(which, weights=numbers, minlength=len(places))
-    offsets = offsets_of(np.bincount(places // max(1, shape[1]), minlength=shape[0]))
+    positions, which = np.unique(rows.astype(np.int64) * shape[1] + columns, return_inverse=True)
+    sums = np.bincount(which, weights=numbers, minlength=len(positions))
+    offsets = offsets_of(np.bincount(positions // max(1, shape[1]), minlength=shape[0]))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         # Said of the copy on a device, where what is copied was checked.
         warnings.filterwarnings("ignore", message="Sparse invariant checks are implicitly disabled")
         return torch.sparse_csr_tensor(
             torch.from_numpy(offsets),
-            torch.from_numpy(places % max(1, shape[1])),
+            torch.from_numpy(positions % max(1, shape[1])),
             torch.from_numpy(sums.astype(np.float32)),
             size=shape,
             check_invariants=True,

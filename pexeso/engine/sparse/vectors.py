@@ -186,11 +186,11 @@ class SparseVectors:
                 others.text, others.starts, others.squares, everything,
                 self.space.letters, similarities,
             )  # fmt: skip
-            place = np.zeros(len(self.weights), np.int64)
-            place[owners] = np.arange(len(owners))
+            word_rows = np.zeros(len(self.weights), np.int64)
+            word_rows[owners] = np.arange(len(owners))
             dots = np.empty((end - begin, len(others)))
             word_loops.value_products(
-                self.weights, self.offsets, self.members, place, begin, end, similarities,
+                self.weights, self.offsets, self.members, word_rows, begin, end, similarities,
                 others.weights, others.offsets, others.members, dots,
             )  # fmt: skip
             squares = np.outer(self.norms[begin:end], others.norms)

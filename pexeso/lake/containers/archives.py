@@ -152,9 +152,9 @@ def _opened(source: FileSource) -> Iterator[zipfile.ZipFile]:
         with source.open() as stream, zipfile.ZipFile(stream) as archive:
             yield archive
     except (zipfile.BadZipFile, EOFError, zlib.error, OverflowError, ValueError) as error:
-        said = first_line(error) if str(error) else "it ends too early"
+        reason = first_line(error) if str(error) else "it ends too early"
         raise TableReadError(
-            f"{source.shown} is no zip archive, or a damaged one ({said}); write or download it "
+            f"{source.shown} is no zip archive, or a damaged one ({reason}); write or download it "
             "again."
         ) from error
     except (NotImplementedError, RuntimeError, OSError) as error:

@@ -135,7 +135,7 @@ class Container:
             return self.source, unquote(member[1:])
         path = normalised_path(member[1:])
         # A '#' may be a part of a name in the archive: the longest name that is there is meant.
-        ends = [len(path), *(place for place, sign in enumerate(path) if sign == "#")]
+        ends = [len(path), *(position for position, sign in enumerate(path) if sign == "#")]
         name = self._archive.find(*(path[:end] for end in sorted(ends, reverse=True)))
         shown = f"{self.source.shown}/{name}"
         if self._book is None or self._book.shown != shown:

@@ -239,15 +239,15 @@ def _count_piece(piece: Piece, growing_groups: dict[tuple[str, ...], _Growing]) 
         return
     reasons, codes = keyed(rows)
     counts = np.bincount(codes, minlength=len(reasons)).tolist()
-    here: dict[tuple[str, ...], list[int]] = {}
+    codes_by_key: dict[tuple[str, ...], list[int]] = {}
     for code, (reason, count) in enumerate(zip(reasons, counts, strict=True)):
         growing = growing_groups.get(reason.key)
         if growing is None:
             growing = _Growing(_Ranges.of(reason.head), _Ranges.of(reason.whole))
             growing_groups[reason.key] = growing
         growing.add(reason, count)
-        here.setdefault(reason.key, []).append(code)
-    for key, of_group in here.items():
+        codes_by_key.setdefault(reason.key, []).append(code)
+    for key, of_group in codes_by_key.items():
         growing = growing_groups[key]
         growing.pieces.append(piece)
         if len(growing.examples) < MAX_EXAMPLES:

@@ -117,10 +117,10 @@ def canonical_dates(
         parts = _extract(split, shape, groups[at])
         if parts is None:
             continue
-        kept, text = _written(parts)
+        rows, text = _written(parts)
         texts.append(text)
-        found_at.append(at[kept])
-        rest = np.delete(np.arange(len(at)), kept)
+        found_at.append(at[rows])
+        rest = np.delete(np.arange(len(at)), rows)
         at, split = at[rest], split.take(pa.array(rest))
     return _scatter(len(values), found_at, texts)
 
@@ -245,12 +245,12 @@ def _written(parts: _Parts) -> tuple[np.ndarray, pa.StringArray]:
     Rows are taken from `parts.positions`.
     """
     in_range = (parts.month >= 1) & (parts.month <= 12) & (parts.day >= 1)
-    kept = np.flatnonzero(
+    rows = np.flatnonzero(
         in_range & is_calendar_date(parts.day, np.where(in_range, parts.month, 1), parts.year)
     )
-    text = written_dates(parts.day[kept], parts.month[kept], parts.year[kept])
-    return parts.positions[kept], pc.binary_join_element_wise(
-        text, parts.time.take(pa.array(kept)), ""
+    text = written_dates(parts.day[rows], parts.month[rows], parts.year[rows])
+    return parts.positions[rows], pc.binary_join_element_wise(
+        text, parts.time.take(pa.array(rows)), ""
     )
 
 

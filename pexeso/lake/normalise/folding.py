@@ -93,8 +93,8 @@ def _without_accents(points: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, 
     is_foldable = np.zeros(len(points), dtype=bool)
     for first, last in _ACCENTED_SCRIPTS:
         is_foldable |= (base_points >= first) & (base_points <= last)
-    kept = ~(is_accent & is_foldable) & ~_is_end(rows)
-    return points[kept], rows[kept]
+    mask = ~(is_accent & is_foldable) & ~_is_end(rows)
+    return points[mask], rows[mask]
 
 
 def separate_words(values: pa.StringArray, *, join_initials: bool = True) -> pa.StringArray:
@@ -149,9 +149,9 @@ def _words(
     stays = ~dropped
     points, rows = np.where(comma, ord(COMMA), points)[stays], rows[stays]
     comma, in_word = comma[stays], (letter | number | kept_sign)[stays]
-    kept = comma | in_word
+    mask = comma | in_word
     is_start = comma | (in_word & ~_before(in_word))
-    points, rows, is_start = points[kept], rows[kept], is_start[kept]
+    points, rows, is_start = points[mask], rows[mask], is_start[mask]
     has_space = is_start & (rows == np.concatenate([[-1], rows[:-1]]))
     source = np.repeat(np.arange(len(points)), 1 + has_space)
     is_space = (

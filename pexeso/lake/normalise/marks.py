@@ -169,9 +169,9 @@ def _rewritten(
 
     def rewrite(some: pa.StringArray) -> pa.StringArray:
         changed = pc.utf8_trim_whitespace(pc.replace_substring_regex(some, pattern, replacement))
-        kept = pc.equal(changed, "")
+        is_unchanged = pc.equal(changed, "")
         if unless is not None:
-            kept = pc.or_(kept, pc.match_substring_regex(some, unless))
-        return pc.if_else(kept, some, changed)
+            is_unchanged = pc.or_(is_unchanged, pc.match_substring_regex(some, unless))
+        return pc.if_else(is_unchanged, some, changed)
 
     return only_where(texts, may, rewrite)

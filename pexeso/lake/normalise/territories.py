@@ -76,14 +76,14 @@ class Territories:
         columns
             int64, shape (n,), 0 or more: the column that each value comes from.
         """
-        places = self._resolved(values, columns)
-        replaced = places.is_valid()
-        return pc.if_else(replaced, places, values) if pc.any(replaced).as_py() else values
+        labels = self._resolved(values, columns)
+        replaced = labels.is_valid()
+        return pc.if_else(replaced, labels, values) if pc.any(replaced).as_py() else values
 
     def _resolved(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
-        places = _looked_up(values, self.names)
+        labels = _looked_up(values, self.names)
         if not len(values):
-            return places
+            return labels
         sizes = np.bincount(columns)
         best = np.full(len(sizes), max(LEAST_CODES - 1, 0))
         for code_list in self.codes:
@@ -93,24 +93,24 @@ class Territories:
             # The list that holds most of a column decides, the first of equal ones.
             better = (counts > best) & (counts >= LEAST_SHARE * sizes)
             best = np.where(better, counts, best)
-            places = pc.if_else(pa.array(better[columns] & is_code), names, places)
-        return pc.coalesce(places, self._foreign(values, columns, places, sizes))
+            labels = pc.if_else(pa.array(better[columns] & is_code), names, labels)
+        return pc.coalesce(labels, self._foreign(values, columns, labels, sizes))
 
     def _foreign(
-        self, values: pa.StringArray, columns: np.ndarray, places: pa.StringArray, sizes: np.ndarray
+        self, values: pa.StringArray, columns: np.ndarray, labels: pa.StringArray, sizes: np.ndarray
     ) -> pa.StringArray:
         """Return what foreign names stand for in columns made of names; null elsewhere."""
         names = _looked_up(values, self.foreign)
         if names.null_count == len(names):
             return names
-        is_name = pc.or_(places.is_valid(), names.is_valid()).to_numpy(zero_copy_only=False)
+        is_name = pc.or_(labels.is_valid(), names.is_valid()).to_numpy(zero_copy_only=False)
         counts = np.bincount(columns[is_name], minlength=len(sizes))
         made_of_names = (counts >= LEAST_CODES) & (counts >= LEAST_SHARE * sizes)
         return pc.if_else(pa.array(made_of_names[columns]), names, pa.scalar(None, pa.string()))
 
 
-def _looked_up(values: pa.StringArray, given: NameList) -> pa.StringArray:
-    return given.names.take(pc.index_in(values, value_set=given.texts, skip_nulls=True))
+def _looked_up(values: pa.StringArray, name_list: NameList) -> pa.StringArray:
+    return name_list.names.take(pc.index_in(values, value_set=name_list.texts, skip_nulls=True))
 
 
 def territories(normalise: Normalise) -> Territories:
@@ -173,19 +173,19 @@ def _country_codes(written: Mapping[str, str]) -> tuple[dict[str, str], dict[str
 
     They are those of ISO 3166, and those of sports where a code means nothing else.
     """
-    given = packaged()
+    document = packaged()
     sports, standard = (
-        {code: written[short] for code, short in given[name].items()}
+        {code: written[short] for code, short in document[name].items()}
         for name in ("sport_codes", "three_letters")
     )
-    return dict(written), given["home_nations"] | sports | standard
+    return dict(written), document["home_nations"] | sports | standard
 
 
 def _lists(entries: Sequence[Iterable[tuple[str, str]]], normalise: Normalise) -> list[NameList]:
     """Return a list of each sequence of texts and names."""
     columns = [pa.array(side, pa.string()) for rows in entries for side in zip(*rows, strict=True)]
-    done = [column.to_pylist() for column in normalise(columns)]
-    return [_list(*sides) for sides in zip(done[::2], done[1::2], strict=True)]
+    texts = [column.to_pylist() for column in normalise(columns)]
+    return [_list(*sides) for sides in zip(texts[::2], texts[1::2], strict=True)]
 
 
 def _list(texts: list[str | None], names: list[str | None]) -> NameList:

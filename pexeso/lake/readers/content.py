@@ -202,9 +202,9 @@ def _unpack(shown: str, packed: bytes, max_bytes: int, packing: _Packing) -> byt
             f"{shown} is {packing.kind} file that was cut short; write or download it again."
         ) from error
     except (OSError, zlib.error, lzma.LZMAError, pa.ArrowException, ValueError) as error:
-        said = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+        cause = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
         raise TableReadError(
-            f"{shown} is {packing.kind} file that is damaged ({said}); write or download it again."
+            f"{shown} is {packing.kind} file that is damaged ({cause}); write or download it again."
         ) from error
     check_size(shown, len(data), max_bytes)
     return data

@@ -93,8 +93,8 @@ def parse_delimited(
     """
     encoding, data = _encoding(shown, data, options)
     notes = [encoding.note] if encoding.note else []
-    given = data = data.removesuffix(_END_OF_TEXT)
-    if encoding.name in ("utf-8", "utf-8-sig") and (data := with_marks(data)) is not given:
+    original = data = data.removesuffix(_END_OF_TEXT)
+    if encoding.name in ("utf-8", "utf-8-sig") and (data := with_marks(data)) is not original:
         notes.append("control characters were read as what Windows-1252 has in their place")
     sample = _decoded(data, encoding.name).read(_SAMPLE_CHARACTERS)
     if _looks_binary(sample):
@@ -375,8 +375,8 @@ def _collect(
             f"many rows are longer than the header: columns without a name were added: {n_added:,}"
         )
     joined = header[0] if len(header) == 1 else join_header(header, builder.width)
-    given = [*joined, *([""] * (builder.width - len(joined)))]
-    names, n_too_big = cells_to_column(given, max_cell_bytes)
+    header_cells = [*joined, *([""] * (builder.width - len(joined)))]
+    names, n_too_big = cells_to_column(header_cells, max_cell_bytes)
     notes.extend(builder.notes(n_too_big))
     names, *columns = without_formulas([names, *builder.columns()], parsed.data, notes)
     return [clean_name(name or "") for name in names.to_pylist()], columns

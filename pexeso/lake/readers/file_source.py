@@ -70,10 +70,10 @@ class FileSource:
             return bytes_fingerprint(self.data)
         if self.location is None:
             return None
-        own, log = fingerprint_file(self.location), log_beside(self.location)
-        if own is None or log is None:
-            return own
-        return bytes_fingerprint(f"{own} {fingerprint_file(log)}".encode())
+        fingerprint, log = fingerprint_file(self.location), log_beside(self.location)
+        if fingerprint is None or log is None:
+            return fingerprint
+        return bytes_fingerprint(f"{fingerprint} {fingerprint_file(log)}".encode())
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:

@@ -393,12 +393,12 @@ def _flatten(
 ) -> None:
     for key, value in row.items():
         name = f"{before}{key if isinstance(key, str) else key[1]}" if before else key
-        place = None if path is None else (*path, key)
+        key_path = None if path is None else (*path, key)
         if type(value) is dict and value and depth:
             inner = name if isinstance(name, str) else name[1]
-            _flatten(value, f"{inner}.", depth - 1, columns, place)
+            _flatten(value, f"{inner}.", depth - 1, columns, key_path)
             continue
-        column = (place, name) if before and place is not None else name
+        column = (key_path, name) if before and key_path is not None else name
         if column in columns:
             raise _SameNameError
         columns[column] = value or None if type(value) is dict else value

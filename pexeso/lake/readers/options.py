@@ -63,8 +63,8 @@ class ReadingOptions:
         _check_count("skip_rows", "lines to leave out", self.skip_rows, MAX_SKIPPED_ROWS)
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in self.to_dict().items())
-        return f"ReadingOptions({given})"
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.to_dict().items())
+        return f"ReadingOptions({arguments})"
 
     def __bool__(self) -> bool:
         """Return whether anything is set."""
@@ -72,8 +72,8 @@ class ReadingOptions:
 
     def to_dict(self) -> dict[str, str | int]:
         """Return what is set, as plain JSON."""
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in given.items() if value is not None}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
 
     def require_none(self, got: str) -> None:
         """Refuse what is set, as what is read is no file.
@@ -92,8 +92,8 @@ class ReadingOptions:
             raise InputError(f"{', '.join(self.to_dict())} tell how a file is read. Got {got}.")
 
 
-def _checked_delimiter(given: object) -> str:
-    delimiter = _DELIMITER_OF_NAME.get(given, given) if isinstance(given, str) else given
+def _checked_delimiter(value: object) -> str:
+    delimiter = _DELIMITER_OF_NAME.get(value, value) if isinstance(value, str) else value
     if (
         not isinstance(delimiter, str)
         or len(delimiter) != 1
@@ -103,15 +103,15 @@ def _checked_delimiter(given: object) -> str:
     ):
         raise InputError(
             "delimiter must be one character that is no letter, digit, quotation mark or line "
-            f"break, or 'tab' or 'space'. Got {given!r}."
+            f"break, or 'tab' or 'space'. Got {value!r}."
         )
     return delimiter
 
 
-def _checked_encoding(given: object) -> str:
-    if isinstance(given, str):
+def _checked_encoding(value: object) -> str:
+    if isinstance(value, str):
         try:
-            encoding = codecs.lookup(given).name
+            encoding = codecs.lookup(value).name
             "".encode(encoding)  # refuses what makes bytes of bytes, such as base64
         except (LookupError, UnicodeError, ValueError):
             encoding = ""
@@ -119,16 +119,16 @@ def _checked_encoding(given: object) -> str:
             return encoding
     raise InputError(
         "encoding must be the name of a text encoding, such as utf-8, latin-1, cp1252 or utf-16. "
-        f"Got {given!r}."
+        f"Got {value!r}."
     )
 
 
-def _check_count(name: str, what: str, given: object, limit: int) -> None:
-    if given is None:
+def _check_count(name: str, what: str, value: object, limit: int) -> None:
+    if value is None:
         return
-    if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given <= limit:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= limit:
         raise InputError(
-            f"{name} must be a number of {what}, a whole number from 0 to {limit:,}. Got {given!r}."
+            f"{name} must be a number of {what}, a whole number from 0 to {limit:,}. Got {value!r}."
         )
 
 

@@ -73,8 +73,8 @@ def plain(values: pa.Array) -> pa.Array:
         )
         offsets = pc.subtract(values.offsets, pa.scalar(first, pa.int32()))
         if missing is not None:  # an offset that is missing stands for a missing map
-            there = pa.concat_arrays([values.is_valid(), pa.array([True])])
-            offsets = pc.if_else(there, offsets, pa.scalar(None, pa.int32()))
+            validity = pa.concat_arrays([values.is_valid(), pa.array([True])])
+            offsets = pc.if_else(validity, offsets, pa.scalar(None, pa.int32()))
         return pa.MapArray.from_arrays(offsets, keys, items)
     if hasattr(kind, "value_type"):  # a list of any kind
         lengths = pc.list_value_length(values).fill_null(0).cast(pa.int64())

@@ -142,8 +142,8 @@ def strings(values: list[str | None] | tuple[str | None, ...]) -> pa.StringArray
     try:
         return pa.array(values, pa.string())
     except UnicodeEncodeError:
-        kept = [
+        texts = [
             None if value is None else value.encode("utf-8", "replace").decode("utf-8")
             for value in values
         ]
-        return pa.array(kept, pa.string())
+        return pa.array(texts, pa.string())

@@ -114,7 +114,7 @@ def gathered(pieces: Iterable[pa.RecordBatch], schema: pa.Schema, max_bytes: int
     TableReadError
         They take more bytes than the limit.
     """
-    kept, n_bytes = [], 0
+    record_batches, n_bytes = [], 0
     for batch in pieces:
         n_bytes += batch.nbytes
         if n_bytes > max_bytes:
@@ -122,8 +122,8 @@ def gathered(pieces: Iterable[pa.RecordBatch], schema: pa.Schema, max_bytes: int
                 f"{{shown}} unpacks to more than {max_bytes:,} bytes, the most that is read "
                 "(max_bytes)."
             )
-        kept.append(batch)
-    return pa.Table.from_batches(kept, schema)
+        record_batches.append(batch)
+    return pa.Table.from_batches(record_batches, schema)
 
 
 def batches(table: pa.Table) -> Iterable[list[pa.Array]]:
@@ -231,8 +231,8 @@ def _limit(limits: dict[str, int]) -> None:
         (resource.RLIMIT_CORE, 0),
     ):
         _, hard = resource.getrlimit(what)
-        wanted = number if hard == resource.RLIM_INFINITY else min(number, hard)
+        soft_limit = number if hard == resource.RLIM_INFINITY else min(number, hard)
         try:
-            resource.setrlimit(what, (wanted, hard))
+            resource.setrlimit(what, (soft_limit, hard))
         except (OSError, ValueError):  # some systems know no limit on memory
             continue

@@ -135,12 +135,12 @@ def _check(source: FileSource, path: Path) -> tuple[str, int]:
     if not start:
         raise TableReadError(f"{source.shown} is empty: it has no bytes.")
     what = next((name for mark, name in _NAMED.items() if start.lower().startswith(mark)), None)
-    said = "it starts like none"
+    reason = "it starts like none"
     if what is not None:
-        said = f"it holds {what}; save it as .xlsx"
+        reason = f"it holds {what}; save it as .xlsx"
     elif _TEXT.fullmatch(start):
-        said = "it holds text; call it .csv to have it read"
-    raise TableReadError(f"{source.shown} is no readable spreadsheet: {said}.")
+        reason = "it holds text; call it .csv to have it read"
+    raise TableReadError(f"{source.shown} is no readable spreadsheet: {reason}.")
 
 
 def _packed(source: FileSource, stream: BinaryIO) -> tuple[str, int]:

@@ -231,8 +231,8 @@ class _Database:
             ).fetchall()
         entries = [(str(name), str(sql or "")) for name, sql in rows]
         virtual = [name for name, sql in entries if sql.lstrip()[:14].upper() == "CREATE VIRTUAL"]
-        own = {f"{name}_{end}" for name in virtual for end in _SHADOWS}
-        hidden = own.union(virtual)
+        shadows = {f"{name}_{end}" for name in virtual for end in _SHADOWS}
+        hidden = shadows.union(virtual)
         return list(
             dict.fromkeys(
                 name

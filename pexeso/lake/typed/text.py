@@ -166,9 +166,9 @@ def _without_big_cells(values: pa.Array, max_cell_bytes: int) -> tuple[pa.Array,
     too_big = pc.greater(pc.binary_length(values.dictionary), max_cell_bytes)
     if not pc.any(too_big).as_py():
         return values, 0
-    kept = pc.if_else(too_big, pa.scalar(None, values.type.value_type), values.dictionary)
+    dictionary = pc.if_else(too_big, pa.scalar(None, values.type.value_type), values.dictionary)
     n_too_big = pc.sum(too_big.take(values.indices)).as_py() or 0
-    return pa.DictionaryArray.from_arrays(values.indices, kept), n_too_big
+    return pa.DictionaryArray.from_arrays(values.indices, dictionary), n_too_big
 
 
 def _text_bytes(values: pa.Array) -> int:

@@ -64,10 +64,10 @@ def _rising(numbers: np.ndarray, offsets: np.ndarray | None, name: str, end: int
 
 def _dictionary(index: OverlapIndex) -> Iterator[str]:
     numbers, texts = np.asarray(index.dictionary.numbers), index.dictionary.texts
-    given = np.zeros(index.n_tokens, bool)
+    is_named = np.zeros(index.n_tokens, bool)
     inside = (numbers >= 0) & (numbers < index.n_tokens)
-    given[numbers[inside]] = True
-    if not given.all() or not inside.all():
+    is_named[numbers[inside]] = True
+    if not is_named.all() or not inside.all():
         yield "text_numbers: each token must be named once."
     if texts.null_count:
         yield f"texts: {texts.null_count:,} of its texts are missing."

@@ -35,10 +35,10 @@ class PostingList(NamedTuple):
 def excluded_numbers(index: OverlapIndex, ids: Collection[int]) -> np.ndarray:
     """Return the numbers of sets to exclude; ids that are not in the index are dropped."""
     ids = ids if isinstance(ids, np.ndarray) else list(ids)
-    wanted = np.asarray(ids) if len(ids) else np.empty(0, np.int64)
-    if wanted.dtype.kind not in "iu" or wanted.ndim != 1:
+    set_ids = np.asarray(ids) if len(ids) else np.empty(0, np.int64)
+    if set_ids.dtype.kind not in "iu" or set_ids.ndim != 1:
         raise InputError(f"exclude must hold ids of sets, which are integers. Got {ids!r}.")
-    return index.numbers_of(wanted.astype(np.int64))
+    return index.numbers_of(set_ids.astype(np.int64))
 
 
 @dataclass

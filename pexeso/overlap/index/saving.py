@@ -70,7 +70,7 @@ class MappedIndex(OverlapIndex):
         # need be asked for.
         offsets = self.held_set_offsets if name == "set_offsets" else self.token_offsets
         begins, ends = (
-            offsets[places].astype(np.int64, copy=False) for places in (rows, np.asarray(rows) + 1)
+            offsets[index].astype(np.int64, copy=False) for index in (rows, np.asarray(rows) + 1)
         )
         if len(begins) and (
             begins.min() < 0 or ends.max() > len(self.list_sets) or (begins > ends).any()

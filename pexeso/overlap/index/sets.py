@@ -164,7 +164,7 @@ class OverlapIndex:
         self.pages.want(name, rows, rows + 2)
         offsets = getattr(self, name)
         begins, ends = (
-            offsets[places].astype(np.int64, copy=False) for places in (rows, np.asarray(rows) + 1)
+            offsets[index].astype(np.int64, copy=False) for index in (rows, np.asarray(rows) + 1)
         )
         if len(begins) and (
             begins.min() < 0 or ends.max() > len(self.list_sets) or (begins > ends).any()
@@ -274,11 +274,11 @@ def _require_pairs(
         pa.string(),
         pa.large_string(),
     ):
-        got = (
+        kind = (
             tokens.type if isinstance(tokens, pa.Array | pa.ChunkedArray) else type(tokens).__name__
         )
         raise InputError(
-            f"Tokens of an overlap index must be Arrow texts. Got {got}: "
+            f"Tokens of an overlap index must be Arrow texts. Got {kind}: "
             "pexeso.lake.tokens.tokens_of makes them."
         )
     set_ids = np.asarray(set_ids)
@@ -293,8 +293,8 @@ def _require_pairs(
         )
     texts = tokens.cast(pa.large_string())
     texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
-    kept = pc.is_valid(texts)
-    return set_ids[kept.to_numpy(zero_copy_only=False)].astype(np.int64), texts.filter(kept)
+    validity = pc.is_valid(texts)
+    return set_ids[validity.to_numpy(zero_copy_only=False)].astype(np.int64), texts.filter(validity)
 
 
 def _offsets(rows: np.ndarray, n_rows: int) -> np.ndarray:

@@ -65,7 +65,7 @@ class LakeSample:
         `pexeso.diagnostics.estimate.estimate_build`.
         """
         records, seconds = [], 0.0
-        for done, file in enumerate(chosen, 1):
+        for n_finished, file in enumerate(chosen, 1):
             started = time.perf_counter()
             batches = table_records(
                 file,
@@ -77,7 +77,7 @@ class LakeSample:
             records.append(pa.Table.from_batches(list(batches)).select(_FIELDS))
             seconds += time.perf_counter() - started
             if progress is not None:
-                progress(done, len(chosen))
+                progress(n_finished, len(chosen))
         return cls(files, chosen, records, seconds, options, on_spark)
 
     @property
@@ -156,9 +156,9 @@ class LakeSample:
             else scaled_pairs(self.files, totals, self.bytes_by_format)
         )
 
-    def _of(self, records: pa.Table, kind: str, kept: bool) -> pa.Table:
+    def _of(self, records: pa.Table, kind: str, is_kept: bool) -> pa.Table:
         chosen = pc.equal(records["record"], kind)
-        return records.filter(pc.and_(chosen, pc.is_null(records["reason"])) if kept else chosen)
+        return records.filter(pc.and_(chosen, pc.is_null(records["reason"])) if is_kept else chosen)
 
 
 def format_name(file: TableFile) -> str:

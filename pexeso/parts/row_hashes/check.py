@@ -47,8 +47,8 @@ def _check_shard(store: Store, entry: FolderEntry, listed: set[str]) -> Iterator
     if shard.tables.to_pylist() != [piece.table for piece in pieces]:
         yield "its list of tables is not that of its pieces."
         return
-    places = [(piece.table, piece.first_row) for piece in pieces]
-    if any(one >= other for one, other in pairwise(places)):
+    keys = [(piece.table, piece.first_row) for piece in pieces]
+    if any(one >= other for one, other in pairwise(keys)):
         yield "pieces must be distinct and sorted by table and first row."
     counts = (
         len(pieces),
@@ -63,8 +63,8 @@ def _check_shard(store: Store, entry: FolderEntry, listed: set[str]) -> Iterator
         for name, number in zip(COUNTS, counts, strict=True):
             if facts.get(name) != number:
                 yield f"{where} tells of {facts.get(name)!r} {name}, and there are {number:,}."
-    gone = set(shard.deleted.tolist())
-    unknown = {piece.table for piece in pieces if piece.number not in gone} - listed
+    deleted = set(shard.deleted.tolist())
+    unknown = {piece.table for piece in pieces if piece.number not in deleted} - listed
     if unknown:
         yield f"it has cells of {len(unknown):,} tables that the catalog does not list."
     for piece in pieces:

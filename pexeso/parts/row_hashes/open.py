@@ -80,9 +80,9 @@ def pieces_by_table(store: Store) -> dict[str, list[StoredPiece]]:
     pieces: dict[str, list[StoredPiece]] = {}
     for entry in hash_shard_entries(store):
         shard = open_hash_shard(store, entry)
-        gone = set(shard.deleted.tolist())
+        deleted = set(shard.deleted.tolist())
         for piece in shard.pieces():
-            if piece.number not in gone:
+            if piece.number not in deleted:
                 pieces.setdefault(piece.table, []).append(piece)
     return {
         table: sorted(pieces[table], key=lambda piece: piece.first_row) for table in sorted(pieces)

@@ -30,7 +30,7 @@ def records(tables: Sequence[ReadTable]) -> Iterator[pa.RecordBatch]:
             continue
         try:
             for piece in pieces_of(table.name, table.rows.typed()):
-                given = packed(piece)
-                yield batch_of([{"record": RECORD, **{name: given[name] for name in FIELDS}}])
+                fields = packed(piece)
+                yield batch_of([{"record": RECORD, **{name: fields[name] for name in FIELDS}}])
         except (TableReadError, pa.ArrowException, ValueError, RecursionError):
             continue  # its texts could be read, its types not: it has no pieces, or not all

@@ -31,11 +31,11 @@ PIECES_SCHEMA = pa.schema([SCHEMA.field(name) for name in FIELDS])
 
 def delete(store: Store, tables: pa.Array) -> list[FolderEntry]:
     """Return the entries of all shards with the pieces of some tables deleted."""
-    gone = (
+    deletions = (
         (entry, open_hash_shard(store, entry).numbers_of(tables))
         for entry in hash_shard_entries(store)
     )
-    return with_deleted(gone, "pieces")
+    return with_deleted(deletions, "pieces")
 
 
 def worn(store: Store, options: BuildOptions) -> list[int]:
@@ -60,11 +60,11 @@ def read_shards(batches: Iterator[pa.RecordBatch], *, store: Store) -> Iterator[
     for batch in batches:
         for number in batch.column(0).to_pylist():
             shard = open_hash_shard(store, hash_shard_entries(store)[number])
-            gone = set(shard.deleted.tolist())
+            deleted = set(shard.deleted.tolist())
             with (
                 pa.memory_map(str(shard.folder / PIECES)) as source,
                 pa.ipc.open_file(source) as file,
             ):
                 for piece in range(file.num_record_batches):
-                    if piece not in gone:
+                    if piece not in deleted:
                         yield file.get_batch(piece).cast(PIECES_SCHEMA)

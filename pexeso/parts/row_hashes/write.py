@@ -105,7 +105,7 @@ def write_shard(placed: Path, number: int, folder: Path) -> tuple[dict[str, Any]
     keys = pieces.select([*_ORDER, "n_rows", "facts"])
     order = pc.sort_indices(keys, [(name, "ascending") for name in _ORDER])
     keys = keys.take(order)
-    in_order = (pieces.slice(place, 1).to_pylist()[0] for place in order.to_pylist())
+    in_order = (pieces.slice(row, 1).to_pylist()[0] for row in order.to_pylist())
     with new_file(folder / PIECES) as file:
         write_packed(pa.PythonFile(file, mode="w"), in_order)
     listed = zip(keys["facts"].to_pylist(), keys["n_rows"].to_pylist(), strict=True)

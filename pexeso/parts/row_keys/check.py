@@ -56,8 +56,8 @@ def _check_shard(store: Store, entry: FolderEntry, listed: pa.Array) -> Iterator
         yield "tables must be distinct and sorted."
     yield from _check_counts(shard, entry, read_document(shard.folder / META))
     held = np.setdiff1d(np.arange(len(shard.tables)), shard.deleted)
-    there = shard.tables.take(pa.array(held)).cast(pa.string())
-    n_unknown = len(there) - (pc.sum(pc.is_in(there, value_set=listed)).as_py() or 0)
+    held_tables = shard.tables.take(pa.array(held)).cast(pa.string())
+    n_unknown = len(held_tables) - (pc.sum(pc.is_in(held_tables, value_set=listed)).as_py() or 0)
     if n_unknown:
         yield f"it has rows of {n_unknown:,} tables that the catalog does not list."
 

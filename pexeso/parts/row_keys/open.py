@@ -117,8 +117,8 @@ class RowShard:
 
     def hidden(self, table: str | None) -> np.ndarray:
         """Return the numbers of tables to hide: deleted ones, and the one of a name."""
-        own = self.numbers_of(pa.array([] if table is None else [table], pa.string()))
-        return np.union1d(self.deleted, own)
+        numbers = self.numbers_of(pa.array([] if table is None else [table], pa.string()))
+        return np.union1d(self.deleted, numbers)
 
 
 def open_row_shards(store: Store) -> list[RowShard]:

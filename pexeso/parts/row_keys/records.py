@@ -109,8 +109,8 @@ def _records_of(pieces: Sequence[Piece]) -> pa.RecordBatch:
         numbers[begin:end].reshape(piece.n_columns, piece.n_rows).T.ravel()
         for piece, (begin, end) in zip(pieces, pairwise(bounds.tolist()), strict=True)
     ]
-    given = fields_of(pieces, of_pieces, len(forms), lambda rows: forms.take(pa.array(rows)))
-    return batch_of_columns({"record": pa.repeat(RECORD, len(pieces)), **given})
+    fields = fields_of(pieces, of_pieces, len(forms), lambda rows: forms.take(pa.array(rows)))
+    return batch_of_columns({"record": pa.repeat(RECORD, len(pieces)), **fields})
 
 
 def fields_of(
@@ -131,20 +131,20 @@ def fields_of(
     take : callable
         Given numbers, returns the texts.
     """
-    texts, places = zip(*(_distinct(cells, n_texts) for cells in numbers), strict=True)
-    given = {
+    texts, positions = zip(*(_distinct(cells, n_texts) for cells in numbers), strict=True)
+    columns = {
         "table": [piece.table for piece in pieces],
         "n_rows": [piece.n_rows for piece in pieces],
         "n_columns": [piece.n_columns for piece in pieces],
         "first_row": [piece.first_row for piece in pieces],
         "labels": [piece.labels for piece in pieces],
         "texts": _lists_of(take(np.concatenate(texts)), texts),
-        "cells": _lists_of(pa.array(np.concatenate(places)), places),
+        "cells": _lists_of(pa.array(np.concatenate(positions)), positions),
     }
     fields = [SCHEMA.field(name) for name in FIELDS]
     return {
         field.name: column.cast(field.type)
-        if isinstance(column := given[field.name], pa.Array)
+        if isinstance(column := columns[field.name], pa.Array)
         else pa.array(column, field.type)
         for field in fields
     }
@@ -161,12 +161,12 @@ def _distinct(numbers: np.ndarray, n_numbers: int) -> tuple[np.ndarray, np.ndarr
     Numbers below 0 keep their place -1.
     """
     if len(numbers) < n_numbers // 8:
-        distinct, place = np.unique(numbers, return_inverse=True)
+        distinct, positions = np.unique(numbers, return_inverse=True)
         n_missing = int(len(distinct) > 0 and distinct[0] < 0)
-        return distinct[n_missing:], (place - n_missing).astype(np.int32)
-    met = np.zeros(n_numbers + 1, bool)  # behind the last one: those that are missing
-    met[numbers] = True
-    met[-1] = False
-    place_of = np.cumsum(met, dtype=np.int32) - 1
+        return distinct[n_missing:], (positions - n_missing).astype(np.int32)
+    is_present = np.zeros(n_numbers + 1, bool)  # behind the last one: those that are missing
+    is_present[numbers] = True
+    is_present[-1] = False
+    place_of = np.cumsum(is_present, dtype=np.int32) - 1
     place_of[-1] = -1
-    return np.flatnonzero(met), place_of[numbers]
+    return np.flatnonzero(is_present), place_of[numbers]

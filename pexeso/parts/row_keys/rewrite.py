@@ -39,11 +39,11 @@ ROWS_SCHEMA = pa.schema([SCHEMA.field(name) for name in FIELDS])
 
 def delete(store: Store, tables: pa.Array) -> list[FolderEntry]:
     """Return the entries of all shards with some tables deleted."""
-    gone = (
+    deletions = (
         (entry, open_row_shard(store, entry).numbers_of(tables))
         for entry in row_shard_entries(store)
     )
-    return with_deleted(gone, "tables")
+    return with_deleted(deletions, "tables")
 
 
 def worn(store: Store, options: BuildOptions) -> list[int]:
@@ -81,8 +81,8 @@ def _stored_rows(shard: RowShard) -> Batches:
     rows = shard.rows
     for pieces in together(_pieces(shard)):
         numbers = [rows.cells[piece.begin : piece.begin + piece.n_cells] for piece in pieces]
-        given = fields_of(pieces, numbers, len(rows.values), partial(take_texts, rows.values))
-        yield pa.RecordBatch.from_pydict(given, schema=ROWS_SCHEMA)
+        fields = fields_of(pieces, numbers, len(rows.values), partial(take_texts, rows.values))
+        yield pa.RecordBatch.from_pydict(fields, schema=ROWS_SCHEMA)
 
 
 def _pieces(shard: RowShard) -> Iterator[_StoredPiece]:

@@ -170,9 +170,9 @@ def _numbered_cells(records: pa.Table) -> tuple[pa.Array, np.ndarray]:
     n_texts = pc.list_value_length(records["texts"]).to_numpy().astype(np.int64)
     n_cells = pc.list_value_length(records["cells"]).to_numpy()
     cells = pc.list_flatten(records["cells"]).to_numpy()
-    places = cells + np.repeat(offsets_of(n_texts)[:-1], n_cells)
+    positions = cells + np.repeat(offsets_of(n_texts)[:-1], n_cells)
     numbers = np.full(len(cells), -1, np.int32)
-    numbers[cells >= 0] = number_of_text[places[cells >= 0]]
+    numbers[cells >= 0] = number_of_text[positions[cells >= 0]]
     if values.nbytes < 2**31:
         values = values.cast(pa.string())
     return values, numbers

@@ -108,7 +108,7 @@ def check_partitions(store: Store, progress: Progress | None = None) -> list[Pro
         return [Problem(MANIFEST, "content", str(error))]
     problems: list[Problem] = []
     held: list[_Held] = []
-    total, done = sum(entry.n_bytes for entry in store.manifest.partitions), 0
+    total, n_checked = sum(entry.n_bytes for entry in store.manifest.partitions), 0
     for number, entry in enumerate(store.manifest.partitions):
         where = f"'{store.path / entry.folder}'"
         try:
@@ -120,9 +120,9 @@ def check_partitions(store: Store, progress: Progress | None = None) -> list[Pro
             Problem(entry.folder, "content", f"{where} cannot be searched: {clause}")
             for clause in wrong
         ]
-        done += entry.n_bytes
+        n_checked += entry.n_bytes
         if progress is not None:
-            progress(done, total)
+            progress(n_checked, total)
     if problems:
         return problems
     wrong = [*_check_facts(store), *_check_columns(store, held)]

@@ -123,8 +123,8 @@ class PlacedPartition:
         stored_row[order] = np.arange(len(order))
         row = stored_row[self.value]
         by_column_and_row = np.lexsort((row, self.column))
-        kept = by_column_and_row[row[by_column_and_row] >= 0]
-        return self.text[kept].astype(np.int32)
+        postings = by_column_and_row[row[by_column_and_row] >= 0]
+        return self.text[postings].astype(np.int32)
 
 
 def one_array(column: pa.ChunkedArray) -> pa.Array:

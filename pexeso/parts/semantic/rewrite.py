@@ -68,7 +68,7 @@ def rewrite(job: BuildJob, numbers: Sequence[int], *, model: int = 0) -> Written
     store = store_of_model(job.index, model)
     folder_of_embedder = embedder_folder(store)
     facts_before = store.manifest.facts
-    kept = sorted(set(range(store.n_partitions)) - set(numbers))
+    rest = sorted(set(range(store.n_partitions)) - set(numbers))
 
     def frames(folder: Path) -> tuple[DataFrame, DataFrame] | None:
         postings = stored_rows(job, store, numbers, folder / "stored_postings", POSTINGS)
@@ -81,7 +81,7 @@ def rewrite(job: BuildJob, numbers: Sequence[int], *, model: int = 0) -> Written
 
     entries = []
     if numbers:
-        n_partitions = None if kept else job.options.n_partitions
+        n_partitions = None if rest else job.options.n_partitions
         divide = (
             partial(copy_into_one, job, store, numbers)
             if _fit_into_one(job, store, numbers, n_partitions, model)
@@ -90,9 +90,9 @@ def rewrite(job: BuildJob, numbers: Sequence[int], *, model: int = 0) -> Written
         entries = divide_and_write(
             job, frames, facts_before, n_partitions, folder_of_embedder, model, divide=divide
         )
-    every = [*(store.partition_entry(number) for number in kept), *entries]
+    every = [*(store.partition_entry(number) for number in rest), *entries]
     facts = {name: sum(entry.facts[name] for entry in every) for name in ("values", "postings")}
-    masks = [(number, mask) for number in kept if (mask := store.deleted_mask(number)) is not None]
+    masks = [(number, mask) for number in rest if (mask := store.deleted_mask(number)) is not None]
     still = [ranges_of(store.array(number, "column_ids")[mask]) for number, mask in masks]
     return Written(
         entries, **written_fields(job.index, model, facts, {}), deleted=merge_ranges(*still)

@@ -65,16 +65,16 @@ def write(job: BuildJob, *, model: int = 0) -> Written:
     source = read_values(job) if is_new and job.store is not None else "catalog"
     counts = job.stages.finished(source)
     if is_new:
-        made = _make_model(job, model, source)
+        embedder = _make_model(job, model, source)
         folder = folder_of_model(job.writer.embedder_folder, model)
         facts = {
-            "embedder": made["kind"],
-            "dimensions": made["dimensions"],
-            **({"letters": made["letters"]} if made["letters"] else {}),
+            "embedder": embedder["kind"],
+            "dimensions": embedder["dimensions"],
+            **({"letters": embedder["letters"]} if embedder["letters"] else {}),
             "values": 0,
             "postings": 0,
         }
-        fingerprints = {"embedder": made["fingerprint"]}
+        fingerprints = {"embedder": embedder["fingerprint"]}
     else:
         store = store_of_model(job.store, model)
         # Absolute: Spark's workers may have been started in another working folder.
@@ -226,12 +226,12 @@ def divide_and_write(
             partition_bytes=None if n_partitions else options.partition_bytes,
             seed=options.seed,
         )
-        place = partial(_place, job, folder)
-        placed = place("postings", postings.join(plan, "column_id"))
+        write_frame = partial(_place, job, folder)
+        placed = write_frame("postings", postings.join(plan, "column_id"))
         if not is_lexical:
             values = placed.select("partition", "value").distinct()
-            place("vectors", values.join(vectors, "value"))
-        place(
+            write_frame("vectors", values.join(vectors, "value"))
+        write_frame(
             "columns",
             job.kept_columns().select("column_id", "table", "label").join(plan, "column_id"),
         )

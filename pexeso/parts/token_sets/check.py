@@ -96,10 +96,10 @@ def _check_names(shard: Shard, tables: pa.ChunkedArray) -> Iterator[str]:
             yield "tables, labels: columns must be distinct and sorted."
             return
     held = np.setdiff1d(np.arange(n_sets), shard.deleted)
-    there = pc.unique(names.tables.take(pa.array(held))).cast(pa.string())
+    held_tables = pc.unique(names.tables.take(pa.array(held))).cast(pa.string())
     n_unknown = (
-        len(there) - pc.sum(pc.is_in(there, value_set=tables.combine_chunks())).as_py()
-        if len(there)
+        len(held_tables) - pc.sum(pc.is_in(held_tables, value_set=tables.combine_chunks())).as_py()
+        if len(held_tables)
         else 0
     )
     if n_unknown:
@@ -113,13 +113,13 @@ def _check_labels(shard: Shard, columns: pa.Table) -> Iterator[str]:
         name: take_texts(texts, held).cast(pa.string())
         for name, texts in (("table", names.tables), ("told", names.labels))
     }
-    own = pa.table(
+    held_columns = pa.table(
         {**held_names, "position": pa.array(np.asarray(shard.positions)[held]).cast(pa.int64())}
     )
     listed = columns.set_column(1, "position", columns["position"].cast(pa.int64()))
-    both = own.join(listed, ["table", "position"], join_type="inner")
+    both = held_columns.join(listed, ["table", "position"], join_type="inner")
     n_wrong = pc.sum(pc.not_equal(both["told"], both["label"]).fill_null(False)).as_py() or 0
-    n_unknown = len(own) - len(both)
+    n_unknown = len(held_columns) - len(both)
     if n_wrong or n_unknown:
         yield f"It names {n_wrong + n_unknown:,} columns by another label than the catalog."
 

@@ -61,13 +61,13 @@ class OverlapLists:
             pa.string(),
             pa.large_string(),
         ):
-            got = (
+            kind = (
                 query.type
                 if isinstance(query, pa.Array | pa.ChunkedArray)
                 else type(query).__name__
             )
             raise InputError(
-                f"A query over the tokens of an overlap index must be Arrow texts. Got {got}."
+                f"A query over the tokens of an overlap index must be Arrow texts. Got {kind}."
             )
         if query.null_count:
             raise InputError(

@@ -63,8 +63,8 @@ class SetNames:
 
         Both are equal if the table has no set.
         """
-        wanted = pa.array([table], pa.large_string())
-        first, end = self._bounds(wanted, before=True), self._bounds(wanted, before=False)
+        names = pa.array([table], pa.large_string())
+        first, end = self._bounds(names, before=True), self._bounds(names, before=False)
         return int(first[0]), int(end[0])
 
     def rows_of_tables(self, tables: pa.Array) -> np.ndarray:
@@ -72,19 +72,19 @@ class SetNames:
 
         Each step of the bisection covers all tables.
         """
-        wanted = tables.cast(pa.large_string())
-        first, end = self._bounds(wanted, before=True), self._bounds(wanted, before=False)
+        names = tables.cast(pa.large_string())
+        first, end = self._bounds(names, before=True), self._bounds(names, before=False)
         lengths = end - first
         starts = np.repeat(first - np.cumsum(lengths) + lengths, lengths)
         return np.sort(starts + np.arange(lengths.sum()))
 
-    def _bounds(self, wanted: pa.Array, *, before: bool) -> np.ndarray:
+    def _bounds(self, names: pa.Array, *, before: bool) -> np.ndarray:
         """Count the sets whose table is less than each wanted one, or not greater."""
         is_left = pc.less if before else pc.less_equal
-        low, high = np.zeros(len(wanted), np.int64), np.full(len(wanted), len(self), np.int64)
-        for _ in range(len(self).bit_length() if len(wanted) else 0):
+        low, high = np.zeros(len(names), np.int64), np.full(len(names), len(self), np.int64)
+        for _ in range(len(self).bit_length() if len(names) else 0):
             middle = np.minimum((low + high) // 2, len(self) - 1)
-            left = is_left(take_texts(self.tables, middle), wanted).to_numpy(zero_copy_only=False)
+            left = is_left(take_texts(self.tables, middle), names).to_numpy(zero_copy_only=False)
             searching = low < high
             low = np.where(searching & left, middle + 1, low)
             high = np.where(searching & ~left, middle, high)

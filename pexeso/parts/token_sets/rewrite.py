@@ -45,11 +45,11 @@ def delete(store: Store, tables: pa.Array) -> list[FolderEntry]:
 
     Reads the names of the tables in each shard, in O(tables log sets).
     """
-    gone = (
+    deletions = (
         (entry, open_shard(store, entry).names.rows_of_tables(tables))
         for entry in shard_entries(store)
     )
-    return with_deleted(gone, "sets")
+    return with_deleted(deletions, "sets")
 
 
 def worn(store: Store, options: BuildOptions) -> list[int]:

@@ -148,9 +148,9 @@ def write_shard(
 def _numbers_of_sets(sets: pa.Table, tokens: pa.Table) -> np.ndarray:
     """Return the number of the set that each token stands in, int64."""
     tables = pc.unique(sets["table"])
-    keys, wanted = (_keys(rows, tables) for rows in (sets, tokens))
+    keys, token_keys = (_keys(rows, tables) for rows in (sets, tokens))
     order = np.argsort(keys)
-    return order[np.searchsorted(keys, wanted, sorter=order)]
+    return order[np.searchsorted(keys, token_keys, sorter=order)]
 
 
 def _keys(rows: pa.Table, tables: pa.Array) -> np.ndarray:

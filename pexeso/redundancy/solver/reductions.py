@@ -110,12 +110,12 @@ def _with_certain(
     alone = ~able & (n_parents == 1)
     certain[parents[edges[alone[children[edges]]]]] = True
     edges = edges[~certain[children[edges]]]
-    theirs = certain[parents[edges]]
+    is_certain = certain[parents[edges]]
     cheapest = np.full(n, np.inf)
-    np.minimum.at(cheapest, children[edges[theirs]], costs[edges[theirs]])
-    order = edges[theirs][np.lexsort((edges[theirs], costs[edges[theirs]]))]
+    np.minimum.at(cheapest, children[edges[is_certain]], costs[edges[is_certain]])
+    order = edges[is_certain][np.lexsort((edges[is_certain], costs[edges[is_certain]]))]
     _, first = np.unique(children[order], return_index=True)
-    left = edges[~theirs & (costs[edges] < cheapest[children[edges]])]
+    left = edges[~is_certain & (costs[edges] < cheapest[children[edges]])]
     return np.sort(np.concatenate([left, order[first]])), cheapest
 
 
@@ -179,8 +179,8 @@ def _drop_dominated(
             if not able[other] or reach[other] - spared > keep_cost[other] - keep_cost[table]:
                 continue
             dominated = True
-            for own in range(begins[other], begins[other + 1]):
-                if children[own] != table and reach[children[own]] > costs[own]:
+            for link in range(begins[other], begins[other + 1]):
+                if children[link] != table and reach[children[link]] > costs[link]:
                     dominated = False
                     break
             if dominated:

@@ -102,12 +102,12 @@ class SharedPass(Pass):
 
     def search(self, number: int, partition: SpacePartition, probed: ProbeResult) -> None:
         """Search a partition for the query columns that what was found since does not rule out."""
-        wanted = self._wanted(probed)
-        for position in set(range(len(self._weights))) - set(wanted):
+        positions = self._wanted(probed)
+        for position in set(range(len(self._weights))) - set(positions):
             self._skipped[position] += 1
-        if not wanted:
+        if not positions:
             return
-        vectors, query_columns = self._values_of(wanted, probed)
+        vectors, query_columns = self._values_of(positions, probed)
         answers = self._scan.space.search_batch(
             partition,
             vectors,
@@ -117,11 +117,11 @@ class SharedPass(Pass):
             kernel=self._scan.kernel,
             max_pairs=self._scan.max_pairs(number),
         )
-        for position, (columns, counts) in zip(wanted, answers, strict=True):
+        for position, (columns, counts) in zip(positions, answers, strict=True):
             left_out = left_out_columns(self._scan, number, self._options[position].exclude_table)
             if left_out is not None:
-                kept = ~left_out[columns]
-                columns, counts = columns[kept], counts[kept]
+                mask = ~left_out[columns]
+                columns, counts = columns[mask], counts[mask]
             self._rankings[position].add(number, self._scan.names(number), columns, counts)
 
     def results(self) -> Iterator[tuple[int, tuple[list[Hit], SearchStats]]]:
@@ -147,8 +147,8 @@ class SharedPass(Pass):
         reaching = outlook.reaching(len(self._batch.vectors))
         members = self._batch.members
         return tuple(
-            int(weights[reaching[own]].sum())
-            for own, weights in zip(members, self._weights, strict=True)
+            int(weights[reaching[column_members]].sum())
+            for column_members, weights in zip(members, self._weights, strict=True)
         )
 
     def _wanted(self, probed: ProbeResult) -> list[int]:
@@ -163,7 +163,7 @@ class SharedPass(Pass):
         ]
 
     def _values_of(
-        self, wanted: list[int], probed: ProbeResult
+        self, indices: list[int], probed: ProbeResult
     ) -> tuple[Vectors, list[BatchColumn]]:
         """Return the values of some query columns that may match, and these query columns.
 
@@ -173,17 +173,17 @@ class SharedPass(Pass):
             BatchColumn(
                 self._batch.members[position], self._weights[position], self._needed(position)
             )
-            for position in wanted
+            for position in indices
         ]
         if probed.outlook is None:
             return self._batch.vectors, query_columns
         reaching = probed.outlook.reaching(len(self._batch.vectors))
-        if bool(reaching.all()) and len(wanted) == len(self._weights):
+        if bool(reaching.all()) and len(indices) == len(self._weights):
             return self._batch.vectors, query_columns
-        kept = [reaching[column.members] for column in query_columns]
+        masks = [reaching[column.members] for column in query_columns]
         query_columns = [
             replace(column, members=column.members[some], weights=column.weights[some])
-            for column, some in zip(query_columns, kept, strict=True)
+            for column, some in zip(query_columns, masks, strict=True)
         ]
         used, members = np.unique(
             np.concatenate([column.members for column in query_columns]), return_inverse=True

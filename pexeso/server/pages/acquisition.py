@@ -27,32 +27,32 @@ MAX_SECONDS = 60.0
 
 def acquire(pages: Pages, request: Request) -> Page:
     """Return the page: a form, and plans where it was sent."""
-    given = dict(request.query_params)
+    parameters = dict(request.query_params)
     report = None
-    if given.get("have") or given.get("want") or given.get("table"):
-        query = _read(pages, given)
+    if parameters.get("have") or parameters.get("want") or parameters.get("table"):
+        query = _read(pages, parameters)
         report = pages.served.run(query).to_dict()
     elif request.url.path.endswith(".json"):
         raise InputError("Give have, want, or both: there is nothing to look for.")
     shown = {
-        "given": {name: given.get(name, "") for name in FIELDS},
+        "given": {name: parameters.get(name, "") for name in FIELDS},
         "prices": PRICES,
-        "own": _own(pages, given),
+        "own": _own(pages, parameters),
         "report": report,
         **({} if report is None else acquisition_shown(report)),
     }
     return Page("acquire.html", shown, lambda: report)
 
 
-def _read(pages: Pages, given: dict[str, str]) -> AcquireRequest:
-    fields = fields_of_query(AcquireRequest, only(given, OPTIONS))
-    want = tuple(line.strip() for line in given.get("want", "").splitlines() if line.strip())
-    prices = given.get("prices") or None
+def _read(pages: Pages, parameters: dict[str, str]) -> AcquireRequest:
+    fields = fields_of_query(AcquireRequest, only(parameters, OPTIONS))
+    want = tuple(line.strip() for line in parameters.get("want", "").splitlines() if line.strip())
+    prices = parameters.get("prices") or None
     if prices not in (None, *PRICES):
         raise InputError(f"prices must be one of {', '.join(PRICES)}, or left out.")
     return AcquireRequest(
         index=pages.served.path,
-        **_have(pages, given),
+        **_have(pages, parameters),
         want=want,
         prices=prices,
         max_seconds=MAX_SECONDS,
@@ -60,18 +60,18 @@ def _read(pages: Pages, given: dict[str, str]) -> AcquireRequest:
     )
 
 
-def _have(pages: Pages, given: dict[str, str]) -> dict[str, Any]:
+def _have(pages: Pages, parameters: dict[str, str]) -> dict[str, Any]:
     """Return the fields of what is to be explained: of a table given, or of the lake, and no path.
 
     They say how its file is read, too.
     """
-    if given.get("table"):
-        table = pages.tables[given["table"]]
+    if parameters.get("table"):
+        table = pages.tables[parameters["table"]]
         return {
-            "have": f"{table.spec}:{given.get('have') or '#0'}",
+            "have": f"{table.spec}:{parameters.get('have') or '#0'}",
             **table.reading.to_dict(),
         }
-    have = given.get("have", "").strip()
+    have = parameters.get("have", "").strip()
     if not have:
         return {}
     name, columns = split_lake_spec(pages.served.index.catalog, have)
@@ -82,5 +82,5 @@ def _have(pages: Pages, given: dict[str, str]) -> dict[str, Any]:
     return {"have": f"{file}{columns}", **reading.to_dict()}
 
 
-def _own(pages: Pages, given: dict[str, str]) -> Any:
-    return pages.tables[given["table"]] if given.get("table") else None
+def _own(pages: Pages, parameters: dict[str, str]) -> Any:
+    return pages.tables[parameters["table"]] if parameters.get("table") else None

@@ -66,25 +66,25 @@ class GraphSummary:
     @classmethod
     def of(cls, stream: EdgeStream, looked_for: str) -> GraphSummary:
         """Return what is shown of a stream, read to its end."""
-        wanted = (_about(batch, looked_for) for batch in stream.batches())
-        best, n_edges = strongest(wanted, LOOKED_AT)
+        matching_batches = (_about(batch, looked_for) for batch in stream.batches())
+        best, n_edges = strongest(matching_batches, LOOKED_AT)
         return cls(stream.n_columns, stream.n_cut, stream.n_edges, n_edges, best.to_pylist())
 
 
 def graph(pages: Pages, request: Request) -> Page:
     """Return the page, with an answer where its button was pressed: all columns are compared."""
-    given = dict(request.query_params)
-    query = _read(pages, given)
+    url_parameters = dict(request.query_params)
+    query = _read(pages, url_parameters)
     if request.url.path.endswith(".json"):
         return Page("graph.html", {}, lambda: graph_file(pages, request, "json"))
-    text = given.get("text", "")
-    is_run = given.get("run") == ON
+    text = url_parameters.get("text", "")
+    is_run = url_parameters.get("run") == ON
     summary = (
         pages.served.run(query, take=partial(GraphSummary.of, looked_for=text)) if is_run else None
     )
 
     def shown() -> dict[str, Any]:
-        parameters = only(given, OPTIONS)
+        parameters = only(url_parameters, OPTIONS)
         index = pages.served.index
         options = query.options(GraphOptions.min_joinability)
         method = options.method_for(index.store)
@@ -141,18 +141,18 @@ def graph_file(pages: Pages, request: Request, kind: str) -> Iterator[bytes]:
 
 def match_of_two(pages: Pages, request: Request) -> str:
     """Return the path of the page that explains why two columns of the lake join."""
-    given = {"left_table": "", "left_column": "", "right_table": "", "right_column": ""}
-    given |= dict(request.query_params)
-    table = lake_table_to_search(pages, given["left_table"])
-    column = position_of(pages, given["left_table"], given["left_column"])
-    other = f"{given['right_table']}:{given['right_column']}"
+    parameters = {"left_table": "", "left_column": "", "right_table": "", "right_column": ""}
+    parameters |= dict(request.query_params)
+    table = lake_table_to_search(pages, parameters["left_table"])
+    column = position_of(pages, parameters["left_table"], parameters["left_column"])
+    other = f"{parameters['right_table']}:{parameters['right_column']}"
     named = {"column": column, "lake_column": other}
-    way = only(given, ("method", "max_distance"))
+    way = only(parameters, ("method", "max_distance"))
     return url(f"/tables/{table.id}/match", {**named, **way})
 
 
-def _read(pages: Pages, given: dict[str, str]) -> GraphRequest:
-    fields = fields_of_query(GraphRequest, only(given, OPTIONS))
+def _read(pages: Pages, parameters: dict[str, str]) -> GraphRequest:
+    fields = fields_of_query(GraphRequest, only(parameters, OPTIONS))
     if fields.get("method", OVERLAP) not in METHODS:
         raise InputError(f"method must be one of {', '.join(METHODS)}.")
     return GraphRequest(index=pages.served.path, **fields)

@@ -31,8 +31,8 @@ PREVIEW_ROWS = 50
 
 def join(pages: Pages, request: Request) -> Page:
     """Return the page that previews a join, or says why there is none and lets options change."""
-    columns, given = query_columns(pages, request), dict(request.query_params)
-    query = read_join(pages, columns, given)
+    columns, parameters = query_columns(pages, request), dict(request.query_params)
+    query = read_join(pages, columns, parameters)
     try:
         response = pages.served.run(query)
     except UnknownTableError:
@@ -43,13 +43,13 @@ def join(pages: Pages, request: Request) -> Page:
             raise
         return Page(
             "join.html",
-            {**_shown(pages, columns, query, given), "response": None, "problem": str(error)},
+            {**_shown(pages, columns, query, parameters), "response": None, "problem": str(error)},
             lambda: {},
             status=400,
         )
     joined = response.joined
     shown = {
-        **_shown(pages, columns, query, given),
+        **_shown(pages, columns, query, parameters),
         "problem": None,
         "response": response,
         "rows": first_rows(joined.table),
@@ -72,9 +72,9 @@ def first_rows(table: pa.Table) -> list[dict[str, Any]]:
 
 def joined_file(pages: Pages, request: Request, ending: str) -> tuple[str, bytes]:
     """Return the name and the bytes of a joined table, as a file that ends so."""
-    columns, given = query_columns(pages, request), dict(request.query_params)
-    escapes = _escapes_formulas(given)
-    response: JoinResponse = pages.served.run(read_join(pages, columns, given))
+    columns, parameters = query_columns(pages, request), dict(request.query_params)
+    escapes = _escapes_formulas(parameters)
+    response: JoinResponse = pages.served.run(read_join(pages, columns, parameters))
     stream = BytesIO()
     WRITERS[ending](response.joined.table, stream, escapes)
     stem = safe_name(PurePath(columns.table.name).stem)
@@ -97,22 +97,22 @@ def read_join(pages: Pages, columns: QueryColumns, given: dict[str, str]) -> Joi
     return JoinRequest(index=pages.served.path, transform=is_rule, **columns.query, **fields)
 
 
-def _escapes_formulas(given: dict[str, str]) -> bool:
-    return is_on(given.get(ESCAPE_FORMULAS) or OFF, ESCAPE_FORMULAS)
+def _escapes_formulas(parameters: dict[str, str]) -> bool:
+    return is_on(parameters.get(ESCAPE_FORMULAS) or OFF, ESCAPE_FORMULAS)
 
 
 def _shown(
-    pages: Pages, columns: QueryColumns, query: JoinRequest, given: dict[str, str]
+    pages: Pages, columns: QueryColumns, query: JoinRequest, url_parameters: dict[str, str]
 ) -> dict[str, Any]:
     method = "transform" if query.transform else None
     of_match = {
         "column": columns.parameter,
         "lake_column": query.lake_column,
         "method": method,
-        **only(given, OF_DISTANCE),
+        **only(url_parameters, OF_DISTANCE),
     }
-    parameters = {**of_match, **only(given, ("values", "aggregate", *OF_JOIN))}
-    escapes = _escapes_formulas(given)
+    parameters = {**of_match, **only(url_parameters, ("values", "aggregate", *OF_JOIN))}
+    escapes = _escapes_formulas(url_parameters)
     of_kinds = {"csv": {ESCAPE_FORMULAS: escapes or None}, "parquet": {}}
     return {
         "table": columns.table,

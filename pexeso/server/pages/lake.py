@@ -100,13 +100,13 @@ def _page_of(request: Request, listed: pa.Table) -> tuple[int, list[dict[str, An
     return number, listed.slice((number - 1) * TABLES_A_PAGE, TABLES_A_PAGE).to_pylist()
 
 
-def _around(path: str, given: dict[str, Any], number: int, listed: pa.Table) -> dict[str, Any]:
-    return _neighbours(path, given, number, listed.num_rows)
+def _around(path: str, parameters: dict[str, Any], number: int, listed: pa.Table) -> dict[str, Any]:
+    return _neighbours(path, parameters, number, listed.num_rows)
 
 
-def _neighbours(path: str, given: dict[str, Any], number: int, total: int) -> dict[str, Any]:
+def _neighbours(path: str, parameters: dict[str, Any], number: int, total: int) -> dict[str, Any]:
     """Return the links to the pages before and behind one."""
     n_pages = max(1, -(-total // TABLES_A_PAGE))
-    before = url(path, {**given, "page": number - 1}) if number > 1 else None
-    behind = url(path, {**given, "page": number + 1}) if number < n_pages else None
+    before = url(path, {**parameters, "page": number - 1}) if number > 1 else None
+    behind = url(path, {**parameters, "page": number + 1}) if number < n_pages else None
     return {"before": before, "behind": behind, "n_pages": n_pages}

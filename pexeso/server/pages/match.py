@@ -86,17 +86,17 @@ class RequestedMatch:
 
 def match(pages: Pages, request: Request) -> Page:
     """Return the page that explains one match."""
-    given = dict(request.query_params)
+    parameters = dict(request.query_params)
     columns, catalog = query_columns(pages, request), pages.served.index.catalog
-    named = given.get("lake_column", "")
+    named = parameters.get("lake_column", "")
     if columns.is_key:
-        return _by_key(pages, RequestedMatch(columns, *catalog.split(named), given))
-    pair = RequestedMatch(columns, *split_lake_column(catalog, named), given)
+        return _by_key(pages, RequestedMatch(columns, *catalog.split(named), parameters))
+    pair = RequestedMatch(columns, *split_lake_column(catalog, named), parameters)
     indexed = _is_searched(pages, pair)
-    method = given.get("method") or "semantic"
+    method = parameters.get("method") or "semantic"
     require_choice("method", method, METHODS)
     ways = [
-        (name, pair.link("match", method=way, **only(given, OPTIONS)), way == method)
+        (name, pair.link("match", method=way, **only(parameters, OPTIONS)), way == method)
         for way, name in WAYS.items()
         if _has_way(pages, way, indexed=indexed)
     ]

@@ -77,11 +77,11 @@ def query_columns(pages: Pages, request: Request) -> QueryColumns:
     table = pages.tables[request.path_params["table"]]
     # What was given does not change, and is asked about again with each move of a slider.
     names = (_names if table.is_of_lake else _names_once)(table.spec, table.reading)
-    given = [name for name in request.query_params.getlist("column") if name] or ["#0"]
-    if len(given) == 1 and names_one_column(names, given[0]):
-        position = find_column(names, given[0])
+    requested = [name for name in request.query_params.getlist("column") if name] or ["#0"]
+    if len(requested) == 1 and names_one_column(names, requested[0]):
+        position = find_column(names, requested[0])
         return QueryColumns(table, (label_columns(names)[position],), f"#{position}")
-    key = find_key_columns(names, given[0] if len(given) == 1 else given)
+    key = find_key_columns(names, requested[0] if len(requested) == 1 else requested)
     marks = [f"#{column.position}{'~' if column.similar else ''}" for column in key]
     return QueryColumns(table, tuple(column.label for column in key), ",".join(marks))
 

@@ -19,11 +19,11 @@ PART = "redundancy"
 
 def redundancy(pages: Pages, request: Request) -> Page:
     """Return the page, with an answer where its button was pressed: all tables are compared."""
-    given = dict(request.query_params)
-    fields = fields_of_query(RedundancyRequest, only(given, ("min_containment", "semantics")))
+    parameters = dict(request.query_params)
+    fields = fields_of_query(RedundancyRequest, only(parameters, ("min_containment", "semantics")))
     query = RedundancyRequest(lake=pages.served.path, **fields)
     report = None
-    if given.get("run") == ON or request.url.path.endswith(".json"):
+    if parameters.get("run") == ON or request.url.path.endswith(".json"):
         report = pages.served.run(query).to_dict()
 
     def shown() -> dict[str, Any]:

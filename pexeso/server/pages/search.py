@@ -202,9 +202,9 @@ def read_search(pages: Pages, columns: QueryColumns, given: dict[str, str]) -> S
     if columns.is_key:
         chosen = only(chosen, ("k", "min_joinability", "exclude_self"))
     elif method in METHODS and method not in ("semantic", "all"):
-        kept = ("method", "k", "exclude_self", "explain")
-        kept += ("min_joinability",) if method != "overlap" else ()
-        chosen = only(chosen, kept)
+        option_names = ("method", "k", "exclude_self", "explain")
+        option_names += ("min_joinability",) if method != "overlap" else ()
+        chosen = only(chosen, option_names)
     defaults: dict[str, Any] = {"exclude_self": columns.table.is_of_lake}
     values = defaults | fields_of_query(SearchRequest, chosen)
     return SearchRequest(index=pages.served.path, **columns.query, **values)
@@ -223,8 +223,8 @@ def match_link(pages: Pages, columns: QueryColumns, query: SearchRequest, match:
     named = spec_of(match.columns) if columns.is_key else match.column
     target = {"column": columns.parameter, "lake_column": f"{match.table}:{named}"}
     method = _way(query.method, match)
-    kept = only(vars(query), OF_DISTANCE) if method is None else {"method": method}
-    return url(f"{columns.path}/match", {**target, **kept})
+    options = only(vars(query), OF_DISTANCE) if method is None else {"method": method}
+    return url(f"{columns.path}/match", {**target, **options})
 
 
 def _way(method: str, match: Any) -> str | None:
@@ -238,8 +238,8 @@ def _way(method: str, match: Any) -> str | None:
 
 def _usual(pages: Pages, columns: QueryColumns, query: SearchRequest) -> Any:
     """Return options of a search by similar values, for the sliders of another one."""
-    given = query.options() if query.method == "all" and not columns.is_key else {}
-    return pages.served.index.search_options(given)
+    options = query.options() if query.method == "all" and not columns.is_key else {}
+    return pages.served.index.search_options(options)
 
 
 def _heads(result: Any, method: str) -> list[str]:

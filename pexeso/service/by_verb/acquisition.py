@@ -71,7 +71,7 @@ class AcquireRequest(IndexRequest, ReadingRequest, verb="acquire"):
 
 def acquire(service: Service, request: AcquireRequest, **live: Any) -> AcquisitionResult:
     """Answer a request for tables to buy."""
-    given = request.arguments()
-    have, want = given.pop("have"), given.pop("want")
-    searches = service.open_acquisition(given.pop("index"))
-    return searches.acquire(have, want or None, **given, **live)
+    arguments = request.arguments()
+    have, want = arguments.pop("have"), arguments.pop("want")
+    searches = service.open_acquisition(arguments.pop("index"))
+    return searches.acquire(have, want or None, **arguments, **live)

@@ -67,8 +67,8 @@ def _lines(request: BatchRequest) -> Iterable[NumberedLine]:
 
     if not isinstance(request.queries, str):
         return enumerate(map(json.dumps, request.queries), 1)
-    there = os.path.exists(request.queries) and os.path.exists(request.output or "")
-    if there and os.path.samefile(request.queries, request.output):
+    both_exist = os.path.exists(request.queries) and os.path.exists(request.output or "")
+    if both_exist and os.path.samefile(request.queries, request.output):
         raise OutputError(
             f"'{request.output}' is the file of queries: choose another name for the answers."
         )

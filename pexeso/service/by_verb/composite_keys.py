@@ -32,8 +32,10 @@ def join_key(searches: CompositeSearches, request: JoinRequest, key: KeyTable) -
         table, columns = searches.opened.catalog.split(request.lake_column)
     pair = searches.pair(key, None, table)
     options = {name: getattr(request, name) for name in OF_JOIN}
-    theirs = pair.theirs(columns)
-    return JoinResponse(key.describe(), pair.keys_joined(theirs), None, pair.join(theirs, options))
+    lake_key = pair.theirs(columns)
+    return JoinResponse(
+        key.describe(), pair.keys_joined(lake_key), None, pair.join(lake_key, options)
+    )
 
 
 def explain_key(

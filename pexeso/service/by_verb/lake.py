@@ -100,8 +100,8 @@ def with_file(service: Service, request: Request) -> Request:
     table, column = split_lake_spec(service.open(request.index).catalog, str(request.query))
     file, reading = lake_file(service, request.index, table)
     # What the request says of reading goes before what the lake's settings say.
-    said = {**reading.to_dict(), **request.reading.to_dict()}
-    return replace(request, query=f"{file}{column}", from_lake=False, **said)
+    reading_options = {**reading.to_dict(), **request.reading.to_dict()}
+    return replace(request, query=f"{file}{column}", from_lake=False, **reading_options)
 
 
 def split_lake_spec(catalog: Catalog, query: str) -> tuple[str, str]:
@@ -190,12 +190,12 @@ def _column(row: dict[str, Any]) -> Answer:
 def _tables(catalog: Catalog, request: BrowseRequest) -> Listing:
     rows = _chosen(catalog, request, ["table", "label", "position", "n_rows", "reason"])
     names = rows["table"].unique()
-    wanted = names.slice(request.offset, request.limit)
+    page_names = names.slice(request.offset, request.limit)
     # All columns of a table are told, whichever of them has the text in its name.
-    columns = catalog.columns(["table", "label", "position", "n_rows", "reason"], among=wanted)
+    columns = catalog.columns(["table", "label", "position", "n_rows", "reason"], among=page_names)
     tables: dict[str, Answer] = {
         name: {"table": name, "rows": 0, "columns": [], "searchable": []}
-        for name in wanted.to_pylist()
+        for name in page_names.to_pylist()
     }
     for row in columns.sort_by("position").to_pylist():
         table = tables[row["table"]]

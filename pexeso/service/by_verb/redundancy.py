@@ -110,12 +110,12 @@ def redundancy(service: Service, request: RedundancyRequest, **live: Any) -> Red
     """Answer a request for redundant tables, and write the plan where one is asked for."""
     from pexeso.cleanup.redundancy import find_redundancy
 
-    given = dict(vars(request))
-    lake, plan, overwrite = (given.pop(name) for name in ("lake", "plan", "overwrite"))
+    arguments = dict(vars(request))
+    lake, plan, overwrite = (arguments.pop(name) for name in ("lake", "plan", "overwrite"))
     if plan is not None:
         require_free(plan, overwrite=overwrite)
     source = service.store(lake) if service.is_open(lake) else lake
-    report = find_redundancy(source, verified=plan is not None, **given, **live)
+    report = find_redundancy(source, verified=plan is not None, **arguments, **live)
     if plan is not None:
         report.write_plan(plan, overwrite=overwrite)
     return report
@@ -125,17 +125,17 @@ def verify_plan(service: object, request: VerifyPlanRequest) -> PlanCheck:
     """Answer a request to verify a plan."""
     from pexeso.cleanup import acting
 
-    given = dict(vars(request))
-    return acting.verify_plan(given.pop("plan"), **given)
+    arguments = dict(vars(request))
+    return acting.verify_plan(arguments.pop("plan"), **arguments)
 
 
 def apply_plan(service: object, request: ApplyPlanRequest) -> Applied:
     """Answer a request to apply a plan."""
     from pexeso.cleanup import acting
 
-    given = dict(vars(request))
-    if given.pop("yes"):
-        return acting.apply_plan(given.pop("plan"), **given)
+    arguments = dict(vars(request))
+    if arguments.pop("yes"):
+        return acting.apply_plan(arguments.pop("plan"), **arguments)
     return acting.before_applying(request.plan, request.holding)
 
 

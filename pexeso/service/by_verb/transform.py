@@ -110,8 +110,8 @@ def _learned(service: Service, request: JoinRequest) -> tuple[str, TransformJoin
     name, columns = OpenIndex(store).catalog.split(str(request.lake_column))
     target = lake_side(store, request.index, name, columns)
     query = request.query
-    given = query if isinstance(query, str) else {"values": list(query)}
-    source = side_of(given, reading=request.reading)
+    source_table = query if isinstance(query, str) else {"values": list(query)}
+    source = side_of(source_table, reading=request.reading)
     return name, join_learned(source, target, program=request.program)
 
 

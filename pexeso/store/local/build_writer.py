@@ -287,14 +287,14 @@ class BuildWriter(ABC):
 
     def _new_entries(self, manifest: Manifest) -> list[FolderEntry]:
         """Return the entries that this build wrote, after a check that all others are unchanged."""
-        kept = (
+        previous = (
             {}
             if self.previous is None
             else {entry.folder: entry for entry in self.previous.folders}
         )
-        new = [entry for entry in manifest.folders if entry.folder not in kept]
+        new = [entry for entry in manifest.folders if entry.folder not in previous]
         for entry in manifest.folders:
-            if entry.folder in kept and entry.files != kept[entry.folder].files:
+            if entry.folder in previous and entry.files != previous[entry.folder].files:
                 raise InputError(
                     f"The folder {entry.folder!r} of the index is kept, so its files must stay "
                     "as they are."

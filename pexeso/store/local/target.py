@@ -75,9 +75,9 @@ class PartitionFolder:
             facts, files = fill(position)
             ours = position.stat()
         if not os.path.samestat(ours, self.folder.stat()):
-            there = self.written()
-            if there is not None:
-                return there
+            entry = self.written()
+            if entry is not None:
+                return entry
         return FolderEntry(self.name, tuple(files), facts)
 
 

@@ -140,8 +140,8 @@ class IndexWriter(BuildWriter):
             set() if self.previous is None else {entry.folder for entry in self.previous.folders}
         )
         folder = self.path / PARTITIONS
-        there = set(os.listdir(folder)) if folder.is_dir() else set()
-        numbers = there | {name.removeprefix(f"{PARTITIONS}/") for name in used_folders}
+        folder_names = set(os.listdir(folder)) if folder.is_dir() else set()
+        numbers = folder_names | {name.removeprefix(f"{PARTITIONS}/") for name in used_folders}
         return max((int(name) for name in numbers if _NUMBER.fullmatch(name)), default=-1) + 1
 
     def _install(self, manifest: Manifest, new: list[FolderEntry]) -> Manifest:

@@ -116,8 +116,8 @@ class Cache:
             for needed in (folder.parent, self.root / "locks"):
                 needed.mkdir(parents=True, exist_ok=True, mode=0o700)
             lease = Lease(self._lock_shared(folder.name))
-        wanted = [file for file in entry.files if file.path in set(paths)]
-        missing = [file for file in wanted if plain_file_size(folder, file.path) != file.n_bytes]
+        files = [file for file in entry.files if file.path in set(paths)]
+        missing = [file for file in files if plain_file_size(folder, file.path) != file.n_bytes]
         if missing:
             with self._reserved(folder, missing) as parts:
                 for file, part in zip(missing, parts, strict=True):
@@ -132,15 +132,15 @@ class Cache:
 
         Files that have not been moved away at the end are removed.
         """
-        made: list[tuple[Path, int]] = []
+        parts: list[tuple[Path, int]] = []
         try:
             with writing(folder), self._exclusive():
                 self._make_room(sum(file.n_bytes for file in files))
                 for file in files:
-                    made.append(_new_part(folder / file.path, file.n_bytes))
-            yield [path for path, _ in made]
+                    parts.append(_new_part(folder / file.path, file.n_bytes))
+            yield [path for path, _ in parts]
         finally:
-            for path, descriptor in made:
+            for path, descriptor in parts:
                 path.unlink(missing_ok=True)
                 os.close(descriptor)
 
@@ -149,15 +149,15 @@ class Cache:
 
         The caller holds the lock of the cache.
         """
-        kept = {
+        sizes = {
             name: _size_without_dead_parts(self.root / "folders" / name) for name in self._names()
         }
-        used = sum(kept.values())
-        for name in sorted(kept, key=self._last_used):
+        used = sum(sizes.values())
+        for name in sorted(sizes, key=self._last_used):
             if used + n_bytes <= self.max_bytes:
                 break
             if self._remove_unless_used(name):
-                used -= kept[name]
+                used -= sizes[name]
         if used + n_bytes > self.max_bytes:
             raise OutputError(
                 f"The cache '{self.root}' holds at most {format_bytes(self.max_bytes)}, of which "

@@ -28,21 +28,21 @@ def check_remote_store(
         return [Problem(MANIFEST, "version", str(error))]
     except IndexCorruptError as error:
         return [Problem(MANIFEST, "manifest", str(error))]
-    there = location.find()
-    done, total = 0, manifest.n_bytes
+    entries = location.find()
+    n_checked, total = 0, manifest.n_bytes
 
     def count(piece: bytes) -> None:
-        nonlocal done
-        done += len(piece)
+        nonlocal n_checked
+        n_checked += len(piece)
         if progress is not None:
-            progress(done, total)
+            progress(n_checked, total)
 
     problems = [
-        _check_file(location, file, there.get(file.path), count) for file in manifest.files()
+        _check_file(location, file, entries.get(file.path), count) for file in manifest.files()
     ]
     return [
         *(problem for problem in problems if problem is not None),
-        *_notes(location, manifest, there),
+        *_notes(location, manifest, entries),
     ]
 
 
@@ -72,7 +72,7 @@ def _check_file(
 
 
 def _notes(
-    location: Location, manifest: Manifest, there: dict[str, PlaceEntry]
+    location: Location, manifest: Manifest, entries: dict[str, PlaceEntry]
 ) -> Iterator[Problem]:
     """Yield the entries at the place that do not belong to the index.
 
@@ -81,7 +81,7 @@ def _notes(
     known = {MANIFEST, *(file.path for file in manifest.files())}
     notes = {
         name: entry
-        for name, entry in there.items()
+        for name, entry in entries.items()
         if name.startswith((f"{RETIRED}/", f"{BUILDING}/"))
     }
     for name, entry in notes.items():
@@ -89,7 +89,7 @@ def _notes(
         known.update(() if files is None else files)
         if files is not None and name.startswith(f"{RETIRED}/"):
             known.add(name)
-    for name in sorted(set(there) - known):
+    for name in sorted(set(entries) - known):
         if name.startswith(f"{BUILDING}/"):
             yield Problem(
                 name,

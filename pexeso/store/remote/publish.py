@@ -147,7 +147,7 @@ def publish(
     PlaceError
         The storage broke off during the commit, and it is not known whether the index was written.
     """
-    kept = (
+    previous_folders = (
         set()
         if base.previous is None
         else {(entry.folder, entry.files) for entry in base.previous.folders}
@@ -155,7 +155,7 @@ def publish(
     names = {
         entry.folder: unique_folder_name(entry.folder)
         for entry in manifest.folders
-        if (entry.folder, entry.files) not in kept and entry.folder not in there
+        if (entry.folder, entry.files) not in previous_folders and entry.folder not in there
     }
     renamed = _renamed(
         manifest, names, 1 if base.previous is None else base.previous.generation + 1
@@ -269,13 +269,13 @@ def _upload_all(
     uploads: list[tuple[Path, FolderEntry]],
     progress: Callable[[int, int], None] | None,
 ) -> None:
-    done, total = 0, sum(entry.n_bytes for _, entry in uploads)
+    n_uploaded, total = 0, sum(entry.n_bytes for _, entry in uploads)
 
     def count(n_bytes: int) -> None:
-        nonlocal done
-        done += n_bytes
+        nonlocal n_uploaded
+        n_uploaded += n_bytes
         if progress is not None:
-            progress(done, total)
+            progress(n_uploaded, total)
 
     for local, entry in uploads:
         upload_folder(local, location, entry, count)

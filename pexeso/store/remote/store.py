@@ -208,9 +208,9 @@ def require_sizes(location: Location, manifest: Manifest) -> None:
     PlaceError
         The storage cannot be reached.
     """
-    there = location.find()
+    entries = location.find()
     for file in manifest.files():
-        entry = there.get(file.path)
+        entry = entries.get(file.path)
         if entry is None:
             raise IndexCorruptError(
                 f"'{location}/{file.path}' is missing. Restore it from a copy, or build the "

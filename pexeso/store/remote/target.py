@@ -45,8 +45,8 @@ class PartitionUpload:
         entry = read_record(self.record)
         if entry is None:
             return None
-        there = self.location.joined(entry.folder).find()
-        sizes = {name: file.n_bytes for name, file in there.items()}
+        files = self.location.joined(entry.folder).find()
+        sizes = {name: file.n_bytes for name, file in files.items()}
         return entry if all(sizes.get(file.path) == file.n_bytes for file in entry.files) else None
 
     def write(self, fill: Fill) -> FolderEntry:

@@ -79,8 +79,8 @@ class RemoteWriter(BuildWriter):
 
     def has_partitions(self, entries: Sequence[FolderEntry]) -> bool:
         """See `BuildWriter`; one listing for each thousand files."""
-        there = self.location.joined(PARTITIONS).find() if entries else {}
-        sizes = {f"{PARTITIONS}/{name}": file.n_bytes for name, file in there.items()}
+        files = self.location.joined(PARTITIONS).find() if entries else {}
+        sizes = {f"{PARTITIONS}/{name}": file.n_bytes for name, file in files.items()}
         return all(
             sizes.get(f"{entry.folder}/{file.path}") == file.n_bytes
             for entry in entries
@@ -147,8 +147,8 @@ class RemoteWriter(BuildWriter):
             super()._require_sealed(entry)
 
     def _install(self, manifest: Manifest, new: list[FolderEntry]) -> Manifest:
-        there = {entry.folder for entry in new if not self._new(entry.folder).is_dir()}
-        published = publish(self._new(""), manifest, self._base, there=there)
+        uploaded = {entry.folder for entry in new if not self._new(entry.folder).is_dir()}
+        published = publish(self._new(""), manifest, self._base, there=uploaded)
         with contextlib.suppress(PlaceError):  # a note of what is in use does no harm
             forget_notes(self.location, self._uploaded())
         return published

@@ -235,11 +235,11 @@ class _Nearest:
         np.maximum.at(nearest, self.partners[joined, measure], similar[joined])
         return joined[similar[joined] >= nearest[nearest > 0].min(initial=1)]
 
-    def _squared_similarity(self, measure: int, place: int) -> Fraction:
+    def _squared_similarity(self, measure: int, position: int) -> Fraction:
         """Return the similarity of a derived text and its key, squared since a cosine is a root."""
-        shared = int(self.shares[place, measure])
-        size = int(self.sides.sizes[0][self.sides.orders[0][place]])
-        key = self.sides.orders[1][self.partners[place, measure]]
+        shared = int(self.shares[position, measure])
+        size = int(self.sides.sizes[0][self.sides.orders[0][position]])
+        key = self.sides.orders[1][self.partners[position, measure]]
         return squared_similarity(measure, shared, size, int(self.sides.sizes[1][key]))
 
 
@@ -275,7 +275,7 @@ def _lists(sets: TokenSets) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _equal_texts(derived: Sequence[str], keys: Sequence[str]) -> FuzzyJoin:
-    places = {key: place for place, key in enumerate(keys)}
-    pairs = [(i, places[text]) for i, text in enumerate(derived) if text in places]
+    positions = {key: position for position, key in enumerate(keys)}
+    pairs = [(i, positions[text]) for i, text in enumerate(derived) if text in positions]
     both = np.array(pairs, np.int64).reshape(-1, 2)
     return FuzzyJoin(None, 0.0, 0.0, both[:, 0], both[:, 1], np.zeros(len(both)))

@@ -78,8 +78,8 @@ def probe(
     touched = np.empty(n_others, np.int32)
     stamps = np.full(len(begins), -1, np.int32)
     first_other = 0
-    for own in range(len(offsets) - 1):
-        size = offsets[own + 1] - offsets[own]
+    for own_set in range(len(offsets) - 1):
+        size = offsets[own_set + 1] - offsets[own_set]
         while first_other < n_others and (
             other_offsets[first_other + 1] - other_offsets[first_other] < size + at_least
         ):
@@ -88,12 +88,12 @@ def probe(
         while needed > 1 and any_above(needed - 1, size, size, floors):
             needed -= 1
         n_touched, unread = 0, needed - 1
-        for at in range(offsets[own], offsets[own + 1] - unread):
+        for at in range(offsets[own_set], offsets[own_set + 1] - unread):
             token = tokens[at]
             while begins[token] < ends[token] and lists[begins[token]] < first_other:
                 begins[token] += 1
-            for place in range(begins[token], ends[token]):
-                other = lists[place]
+            for position in range(begins[token], ends[token]):
+                other = lists[position]
                 if counts[other] == 0:
                     touched[n_touched] = other
                     n_touched += 1
@@ -108,23 +108,23 @@ def probe(
                 continue
             if unread:
                 if not stamped:
-                    for at in range(offsets[own], offsets[own + 1]):
-                        stamps[tokens[at]] = own
+                    for at in range(offsets[own_set], offsets[own_set + 1]):
+                        stamps[tokens[at]] = own_set
                     stamped = True
                 shared = np.int64(0)
                 for at in range(other_offsets[other], other_offsets[other + 1]):
-                    shared += stamps[other_tokens[at]] == own
+                    shared += stamps[other_tokens[at]] == own_set
             for measure in range(N_MEASURES):
                 score = similarity(measure, shared, size, other_size)
                 if score <= floors[measure]:
                     continue
-                holder, partner = (own, other) if own_partners else (other, own)
+                holder, partner = (own_set, other) if own_partners else (other, own_set)
                 holders = best if own_partners else other_best
                 if score > holders[holder, measure]:
                     partners[holder, measure], shares[holder, measure] = partner, shared
                 if watched:
-                    floors[measure] = max(floors[measure], min(score, best[own, measure]))
+                    floors[measure] = max(floors[measure], min(score, best[own_set, measure]))
                 if other_watched:
                     floors[measure] = max(floors[measure], min(score, other_best[other, measure]))
-                best[own, measure] = max(best[own, measure], score)
+                best[own_set, measure] = max(best[own_set, measure], score)
                 other_best[other, measure] = max(other_best[other, measure], score)

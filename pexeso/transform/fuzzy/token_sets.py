@@ -57,14 +57,14 @@ def token_sets(texts: Sequence[str], tokenisers: Iterable[str]) -> Iterator[tupl
     >>> sets.tokens.tolist(), sets.offsets.tolist()
     ([0, 1, 0, 1], [0, 2, 4])
     """
-    wanted = set(tokenisers)
+    requested = set(tokenisers)
     texts = [lower(text) for text in texts]
     whole = _numbered(pa.array([text.encode("utf-8", "surrogatepass") for text in texts]))
-    if "word" in wanted:
+    if "word" in requested:
         yield "word", _as_sets(*_words(texts), whole)
-    longest = max((q for q in range(MIN_Q, MAX_Q + 1) if f"{q}-gram" in wanted), default=0)
+    longest = max((q for q in range(MIN_Q, MAX_Q + 1) if f"{q}-gram" in requested), default=0)
     for q, grams in enumerate(_grams(texts, longest), start=1):
-        if f"{q}-gram" in wanted:
+        if f"{q}-gram" in requested:
             yield f"{q}-gram", _as_sets(*grams, whole)
 
 

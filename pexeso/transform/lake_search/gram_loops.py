@@ -32,9 +32,9 @@ _MULTIPLIER = 0x9E3779B97F4A7C15
 def decode(text: Any, first: int, last: int, letters: Any) -> int:
     """Write the code points of a UTF-8 text into `letters`; return how many, at most its size."""
     count = 0
-    place = first
-    while place < last and count < len(letters):
-        byte = text[place]
+    position = first
+    while position < last and count < len(letters):
+        byte = text[position]
         if byte < 0x80:
             size, letter = 1, np.int64(byte)
         elif byte < 0xE0:
@@ -44,11 +44,11 @@ def decode(text: Any, first: int, last: int, letters: Any) -> int:
         else:
             size, letter = 4, np.int64(byte & 0x07)
         for step in range(1, size):
-            if place + step < last:
-                letter = (letter << 6) | np.int64(text[place + step] & 0x3F)
+            if position + step < last:
+                letter = (letter << 6) | np.int64(text[position + step] & 0x3F)
         letters[count] = letter
         count += 1
-        place += size
+        position += size
     return count
 
 
@@ -56,8 +56,8 @@ def decode(text: Any, first: int, last: int, letters: Any) -> int:
 def gram(letters: Any, first: int, size: int, kind: int) -> Any:
     """Return the number of a piece: uint64, never 0, another for each size and kind."""
     mixed = np.uint64(2 * size + kind) * np.uint64(_MULTIPLIER)
-    for place in range(first, first + size):
-        mixed = (mixed ^ np.uint64(letters[place])) * np.uint64(_MULTIPLIER)
+    for position in range(first, first + size):
+        mixed = (mixed ^ np.uint64(letters[position])) * np.uint64(_MULTIPLIER)
         mixed ^= mixed >> np.uint64(29)
     return mixed | np.uint64(1 << 63)
 
@@ -235,8 +235,8 @@ def compare_columns(
                 larger = np.empty(room, np.int32)
                 larger[:n_hits] = hits[:n_hits]
                 hits = larger
-            for place in range(count):
-                piece = grams[place]
+            for position in range(count):
+                piece = grams[position]
                 if seen[piece] != row:
                     seen[piece] = row
                     in_texts[piece] += 1
@@ -247,8 +247,8 @@ def compare_columns(
         first = 0
         for row in range(start, end):
             n_touched = 0
-            for place in range(first, ends[row - start]):
-                piece = hits[place]
+            for position in range(first, ends[row - start]):
+                piece = hits[position]
                 low, high = holder_offsets[piece], holder_offsets[piece + 1]
                 if equal[row] < 0 and (high - low) * in_texts[piece] <= max_holders:
                     for holder in range(low, high):
@@ -260,8 +260,8 @@ def compare_columns(
                             pieces[value] += 1
             first = ends[row - start]
             chosen = -1
-            for place in range(n_touched):
-                value = touched[place]
+            for position in range(n_touched):
+                value = touched[position]
                 if chosen < 0 or (-pieces[value], value) < (-pieces[chosen], chosen):
                     chosen = value
             if chosen >= 0:
@@ -271,13 +271,13 @@ def compare_columns(
                 best[chosen] = max(best[chosen], min(pieces[chosen], max_pieces))
             partners[row] = chosen
             strengths[row] = pieces[chosen] if chosen >= 0 else 0
-            for place in range(n_touched):
-                pieces[touched[place]] = 0
+            for position in range(n_touched):
+                pieces[touched[position]] = 0
         scores[column, 0] = n_partnered
         scores[column, 1] = 0
-        for place in range(n_partnered):
-            scores[column, 1] += best[partnered[place]]
-            best[partnered[place]] = 0
-        for place in range(n_hits):
-            in_texts[hits[place]] = 0
-            seen[hits[place]] = -1
+        for position in range(n_partnered):
+            scores[column, 1] += best[partnered[position]]
+            best[partnered[position]] = 0
+        for position in range(n_hits):
+            in_texts[hits[position]] = 0
+            seen[hits[position]] = -1

@@ -112,8 +112,8 @@ class QueryGrams:
         columns : int64 (c + 1,)
             Where the values of each column begin.
         """
-        places = pc.index_in(texts.cast(pa.large_string()), self.texts)
-        equal = pc.fill_null(places, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        positions = pc.index_in(texts.cast(pa.large_string()), self.texts)
+        equal = pc.fill_null(positions, -1).to_numpy(zero_copy_only=False).astype(np.int64)
         partners = np.full(len(texts), -1, np.int32)
         strengths = np.zeros(len(texts), np.int32)
         scores = np.zeros((len(columns) - 1, 2), np.int64)

@@ -51,7 +51,7 @@ def candidates(
     width : int
         At most so many operators.
     """
-    lines, lengths, places, sizes = _best(
+    lines, lengths, positions, sizes = _best(
         examples.plain,
         examples.small,
         examples.large,
@@ -68,12 +68,12 @@ def candidates(
         width,
     )
     choices = []
-    for line, length, place, size in zip(
-        lines.tolist(), lengths.tolist(), places.tolist(), sizes.tolist(), strict=True
+    for line, length, position, size in zip(
+        lines.tolist(), lengths.tolist(), positions.tolist(), sizes.tolist(), strict=True
     ):
         operator: Operator
         if line < 0:
-            operator = Constant(examples.keys[0][place[0] : place[0] + size[0]])
+            operator = Constant(examples.keys[0][position[0] : position[0] + size[0]])
         else:
             extractor, casing, backward, start = examples.lines[line].tolist()
             column, splits, replacements = examples.extractors[extractor]
@@ -86,7 +86,7 @@ def candidates(
                 replacements=replacements,
                 shorter=length >= 0 and examples.extended and not backward,
             )
-        choices.append(Candidate(operator, tuple(place), tuple(size)))
+        choices.append(Candidate(operator, tuple(position), tuple(size)))
     return choices
 
 
@@ -110,45 +110,45 @@ def _reach(
     wide = high - low
     before = np.zeros((4, wide + 1), np.int32)  # letters that agree from a place of the goal on
     after = np.zeros((4, wide + 1), np.int32)
-    wanted = goal[low:high]
+    goal_letters = goal[low:high]
     for letter in range(at + size - 1, at - 1, -1):
         inside = letter > at and is_letter[letter - 1]
         head = large[letter] if is_letter[letter] else plain[letter]
         tail = head
         if is_letter[letter] and inside:
             tail = small[letter]
-        reach[0, letter] = _agreeing(before[0], after[0], wanted, plain[letter])
-        reach[1, letter] = _agreeing(before[1], after[1], wanted, small[letter])
-        reach[2, letter] = _agreeing(before[2], after[2], wanted, large[letter])
-        reach[3, letter] = _agreeing(before[3], after[3], wanted, head)
+        reach[0, letter] = _agreeing(before[0], after[0], goal_letters, plain[letter])
+        reach[1, letter] = _agreeing(before[1], after[1], goal_letters, small[letter])
+        reach[2, letter] = _agreeing(before[2], after[2], goal_letters, large[letter])
+        reach[3, letter] = _agreeing(before[3], after[3], goal_letters, head)
         if tail != head:
-            _agreeing(before[3], after[3], wanted, tail)
+            _agreeing(before[3], after[3], goal_letters, tail)
         before, after = after, before
 
 
 @loop
-def _agreeing(before: Any, after: Any, wanted: Any, letter: Any) -> Any:
+def _agreeing(before: Any, after: Any, goal: Any, letter: Any) -> Any:
     """Count on what agrees from each place on, and return the most."""
     longest = 0
-    for place in range(len(wanted)):
-        count = before[place + 1] + 1 if wanted[place] == letter else 0
-        after[place] = count
+    for position in range(len(goal)):
+        count = before[position + 1] + 1 if goal[position] == letter else 0
+        after[position] = count
         longest = max(longest, count)
     return longest
 
 
 @loop
 def _written(
-    plain: Any, small: Any, large: Any, is_letter: Any, casing: Any, begin: Any, place: Any
+    plain: Any, small: Any, large: Any, is_letter: Any, casing: Any, begin: Any, position: Any
 ) -> Any:
     """Return the letter that a text which begins somewhere has at a place."""
-    if casing == 0 or (casing == 3 and not is_letter[place]):
-        return plain[place]
+    if casing == 0 or (casing == 3 and not is_letter[position]):
+        return plain[position]
     if casing == 1:
-        return small[place]
-    if casing == 2 or place == begin or not is_letter[place - 1]:
-        return large[place]
-    return small[place]
+        return small[position]
+    if casing == 2 or position == begin or not is_letter[position - 1]:
+        return large[position]
+    return small[position]
 
 
 @loop
@@ -197,14 +197,14 @@ def _best(
         for example in range(n_examples):
             length = size[extractor, example]
             begin = length - 1 - start if backward else start
-            got = reach[casing, at[extractor, example] + begin]
-            none = none or got == 0
-            if got == length - begin:
-                total += got
+            n_letters = reach[casing, at[extractor, example] + begin]
+            none = none or n_letters == 0
+            if n_letters == length - begin:
+                total += n_letters
                 if not extended or backward:
-                    longest = min(longest, got)
+                    longest = min(longest, n_letters)
             else:
-                longest = min(longest, got)
+                longest = min(longest, n_letters)
                 total = -(1 << 30)
         if none:
             continue
@@ -220,25 +220,25 @@ def _best(
 
     first_goal = high[0] - low[0]
     common = np.zeros(first_goal, np.int32)  # of the first key from a place on, in all keys
-    for place in range(first_goal):
-        common[place] = first_goal - place
+    for position in range(first_goal):
+        common[position] = first_goal - position
     for example in range(1, n_examples):
         wide = high[example] - low[example] + 1
         row = np.zeros(wide, np.int32)
-        for place in range(first_goal - 1, -1, -1):
+        for position in range(first_goal - 1, -1, -1):
             longest = 0
-            wanted = goal[goal_at[0] + low[0] + place]
+            goal_letter = goal[goal_at[0] + low[0] + position]
             for other in range(wide - 1):
-                same = goal[goal_at[example] + low[example] + other] == wanted
+                same = goal[goal_at[example] + low[example] + other] == goal_letter
                 row[other] = row[other + 1] + 1 if same else 0
                 longest = max(longest, row[other])
-            common[place] = min(common[place], longest)
-    for place in range(first_goal):
-        max_letters = max(max_letters, common[place] * n_examples)
+            common[position] = min(common[position], longest)
+    for position in range(first_goal):
+        max_letters = max(max_letters, common[position] * n_examples)
 
     found_line = np.full(width, -1, np.int64)
     found_length = np.full(width, -1, np.int64)
-    places = np.zeros((width, n_examples), np.int64)
+    positions = np.zeros((width, n_examples), np.int64)
     sizes = np.zeros((width, n_examples), np.int64)
     piece = np.empty(len(goal), np.uint32)
     n_found = 0
@@ -273,47 +273,47 @@ def _best(
                             piece[letter] = _written(
                                 plain, small, large, is_letter, casing, begin, begin + letter
                             )
-                        places[n_found, example] = _place_of(
+                        positions[n_found, example] = _place_of(
                             piece,
                             length,
                             goal,
                             goal_at[example] + low[example],
                             goal_at[example] + high[example],
                         )
-                        places[n_found, example] -= goal_at[example]
+                        positions[n_found, example] -= goal_at[example]
                         sizes[n_found, example] = length
-                    if _same_for_all(goal, goal_at, places[n_found], sizes[n_found]):
+                    if _same_for_all(goal, goal_at, positions[n_found], sizes[n_found]):
                         continue  # a constant
-                    if _is_new(places, sizes, level, n_found):
+                    if _is_new(positions, sizes, level, n_found):
                         found_line[n_found] = line
                         found_length[n_found] = -1 if ends else most_of_each
                         n_found += 1
         if letters % n_examples == 0:
             length = letters // n_examples
-            for place in range(first_goal):
+            for position in range(first_goal):
                 if n_found == width:
                     break
-                if common[place] < length:
+                if common[position] < length:
                     continue
-                begin = goal_at[0] + low[0] + place
+                begin = goal_at[0] + low[0] + position
                 for letter in range(length):
                     piece[letter] = goal[begin + letter]
                 for example in range(n_examples):
-                    places[n_found, example] = _place_of(
+                    positions[n_found, example] = _place_of(
                         piece,
                         length,
                         goal,
                         goal_at[example] + low[example],
                         goal_at[example] + high[example],
                     )
-                    places[n_found, example] -= goal_at[example]
+                    positions[n_found, example] -= goal_at[example]
                     sizes[n_found, example] = length
-                if _is_new(places, sizes, level, n_found):
+                if _is_new(positions, sizes, level, n_found):
                     found_line[n_found] = -1
                     n_found += 1
         if n_found == width:
             break
-    return found_line[:n_found], found_length[:n_found], places[:n_found], sizes[:n_found]
+    return found_line[:n_found], found_length[:n_found], positions[:n_found], sizes[:n_found]
 
 
 @loop
@@ -334,35 +334,35 @@ def _length_for(letters: Any, longest: Any, sizes: Any, start: Any) -> Any:
 
 @loop
 def _place_of(piece: Any, length: Any, goal: Any, low: Any, high: Any) -> Any:
-    for place in range(low, high - length + 1):
+    for position in range(low, high - length + 1):
         same = 0
-        while same < length and goal[place + same] == piece[same]:
+        while same < length and goal[position + same] == piece[same]:
             same += 1
         if same == length:
-            return place
+            return position
     return -1
 
 
 @loop
-def _same_for_all(goal: Any, goal_at: Any, places: Any, sizes: Any) -> Any:
-    for example in range(1, len(places)):
+def _same_for_all(goal: Any, goal_at: Any, positions: Any, sizes: Any) -> Any:
+    for example in range(1, len(positions)):
         if sizes[example] != sizes[0]:
             return False
         for letter in range(sizes[0]):
-            one = goal[goal_at[0] + places[0] + letter]
-            if one != goal[goal_at[example] + places[example] + letter]:
+            one = goal[goal_at[0] + positions[0] + letter]
+            if one != goal[goal_at[example] + positions[example] + letter]:
                 return False
     return True
 
 
 @loop
-def _is_new(places: Any, sizes: Any, first: Any, number: Any) -> Any:
+def _is_new(positions: Any, sizes: Any, first: Any, number: Any) -> Any:
     """Return whether an operator writes other letters than those of its level before it."""
     for other in range(first, number):
         same = True
-        for example in range(places.shape[1]):
+        for example in range(positions.shape[1]):
             if (
-                places[other, example] != places[number, example]
+                positions[other, example] != positions[number, example]
                 or sizes[other, example] != sizes[number, example]
             ):
                 same = False

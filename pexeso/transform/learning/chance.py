@@ -52,18 +52,18 @@ def hits_by_chance(written: pa.Array | Sequence[str], keys: pa.Array | Sequence[
         for side in (written, keys)
     )
     some = texts.take(pa.array(sample_texts(texts, _MANY)))
-    wanted = goals.take(pa.array(sample_texts(goals, _MANY, 1)))
-    if not len(some) or not len(wanted):
+    goal_sample = goals.take(pa.array(sample_texts(goals, _MANY, 1)))
+    if not len(some) or not len(goal_sample):
         return 0.0
-    own = pc.is_in(wanted, some).to_numpy(zero_copy_only=False)
-    letters = _Letters.of(pa.concat_arrays([some, wanted]))
+    is_written = pc.is_in(goal_sample, some).to_numpy(zero_copy_only=False)
+    letters = _Letters.of(pa.concat_arrays([some, goal_sample]))
     counts = _Counts.of(letters, len(some))
     expected = _expected(
         letters.codes,
         letters.offsets,
         letters.kinds,
         letters.forms,
-        own,
+        is_written,
         len(some),
         len(texts) / len(some),
         counts.n_texts,
@@ -74,7 +74,7 @@ def hits_by_chance(written: pa.Array | Sequence[str], keys: pa.Array | Sequence[
         counts.same_as,
         counts.n_varied,
     )
-    return float(expected * len(goals) / len(wanted))
+    return float(expected * len(goals) / len(goal_sample))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +158,9 @@ class _Counts:
         size[forms] = lengths
         first_place = offsets_of(size)
         codes = letters.codes[: letters.offsets[n_written]]
-        place = np.arange(len(codes)) - np.repeat(letters.offsets[:n_written], lengths)
-        place += np.repeat(first_place[forms], lengths)
-        pairs, n_of_pair = np.unique(place * n_letters + codes, return_counts=True)
+        positions = np.arange(len(codes)) - np.repeat(letters.offsets[:n_written], lengths)
+        positions += np.repeat(first_place[forms], lengths)
+        pairs, n_of_pair = np.unique(positions * n_letters + codes, return_counts=True)
         n_kinds = np.bincount(pairs // n_letters, minlength=first_place[-1])
         varies = n_kinds[pairs // n_letters] > 1
         varies |= np.repeat(n_texts == 1, size)[pairs // n_letters]
@@ -172,19 +172,19 @@ class _Counts:
             pairs,
             n_of_pair,
             n_kinds,
-            _same_places(codes, np.repeat(forms, lengths), place, first_place),
+            _same_places(codes, np.repeat(forms, lengths), positions, first_place),
             n_varied,
         )
 
 
 def _same_places(
-    codes: np.ndarray, forms: np.ndarray, place: np.ndarray, first_place: np.ndarray
+    codes: np.ndarray, forms: np.ndarray, positions: np.ndarray, first_place: np.ndarray
 ) -> np.ndarray:
     """Return for each place the first of its form that holds the same letter in all texts."""
-    text = np.cumsum(place == first_place[forms]).astype(np.uint64)
+    text = np.cumsum(positions == first_place[forms]).astype(np.uint64)
     sums = np.zeros(first_place[-1], np.uint64)
     with np.errstate(over="ignore"):
-        np.add.at(sums, place, mixed(mixed(text) + codes.astype(np.uint64)))
+        np.add.at(sums, positions, mixed(mixed(text) + codes.astype(np.uint64)))
     form = np.repeat(np.arange(len(first_place) - 1), np.diff(first_place))
     order = np.lexsort((np.arange(len(sums)), sums, form))
     new = np.ones(len(order), bool)
@@ -200,7 +200,7 @@ def _expected(
     offsets: Any,
     kinds: Any,
     forms: Any,
-    own: Any,
+    is_written: Any,
     n_written: Any,
     scale: Any,
     n_texts: Any,
@@ -218,21 +218,21 @@ def _expected(
         form = forms[text]
         if form >= len(n_texts):
             continue
-        itself = 1 if own[key] else 0
+        itself = 1 if is_written[key] else 0
         one = n_texts[form] * scale
         for at in range(offsets[text], offsets[text + 1]):
-            place = first_place[form] + at - offsets[text]
-            same = same_as[place]
-            if same != place:
+            letter_position = first_place[form] + at - offsets[text]
+            same = same_as[letter_position]
+            if same != letter_position:
                 if codes[offsets[text] + same - first_place[form]] != codes[at]:
                     one = 0.0
                 continue
-            wanted = place * len(kinds) + codes[at]
-            position = np.searchsorted(pairs, wanted)
+            pair = letter_position * len(kinds) + codes[at]
+            position = np.searchsorted(pairs, pair)
             count = 0
-            if position < len(pairs) and pairs[position] == wanted:
+            if position < len(pairs) and pairs[position] == pair:
                 count = n_of_pair[position]
-            if kinds[codes[at]] > 0 and (n_kinds[place] > 1 or n_texts[form] == 1):
+            if kinds[codes[at]] > 0 and (n_kinds[letter_position] > 1 or n_texts[form] == 1):
                 others = n_texts[form] - itself + n_varied[kinds[codes[at]]]
                 one = one * (count - itself + 1) / others
             elif count == 0:

@@ -166,12 +166,12 @@ class _Parts:
         """
         new: _StepLists = []
         for texts, steps in sorted(begun, key=self._rank) if len(begun) > 1 else begun:
-            for split, replacement, made in step(texts, *options):
+            for split, replacement, new_texts in step(texts, *options):
                 if self.letters > share * MAX_LETTERS:
                     return new
                 longer = steps[0], (*steps[1], *split), (*steps[2], *replacement)
-                if self.add(made, longer):
-                    new.append((made, longer))
+                if self.add(new_texts, longer):
+                    new.append((new_texts, longer))
         return new
 
     def _rank(self, part: tuple[tuple[str, ...], _Steps]) -> tuple[int, int]:
@@ -271,15 +271,15 @@ def _signs(texts: Sequence[str]) -> list[str]:
     return sorted({letter for letter in set("".join(texts)) if not letter.isalnum()})
 
 
-def _replacements(texts: tuple[str, ...], wanted: Sequence[str]) -> _Made:
+def _replacements(texts: tuple[str, ...], new_signs: Sequence[str]) -> _Made:
     """Yield signs of some texts that may give way to others or to nothing."""
-    if not wanted:
+    if not new_signs:
         return
     for old in _signs(texts):
-        for new in wanted:
-            made = tuple([text.replace(old, new) for text in texts])
-            if all(made):
-                yield (), ((old, new),), made
+        for new in new_signs:
+            new_texts = tuple([text.replace(old, new) for text in texts])
+            if all(new_texts):
+                yield (), ((old, new),), new_texts
 
 
 def _as_letters(keys: tuple[str, ...], parts: _StepLists, extended: bool) -> Examples:
@@ -321,8 +321,8 @@ class _Cased(dict[int, int]):
         self.case = case
 
     def __missing__(self, point: int) -> int:
-        made = self.case(chr(point))
-        self[point] = ord(made) if len(made) == 1 else NO_LETTER
+        cased_letter = self.case(chr(point))
+        self[point] = ord(cased_letter) if len(cased_letter) == 1 else NO_LETTER
         return self[point]
 
 

@@ -115,8 +115,8 @@ def example_sets_by_starts(
         rows = source.rows(source.columns[group.source].first_rows[values])
         keys = [right[group.target][number] for number in pairs.targets.tolist()]
         alike: dict[tuple[PieceStart, ...], list[int]] = defaultdict(list)
-        for place, (row, key) in enumerate(zip(rows, keys, strict=True)):
-            alike[piece_starts(row, key)].append(place)
+        for position, (row, key) in enumerate(zip(rows, keys, strict=True)):
+            alike[piece_starts(row, key)].append(position)
         enough = [starts for starts in alike if len(alike[starts]) >= 2 * options.n_examples]
         enough.sort(key=lambda starts: (len(starts), -len(alike[starts]), starts))
         for starts in enough[:_MAX_STARTS]:
@@ -144,17 +144,17 @@ def example_sets_by_words(
         some = sample_texts(column.values, _MAX_KEYS_BY_WORDS, 2 * options.seed + 1)
         keys = column.values.take(pa.array(some)).to_pylist()
         holding: dict[str, list[int]] = defaultdict(list)
-        for place, key in enumerate(keys):
+        for position, key in enumerate(keys):
             for word in set(_words(key)):
-                holding[word].append(place)
+                holding[word].append(position)
         pairs = []
         for row, texts in enumerate(cells):
             words = {word for text in texts if text for word in _words(text)}
             shared = Counter(
-                place
+                position
                 for word in sorted(words)
                 if len(holding.get(word, ())) <= _MAX_KEYS_OF_WORD
-                for place in holding.get(word, ())
+                for position in holding.get(word, ())
             )
             best = shared.most_common(2)
             if best and best[0][1] > 1 and (len(best) == 1 or best[1][1] < best[0][1]):
@@ -203,8 +203,8 @@ def _drawn_sets(
     """
     drawn = random.Random(f"{options.seed} {group.source} {group.target}")
     alike: dict[str, list[int]] = defaultdict(list)
-    for place, form in enumerate(forms):
-        alike[form].append(place)
+    for position, form in enumerate(forms):
+        alike[form].append(position)
     seen: set[tuple[int, ...]] = set()
     for size in (options.n_examples, 2):
         for number in range(n_sets):
@@ -214,8 +214,8 @@ def _drawn_sets(
                 same = alike[forms[drawn.choice(among)]]
                 among = same[: bisect_left(same, len(among))]
             # More than needed, since some share a value.
-            places = drawn.sample(among, min(len(among), 4 * size))
-            chosen = _chosen(group.pairs, places, size)
+            positions = drawn.sample(among, min(len(among), 4 * size))
+            chosen = _chosen(group.pairs, positions, size)
             if len(chosen) == size and chosen not in seen:
                 seen.add(chosen)
                 yield chosen
@@ -226,14 +226,14 @@ def _form(text: str) -> str:
     return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "0", text))
 
 
-def _chosen(pairs: RowPairs, places: list[int], size: int) -> tuple[int, ...]:
+def _chosen(pairs: RowPairs, positions: list[int], size: int) -> tuple[int, ...]:
     chosen: list[int] = []
     sources: set[int] = set()
     targets: set[int] = set()
-    for place in places:
-        source, target = int(pairs.sources[place]), int(pairs.targets[place])
+    for position in positions:
+        source, target = int(pairs.sources[position]), int(pairs.targets[position])
         if source not in sources and target not in targets:
-            chosen.append(place)
+            chosen.append(position)
             sources.add(source)
             targets.add(target)
             if len(chosen) == size:
@@ -303,9 +303,9 @@ def _most_values(columns: Sequence[TextColumn]) -> int:
     return max((len(column.values) for column in columns), default=0)
 
 
-def _at(pairs: RowPairs, places: Any) -> RowPairs:
+def _at(pairs: RowPairs, rows: Any) -> RowPairs:
     return RowPairs(
-        pairs.sources[places], pairs.targets[places], pairs.holders[places], pairs.lengths[places]
+        pairs.sources[rows], pairs.targets[rows], pairs.holders[rows], pairs.lengths[rows]
     )
 
 

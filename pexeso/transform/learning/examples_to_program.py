@@ -129,8 +129,8 @@ class _Search:
             return None
         for candidate in self._candidates(low, high, budget):
             ends = tuple(
-                place + length
-                for place, length in zip(candidate.places, candidate.lengths, strict=True)
+                start + length
+                for start, length in zip(candidate.places, candidate.lengths, strict=True)
             )
             left = self._learn(low, candidate.places, budget - 1)
             if left is None:
@@ -160,11 +160,11 @@ class _Search:
 
 def _joined(operators: list[Operator]) -> tuple[Operator, ...]:
     """Make one constant of those that follow each other."""
-    made: list[Operator] = []
+    joined: list[Operator] = []
     for operator in operators:
-        last = made[-1] if made else None
+        last = joined[-1] if joined else None
         if isinstance(operator, Constant) and isinstance(last, Constant):
-            made[-1] = Constant(last.text + operator.text)
+            joined[-1] = Constant(last.text + operator.text)
         else:
-            made.append(operator)
-    return tuple(made)
+            joined.append(operator)
+    return tuple(joined)

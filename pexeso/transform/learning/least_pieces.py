@@ -75,18 +75,18 @@ def piece_starts(row: Sequence[str | None], key: str) -> tuple[PieceStart, ...]:
     begins = [0]
     for word in words:
         begins.append(begins[-1] + len(word) + len(_BETWEEN))
-    held, wanted = _BETWEEN.join(words), _letters(key)
+    held, letters = _BETWEEN.join(words), _letters(key)
     starts: list[PieceStart] = []
     at = 0
-    while at < len(wanted):
-        end, place = at + 1, held.find(wanted[at])
-        while place >= 0 and end < len(wanted):
-            longer = held.find(wanted[at : end + 1], place)
+    while at < len(letters):
+        end, position = at + 1, held.find(letters[at])
+        while position >= 0 and end < len(letters):
+            longer = held.find(letters[at : end + 1], position)
             if longer < 0:
                 break
-            place, end = longer, end + 1
-        word = bisect_right(begins, place) - 1
-        starts.append((*named[word], place - begins[word]) if place >= 0 else (-1, -1, -1))
+            position, end = longer, end + 1
+        word = bisect_right(begins, position) - 1
+        starts.append((*named[word], position - begins[word]) if position >= 0 else (-1, -1, -1))
         at = end
     return tuple(starts)
 

@@ -67,42 +67,42 @@ def find_row_pairs(
         Characters of a piece, inclusive.
     """
     holders = prefixes.n_sources.astype(np.int64) * prefixes.n_targets
-    wanted = np.flatnonzero((prefixes.lengths >= min_length) & (holders <= MAX_HOLDERS))
+    selected = np.flatnonzero((prefixes.lengths >= min_length) & (holders <= MAX_HOLDERS))
     fewest = np.full(len(sides), MAX_HOLDERS + 1, np.int64)
-    np.minimum.at(fewest, prefixes.sources[wanted], holders[wanted])
-    wanted = wanted[holders[wanted] == fewest[prefixes.sources[wanted]]]
-    wanted = _once_a_piece(prefixes, wanted)
-    wanted = _most_telling(wanted, holders, prefixes.lengths)
+    np.minimum.at(fewest, prefixes.sources[selected], holders[selected])
+    selected = selected[holders[selected] == fewest[prefixes.sources[selected]]]
+    selected = _once_a_piece(prefixes, selected)
+    selected = _most_telling(selected, holders, prefixes.lengths)
 
-    first, last = prefixes.first[wanted], prefixes.last[wanted]
+    first, last = prefixes.first[selected], prefixes.last[selected]
     inside = prefixes.members[ranges(first, last + 1 - first)]
-    piece = np.repeat(np.arange(len(wanted)), last + 1 - first)
+    piece = np.repeat(np.arange(len(selected)), last + 1 - first)
     is_source = sides[inside] == 1
-    sources, source_at = _distinct_by_piece(inside[is_source], piece[is_source], len(wanted))
-    targets, target_at = _distinct_by_piece(inside[~is_source], piece[~is_source], len(wanted))
+    sources, source_at = _distinct_by_piece(inside[is_source], piece[is_source], len(selected))
+    targets, target_at = _distinct_by_piece(inside[~is_source], piece[~is_source], len(selected))
     n_sources, n_targets = np.diff(source_at), np.diff(target_at)
     count = n_sources * n_targets
-    piece = np.repeat(np.arange(len(wanted)), count)
-    place = np.arange(len(piece)) - np.repeat(np.cumsum(count) - count, count)
-    left = sources[source_at[piece] + place // n_targets[piece]]
-    right = targets[target_at[piece] + place % n_targets[piece]]
-    return _sorted_once(left, right, holders[wanted][piece], prefixes.lengths[wanted][piece])
+    piece = np.repeat(np.arange(len(selected)), count)
+    position = np.arange(len(piece)) - np.repeat(np.cumsum(count) - count, count)
+    left = sources[source_at[piece] + position // n_targets[piece]]
+    right = targets[target_at[piece] + position % n_targets[piece]]
+    return _sorted_once(left, right, holders[selected][piece], prefixes.lengths[selected][piece])
 
 
-def _once_a_piece(prefixes: SharedPrefixes, wanted: np.ndarray) -> np.ndarray:
+def _once_a_piece(prefixes: SharedPrefixes, selected: np.ndarray) -> np.ndarray:
     """Keep one suffix for each piece: several begin with it, of one value or of many."""
-    pieces = np.stack([prefixes.first[wanted], prefixes.lengths[wanted]], axis=1)
-    return wanted[np.unique(pieces, axis=0, return_index=True)[1]]
+    pieces = np.stack([prefixes.first[selected], prefixes.lengths[selected]], axis=1)
+    return selected[np.unique(pieces, axis=0, return_index=True)[1]]
 
 
-def _most_telling(wanted: np.ndarray, holders: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    rank = holders[wanted] * (int(lengths.max(initial=0)) + 1) - lengths[wanted]
+def _most_telling(selected: np.ndarray, holders: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    rank = holders[selected] * (int(lengths.max(initial=0)) + 1) - lengths[selected]
     order = np.argsort(rank, kind="stable")
-    entries = np.cumsum(holders[wanted][order])
+    entries = np.cumsum(holders[selected][order])
     if not len(order) or entries[-1] <= MAX_ENTRIES:
-        return wanted
+        return selected
     worst = rank[order[np.searchsorted(entries, MAX_ENTRIES)]]
-    return wanted[rank <= worst]
+    return selected[rank <= worst]
 
 
 def _distinct_by_piece(

@@ -75,9 +75,9 @@ def sample_sizes(
     _require(min_pairs >= 1, "min_pairs", "at least 1", min_pairs)
     _require(0 < delta < 1, "delta", "above 0 and below 1", delta)
     share = Fraction(str(float(participation)))
-    wanted = min_pairs / (1 - Fraction(str(float(delta))))  # kappa
+    needed_pairs = min_pairs / (1 - Fraction(str(float(delta))))  # kappa
     # The number of pairs is the product of the two sizes times share / n_source.
-    product = wanted * n_source / share
+    product = needed_pairs * n_source / share
     target = min(_root_up(product), n_target)
     source = min(ceil(product / target), n_source) if target else 0
     target = min(ceil(product / source), n_target) if source else 0

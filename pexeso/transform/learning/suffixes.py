@@ -95,13 +95,13 @@ def _ranked(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 @loop
 def _shared(codes: Any, left: Any, order: Any) -> Any:
     lengths = np.zeros(len(order), np.int32)
-    for place in range(1, len(order)):
-        one, other = order[place - 1], order[place]
+    for position in range(1, len(order)):
+        one, other = order[position - 1], order[position]
         limit = min(left[one], left[other])
         count = 0
         while count < limit and codes[one + count] == codes[other + count]:
             count += 1
-        lengths[place] = count
+        lengths[position] = count
     return lengths
 
 
@@ -147,9 +147,9 @@ class SuffixesOfColumns:
         self._order, self._starts = order, starts
         columns = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
         of_suffix = columns[order.values]
-        places = np.argsort(of_suffix, kind="stable")
+        positions = np.argsort(of_suffix, kind="stable")
         ends = np.cumsum(np.bincount(of_suffix, minlength=len(starts) - 1))
-        self._places = np.split(places, ends[:-1])
+        self._places = np.split(positions, ends[:-1])
         self._minima = order.shared
         if len(order.shared):
             steps = np.arange(0, len(order.shared), _STEP)
@@ -170,28 +170,28 @@ class SuffixesOfColumns:
         sides = np.repeat(np.array([1, 2], np.int8), sizes)
         both = (self._places[source], self._places[target])
         first = np.array([self._starts[source], self._starts[target] - sizes[0]])
-        places = np.concatenate(both)
-        order = np.argsort(places, kind="stable")  # two ascending runs
-        members = self._order.values[places] - np.repeat(first, list(map(len, both)))
+        positions = np.concatenate(both)
+        order = np.argsort(positions, kind="stable")  # two ascending runs
+        members = self._order.values[positions] - np.repeat(first, list(map(len, both)))
         members = members[order].astype(np.int32)
-        shared = _least_between(self._order.shared, self._minima, places[order])
+        shared = _least_between(self._order.shared, self._minima, positions[order])
         return SharedPrefixes(*_longest_shared(members, shared, sides), members), sides
 
 
 @loop
-def _least_between(shared: Any, minima: Any, places: Any) -> Any:
+def _least_between(shared: Any, minima: Any, positions: Any) -> Any:
     """Return for each place but the first the least that is shared from the one before it on."""
-    lengths = np.zeros(len(places), np.int32)
-    for at in range(1, len(places)):
-        place, end = places[at - 1] + 1, places[at] + 1
+    lengths = np.zeros(len(positions), np.int32)
+    for at in range(1, len(positions)):
+        position, end = positions[at - 1] + 1, positions[at] + 1
         smallest = shared[end - 1]
-        while place < end and smallest > 0:
-            if place % _STEP == 0 and place + _STEP <= end:
-                smallest = min(smallest, minima[place // _STEP])
-                place += _STEP
+        while position < end and smallest > 0:
+            if position % _STEP == 0 and position + _STEP <= end:
+                smallest = min(smallest, minima[position // _STEP])
+                position += _STEP
             else:
-                smallest = min(smallest, shared[place])
-                place += 1
+                smallest = min(smallest, shared[position])
+                position += 1
         lengths[at] = smallest
     return lengths
 
@@ -214,15 +214,15 @@ def shared_prefixes(order: SuffixOrder, sides: np.ndarray) -> SharedPrefixes:
 def _of_sides(values: Any, shared: Any, sides: Any) -> Any:
     """Leave out suffixes of other texts, and say what the rest share."""
     size = 0
-    for place in range(len(values)):
-        size += sides[values[place]] != 0
+    for position in range(len(values)):
+        size += sides[values[position]] != 0
     members, common = np.empty(size, np.int32), np.zeros(size, np.int32)
     at = 0
     smallest = 0
-    for place in range(len(values)):
-        smallest = min(smallest, shared[place])
-        if sides[values[place]] != 0:
-            members[at] = values[place]
+    for position in range(len(values)):
+        smallest = min(smallest, shared[position])
+        if sides[values[position]] != 0:
+            members[at] = values[position]
             common[at] = smallest
             smallest = 1 << 30
             at += 1
@@ -247,14 +247,14 @@ def _longest_shared(members: Any, shared: Any, sides: Any) -> Any:
     stack[0] = 0
     top = 0
     n_nodes = 1
-    for place in range(size + 1):
-        now = shared[place] if 0 < place < size else (0 if place else -1)
-        if place:
-            start = place - 1
+    for position in range(size + 1):
+        now = shared[position] if 0 < position < size else (0 if position else -1)
+        if position:
+            start = position - 1
             below = -1
             while length[stack[top]] > now:
                 node = stack[top]
-                last[node] = place - 1
+                last[node] = position - 1
                 closed[n_closed] = node
                 n_closed += 1
                 start = first[node]
@@ -273,13 +273,13 @@ def _longest_shared(members: Any, shared: Any, sides: Any) -> Any:
                 if below >= 0:
                     parent[below] = node
                     below = -1
-            if place == size or now < shared[place - 1]:
+            if position == size or now < shared[position - 1]:
                 pass  # the node noted when this suffix came is its deepest
             else:
-                deepest[place - 1] = stack[top]
-        if place < size:
-            deepest[place] = stack[top]
-            text = members[place]
+                deepest[position - 1] = stack[top]
+        if position < size:
+            deepest[position] = stack[top]
+            text = members[position]
             previous = before[text]
             if previous >= 0:
                 low, high = 0, top  # the deepest node that began at or before the previous one
@@ -293,14 +293,14 @@ def _longest_shared(members: Any, shared: Any, sides: Any) -> Any:
                     twice_source[stack[low]] += 1
                 else:
                     twice_target[stack[low]] += 1
-            before[text] = place
+            before[text] = position
     last[0] = size - 1
     closed[n_closed] = 0
     n_closed += 1
 
     sources = np.zeros(size + 1, np.int64)
-    for place in range(size):
-        sources[place + 1] = sources[place] + (sides[members[place]] == 1)
+    for position in range(size):
+        sources[position + 1] = sources[position] + (sides[members[position]] == 1)
     for index in range(n_closed):
         node = closed[index]
         if parent[node] >= 0:
@@ -316,8 +316,8 @@ def _longest_shared(members: Any, shared: Any, sides: Any) -> Any:
             holding[node] = holding[parent[node]]
 
     n_found = 0
-    for place in range(size):
-        if sides[members[place]] == 1 and length[holding[deepest[place]]] > 0:
+    for position in range(size):
+        if sides[members[position]] == 1 and length[holding[deepest[position]]] > 0:
             n_found += 1
     found_source = np.empty(n_found, np.int32)
     found_length = np.empty(n_found, np.int32)
@@ -326,11 +326,11 @@ def _longest_shared(members: Any, shared: Any, sides: Any) -> Any:
     found_first = np.empty(n_found, np.int64)
     found_last = np.empty(n_found, np.int64)
     at = 0
-    for place in range(size):
-        node = holding[deepest[place]]
-        if sides[members[place]] == 1 and length[node] > 0:
+    for position in range(size):
+        node = holding[deepest[position]]
+        if sides[members[position]] == 1 and length[node] > 0:
             count = sources[last[node] + 1] - sources[first[node]]
-            found_source[at] = members[place]
+            found_source[at] = members[position]
             found_length[at] = length[node]
             n_sources[at] = count - twice_source[node]
             n_targets[at] = last[node] + 1 - first[node] - count - twice_target[node]

@@ -54,19 +54,19 @@ def apply_program(program: Program, columns: Sequence[pa.Array | pa.ChunkedArray
     _check(program, columns)
     texts = {column: columns[column] for column in program.columns}
     spans = _spans(program, list(texts.values()), 0, len(columns[0]))
-    done = [
+    batches = [
         _Batch({column: _piece(texts[column], *span) for column in texts}, span[1] - span[0]).of(
             program
         )
         for span in spans
     ]
-    n_bytes = sum(batch.nbytes for batch in done)
+    n_bytes = sum(batch.nbytes for batch in batches)
     if n_bytes >= 1 << 31:
         raise InputError(
             f"the program writes {n_bytes:,} bytes for {len(columns[0]):,} rows; at most 2 GiB "
             "can be written at once, so apply it to fewer rows at a time"
         )
-    return pa.concat_arrays(done) if done else pa.array([], pa.string())
+    return pa.concat_arrays(batches) if batches else pa.array([], pa.string())
 
 
 def _check(program: Program, columns: Sequence[pa.Array | pa.ChunkedArray]) -> None:
@@ -145,8 +145,8 @@ def parts(lists: pa.ListArray, split: Split) -> pa.Array:
     offsets = np.asarray(lists.offsets)
     counts = np.diff(offsets)
     applies = counts >= split.min_parts
-    place = split.part + np.where(split.part < 0, counts, 0)
-    low, high = (0, place + 1) if split.span == "to" else (place, counts)
+    positions = split.part + np.where(split.part < 0, counts, 0)
+    low, high = (0, positions + 1) if split.span == "to" else (positions, counts)
     number = np.arange(offsets[0], offsets[-1]) - np.repeat(offsets[:-1], counts)
     inside = np.repeat(applies, counts)
     inside &= number >= np.repeat(np.broadcast_to(low, counts.shape), counts)
@@ -161,8 +161,8 @@ def parts(lists: pa.ListArray, split: Split) -> pa.Array:
 def part(lists: pa.ListArray, split: Split) -> pa.Array:
     """Return one part of each split text, null where the text was not split or has fewer parts."""
     offsets = np.asarray(lists.offsets)
-    places = (offsets[:-1] if split.part >= 0 else offsets[1:]) + split.part
-    return lists.values.take(pa.array(places, mask=np.diff(offsets) < split.min_parts))
+    positions = (offsets[:-1] if split.part >= 0 else offsets[1:]) + split.part
+    return lists.values.take(pa.array(positions, mask=np.diff(offsets) < split.min_parts))
 
 
 def substrings(texts: pa.Array, extract: Extract) -> pa.Array:

@@ -164,8 +164,8 @@ def _duckdb_literal(text: str) -> str:
 
 
 def _duckdb_parts(text: str, split: Split) -> str:
-    place = split.part + (split.part >= 0)
-    bounds = f"[:{place}]" if split.span == "to" else f"[{place}:]"
+    position = split.part + (split.part >= 0)
+    bounds = f"[:{position}]" if split.span == "to" else f"[{position}:]"
     separator = _duckdb_literal(split.separator)
     return f"array_to_string(string_split({text}, {separator}){bounds}, {separator})"
 

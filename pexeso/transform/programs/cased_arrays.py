@@ -32,10 +32,10 @@ def cased_array(texts: pa.StringArray, casing: Casing) -> pa.StringArray:
     if data.max(initial=0) < 0x80 and casing != "title":
         return pc.ascii_lower(texts) if casing == "lower" else pc.ascii_upper(texts)
     starts, points = _code_points(offsets, data)
-    made = _cased_points(starts, points, casing)
+    cased_points = _cased_points(starts, points, casing)
     if casing != "lower":
-        starts, made = _with_two_capitals(starts, points, made)
-    offsets, data = _utf8(starts, made)
+        starts, cased_points = _with_two_capitals(starts, points, cased_points)
+    offsets, data = _utf8(starts, cased_points)
     return pa.StringArray.from_buffers(
         len(texts),
         pa.py_buffer(offsets),
@@ -88,14 +88,14 @@ def _cased_points(starts: np.ndarray, points: np.ndarray, casing: Casing) -> np.
 
 
 def _with_two_capitals(
-    starts: np.ndarray, points: np.ndarray, made: np.ndarray
+    starts: np.ndarray, points: np.ndarray, cased_points: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return characters and starts after ``ß`` became SS wherever it was to be a capital."""
-    twice = (points == _SHARP_S) & (made == ord("S"))
+    twice = (points == _SHARP_S) & (cased_points == ord("S"))
     if not twice.any():
-        return starts, made
+        return starts, cased_points
     counts = 1 + twice
-    return _sums(counts)[starts], np.repeat(made, counts)
+    return _sums(counts)[starts], np.repeat(cased_points, counts)
 
 
 @cache
@@ -110,8 +110,8 @@ def _tables(n_bits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         np.array([ord(lower(character)) for character in characters], np.uint32),
         np.array(
             [
-                ord(made if len(made) == 1 else capital(character)[0])
-                for character, made in zip(characters, capitals, strict=True)
+                ord(uppercase if len(uppercase) == 1 else capital(character)[0])
+                for character, uppercase in zip(characters, capitals, strict=True)
             ],
             np.uint32,
         ),

@@ -121,10 +121,10 @@ def _parts(split: Split) -> str:
     return f"the last {_counted(-part, 'part')}"
 
 
-def _place(noun: str, place: int) -> str:
-    if place == -1:
+def _place(noun: str, position: int) -> str:
+    if position == -1:
         return f"the last {noun}"
-    return f"{noun} {place + 1}" if place >= 0 else f"{noun} {-place} from the end"
+    return f"{noun} {position + 1}" if position >= 0 else f"{noun} {-position} from the end"
 
 
 def _characters(extract: Extract, text: str) -> str:

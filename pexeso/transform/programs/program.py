@@ -46,9 +46,9 @@ def upper(text: str) -> str:
     """
     if text.isascii():
         return text.upper()
-    made = text.replace("ß", "SS").upper()
-    if len(made) == len(text) + text.count("ß"):
-        return made
+    capitals = text.replace("ß", "SS").upper()
+    if len(capitals) == len(text) + text.count("ß"):
+        return capitals
     return "".join(map(capital, text))
 
 
@@ -59,7 +59,7 @@ def capital(letter: str) -> str:
     ('É', 'SS', 'ﬁ')
     """
     # Greek letters with an iota below are two capitals, or one that holds both.
-    one = [made for made in (letter.upper(), letter.title()) if len(made) == 1]
+    one = [candidate for candidate in (letter.upper(), letter.title()) if len(candidate) == 1]
     return "SS" if letter == "ß" else one[0] if one else letter
 
 
@@ -125,8 +125,8 @@ class Split:
             return None
         if self.span == "one":
             return parts[self.part]
-        place = self.part % len(parts)
-        return self.separator.join(parts[: place + 1] if self.span == "to" else parts[place:])
+        position = self.part % len(parts)
+        return self.separator.join(parts[: position + 1] if self.span == "to" else parts[position:])
 
 
 @dataclass(frozen=True, slots=True)

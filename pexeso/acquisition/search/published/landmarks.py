@@ -84,10 +84,10 @@ def landmarks_of(
     """
     if n_landmarks is not None and n_landmarks < 1:
         raise InputError(f"n_landmarks must be 1 or more, got {n_landmarks}.")
-    wanted = set(graph.tables) if tables is None else set(tables)
+    requested = set(graph.tables) if tables is None else set(tables)
     landmarks = []
     for part in graph.components():
-        if wanted & set(part):
+        if requested & set(part):
             n = n_landmarks or max(1, (len(part) - 1).bit_length())
             drawn = sorted(part, key=lambda name: (_hash(name, seed), name))[:n]
             landmarks += [shortest_paths(graph, name) for name in drawn]
@@ -135,14 +135,14 @@ def shortest_paths(graph: JoinGraph, table: str) -> Landmark:
     result = Landmark(table, {}, {}, {})
     while queue:
         distance, hops, path = heapq.heappop(queue)
-        here = path[-1]
-        if here in result.distances:
+        current = path[-1]
+        if current in result.distances:
             continue
-        result.distances[here], result.hops[here] = distance, hops
+        result.distances[current], result.hops[current] = distance, hops
         if hops:
-            result.towards[here] = path[-2]
-        for edge in graph.edges_of(here):
-            other = edge.other(here)
+            result.towards[current] = path[-2]
+        for edge in graph.edges_of(current):
+            other = edge.other(current)
             label = (distance + edge.weight, hops + 1, (*path, other))
             if other not in known or label < known[other]:
                 known[other] = label

@@ -140,11 +140,11 @@ def _minimal_graph(
     )
 
 
-def _pruned(pairs: set[Pair], kept: set[str]) -> set[Pair]:
+def _pruned(pairs: set[Pair], cover: set[str]) -> set[Pair]:
     """Return a tree without ends that are not to be kept, again and again."""
     while True:
         degrees = Counter(table for pair in pairs for table in pair)
-        ends = {table for table, degree in degrees.items() if degree == 1} - kept
+        ends = {table for table, degree in degrees.items() if degree == 1} - cover
         if not ends:
             return pairs
         pairs = {pair for pair in pairs if not ends & set(pair)}

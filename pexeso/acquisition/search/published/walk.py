@@ -55,8 +55,8 @@ def best_plan(choices: JoinChoices, options: PublishedOptions) -> KnownPlan | No
         if i:
             drawn = random.random(len(start)).tolist()
             start = tuple(int(u * n) for u, n in zip(drawn, choices.sizes, strict=True))
-        met = (plan for plan, _ in walk(choices, start, options.n_steps, random))
-        best = _best(chain([best, choices.plan(start)], met))
+        plans = (plan for plan, _ in walk(choices, start, options.n_steps, random))
+        best = _best(chain([best, choices.plan(start)], plans))
     return best
 
 
@@ -154,5 +154,5 @@ def _is_accepted(
 
 
 def _draws(random: np.random.Generator, n_steps: int) -> Iterator[list[list[float]]]:
-    for done in range(0, n_steps, _CHUNK):
-        yield random.random((min(_CHUNK, n_steps - done), 3)).tolist()
+    for start in range(0, n_steps, _CHUNK):
+        yield random.random((min(_CHUNK, n_steps - start), 3)).tolist()

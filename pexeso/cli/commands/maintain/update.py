@@ -68,9 +68,9 @@ def append(request: AppendRequest, form: str | None) -> None:
 
     In Python: pexeso.open_index(INDEX).append().
     """  # noqa: D301  click reads \b
-    done, seconds = run_stages(request)
-    _tell(done, form, append_summary(done), seconds)
-    for line in left_out_lines(done.left_out, request.index):
+    update, seconds = run_stages(request)
+    _tell(update, form, append_summary(update), seconds)
+    for line in left_out_lines(update.left_out, request.index):
         talk(line)
 
 
@@ -92,10 +92,10 @@ def delete(request: DeleteRequest, form: str | None) -> None:
     In Python: pexeso.open_index(INDEX).delete(TABLES).
     """  # noqa: D301  click reads \b
     started = time.perf_counter()
-    done = run(request)
-    columns = many(done.columns_deleted, "indexed column")
-    said = f"Deleted {many(done.deleted, 'table')} with {columns}; pexeso compact frees the space"
-    _tell(done, form, said, time.perf_counter() - started)
+    update = run(request)
+    columns = many(update.columns_deleted, "indexed column")
+    text = f"Deleted {many(update.deleted, 'table')} with {columns}; pexeso compact frees the space"
+    _tell(update, form, text, time.perf_counter() - started)
 
 
 @click.command()
@@ -117,8 +117,8 @@ def compact(request: CompactRequest, form: str | None) -> None:
 
     In Python: pexeso.open_index(INDEX).compact().
     """  # noqa: D301  click reads \b
-    done, seconds = run_stages(request)
-    _tell(done, form, compact_summary(done), seconds)
+    update, seconds = run_stages(request)
+    _tell(update, form, compact_summary(update), seconds)
 
 
 @click.command("add-model")
@@ -142,9 +142,9 @@ def add_model(request: AddModelRequest, form: str | None) -> None:
 
     In Python: pexeso.open_index(INDEX).add_model(MODEL).
     """  # noqa: D301  click reads \b
-    done, seconds = run_stages(request)
-    said = f"Added {request.model} with {many(done.partitions_added, 'partition')}"
-    _tell(done, form, said, seconds)
+    update, seconds = run_stages(request)
+    text = f"Added {request.model} with {many(update.partitions_added, 'partition')}"
+    _tell(update, form, text, seconds)
 
 
 @click.command("add-part")
@@ -239,15 +239,15 @@ def compact_summary(done: Update) -> str:
 
 def append_summary(done: Update) -> str:
     """Return in a few words what an append did."""
-    kept = [f"{many(done.unchanged, 'table')} unchanged"]
+    notes = [f"{many(done.unchanged, 'table')} unchanged"]
     if done.missing:
-        kept.append(
+        notes.append(
             f"{many(done.missing, 'table')} no longer in the lake (--delete-missing deletes them)"
         )
     if done.closed:
-        kept.append(f"{many(done.closed, 'table')} in what cannot be opened, left as they are")
+        notes.append(f"{many(done.closed, 'table')} in what cannot be opened, left as they are")
     if not done.committed:
-        return f"Nothing to append: {', '.join(kept)}"
+        return f"Nothing to append: {', '.join(notes)}"
     parts = [
         f"{done.new:,} new",
         f"{done.changed:,} changed",
@@ -260,15 +260,15 @@ def append_summary(done: Update) -> str:
         else ""
     )
     return (
-        f"Appended: {', '.join(parts)}; {', '.join(kept)}. {reread}"
+        f"Appended: {', '.join(parts)}; {', '.join(notes)}. {reread}"
         f"{many(done.columns_added, 'column')} more indexed, {done.columns_deleted:,} fewer"
     )
 
 
-def _tell(done: Update | Added, form: str | None, said: str, seconds: float) -> None:
+def _tell(update: Update | Added, form: str | None, text: str, seconds: float) -> None:
     if form == "json":
-        write_json(done.to_dict())
-    talk(f"{said}; generation {done.generation}, {seconds:.1f} s.")
+        write_json(update.to_dict())
+    talk(f"{text}; generation {update.generation}, {seconds:.1f} s.")
 
 
 def _held(totals: Mapping[str, Any]) -> Iterator[str]:

@@ -53,8 +53,8 @@ def mcp(
 
     Needs the extra pexeso[mcp].
     """  # noqa: D301  click reads \b
-    given = click.get_current_context().get_parameter_source("port")
-    if given is ParameterSource.COMMANDLINE and not http:
+    port_source = click.get_current_context().get_parameter_source("port")
+    if port_source is ParameterSource.COMMANDLINE and not http:
         raise click.UsageError(
             "--port is that of --http: add --http, or leave --port out to serve stdin and stdout."
         )

@@ -162,13 +162,13 @@ def decide(
                     break
                 pair += 1
                 if check_columns:
-                    wanted = False
+                    is_needed = False
                     for posting in range(column_offsets[row], column_offsets[row + 1]):
                         column = columns[posting]
                         if possible[column] >= needed and matched[column] < enough:
-                            wanted = True
+                            is_needed = True
                             break
-                    if not wanted:
+                    if not is_needed:
                         states[pair - 1] = SKIPPED
                         work[3] += 1
                         continue
@@ -288,15 +288,15 @@ def keep_matches(offsets, rows, states):
     n_kept = 0
     for pair in range(rows.shape[0]):
         n_kept += states[pair] == MATCH
-    kept = np.empty(n_kept, np.int32)
+    kept_rows = np.empty(n_kept, np.int32)
     n_kept = 0
     for query in range(offsets.shape[0] - 1):
         for pair in range(offsets[query], offsets[query + 1]):
             if states[pair] == MATCH:
-                kept[n_kept] = rows[pair] if rows[pair] >= 0 else ~rows[pair]
+                kept_rows[n_kept] = rows[pair] if rows[pair] >= 0 else ~rows[pair]
                 n_kept += 1
         kept_offsets[query + 1] = n_kept
-    return kept_offsets, kept
+    return kept_offsets, kept_rows
 
 
 @loop()

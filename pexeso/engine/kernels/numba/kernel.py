@@ -342,8 +342,8 @@ class _Scratch:
     def take(self, n_columns: int) -> _Counts:
         """Return empty counts."""
         with self._lock:
-            kept = self._kept.get(n_columns)
-            return kept.pop() if kept else _Counts(n_columns)
+            pool = self._kept.get(n_columns)
+            return pool.pop() if pool else _Counts(n_columns)
 
     def give_back(self, counts: _Counts) -> None:
         """Empty the counts, and keep them if they are small and no more are kept than threads."""
@@ -353,9 +353,9 @@ class _Scratch:
         with self._lock:
             if n_columns not in self._kept and len(self._kept) >= _MAX_KEPT_SIZES:
                 self._kept.clear()
-            kept = self._kept.setdefault(n_columns, [])
-            if len(kept) < available_threads():
-                kept.append(counts)
+            pool = self._kept.setdefault(n_columns, [])
+            if len(pool) < available_threads():
+                pool.append(counts)
 
 
 def _stored_vectors(partition: Partition) -> np.ndarray:
@@ -404,9 +404,9 @@ def _walk_arguments(partition: Partition, query: Query, threshold: Threshold) ->
 def _level_to_share(starts: torch.Tensor, n_queries: int) -> tuple[int, int]:
     """Return the coarsest level with a few groups for each thread, and its number of groups."""
     sizes = (starts[1:] - starts[:-1]).tolist()
-    wanted = 1 if available_threads() == 1 else 4 * available_threads()
+    min_size = 1 if available_threads() == 1 else 4 * available_threads()
     for level, size in enumerate(sizes):
-        if size >= wanted:
+        if size >= min_size:
             return level, size
     return len(sizes) - 1, sizes[-1]
 

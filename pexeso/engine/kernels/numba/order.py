@@ -39,13 +39,13 @@ def select(keys, rank, lower, upper):
     while before + counts[chosen] <= rank:
         before += counts[chosen]
         chosen += 1
-    kept, n_kept = np.empty(counts[chosen] + 1, np.float32), 0
+    bin_keys, n_kept = np.empty(counts[chosen] + 1, np.float32), 0
     for position in range(n):
         # The bins are in the order of the keys: each step of the arithmetic is monotonic, rounded
         # or not.
-        kept[n_kept] = keys[position]
+        bin_keys[n_kept] = keys[position]
         n_kept += np.int64((keys[position] - lower) * scale) == chosen
-    return np.partition(kept[:n_kept], rank - before)[rank - before]
+    return np.partition(bin_keys[:n_kept], rank - before)[rank - before]
 
 
 @loop()

@@ -98,9 +98,9 @@ def walk_level(
             tile = (unit >> 32).to(tl.int32)
             group = unit.to(tl.int32)
         members = tile * TILE + lanes
-        there = members < n_queries
+        active = members < n_queries
         if not DENSE:
-            there = there & (((tl.load(unit_bits + number) >> lanes) & 1) != 0)
+            active = active & (((tl.load(unit_bits + number) >> lanes) & 1) != 0)
         child = group * GROUP + tl.arange(0, GROUP)
         corner = boxes + (first_group + group).to(tl.int64) * (AXES * CORNERS) + tl.arange(0, GROUP)
         gap = tl.zeros((TILE, GROUP), tl.float32)
@@ -108,19 +108,19 @@ def walk_level(
             for step in tl.static_range(UNROLL):
                 lower = tl.load(corner + (begin + step) * CORNERS)
                 upper = tl.load(corner + (begin + step) * CORNERS + GROUP)
-                x = tl.load(points + (begin + step) * n_queries + members, mask=there, other=0.0)
+                x = tl.load(points + (begin + step) * n_queries + members, mask=active, other=0.0)
                 beyond = tl.maximum(lower[None, :] - x[:, None], x[:, None] - upper[None, :])
                 gap = far_enough(gap, tl.maximum(beyond, 0.0), EUCLIDEAN)
         # Boxes that only pad a group are far away, but not where a filter is switched off.
-        near = (gap <= limit) & there[:, None] & (child < n_below)[None, :]
+        near = (gap <= limit) & active[:, None] & (child < n_below)[None, :]
         alive = tl.sum(near.to(tl.int32), 0)
-        tested += tl.sum(there.to(tl.int32), 0) * GROUP
+        tested += tl.sum(active.to(tl.int32), 0) * GROUP
         # Most groups are ruled out whole, and a place in a list is a trip to memory.
         if tl.max(alive, 0) > 0:
             wide = alive > 0
             if LAST:
                 wide = alive > few
-                kept = near & (alive <= few)[None, :]
+                narrow_pairs = near & (alive <= few)[None, :]
                 append(
                     pair_queries,
                     pair_blocks,
@@ -128,7 +128,7 @@ def walk_level(
                     pair_capacity,
                     tl.reshape(tl.broadcast_to(members[:, None], (TILE, GROUP)), (TILE * GROUP,)),
                     tl.reshape(tl.broadcast_to(child[None, :], (TILE, GROUP)), (TILE * GROUP,)),
-                    tl.reshape(kept, (TILE * GROUP,)),
+                    tl.reshape(narrow_pairs, (TILE * GROUP,)),
                 )
             # One bit each, so that their sum is their union.
             bits = tl.sum(near.to(tl.int32) << lanes[:, None], 0)
@@ -199,18 +199,18 @@ def test_rows(
     accepted = tl.program_id(0) * 0
     for start in range(tl.program_id(0) * PAIRS, total, tl.num_programs(0) * PAIRS):
         number = start + tl.arange(0, PAIRS)
-        there = number < total
-        query = tl.load(pair_queries + number, mask=there, other=0)
-        block = tl.load(pair_blocks + number, mask=there, other=0)
+        active = number < total
+        query = tl.load(pair_queries + number, mask=active, other=0)
+        block = tl.load(pair_blocks + number, mask=active, other=0)
         name = query
         if ORDERED:
-            name = tl.load(order + query, mask=there, other=0)
+            name = tl.load(order + query, mask=active, other=0)
         corner = (
             boxes + (first_group + block // GROUP).to(tl.int64) * (AXES * CORNERS) + block % GROUP
         )
-        sure = there & (query < 0)
+        sure = active & (query < 0)
         if ACCEPTS:
-            able = there & (tl.load(may_accept + query, mask=there, other=0) != 0)
+            able = active & (tl.load(may_accept + query, mask=active, other=0) != 0)
             if tl.sum(able.to(tl.int32), 0) > 0:
                 far = tl.where(able, 0.0, float("inf"))
                 if not EUCLIDEAN:
@@ -228,22 +228,22 @@ def test_rows(
                 if not EUCLIDEAN:
                     far = -far
                 sure = able & (far <= accept_limit)
-        left += tl.sum(there.to(tl.int32), 0)
+        left += tl.sum(active.to(tl.int32), 0)
         names = tl.broadcast_to(name[:, None], (PAIRS, ROWS))
         base = block.to(tl.int64)[:, None]
         for begin in range(0, SIZE, ROWS):
             position = begin + tl.arange(0, ROWS)
-            inside = there[:, None] & (position < SIZE)[None, :]
+            inside = active[:, None] & (position < SIZE)[None, :]
             row = base * SIZE + position[None, :]
             code = codes + base * (AXES * SIZE) + position[None, :]
             gap = tl.zeros((PAIRS, ROWS), tl.float32)
             for first in range(0, AXES, UNROLL):
                 for step in tl.static_range(UNROLL):
-                    lower = tl.load(corner + (first + step) * CORNERS, mask=there, other=0.0)
+                    lower = tl.load(corner + (first + step) * CORNERS, mask=active, other=0.0)
                     upper = tl.load(
-                        corner + (first + step) * CORNERS + GROUP, mask=there, other=0.0
+                        corner + (first + step) * CORNERS + GROUP, mask=active, other=0.0
                     )
-                    x = tl.load(points + (first + step) * n_queries + query, mask=there, other=0.0)
+                    x = tl.load(points + (first + step) * n_queries + query, mask=active, other=0.0)
                     width = (upper - lower) * STEP
                     middle = lower - x + 0.5 * width
                     steps = tl.load(code + (first + step) * SIZE, mask=inside, other=0).to(

@@ -223,15 +223,15 @@ class ColumnSearches(threading.local):
         self, partition: Partition, threshold: Threshold, n_places: int, space: Workspace
     ) -> _Recording:
         key = (id(partition), threshold, n_places)
-        kept = self._kept.pop(key, None)
-        if kept is None or kept.partition() is not partition or kept.space is not space:
+        entry = self._kept.pop(key, None)
+        if entry is None or entry.partition() is not partition or entry.space is not space:
             n_coordinates = partition.blocks.codes.shape[1]
-            places = QueryPlaces(n_places, partition.dimensions, n_coordinates, partition.device)
-            kept = _Recording(weakref.ref(partition), space, places)
-        self._kept[key] = kept
+            buffers = QueryPlaces(n_places, partition.dimensions, n_coordinates, partition.device)
+            entry = _Recording(weakref.ref(partition), space, buffers)
+        self._kept[key] = entry
         while len(self._kept) > MOST_RECORDINGS:
             self._kept.popitem(last=False)
-        return kept
+        return entry
 
 
 def _read_matches(

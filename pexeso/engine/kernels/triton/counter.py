@@ -221,10 +221,10 @@ def _entries_of(
     """
     begin, end = run
     n, device = ends[end] - ends[begin], members.device
-    place = torch.repeat_interleave(
+    position = torch.repeat_interleave(
         torch.arange(begin, end, device=device), sizes[begin:end], output_size=n
     )
     first = offsets_of(sizes[begin:end])[:-1]
     starts = matches.offsets[members[begin:end]] - first
-    match = torch.arange(n, device=device) + starts[place - begin]
-    return place, matches.rows[match]
+    match = torch.arange(n, device=device) + starts[position - begin]
+    return position, matches.rows[match]

@@ -37,10 +37,10 @@ def entries_at(positions, rows, start, total, ENTRIES: tl.constexpr):  # noqa: N
     Complements are converted to rows.
     """
     entry = start + tl.arange(0, ENTRIES)
-    there = entry < total
-    position = tl.load(positions + entry, mask=there, other=0).to(tl.int64)
-    row = tl.load(rows + entry, mask=there, other=0)
-    return position, tl.where(row < 0, -1 - row, row), there
+    in_range = entry < total
+    position = tl.load(positions + entry, mask=in_range, other=0).to(tl.int64)
+    row = tl.load(rows + entry, mask=in_range, other=0)
+    return position, tl.where(row < 0, -1 - row, row), in_range
 
 
 @triton.jit(do_not_specialize=["entry_capacity", "first_place", "end_place", "n_words", "capacity"])
@@ -94,14 +94,14 @@ def add_weights(
     """
     total = number_of(n_entries, entry_capacity, LISTED)
     for start in range(tl.program_id(0) * ENTRIES, total, tl.num_programs(0) * ENTRIES):
-        position, row, there = entries_at(positions, rows, start, total, ENTRIES)
-        weight = tl.load(place_weights + position, mask=there, other=0)
-        there = there & (weight > 0) & (position >= first_place) & (position < end_place)
+        position, row, active = entries_at(positions, rows, start, total, ENTRIES)
+        weight = tl.load(place_weights + position, mask=active, other=0)
+        active = active & (weight > 0) & (position >= first_place) & (position < end_place)
         base = position * 0
         if CELLS:
-            base = tl.load(place_cells + position, mask=there, other=0)
-        begin = tl.load(column_offsets + row, mask=there, other=0)
-        end = tl.load(column_offsets + row + 1, mask=there, other=0)
+            base = tl.load(place_cells + position, mask=active, other=0)
+        begin = tl.load(column_offsets + row, mask=active, other=0)
+        end = tl.load(column_offsets + row + 1, mask=active, other=0)
         longest = tl.max(end - begin, 0).to(tl.int32)
         weights = tl.broadcast_to(weight[:, None], (ENTRIES, LANES))
         for shift in range(tl.program_id(1) * LANES, longest, tl.num_programs(1) * LANES):
@@ -162,15 +162,15 @@ def take_counts(
     """
     total = number_of(n_entries, entry_capacity, LISTED)
     for start in range(tl.program_id(0) * ENTRIES, total, tl.num_programs(0) * ENTRIES):
-        position, row, there = entries_at(positions, rows, start, total, ENTRIES)
+        position, row, in_range = entries_at(positions, rows, start, total, ENTRIES)
         base = position * 0
         group = position * 0
         if CELLS:
-            base = tl.load(place_cells + position, mask=there, other=0)
-            group = tl.load(place_groups + position, mask=there, other=0)
-        enough = tl.load(needed + group, mask=there, other=0)
-        begin = tl.load(column_offsets + row, mask=there, other=0)
-        end = tl.load(column_offsets + row + 1, mask=there, other=0)
+            base = tl.load(place_cells + position, mask=in_range, other=0)
+            group = tl.load(place_groups + position, mask=in_range, other=0)
+        enough = tl.load(needed + group, mask=in_range, other=0)
+        begin = tl.load(column_offsets + row, mask=in_range, other=0)
+        end = tl.load(column_offsets + row + 1, mask=in_range, other=0)
         longest = tl.max(end - begin, 0).to(tl.int32)
         nothing = tl.zeros((ENTRIES, LANES), tl.int64)
         groups = tl.broadcast_to(group[:, None], (ENTRIES, LANES))
@@ -181,9 +181,9 @@ def take_counts(
             count = tl.atomic_xchg(
                 cells + (base[:, None] + column), nothing, mask=inside, sem="relaxed"
             )
-            kept = tl.reshape(inside & (count >= enough[:, None]), (ENTRIES * LANES,))
-            slot = slots(n_out, kept)
-            fits = kept & (slot < capacity)
+            is_enough = tl.reshape(inside & (count >= enough[:, None]), (ENTRIES * LANES,))
+            slot = slots(n_out, is_enough)
+            fits = is_enough & (slot < capacity)
             numbers = tl.reshape(column, (ENTRIES * LANES,)).to(tl.int64)
             counts = tl.reshape(count, (ENTRIES * LANES,))
             if CELLS:

@@ -83,7 +83,7 @@ def multiply_tiles(
             real = (position < SIZE) & (row < n_rows)
             products += tl.sum(real.to(tl.int32), 0) * n_alive
             product = tl.zeros((ROWS, TILE), tl.float32)
-            own = tl.zeros((ROWS,), tl.float32)
+            row_squares = tl.zeros((ROWS,), tl.float32)
             for axis in range(0, DIMENSIONS, CHUNK):
                 entry = axis + tl.arange(0, CHUNK)
                 inside = entry < DIMENSIONS
@@ -99,8 +99,8 @@ def multiply_tiles(
                 )
                 product = tl.dot(left_side, right_side, product)
                 rounded = left_side.to(tl.float32)
-                own += tl.sum(rounded * rounded, 1)
-            quick = own[:, None] + squares[None, :] - 2.0 * product
+                row_squares += tl.sum(rounded * rounded, 1)
+            quick = row_squares[:, None] + squares[None, :] - 2.0 * product
             near = real[:, None] & alive[None, :] & (quick <= possibly)
             if tl.max(tl.max(near.to(tl.int32), 1), 0) > 0:
                 hit = near & (quick <= surely)
@@ -166,23 +166,23 @@ def decide_rows(
     in_band = tl.program_id(0) * 0
     for start in range(tl.program_id(0) * TILE, total, tl.num_programs(0) * TILE):
         number = start + tl.arange(0, TILE)
-        there = number < total
-        query = tl.load(queries + number, mask=there, other=0)
-        row = tl.load(rows + number, mask=there, other=0)
+        in_range = number < total
+        query = tl.load(queries + number, mask=in_range, other=0)
+        row = tl.load(rows + number, mask=in_range, other=0)
         left = query_vectors + query.to(tl.int64)[:, None] * DIMENSIONS
         at_row = row.to(tl.int64)[:, None] * DIMENSIONS
         quick = tl.zeros((TILE,), tl.float32)
         for axis in range(0, PADDED, CHUNK):
             # Terms are not negative: what is beyond the band stays there, and is read no further.
-            open_yet = there & (quick <= possibly)
+            open_yet = in_range & (quick <= possibly)
             if tl.max(open_yet.to(tl.int32), 0) > 0:
                 entry = axis + tl.arange(0, CHUNK)
                 mask = open_yet[:, None] & (entry < DIMENSIONS)[None, :]
                 x = tl.load(left + entry[None, :], mask=mask, other=0.0)
                 y = tl.load(vectors + at_row + entry[None, :], mask=mask, other=0.0)
                 quick += tl.sum((x - y) * (x - y), 1)
-        hit = there & (quick <= surely)
-        band = there & (quick > surely) & (quick <= possibly)
+        hit = in_range & (quick <= surely)
+        band = in_range & (quick > surely) & (quick <= possibly)
         n_band = tl.sum(band.to(tl.int32), 0)
         if n_band > 0:
             in_band += n_band
@@ -226,10 +226,10 @@ def group_matches(
     total = length_of(counter, capacity)
     for start in range(tl.program_id(0) * TILE, total, tl.num_programs(0) * TILE):
         number = start + tl.arange(0, TILE)
-        there = number < total
-        query = tl.load(queries + number, mask=there, other=0)
-        slot = tl.atomic_add(cursor + query, 1, mask=there, sem="relaxed")
+        in_range = number < total
+        query = tl.load(queries + number, mask=in_range, other=0)
+        slot = tl.atomic_add(cursor + query, 1, mask=in_range, sem="relaxed")
         # Where the list was too short the cursors run ahead of it; the host throws the result away.
-        fits = there & (slot < capacity)
+        fits = in_range & (slot < capacity)
         tl.store(out_queries + slot, query, mask=fits)
-        tl.store(out_rows + slot, tl.load(rows + number, mask=there, other=0), mask=fits)
+        tl.store(out_rows + slot, tl.load(rows + number, mask=in_range, other=0), mask=fits)

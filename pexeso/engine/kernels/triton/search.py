@@ -188,38 +188,38 @@ class CandidateSearch:
             self._halves = query.vectors[self._members].half()
             self._squares = self._halves.float().square_().sum(1)
 
-    def _prepare_places(self, places: QueryPlaces, accept: float) -> None:
+    def _prepare_places(self, buffers: QueryPlaces, accept: float) -> None:
         """Map and round the values of a query column, all of them, by a program."""
         axes = self._partition.map.axes
         n_coordinates = self._blocks.codes.shape[1]
         width = next_power_of_2(n_coordinates)
         self._launch(
             values.prepare_values,
-            places.header,
-            places.vectors,
+            buffers.header,
+            buffers.vectors,
             axes,
-            places.points,
-            places.upper_points,
-            places.may_accept,
-            places.halves,
-            places.squares,
-            places.n_places,
+            buffers.points,
+            buffers.upper_points,
+            buffers.may_accept,
+            buffers.halves,
+            buffers.squares,
+            buffers.n_places,
             accept,
             DIMENSIONS=self._partition.dimensions,
             N_AXES=len(axes),
             AXES=n_coordinates,
             WIDTH=width,
             CHUNK=max(16, min(64, 2048 // width)),
-            programs=places.n_places,
+            programs=buffers.n_places,
         )
-        self._members, self._n_members = slice(0, places.n_places), places.n_places
+        self._members, self._n_members = slice(0, buffers.n_places), buffers.n_places
         self._names = self._matches_of
         self._points, self._upper, self._able = (
-            places.points,
-            places.upper_points,
-            places.may_accept,
+            buffers.points,
+            buffers.upper_points,
+            buffers.may_accept,
         )
-        self._halves, self._squares = places.halves, places.squares
+        self._halves, self._squares = buffers.halves, buffers.squares
 
     def _walk(self, lengths: list[torch.Tensor]) -> None:
         """Test boxes from the first level on that is worth it, down to the blocks."""

@@ -86,35 +86,35 @@ def prepare_values(
     """
     n_values = tl.load(header)
     axis = tl.arange(0, WIDTH)
-    for place in range(tl.program_id(0), n_places, tl.num_programs(0)):
-        there = place < n_values
-        vector = vectors + place * DIMENSIONS
+    for position in range(tl.program_id(0), n_places, tl.num_programs(0)):
+        filled = position < n_values
+        vector = vectors + position * DIMENSIONS
         coordinates = tl.zeros((WIDTH,), tl.float64)
         for begin in range(0, DIMENSIONS, CHUNK):
             entry = begin + tl.arange(0, CHUNK)
-            x, chosen = entries_of(vector, axes, axis, entry, there, DIMENSIONS, N_AXES)
+            x, chosen = entries_of(vector, axes, axis, entry, filled, DIMENSIONS, N_AXES)
             coordinates += tl.sum(chosen * x.to(tl.float64)[None, :], 1)
         # From the rest itself: the difference of squared lengths would cancel where it is short.
         rests = tl.zeros((CHUNK,), tl.float64)
         rounded = tl.zeros((CHUNK,), tl.float32)
         for begin in range(0, DIMENSIONS, CHUNK):
             entry = begin + tl.arange(0, CHUNK)
-            x, chosen = entries_of(vector, axes, axis, entry, there, DIMENSIONS, N_AXES)
+            x, chosen = entries_of(vector, axes, axis, entry, filled, DIMENSIONS, N_AXES)
             left = x.to(tl.float64) - tl.sum(chosen * coordinates[:, None], 0)
             rests += left * left
             half = x.to(tl.float16)
             rounded += half.to(tl.float32) * half.to(tl.float32)
-            tl.store(halves + place * DIMENSIONS + entry, half, mask=entry < DIMENSIONS)
+            tl.store(halves + position * DIMENSIONS + entry, half, mask=entry < DIMENSIONS)
         rest = tl.sqrt(tl.sum(rests, 0)).to(tl.float32)
         point = tl.where(axis < N_AXES, coordinates.to(tl.float32), 0.0)
-        at = axis * n_places + place
-        kept = axis < AXES
-        tl.store(points + at, tl.where(there, tl.where(axis == N_AXES, rest, point), FAR), kept)
+        at = axis * n_places + position
+        mask = axis < AXES
+        tl.store(points + at, tl.where(filled, tl.where(axis == N_AXES, rest, point), FAR), mask)
         tl.store(
-            upper_points + at, tl.where(there, tl.where(axis == N_AXES, -rest, point), FAR), kept
+            upper_points + at, tl.where(filled, tl.where(axis == N_AXES, -rest, point), FAR), mask
         )
-        tl.store(may_accept + place, (there & (rest <= accept_limit)).to(tl.int8))
-        tl.store(squares + place, tl.sum(rounded, 0))
+        tl.store(may_accept + position, (filled & (rest <= accept_limit)).to(tl.int8))
+        tl.store(squares + position, tl.sum(rounded, 0))
 
 
 def order_values(mapped: torch.Tensor, tile: int, dimensions: int) -> torch.Tensor:

@@ -71,7 +71,7 @@ def write_keys(text: np.ndarray, start: int, stop: int, keys: np.ndarray, first:
         keys[first] = (_NUMBERS + number) << BITS_OF_BLOCKS
         return first + 1
     size = count_letters(text, start, stop) + 2
-    before, last, place, at = np.int64(-1), np.int64(_BEGIN), first, start
+    before, last, key_index, at = np.int64(-1), np.int64(_BEGIN), first, start
     while at < stop and text[at] & 0xC0 == 0x80:
         at += 1
     for number in range(1, size):
@@ -94,10 +94,10 @@ def write_keys(text: np.ndarray, start: int, stop: int, keys: np.ndarray, first:
             blocks = (min(position // BLOCK, LAST_BLOCK) << _BITS_OF_BLOCK) | min(
                 (size - position) // BLOCK, LAST_BLOCK
             )
-            keys[place] = (other << 33) | (letter << BITS_OF_BLOCKS) | blocks
-            place += 1
+            keys[key_index] = (other << 33) | (letter << BITS_OF_BLOCKS) | blocks
+            key_index += 1
         before, last = last, letter
-    return place
+    return key_index
 
 
 @loop

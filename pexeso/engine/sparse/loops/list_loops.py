@@ -51,8 +51,8 @@ def first_key(wanted: int, keys: np.ndarray) -> int:
 @loop
 def bound_of(rest: float, cosine: float) -> float:
     """Return what r . x is at least where the part left out has the squared length `rest`."""
-    kept = max(1.0 - rest, 0.0)
-    return kept * cosine - np.sqrt(kept * rest) * np.sqrt(max(1.0 - cosine * cosine, 0.0))
+    share = max(1.0 - rest, 0.0)
+    return share * cosine - np.sqrt(share * rest) * np.sqrt(max(1.0 - cosine * cosine, 0.0))
 
 
 @loop
@@ -133,9 +133,9 @@ def weigh_pairs(
             word = members[first + chain[entry, 0]]
             share = weights[word] * chain[entry, 2] / np.sqrt(np.float64(squares[word])) / length
             entry_shares[entry] = share
-            own = own_words[word]
-            if own >= 0:
-                cost += (word_value_offsets[own + 1] - word_value_offsets[own]) / squares[word]
+            match = own_words[word]
+            if match >= 0:
+                cost += (word_value_offsets[match + 1] - word_value_offsets[match]) / squares[word]
             entry = chain[entry, 3]
         entry = heads[slot]
         while entry >= 0:
@@ -216,13 +216,13 @@ def read_lists(
 ) -> int:
     """Add what lists count to their words; note the words unless all are looked through anyway."""
     for number in order:
-        for place in range(lists[number, 0], lists[number, 1]):
+        for position in range(lists[number, 0], lists[number, 1]):
             share, entry = 0.0, heads[filled[number]]
             while entry >= 0:
-                share += entry_shares[entry] * common_of(keys[place] & 4095, chain[entry, 1])
+                share += entry_shares[entry] * common_of(keys[position] & 4095, chain[entry, 1])
                 entry = chain[entry, 3]
             added = np.float32(share)
-            first, last = list_offsets[place], list_offsets[place + 1]
+            first, last = list_offsets[position], list_offsets[position + 1]
             if first < 0 or last < first or last > len(list_words):
                 raise IndexCorruptError(NO_LIST)
             for at in range(first, last):

@@ -199,14 +199,14 @@ def within(
         )  # fmt: skip
         nearness = 0.0
         for number in range(last - first):
-            mine = query.members[first + number]
+            member = query.members[first + number]
             if counts[number] == 0:
                 continue
-            if counts[number] == query.squares[mine] and same_text(mine, word, query, stored):
-                nearness += np.float64(query.weights[mine])
+            if counts[number] == query.squares[member] and same_text(member, word, query, stored):
+                nearness += np.float64(query.weights[member])
             else:
-                nearness += np.float64(query.weights[mine]) * similarity(
-                    counts[number], query.squares[mine], stored.word_squares[word], letters
+                nearness += np.float64(query.weights[member]) * similarity(
+                    counts[number], query.squares[member], stored.word_squares[word], letters
                 )
         noted.known[word], noted.known_words[noted.n_known[0]] = nearness, word
         noted.n_known[0] += 1

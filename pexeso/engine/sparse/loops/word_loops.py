@@ -162,9 +162,9 @@ def compare_text(
     """Return -1, 0 or 1 as a text comes before another by its bytes, is the same, or after it."""
     size, room = stop - start, last - first
     for position in range(min(size, room)):
-        mine, theirs = text[start + position], other[first + position]
-        if mine != theirs:
-            return -1 if mine < theirs else 1
+        byte, other_byte = text[start + position], other[first + position]
+        if byte != other_byte:
+            return -1 if byte < other_byte else 1
     return 0 if size == room else (-1 if size < room else 1)
 
 
@@ -238,17 +238,17 @@ def word_products(
         first, last = other_starts[word], other_starts[word + 1]
         count_common(other, first, last, keys, pairs, heads, chain, counts)
         for owner in range(len(owners)):
-            mine = owners[owner]
+            source = owners[owner]
             if counts[owner] == 0:
                 similarities[owner, position] = 0.0
             elif (
-                counts[owner] == squares[mine]
-                and compare_text(text, starts[mine], starts[mine + 1], other, first, last) == 0
+                counts[owner] == squares[source]
+                and compare_text(text, starts[source], starts[source + 1], other, first, last) == 0
             ):
                 similarities[owner, position] = 1.0
             else:
                 similarities[owner, position] = similarity(
-                    counts[owner], squares[mine], other_squares[word], letters
+                    counts[owner], squares[source], other_squares[word], letters
                 )
 
 
@@ -301,15 +301,15 @@ def value_squares(
             )  # fmt: skip
             nearness = 0.0
             for other in range(n_words):
-                mine = words[other]
+                other_word = words[other]
                 if counts[other] == 0:
                     continue
                 alike = (
-                    1.0 if mine == word
-                    else similarity(counts[other], squares[mine], squares[word], letters)
+                    1.0 if other_word == word
+                    else similarity(counts[other], squares[other_word], squares[word], letters)
                 )  # fmt: skip
                 for _ in range(times[other]):
-                    nearness += np.float64(weights[mine]) * alike
+                    nearness += np.float64(weights[other_word]) * alike
             for _ in range(n_times):
                 total += np.float64(weights[word]) * nearness
         clear_table(heads, filled, sizes)
@@ -402,18 +402,18 @@ def pair_products(
 ) -> None:
     """Compute the dot product of each value with that of the same row, float64."""
     for row in range(len(dots)):
-        mine = members[offsets[row] : offsets[row + 1]].astype(np.int64)
-        theirs = other_members[other_offsets[row] : other_offsets[row + 1]].astype(np.int64)
+        words = members[offsets[row] : offsets[row + 1]].astype(np.int64)
+        other_words = other_members[other_offsets[row] : other_offsets[row + 1]].astype(np.int64)
         total = 0.0
-        if len(mine) and len(theirs):
-            similarities = np.empty((len(mine), len(theirs)))
+        if len(words) and len(other_words):
+            similarities = np.empty((len(words), len(other_words)))
             word_products(
-                text, starts, squares, mine, other, other_starts, other_squares, theirs,
+                text, starts, squares, words, other, other_starts, other_squares, other_words,
                 letters, similarities,
             )  # fmt: skip
-            for position in range(len(theirs)):
+            for position in range(len(other_words)):
                 nearness = 0.0
-                for number in range(len(mine)):
-                    nearness += np.float64(weights[mine[number]]) * similarities[number, position]
-                total += np.float64(other_weights[theirs[position]]) * nearness
+                for number in range(len(words)):
+                    nearness += np.float64(weights[words[number]]) * similarities[number, position]
+                total += np.float64(other_weights[other_words[position]]) * nearness
         dots[row] = total

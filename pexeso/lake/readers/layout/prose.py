@@ -87,8 +87,8 @@ def _is_aligned(lines: Sequence[str]) -> bool:
         return False
     begins, ends = Counter(), Counter()
     for line in lines:
-        places = [gap.end() for gap in _GAP.finditer(line)]
-        begins.update(places)
-        ends.update(place + len(line[place:].split(" ")[0]) for place in places)
+        positions = [gap.end() for gap in _GAP.finditer(line)]
+        begins.update(positions)
+        ends.update(position + len(line[position:].split(" ")[0]) for position in positions)
     max_aligned = max([*begins.values(), *ends.values()], default=0)
     return max_aligned >= _MIN_ALIGNED * len(lines)
