@@ -47,7 +47,7 @@ class _Scope:
     ----------
     outer : _Scope, optional
         None where the module is around it.
-    own : set of str
+    names : set of str
         Names that the scope binds.
     replaced : set of str
         Those of them for which numbers stand.
@@ -59,7 +59,7 @@ class _Scope:
         self, outer: _Scope | None, names: set[str], replaced: set[str], is_class: bool = False
     ) -> None:
         self.outer = outer
-        self.own = names
+        self.names = names
         self.replaced = replaced
         self.is_class = is_class
         self.numbers: dict[str, int] = {}
@@ -68,7 +68,7 @@ class _Scope:
         """Return the scope that binds a name which this one uses; None for the module."""
         scope: _Scope | None = self
         while scope is not None and (
-            name not in scope.own or (scope.is_class and scope is not self)
+            name not in scope.names or (scope.is_class and scope is not self)
         ):
             scope = scope.outer
         return scope

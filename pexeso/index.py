@@ -207,7 +207,7 @@ class Index(Shown):
         """Return the table name of a file in this lake, or None if it lies outside the lake."""
         return self._opened.table_of(file)
 
-    def prepared(self, values: Any, *, on: str | int | None = None) -> EncodedQuery:
+    def encode(self, values: Any, *, on: str | int | None = None) -> EncodedQuery:
         """Normalise and embed a query column, given as in `search`, just as the lake was."""
         return self._opened.encode(query_from_values(values, on=on))
 

@@ -347,7 +347,7 @@ def difference(optimum: Result | None, plan: Result | None) -> float | None:
 
     Parameters
     ----------
-    optimum, found : dict, optional
+    optimum, plan : dict, optional
         As `plan_to_json` returns them.
 
     Examples

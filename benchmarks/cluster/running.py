@@ -164,11 +164,11 @@ def differences(truth: Answers, answers: Answers, way: str) -> list[Difference]:
             "table": column[0],
             "column": column[1],
             "expected": expected.get(column),
-            "found": found.get(column),
+            "found": answer.get(column),
         }
-        for query, (expected, found) in enumerate(zip(truth, answers, strict=True))
-        for column in sorted({*expected, *found})
-        if expected.get(column) != found.get(column)
+        for query, (expected, answer) in enumerate(zip(truth, answers, strict=True))
+        for column in sorted({*expected, *answer})
+        if expected.get(column) != answer.get(column)
     ]
 
 

@@ -76,7 +76,7 @@ def automatic_distances(
     space = stored_space(index.store.manifest)
     distances = []
     for sides in columns:
-        prepared = [index.prepared(side) for side in sides]
+        prepared = [index.encode(side) for side in sides]
         query, others = (side.vectors[value_order(side.values)] for side in prepared)
         query, others = (side[known_vectors(side)] for side in (query, others))
         advice = advise_pair(space, query, others, index.advisor.learnt)

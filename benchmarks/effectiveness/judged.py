@@ -230,7 +230,7 @@ def labels_of(
     ----------
     by_text : numpy.ndarray, int64
         What `pairs_by_text` gives.
-    pairs, matches, asked : numpy.ndarray, int64
+    pairs, matches, sizes : numpy.ndarray, int64
         Pairs as ``query * n + candidate``; how many values of the query column truly match, of how
         many.
     """

@@ -62,7 +62,7 @@ def is_right(
 
     Parameters
     ----------
-    found
+    table
         Names and rows as read; None where the reader refuses the file.
     names, rows
         The truth. `names` is None where there is no header.

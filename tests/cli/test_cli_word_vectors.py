@@ -59,7 +59,7 @@ def published_distances(vector_of):
 
 def distances_of(index):
     """Return the distances that an index has for the same values."""
-    cities, others = (index.prepared(pa.array(side)) for side in (CITIES, TOWNS))
+    cities, others = (index.encode(pa.array(side)) for side in (CITIES, TOWNS))
     distances = (cities.vectors[:, None] - others.vectors[None]).norm(dim=2) / 2
     order = [[list(column.values.to_pylist()).index(value) for value in side]
              for column, side in ((cities, CITIES), (others, TOWNS))]  # fmt: skip

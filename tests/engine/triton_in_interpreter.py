@@ -331,7 +331,7 @@ def test_values_are_prepared_as_tensor_operations_do(dims):
     places.fill(query, 4)
     places.send()
     space = workspace.Workspaces().take(
-        TritonKernel._most(case.partition, ROOM),
+        TritonKernel._list_limits(case.partition, ROOM),
         case.partition.blocks.n_levels,
         1,
         query.vectors.device,

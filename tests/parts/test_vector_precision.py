@@ -59,7 +59,7 @@ def stored(index):
 
 def require_right_answers(index):
     """Require of a search what the stored numbers say, compared one by one, and by ``exact``."""
-    query = index.prepared(QUERY)
+    query = index.encode(QUERY)
     for distance in (0.0, 0.2, 0.35):
         options = {"max_distance": distance, "min_joinability": 0.1, "k": "all"}
         expected = {}

@@ -55,7 +55,7 @@ def test_an_error_that_is_not_ours_is_a_failure(flip_test: FlipTest, monkeypatch
     def explode(index: object) -> None:
         raise KeyError("broken")
 
-    monkeypatch.setitem(flip_run._ASKED, "search", explode)
+    monkeypatch.setitem(flip_run._SEARCHES, "search", explode)
     embedder = next(path for path in flip_test.paths if path.name == "signs.npy")
     assert "search raised KeyError" in flip_test(embedder, 1 << 18, 1).failures[0]
 

@@ -186,7 +186,7 @@ def test_every_verb_takes_a_column_of_a_table(index):
         assert wanted["query"].pop("column") is None
         table_answer.pop("stats", None), wanted.pop("stats", None)
         assert table_answer == wanted
-    assert index.prepared(table, on="place").values == index.prepared(PLACES).values
+    assert index.encode(table, on="place").values == index.encode(PLACES).values
     assert index.advise(table, "cities.csv", "city", on="place") == index.advise(
         PLACES, "cities.csv", "city"
     )

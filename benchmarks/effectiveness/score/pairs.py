@@ -86,7 +86,7 @@ def found_pairs(lake: AskedLake, index: Index) -> Pairs:
     frequencies = _frequencies(index)
     query, candidate, parts = [], [], []
     for some in _chunks(range(len(lake.queries)), BATCH):
-        encoded = [index.prepared(query_from_values(lake.queries[number])) for number in some]
+        encoded = [index.encode(query_from_values(lake.queries[number])) for number in some]
         answers = search_store(loader, encoded, [options] * len(encoded))
         for number, column, (hits, _) in zip(some, encoded, answers, strict=True):
             hits = [hit for hit in hits if hit.column_id in number_of]

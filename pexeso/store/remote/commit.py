@@ -52,7 +52,7 @@ def commit_manifest(location: Location, data: bytes, expected: str | None) -> st
 
     Parameters
     ----------
-    place
+    location
         The folder of the index.
     data
         The bytes of the manifest; every file that it lists is there already.

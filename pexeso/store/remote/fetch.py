@@ -26,7 +26,7 @@ def fetch_into(part: Path, location: Location, entry: FileEntry) -> None:
     ----------
     part
         An existing file, overwritten.
-    place
+    location
         The file elsewhere.
     entry
         Its size and checksum, as the manifest has them.
@@ -59,7 +59,7 @@ def fetch_checksum(
 
     Parameters
     ----------
-    place
+    location
         The file.
     entry
         Its size, as the manifest has it.

@@ -40,7 +40,7 @@ def note_upload(location: Location, paths: Iterable[str], token: str | None = No
 
     Parameters
     ----------
-    place
+    location
         The folder of the index.
     paths
         Of the files, below it.
@@ -79,7 +79,7 @@ def sweep(
 
     Parameters
     ----------
-    place
+    location
         The folder of the index.
     current
         The manifest in place.

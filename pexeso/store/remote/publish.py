@@ -47,7 +47,7 @@ class Base:
 
     Attributes
     ----------
-    place
+    location
         The folder of the index.
     previous
         The manifest there; None where there was no index.
@@ -65,7 +65,7 @@ def begin(location: Location, overwrite: bool = False) -> Base:
 
     Parameters
     ----------
-    place
+    location
         The folder of the index; it may be empty, or, with `overwrite`, hold an index.
     overwrite
         Replace an index that is there; it stays in use until the commit.
@@ -192,7 +192,7 @@ def upload_folder(
     ----------
     local
         The folder of this machine with these files.
-    place
+    location
         The folder of the index.
     entry
         The folder as the manifest is to list it: its name below `location`, and its files.

@@ -127,7 +127,7 @@ def open_remote_store(location: Location, cache: Cache | None = None) -> RemoteS
 
     Parameters
     ----------
-    place
+    location
         The folder of the index.
     cache
         Where files are kept on this machine; the user's cache by default.

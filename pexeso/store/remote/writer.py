@@ -40,7 +40,7 @@ class RemoteWriter(BuildWriter):
 
     Parameters
     ----------
-    place
+    location
         The folder of the index.
     cache
         Whose folder holds the local one; the user's by default. Where tasks run on other machines

@@ -19,7 +19,7 @@ FREE = "«free text»"
 NUMBERS = {"_count": "7 rows", "_percent": "7 %", "count": "7 rows"}
 """What functions write that are called in reasons: numbers."""
 
-OWN_WORDS = ("doing", "kept", "profile.kind", "done", "kind", "PACKED", "TABLE_EXTENSIONS")
+OWN_WORDS = ("doing", "kinds", "profile.kind", "what", "kind", "PACKED", "TABLE_EXTENSIONS")
 """Names of variables that hold words of our own, of which there are few."""
 
 
