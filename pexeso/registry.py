@@ -92,11 +92,12 @@ def requested_parts(words: Iterable[str], n_models: int = 1) -> list[IndexPart]:
 
     These are the parts of every index, those that a word selects, and those of its models.
     """
-    names = set(words)
+    requested = set(words)
     return [
         part
         for part in registered()
-        if getattr(part, "model", 0) < n_models and (not part.choices or names & set(part.choices))
+        if getattr(part, "model", 0) < n_models
+        and (not part.choices or requested & set(part.choices))
     ]
 
 

@@ -71,7 +71,7 @@ def measured_pair(
     pair = planted_pair(rule, n_rows, share=share, seed=seed)
     runs = [_learned(pair, seed) for _ in range(repeats if n_rows < MAX_ROWS else 1)]
     joined, _, peak_bytes = runs[0]
-    counts = np.bincount(joined.transformation.kinds, minlength=len(KINDS)).tolist()
+    counts = np.bincount(joined.rule.kinds, minlength=len(KINDS)).tolist()
     return {
         "rule": name,
         "rows": n_rows,

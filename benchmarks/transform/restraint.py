@@ -226,7 +226,7 @@ def program_row(source: LakeColumn, target: LakeColumn, joined: TransformJoin) -
         "source": f"{source.key}: {source.name}",
         "target": f"{target.key}: {target.name}",
         "program": joined.program,
-        "direction": joined.transformation.direction,
+        "direction": joined.rule.direction,
         "coverage": joined.coverage,
         "cardinality": joined.cardinality,
         "kinds": {kind: len(pairs) for kind, pairs in kinds.items()},

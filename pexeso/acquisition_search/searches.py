@@ -191,14 +191,14 @@ class AcquisitionSearches:
             copy = self._named(copy)
         joins = self._joins_named(joins, own_table, copy)
         having = in_lake or _having(own_table)
-        targets = () if want is None else self._wanted(want, own_table, copy)
-        if not having and not targets:
+        wanted_columns = () if want is None else self._wanted(want, own_table, copy)
+        if not having and not wanted_columns:
             raise InputError("There is nothing to explain and nothing wanted: name one.")
         if copy is not None and copy not in tables:
             tables = (*tables, copy)
         options = MarketOptions(
             own_table,
-            targets,
+            wanted_columns,
             having,
             tables,
             max_tables,
@@ -218,7 +218,7 @@ class AcquisitionSearches:
         else:
             request = AcquisitionRequest(
                 to_explain,
-                tuple(Terminal.of(market.graph, name, table) for table, name in targets),
+                tuple(Terminal.of(market.graph, name, table) for table, name in wanted_columns),
                 **bounds,
             )
             answer = market_search.plans_of(market, request, limits)
@@ -227,7 +227,7 @@ class AcquisitionSearches:
             "table": having[0][0] if having else None,
             "have": [name for _, name in having],
             "rows": None if own_table is None else own_table.rows.num_rows,
-            "want": [_described(table, name) for table, name in targets] or None,
+            "want": [_described(table, name) for table, name in wanted_columns] or None,
         }
         settings = {
             **{name: None if value == math.inf else value for name, value in bounds.items()},
@@ -299,7 +299,7 @@ class AcquisitionSearches:
                 f"want must be the wanted columns, such as ['b.csv:rain']. Got {shown(want)}."
             )
         specs = [want] if isinstance(want, str) else list(want)
-        targets: list[tuple[str | None, str]] = []
+        wanted_columns: list[tuple[str | None, str]] = []
         for spec in specs:
             if not isinstance(spec, str) or not spec:
                 raise InputError(
@@ -308,7 +308,7 @@ class AcquisitionSearches:
             name, columns = self.opened.catalog.split(spec)
             if columns is None or (self._named(name) is None and spec in self._labels(own_table)):
                 names = names_in(spec) if columns is None else [spec]
-                targets += [(None, self._label(column, own_table)) for column in names]
+                wanted_columns += [(None, self._label(column, own_table)) for column in names]
                 continue
             table = self._require(name)
             if table == copy:
@@ -316,8 +316,8 @@ class AcquisitionSearches:
                     f"'{table}' is the table that you have: there is nothing to get from it. Name "
                     "a column of another table."
                 )
-            targets += self._columns_of(table, columns)
-        return tuple(targets)
+            wanted_columns += self._columns_of(table, columns)
+        return tuple(wanted_columns)
 
     def _columns_of(self, table: str, columns: str | Iterable[str]) -> tuple[tuple[str, str], ...]:
         """Return a table of the lake with the label of each column that is named."""

@@ -338,7 +338,9 @@ def _lines(best: Best, folds: bool, limit: int | None) -> list[list[int]]:
     """
     columns = best.columns
     first_of = np.arange(len(columns))
-    texts = {at: hit.equal_text for at, hit in enumerate(columns) if hit.equal_text is not None}
+    texts = {
+        at: column.equal_text for at, column in enumerate(columns) if column.equal_text is not None
+    }
     if folds and len(texts) > 1:
         at = np.array(list(texts))
         first_of[at] = at[fold(sets_of_matches(list(texts.values())), lines_compared(limit))]

@@ -91,16 +91,16 @@ def find_lines(
         )
         for position, (hits, spent) in zip(pending, answers, strict=True):
             stats[position].add(spent)
-            limit, n_requested = limits[position], columns_wanted(options[position].k)
-            near = lines_compared(n_requested)
+            limit, n_wanted = limits[position], columns_wanted(options[position].k)
+            near = lines_compared(n_wanted)
             lines = fold_hits(loader, hits, near) if folds else [[hit] for hit in hits]
-            if limit is None or n_requested is None:
+            if limit is None or n_wanted is None:
                 by_position[position] = Lines(lines, 0, stats[position])
                 continue
             is_whole = len(hits) < limit
-            selected = lines[: _end_of_tied(lines, n_requested) if with_tied else n_requested]
+            selected = lines[: _end_of_tied(lines, n_wanted) if with_tied else n_wanted]
             has_all_tied = not with_tied or len(selected) < len(lines) or limit >= MOST_LINES
-            if is_whole or (len(selected) >= n_requested and has_all_tied):
+            if is_whole or (len(selected) >= n_wanted and has_all_tied):
                 n_more = len(lines) - len(selected) if is_whole else None
                 by_position[position] = Lines(selected, n_more, stats[position])
             else:
@@ -121,9 +121,9 @@ def by_leader(lines: Sequence[Sequence[Hit]]) -> Mapping[int, list[Hit]]:
     return {line[0].column_id: list(line) for line in lines}
 
 
-def _end_of_tied(lines: list[list[Hit]], n_requested: int) -> int:
+def _end_of_tied(lines: list[list[Hit]], n_wanted: int) -> int:
     """Return how many lines there are up to the last with as many matches as the last wanted."""
-    end = min(n_requested, len(lines))
+    end = min(n_wanted, len(lines))
     limit = min(len(lines), MOST_LINES)
     while 0 < end < limit and lines[end][0].matched == lines[end - 1][0].matched:
         end += 1
@@ -132,7 +132,7 @@ def _end_of_tied(lines: list[list[Hit]], n_requested: int) -> int:
 
 def _limit(options: SearchOptions, folds: bool) -> int | None:
     """Return how many columns the executor is first asked for; None for all that there are."""
-    n_requested = columns_wanted(options.k)
-    if options.min_joinability is not None or n_requested is None:
+    n_wanted = columns_wanted(options.k)
+    if options.min_joinability is not None or n_wanted is None:
         return None
-    return first_request(n_requested, folds=folds)
+    return first_request(n_wanted, folds=folds)

@@ -152,7 +152,7 @@ def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: 
     job.read(source, job.stages.folder("changes") / LISTING, changes.get("bytes"))
     added = job.write_catalog(first_id, job.stages.folder("changes") / SKIPPED)
     skipped, written = job.left_out(), job.write_parts()
-    column_ids = ids_of(store, removed)
+    removed_ids = ids_of(store, removed)
     away = set(names_of(job, (GONE, CLOSED)).to_pylist()).difference(removed.to_pylist())
     if not stale_formats(store):
         away &= set(store.manifest.facts.get(READ_ONCE_BACK, ()))
@@ -166,14 +166,14 @@ def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: 
             READ_ONCE_BACK: sorted(away),
         },
         removed=removed,
-        deleted=merge_ranges(store.manifest.deleted_columns, ranges_of(column_ids)),
+        deleted=merge_ranges(store.manifest.deleted_columns, ranges_of(removed_ids)),
     )
     return Update(
         manifest.generation,
         True,
         **counts,
         columns_added=added["columns"],
-        columns_deleted=len(column_ids),
+        columns_deleted=len(removed_ids),
         left_out=skipped,
         of_parts=folder_counts({name: output.folders for name, output in written.items()}),
     )

@@ -87,11 +87,11 @@ def build(
                 f"do, such as .csv, .xlsx, .json, .parquet or .sqlite. Left out: {left_out}."
             )
         job.read(source, job.stages.folder("list") / LISTING, listing["bytes"])
-        catalog = job.write_catalog(0, job.stages.folder("list") / SKIPPED)
-        if not catalog["postings"]:
+        counts = job.write_catalog(0, job.stages.folder("list") / SKIPPED)
+        if not counts["postings"]:
             writer.keep = False
             raise LakeError(job.no_column(source.name))
-        facts = {"lake": source.name, "next_column": catalog["columns"], "readers": READERS}
+        facts = {"lake": source.name, "next_column": counts["columns"], "readers": READERS}
         if (aliases := options.normaliser.aliases) is not None:
             facts["aliases"] = aliases.count
         return job.commit({}, job.write_parts(), facts=facts)

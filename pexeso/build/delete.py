@@ -62,19 +62,19 @@ def delete(path: str | os.PathLike[str] | Location, tables: Iterable[str]) -> Up
         if not len(requested):
             return Update(store.manifest.generation, False, of_parts=folder_counts())
         job = BuildJob(writer, options_of(store), store=store)
-        column_ids = ids_of(store, requested)
+        removed_ids = ids_of(store, requested)
         manifest = job.commit(
             {part.name: part.delete(store, requested) for part in job.parts},
             {},
             facts={"next_column": job.next_column()},
             removed=requested,
-            deleted=merge_ranges(store.manifest.deleted_columns, ranges_of(column_ids)),
+            deleted=merge_ranges(store.manifest.deleted_columns, ranges_of(removed_ids)),
         )
     return Update(
         manifest.generation,
         True,
         deleted=len(requested),
-        columns_deleted=len(column_ids),
+        columns_deleted=len(removed_ids),
         of_parts=folder_counts(),
     )
 

@@ -253,15 +253,15 @@ class BuildJob:
         """
 
         def work(folder: Path, meter: TaskMeter) -> Facts:
-            position = self.writer.catalog_folder
+            catalog_folder = self.writer.catalog_folder
             self.empty_catalog()
             if in_driver.fits_the_driver(self.stages.finished("read") or {}, skipped):
                 records = self.stages.folder("read") / "records"
-                return in_driver.write_catalog(records, skipped, position, folder, first_id)
+                return in_driver.write_catalog(records, skipped, catalog_folder, folder, first_id)
             others = read_parquet(self.spark, skipped)
             tables = self.records("table").unionByName(others, allowMissingColumns=True)
-            write_tables(tables, position)
-            columns = number_columns(self.records("column"), position, first_id=first_id)
+            write_tables(tables, catalog_folder)
+            columns = number_columns(self.records("column"), catalog_folder, first_id=first_id)
             keys = self.kept_columns().select("table", "position", "column_id")
             values = self.records("value").join(keys, ["table", "position"])
             postings = values.select("column_id", "value", "text", "count")
@@ -300,11 +300,11 @@ class BuildJob:
         def work(folder: Path, meter: TaskMeter) -> Facts:
             targets = [writer.partition_target(first + number) for number in range(n_folders)]
             write = partial(tasks.write_folders, targets=targets, fill=fill)
-            is_local = (
+            works_here = (
                 placed is not None and self.workers.may_work_here and in_driver.folder_fits(placed)
             )
-            measured = (meter.measured_here if is_local else meter.measured)(write)
-            entries = self.workers.run(measured, tasks.ENTRIES, n_folders, here=is_local)
+            measured = (meter.measured_here if works_here else meter.measured)(write)
+            entries = self.workers.run(measured, tasks.ENTRIES, n_folders, here=works_here)
             pq.write_table(entries.sort_by("number"), folder / _WRITTEN)
             return {}
 

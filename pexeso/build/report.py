@@ -91,7 +91,11 @@ class StageReport:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> StageReport:
         """Read the plain JSON form; what a later version added is left out."""
-        known = {slot.name: document[slot.name] for slot in fields(cls) if slot.name in document}
+        known = {
+            attribute.name: document[attribute.name]
+            for attribute in fields(cls)
+            if attribute.name in document
+        }
         if not isinstance(known.get("stage"), str) or not isinstance(
             known.get("seconds"), (int, float)
         ):

@@ -213,6 +213,8 @@ def _changed(lake: Path, deletions: Iterable[Deletion]) -> dict[str, str]:
 
 
 def _verify(spark: SparkSession, lake: Path, deletions: Iterable[Deletion]) -> dict[str, str]:
-    statements = [Statement(removal.table, removal.parent, removal.sql) for removal in deletions]
+    statements = [
+        Statement(deletion.table, deletion.parent, deletion.sql) for deletion in deletions
+    ]
     with worker_errors_made_plain("comparing tables", "free some space, and run this again."):
         return verify_statements(spark, lake, statements)

@@ -114,10 +114,10 @@ def _work(unit: Unit, *, semantics: str, min_containment: float) -> list[dict[st
     edges = []
     for parent, child in document["pairs"]:
         parent_counts = counts.of(parent)
-        ours = counts.of(child)
-        n_rows = int(ours.counts.sum())
+        child_counts = counts.of(child)
+        n_rows = int(child_counts.counts.sum())
         missing = int((1 - min_containment) * n_rows) + 1 if min_containment < 1 else 0
-        rows = contained_rows(ours, parent_counts, semantics, max_missing=missing)
+        rows = contained_rows(child_counts, parent_counts, semantics, max_missing=missing)
         if rows >= 0 and containment(rows, n_rows) >= min_containment:
             edges.append({"parent": parent, "child": child, "rows": rows})
     return edges

@@ -145,7 +145,7 @@ class Rebuilds:
         by_parent: dict[int, list[int]] = {}
         for parent, child in sorted(set(pairs) - self._known.keys()):
             by_parent.setdefault(parent, []).append(child)
-            self._known[parent, child] = self._as_statements(parent, child)
+            self._known[parent, child] = self._given_rebuild(parent, child)
         units = [
             _unit(self._tables, self._files, parent, children)
             for parent, children in by_parent.items()
@@ -159,7 +159,7 @@ class Rebuilds:
         """Return what rebuilds a child from a parent, which have been looked for."""
         return self._known[parent, child]
 
-    def _as_statements(self, parent: int, child: int) -> Rebuild | None:
+    def _given_rebuild(self, parent: int, child: int) -> Rebuild | None:
         statement = self._statements.get((self._tables[parent].name, self._tables[child].name))
         return None if statement is None else Rebuild(statement, distinct=False, n_conditions=0)
 
@@ -211,9 +211,9 @@ def _work(unit: str, *, lake: Path | Location | None, max_bytes: int) -> list[di
     rows = []
     for child in sorted(task["children"], key=lambda child: _Rows.key_of(child["tokens"])):
         own_types = _types(child["files"], lake) if types and lake is not None else {}
-        rebuilding = _rebuild(task, child, columns, types, own_types, hashed)
-        if rebuilding is not None:
-            rebuild = json.dumps(asdict(rebuilding))
+        child_rebuild = _rebuild(task, child, columns, types, own_types, hashed)
+        if child_rebuild is not None:
+            rebuild = json.dumps(asdict(child_rebuild))
             rows.append({"parent": task["parent"], "child": child["number"], "rebuild": rebuild})
     return rows
 
@@ -352,10 +352,10 @@ def _casts(
     """Return which columns of the parent have another type in the child; None: no cast makes it."""
     casts = {}
     for top, name in zip(tops, names, strict=True):
-        parent_type, ours = types.get(top), own_types.get(name)
-        if parent_type is None or ours is None or parent_type == ours:
+        parent_type, child_type = types.get(top), own_types.get(name)
+        if parent_type is None or child_type is None or parent_type == child_type:
             continue
-        before, after = sql_type(parent_type), sql_type(ours)
+        before, after = sql_type(parent_type), sql_type(child_type)
         if before is None or after is None:
             return None
         if before != after:
@@ -372,14 +372,16 @@ def _top_columns(
 
     None where the child has only some of the fields of a nested column, or calls them otherwise.
     """
-    ours: dict[str, str] = {}
+    child_tops: dict[str, str] = {}
     fields: dict[str, set[tuple[str | None, ...]]] = {}
     for parent_name, name in zip(parent_names, names, strict=True):
         top = str(parent_name[0])
-        if ours.setdefault(top, str(name[0])) != name[0] or list(parent_name[1:]) != list(name[1:]):
+        if child_tops.setdefault(top, str(name[0])) != name[0] or list(parent_name[1:]) != list(
+            name[1:]
+        ):
             return None
         fields.setdefault(top, set()).add(tuple(parent_name))
     for top, some in fields.items():
         if {tuple(leaf) for leaf in leaves if leaf[0] == top} != some:
             return None
-    return list(ours), list(ours.values())
+    return list(child_tops), list(child_tops.values())

@@ -207,13 +207,13 @@ def _rows(
 def _difference(actual: DataFrame, expected: DataFrame) -> str | None:
     from pyspark.sql import functions as sql
 
-    ours, schema = (
+    given, wanted = (
         [f"{field.name} {field.dataType.simpleString()}" for field in frame.schema]
         for frame in (actual, expected)
     )
-    if ours != schema:
-        return f"the statement gives the columns {', '.join(ours)}, and it has {', '.join(schema)}"
-    names = [f"c{position}" for position in range(len(ours))]
+    if given != wanted:
+        return f"the statement gives the columns {', '.join(given)}, and it has {', '.join(wanted)}"
+    names = [f"c{position}" for position in range(len(given))]
     both = (
         actual.toDF(*names)
         .withColumn(_TIMES, sql.lit(1))

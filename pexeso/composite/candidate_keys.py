@@ -365,11 +365,11 @@ class _Table:
 
 
 def _none(max_columns: int, nearly: float, *, is_whole: bool) -> str:
-    limit = f"up to {max_columns} columns" if max_columns > 1 else "1 column"
+    size_text = f"up to {max_columns} columns" if max_columns > 1 else "1 column"
     share = "all rows" if nearly == 1 else f"{percent(nearly)} of the rows"
     if is_whole:
-        return f"no combination of {limit} tells {share} apart."
-    return f"none of the combinations of {limit} that were looked at tells {share} apart."
+        return f"no combination of {size_text} tells {share} apart."
+    return f"none of the combinations of {size_text} that were looked at tells {share} apart."
 
 
 def _note_width(search: UniqueSearch, size: int, notes: list[str]) -> None:

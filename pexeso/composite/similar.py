@@ -143,7 +143,7 @@ class SimilarSearch:
         similar: Collection[int],
         most_cells: int = MOST_CELLS,
     ) -> None:
-        self._rows, self._query, self._max_cells = rows, query, most_cells
+        self._rows, self._query, self._most_cells = rows, query, most_cells
         numbers = rows.find(query.values)
         exact = [i for i in range(query.n_columns) if i not in similar]
         self._known = np.flatnonzero((numbers[query.keys[:, exact]] >= 0).all(axis=1))
@@ -202,7 +202,7 @@ class SimilarSearch:
             tables = np.intersect1d(tables, having)
         matching = {i: _sorted(rows, cells) for i, cells in similar.items()}
         matches: list[KeyMatch] = []
-        for begin, end in pieces(self._sizes[tables] * rows.widths[tables], self._max_cells):
+        for begin, end in pieces(self._sizes[tables] * rows.widths[tables], self._most_cells):
             matches += self._matches(tables[begin:end], matching, at_least)
             matches.sort(key=lambda match: (-match.keys, match.table))
             if k is not None and len(matches) >= k:
@@ -275,7 +275,7 @@ class SimilarSearch:
         table = tables[np.searchsorted(starts, every, side="right") - 1]
         parts = [
             part
-            for begin, end in pieces(rows.widths[table], self._max_cells)
+            for begin, end in pieces(rows.widths[table], self._most_cells)
             for part in self._pairs_of(every[begin:end], table[begin:end], matching)
         ]
         return _joined(parts, self._query.n_columns)
@@ -303,16 +303,16 @@ class SimilarSearch:
         tried, cost = lists[first].codes, costs[first]
         bases = offsets_of(np.array([len(part.columns) for part in lists]))
         columns = np.concatenate([part.columns for part in lists])
-        for begin, end in pieces(cost, self._max_cells):
-            row = np.repeat(tried[begin:end] // n_values, cost[begin:end])
+        for begin, end in pieces(cost, self._most_cells):
+            row_position = np.repeat(tried[begin:end] // n_values, cost[begin:end])
             starts = self._key_ends[first][tried[begin:end] % n_values]
             keys = self._key_order[first][ranges(starts, cost[begin:end])]
             positions = np.empty((len(keys), 0), np.int64)
             for i in range(m):
-                codes = row * n_values + self._keys[keys, i]
+                codes = row_position * n_values + self._keys[keys, i]
                 at = np.searchsorted(lists[i].codes, codes)
                 hits = np.flatnonzero(_is_at(lists[i].codes, at, codes))
-                row, keys = row[hits], keys[hits]
+                row_position, keys = row_position[hits], keys[hits]
                 positions = np.column_stack([positions[hits], at[hits]])
             begins, ends = (
                 np.column_stack(
@@ -323,19 +323,21 @@ class SimilarSearch:
             sizes = ends - begins
             pair_columns = columns[ranges(begins.ravel(), sizes.ravel())]
             ends = np.cumsum(sizes.ravel()).reshape(sizes.shape)
-            yield _Pairs(rows[row], keys.astype(np.int32), ends - sizes, ends, pair_columns)
+            yield _Pairs(
+                rows[row_position], keys.astype(np.int32), ends - sizes, ends, pair_columns
+            )
 
     def _equal_cells(
         self, rows: np.ndarray, tables: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return places in `rows`, columns and values of cells that are values of the query."""
         widths = self._rows.widths[tables]
-        row = np.repeat(np.arange(len(rows)), widths)
+        row_position = np.repeat(np.arange(len(rows)), widths)
         column = ranges(np.zeros(len(rows), np.int64), widths)
-        cells = self._cells(rows, tables, row, column)
+        cells = self._cells(rows, tables, row_position, column)
         at = np.searchsorted(self._numbers, cells)
         hits = np.flatnonzero(_is_at(self._numbers, at, cells))
-        return row[hits], column[hits], self._values[at[hits]]
+        return row_position[hits], column[hits], self._values[at[hits]]
 
     def _similar_cells(
         self, similar: _Sorted, rows: np.ndarray, tables: np.ndarray
@@ -344,22 +346,26 @@ class SimilarSearch:
         first_columns = self._rows.table_columns
         begins = np.searchsorted(similar.columns, first_columns[tables])
         sizes = np.searchsorted(similar.columns, first_columns[tables + 1]) - begins
-        row = np.repeat(np.arange(len(rows)), sizes)
+        row_position = np.repeat(np.arange(len(rows)), sizes)
         which = ranges(begins, sizes)
-        column = similar.columns[which] - first_columns[tables[row]]
-        cells = self._cells(rows, tables, row, column)
+        column = similar.columns[which] - first_columns[tables[row_position]]
+        cells = self._cells(rows, tables, row_position, column)
         codes = _codes(self._rows, which, cells)
         low = np.searchsorted(similar.codes, codes)
         sizes = np.searchsorted(similar.codes, codes, side="right") - low
         sizes[cells < 0] = 0
-        return np.repeat(row, sizes), np.repeat(column, sizes), similar.values[ranges(low, sizes)]
+        return (
+            np.repeat(row_position, sizes),
+            np.repeat(column, sizes),
+            similar.values[ranges(low, sizes)],
+        )
 
     def _cells(
-        self, rows: np.ndarray, tables: np.ndarray, row: np.ndarray, column: np.ndarray
+        self, rows: np.ndarray, tables: np.ndarray, row_position: np.ndarray, column: np.ndarray
     ) -> np.ndarray:
         keys = self._rows
         begins = keys.table_cells[tables] + (rows - keys.table_rows[tables]) * keys.widths[tables]
-        return keys.cells[begins[row] + column]
+        return keys.cells[begins[row_position] + column]
 
 
 def _sorted(rows: RowKeys, similar: SimilarCells) -> _Sorted:
@@ -373,8 +379,10 @@ def _codes(rows: RowKeys, which: np.ndarray, cells: np.ndarray) -> np.ndarray:
     return which.astype(np.int64) * len(rows.values) + cells
 
 
-def _lists(n_values: int, row: np.ndarray, column: np.ndarray, value: np.ndarray) -> _Lists:
-    codes = row * n_values + value
+def _lists(
+    n_values: int, row_position: np.ndarray, column: np.ndarray, value: np.ndarray
+) -> _Lists:
+    codes = row_position * n_values + value
     order = np.argsort(codes, kind="stable")
     codes, begins = np.unique(codes[order], return_index=True)
     return _Lists(codes, np.append(begins, len(order)), column[order].astype(np.int32))
@@ -395,7 +403,7 @@ def _joined(parts: Sequence[_Pairs], m: int) -> _Pairs:
 
 
 def _is_at(sorted_numbers: np.ndarray, positions: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Return whether what is wanted stands where it was looked for, bool (n,)."""
+    """Return whether each number stands at its position, bool (n,)."""
     inside = positions < len(sorted_numbers)
     hits = np.zeros(len(positions), bool)
     hits[inside] = sorted_numbers[positions[inside]] == numbers[inside]

@@ -64,9 +64,9 @@ class SimilarKeys:
     opened : OpenIndex
     executor : Executor
         Where semantic search runs.
-    own_table : KeyTable
+    query_table : KeyTable
     query : KeyQuery
-        That of `own_table`.
+        That of `query_table`.
     normaliser : Normaliser or None
         That of the index where it has aliases.
     max_distance : float
@@ -82,7 +82,7 @@ class SimilarKeys:
         self,
         opened: OpenIndex,
         executor: Executor,
-        own_table: KeyTable,
+        query_table: KeyTable,
         query: KeyQuery,
         normaliser: Normaliser | None,
         max_distance: float,
@@ -90,10 +90,10 @@ class SimilarKeys:
         self._query, self._n_compared = query, 0
         options = SearchOptions(max_distance=max_distance, min_joinability=None)
         self.max_distance = options.max_distance
-        columns = [i for i, column in enumerate(own_table.key) if column.similar]
-        cells = [query_from_values(own_table.cells[own_table.key[i].position]) for i in columns]
+        columns = [i for i, column in enumerate(query_table.key) if column.similar]
+        cells = [query_from_values(query_table.cells[query_table.key[i].position]) for i in columns]
         encoded = [opened.encode(values) for values in cells]
-        texts = own_table.key_texts(normaliser)
+        texts = query_table.key_texts(normaliser)
         answers = executor.search(opened.loader, encoded, [options] * len(encoded))
         self._columns = {
             i: SimilarColumn(opened, encoded_query, texts[i], query, i, hits, self.max_distance)

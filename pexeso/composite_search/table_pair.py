@@ -86,7 +86,7 @@ class TablePair:
 
     Attributes
     ----------
-    own_table : KeyTable
+    query_table : KeyTable
         Yours.
     table : str
         Name of the lake's.
@@ -100,7 +100,7 @@ class TablePair:
         The columns of `rows` with the types of their file, where that has types.
     """
 
-    own_table: KeyTable
+    query_table: KeyTable
     table: str
     rows: pa.Table
     lake: Path | Location
@@ -110,7 +110,7 @@ class TablePair:
     @cached_property
     def mine(self) -> KeyedTable:
         """The key of your table."""
-        return self._keyed(self.own_table)
+        return self._keyed(self.query_table)
 
     @cached_property
     def beside(self) -> OneTable:
@@ -123,7 +123,7 @@ class TablePair:
         """
         from pexeso.composite.one_table import one_table  # brings numba
 
-        names, n_parts = self.rows.column_names, len(self.own_table.key)
+        names, n_parts = self.rows.column_names, len(self.query_table.key)
         if len(names) < n_parts:
             raise InputError(
                 f"A key of {n_parts} columns needs a table with as many. '{self.table}' has "
@@ -217,10 +217,11 @@ class TablePair:
         """Write the join as SQL; see `pexeso.sql.key_joins.sql_of_key`."""
         from pexeso.sql.key_joins import sql_of_key
 
-        positions = [column.position for column in self.own_table.key]
-        labels = names_in_duckdb(self.own_table.names)
+        positions = [column.position for column in self.query_table.key]
+        sql_names = names_in_duckdb(self.query_table.names)
         cells = pa.Table.from_arrays(
-            [self.own_table.cells[at] for at in positions], names=[labels[at] for at in positions]
+            [self.query_table.cells[at] for at in positions],
+            names=[sql_names[at] for at in positions],
         )
         rows = Rows(self.rows, self.typed)
         yours, lakes = (self.mine, cells), (theirs, self.table, rows)
@@ -228,13 +229,13 @@ class TablePair:
 
     @property
     def _in_memory(self) -> pa.Table:
-        own_table, typed = self.own_table, None
-        if own_table.file is not None:
-            typed = open_named(own_table.file, options=own_table.reading).typed_columns(
-                own_table.cells
+        query_table, typed = self.query_table, None
+        if query_table.file is not None:
+            typed = open_named(query_table.file, options=query_table.reading).typed_columns(
+                query_table.cells
             )
         return pa.Table.from_arrays(
-            typed or list(own_table.cells), names=label_columns(own_table.names)
+            typed or list(query_table.cells), names=label_columns(query_table.names)
         )
 
     def _keyed(self, table: KeyTable) -> KeyedTable:
@@ -253,7 +254,7 @@ class TablePair:
         )
 
 
-def open_pair(opened: OpenIndex, own_table: KeyTable, table: str) -> TablePair:
+def open_pair(opened: OpenIndex, query_table: KeyTable, table: str) -> TablePair:
     """Read a table of the lake of an index, to be joined with yours.
 
     Raises
@@ -277,4 +278,4 @@ def open_pair(opened: OpenIndex, own_table: KeyTable, table: str) -> TablePair:
     max_bytes = opened.store.manifest.options["max_table_bytes"]
     rows, typed = read_typed_rows(lake, table, max_bytes=max_bytes)
     normaliser = opened.normaliser if has_aliases(opened.store.manifest) else None
-    return TablePair(own_table, table, rows, lake, normaliser, typed)
+    return TablePair(query_table, table, rows, lake, normaliser, typed)

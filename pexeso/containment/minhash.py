@@ -80,7 +80,7 @@ def signatures(hashes: np.ndarray, offsets: np.ndarray, seeds: np.ndarray) -> np
 
 
 def add_tokens(
-    made: np.ndarray, hashes: np.ndarray, offsets: np.ndarray, seeds: np.ndarray
+    signature_rows: np.ndarray, hashes: np.ndarray, offsets: np.ndarray, seeds: np.ndarray
 ) -> None:
     """Add tokens to sets whose signatures are incomplete.
 
@@ -88,11 +88,11 @@ def add_tokens(
 
     Parameters
     ----------
-    made : uint32 (s, m)
+    signature_rows : uint32 (s, m)
         Changed in place; `EMPTY` throughout at the start.
     """
     require_ragged(hashes, offsets)
-    _add(made, hashes, offsets, seeds)
+    _add(signature_rows, hashes, offsets, seeds)
 
 
 SHORT_BITS = 16

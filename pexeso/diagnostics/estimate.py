@@ -132,9 +132,9 @@ def estimate_build(
         )
     chosen = choose_sample(files, options.seed, sample_files, sample_bytes)
     n_bytes = sum(file.n_bytes for file in files)
-    extractors = [part.records for part in requested_parts(options.parts)]
-    is_local = set(options.models) == {"lexical"} and reads_here(n_bytes, len(extractors))
-    sample = LakeSample.read(files, chosen, options, extractors, progress, on_spark=not is_local)
+    part_records = [part.records for part in requested_parts(options.parts)]
+    is_local = set(options.models) == {"lexical"} and reads_here(n_bytes, len(part_records))
+    sample = LakeSample.read(files, chosen, options, part_records, progress, on_spark=not is_local)
     if not sample.count("value"):
         raise LakeError(
             f"None of the {len(chosen)} files of '{lake}' that were sampled has a column that "

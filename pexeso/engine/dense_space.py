@@ -280,12 +280,16 @@ class DenseSpace(VectorSpace):
         best = torch.full((len(vectors),), torch.inf, dtype=torch.float64, device=device)
         position = torch.zeros(len(vectors), dtype=torch.int64, device=device)
         for ours in torch.split(torch.arange(len(vectors), device=device), QUERY_VALUES_AT_ONCE):
-            for others in torch.split(torch.arange(len(rows), device=device), LAKE_VALUES_AT_ONCE):
-                lake = partition.vectors[rows[others]].double()
-                distances, which = self.metric.quick_distances(vectors[ours].double(), lake).min(1)
-                nearer = distances < best[ours]
-                best[ours] = torch.where(nearer, distances, best[ours])
-                position[ours] = torch.where(nearer, others[which], position[ours])
+            for lake_positions in torch.split(
+                torch.arange(len(rows), device=device), LAKE_VALUES_AT_ONCE
+            ):
+                lake = partition.vectors[rows[lake_positions]].double()
+                nearest_distances, which = self.metric.quick_distances(
+                    vectors[ours].double(), lake
+                ).min(1)
+                nearer = nearest_distances < best[ours]
+                best[ours] = torch.where(nearer, nearest_distances, best[ours])
+                position[ours] = torch.where(nearer, lake_positions[which], position[ours])
         return position
 
 

@@ -53,7 +53,7 @@ def oracle_pairs(
         _ELEMENTS_AT_ONCE["cpu" if vectors.device.type == "cpu" else "cuda"]
         // max(1, vectors.shape[1]),
     )
-    matches = []
+    triples = []
     for begin in range(0, len(vectors), rows):
         part = vectors[begin : begin + rows]
         near = metric.quick_distances(queries, part.double()) <= tau + MARGIN  # (n, rows)
@@ -65,11 +65,11 @@ def oracle_pairs(
             [metric.distances(query_vectors[ours], part[lake_rows]) for ours, lake_rows in pieces]
         )
         match = distance <= tau
-        matches.append((query[match], value[match] + begin, distance[match]))
-    if not matches:
+        triples.append((query[match], value[match] + begin, distance[match]))
+    if not triples:
         nothing = torch.zeros(0, dtype=torch.int64, device=vectors.device)
         return nothing, nothing, nothing.double()
-    query, value, distance = (torch.cat(part) for part in zip(*matches, strict=True))
+    query, value, distance = (torch.cat(part) for part in zip(*triples, strict=True))
     order = torch.argsort(query, stable=True)
     return query[order], value[order], distance[order]
 

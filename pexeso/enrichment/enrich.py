@@ -360,12 +360,14 @@ def _target(names: Sequence[str], target: str | int | None, key: str) -> str | N
 
 def _shown(column: AddedColumn) -> str:
     what = "numbers" if column.kind == "number" else "texts"
-    gain = ""
+    gain_note = ""
     if column.gain is not None:
-        gain = f"; gain {column.gain:.3g}" if column.gain > 0 else "; tells no more than chance"
+        gain_note = (
+            f"; gain {column.gain:.3g}" if column.gain > 0 else "; tells no more than chance"
+        )
     return (
         f"{column.column}: {what}, {column.distinct:,} different, in {column.coverage:.1%} of "
-        f"the rows{gain}"
+        f"the rows{gain_note}"
     )
 
 

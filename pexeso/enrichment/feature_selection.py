@@ -173,23 +173,29 @@ def select_features(
             f"columns are {others}."
         )
     share = enrichment.rules.min_number_fraction
-    goal = read_target(columns[target], task, folds=folds, min_number_fraction=share)
+    target_data = read_target(columns[target], task, folds=folds, min_number_fraction=share)
     usable = {
         name: values for name, values in columns.items() if name not in (target, enrichment.on)
     }
-    features = read_features(usable, goal.rows, max_texts=max_texts, min_number_fraction=share)
+    features = read_features(
+        usable, target_data.rows, max_texts=max_texts, min_number_fraction=share
+    )
     added = {column.name for column in enrichment.columns}
     own_matrix = features.of([name for name in features.names if name not in added])
     scores = [
-        scores_of(goal.values, predict_unseen(matrix, goal.values, goal.task, options), goal.task)
+        scores_of(
+            target_data.values,
+            predict_unseen(matrix, target_data.values, target_data.task, options),
+            target_data.task,
+        )
         for matrix in (own_matrix, features.matrix)
     ]
-    importances = _importances(features.matrix, features.names, goal, options)
+    importances = _importances(features.matrix, features.names, target_data, options)
     eliminated = tuple(name for name in features.names if name not in importances)
     return FeatureChoice(
         target,
-        goal.task,
-        len(goal.rows),
+        target_data.task,
+        len(target_data.rows),
         tuple(importances),
         importances,
         eliminated,
@@ -199,13 +205,13 @@ def select_features(
 
 
 def _importances(
-    matrix: Any, names: tuple[str, ...], goal: Any, options: ModelOptions
+    matrix: Any, names: tuple[str, ...], target_data: Any, options: ModelOptions
 ) -> dict[str, float]:
     """Choose features on all rows, and return their importances in a forest, largest first."""
     if not names:
         return {}
-    mask = choose_features(matrix, goal.values, goal.task, options)
-    forest = make_forest(goal.task, options).fit(matrix[:, mask], goal.values)
+    mask = choose_features(matrix, target_data.values, target_data.task, options)
+    forest = make_forest(target_data.task, options).fit(matrix[:, mask], target_data.values)
     left = [name for name, is_kept in zip(names, mask, strict=True) if is_kept]
     pairs = sorted(
         zip(left, forest.feature_importances_.tolist(), strict=True),

@@ -225,13 +225,13 @@ def gather(
     Gathered
         `cells` has an array of length n for each of `added`.
     """
-    base = _read_mine(columns, key, target, rules)
+    own_table = _read_mine(columns, key, target, rules)
     gathered = Gathered(list(columns))
     first_error = None
     for match in matches:
         try:
             lists = match.join(
-                pa.table({"": base.texts}), 0, aggregate="list", provenance=()
+                pa.table({"": own_table.texts}), 0, aggregate="list", provenance=()
             )  # without a name, so that no found column must give way
         except (TableReadError, PlaceError, ColumnNotFoundError) as error:
             first_error = first_error or error
@@ -239,7 +239,14 @@ def gather(
                 JoinedTable(match.table, match.column, match.joinability, reason=str(error))
             )
             continue
-        _take(gathered, match, dict(_columns_of(lists, base.key, rules)), base, rules, exclude_self)
+        _take(
+            gathered,
+            match,
+            dict(_columns_of(lists, own_table.key, rules)),
+            own_table,
+            rules,
+            exclude_self,
+        )
     if first_error is not None and all(table.reason for table in gathered.tables):
         raise first_error
     if target is not None:
@@ -284,12 +291,12 @@ def _take(
     gathered: Gathered,
     match: FoundTable,
     columns: dict[str, Column],
-    base: _Mine,
+    own_table: _Mine,
     rules: EnrichmentRules,
     exclude_self: bool,
 ) -> None:
     compared = {name: Compared.of(column) for name, column in columns.items()}
-    if exclude_self and _is_own(base, list(compared.values()), rules):
+    if exclude_self and _is_own(own_table, list(compared.values()), rules):
         gathered.tables.append(
             JoinedTable(match.table, match.column, match.joinability, reason=OWN_TABLE)
         )
@@ -297,7 +304,7 @@ def _take(
     n_before = len(gathered.added)
     joined = {f"{match.table}:{match.column}": compared[match.column]}
     for name, column in columns.items():
-        reason = _why_not(column, compared[name], {**gathered.compared, **joined}, base, rules)
+        reason = _why_not(column, compared[name], {**gathered.compared, **joined}, own_table, rules)
         if name == match.column:
             reason = JOIN_COLUMN, f"{SAID[JOIN_COLUMN]}."
         if reason is not None:
@@ -318,7 +325,7 @@ def _take(
                 column.kind,
                 coverage,
                 column.distinct,
-                base.gain_of(column),
+                own_table.gain_of(column),
             )
         )
     gathered.tables.append(
@@ -326,13 +333,13 @@ def _take(
     )
 
 
-def _is_own(base: _Mine, compared: Sequence[Compared], rules: EnrichmentRules) -> bool:
+def _is_own(own_table: _Mine, compared: Sequence[Compared], rules: EnrichmentRules) -> bool:
     """Return whether a found table holds a copy of the user's table.
 
     Each column of the user's that is not constant, the key apart, must have a copy among
     `compared`; there must be at least one such column.
     """
-    telling = [forms for forms in base.others.values() if _is_telling(forms[0])]
+    telling = [forms for forms in own_table.others.values() if _is_telling(forms[0])]
     return bool(telling) and all(
         any(
             candidate.says_the_same(form, rules.min_copy_fraction)
@@ -352,7 +359,7 @@ def _why_not(
     column: Column,
     compared: Compared,
     added: dict[str, Compared],
-    base: _Mine,
+    own_table: _Mine,
     rules: EnrichmentRules,
 ) -> tuple[str, str] | None:
     """Return the rule and a sentence why a column is left out, or None if it is worth adding."""
@@ -367,12 +374,14 @@ def _why_not(
         )
     if column.distinct < 2:
         return CONSTANT, f"{SAID[CONSTANT]}: {str(pc.first(column.cells).as_py())!r}."
-    if base.target is not None and tells_target(compared, base.target, base.of_key, rules):
+    if own_table.target is not None and tells_target(
+        compared, own_table.target, own_table.of_key, rules
+    ):
         return TARGET, f"{SAID[TARGET]}: with it a model would be told what it is to predict."
     # Pairs, not a dictionary: a column of yours may be called as one that is added, or "the key".
     for name, others in (
-        ("the key", [base.key_column]),
-        *base.others.items(),
+        ("the key", [own_table.key_column]),
+        *own_table.others.items(),
         *((added_name, [one]) for added_name, one in added.items()),
     ):
         if any(compared.says_the_same(other, rules.min_copy_fraction) for other in others):

@@ -74,7 +74,7 @@ def explain_keys(pair: TablePair, columns: str | Iterable[str] | None = None) ->
     others, all_tried = _others(beside, KeyMapping(right.positions, matched), labels)
     without_key = beside.query.n_rows - int(beside.query.row_counts.sum())
     return KeyExplanation(
-        {**pair.own_table.describe(), "rows_without_key": without_key},
+        {**pair.query_table.describe(), "rows_without_key": without_key},
         pair.table,
         right.labels,
         columns is not None,
@@ -138,7 +138,7 @@ def _cells(table: KeyedTable, row: int) -> Cells:
 def _fan_out(beside: OneTable, left: KeyedTable, lake_rows: np.ndarray) -> FanOut:
     query, joined = beside.query, lake_rows > 0
     rows, lake_counts = query.row_counts[joined], lake_rows[joined]
-    max_rows, most_lake = (int(counts.max(initial=0)) for counts in (rows, lake_counts))
+    most_rows, most_lake = (int(counts.max(initial=0)) for counts in (rows, lake_counts))
     worst = np.lexsort((query.first_rows, -(query.row_counts * lake_rows)))
     several = (np.maximum(query.row_counts, lake_rows) > 1) & joined
     examples = tuple(
@@ -150,11 +150,11 @@ def _fan_out(beside: OneTable, left: KeyedTable, lake_rows: np.ndarray) -> FanOu
         for key in worst[several[worst]][:MOST_EXAMPLES].tolist()
     )
     return FanOut(
-        relation_of(max_rows, most_lake) if max_rows else None,
+        relation_of(most_rows, most_lake) if most_rows else None,
         int(rows.sum()),
         int(lake_counts.sum()),
         int((rows * lake_counts).sum()),
-        max_rows,
+        most_rows,
         most_lake,
         examples,
     )
@@ -163,7 +163,7 @@ def _fan_out(beside: OneTable, left: KeyedTable, lake_rows: np.ndarray) -> FanOu
 def _others(
     beside: OneTable, chosen: KeyMapping, labels: Sequence[str]
 ) -> tuple[tuple[OtherColumns, ...], bool]:
-    """Return the mappings that join as many keys or nearly, other than the one that is told."""
+    """Return the mappings that join as many keys or nearly, other than the chosen one."""
     mappings, all_tried = beside.mappings(max(1, math.ceil(NEARLY * chosen.matched)))
     others = [mapping for mapping in mappings if mapping != chosen][:MOST_OTHERS]
     return tuple(
@@ -175,11 +175,11 @@ def _others(
 def _sample(pair: TablePair, right: KeyedTable) -> JoinedRows:
     lake_row = pc.index_in(pair.mine.keys, right.keys, skip_nulls=True)
     ours = pc.indices_nonzero(lake_row.is_valid())[:MOST_ROWS]
-    labels, lake_labels = label_columns(pair.own_table.names), pair.rows.column_names
+    labels, lake_labels = label_columns(pair.query_table.names), pair.rows.column_names
     order = _key_first(pair.mine, len(labels))
     lake_order = _key_first(right, len(lake_labels))
     lake_rows = lake_row.take(ours)
-    our_cells = [texts_of_cells(pair.own_table.cells[at].take(ours)) for at in order]
+    our_cells = [texts_of_cells(pair.query_table.cells[at].take(ours)) for at in order]
     their_cells = [pair.rows.column(at).take(lake_rows) for at in lake_order]
     return JoinedRows(
         tuple(labels[at] for at in order),

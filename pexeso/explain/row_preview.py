@@ -168,12 +168,12 @@ class TwoTables:
         self, table: str, column: str, pairs: Sequence[Pair], max_columns: int
     ) -> tuple[Half, list[tuple[str | None, ...]]]:
         try:
-            lake_table = self._no_file(table) or read_rows(
+            rows_or_note = self._no_file(table) or read_rows(
                 self._lake, table, max_bytes=self._max_table_bytes
             )
-            if isinstance(lake_table, pa.Table):
-                return self._lake_rows(lake_table, column, pairs, max_columns)
-            note = lake_table
+            if isinstance(rows_or_note, pa.Table):
+                return self._lake_rows(rows_or_note, column, pairs, max_columns)
+            note = rows_or_note
         except PexesoError as error:
             note = str(error)
         return Half((column,), 1, note), [(pair.value,) for pair in pairs]

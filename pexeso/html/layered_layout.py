@@ -196,9 +196,9 @@ def _middles(
 
 
 def _spread(targets: list[int], gaps: list[int]) -> list[int]:
-    """Return places in this order, at least `gaps` apart, near those wanted.
+    """Return positions in this order, at least `gaps` apart, near `targets`.
 
-    Places wanted too near each other, or in the wrong order, are moved together (the method of
+    Targets too near each other, or in the wrong order, are moved together (the method of
     adjacent violators).
     """
     offsets = list(accumulate(gaps, initial=0))

@@ -127,8 +127,10 @@ def _columns(
     # What is asked for comes first, so that it is never among those left out.
     ordered = sorted(names, key=lambda name: ((table, name) not in role, name))
     shown = [
-        BoxColumn(short_name(name, _ROLE_CELLS if note else NAME_CELLS), name, note)
-        for name, note in ((name, role.get((table, name), "")) for name in ordered[:MAX_COLUMNS])
+        BoxColumn(short_name(name, _ROLE_CELLS if column_role else NAME_CELLS), name, column_role)
+        for name, column_role in (
+            (name, role.get((table, name), "")) for name in ordered[:MAX_COLUMNS]
+        )
     ]
     n_more = len(names) - len(shown)
     if n_more:

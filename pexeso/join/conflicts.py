@@ -65,9 +65,9 @@ CONFLICTS = pa.schema(
 
 def mapping_conflicts(mapping: JoinMapping, values: str) -> pa.Table:
     """Find the conflicts that the values make, whatever the rows."""
-    links = mapping.nearest if values == "one-to-one" else mapping.chosen
-    n_links = np.bincount(mapping.lake[links], minlength=len(mapping.lake_keys))
-    shared = np.flatnonzero(links & (n_links > 1)[mapping.lake])
+    link_mask = mapping.nearest if values == "one-to-one" else mapping.chosen
+    link_counts = np.bincount(mapping.lake[link_mask], minlength=len(mapping.lake_keys))
+    shared = np.flatnonzero(link_mask & (link_counts > 1)[mapping.lake])
     shared = shared[np.argsort(mapping.lake[shared], kind="stable")]
     parts = [_links(SHARED, mapping, shared), _links(TIED, mapping, _tied(mapping))]
     if values == "one-to-one":

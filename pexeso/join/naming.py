@@ -92,11 +92,11 @@ def _found_names(
     labels: Sequence[str],
     table: str,
     options: JoinOptions,
-    used_names: set[str],
+    reserved: set[str],
     key: Callable[[str], str],
 ) -> list[str]:
-    free = {key(label) for label in labels if key(label) not in used_names}
-    used = used_names | free
+    free = {key(label) for label in labels if key(label) not in reserved}
+    used = reserved | free
     names, still_taken = [], []
     for label in labels:
         if key(label) in free:

@@ -146,20 +146,22 @@ def join_frame(
         that is in a conflict.
     """
     spark = frame.sparkSession
-    labels = frame.columns
-    position = position_of(labels, on)
+    own_names = frame.columns
+    position = position_of(own_names, on)
     _require_text(frame, position)
     fold_case = spark.conf.get("spark.sql.caseSensitive") != "true"
     names = choose_names(
-        labels, lake_table.labels, lake_table.table, lake_table.options, fold_case=fold_case
+        own_names, lake_table.labels, lake_table.table, lake_table.options, fold_case=fold_case
     )
     source = _SparkTable(spark, lake_table) if from_spark else _File(spark, lake_table)
     beside = _by_text(spark, lake_table.mapping).join(source.rows(), _QUERY).drop(_QUERY)
-    ours = frame.toDF(*(f"u{location}" for location in range(len(labels))))
+    ours = frame.toDF(*(f"u{location}" for location in range(len(own_names))))
     text = ours[f"u{position}"].cast("string")
     joined = ours.join(beside, text == beside[_TEXT], lake_table.options.how)
     columns = [*ours.columns, *(name for name in lake_table.schema.names if name != _QUERY)]
-    joined = joined.select(*columns).toDF(*labels, *names.provenance.values(), *names.found_columns)
+    joined = joined.select(*columns).toDF(
+        *own_names, *names.provenance.values(), *names.found_columns
+    )
     texts = ours.select(text.alias(_TEXT))
     return Joined(joined, lambda: _report(texts, beside, lake_table, searched, source, names.note))
 
@@ -439,8 +441,10 @@ def _report(
     from pyspark.sql import functions as sql
 
     counted = texts.groupBy(_TEXT).agg(sql.count("*").alias("count"))
-    frame = texts.sparkSession.createDataFrame(pa.table({_TEXT: pc.drop_null(searched.unique())}))
-    left = counted.where(sql.col(_TEXT).isNotNull()).join(frame, _TEXT, "left_anti")
+    searched_texts = texts.sparkSession.createDataFrame(
+        pa.table({_TEXT: pc.drop_null(searched.unique())})
+    )
+    left = counted.where(sql.col(_TEXT).isNotNull()).join(searched_texts, _TEXT, "left_anti")
     unsearched = left.orderBy(sql.desc("count"), _TEXT).limit(MOST_NOT_SEARCHED).toArrow()
     conflicts = pa.concat_tables(
         [

@@ -281,9 +281,9 @@ def _rows(
     return rows.select(schema.names)
 
 
-def _part(path: Path, output: pa.Schema, chosen: pc.Expression | None) -> pa.Table:
+def _part(path: Path, schema: pa.Schema, chosen: pc.Expression | None) -> pa.Table:
     """Read one file; fields that an earlier format did not have are null."""
-    fields = [*output, *(SCHEMA.field(name) for name in ("table",) if name not in output.names)]
+    fields = [*schema, *(SCHEMA.field(name) for name in ("table",) if name not in schema.names)]
     with damage_made_plain(path):
         names = set(pq.read_schema(path).names)
         read = pq.read_table(

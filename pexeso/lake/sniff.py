@@ -194,7 +194,7 @@ def _are_codes(lower: pa.StringArray) -> np.ndarray:
 
 
 def _count_bytes(values: pa.StringArray, byte_mask: np.ndarray) -> np.ndarray:
-    """Count in each value the bytes that are wanted, int64; no value is empty.
+    """Count in each value the bytes that `byte_mask` has, int64; no value is empty.
 
     A pattern of Unicode's letters would take longer than all else that is asked of a column.
     """

@@ -103,9 +103,11 @@ def edges_between(
 def missing_cells(columns: LakeColumns, opened: HasCatalog) -> np.ndarray:
     """Return for each column how many rows have no value there, -1 where that is not known."""
     rows = opened.catalog.columns(["table", "label", "n_missing"])
-    positions = pa.table({"table": columns.tables, "label": columns.labels, "at": _range(columns)})
-    typed = rows.cast(pa.schema([*list(positions.schema)[:2], ("n_missing", pa.int64())]))
-    joined = positions.join(typed, ["table", "label"], join_type="left outer").sort_by("at")
+    numbered_columns = pa.table(
+        {"table": columns.tables, "label": columns.labels, "at": _range(columns)}
+    )
+    typed = rows.cast(pa.schema([*list(numbered_columns.schema)[:2], ("n_missing", pa.int64())]))
+    joined = numbered_columns.join(typed, ["table", "label"], join_type="left outer").sort_by("at")
     return pc.fill_null(joined["n_missing"], -1).to_numpy()
 
 

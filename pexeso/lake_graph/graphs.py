@@ -149,9 +149,13 @@ def _equal_values(
     columns = LakeColumns.of_index(opened)
     graph = EqualValues.of(columns, missing_cells(columns, opened), folds=options.fold_copies)
     edges = graph.edges if edges_on is None else partial(edges_on, graph)
-    facts = options.to_dict(OVERLAP, None)
+    plain_options = options.to_dict(OVERLAP, None)
     return _Compared(
-        facts, graph.nodes, graph.folded, graph.copies, edges(options.min_joinability, limit)
+        plain_options,
+        graph.nodes,
+        graph.folded,
+        graph.copies,
+        edges(options.min_joinability, limit),
     )
 
 
@@ -170,8 +174,8 @@ def _values_alike(
     executor = LocalExecutor() if executor is None else executor
     graph = ValuesAlike.of(opened, executor, folds=options.fold_copies)
     edges = graph.edges(options.min_joinability, distance, limit, passes, by_kind=by_kind)
-    facts = options.to_dict(SEMANTIC, distance)
-    return _Compared(facts, graph.nodes, graph.folded, graph.copies, edges)
+    plain_options = options.to_dict(SEMANTIC, distance)
+    return _Compared(plain_options, graph.nodes, graph.folded, graph.copies, edges)
 
 
 EdgesOn = Callable[..., Iterator["Edges"]]

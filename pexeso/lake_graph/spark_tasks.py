@@ -40,7 +40,7 @@ _READ: dict[str, LakeTokens] = {}
 
 
 @dataclass(frozen=True)
-class _GraphRequest:
+class _EdgeJob:
     """What tasks do.
 
     Attributes
@@ -61,9 +61,9 @@ def edges_on_spark(spark: SparkSession) -> EdgesOn:
     def edges(compared: EqualValues, min_joinability: float, limit: int | None) -> Iterator[Edges]:
         # A copy has none of what was opened here.
         columns, context = replace(compared.columns), spark.sparkContext
-        request = _GraphRequest(uuid.uuid4().hex, columns, min_joinability, limit)
+        job = _EdgeJob(uuid.uuid4().hex, columns, min_joinability, limit)
         n_tasks = TASKS_PER_CORE * context.defaultParallelism
-        sent = context.broadcast(request)
+        sent = context.broadcast(job)
 
         try:
             for wave in _waves(columns.sizes, n_tasks):
@@ -94,7 +94,7 @@ def _waves(sizes: np.ndarray, n_tasks: int) -> Iterator[list[tuple[int, int]]]:
 def _work(
     batches: Iterator[pa.RecordBatch],
     *,
-    sent: Broadcast[_GraphRequest],
+    sent: Broadcast[_EdgeJob],
     wave: list[tuple[int, int]],
 ) -> Iterator[pa.RecordBatch]:
     take_one_thread()  # tasks run side by side already
@@ -104,12 +104,12 @@ def _work(
     freeze_imports()
 
 
-def _edges_in_task(request: _GraphRequest, begin: int, end: int) -> Iterator[pa.RecordBatch]:
-    if request.key not in _READ:
+def _edges_in_task(job: _EdgeJob, begin: int, end: int) -> Iterator[pa.RecordBatch]:
+    if job.key not in _READ:
         _READ.clear()
-        _READ[request.key] = LakeTokens.of(request.columns)
-    tokens = _READ[request.key]
+        _READ[job.key] = LakeTokens.of(job.columns)
+    tokens = _READ[job.key]
     for left, right, matched, _ in edges_between(
-        tokens.columns, request.min_joinability, request.limit, begin, end, tokens
+        tokens.columns, job.min_joinability, job.limit, begin, end, tokens
     ):
         yield pa.record_batch([left, right, matched], schema=_SCHEMA)

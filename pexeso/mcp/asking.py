@@ -47,7 +47,7 @@ Tell = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Call:
-    """What the work of one call asks: one snapshot, and the folders of the desk.
+    """A call of a tool: the snapshot it works on, and the folders of the desk.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Call:
 
 
 Work = Callable[[Call, int], dict[str, Any]]
-"""Makes an answer, given what it asks and the tokens that the answer may have."""
+"""Makes an answer, given the call and the tokens that the answer may have."""
 
 
 @dataclass(frozen=True)

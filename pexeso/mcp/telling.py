@@ -59,7 +59,9 @@ def lake_frame(info: Any, listing: Any, text: str) -> dict[str, Any]:
 
 def _models(info: Any) -> list[str]:
     facts = info.to_dict()
-    further = [name if isinstance(name, str) else name["model"] for name in facts["further_models"]]
+    further = [
+        entry if isinstance(entry, str) else entry["model"] for entry in facts["further_models"]
+    ]
     return [facts["model"], *further]
 
 
@@ -109,8 +111,8 @@ def candidates_frame(result: Any, column: str | None, method: str) -> dict[str, 
     else:
         near = (result.to_dict(hints=True).get("hints") or {}).get("nearest", []) if answer else []
         came = ", ".join(
-            f"{reference(match['table'], match['column'])} ({match['matched']} of {match['total']})"
-            for match in near
+            f"{reference(one['table'], one['column'])} ({one['matched']} of {one['total']})"
+            for one in near
         )
         note = (
             f"Nothing was found by method {method} with {_given(options)}."
@@ -330,21 +332,23 @@ def sql(join: Any, lake_column: str, max_tokens: int) -> dict[str, Any]:
 
 
 def program(
-    rule: Any, lake_column: str, offset: int, limit: int, max_tokens: int
+    transform_join: Any, lake_column: str, offset: int, limit: int, max_tokens: int
 ) -> dict[str, Any]:
     """Return a program that was learned, and the pairs that it joins."""
     frame: dict[str, Any] = {
         "lake_column": lake_column,
-        "program": None if rule.program is None else visible(rule.program, 1000),
-        "sql": rule.sql(),
-        "python": rule.python,
-        "direction": rule.transformation.direction,
-        "coverage": rule.coverage,
-        "cardinality": rule.cardinality,
-        "tried": None if rule.tried is None else visible(rule.tried, 600),
+        "program": None
+        if transform_join.program is None
+        else visible(transform_join.program, 1000),
+        "sql": transform_join.sql(),
+        "python": transform_join.python,
+        "direction": transform_join.rule.direction,
+        "coverage": transform_join.coverage,
+        "cardinality": transform_join.cardinality,
+        "tried": None if transform_join.tried is None else visible(transform_join.tried, 600),
         "note": (
             "Join by it with preview_join, by_program=true."
-            if rule.program
+            if transform_join.program
             else "There is no rule: use preview_join without by_program, or another candidate."
         ),
         "untrusted": ["program", "sql", "python", "tried", "pairs"],
@@ -352,7 +356,10 @@ def program(
     for name in ("python", "sql"):
         if count_tokens(frame) > max_tokens // 2:
             frame |= {name: None, "note": f"{frame['note']} {name} is too long and left out."}
-    pairs = [[_of_tuple(query_value), their, kind] for query_value, their, kind in rule.pairs]
+    pairs = [
+        [_of_tuple(query_value), lake_value, kind]
+        for query_value, lake_value, kind in transform_join.pairs
+    ]
     return page(frame, "pairs", pairs, offset=offset, limit=limit, max_tokens=max_tokens)
 
 

@@ -151,13 +151,15 @@ def utf8_of(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 @loop
-def _find(offsets, data, wanted_offsets, query_data, positions):
+def _find(offsets, data, wanted_offsets, wanted_data, positions):
     n = len(offsets) - 1
     left = n
     while left > 1:
         half = left >> 1
         for j in range(len(positions)):
-            order = _compared(offsets, data, positions[j] + half - 1, wanted_offsets, query_data, j)
+            order = _compared(
+                offsets, data, positions[j] + half - 1, wanted_offsets, wanted_data, j
+            )
             if order == _DAMAGED:
                 return False
             if order < 0:
@@ -167,7 +169,7 @@ def _find(offsets, data, wanted_offsets, query_data, positions):
         # The search ends at the last place that can be, and where that is less at the one behind.
         for _ in range(2):
             order = (
-                _compared(offsets, data, positions[j], wanted_offsets, query_data, j)
+                _compared(offsets, data, positions[j], wanted_offsets, wanted_data, j)
                 if positions[j] < n
                 else 1
             )
@@ -182,7 +184,7 @@ def _find(offsets, data, wanted_offsets, query_data, positions):
 
 
 @loop
-def _compared(offsets, data, row, wanted_offsets, query_data, j):
+def _compared(offsets, data, row, wanted_offsets, wanted_data, j):
     """Compare a text with a wanted text byte by byte: -1 less, 0 equal, 1 greater.
 
     Returns 2 if the text leads out of its file.
@@ -192,8 +194,8 @@ def _compared(offsets, data, row, wanted_offsets, query_data, j):
         return _DAMAGED
     at, until = wanted_offsets[j], wanted_offsets[j + 1]
     for i in range(min(end - begin, until - at)):
-        if data[begin + i] != query_data[at + i]:
-            return -1 if data[begin + i] < query_data[at + i] else 1
+        if data[begin + i] != wanted_data[at + i]:
+            return -1 if data[begin + i] < wanted_data[at + i] else 1
     if end - begin == until - at:
         return 0
     return -1 if end - begin < until - at else 1

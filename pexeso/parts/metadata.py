@@ -42,8 +42,8 @@ def require_contents(manifest: Manifest) -> None:
     IndexCorruptError
         An entry is missing or of another type.
     """
-    for position, needed in _NEEDED.items():
-        _require(getattr(manifest, position), needed, f"its {position}")
+    for section, needed in _NEEDED.items():
+        _require(getattr(manifest, section), needed, f"its {section}")
     _require(manifest.options["grid"], _GRID, "the options of its partitions")
     for entry in manifest.partitions:
         counts = {name: int for name in _PARTITION if name in entry.facts}
@@ -101,10 +101,10 @@ def stored_space(manifest: Manifest) -> VectorSpace:
         ) from error
 
 
-def _require(fields: dict[str, Any], needed: dict[str, type], position: str) -> None:
+def _require(fields: dict[str, Any], needed: dict[str, type], where: str) -> None:
     for name, kind in needed.items():
         if type(fields.get(name)) is not kind:
             raise IndexCorruptError(
-                f"The manifest of the index has no {kind.__name__} {name!r} among {position}: it "
+                f"The manifest of the index has no {kind.__name__} {name!r} among {where}: it "
                 "was not written by pexeso. Build the index again."
             )

@@ -100,7 +100,7 @@ def store_of_model(store: Store, model: int) -> Store:
                 f"The manifest of the index tells nothing of its model {names[model]!r}: it was "
                 "not written by pexeso. Build the index again."
             )
-        common = {fact: value for fact, value in facts.items() if fact != "letters"}
+        common = {key: value for key, value in facts.items() if key != "letters"}
         facts = {**common, **model_facts, _SEEN_AS: model}
         fingerprints = {**fingerprints, "embedder": fingerprint}
         parts[SEMANTIC] = further[name]

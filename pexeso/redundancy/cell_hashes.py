@@ -208,8 +208,10 @@ def _of_times(whole: pa.Array, unit: str, key: np.ndarray) -> np.ndarray:
     else:
         factor = {"s": 1_000_000, "ms": 1000, "us": 1}[unit]
         micros, left = numbers * factor, np.zeros_like(numbers)  # wraps 300,000 years from now
-    cells = _of_words(micros.view(np.uint64), key)
-    return np.where(left[:, None] == 0, cells, mixed(cells + left.view(np.uint64)[:, None] * _STEP))
+    hashes = _of_words(micros.view(np.uint64), key)
+    return np.where(
+        left[:, None] == 0, hashes, mixed(hashes + left.view(np.uint64)[:, None] * _STEP)
+    )
 
 
 def _of_lists(values: pa.Array) -> np.ndarray:

@@ -218,17 +218,21 @@ def refutes(child: ColumnStats, parent: ColumnStats) -> str | None:
     if child.has_value and parent.all_null:
         return "bounds"
     for name, sign, other in (("min", 1, "max"), ("max", -1, "min")):
-        ours, bound = getattr(child, name), getattr(parent, name)
-        if bound is None or not getattr(parent, f"{name}_cover"):
+        ours, parent_bound = getattr(child, name), getattr(parent, name)
+        if parent_bound is None or not getattr(parent, f"{name}_cover"):
             continue
-        if ours is not None and getattr(child, f"{name}_witness") and _before(ours, bound, sign):
+        if (
+            ours is not None
+            and getattr(child, f"{name}_witness")
+            and _before(ours, parent_bound, sign)
+        ):
             return "bounds"
         far = getattr(child, other)
         if (
             child.has_value
             and far is not None
             and getattr(child, f"{other}_cover")
-            and _before(far, bound, sign)
+            and _before(far, parent_bound, sign)
         ):
             return "bounds"
     if child.null_count and parent.null_count == 0:
@@ -238,5 +242,5 @@ def refutes(child: ColumnStats, parent: ColumnStats) -> str | None:
     return None
 
 
-def _before(ours: Any, bound: Any, sign: int) -> bool:
-    return ours < bound if sign > 0 else ours > bound
+def _before(ours: Any, other: Any, sign: int) -> bool:
+    return ours < other if sign > 0 else ours > other

@@ -310,20 +310,24 @@ def _simplified(
     chosen: Sequence[Condition], parent: Mapping[str, pa.Array], leave: np.ndarray
 ) -> list[Condition]:
     """Open ranges and drop conditions where that lets no row in that is to be left out."""
-    terms = list(chosen)
+    simplified = list(chosen)
 
     def good(conditions: Sequence[Condition]) -> bool:
         return not (rows_of(conditions, parent, len(leave)) & leave).any()
 
-    for index in reversed(range(len(terms))):
-        without = terms[:index] + terms[index + 1 :]
+    for index in reversed(range(len(simplified))):
+        without = simplified[:index] + simplified[index + 1 :]
         if without and good(without):
-            terms = without
+            simplified = without
             continue
         for side in ("low", "high"):
-            condition = terms[index]
+            condition = simplified[index]
             if condition.values is None and None not in (condition.low, condition.high):
-                opened = [*terms[:index], replace(condition, **{side: None}), *terms[index + 1 :]]
+                opened = [
+                    *simplified[:index],
+                    replace(condition, **{side: None}),
+                    *simplified[index + 1 :],
+                ]
                 if good(opened):
-                    terms = opened
-    return terms
+                    simplified = opened
+    return simplified

@@ -167,7 +167,9 @@ def packed(piece: Piece) -> dict[str, Any]:
         }
         for fact in piece.facts
     ]
-    hashes = b"".join(np.ascontiguousarray(leaf.hashes, "<u8").tobytes() for leaf in piece.columns)
+    hashes = b"".join(
+        np.ascontiguousarray(cells.hashes, "<u8").tobytes() for cells in piece.columns
+    )
     codes = bytearray()
     for column in piece.columns:
         if column.codes is not None:

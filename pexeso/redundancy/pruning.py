@@ -97,7 +97,9 @@ def prune(
     Memory is that of a block of edges and of the edges that are left.
     """
     of_token = _by_token(profiles)
-    n_rows = np.array([_UNKNOWN if table.n_rows is None else table.n_rows for table in profiles])
+    n_rows = np.array(
+        [_UNKNOWN if profile.n_rows is None else profile.n_rows for profile in profiles]
+    )
     removed = dict.fromkeys(GATES, 0)
     blocks: list[np.ndarray] = []
     for parents, children in graph.blocks():
@@ -106,8 +108,8 @@ def prune(
             if gate == "types":
                 out = _differ_in_type(parents, children, columns)
             elif gate == "rows":
-                ours, parent_rows = n_rows[children], n_rows[parents]
-                out = (parent_rows >= 0) & (ours > parent_rows) & row_count_gate
+                ours, parent_counts = n_rows[children], n_rows[parents]
+                out = (parent_counts >= 0) & (ours > parent_counts) & row_count_gate
             elif bounds:
                 out = _refuted(parents, children, columns)
             else:
@@ -170,8 +172,8 @@ def _differ_in_type(
 ) -> np.ndarray:
     out = np.zeros(len(parents), bool)
     for column in columns:
-        parent_rows, ours = column.places(parents), column.places(children)
-        out |= ~column.fits[column.family[ours], column.family[parent_rows]]
+        parent_places, ours = column.places(parents), column.places(children)
+        out |= ~column.fits[column.family[ours], column.family[parent_places]]
     return out
 
 
@@ -179,18 +181,18 @@ def _refuted(parents: np.ndarray, children: np.ndarray, columns: Sequence[_OfTok
     """Apply `pexeso.redundancy.column_stats.refutes` to the columns of all pairs."""
     out = np.zeros(len(parents), bool)
     for column in columns:
-        parent_rows, ours = column.places(parents), column.places(children)
+        parent_places, ours = column.places(parents), column.places(children)
         flags = column.flags
         valued = flags["has_value"][ours]
-        out |= valued & flags["all_null"][parent_rows]
-        their_min, their_max = column.min[parent_rows], column.max[parent_rows]
-        below = flags["min_cover"][parent_rows] & (their_min >= 0)
-        above = flags["max_cover"][parent_rows] & (their_max >= 0)
+        out |= valued & flags["all_null"][parent_places]
+        their_min, their_max = column.min[parent_places], column.max[parent_places]
+        below = flags["min_cover"][parent_places] & (their_min >= 0)
+        above = flags["max_cover"][parent_places] & (their_max >= 0)
         our_min, our_max = column.min[ours], column.max[ours]
         out |= below & flags["min_witness"][ours] & (our_min >= 0) & (our_min < their_min)
         out |= above & flags["max_witness"][ours] & (our_max >= 0) & (our_max > their_max)
         out |= below & valued & flags["max_cover"][ours] & (our_max >= 0) & (our_max < their_min)
         out |= above & valued & flags["min_cover"][ours] & (our_min >= 0) & (our_min > their_max)
-        out |= (column.null_count[ours] > 0) & (column.null_count[parent_rows] == 0)
-        out |= (column.nan[ours] == 1) & (column.nan[parent_rows] == 0)
+        out |= (column.null_count[ours] > 0) & (column.null_count[parent_places] == 0)
+        out |= (column.nan[ours] == 1) & (column.nan[parent_places] == 0)
     return out

@@ -85,11 +85,11 @@ class SchemaGraph:
                 some = parents[begin : begin + step]
                 for first in range(0, len(children), PAIRS_OF_A_BLOCK):
                     others = children[first : first + PAIRS_OF_A_BLOCK]
-                    ours = np.repeat(some, len(others))
+                    parent_tables = np.repeat(some, len(others))
                     child_tables = np.tile(others, len(some))
-                    apart = ours != child_tables
+                    apart = parent_tables != child_tables
                     if apart.any():
-                        yield ours[apart], child_tables[apart]
+                        yield parent_tables[apart], child_tables[apart]
 
 
 def schema_graph(schemas: Sequence[frozenset[Hashable]]) -> SchemaGraph:

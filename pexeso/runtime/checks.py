@@ -72,14 +72,14 @@ def named_options(of: str) -> Callable[[Callable[Given, Result]], Callable[Given
         names = [name for name, entry in parameters.items() if entry.kind is Parameter.KEYWORD_ONLY]
 
         @wraps(work)
-        def checked(*values: Given.args, **options: Given.kwargs) -> Result:
+        def checked(*positional: Given.args, **options: Given.kwargs) -> Result:
             if unknown := sorted(options.keys() - parameters.keys()):
                 raise InputError(
                     f"Options of {of} are {', '.join(names)}. Got {', '.join(unknown)}."
                 )
             for name, value in options.items():
                 options[name] = plain_scalar(value)
-            return work(*values, **options)
+            return work(*positional, **options)
 
         return checked
 

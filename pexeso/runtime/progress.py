@@ -121,13 +121,13 @@ def with_bar(
         parameters = signature(work)
 
         @wraps(work)
-        def shown(*values: Given.args, **options: Given.kwargs) -> Result:
-            arguments = parameters.bind_partial(*values, **options).arguments
+        def shown(*positional: Given.args, **options: Given.kwargs) -> Result:
+            arguments = parameters.bind_partial(*positional, **options).arguments
             if not _shows_bars or arguments.get("progress") is not None:
-                return work(*values, **options)
+                return work(*positional, **options)
             with make_bar() as report:
                 options["progress"] = report
-                return work(*values, **options)
+                return work(*positional, **options)
 
         return shown
 

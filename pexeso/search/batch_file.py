@@ -348,14 +348,14 @@ def _answer(path: Path, position: int, line: bytes) -> dict[str, Any]:
 def _require_same_options(
     path: Path, position: int, answer: dict[str, Any], marks: dict[str, Any]
 ) -> None:
-    origin, ours = answer.get("of"), marks["of"]
-    if not isinstance(origin, dict) or origin.get("index") != ours["index"]:
+    basis, ours = answer.get("of"), marks["of"]
+    if not isinstance(basis, dict) or basis.get("index") != ours["index"]:
         raise OutputError(
             f"The answers in '{path}' are those of another index, or of another state of this one "
             f"(line {position}), and would be mixed. --restart answers everything anew."
         )
     # A line that could not be used may be one that was read in another way.
-    same = origin == {**ours, "line": origin.get("line")}
+    same = basis == {**ours, "line": basis.get("line")}
     same = same and answer.get("reading", {}) == marks["reading"]
     if "results" in answer:
         same = same and _same_search(answer, marks)

@@ -42,10 +42,10 @@ def reason_of_failure(error: BaseException) -> str:
     if "java.lang.OutOfMemoryError" in text:
         return JAVA_IS_FULL
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    messages = [line for line in lines if not _FRAME.match(line)]
+    plain_lines = [line for line in lines if not _FRAME.match(line)]
     reason = next(
-        (line for line in reversed(messages) if _MESSAGE.search(line)),
-        (messages or lines or ["no reason given"])[0],
+        (line for line in reversed(plain_lines) if _MESSAGE.search(line)),
+        (plain_lines or lines or ["no reason given"])[0],
     )
     if "ExecutorLostFailure" in text:
         return EXECUTOR_LOST

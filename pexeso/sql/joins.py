@@ -85,10 +85,10 @@ def sql_of_match(
     yours, named = names
     if named is None:
         require_duckdb()
-    rows = rows_of_match(lake, query, match, requested)
-    lake_table = LakeTable.of(lake.where, rows)
+    match_rows = rows_of_match(lake, query, match, requested)
+    lake_table = LakeTable.of(lake.where, match_rows)
     source = source_of(lake_table, named)
-    pairs = _pairs(query, rows, [text for (text,) in lake_table.texts])
+    pairs = _pairs(query, match_rows, [text for (text,) in lake_table.texts])
     keys = [((text,), (their,)) for text, their in pairs]
     [key] = lake_table.keys
     sql = statement(keys, (quoted(yours), [on]), (source, [key]), requested.how)
@@ -96,18 +96,20 @@ def sql_of_match(
 
 
 def _pairs(
-    query: EncodedQuery, rows: FoundRows, lake_texts: list[str | None]
+    query: EncodedQuery, match_rows: FoundRows, lake_texts: list[str | None]
 ) -> list[tuple[str, str | None]]:
     """Return what equal texts alone would not join, or would join though it is not joined."""
     distinct_texts = set(lake_texts)
-    mapping = rows.mapping
+    mapping = match_rows.mapping
     value_of = dict(zip(mapping.texts.to_pylist(), mapping.query_of_text.tolist(), strict=True))
     pairs: list[tuple[str, str | None]] = []
     searched: list[str] = query.column.values.drop_null().to_pylist()
     for text in dict.fromkeys(searched):
         value = value_of.get(text, -1)
-        first, last = np.searchsorted(rows.query, [value, value + 1]) if value >= 0 else (0, 0)
-        partners = dict.fromkeys(lake_texts[row] for row in rows.row[first:last].tolist())
+        first, last = (
+            np.searchsorted(match_rows.query, [value, value + 1]) if value >= 0 else (0, 0)
+        )
+        partners = dict.fromkeys(lake_texts[row] for row in match_rows.row[first:last].tolist())
         if partners:
             pairs += [] if list(partners) == [text] else [(text, their) for their in partners]
         elif text in distinct_texts:
@@ -152,25 +154,27 @@ def statement(
 CAST(l."held" AS VARCHAR) = CAST(y."year" AS VARCHAR);
     """
     (yours, on), (lakes, keys) = ours, theirs
-    texts = [f"CAST(y.{quoted(name)} AS VARCHAR)" for name in on]
+    own = [f"CAST(y.{quoted(name)} AS VARCHAR)" for name in on]
     their = [f"CAST(l.{quoted(name)} AS VARCHAR)" for name in keys]
     join = "JOIN" if how == "inner" else "LEFT JOIN"
     if not pairs:
-        return f"SELECT y.*, l.*\nFROM {yours} AS y\n{join} {lakes} AS l ON {_equal(their, texts)};"
+        return f"SELECT y.*, l.*\nFROM {yours} AS y\n{join} {lakes} AS l ON {_equal(their, own)};"
     ends = [""] if len(on) == 1 else [f"_{at}" for at in range(1, len(on) + 1)]
-    values, partners = ([f"{name}{end}" for end in ends] for name in ("query_value", "lake_value"))
+    value_names, partners = (
+        [f"{name}{end}" for end in ends] for name in ("query_value", "lake_value")
+    )
     rows = ",\n    ".join(f"({', '.join(map(literal, [*one, *other]))})" for one, other in pairs)
     joined = [
-        f"CASE WHEN p.{values[0]} IS NULL THEN {text} ELSE p.{partner} END"
-        for text, partner in zip(texts, partners, strict=True)
+        f"CASE WHEN p.{value_names[0]} IS NULL THEN {text} ELSE p.{partner} END"
+        for text, partner in zip(own, partners, strict=True)
     ]
     pairs_name = "pairs"
     while pairs_name in f"{yours} {lakes}".lower():  # it would hide a table of that name
         pairs_name += "_"
     return (
-        f"WITH {pairs_name}({', '.join([*values, *partners])}) AS (VALUES\n    {rows}\n)\n"
+        f"WITH {pairs_name}({', '.join([*value_names, *partners])}) AS (VALUES\n    {rows}\n)\n"
         f"SELECT y.*, l.*\nFROM {yours} AS y\n"
-        f"LEFT JOIN {pairs_name} AS p ON {_equal([f'p.{name}' for name in values], texts)}\n"
+        f"LEFT JOIN {pairs_name} AS p ON {_equal([f'p.{name}' for name in value_names], own)}\n"
         f"{join} {lakes} AS l ON {_equal(their, joined)};"
     )
 

@@ -71,19 +71,21 @@ def _pairs(
     rows: Iterable[tuple[tuple[str | None, ...], str | None]], table: LakeTable, their: KeyedTable
 ) -> list[tuple[Key, tuple[str | None, ...]]]:
     """Return what equal texts alone would not join, or would join though it is not joined."""
-    keys = dict(rows)
-    own_keys = set(keys.values()) - {None}
+    key_of_texts = dict(rows)
+    own_keys = set(key_of_texts.values()) - {None}
     lake_texts = set(table.texts)
     partners: dict[str, dict[Key, None]] = {}
     for texts, key in zip(table.texts, their.keys.to_pylist(), strict=True):
         if key in own_keys:
             partners.setdefault(key, {})[_whole(texts, table.name)] = None
     pairs: list[tuple[Key, tuple[str | None, ...]]] = []
-    for texts, key in keys.items():
-        mates = list(partners.get(key, ())) if key is not None else []
-        if mates:
+    for texts, key in key_of_texts.items():
+        own_partners = list(partners.get(key, ())) if key is not None else []
+        if own_partners:
             pairs += (
-                [] if mates == [texts] else [(_whole(texts, "your table"), mate) for mate in mates]
+                []
+                if own_partners == [texts]
+                else [(_whole(texts, "your table"), partner) for partner in own_partners]
             )
         elif None not in texts and texts in lake_texts:
             pairs.append((texts, (None,) * len(texts)))

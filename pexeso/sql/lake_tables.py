@@ -58,10 +58,12 @@ class LakeTable:
     _rows: Rows
 
     @classmethod
-    def of(cls, lake: Path | Location, rows: FoundRows) -> LakeTable:
+    def of(cls, lake: Path | Location, match_rows: FoundRows) -> LakeTable:
         """Return the table that a match found; see `of_rows`."""
-        position = find_column(rows.rows.column_names, rows.column)
-        return cls.of_rows(lake, rows.table, Rows(rows.rows, rows.typed), [position])
+        position = find_column(match_rows.rows.column_names, match_rows.column)
+        return cls.of_rows(
+            lake, match_rows.table, Rows(match_rows.rows, match_rows.typed), [position]
+        )
 
     @classmethod
     def of_rows(

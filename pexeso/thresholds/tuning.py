@@ -83,8 +83,8 @@ def tune_values(
     Takes 3 kB a label.
     """
     options = np.unique(np.append(VALUE_DISTANCES, prior.max_distance))
-    hits = distances[:, None] <= options
-    chosen = choose(hits, _answers(labels), np.abs(options - prior.max_distance), min_precision)
+    is_found = distances[:, None] <= options
+    chosen = choose(is_found, _answers(labels), np.abs(options - prior.max_distance), min_precision)
     return _advice(
         labels, chosen, float(options[chosen.position]), prior.min_joinability, prior, min_precision
     )
@@ -107,11 +107,14 @@ def tune_columns(
     -----
     Takes 11 kB a label.
     """
-    hits = (joinabilities[:, :, None] >= JOINABILITIES - 1e-9).reshape(len(labels), -1)
-    lowest = prior.min_joinability or 0.5
+    is_found = (joinabilities[:, :, None] >= JOINABILITIES - 1e-9).reshape(len(labels), -1)
+    min_joinability = prior.min_joinability or 0.5
     away = np.abs(COLUMN_DISTANCES - prior.max_distance)[:, None] / max(prior.max_distance, 0.01)
     chosen = choose(
-        hits, _answers(labels), (away + np.abs(JOINABILITIES - lowest)).ravel(), min_precision
+        is_found,
+        _answers(labels),
+        (away + np.abs(JOINABILITIES - min_joinability)).ravel(),
+        min_precision,
     )
     distance, share = divmod(chosen.position, len(JOINABILITIES))
     return _advice(
@@ -125,13 +128,13 @@ def tune_columns(
 
 
 def choose(
-    hits: np.ndarray, same: np.ndarray, away: np.ndarray, min_precision: float | None
+    is_found: np.ndarray, same: np.ndarray, away: np.ndarray, min_precision: float | None
 ) -> Chosen:
     """Choose an option.
 
     Parameters
     ----------
-    hits : numpy.ndarray, bool (labels, options)
+    is_found : numpy.ndarray, bool (labels, options)
         Which pairs each option finds.
     same : numpy.ndarray, bool (labels,)
         Which of them are right.
@@ -140,12 +143,12 @@ def choose(
     min_precision : float or None
     """
     every = np.ones((1, len(same)), np.float32)
-    f1, precision, recall = (rates[0] for rates in _rates(every, hits, same))
+    f1, precision, recall = (rates[0] for rates in _rates(every, is_found, same))
     drawn = np.random.default_rng(SEED).multinomial(
         len(same), np.full(len(same), 1 / len(same)), size=RESAMPLES
     )
     drawn = drawn.astype(np.float32)
-    f1s = _rates(drawn, hits, same)[0]
+    f1s = _rates(drawn, is_found, same)[0]
     allowed = (
         np.ones(len(away), bool) if min_precision is None else precision >= min_precision - 1e-9
     )
@@ -161,8 +164,8 @@ def choose(
     spread = (f1s[:, [best]] - f1s).std(0)
     as_good = allowed & (f1[best] - f1 <= AS_GOOD * spread + 1e-9)
     position = int(np.lexsort((-f1, away, ~as_good))[0])
-    interval = f1_interval(*_counts(hits[:, position], same))
-    left_out = _left_out_f1(drawn, f1s, hits, same, away, allowed)
+    interval = f1_interval(*_counts(is_found[:, position], same))
+    left_out = _left_out_f1(drawn, f1s, is_found, same, away, allowed)
     return Chosen(
         position,
         float(f1[position]),
@@ -195,18 +198,24 @@ def f1_interval(right: int, wrong: int, missed: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _counts(hits: np.ndarray, same: np.ndarray) -> tuple[int, int, int]:
-    return int((hits & same).sum()), int((hits & ~same).sum()), int((~hits & same).sum())
+def _counts(is_found: np.ndarray, same: np.ndarray) -> tuple[int, int, int]:
+    return (
+        int((is_found & same).sum()),
+        int((is_found & ~same).sum()),
+        int((~is_found & same).sum()),
+    )
 
 
 def _rates(
-    weights: np.ndarray, hits: np.ndarray, same: np.ndarray
+    weights: np.ndarray, is_found: np.ndarray, same: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return F1, precision and recall of every option under weighted labels.
 
     `weights` is float32 (draws, labels). The precision is 1 if nothing is found.
     """
-    right, wrong = (weights[:, which] @ hits[which].astype(np.float32) for which in (same, ~same))
+    right, wrong = (
+        weights[:, which] @ is_found[which].astype(np.float32) for which in (same, ~same)
+    )
     positive = weights[:, same].sum(1, keepdims=True)
     n_found = right + wrong
     precision = np.where(n_found > 0, right / np.maximum(n_found, 1e-9), 1.0)
@@ -220,7 +229,7 @@ def _rates(
 def _left_out_f1(
     drawn: np.ndarray,
     f1s: np.ndarray,
-    hits: np.ndarray,
+    is_found: np.ndarray,
     same: np.ndarray,
     away: np.ndarray,
     allowed: np.ndarray,
@@ -230,8 +239,12 @@ def _left_out_f1(
         np.where(allowed, f1s, -1.0) - 1e-6 * away / max(float(away.max()), 1e-9), axis=1
     )
     left = drawn == 0
-    chosen = hits[:, positions].T & left
-    right, wrong, positive = (chosen & same).sum(), (chosen & ~same).sum(), (left & same).sum()
+    is_found_left_out = is_found[:, positions].T & left
+    right, wrong, positive = (
+        (is_found_left_out & same).sum(),
+        (is_found_left_out & ~same).sum(),
+        (left & same).sum(),
+    )
     return float(2 * right / max(right + wrong + positive, 1))
 
 

@@ -56,7 +56,12 @@ def shares_within(unrelated: list[np.ndarray], limits: np.ndarray) -> np.ndarray
 
     The result is float64 (columns, limits).
     """
-    return np.stack([np.searchsorted(gaps, limits, side="right") / len(gaps) for gaps in unrelated])
+    return np.stack(
+        [
+            np.searchsorted(distances, limits, side="right") / len(distances)
+            for distances in unrelated
+        ]
+    )
 
 
 def tried_distances(largest: float) -> np.ndarray:
@@ -77,7 +82,7 @@ def distance_reaching(unrelated: list[np.ndarray], share: float) -> float:
     apart = np.concatenate(unrelated)
     order = np.argsort(apart, kind="stable")
     weights = np.concatenate(
-        [np.full(len(gaps), 1 / len(gaps) / len(unrelated)) for gaps in unrelated]
+        [np.full(len(distances), 1 / len(distances) / len(unrelated)) for distances in unrelated]
     )[order]
     position = int(np.searchsorted(np.cumsum(weights), share + 1e-9, side="right"))
     # Just below the first distance at which the share is passed.

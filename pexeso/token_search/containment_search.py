@@ -72,12 +72,15 @@ def _containing(
     shard: Shard, query: TokenQuery, min_containment: float, verify: bool, hidden: np.ndarray
 ) -> tuple[list[SetFound], int, str]:
     """Search one shard: what is found, how many candidates there were, and which way was taken."""
-    tokens = prepare_query(shard.overlap, query.tokens)
-    if not loops_pay(int(tokens.frequencies.sum())):
+    token_query = prepare_query(shard.overlap, query.tokens)
+    if not loops_pay(int(token_query.frequencies.sum())):
         # Loading the loops would take longer than they save: arrays count every set that shares a
         # token.
-        needed, limit = tokens_needed(tokens.n_asked, min_containment), max(shard.overlap.n_sets, 1)
-        counted = merge_list(shard.overlap, tokens, limit, exclude=hidden, at_least=needed)
+        needed, limit = (
+            tokens_needed(token_query.n_asked, min_containment),
+            max(shard.overlap.n_sets, 1),
+        )
+        counted = merge_list(shard.overlap, token_query, limit, exclude=hidden, at_least=needed)
         return found_by_lists(shard, counted, len(query)), len(counted.ids), "merge_list"
     answer = shard.ensemble.search(query.tokens, min_containment, verify=verify, exclude=hidden)
     return _contained(shard, answer), answer.n_candidates, answer.route

@@ -45,10 +45,12 @@ def search_overlap(
     started, hits, reads, ways = time.perf_counter(), [], [], []
     for shard in shards if len(query) else ():
         lowest = hits[k - 1].overlap if len(hits) >= k else 1
-        tokens = prepare_query(shard.overlap, query.tokens)
-        ways.append(shard.planner.choose(shard.overlap, tokens, k))
+        token_query = prepare_query(shard.overlap, query.tokens)
+        ways.append(shard.planner.choose(shard.overlap, token_query, k))
         hidden = shard.hidden(exclude_table)
-        answer = shard.planner.search(shard.overlap, tokens, k, exclude=hidden, at_least=lowest)
+        answer = shard.planner.search(
+            shard.overlap, token_query, k, exclude=hidden, at_least=lowest
+        )
         hits = best_of([*hits, *found_by_lists(shard, answer, len(query))], k)
         reads.append(answer.reads)
     stats = _overlap_stats(shards, ways, reads, started)

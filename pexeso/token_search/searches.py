@@ -76,14 +76,15 @@ class TokenSearches:
         def search_one(position: int, n: int) -> TokenSearchResult:
             # All are asked for together at first; the few that need more are asked for again.
             if (position, n) not in answers:
-                numbers = range(len(columns)) if not answers else [position]
+                positions = range(len(columns)) if not answers else [position]
                 results = search(
-                    [columns[number] for number in numbers],
+                    [columns[position] for position in positions],
                     n,
-                    exclude_tables=[own_tables[number] for number in numbers],
+                    exclude_tables=[own_tables[position] for position in positions],
                 )
                 answers.update(
-                    ((number, n), result) for number, result in zip(numbers, results, strict=True)
+                    ((position, n), result)
+                    for position, result in zip(positions, results, strict=True)
                 )
             return answers[position, n]
 

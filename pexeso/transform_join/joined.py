@@ -40,7 +40,7 @@ class TransformJoin(Shown):
     Attributes
     ----------
     source, target : Side
-    transformation : Transformation
+    rule : Transformation
         Its programs read rows of the source, or of the target: see ``direction`` of it.
     max_compared : int, optional
         Where a side has more distinct values, for which reason similar ones were not joined.
@@ -48,7 +48,7 @@ class TransformJoin(Shown):
 
     source: Side
     target: Side
-    transformation: Transformation = field(repr=False)
+    rule: Transformation = field(repr=False)
     max_compared: int | None = None
 
     def _summary(self) -> str:
@@ -58,7 +58,7 @@ class TransformJoin(Shown):
     @property
     def forward(self) -> bool:
         """Whether the programs read rows of the source."""
-        return self.transformation.direction == "source to target"
+        return self.rule.direction == "source to target"
 
     @property
     def reading(self) -> Side:
@@ -73,30 +73,30 @@ class TransformJoin(Shown):
     @property
     def key_column(self) -> str:
         """Name of the column whose values the programs write."""
-        return self.keyed.texts.names[self.transformation.key_column]
+        return self.keyed.texts.names[self.rule.key_column]
 
     @property
     def source_columns(self) -> tuple[int, ...]:
         """Of the source's columns that may hold the key, those that do."""
-        return self._read if self.forward else (self.transformation.key_column,)
+        return self._read if self.forward else (self.rule.key_column,)
 
     @property
     def target_columns(self) -> tuple[int, ...]:
         """Of the target's columns that may hold the key, those that do."""
-        return (self.transformation.key_column,) if self.forward else self._read
+        return (self.rule.key_column,) if self.forward else self._read
 
     @property
     def _read(self) -> tuple[int, ...]:
         """Columns whose cells are a row's value: those that were named, or that programs read."""
         if self.reading.named:
             return tuple(range(len(self.reading.columns)))
-        return self.transformation.columns
+        return self.rule.columns
 
     @property
     def programs(self) -> list[str]:
         """Each program in words; each is for the rows that those before it left."""
         names = self.reading.texts.names
-        return [in_words(program, names) for program in self.transformation.programs]
+        return [in_words(program, names) for program in self.rule.programs]
 
     @property
     def program(self) -> str | None:
@@ -109,23 +109,19 @@ class TransformJoin(Shown):
         Of several programs it takes the first that applies to a row, as SQL knows no partners; one
         that found none there may still apply.
         """
-        programs = self.transformation.programs
+        programs = self.rule.programs
         return first_as_sql(programs, self.reading.texts.names, dialect) if programs else None
 
     @property
     def python(self) -> str | None:
         """Source of a function ``transform(row)``, or None; of several programs as in `sql`."""
-        programs = self.transformation.programs
+        programs = self.rule.programs
         return first_as_python(programs, self.reading.texts.names) if programs else None
 
     @property
     def coverage(self) -> float:
         """Share of the smaller side's keys joined by equality or a program, in [0, 1]."""
-        return (
-            self.transformation.n_keys / self.transformation.n_joinable
-            if self.transformation.n_joinable
-            else 0.0
-        )
+        return self.rule.n_keys / self.rule.n_joinable if self.rule.n_joinable else 0.0
 
     @cached_property
     def pairs(self) -> list[tuple[Any, str, str]]:
@@ -136,10 +132,10 @@ class TransformJoin(Shown):
         """
         reading, keyed = self.reading.texts, self.keyed.texts
         columns = self._read
-        joined = np.flatnonzero(self.transformation.partners >= 0)
+        joined = np.flatnonzero(self.rule.partners >= 0)
         codes = [reading.columns[at].codes[joined] for at in columns]
         rows = np.stack(
-            [*codes, self.transformation.partners[joined], self.transformation.kinds[joined]],
+            [*codes, self.rule.partners[joined], self.rule.kinds[joined]],
             axis=1,
         )
         _, first = np.unique(rows, axis=0, return_index=True)
@@ -147,9 +143,9 @@ class TransformJoin(Shown):
         chosen = pa.array(rows)
         values = [reading.columns[at].cells.take(chosen).to_pylist() for at in columns]
         read_values: list[Any] = values[0] if len(values) == 1 else list(zip(*values, strict=True))
-        keys = keyed.columns[self.transformation.key_column].values
-        key_values: list[Any] = keys.take(pa.array(self.transformation.partners[rows])).to_pylist()
-        kinds = [KINDS[kind] for kind in self.transformation.kinds[rows].tolist()]
+        keys = keyed.columns[self.rule.key_column].values
+        key_values: list[Any] = keys.take(pa.array(self.rule.partners[rows])).to_pylist()
+        kinds = [KINDS[kind] for kind in self.rule.kinds[rows].tolist()]
         left, right = (read_values, key_values) if self.forward else (key_values, read_values)
         return list(zip(left, right, kinds, strict=True))
 
@@ -178,15 +174,17 @@ class TransformJoin(Shown):
     @property
     def key_counts(self) -> tuple[np.ndarray, np.ndarray]:
         """Rows of the source and of the target that each key has."""
-        size = len(self.keyed.texts.columns[self.transformation.key_column].values)
-        source, target = (np.bincount(side[side >= 0], minlength=size) for side in self.key_codes)
+        size = len(self.keyed.texts.columns[self.rule.key_column].values)
+        source, target = (
+            np.bincount(codes[codes >= 0], minlength=size) for codes in self.key_codes
+        )
         return source, target
 
     @property
     def key_codes(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the number of the key of each row of the source and of the target, or -1."""
-        partners = self.transformation.partners
-        keys = self.keyed.texts.columns[self.transformation.key_column].codes
+        partners = self.rule.partners
+        keys = self.keyed.texts.columns[self.rule.key_column].codes
         return (partners, keys) if self.forward else (keys, partners)
 
     def table(
@@ -242,12 +240,10 @@ class TransformJoin(Shown):
     def program_numbers(self) -> np.ndarray:
         """Which program joined each row that the programs read, from 1, or 0: int8 (r,)."""
         numbers = np.zeros(self.reading.n_rows, np.int8)
-        rows = np.flatnonzero(self.transformation.kinds == KINDS.index("program"))
-        keys = self.keyed.texts.columns[self.transformation.key_column].values
-        partners = keys.take(pa.array(self.transformation.partners[rows]))
-        numbers[rows] = program_numbers(
-            self.transformation.programs, self.reading.texts, rows, partners
-        )
+        rows = np.flatnonzero(self.rule.kinds == KINDS.index("program"))
+        keys = self.keyed.texts.columns[self.rule.key_column].values
+        partners = keys.take(pa.array(self.rule.partners[rows]))
+        numbers[rows] = program_numbers(self.rule.programs, self.reading.texts, rows, partners)
         return numbers
 
     def steps(self, n_rows: int = 3) -> list[RowSteps]:
@@ -259,12 +255,10 @@ class TransformJoin(Shown):
             Of each program, at most. Rows of equal cells are one.
         """
         steps: list[RowSteps] = []
-        for number in range(1, len(self.transformation.programs) + 1):
-            rows = first_rows(
-                self.reading.texts, self.transformation.columns, self.program_numbers == number
-            )
+        for number in range(1, len(self.rule.programs) + 1):
+            rows = first_rows(self.reading.texts, self.rule.columns, self.program_numbers == number)
             steps += [
-                row_steps(self.transformation.programs, self.reading.texts, number, row)
+                row_steps(self.rule.programs, self.reading.texts, number, row)
                 for row in rows[:n_rows].tolist()
             ]
         return steps
@@ -272,13 +266,13 @@ class TransformJoin(Shown):
     @property
     def n_rows(self) -> dict[str, int]:
         """Rows that the programs read, by how they are joined: none, equal, program, fuzzy."""
-        counts = np.bincount(self.transformation.kinds, minlength=len(KINDS))
+        counts = np.bincount(self.rule.kinds, minlength=len(KINDS))
         return {kind: int(counts[number]) for number, kind in enumerate(KINDS)}
 
     @property
     def tried(self) -> str | None:
         """Why there is no program; None where there is one."""
-        return None if self.transformation.programs else why_no_program(self)
+        return None if self.rule.programs else why_no_program(self)
 
     @property
     def stored(self) -> StoredProgram:
@@ -289,13 +283,13 @@ class TransformJoin(Shown):
         InputError
             There is none.
         """
-        if not self.transformation.programs:
+        if not self.rule.programs:
             raise InputError(f"There is no program to save: {self.tried}.")
         return StoredProgram(
-            self.transformation.programs,
+            self.rule.programs,
             self.reading.texts.names,
             {
-                "direction": self.transformation.direction,
+                "direction": self.rule.direction,
                 "key_column": self.key_column,
                 "equal_column": self._equal_column,
                 "coverage": self.coverage,
@@ -305,11 +299,11 @@ class TransformJoin(Shown):
     @property
     def _equal_column(self) -> str | None:
         """Name of the column whose cells equal keys; None where no row is joined that way."""
-        rows = np.flatnonzero(self.transformation.kinds == KINDS.index("equal"))
+        rows = np.flatnonzero(self.rule.kinds == KINDS.index("equal"))
         if not len(rows):
             return None
-        keys = self.keyed.texts.columns[self.transformation.key_column].values
-        partners = keys.take(pa.array(self.transformation.partners[rows]))
+        keys = self.keyed.texts.columns[self.rule.key_column].values
+        partners = keys.take(pa.array(self.rule.partners[rows]))
         return next(
             column.name
             for column in self.reading.texts.columns
@@ -365,8 +359,8 @@ class TransformJoin(Shown):
             "sql_spark": self.sql("spark"),
             "python": self.python,
             "programs": self.programs,
-            "direction": self.transformation.direction,
-            "columns": [names[at] for at in self.transformation.columns],
+            "direction": self.rule.direction,
+            "columns": [names[at] for at in self.rule.columns],
             "key_column": self.key_column,
             "coverage": self.coverage,
             "cardinality": self.cardinality,

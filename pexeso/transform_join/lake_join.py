@@ -83,7 +83,7 @@ def keys_joined(joined: TransformJoin, name: str) -> JoinedKeys:
     filled = (codes >= 0).any(axis=1)
     has_partner = joined.key_codes[0] >= 0
     if not joined.forward:
-        has_partner &= np.isin(joined.key_codes[0], joined.transformation.partners)
+        has_partner &= np.isin(joined.key_codes[0], joined.rule.partners)
     total = len(np.unique(codes[filled], axis=0))
     matched = len(np.unique(codes[filled & has_partner], axis=0))
     labels = tuple(_labels(joined.target, joined.target_columns))
@@ -92,8 +92,8 @@ def keys_joined(joined: TransformJoin, name: str) -> JoinedKeys:
 
 def _mapping(joined: TransformJoin) -> tuple[JoinMapping, np.ndarray, np.ndarray]:
     """Return the links of keys, and the number of the key of each row of both tables, or -1."""
-    partners, kinds = joined.transformation.partners, joined.transformation.kinds.astype(np.int64)
-    distances = joined.transformation.distances
+    partners, kinds = joined.rule.partners, joined.rule.kinds.astype(np.int64)
+    distances = joined.rule.distances
     nearness = np.unique(distances, return_inverse=True)[1].reshape(-1)
     side = joined.reading
     columns = joined.source_columns if joined.forward else joined.target_columns

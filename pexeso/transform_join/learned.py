@@ -118,7 +118,7 @@ def join_learned(
     nearest = similar.with_similar(learnt, joined.reading.texts, joined.keyed.texts)
     if nearest is None:
         return replace(joined, max_compared=similar.MAX_VALUES)
-    return replace(joined, transformation=nearest)
+    return replace(joined, rule=nearest)
 
 
 def _with_saved(

@@ -25,7 +25,7 @@ MAX_LISTED = 100
 
 def page_report(joined: TransformJoin) -> dict[str, Any]:
     """Return what `pexeso.html.transform.transform_page` shows of a join."""
-    columns, key = joined.transformation.columns, (joined.transformation.key_column,)
+    columns, key = joined.rule.columns, (joined.rule.key_column,)
     reading, keyed = _side(joined.reading, columns), _side(joined.keyed, key)
     return {
         "source": reading if joined.forward else keyed,
@@ -56,7 +56,7 @@ def _programs(joined: TransformJoin) -> list[dict[str, Any]]:
         steps.setdefault(row_steps.program, []).append(row_steps)
     texts = joined.reading.texts
     nothing = [None] * len(texts.names)
-    counts = np.bincount(joined.program_numbers, minlength=len(joined.transformation.programs) + 1)
+    counts = np.bincount(joined.program_numbers, minlength=len(joined.rule.programs) + 1)
     return [
         {
             "number": number,
@@ -73,20 +73,20 @@ def _programs(joined: TransformJoin) -> list[dict[str, Any]]:
                 for row_steps in steps.get(number, [])
             ],
         }
-        for number, program in enumerate(joined.transformation.programs, 1)
+        for number, program in enumerate(joined.rule.programs, 1)
     ]
 
 
 def _rows(joined: TransformJoin, kind: str) -> dict[str, Any]:
     """Return the first rows that are joined in a way and differ in the columns that are read."""
-    texts, columns = joined.reading.texts, joined.transformation.columns
-    chosen = first_rows(texts, columns, joined.transformation.kinds == KINDS.index(kind))
+    texts, columns = joined.reading.texts, joined.rule.columns
+    chosen = first_rows(texts, columns, joined.rule.kinds == KINDS.index(kind))
     rows = chosen[:MAX_LISTED]
-    keys = joined.keyed.texts.columns[joined.transformation.key_column].values
+    keys = joined.keyed.texts.columns[joined.rule.key_column].values
     cells = [texts.columns[at].cells.take(pa.array(rows)).to_pylist() for at in columns]
-    written = first_written(joined.transformation.programs, texts, rows)
-    partners = joined.transformation.partners[rows].tolist()
-    distances = joined.transformation.distances[rows].tolist()
+    written = first_written(joined.rule.programs, texts, rows)
+    partners = joined.rule.partners[rows].tolist()
+    distances = joined.rule.distances[rows].tolist()
     known = set(keys.to_pylist()) & set(written)
     return {
         "total": len(chosen),
@@ -107,9 +107,9 @@ def _rows(joined: TransformJoin, kind: str) -> dict[str, Any]:
 
 
 def _unused(joined: TransformJoin) -> dict[str, Any]:
-    keys = joined.keyed.texts.columns[joined.transformation.key_column].values
+    keys = joined.keyed.texts.columns[joined.rule.key_column].values
     used = np.zeros(len(keys), bool)
-    used[joined.transformation.partners[joined.transformation.partners >= 0]] = True
+    used[joined.rule.partners[joined.rule.partners >= 0]] = True
     unused = np.flatnonzero(~used)
     rows = keys.take(pa.array(unused[:MAX_LISTED])).to_pylist()
     return {"total": len(unused), "rows": rows}

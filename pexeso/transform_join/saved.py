@@ -118,8 +118,10 @@ def fitted(
     programs = tuple(
         Program(
             tuple(
-                replace(step, column=number_of[step.column]) if isinstance(step, Extract) else step
-                for step in program.operators
+                replace(operator, column=number_of[operator.column])
+                if isinstance(operator, Extract)
+                else operator
+                for operator in program.operators
             )
         )
         for program in stored.programs

@@ -35,17 +35,17 @@ def side_by_side(joined: TransformJoin, how: Literal["left", "inner"]) -> pa.Tab
     is_joined = count[rows] > 0
     target_rows = pa.array(partners, mask=~is_joined)
     names = list(joined.source.names)
-    columns = [_take_rows(cells, pa.array(rows)) for cells in joined.source.cells]
+    columns = [_take_cells(cells, pa.array(rows)) for cells in joined.source.cells]
     for name, cells in zip(joined.target.names, joined.target.cells, strict=True):
         names.append(_free_name(name, names))
-        columns.append(_take_rows(cells, target_rows))
+        columns.append(_take_cells(cells, target_rows))
     names.append(_free_name("match_kind", names))
-    kinds = joined.transformation.kinds[rows if joined.forward else partners]
+    kinds = joined.rule.kinds[rows if joined.forward else partners]
     columns.append(pa.array(KINDS).take(pa.array(kinds, pa.int32(), mask=~is_joined)))
     return pa.table(columns, names=names)
 
 
-def _take_rows(cells: pa.Array | pa.ChunkedArray, rows: pa.Array) -> pa.ChunkedArray:
+def _take_cells(cells: pa.Array | pa.ChunkedArray, rows: pa.Array) -> pa.ChunkedArray:
     return take_column_cells(
         cells if isinstance(cells, pa.ChunkedArray) else pa.chunked_array([cells]), rows
     )

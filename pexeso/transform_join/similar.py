@@ -81,15 +81,16 @@ def nearest_values(texts: pa.Array, keys: pa.Array) -> tuple[np.ndarray, np.ndar
 
     Returns
     -------
-    places : int64 (t,)
+    positions : int64 (t,)
         Positions of keys, the first of those that are equally near; -1 where none is near.
     distances : float64 (t,)
         0 where none is near, else as a search tells them, in [0, 1].
 
     Examples
     --------
-    >>> places, _ = nearest_values(pa.array(["Buffalo Bills"]), pa.array(["Bears", "Buffalo Bill"]))
-    >>> places.tolist()
+    >>> keys = pa.array(["Bears", "Buffalo Bill"])
+    >>> positions, _ = nearest_values(pa.array(["Buffalo Bills"]), keys)
+    >>> positions.tolist()
     [1]
     """
     columns = [side.cast(pa.string()) for side in (texts, keys)]

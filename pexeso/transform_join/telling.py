@@ -27,7 +27,7 @@ def why_no_program(joined: TransformJoin) -> str:
         f"{_columns(joined.target, 'the second')} were compared"
         f"{'' if any(several) else ' in both directions'}"
     )
-    best = joined.transformation.best
+    best = joined.rule.best
     if best is None:
         reason = f"{looked_at}, and no rows that share pieces of text are written by one rule"
     else:
@@ -50,7 +50,7 @@ def repeated_key(joined: TransformJoin) -> str:
     """Return the key that has most rows in both tables, and their numbers."""
     n_source, n_target = joined.key_counts
     position = int(np.argmax(np.minimum(n_source, n_target)))
-    key = joined.keyed.texts.columns[joined.transformation.key_column].values[position].as_py()
+    key = joined.keyed.texts.columns[joined.rule.key_column].values[position].as_py()
     return f"{shown(key)} with {n_source[position]:,} and {n_target[position]:,}"
 
 

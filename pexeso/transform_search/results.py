@@ -63,7 +63,7 @@ class TransformMatch(ColumnMatch):
     @property
     def direction(self) -> Direction:
         """Whose values the programs read: ``"source to target"``, those of the query column."""
-        return self.transformation.transformation.direction
+        return self.transformation.rule.direction
 
     @property
     def program(self) -> str:

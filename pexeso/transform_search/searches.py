@@ -94,9 +94,9 @@ class TransformSearches:
             An option is out of its range.
         """
         started = time.perf_counter()
-        max_columns, lowest = columns_wanted(k), plain_scalar(min_joinability)
-        if lowest is not None:
-            _require_share(lowest)
+        max_columns, min_share = columns_wanted(k), plain_scalar(min_joinability)
+        if min_share is not None:
+            _require_share(min_share)
         max_candidates = whole_number("max_candidates", max_candidates, 1)
         seed = whole_number("seed", seed, 0)
         column = query_from_values(values)
@@ -113,7 +113,7 @@ class TransformSearches:
             if likely is not None:
                 learned += 1
                 match = query.joined(candidate, likely.direction, candidates.n_compared, seed)
-                if match is not None and match.joinability >= (lowest or 0):
+                if match is not None and match.joinability >= (min_share or 0):
                     matches.append(match)
         matches.sort(key=lambda match: (-match.matched, match.table, match.column))
         lines = _lines(matches, max_columns) if fold_copies else [[match] for match in matches]
@@ -124,7 +124,7 @@ class TransformSearches:
             shown.append(replace(first, copies=tuple(copies)))
         options = {
             "k": ALL if max_columns is None else max_columns,
-            "min_joinability": lowest,
+            "min_joinability": min_share,
             "exclude_table": own_table,
             "max_candidates": max_candidates,
             "seed": seed,

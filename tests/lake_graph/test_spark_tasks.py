@@ -8,7 +8,7 @@ import pytest
 
 from pexeso.lake_graph import spark_tasks
 from pexeso.lake_graph.equal_values import edges_between
-from pexeso.lake_graph.spark_tasks import _GraphRequest, _waves, _work
+from pexeso.lake_graph.spark_tasks import _EdgeJob, _waves, _work
 from tests.lake_graph.plain_graphs import random_columns
 from tests.lake_graph.test_equal_values import lake_of
 
@@ -31,7 +31,7 @@ def test_no_column_is_no_wave():
 def test_tasks_give_what_one_process_does(tmp_path, monkeypatch):
     monkeypatch.setattr(spark_tasks, "take_one_thread", lambda: None)  # of this process
     known = lake_of(tmp_path, random_columns(8, n_tables=12), shards=2)
-    sent = SimpleNamespace(value=_GraphRequest("a pass", known, 0.3, 4))
+    sent = SimpleNamespace(value=_EdgeJob("a pass", known, 0.3, 4))
     batches = []
     for wave in _waves(known.sizes, 5):
         numbers = pa.record_batch([pa.array(range(len(wave)))], names=["id"])

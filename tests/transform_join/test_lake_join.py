@@ -91,7 +91,7 @@ def test_rows_are_those_of_nested_loops(case, times, how):
     table = joined.join(how=how)
     pairs = joined.to_dict()["pairs"]
     # Of what is nearly equal there is one pair at most in each case.
-    nearly = joined.transformation.distances.max()
+    nearly = joined.rule.distances.max()
     assert [kind for *_, kind in pairs].count("fuzzy") == (nearly > 0) == (case == "fuzzy")
     expected = joined_rows(rows_of(source), rows_of(target), pairs, columns, key, how, nearly)
     assert as_lists(table) == expected

@@ -63,7 +63,7 @@ def of_join(case):
     table = source if joined.forward else target
     names = joined.reading.texts.names
     rows = rows_of(table)
-    programs = joined.transformation.programs
+    programs = joined.rule.programs
     return joined, table, [written(programs, [row[name] for name in names]) for row in rows]
 
 

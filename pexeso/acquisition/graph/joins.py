@@ -49,12 +49,16 @@ class JoinSet:
 
     def swapped(self) -> JoinSet:
         """Return the same set as seen from the right table."""
-        counts = self.informativeness
+        informativeness = self.informativeness
         return JoinSet(
             self.right,
             self.left,
             JoinInformativeness(
-                counts.value, counts.matched, counts.right_only, counts.left_only, counts.null_rows
+                informativeness.value,
+                informativeness.matched,
+                informativeness.right_only,
+                informativeness.left_only,
+                informativeness.null_rows,
             ),
             self.n_keys,
             self.right_most,

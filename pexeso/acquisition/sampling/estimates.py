@@ -432,7 +432,7 @@ class _JoinSample:
     def _support(self, edge: int, cells: dict[tuple[str, ...], list[np.ndarray]]) -> Support:
         """Return what the keys of a test say, the least of its keys in the rows."""
         rate, squares = list(self._tests.values())[edge]
-        of_keys = []
+        supports = []
         for positions, codes in zip(self._positions[edge], cells.values(), strict=True):
             keys = np.unique(positions, return_inverse=True)[1]
             shares = [
@@ -440,8 +440,10 @@ class _JoinSample:
                 for code in codes
             ]
             weights, unseen = np.bincount(keys, self._key_counts), max(shares, default=0.0)
-            of_keys.append(support_of_keys(weights, rate, unsampled_squares=squares, unseen=unseen))
-        return min(of_keys, key=lambda one: (not one.reason, one.effective_keys))
+            supports.append(
+                support_of_keys(weights, rate, unsampled_squares=squares, unseen=unseen)
+            )
+        return min(supports, key=lambda one: (not one.reason, one.effective_keys))
 
 
 def _checked_positions(

@@ -188,10 +188,16 @@ class _Ranking:
             measures = self._evaluator.measures(tree)
             share = self._evaluator.share_of_rows(tree, self._start)
             n_measured += 1
-            gain = share * measures.correlation  # the gain if chance told nothing
-            if not gain or measures.quality < request.min_quality or (best and gain <= best.gain):
+            max_gain = share * measures.correlation  # the gain if chance told nothing
+            if (
+                not max_gain
+                or measures.quality < request.min_quality
+                or (best and max_gain <= best.gain)
+            ):
                 continue
-            chance = math.fsum(shuffle.correlation(tree) for shuffle in self._shuffled) / _SHUFFLES
+            chance = (
+                math.fsum(evaluator.correlation(tree) for evaluator in self._shuffled) / _SHUFFLES
+            )
             plan = FoundPlan(tree, measures, True, 0.0, chance)
             ranked = _Ranked(plan, share * (measures.correlation - chance))
             best = ranked if best is None or ranked.rank < best.rank else best

@@ -339,10 +339,12 @@ class Evaluator:
         """Return h of a numerical column in the join result, and what it is divided by."""
         key = (tree, column)
         if key not in self._cumulative:
-            coded = self._numbers_of(column)
+            numbers = self._numbers_of(column)
             counts = self._rows.of_rows(tree, column[0])
-            weights = np.bincount(coded.codes, counts)[: len(coded.distinct) - coded.has_missing]
-            values = coded.distinct[: len(weights)][weights > 0]
+            weights = np.bincount(numbers.codes, counts)[
+                : len(numbers.distinct) - numbers.has_missing
+            ]
+            values = numbers.distinct[: len(weights)][weights > 0]
             weights = weights[weights > 0].astype(np.int64)
             unit = unit_of(values, weights, self._request.numeric_scale)
             self._cumulative[key] = cumulative_entropy(values, weights), unit

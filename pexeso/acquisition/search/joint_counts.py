@@ -151,26 +151,34 @@ def _contracted(
 
 def _product(one: _Entries, other: _Entries, join: Join) -> _Entries:
     """Return the entries of two sides of a join, summed over its keys."""
-    left_groups, first_of_mine = _grouped(one, join)
-    right_groups, first_of_theirs = _grouped(other, join)
+    left_groups, first_of_left = _grouped(one, join)
+    right_groups, first_of_right = _grouped(other, join)
     n_keys = int(max(one.keys[join].max(initial=-1), other.keys[join].max(initial=-1))) + 1
-    left = csr_matrix((one.counts, (left_groups, one.keys[join])), (len(first_of_mine), n_keys))
+    left = csr_matrix((one.counts, (left_groups, one.keys[join])), (len(first_of_left), n_keys))
     right = csr_matrix(
-        (other.counts, (other.keys[join], right_groups)), (n_keys, len(first_of_theirs))
+        (other.counts, (other.keys[join], right_groups)), (n_keys, len(first_of_right))
     )
     product = left @ right
     product.sort_indices()  # so that measures of ordered values need no sort
     product = product.tocoo()
-    rows = first_of_mine[product.row]
-    columns = first_of_theirs[product.col]
+    rows = first_of_left[product.row]
+    columns = first_of_right[product.col]
     return _Entries(
         {
             **{name: [codes[rows] for codes in arrays] for name, arrays in one.values.items()},
             **{name: [codes[columns] for codes in arrays] for name, arrays in other.values.items()},
         },
         {
-            **{key: codes[rows] for key, codes in one.keys.items() if key is not join},
-            **{key: codes[columns] for key, codes in other.keys.items() if key is not join},
+            **{
+                open_join: codes[rows]
+                for open_join, codes in one.keys.items()
+                if open_join is not join
+            },
+            **{
+                open_join: codes[columns]
+                for open_join, codes in other.keys.items()
+                if open_join is not join
+            },
         },
         product.data,
     )
@@ -178,7 +186,7 @@ def _product(one: _Entries, other: _Entries, join: Join) -> _Entries:
 
 def _grouped(entries: _Entries, join: Join) -> tuple[np.ndarray, np.ndarray]:
     """Return the number of what each entry has beside a key, and an entry for each number."""
-    others = [codes for key, codes in entries.keys.items() if key is not join]
+    others = [codes for open_join, codes in entries.keys.items() if open_join is not join]
     return compact_codes([*_flat(entries.values), *others], len(entries.counts))
 
 

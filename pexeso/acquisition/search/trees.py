@@ -139,7 +139,7 @@ class TreeSearch:
         numbers: Iterator[int],
     ) -> None:
         for partial in partials:
-            bounds = self._fewest(partial)
+            bounds = self._lower_bounds(partial)
             if bounds is None or not self._is_open(partial):
                 continue
             if len(heap) >= self._max_states:
@@ -147,7 +147,7 @@ class TreeSearch:
                 return
             heapq.heappush(heap, (*bounds, next(numbers), partial))
 
-    def _fewest(self, partial: _Partial) -> tuple[int, float] | None:
+    def _lower_bounds(self, partial: _Partial) -> tuple[int, float] | None:
         """Return the fewest tables and the least weight of what continues a partial plan.
 
         None if that is out of bounds.
@@ -192,8 +192,10 @@ class TreeSearch:
 
     def _price(self, table: str, names: frozenset[str]) -> float:
         if (table, names) not in self._prices:
-            offer = self._graph.tables[table]
-            self._prices[table, names] = 0.0 if offer.owned else offer.price(sorted(names))
+            market_table = self._graph.tables[table]
+            self._prices[table, names] = (
+                0.0 if market_table.owned else market_table.price(sorted(names))
+            )
         return self._prices[table, names]
 
     def _tree(self, partial: _Partial) -> JoinTree:
@@ -253,7 +255,9 @@ class Distances:
             for edge in self._graph.edges_of(table):
                 other, sets = edge.other(table), _joins(edge.join_sets)
                 if other not in weights and sets:
-                    heapq.heappush(heap, (weight + min(join.weight for join in sets), other))
+                    heapq.heappush(
+                        heap, (weight + min(join_set.weight for join_set in sets), other)
+                    )
         return weights
 
 

@@ -184,7 +184,7 @@ class _Request:
         self,
         market: Market,
         own_rows: list[OwnRows],
-        targets: list[Wanted],
+        wanted_columns: list[Wanted],
         have: list[tuple[str, str]],
         exclude: set[str],
         max_tables: int,
@@ -201,9 +201,11 @@ class _Request:
         self.edges: dict[tuple[str, str], JoinEdge] = {}
         self.known: dict[str, PairsOfTables] = defaultdict(dict)
         self._numeric: dict[str, frozenset[str]] = {}
-        self.kept = {(table, column) for table, column in (*targets, *have) if table is not None}
+        self.kept = {
+            (table, column) for table, column in (*wanted_columns, *have) if table is not None
+        }
         self.kept |= {(name, column) for name, group in market.numeric.items() for column in group}
-        for table, column in (*have, *targets):
+        for table, column in (*have, *wanted_columns):
             if table not in self.own:
                 self._begin(table, column, max_tables)
         if not self.begins:

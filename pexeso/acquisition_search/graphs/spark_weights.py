@@ -67,10 +67,10 @@ def weighed_by_spark(spark: SparkSession, rows: LakeRows) -> Weigh:
             )
         counts = _counts(spark, rows, tables, sides).persist()
         try:
-            weights = _weighed(spark, counts, ends).toArrow().to_pylist()
+            sums = _weighed(spark, counts, ends).toArrow().to_pylist()
         finally:
             counts.unpersist()
-        by_join = {row["join"]: row for row in weights}
+        by_join = {row["join"]: row for row in sums}
         return [_join_set(chosen, by_join.get(at)) for at, (_, _, chosen) in enumerate(joins)]
 
     return weigh
@@ -213,18 +213,18 @@ def _weighed(spark: SparkSession, counts: DataFrame, ends: list[list[int]]) -> D
 
 
 def _join_set(pairs: tuple[tuple[str, str], ...], row: Mapping[str, Any] | None) -> JoinSet:
-    counts = defaultdict(float, {name: count or 0 for name, count in (row or {}).items()})
-    sums = [float(counts[name]) for name in ("matched", "left_only", "right_only")]
+    figures = defaultdict(float, {name: figure or 0 for name, figure in (row or {}).items()})
+    sums = [float(figures[name]) for name in ("matched", "left_only", "right_only")]
     if not math.fsum(sums):
         value = math.nan
-    elif counts["whole"] == 0:
+    elif figures["whole"] == 0:
         value = 0.0 if sums[0] else 1.0
     else:
-        value = min((counts["in_left_only"] + counts["in_right_only"]) / counts["whole"], 1.0)
-    informativeness = JoinInformativeness(value, *sums, int(counts["null_rows"]))
+        value = min((figures["in_left_only"] + figures["in_right_only"]) / figures["whole"], 1.0)
+    informativeness = JoinInformativeness(value, *sums, int(figures["null_rows"]))
     return JoinSet(
         tuple(left for left, _ in pairs),
         tuple(right for _, right in pairs),
         informativeness,
-        *(int(counts[name]) for name in ("matched_keys", "most_left", "most_right")),
+        *(int(figures[name]) for name in ("matched_keys", "most_left", "most_right")),
     )

@@ -77,7 +77,11 @@ class StoredGraph:
     def fresh(self, market: Market) -> set[str]:
         """Return the tables of an index whose files are as they were."""
         now = fingerprints_of(market)
-        return {table for table, state in self.fingerprints.items() if now.get(table) == state}
+        return {
+            table
+            for table, fingerprint in self.fingerprints.items()
+            if now.get(table) == fingerprint
+        }
 
     def graph(self, market: Market) -> JoinGraph:
         """Return the graph over the tables of a market that are as they were.
@@ -282,10 +286,13 @@ def save_graph(stored: StoredGraph, path: str | os.PathLike[str]) -> None:
         If it cannot be written.
     """
     tables = [
-        {"left": table, "fingerprint": mark} for table, mark in sorted(stored.fingerprints.items())
+        {"left": table, "fingerprint": fingerprint}
+        for table, fingerprint in sorted(stored.fingerprints.items())
     ]
     joins = [
-        _row(edge, join) for _, edge in sorted(stored.edges.items()) for join in edge.join_sets
+        _row(edge, join_set)
+        for _, edge in sorted(stored.edges.items())
+        for join_set in edge.join_sets
     ]
     rows = pa.Table.from_pylist([*tables, *joins], schema=SCHEMA)
     with written_whole(path, overwrite=True) as draft, draft.open("wb") as file:

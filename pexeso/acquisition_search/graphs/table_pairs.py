@@ -96,11 +96,13 @@ class TablePairs:
         left, right, shared = (array[usable] for array in (pairs.left, pairs.right, pairs.shared))
         tables = columns.table_numbers
         positions = _best(tables[left], tables[right], shared)
-        labels: PairsOfTables = {}
+        table_pairs: PairsOfTables = {}
         for one, other in zip(left[positions].tolist(), right[positions].tolist(), strict=True):
             (table, label), (other_table, other_label) = columns.name(one), columns.name(other)
-            labels.setdefault((table, other_table), []).append((label, other_label))
-        return {tables: sorted(labels[tables]) for tables in sorted(labels)}, pairs.n_left_out
+            table_pairs.setdefault((table, other_table), []).append((label, other_label))
+        return {
+            tables: sorted(table_pairs[tables]) for tables in sorted(table_pairs)
+        }, pairs.n_left_out
 
     def of_tables(self, tables: list[str]) -> tuple[PairsOfTables, int]:
         """Return the pairs of some tables with all others, as `all` does."""
@@ -116,14 +118,16 @@ class TablePairs:
         numbers = {table: at for at, table in enumerate(sorted({column.table for column in own}))}
         of_left = np.array([numbers[column.table] for column in own], np.int64)
         positions = _best(of_left[left], columns.table_numbers[right], shared)
-        labels: PairsOfTables = {}
+        table_pairs: PairsOfTables = {}
         for one, other in zip(left[positions].tolist(), right[positions].tolist(), strict=True):
             table, label = columns.name(other)
             ends, pair = (own[one].table, table), (own[one].label, label)
             if ends[0] > ends[1]:
                 ends, pair = ends[::-1], pair[::-1]
-            labels.setdefault(ends, []).append(pair)
-        return {ends: sorted(set(labels[ends])) for ends in sorted(labels)}, pairs.n_left_out
+            table_pairs.setdefault(ends, []).append(pair)
+        return {
+            ends: sorted(set(table_pairs[ends])) for ends in sorted(table_pairs)
+        }, pairs.n_left_out
 
     def _is_measure(self, own_column: OwnColumn) -> bool:
         column = self.columns.column(own_column.table, own_column.label)

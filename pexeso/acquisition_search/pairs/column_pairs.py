@@ -317,9 +317,9 @@ def _namesakes(columns: LakeColumns, tokens: LakeTokens, limit: int) -> Iterator
     ordered = several[np.argsort(names[several], kind="stable")]
     for lefts, blocks in _blocks(names[ordered], columns.sizes[ordered]):
         left, dropped = ordered[lefts], 0
-        left_tokens, triples = tokens.of_columns(left), []
+        of_left, triples = tokens.of_columns(left), []
         for block in blocks:
-            *some, n = _namesakes_in(columns, tokens, left, left_tokens, ordered[block], limit)
+            *some, n = _namesakes_in(columns, tokens, left, of_left, ordered[block], limit)
             triples.append(some)
             dropped += n
         left, right, shared, n = keep_best(triples, limit, columns.sizes)

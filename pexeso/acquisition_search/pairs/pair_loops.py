@@ -221,7 +221,7 @@ def find_namesakes(lefts, offsets, entry_runs, run_begins, members, columns, lim
     dropped = 0
     for row in range(len(lefts)):
         me = lefts[row]
-        n_met = 0
+        n_candidates = 0
         for at in range(offsets[row], offsets[row + 1]):
             run = entry_runs[at]
             if run < 0:
@@ -232,11 +232,11 @@ def find_namesakes(lefts, offsets, entry_runs, run_begins, members, columns, lim
                     continue
                 slot = position[other]
                 if counts[slot] == 0:
-                    candidates[n_met] = slot
-                    n_met += 1
+                    candidates[n_candidates] = slot
+                    n_candidates += 1
                 counts[slot] += 1
         n_selected = 0
-        for at in range(n_met):
+        for at in range(n_candidates):
             slot = candidates[at]
             min_size = min(size[me], size[names[slot]])
             if 100 * counts[slot] >= percent * min_size:

@@ -39,7 +39,7 @@ _TABLE_FIELDS = (
     "member string, reading string"
 )
 _LISTING_FIELDS = f"kind string, {_TABLE_FIELDS}, reason string, is_closed boolean"
-_FOUND_SCHEMA = pa.schema(
+_LISTING_SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("kind", "table", "path", "format")),
         *((name, pa.int64()) for name in ("n_bytes", "modified")),
@@ -183,10 +183,10 @@ def in_batches(rows: Iterable[dict[str, object]]) -> Iterator[pa.RecordBatch]:
     for row in rows:
         waiting.append(row)
         if len(waiting) == BATCH_ROWS:
-            yield pa.RecordBatch.from_pylist(waiting, schema=_FOUND_SCHEMA)
+            yield pa.RecordBatch.from_pylist(waiting, schema=_LISTING_SCHEMA)
             waiting = []
     if waiting:
-        yield pa.RecordBatch.from_pylist(waiting, schema=_FOUND_SCHEMA)
+        yield pa.RecordBatch.from_pylist(waiting, schema=_LISTING_SCHEMA)
 
 
 def _collect(

@@ -208,13 +208,13 @@ class FolderSource:
         if self.is_small():
             files = pq.read_table(listing) if isinstance(listing, Path) else listing
             files = files if isinstance(files, pa.Table) else files.toArrow()
-            is_local = workers.may_work_here and reads_here(n_bytes, len(wanted))
-            hands = dealt_hands(files, 1 if is_local else _n_small_tasks(workers.spark, n_bytes))
+            works_here = workers.may_work_here and reads_here(n_bytes, len(wanted))
+            hands = dealt_hands(files, 1 if works_here else _n_small_tasks(workers.spark, n_bytes))
             attempts = folder.with_name("attempts")
-            measured = meter.measured_here if is_local else meter.measured
+            measured = meter.measured_here if works_here else meter.measured
             task = measured(partial(_read_hands, hands, read))
             write = partial(write_records, task=task, folder=attempts)
-            outputs = workers.run(write, ATTEMPTS, len(hands), here=is_local)
+            outputs = workers.run(write, ATTEMPTS, len(hands), here=works_here)
             gather_records(attempts, outputs["folder"].to_pylist(), folder)
             return
         spark = workers.spark
@@ -229,16 +229,16 @@ class SparkSource:
 
     Parameters
     ----------
-    source : DataFrame or str
+    lake : DataFrame or str
         One table; or the name of a table, or of a database with all its tables, in Spark's catalog.
     """
 
     is_files = False
 
-    def __init__(self, source: DataFrame | str) -> None:
-        self._given = source
+    def __init__(self, lake: DataFrame | str) -> None:
+        self._given = lake
         self.name = SPARK_PREFIX + (
-            source if isinstance(source, str) else f"dataframe-{secrets.token_hex(6)}"
+            lake if isinstance(lake, str) else f"dataframe-{secrets.token_hex(6)}"
         )
 
     def is_small(self) -> bool:

@@ -157,7 +157,7 @@ def frame_records(
         size_notes = {table.name: _note_of_size(table, max_table_bytes) for table in tables}
         notes = {name: note for name, note in size_notes.items() if note is not None}
     counted = reduce(
-        lambda ours, frame: ours.unionByName(frame),
+        lambda union, frame: union.unionByName(frame),
         (_counted(table, read_kinds, notes.get(table.name)) for table in tables),
     )
 
@@ -257,7 +257,7 @@ def _note_of_size(table: SparkTable, max_table_bytes: int) -> str | None:
     sizes = [
         sql.coalesce(sql.octet_length(name), sql.lit(0)) + _VALUE_BYTES for name in frame.columns
     ]
-    row = reduce(lambda ours, size: ours + size, sizes, sql.lit(0))
+    row = reduce(lambda total, size: total + size, sizes, sql.lit(0))
     n_bytes = frame.agg(sql.sum(row.cast("long"))).first()[0] or 0
     if n_bytes <= max_table_bytes:
         return None

@@ -90,19 +90,19 @@ def hash_samples(unit: str, *, max_table_bytes: int) -> list[dict[str, Any]]:
         One: ``table``, and ``hashes``, the bytes of uint64 (n, 2).
     """
     task = json.loads(unit)
-    locations, tokens, search = task["places"], task["tokens"], task["search"]
+    table_files, tokens, search = task["places"], task["tokens"], task["search"]
     compared = search if task["on_search"] else list(range(len(tokens)))
     if task["sampler"] == "predicate":
-        rows = _rows_like_anchors(locations, tokens, compared, search, task, max_table_bytes)
+        rows = _rows_like_anchors(table_files, tokens, compared, search, task, max_table_bytes)
     else:
-        n_rows = sum(location["n_rows"] for location in locations)
+        n_rows = sum(table_file["n_rows"] for table_file in table_files)
         chosen = drawn_rows(n_rows, task["n"], task["seed"])
-        rows = _hashes_of(locations, tokens, compared, chosen, max_table_bytes)
+        rows = _hashes_of(table_files, tokens, compared, chosen, max_table_bytes)
     return [{"table": task["table"], "hashes": np.ascontiguousarray(rows, "<u8").tobytes()}]
 
 
 def _hashes_of(
-    locations: Sequence[Place],
+    table_files: Sequence[Place],
     tokens: Sequence[str],
     compared: Sequence[int],
     chosen: Sequence[int],
@@ -112,31 +112,31 @@ def _hashes_of(
     hashes = [np.empty((0, HALVES), np.uint64)]
     first = 0
     numbers = np.array(chosen, np.int64)
-    for location in locations:
-        rows = numbers[(numbers >= first) & (numbers < first + location["n_rows"])] - first
-        first += location["n_rows"]
+    for table_file in table_files:
+        rows = numbers[(numbers >= first) & (numbers < first + table_file["n_rows"])] - first
+        first += table_file["n_rows"]
         if not len(rows):
             continue
-        for begin, batch in _batches_with(location, rows, max_table_bytes):
+        for begin, batch in _batches_with(table_file, rows, max_table_bytes):
             batch_rows = rows[(rows >= begin) & (rows < begin + batch.n_rows)] - begin
             if len(batch_rows):
                 columns = [column.take(pa.array(batch_rows)) for column in batch.columns]
                 some = TypedRows(batch.names, columns, batch.is_json)
-                hashes.append(_hashes_of_batch(some, location, tokens, compared))
+                hashes.append(_hashes_of_batch(some, table_file, tokens, compared))
     return np.concatenate(hashes)
 
 
 def _batches_with(
-    location: Place, rows: np.ndarray, max_table_bytes: int
+    table_file: Place, rows: np.ndarray, max_table_bytes: int
 ) -> Iterator[tuple[int, TypedRows]]:
     """Yield batches that hold some rows of a file, each with the number of its first one."""
-    if location["file"]["format"] != "parquet":
+    if table_file["file"]["format"] != "parquet":
         begin = 0
-        for batch in _batches(location, max_table_bytes):
+        for batch in _batches(table_file, max_table_bytes):
             yield begin, batch
             begin += batch.n_rows
         return
-    file = pq.ParquetFile(location["path"])
+    file = pq.ParquetFile(table_file["path"])
     begin = 0
     for group in range(file.metadata.num_row_groups):
         n_rows = file.metadata.row_group(group).num_rows
@@ -148,21 +148,21 @@ def _batches_with(
         begin += n_rows
 
 
-def _batches(location: Place, max_table_bytes: int) -> Iterator[TypedRows]:
-    if location["file"]["format"] == "parquet":  # without a fingerprint, for which all is read
-        yield from parquet_rows(location["file"]["table"], location["path"])
+def _batches(table_file: Place, max_table_bytes: int) -> Iterator[TypedRows]:
+    if table_file["file"]["format"] == "parquet":  # without a fingerprint, for which all is read
+        yield from parquet_rows(table_file["file"]["table"], table_file["path"])
         return
-    file = TableFile(**{**location["file"], "path": Path(location["path"])})
+    file = TableFile(**{**table_file["file"], "path": Path(table_file["path"])})
     yield from rows_of_file(file, max_table_bytes)[2]
 
 
 def _hashes_of_batch(
-    batch: TypedRows, location: Place, tokens: Sequence[str], compared: Sequence[int]
+    batch: TypedRows, table_file: Place, tokens: Sequence[str], compared: Sequence[int]
 ) -> np.ndarray:
     batch_leaves = leaves(batch.names, batch.columns)
     columns: list[HashedColumn | None] = []
     for position in compared:
-        number, constant = location["wanted"][position], location["told"][position]
+        number, constant = table_file["wanted"][position], table_file["told"][position]
         if constant is not None:
             columns.append(constant_column(constant, batch.n_rows))
         elif number is None or number >= len(batch_leaves):  # later rows have this column
@@ -173,7 +173,7 @@ def _hashes_of_batch(
 
 
 def _rows_like_anchors(
-    locations: Sequence[Place],
+    table_files: Sequence[Place],
     tokens: Sequence[str],
     compared: Sequence[int],
     search: Sequence[int],
@@ -186,11 +186,11 @@ def _rows_like_anchors(
     """
     both = [
         (
-            _hashes_of_batch(batch, location, tokens, compared),
-            _hashes_of_batch(batch, location, tokens, search),
+            _hashes_of_batch(batch, table_file, tokens, compared),
+            _hashes_of_batch(batch, table_file, tokens, search),
         )
-        for location in locations
-        for batch in _batches(location, max_table_bytes)
+        for table_file in table_files
+        for batch in _batches(table_file, max_table_bytes)
     ]
     rows, keys = (
         np.concatenate([np.empty((0, HALVES), np.uint64), *some])
@@ -223,17 +223,17 @@ def look_up(unit: str, *, max_table_bytes: int) -> list[dict[str, Any]]:
     task = json.loads(unit)
     open_sets = [_Wanted(sample_set) for sample_set in task["sets"]]
     children = [child for open_set in open_sets for child in open_set.children_without_rows()]
-    for number, location in enumerate(task["places"]):
+    for number, table_file in enumerate(task["places"]):
         open_sets = [open_set for open_set in open_sets if open_set.missing]
         if not open_sets:
             break
-        for batch in _batches(location, max_table_bytes):
+        for batch in _batches(table_file, max_table_bytes):
             for open_set in open_sets:
                 if open_set.missing and batch.n_rows:
-                    set_location = {**location, **open_set.places[number]}
+                    set_file = {**table_file, **open_set.places[number]}
                     compared = range(len(open_set.tokens))
                     children += open_set.seen(
-                        _hashes_of_batch(batch, set_location, open_set.tokens, compared)
+                        _hashes_of_batch(batch, set_file, open_set.tokens, compared)
                     )
             if not any(open_set.missing for open_set in open_sets):
                 break

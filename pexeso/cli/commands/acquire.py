@@ -231,9 +231,9 @@ def _query_text(result: AcquisitionResult) -> str:
     explained = plain(f"{have} of {query['table']}" if have else "each other", MAX_NAME)
     if query["want"] is None:
         return f"What tells most of {explained}, of all columns that joins reach:"
-    column_names = plain(", ".join(query["want"]), MAX_NAME)
+    want = plain(", ".join(query["want"]), MAX_NAME)
     they = "they tell" if result.n_wanted > 1 else "it tells"
-    return f"How to get {column_names} so that {they} most of {explained}:"
+    return f"How to get {want} so that {they} most of {explained}:"
 
 
 def _intervals(plan: AcquisitionPlan) -> list[str]:

@@ -164,14 +164,14 @@ def _equal_text(info: IndexInfo) -> str:
     columns, deleted, pairs = (
         sum(shard[name] for shard in info.token_sets) for name in ("columns", "deleted", "pairs")
     )
-    deletions = f", {deleted:,} of them deleted" if deleted else ""
+    removed = f", {deleted:,} of them deleted" if deleted else ""
     where = (
         f"in {many(len(info.token_sets), 'shard')} "
         f"({human_bytes(sum(shard['bytes'] for shard in info.token_sets))})"
     )
     return (
         f"{' and '.join(part for part in info.parts if part in _EQUAL_TEXT)}: "
-        f"{many(columns, 'column')}{deletions}, "
+        f"{many(columns, 'column')}{removed}, "
         f"{many(pairs, '(column, value) pair')}, {where}"
     )
 
@@ -193,11 +193,11 @@ def _rows(info: IndexInfo) -> str:
         sum(shard[name] for shard in info.row_keys)
         for name in ("tables", "deleted", "rows", "cells", "bytes")
     )
-    deletions = f", {deleted:,} of them deleted" if deleted else ""
+    removed = f", {deleted:,} of them deleted" if deleted else ""
     filters = info.row_keys[0]["filters"]
     sorting = f" with {' and '.join(filters)}" if filters else ""
     return (
-        f"{many(tables, 'table')}{deletions}, {many(rows, 'row')}, {many(cells, 'cell')}{sorting}, "
+        f"{many(tables, 'table')}{removed}, {many(rows, 'row')}, {many(cells, 'cell')}{sorting}, "
         f"in {many(len(info.row_keys), 'shard')} ({human_bytes(n_bytes)})"
     )
 

@@ -131,7 +131,7 @@ def transform_lines(joined: TransformJoin) -> list[str]:
         if counts[kind]
     )
     names = joined.reading.texts.names
-    columns = ",".join(names[at] for at in joined.transformation.columns)
+    columns = ",".join(names[at] for at in joined.rule.columns)
     reading, keyed = joined.reading.file or "", joined.keyed.file or ""
     n_rows = sum(counts.values())
     lines = [

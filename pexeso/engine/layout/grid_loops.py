@@ -292,14 +292,14 @@ def add_rows_reached(values, leaves, count, reached):
 
 
 @loop
-def rows_below(values, leaves, first, count, start, stop, place, rows):
+def rows_below(values, leaves, first, count, start, stop, cursors, rows):
     """Put complements of the rows of leaves that match into the lists of query values.
 
     Parameters
     ----------
     start, stop : int
         The run of query values; others are passed over.
-    place : int64 (n,)
+    cursors : int64 (n,)
         Where the next row of each goes in `rows`, int32; moved on.
 
     Returns
@@ -314,14 +314,14 @@ def rows_below(values, leaves, first, count, start, stop, place, rows):
             continue
         begin = first[leaves[pair]]
         for row in range(begin, begin + count[leaves[pair]]):
-            rows[place[value - start]] = ~row
-            place[value - start] += 1
+            rows[cursors[value - start]] = ~row
+            cursors[value - start] += 1
         n_rows += count[leaves[pair]]
     return n_rows
 
 
 @loop
-def rows_near(values, leaves, first, count, start, stop, mapped, points, bounds, place, rows):
+def rows_near(values, leaves, first, count, start, stop, mapped, points, bounds, cursors, rows):
     """Put rows of leaves that may match a query value (L1) into its list, as `rows_below` does.
 
     Those that surely do are put as complements (L2).
@@ -342,21 +342,21 @@ def rows_near(values, leaves, first, count, start, stop, mapped, points, bounds,
         for row in range(begin, begin + count[leaves[pair]]):
             if is_near(query_points, value, stored, row, bounds.reach):
                 sure = bounds.matches and is_within(mapped, value, points, row, bounds.accept)
-                rows[place[value - start]] = ~row if sure else row
-                place[value - start] += 1
+                rows[cursors[value - start]] = ~row if sure else row
+                cursors[value - start] += 1
                 n_sure += sure
     return n_rows, n_sure
 
 
 @loop
-def close_gaps(offsets, place, rows):
-    """Move lists together that end at `place`, set their `offsets`; return the rows of all."""
+def close_gaps(offsets, cursors, rows):
+    """Move lists together that end at `cursors`, set their `offsets`; return the rows of all."""
     n_rows = 0
-    for value in range(len(place)):
+    for value in range(len(cursors)):
         begin = offsets[value]
         offsets[value] = n_rows
-        for position in range(begin, place[value]):
+        for position in range(begin, cursors[value]):
             rows[n_rows] = rows[position]
             n_rows += 1
-    offsets[len(place)] = n_rows
+    offsets[len(cursors)] = n_rows
     return n_rows

@@ -216,8 +216,10 @@ class _Work:
             part, limited = todo.pop()
             room = self.max_pairs if len(part) > 1 else max(self.max_pairs, partition.n_values)
             limit = walk_limit(partition, part, threshold, kernel) if limited else None
-            max_pairs = room if limit is None else min(room, limit)
-            runs = partition.cells.candidates(partition, part, threshold, kernel, max_pairs, stats)
+            max_walk_pairs = room if limit is None else min(room, limit)
+            runs = partition.cells.candidates(
+                partition, part, threshold, kernel, max_walk_pairs, stats
+            )
             for values, pairs in stats.timed("block", runs):
                 run = part.take(values)
                 if pairs is not None:

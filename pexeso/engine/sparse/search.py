@@ -169,10 +169,10 @@ def _compare(
 ) -> None:
     """Add the matches of some values among some rows alone."""
     part = vectors[query.members[positions]]
-    which, position, _ = pairs_within(partition, part, rows.astype(np.int64), max_distance)
+    which, row_index, _ = pairs_within(partition, part, rows.astype(np.int64), max_distance)
     work.decided += len(part) * len(rows)
     offsets = np.searchsorted(which, np.arange(len(part) + 1))
-    matches = Lists(offsets.astype(np.int64), rows[position].astype(np.int32))
+    matches = Lists(offsets.astype(np.int64), rows[row_index].astype(np.int32))
     _add(partition, matches, query.weights[positions], counts, 1)
 
 

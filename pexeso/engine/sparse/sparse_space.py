@@ -188,9 +188,9 @@ class SparseSpace(VectorSpace):
         """Search by all distances."""
         query = BatchColumn(np.arange(len(vectors)), weights, goal.min_count)
         with _Counted(stats):
-            hits = search_exhaustively(partition, vectors, query, goal.max_distance)
+            column_counts = search_exhaustively(partition, vectors, query, goal.max_distance)
         stats.defining_distances += len(vectors) * partition.n_values
-        return _ranked(*hits, goal, left_out)
+        return _ranked(*column_counts, goal, left_out)
 
     def column_pairs(
         self,

@@ -166,13 +166,13 @@ def _candidates(
     occurrence, entry = by_word.of(position)
     of_key = keys[by_word.members[entry]]
     scaled = (share / np.sqrt(vectors.squares)[word])[occurrence]
-    key_weights = torch.zeros((len(matrices.features), len(value)), device=device)
+    feature_weights = torch.zeros((len(matrices.features), len(value)), device=device)
     for features, count in features_of(of_key):
         row = np.searchsorted(matrices.features, features)
         row[row == len(matrices.features)] = 0
         known = (matrices.features[row] == features) if len(matrices.features) else row < 0
-        _add(key_weights, row[known], owner[occurrence][known], (count * scaled)[known])
-    near = torch.sparse.mm(matrices.words, key_weights) * letters
+        _add(feature_weights, row[known], owner[occurrence][known], (count * scaled)[known])
+    near = torch.sparse.mm(matrices.words, feature_weights) * letters
     stored_words = own_words[word]
     held = stored_words >= 0
     _add(near, stored_words[held], owner[held], (share * (1.0 - letters))[held])

@@ -66,7 +66,9 @@ PACKED_EXTENSIONS = (".gz", ".bz2", ".xz", ".zst")
 SETTINGS_NAME = "lake.toml"
 """The file in a lake's own folder that says how its files are read."""
 
-_FORMAT_OF_EXTENSION = {extension: entry for entry in FORMATS for extension in entry.extensions}
+_FORMAT_OF_EXTENSION = {
+    extension: file_format for file_format in FORMATS for extension in file_format.extensions
+}
 
 TABLE_EXTENSIONS = tuple(_FORMAT_OF_EXTENSION)
 """How the names of table files end, packed ones left out."""
@@ -116,8 +118,12 @@ def format_of(path: str | os.PathLike[str]) -> FileFormat | None:
     """
     name = os.path.basename(os.fspath(path)).lower()
     text = without_packing(name)
-    entry = _FORMAT_OF_EXTENSION.get(os.path.splitext(text)[1])
-    return None if text != name and entry is not None and not entry.is_text else entry
+    file_format = _FORMAT_OF_EXTENSION.get(os.path.splitext(text)[1])
+    return (
+        None
+        if text != name and file_format is not None and not file_format.is_text
+        else file_format
+    )
 
 
 def table_format(path: str | os.PathLike[str]) -> str | None:

@@ -76,14 +76,14 @@ class Territories:
         columns
             int64, shape (n,), 0 or more: the column that each value comes from.
         """
-        labels = self._resolved(values, columns)
-        replaced = labels.is_valid()
-        return pc.if_else(replaced, labels, values) if pc.any(replaced).as_py() else values
+        resolved = self._resolved(values, columns)
+        replaced = resolved.is_valid()
+        return pc.if_else(replaced, resolved, values) if pc.any(replaced).as_py() else values
 
     def _resolved(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
-        labels = _looked_up(values, self.names)
+        resolved = _looked_up(values, self.names)
         if not len(values):
-            return labels
+            return resolved
         sizes = np.bincount(columns)
         best = np.full(len(sizes), max(LEAST_CODES - 1, 0))
         for code_list in self.codes:
@@ -93,17 +93,21 @@ class Territories:
             # The list that holds most of a column decides, the first of equal ones.
             better = (counts > best) & (counts >= LEAST_SHARE * sizes)
             best = np.where(better, counts, best)
-            labels = pc.if_else(pa.array(better[columns] & is_code), names, labels)
-        return pc.coalesce(labels, self._foreign(values, columns, labels, sizes))
+            resolved = pc.if_else(pa.array(better[columns] & is_code), names, resolved)
+        return pc.coalesce(resolved, self._foreign(values, columns, resolved, sizes))
 
     def _foreign(
-        self, values: pa.StringArray, columns: np.ndarray, labels: pa.StringArray, sizes: np.ndarray
+        self,
+        values: pa.StringArray,
+        columns: np.ndarray,
+        resolved: pa.StringArray,
+        sizes: np.ndarray,
     ) -> pa.StringArray:
         """Return what foreign names stand for in columns made of names; null elsewhere."""
         names = _looked_up(values, self.foreign)
         if names.null_count == len(names):
             return names
-        is_name = pc.or_(labels.is_valid(), names.is_valid()).to_numpy(zero_copy_only=False)
+        is_name = pc.or_(resolved.is_valid(), names.is_valid()).to_numpy(zero_copy_only=False)
         counts = np.bincount(columns[is_name], minlength=len(sizes))
         made_of_names = (counts >= LEAST_CODES) & (counts >= LEAST_SHARE * sizes)
         return pc.if_else(pa.array(made_of_names[columns]), names, pa.scalar(None, pa.string()))

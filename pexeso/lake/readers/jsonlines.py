@@ -379,16 +379,16 @@ def flat(row: Record, depth: int, *, by_path: bool = False) -> Record:
     """
     if not depth or not any(type(value) is dict for value in row.values()):
         return row
-    columns: dict[Key, object] = {}
-    _flatten(row, "", depth, columns, () if by_path else None)
-    return columns
+    cells: dict[Key, object] = {}
+    _flatten(row, "", depth, cells, () if by_path else None)
+    return cells
 
 
 def _flatten(
     row: Mapping[Key, object],
     before: str,
     depth: int,
-    columns: dict[Key, object],
+    cells: dict[Key, object],
     path: tuple[Key, ...] | None,
 ) -> None:
     for key, value in row.items():
@@ -396,12 +396,12 @@ def _flatten(
         key_path = None if path is None else (*path, key)
         if type(value) is dict and value and depth:
             inner = name if isinstance(name, str) else name[1]
-            _flatten(value, f"{inner}.", depth - 1, columns, key_path)
+            _flatten(value, f"{inner}.", depth - 1, cells, key_path)
             continue
         column = (key_path, name) if before and key_path is not None else name
-        if column in columns:
+        if column in cells:
             raise _SameNameError
-        columns[column] = value or None if type(value) is dict else value
+        cells[column] = value or None if type(value) is dict else value
 
 
 class _Builder:

@@ -98,19 +98,19 @@ def _read(book: Any, name: str, max_bytes: int) -> tuple[dict[str, Any], pa.Tabl
         for (first, start), (last, end) in _call(lambda _: sheet.merged_cell_ranges) or []
         if first >= top and start >= left
     ]
-    layout = find_table(rows, merged)
-    if layout is None:
+    table_place = find_table(rows, merged)
+    if table_place is None:
         raise TableReadError(f"{{shown}} has no table in a sheet: {name!r} {EMPTY}.")
-    notes = list(layout.notes)
+    notes = list(table_place.notes)
     if sheet.width == MAX_COLUMNS:  # where the library stops, and says nothing
         notes.append(f"the sheet is as wide as one can be: {MAX_COLUMNS:,} columns; more are cut")
     if str(metadata.visible).rpartition(".")[2] != "Visible":
         notes.append("the sheet is hidden")
-    if n_filled := _fill_down(rows, merged, layout.first, layout.end):
+    if n_filled := _fill_down(rows, merged, table_place.first, table_place.end):
         notes.append(f"cells merged with the one above were given its value: {n_filled:,}")
-    body = [row for row in rows[layout.first : layout.end] if not all(map(is_blank, row))]
+    body = [row for row in rows[table_place.first : table_place.end] if not all(map(is_blank, row))]
     del rows
-    return {"notes": notes}, _table(body, layout.names, layout.columns, max_bytes)
+    return {"notes": notes}, _table(body, table_place.names, table_place.columns, max_bytes)
 
 
 def _fill_down(rows: list[list[object]], merged: list[Any], first: int, end: int) -> int:

@@ -259,7 +259,7 @@ class _Database:
             statistics: list[tuple[object, ...]] = []
             for start in range(0, len(columns), _COLUMNS_A_STATEMENT):
                 part = columns[start : start + _COLUMNS_A_STATEMENT]
-                terms = ", ".join(map(_asked_of, part))
+                terms = ", ".join(map(_statistics_terms, part))
                 row = self._connection.execute(f"SELECT {terms} FROM {_quoted(name)}").fetchone()
                 statistics += zip(*[iter(row)] * 6, strict=True)
         table = _Columns(columns, statistics)
@@ -280,7 +280,7 @@ class _Database:
                 yield rows
 
 
-def _asked_of(column: str) -> str:
+def _statistics_terms(column: str) -> str:
     name = _quoted(column)
     size = f"CASE WHEN {name} BETWEEN -{_EXACT} AND {_EXACT} THEN 1 ELSE {_LARGE} END"
     whole = f"max(CASE typeof({name}) WHEN 'integer' THEN {size} ELSE 0 END)"

@@ -113,21 +113,24 @@ class Dictionary:
         int64 (q,)
             `UNKNOWN` where the dictionary has no such token.
         """
-        queries = tokens.cast(pa.large_string())
-        numbers = np.full(len(queries), UNKNOWN, np.int64)
-        if not len(self.texts) or not len(queries):
+        wanted_texts = tokens.cast(pa.large_string())
+        numbers = np.full(len(wanted_texts), UNKNOWN, np.int64)
+        if not len(self.texts) or not len(wanted_texts):
             return numbers
-        if not self._waits_for_pages() and loops_pay(_WORK_OF_A_TEXT * len(queries)):
+        if not self._waits_for_pages() and loops_pay(_WORK_OF_A_TEXT * len(wanted_texts)):
             from pexeso.overlap.loops import find_texts
 
-            positions = find_texts(self.texts, queries)
+            positions = find_texts(self.texts, wanted_texts)
             known = positions >= 0
             numbers[known] = self.numbers[positions[known]]
             return numbers
         position = np.minimum(
-            _first_not_less(self.texts, queries, *self._stretches(queries)), len(self.texts) - 1
+            _first_not_less(self.texts, wanted_texts, *self._stretches(wanted_texts)),
+            len(self.texts) - 1,
         )
-        equal = pc.equal(take_texts(self.texts, position), queries).to_numpy(zero_copy_only=False)
+        equal = pc.equal(take_texts(self.texts, position), wanted_texts).to_numpy(
+            zero_copy_only=False
+        )
         numbers[equal] = self.numbers[position[equal]]
         return numbers
 
@@ -141,17 +144,20 @@ class Dictionary:
         self.heads.pages.restart()
         return self.heads.pages.requests_pages
 
-    def _stretches(self, queries: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
+    def _stretches(self, wanted_texts: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
         """Return the bounds of the rows that may hold each text.
 
         Without heads these are all rows. Otherwise the head limits them, and their pages are
         requested.
         """
-        low, high = np.zeros(len(queries), np.int64), np.full(len(queries), len(self.texts))
+        low, high = (
+            np.zeros(len(wanted_texts), np.int64),
+            np.full(len(wanted_texts), len(self.texts)),
+        )
         if self.heads is None:
             return low, high
         after = _first_not_less(
-            self.heads.texts, queries, low, np.full(len(queries), len(self.heads.texts))
+            self.heads.texts, wanted_texts, low, np.full(len(wanted_texts), len(self.heads.texts))
         )
         stretches = np.maximum(after - 1, 0)
         self.heads.want(stretches)
@@ -173,7 +179,7 @@ def heads_of(texts: pa.LargeStringArray) -> Heads:
 
 
 def _first_not_less(
-    texts: pa.LargeStringArray, queries: pa.LargeStringArray, low: np.ndarray, high: np.ndarray
+    texts: pa.LargeStringArray, wanted_texts: pa.LargeStringArray, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray:
     """Find the first row whose text is not less than the wanted text, by bisection.
 
@@ -182,7 +188,7 @@ def _first_not_less(
     # Invariant: texts before `low` are less than what is wanted, those from `high` on are not.
     for _ in range(int((high - low).max()).bit_length()):
         middle = np.minimum((low + high) // 2, len(texts) - 1)
-        less = pc.less(take_texts(texts, middle), queries).to_numpy(zero_copy_only=False)
+        less = pc.less(take_texts(texts, middle), wanted_texts).to_numpy(zero_copy_only=False)
         open_still = low < high
         low, high = (
             np.where(open_still & less, middle + 1, low),

@@ -70,7 +70,8 @@ class MappedIndex(OverlapIndex):
         # need be asked for.
         offsets = self.held_set_offsets if name == "set_offsets" else self.token_offsets
         begins, ends = (
-            offsets[index].astype(np.int64, copy=False) for index in (rows, np.asarray(rows) + 1)
+            offsets[row_numbers].astype(np.int64, copy=False)
+            for row_numbers in (rows, np.asarray(rows) + 1)
         )
         if len(begins) and (
             begins.min() < 0 or ends.max() > len(self.list_sets) or (begins > ends).any()

@@ -164,7 +164,8 @@ class OverlapIndex:
         self.pages.want(name, rows, rows + 2)
         offsets = getattr(self, name)
         begins, ends = (
-            offsets[index].astype(np.int64, copy=False) for index in (rows, np.asarray(rows) + 1)
+            offsets[row_numbers].astype(np.int64, copy=False)
+            for row_numbers in (rows, np.asarray(rows) + 1)
         )
         if len(begins) and (
             begins.min() < 0 or ends.max() > len(self.list_sets) or (begins > ends).any()

@@ -156,9 +156,11 @@ class LakeSample:
             else scaled_pairs(self.files, totals, self.bytes_by_format)
         )
 
-    def _of(self, records: pa.Table, kind: str, is_kept: bool) -> pa.Table:
+    def _of(self, records: pa.Table, kind: str, only_kept: bool) -> pa.Table:
         chosen = pc.equal(records["record"], kind)
-        return records.filter(pc.and_(chosen, pc.is_null(records["reason"])) if is_kept else chosen)
+        return records.filter(
+            pc.and_(chosen, pc.is_null(records["reason"])) if only_kept else chosen
+        )
 
 
 def format_name(file: TableFile) -> str:

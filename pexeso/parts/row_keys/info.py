@@ -26,7 +26,9 @@ def info(store: Store) -> dict[str, Any]:
 
 def _shard(entry: FolderEntry) -> dict[str, Any]:
     require_row_facts(entry)
-    names = [f"{hashing['name']}-{hashing['bits']}" for hashing in entry.facts["filters"]]
+    names = [
+        f"{description['name']}-{description['bits']}" for description in entry.facts["filters"]
+    ]
     counts = {name: entry.facts[name] for name in COUNTS}
     return {
         **counts,

@@ -108,7 +108,7 @@ def check_partitions(store: Store, progress: Progress | None = None) -> list[Pro
         return [Problem(MANIFEST, "content", str(error))]
     problems: list[Problem] = []
     held: list[_Held] = []
-    total, n_checked = sum(entry.n_bytes for entry in store.manifest.partitions), 0
+    total, checked_bytes = sum(entry.n_bytes for entry in store.manifest.partitions), 0
     for number, entry in enumerate(store.manifest.partitions):
         where = f"'{store.path / entry.folder}'"
         try:
@@ -120,9 +120,9 @@ def check_partitions(store: Store, progress: Progress | None = None) -> list[Pro
             Problem(entry.folder, "content", f"{where} cannot be searched: {clause}")
             for clause in wrong
         ]
-        n_checked += entry.n_bytes
+        checked_bytes += entry.n_bytes
         if progress is not None:
-            progress(n_checked, total)
+            progress(checked_bytes, total)
     if problems:
         return problems
     wrong = [*_check_facts(store), *_check_columns(store, held)]
@@ -255,19 +255,19 @@ def _check_partition(store: Store, number: int, space: VectorSpace) -> Iterator[
                 f"{name}: it holds {len(texts[name]):,} texts for {counts[expected]:,} {expected}."
             )
     facts, document = store.partition_entry(number).facts, store.document(number)
-    positions = (
+    sources = (
         ("manifest.json", facts),
         ("meta.json", document if isinstance(document, dict) else {}),
     )
     for name in _COUNTED:
-        for position, recorded in positions:
+        for where, recorded in sources:
             if recorded.get(name) != counts[name]:
                 yield (
-                    f"{position}: it tells of {recorded.get(name)!r} {name}, "
+                    f"{where}: it tells of {recorded.get(name)!r} {name}, "
                     f"and there are {counts[name]:,}."
                 )
-    for position, recorded in positions:
-        yield from _check_told(position, recorded, _described(arrays, space))
+    for position, recorded in sources:
+        yield from _check_recorded(position, recorded, _described(arrays, space))
 
 
 def _described(arrays: Mapping[str, np.ndarray], space: VectorSpace) -> dict[str, Any]:
@@ -283,10 +283,10 @@ def _described(arrays: Mapping[str, np.ndarray], space: VectorSpace) -> dict[str
     }
 
 
-def _check_told(position: str, recorded: dict[str, Any], right: dict[str, Any]) -> Iterator[str]:
+def _check_recorded(where: str, recorded: dict[str, Any], right: dict[str, Any]) -> Iterator[str]:
     for name, value in right.items():
         if name in recorded and recorded[name] != value:
-            yield f"{position}: it tells of {name} {recorded[name]!r}, where {value!r} is right."
+            yield f"{where}: it tells of {name} {recorded[name]!r}, where {value!r} is right."
     missing = recorded.get("values_without_vector", 0)
     if type(missing) is not int or not 0 <= missing < 2**62:
-        yield f"{position}: it tells of {missing!r} values without a vector."
+        yield f"{where}: it tells of {missing!r} values without a vector."

@@ -108,7 +108,10 @@ class _TimedValues:
     @classmethod
     def draw(cls, sample: Sequence[pa.Array]) -> _TimedValues:
         values = pa.chunked_array(sample, pa.string()).unique().slice(0, TIMED_VALUES)
-        positions = [pc.drop_null(pc.index_in(bag.unique(), values)).to_numpy() for bag in sample]
+        positions = [
+            pc.drop_null(pc.index_in(file_values.unique(), values)).to_numpy()
+            for file_values in sample
+        ]
         offsets = np.concatenate([[0], np.cumsum([len(members) for members in positions])])
         return cls(values, offsets.astype(np.int64), np.concatenate(positions).astype(np.int64))
 

@@ -137,12 +137,12 @@ def _stored_postings(store: Store, number: int) -> Batches:
         column = np.searchsorted(offsets, postings, side="right") - 1
         if mask is not None:
             postings, column = postings[~mask[column]], column[~mask[column]]
-        fields = (
+        text_arrays = (
             take_texts(values, arrays["column_values_members"][postings]),
             take_texts(texts, arrays["posting_texts"][postings]),
         )
         yield pa.RecordBatch.from_arrays(
-            [pa.array(arrays["column_ids"][column]), *fields], schema=POSTINGS
+            [pa.array(arrays["column_ids"][column]), *text_arrays], schema=POSTINGS
         )
 
 

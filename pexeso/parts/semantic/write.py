@@ -65,16 +65,16 @@ def write(job: BuildJob, *, model: int = 0) -> Written:
     source = read_values(job) if is_new and job.store is not None else "catalog"
     counts = job.stages.finished(source)
     if is_new:
-        embedder = _make_model(job, model, source)
+        model_facts = _make_model(job, model, source)
         folder = folder_of_model(job.writer.embedder_folder, model)
         facts = {
-            "embedder": embedder["kind"],
-            "dimensions": embedder["dimensions"],
-            **({"letters": embedder["letters"]} if embedder["letters"] else {}),
+            "embedder": model_facts["kind"],
+            "dimensions": model_facts["dimensions"],
+            **({"letters": model_facts["letters"]} if model_facts["letters"] else {}),
             "values": 0,
             "postings": 0,
         }
-        fingerprints = {"embedder": embedder["fingerprint"]}
+        fingerprints = {"embedder": model_facts["fingerprint"]}
     else:
         store = store_of_model(job.store, model)
         # Absolute: Spark's workers may have been started in another working folder.

@@ -127,14 +127,14 @@ def _check_labels(shard: Shard, columns: pa.Table) -> Iterator[str]:
 def _check_counts(shard: Shard, entry: FolderEntry, document: Any) -> Iterator[str]:
     index = shard.overlap
     counts = dict(zip(COUNTS, (index.n_sets, len(index.list_sets), index.n_tokens), strict=True))
-    for position, facts in (
+    for where, facts in (
         (MANIFEST, entry.facts),
         (META, document if isinstance(document, dict) else {}),
     ):
         for name, number in counts.items():
             if facts.get(name) != number:
                 yield (
-                    f"{position}: it tells of {facts.get(name)!r} {name}, and there are {number:,}."
+                    f"{where}: it tells of {facts.get(name)!r} {name}, and there are {number:,}."
                 )
 
 

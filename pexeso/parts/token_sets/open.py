@@ -79,7 +79,7 @@ class SetNames:
         return np.sort(starts + np.arange(lengths.sum()))
 
     def _bounds(self, names: pa.Array, *, before: bool) -> np.ndarray:
-        """Count the sets whose table is less than each wanted one, or not greater."""
+        """Count the sets whose table is less than each of some names, or not greater."""
         is_left = pc.less if before else pc.less_equal
         low, high = np.zeros(len(names), np.int64), np.full(len(names), len(self), np.int64)
         for _ in range(len(self).bit_length() if len(names) else 0):

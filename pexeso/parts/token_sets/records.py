@@ -62,5 +62,6 @@ def _records_of(columns: list[tuple[ReadTable, ReadColumn]]) -> Iterator[pa.Reco
         for name, column, of_column in sets
     )
     yield from column_batches(
-        "token", ((name, column.position, {"value": token}) for name, column, token in sets)
+        "token",
+        ((name, column.position, {"value": column_tokens}) for name, column, column_tokens in sets),
     )

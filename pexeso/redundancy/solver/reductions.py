@@ -179,8 +179,11 @@ def _drop_dominated(
             if not able[other] or reach[other] - spared > keep_cost[other] - keep_cost[table]:
                 continue
             dominated = True
-            for link in range(begins[other], begins[other + 1]):
-                if children[link] != table and reach[children[link]] > costs[link]:
+            for other_edge in range(begins[other], begins[other + 1]):
+                if (
+                    children[other_edge] != table
+                    and reach[children[other_edge]] > costs[other_edge]
+                ):
                     dominated = False
                     break
             if dominated:

@@ -31,7 +31,7 @@ class ProbeResult:
     outlook : Probe or None
         None where it did not look: an exhaustive search reads everything, and a lake of one
         partition is searched anyway.
-    max_counts : list of int
+    max_counts : tuple of int
         For each query column of the pass, the count that may match something; empty where it did
         not look.
     """

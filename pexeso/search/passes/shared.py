@@ -67,7 +67,7 @@ class SharedPass(Pass):
             for position in batch.positions
         ]
         self._totals = [queries[position].total(options[position]) for position in batch.positions]
-        self._rankings = [Ranking(search.k) for search in self._options]
+        self._rankings = [Ranking(query_options.k) for query_options in self._options]
         self._shared, self._skipped = SearchStats(), [0] * len(batch.positions)
         self._looks = scan.store.n_partitions > 1
         self._ones = np.ones(len(batch.vectors), np.int64)
@@ -80,7 +80,7 @@ class SharedPass(Pass):
     @property
     def ranks(self) -> bool:
         """Whether only the best columns of all partitions are wanted."""
-        return self._looks and any(search.k is not None for search in self._options)
+        return self._looks and any(query_options.k is not None for query_options in self._options)
 
     def look(self, number: int) -> ProbeResult | None:
         """Look at the summary of a partition; None where no column of it can be found."""
@@ -163,7 +163,7 @@ class SharedPass(Pass):
         ]
 
     def _values_of(
-        self, indices: list[int], probed: ProbeResult
+        self, positions: list[int], probed: ProbeResult
     ) -> tuple[Vectors, list[BatchColumn]]:
         """Return the values of some query columns that may match, and these query columns.
 
@@ -173,12 +173,12 @@ class SharedPass(Pass):
             BatchColumn(
                 self._batch.members[position], self._weights[position], self._needed(position)
             )
-            for position in indices
+            for position in positions
         ]
         if probed.outlook is None:
             return self._batch.vectors, query_columns
         reaching = probed.outlook.reaching(len(self._batch.vectors))
-        if bool(reaching.all()) and len(indices) == len(self._weights):
+        if bool(reaching.all()) and len(positions) == len(self._weights):
             return self._batch.vectors, query_columns
         masks = [reaching[column.members] for column in query_columns]
         query_columns = [
@@ -203,9 +203,11 @@ def batches_of(
     out: a search of its own prunes more.
     """
     alike: dict[tuple[object, ...], list[int]] = {}
-    for position, search in enumerate(options):
-        if not search.exact and search.counts == "exact":
-            alike.setdefault((search.max_distance, frozenset(search.lemmas)), []).append(position)
+    for position, query_options in enumerate(options):
+        if not query_options.exact and query_options.counts == "exact":
+            alike.setdefault(
+                (query_options.max_distance, frozenset(query_options.lemmas)), []
+            ).append(position)
     groups = [run for positions in alike.values() for run in _runs(queries, positions)]
     return [_batch(space, queries, positions) for positions in groups if len(positions) > 1]
 

@@ -30,8 +30,8 @@ def acquire(pages: Pages, request: Request) -> Page:
     parameters = dict(request.query_params)
     report = None
     if parameters.get("have") or parameters.get("want") or parameters.get("table"):
-        query = _read(pages, parameters)
-        report = pages.served.run(query).to_dict()
+        acquire_request = _read(pages, parameters)
+        report = pages.served.run(acquire_request).to_dict()
     elif request.url.path.endswith(".json"):
         raise InputError("Give have, want, or both: there is nothing to look for.")
     shown = {

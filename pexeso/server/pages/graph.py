@@ -74,19 +74,21 @@ class GraphSummary:
 def graph(pages: Pages, request: Request) -> Page:
     """Return the page, with an answer where its button was pressed: all columns are compared."""
     url_parameters = dict(request.query_params)
-    query = _read(pages, url_parameters)
+    graph_request = _read(pages, url_parameters)
     if request.url.path.endswith(".json"):
         return Page("graph.html", {}, lambda: graph_file(pages, request, "json"))
     text = url_parameters.get("text", "")
     is_run = url_parameters.get("run") == ON
     summary = (
-        pages.served.run(query, take=partial(GraphSummary.of, looked_for=text)) if is_run else None
+        pages.served.run(graph_request, take=partial(GraphSummary.of, looked_for=text))
+        if is_run
+        else None
     )
 
     def shown() -> dict[str, Any]:
         parameters = only(url_parameters, OPTIONS)
         index = pages.served.index
-        options = query.options(GraphOptions.min_joinability)
+        options = graph_request.options(GraphOptions.min_joinability)
         method = options.method_for(index.store)
         # Of tables that are looked for, all lines are wanted.
         of_column = MAX_LINES if text else MAX_OF_COLUMN
@@ -95,7 +97,7 @@ def graph(pages: Pages, request: Request) -> Page:
             "methods": METHOD_NAMES,
             "missing": {OVERLAP} - {*index.parts},
             "least": options.min_joinability,
-            "k": str(query.k or DEFAULT_COLUMNS),
+            "k": str(graph_request.k or DEFAULT_COLUMNS),
             "numbers": NUMBERS,
             "looked_for": text,
             "found": summary,
@@ -106,7 +108,7 @@ def graph(pages: Pages, request: Request) -> Page:
             "kinds": KINDS,
             "files": {kind: url(f"/graph.{kind}", parameters) for kind in (*KINDS, "json")},
             "link": partial(_match_link, method),
-            "command": _command(query),
+            "command": _command(graph_request),
         }
 
     return Page("graph.html", shown, lambda: None)
@@ -125,11 +127,13 @@ def graph_file(pages: Pages, request: Request, kind: str) -> Iterator[bytes]:
     form = OF_FILES.get(f".{kind}")
     if form is None and kind != "json":
         raise InputError(f"A join graph is written as {', '.join(OF_FILES)} or .json.")
-    query = _read(pages, dict(request.query_params))
+    graph_request = _read(pages, dict(request.query_params))
     with temporary_folder("pexeso-graph-") as folder:
         path = folder / f"joins.{kind}"
         write = partial(_write_json, path=path) if form is None else partial(write_export, form)
-        pages.served.run(query, take=write if form is None else lambda edges: write(edges, path))
+        pages.served.run(
+            graph_request, take=write if form is None else lambda edges: write(edges, path)
+        )
         stream = path.open("rb")
 
     def pieces() -> Iterator[bytes]:
@@ -185,10 +189,10 @@ def _write_json(stream: EdgeStream, path: Path) -> None:
         file.writelines(json_pieces(header, "edges", rows))
 
 
-def _command(query: GraphRequest) -> str:
-    words = ["pexeso", "graph", query.index]
+def _command(graph_request: GraphRequest) -> str:
+    words = ["pexeso", "graph", graph_request.index]
     for name in OPTIONS:
-        value = getattr(query, name)
+        value = getattr(graph_request, name)
         if value is None or value is False:
             continue
         option = "-k" if name == "k" else f"--{name.replace('_', '-')}"

@@ -32,9 +32,9 @@ PREVIEW_ROWS = 50
 def join(pages: Pages, request: Request) -> Page:
     """Return the page that previews a join, or says why there is none and lets options change."""
     columns, parameters = query_columns(pages, request), dict(request.query_params)
-    query = read_join(pages, columns, parameters)
+    join_request = read_join(pages, columns, parameters)
     try:
-        response = pages.served.run(query)
+        response = pages.served.run(join_request)
     except UnknownTableError:
         raise
     except PexesoError as error:
@@ -43,13 +43,17 @@ def join(pages: Pages, request: Request) -> Page:
             raise
         return Page(
             "join.html",
-            {**_shown(pages, columns, query, parameters), "response": None, "problem": str(error)},
+            {
+                **_shown(pages, columns, join_request, parameters),
+                "response": None,
+                "problem": str(error),
+            },
             lambda: {},
             status=400,
         )
     joined = response.joined
     shown = {
-        **_shown(pages, columns, query, parameters),
+        **_shown(pages, columns, join_request, parameters),
         "problem": None,
         "response": response,
         "rows": first_rows(joined.table),
@@ -102,12 +106,12 @@ def _escapes_formulas(parameters: dict[str, str]) -> bool:
 
 
 def _shown(
-    pages: Pages, columns: QueryColumns, query: JoinRequest, url_parameters: dict[str, str]
+    pages: Pages, columns: QueryColumns, join_request: JoinRequest, url_parameters: dict[str, str]
 ) -> dict[str, Any]:
-    method = "transform" if query.transform else None
+    method = "transform" if join_request.transform else None
     of_match = {
         "column": columns.parameter,
-        "lake_column": query.lake_column,
+        "lake_column": join_request.lake_column,
         "method": method,
         **only(url_parameters, OF_DISTANCE),
     }
@@ -117,9 +121,9 @@ def _shown(
     return {
         "table": columns.table,
         "columns": columns,
-        "asked": query,
+        "asked": join_request,
         "method": method,
-        "values": VALUES if not (query.transform or columns.is_key) else (),
+        "values": VALUES if not (join_request.transform or columns.is_key) else (),
         "hows": HOW,
         "aggregations": AGGREGATIONS,
         "match": url(f"{columns.path}/match", of_match),
@@ -128,13 +132,15 @@ def _shown(
             for kind, of_kind in of_kinds.items()
         },
         ESCAPE_FORMULAS: escapes,
-        "command": _command(pages, columns, query, escapes=escapes),
+        "command": _command(pages, columns, join_request, escapes=escapes),
     }
 
 
-def _command(pages: Pages, columns: QueryColumns, query: JoinRequest, *, escapes: bool) -> str:
-    named = str(query.lake_column)
+def _command(
+    pages: Pages, columns: QueryColumns, join_request: JoinRequest, *, escapes: bool
+) -> str:
+    named = str(join_request.lake_column)
     words = command_line(
-        query, columns.table, columns.spec, pages.served.path, named, options=COMMAND
+        join_request, columns.table, columns.spec, pages.served.path, named, options=COMMAND
     )
     return f"{words} -o joined.csv{' --escape-formulas' if escapes else ''}"

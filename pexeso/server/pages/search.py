@@ -121,7 +121,9 @@ def columns(pages: Pages, request: Request) -> Page:
         for position, profile in enumerate(profiles)
     ]
     texts = [choice for choice in choices if choice.profile.kind in TEXT_KINDS]
-    best = max(texts, key=lambda text: (text.profile.n_distinct, -text.position), default=None)
+    best = max(
+        texts, key=lambda column: (column.profile.n_distinct, -column.position), default=None
+    )
     shown = {
         "table": table,
         "choices": choices,
@@ -137,12 +139,12 @@ def columns(pages: Pages, request: Request) -> Page:
 def search(pages: Pages, request: Request) -> Page:
     """Return the page of what is found for one column, or for a key of several."""
     columns = query_columns(pages, request)
-    query = read_search(pages, columns, dict(request.query_params))
+    search_request = read_search(pages, columns, dict(request.query_params))
     # What was given does not change, and is asked with again at each move of a slider. A document
     # tells the work of a search alone.
     is_document = request.url.path.endswith(".json")
     is_kept = not (columns.table.is_of_lake or is_document)
-    response = pages.served.search(query, is_kept=is_kept)
+    response = pages.served.search(search_request, is_kept=is_kept)
     result = response.results[0]
 
     # While a slider moves, the list comes first; why columns match is asked for once it rests.
@@ -155,38 +157,43 @@ def search(pages: Pages, request: Request) -> Page:
             if isinstance(result, SearchResult)
             else None
         )
-        options = section.options if section else _usual(pages, columns, query)
+        options = section.options if section else _usual(pages, columns, search_request)
         path, index = columns.path, pages.served.path
         return {
             "table": columns.table,
             "columns": columns,
             "column": columns.name,
-            "asked": query,
+            "asked": search_request,
             "options": options,
             "result": result,
             "section": section,
             "later": url(f"{path}/search", {**_given(request, columns), WHY: True})
             if later and section and len(result)
             else None,
-            "heads": [] if section else _heads(result, query.method),
+            "heads": [] if section else _heads(result, search_request.method),
             "names": HEADS,
             "shares": SHARES,
             "rows": list(zip(result.matches, result.rows(), strict=True))[: LIMITS.listed]
             if section is None
             else [],
             "hints": None if len(result) else result.hints(),
-            "nearer": partial(_nearer_link, columns, query),
+            "nearer": partial(_nearer_link, columns, search_request),
             "methods": {} if columns.is_key else METHOD_NAMES,
             "missing": {"overlap", "containment"} - {*pages.served.index.parts},
-            "has_distance": not columns.is_key and query.method in ("semantic", "all"),
-            "least": query.min_joinability or _usual_share(columns, query, options),
+            "has_distance": not columns.is_key and search_request.method in ("semantic", "all"),
+            "least": search_request.min_joinability
+            or _usual_share(columns, search_request, options),
             "numbers": NUMBERS,
             "more": url(f"{path}/search", {**_given(request, columns), "k": "all"}),
-            "link": partial(match_link, pages, columns, _at_its_distance(query, section)),
-            "command": command_line(query, columns.table, columns.spec, index, options=OPTIONS),
+            "link": partial(match_link, pages, columns, _at_its_distance(search_request, section)),
+            "command": command_line(
+                search_request, columns.table, columns.spec, index, options=OPTIONS
+            ),
             "python": None
             if columns.is_key
-            else python_lines(query, columns.table, columns.spec, index, "search", options=OPTIONS),
+            else python_lines(
+                search_request, columns.table, columns.spec, index, "search", options=OPTIONS
+            ),
         }
 
     return Page("search.html", shown, response.to_dict, fragment="found.html")
@@ -210,20 +217,22 @@ def read_search(pages: Pages, columns: QueryColumns, given: dict[str, str]) -> S
     return SearchRequest(index=pages.served.path, **columns.query, **values)
 
 
-def _at_its_distance(query: SearchRequest, section: Any) -> SearchRequest:
+def _at_its_distance(search_request: SearchRequest, section: Any) -> SearchRequest:
     """Return a request with the distance that was chosen where none was asked for."""
     if section is None or section.options.advice is None:
-        return query
+        return search_request
     chosen = {"auto": False, "min_precision": None, "max_distance": section.options.max_distance}
-    return replace(query, **chosen)
+    return replace(search_request, **chosen)
 
 
-def match_link(pages: Pages, columns: QueryColumns, query: SearchRequest, match: Any) -> str:
+def match_link(
+    pages: Pages, columns: QueryColumns, search_request: SearchRequest, match: Any
+) -> str:
     """Return the path of the page of one column, or table, found."""
     named = spec_of(match.columns) if columns.is_key else match.column
     target = {"column": columns.parameter, "lake_column": f"{match.table}:{named}"}
-    method = _way(query.method, match)
-    options = only(vars(query), OF_DISTANCE) if method is None else {"method": method}
+    method = _way(search_request.method, match)
+    options = only(vars(search_request), OF_DISTANCE) if method is None else {"method": method}
     return url(f"{columns.path}/match", {**target, **options})
 
 
@@ -236,9 +245,11 @@ def _way(method: str, match: Any) -> str | None:
     return {"overlap": "overlap", "containment": "overlap", "transform": "transform"}.get(method)
 
 
-def _usual(pages: Pages, columns: QueryColumns, query: SearchRequest) -> Any:
+def _usual(pages: Pages, columns: QueryColumns, search_request: SearchRequest) -> Any:
     """Return options of a search by similar values, for the sliders of another one."""
-    options = query.options() if query.method == "all" and not columns.is_key else {}
+    options = (
+        search_request.options() if search_request.method == "all" and not columns.is_key else {}
+    )
     return pages.served.index.search_options(options)
 
 
@@ -248,22 +259,24 @@ def _heads(result: Any, method: str) -> list[str]:
     return [name for name in result.fields if name in shown]
 
 
-def _usual_share(columns: QueryColumns, query: SearchRequest, options: Any) -> float:
+def _usual_share(columns: QueryColumns, search_request: SearchRequest, options: Any) -> float:
     """Return the share that a search asks for where none is given; of none the least there is."""
-    if columns.is_key or query.method in ("overlap", "transform"):
+    if columns.is_key or search_request.method in ("overlap", "transform"):
         return LEAST_SHARE
-    if query.method == "containment":
+    if search_request.method == "containment":
         return DEFAULT_MIN_CONTAINMENT
     return options.min_joinability or LEAST_SHARE
 
 
-def _nearer_link(columns: QueryColumns, query: SearchRequest, near: NearColumn) -> str | None:
+def _nearer_link(
+    columns: QueryColumns, search_request: SearchRequest, near: NearColumn
+) -> str | None:
     """Return the path of a search that finds a column which came near; None where none may."""
-    if near.max_distance is None and query.method == "overlap":
+    if near.max_distance is None and search_request.method == "overlap":
         return None
     # Sliders have two digits: the next smaller share and the next larger distance.
     share = max(LEAST_SHARE, int(100 * near.share) / 100)
-    changed: dict[str, Any] = {"method": query.method, "min_joinability": share}
+    changed: dict[str, Any] = {"method": search_request.method, "min_joinability": share}
     if near.max_distance is not None:
         changed["max_distance"] = min(1.0, math.ceil(100 * near.max_distance) / 100)
     return url(f"{columns.path}/search", {"column": columns.parameter, **changed})

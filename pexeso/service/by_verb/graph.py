@@ -224,9 +224,14 @@ def _edges(
             yield stream_edges(opened_sets, options, edges_on=edges_on_spark(spark), **live)
         return
 
-    def opened(base: GraphBase) -> Index:
-        where = (base.device, base.memory_budget, base.kernel, base.model)
-        return service.open(base.index, *where)
+    def opened(graph_request: GraphBase) -> Index:
+        where = (
+            graph_request.device,
+            graph_request.memory_budget,
+            graph_request.kernel,
+            graph_request.model,
+        )
+        return service.open(graph_request.index, *where)
 
     with searching(opened, request) as (index, passes):
         yield index.stream_graph(passes=passes, **vars(options), **live)

@@ -57,7 +57,7 @@ def join_sql(service: Service, request: JoinSqlRequest) -> JoinSql:
     explanation = index.explain(column, table, label, **request.options())
     options = {"values": request.values, "how": request.how}
     name = column.column or VALUE
-    sql = explanation.match.sql_with_pairs(YOURS, name, lake_table=LAKES, **options)
+    join = explanation.match.sql_with_pairs(YOURS, name, lake_table=LAKES, **options)
     reader = None
     if column.file is not None:
         read = read_table(column.file, options=column.reading)
@@ -65,7 +65,7 @@ def join_sql(service: Service, request: JoinSqlRequest) -> JoinSql:
         texts = pa.Table.from_arrays(read.columns, names=labels)
         at = labels.index(name)
         reader = reader_of_yours(column.file, texts, [at], [name], reading=column.reading)
-    return _with_views(sql, reader)
+    return _with_views(join, reader)
 
 
 def _by_key(service: Service, request: JoinSqlRequest, key: KeyTable) -> JoinSql:
@@ -74,19 +74,19 @@ def _by_key(service: Service, request: JoinSqlRequest, key: KeyTable) -> JoinSql
     searches = service.open_composite(request.index)
     table, columns = searches.opened.catalog.split(request.lake_column)
     pair = searches.pair(key, None, table)
-    sql = pair.sql(pair.theirs(columns), how=request.how, names=(YOURS, LAKES))
+    join = pair.sql(pair.theirs(columns), how=request.how, names=(YOURS, LAKES))
     positions = [column.position for column in key.key]
     names = [key.names[at] for at in positions]
     texts = pa.Table.from_arrays(list(key.cells), names=label_columns(key.names))
     reader = None
     if key.file is not None:
         reader = reader_of_yours(key.file, texts, positions, names, reading=key.reading)
-    return _with_views(sql, reader)
+    return _with_views(join, reader)
 
 
-def _with_views(sql: JoinSql, reader: str | None) -> JoinSql:
-    readers = {YOURS: reader, LAKES: sql.tables[LAKES]}
-    return replace(sql, tables={name: _view(name, reader) for name, reader in readers.items()})
+def _with_views(join: JoinSql, reader: str | None) -> JoinSql:
+    readers = {YOURS: reader, LAKES: join.tables[LAKES]}
+    return replace(join, tables={name: _view(name, reader) for name, reader in readers.items()})
 
 
 def _view(name: str, reader: str | None) -> str | None:

@@ -287,14 +287,17 @@ class BuildWriter(ABC):
 
     def _new_entries(self, manifest: Manifest) -> list[FolderEntry]:
         """Return the entries that this build wrote, after a check that all others are unchanged."""
-        previous = (
+        previous_entries = (
             {}
             if self.previous is None
             else {entry.folder: entry for entry in self.previous.folders}
         )
-        new = [entry for entry in manifest.folders if entry.folder not in previous]
+        new = [entry for entry in manifest.folders if entry.folder not in previous_entries]
         for entry in manifest.folders:
-            if entry.folder in previous and entry.files != previous[entry.folder].files:
+            if (
+                entry.folder in previous_entries
+                and entry.files != previous_entries[entry.folder].files
+            ):
                 raise InputError(
                     f"The folder {entry.folder!r} of the index is kept, so its files must stay "
                     "as they are."

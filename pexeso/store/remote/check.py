@@ -29,13 +29,13 @@ def check_remote_store(
     except IndexCorruptError as error:
         return [Problem(MANIFEST, "manifest", str(error))]
     entries = location.find()
-    n_checked, total = 0, manifest.n_bytes
+    bytes_checked, total = 0, manifest.n_bytes
 
     def count(piece: bytes) -> None:
-        nonlocal n_checked
-        n_checked += len(piece)
+        nonlocal bytes_checked
+        bytes_checked += len(piece)
         if progress is not None:
-            progress(n_checked, total)
+            progress(bytes_checked, total)
 
     problems = [
         _check_file(location, file, entries.get(file.path), count) for file in manifest.files()

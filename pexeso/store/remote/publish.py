@@ -269,13 +269,13 @@ def _upload_all(
     uploads: list[tuple[Path, FolderEntry]],
     progress: Callable[[int, int], None] | None,
 ) -> None:
-    n_uploaded, total = 0, sum(entry.n_bytes for _, entry in uploads)
+    bytes_uploaded, total = 0, sum(entry.n_bytes for _, entry in uploads)
 
     def count(n_bytes: int) -> None:
-        nonlocal n_uploaded
-        n_uploaded += n_bytes
+        nonlocal bytes_uploaded
+        bytes_uploaded += n_bytes
         if progress is not None:
-            progress(n_uploaded, total)
+            progress(bytes_uploaded, total)
 
     for local, entry in uploads:
         upload_folder(local, location, entry, count)

@@ -30,7 +30,7 @@ class PartitionUpload:
 
     Attributes
     ----------
-    place
+    location
         The folder of the index.
     record
         A local file, absent or written by an earlier attempt, that says what was uploaded; on a

@@ -147,8 +147,8 @@ class RemoteWriter(BuildWriter):
             super()._require_sealed(entry)
 
     def _install(self, manifest: Manifest, new: list[FolderEntry]) -> Manifest:
-        uploaded = {entry.folder for entry in new if not self._new(entry.folder).is_dir()}
-        published = publish(self._new(""), manifest, self._base, there=uploaded)
+        remote_folders = {entry.folder for entry in new if not self._new(entry.folder).is_dir()}
+        published = publish(self._new(""), manifest, self._base, there=remote_folders)
         with contextlib.suppress(PlaceError):  # a note of what is in use does no harm
             forget_notes(self.location, self._uploaded())
         return published

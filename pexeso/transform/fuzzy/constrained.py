@@ -124,19 +124,25 @@ def fuzzy_join(
     """
     if not 0 <= max_distance <= 1:
         raise InputError(f"The largest distance must be 0 to 1. Got {max_distance!r} instead.")
-    modes = tuple(dict.fromkeys(configurations))
+    distinct_configurations = tuple(dict.fromkeys(configurations))
     min_similarity = 1 - Fraction(str(float(max_distance)))
     best, best_rank = _equal_texts(derived, keys), None
-    for tokeniser, sets in token_sets([*derived, *keys], [mode.tokeniser for mode in modes]):
+    for tokeniser, sets in token_sets(
+        [*derived, *keys], [candidate.tokeniser for candidate in distinct_configurations]
+    ):
         sides = _Sides(sets, len(derived))
-        measures = [DISTANCES.index(mode.distance) for mode in modes if mode.tokeniser == tokeniser]
+        measures = [
+            DISTANCES.index(candidate.distance)
+            for candidate in distinct_configurations
+            if candidate.tokeniser == tokeniser
+        ]
         nearest = sides.nearest(measures, min_similarity, one_to_one=one_to_one)
         for measure in measures:
             configuration = Configuration(tokeniser, DISTANCES[measure])
             rank = nearest.rank(measure)
             if rank is None:
                 continue
-            rank = (*rank, tokeniser != "3-gram", modes.index(configuration))
+            rank = (*rank, tokeniser != "3-gram", distinct_configurations.index(configuration))
             if best_rank is None or rank < best_rank:
                 best_rank = rank
                 best = nearest.join(measure, configuration, max_distance)

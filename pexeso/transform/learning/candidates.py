@@ -68,12 +68,12 @@ def candidates(
         width,
     )
     choices = []
-    for line, length, position, size in zip(
+    for line, length, places, size in zip(
         lines.tolist(), lengths.tolist(), positions.tolist(), sizes.tolist(), strict=True
     ):
         operator: Operator
         if line < 0:
-            operator = Constant(examples.keys[0][position[0] : position[0] + size[0]])
+            operator = Constant(examples.keys[0][places[0] : places[0] + size[0]])
         else:
             extractor, casing, backward, start = examples.lines[line].tolist()
             column, splits, replacements = examples.extractors[extractor]
@@ -86,7 +86,7 @@ def candidates(
                 replacements=replacements,
                 shorter=length >= 0 and examples.extended and not backward,
             )
-        choices.append(Candidate(operator, tuple(position), tuple(size)))
+        choices.append(Candidate(operator, tuple(places), tuple(size)))
     return choices
 
 

@@ -122,7 +122,7 @@ def examples_of(
     return _as_letters(tuple(keys), ordered, extended)
 
 
-_StepLists = list[tuple[tuple[str, ...], _Steps]]
+_PartList = list[tuple[tuple[str, ...], _Steps]]
 
 _PIECE = 3
 """Letters of a piece of a key, by which the parts are told that hold most of it."""
@@ -158,13 +158,13 @@ class _Parts:
         return True
 
     def deeper(
-        self, begun: _StepLists, share: float, step: Callable[..., Any], *options: Any
-    ) -> _StepLists:
+        self, begun: _PartList, share: float, step: Callable[..., Any], *options: Any
+    ) -> _PartList:
         """Add what one step more gives, first of the shortest parts that hold most of the keys.
 
         Until all parts together have a share of the letters that they may have.
         """
-        new: _StepLists = []
+        new: _PartList = []
         for texts, steps in sorted(begun, key=self._rank) if len(begun) > 1 else begun:
             for split, replacement, new_texts in step(texts, *options):
                 if self.letters > share * MAX_LETTERS:
@@ -192,7 +192,7 @@ def _splits(texts: tuple[str, ...], any_separator: bool, extended: bool) -> _Mad
     """Yield the splits that apply to all texts, with the one part they give, never an empty one."""
     for separator, parts, fewest in _divided(texts, any_separator, extended):
         for part in (*range(fewest), *(range(-1, -fewest - 1, -1) if extended else ())):
-            pieces = tuple([cell[part] for cell in parts])
+            pieces = tuple([text_parts[part] for text_parts in parts])
             if all(pieces):
                 yield (Split(separator, part),), (), pieces
 
@@ -202,9 +202,16 @@ def _spans(texts: tuple[str, ...], any_separator: bool) -> _Made:
     for separator, parts, fewest in _divided(texts, any_separator, True):
         for span, part in _places_of_spans(fewest):
             if span == "to":
-                pieces = tuple([separator.join(cell[: part % len(cell) + 1]) for cell in parts])
+                pieces = tuple(
+                    [
+                        separator.join(text_parts[: part % len(text_parts) + 1])
+                        for text_parts in parts
+                    ]
+                )
             else:
-                pieces = tuple([separator.join(cell[part % len(cell) :]) for cell in parts])
+                pieces = tuple(
+                    [separator.join(text_parts[part % len(text_parts) :]) for text_parts in parts]
+                )
             if all(pieces):
                 yield (Split(separator, part, span),), (), pieces
 
@@ -282,7 +289,7 @@ def _replacements(texts: tuple[str, ...], new_signs: Sequence[str]) -> _Made:
                 yield (), ((old, new),), new_texts
 
 
-def _as_letters(keys: tuple[str, ...], parts: _StepLists, extended: bool) -> Examples:
+def _as_letters(keys: tuple[str, ...], parts: _PartList, extended: bool) -> Examples:
     texts = [text for group, _ in parts for text in group]
     plain = "".join(texts)
     sizes = np.fromiter(map(len, texts), np.int32, len(texts))

@@ -92,7 +92,7 @@ def example_sets(
         order = _fewest_pieces_first(group.pairs, rows, keys, options.seed)[: group.limit]
         group = replace(group, pairs=_at(group.pairs, order))
         yield from _sets_of(
-            group, [rows[pair] for pair in order], [keys[pair] for pair in order], n_sets, options
+            group, [rows[at] for at in order], [keys[at] for at in order], n_sets, options
         )
 
 
@@ -123,8 +123,8 @@ def example_sets_by_starts(
             order = alike[starts]
             yield from _sets_of(
                 replace(group, pairs=_at(pairs, order)),
-                [rows[pair] for pair in order],
-                [keys[pair] for pair in order],
+                [rows[position] for position in order],
+                [keys[position] for position in order],
                 _SETS_OF_STARTS,
                 options,
             )
@@ -187,7 +187,7 @@ def _sets_of(
 ) -> Iterator[tuple[ExampleGroup, Pairs, Pairs]]:
     checks = rows[:_CHECKED], keys[:_CHECKED]
     drawn = _drawn_sets(group, [_form(key) for key in keys], n_sets, options)
-    sets = [([rows[pair] for pair in one], [keys[pair] for pair in one]) for one in drawn]
+    sets = [([rows[at] for at in one], [keys[at] for at in one]) for one in drawn]
     n_pieces = [max(least_pieces(*examples)) for examples in sets]
     for number in np.argsort(n_pieces, kind="stable").tolist():
         if n_pieces[number] <= options.max_pieces:
@@ -303,9 +303,12 @@ def _most_values(columns: Sequence[TextColumn]) -> int:
     return max((len(column.values) for column in columns), default=0)
 
 
-def _at(pairs: RowPairs, rows: Any) -> RowPairs:
+def _at(pairs: RowPairs, positions: Any) -> RowPairs:
     return RowPairs(
-        pairs.sources[rows], pairs.targets[rows], pairs.holders[rows], pairs.lengths[rows]
+        pairs.sources[positions],
+        pairs.targets[positions],
+        pairs.holders[positions],
+        pairs.lengths[positions],
     )
 
 
@@ -338,7 +341,7 @@ def _fewest_pieces_first(
     holders = pairs.holders.tolist()
     order = list(range(len(keys)))
     random.Random(seed).shuffle(order)
-    return sorted(order, key=lambda pair: (holders[pair], -lengths[pair]))
+    return sorted(order, key=lambda position: (holders[position], -lengths[position]))
 
 
 def _looked_at(column: TextColumn, size: int, seed: int) -> list[int]:

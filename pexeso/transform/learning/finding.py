@@ -236,7 +236,9 @@ def judged(
     ``n_fitted`` of its operators were chosen by these rows, by default all.
     """
     column = targets[target]
-    written = pc.unique(apply_program(program, [own_column.cells for own_column in source.columns]))
+    written = pc.unique(
+        apply_program(program, [source_column.cells for source_column in source.columns])
+    )
     written = written.drop_null()
     hit = pc.unique(pc.index_in(column.values, written).drop_null())
     hits = len(hit)

@@ -166,7 +166,9 @@ class SuffixesOfColumns:
         sides : int8 (v,)
             1 for each text of the source column, then 2 for each of the target column.
         """
-        sizes = [int(self._starts[side + 1] - self._starts[side]) for side in (source, target)]
+        sizes = [
+            int(self._starts[column + 1] - self._starts[column]) for column in (source, target)
+        ]
         sides = np.repeat(np.array([1, 2], np.int8), sizes)
         both = (self._places[source], self._places[target])
         first = np.array([self._starts[source], self._starts[target] - sizes[0]])

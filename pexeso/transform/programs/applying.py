@@ -54,19 +54,19 @@ def apply_program(program: Program, columns: Sequence[pa.Array | pa.ChunkedArray
     _check(program, columns)
     texts = {column: columns[column] for column in program.columns}
     spans = _spans(program, list(texts.values()), 0, len(columns[0]))
-    batches = [
+    arrays = [
         _Batch({column: _piece(texts[column], *span) for column in texts}, span[1] - span[0]).of(
             program
         )
         for span in spans
     ]
-    n_bytes = sum(batch.nbytes for batch in batches)
+    n_bytes = sum(array.nbytes for array in arrays)
     if n_bytes >= 1 << 31:
         raise InputError(
             f"the program writes {n_bytes:,} bytes for {len(columns[0]):,} rows; at most 2 GiB "
             "can be written at once, so apply it to fewer rows at a time"
         )
-    return pa.concat_arrays(batches) if batches else pa.array([], pa.string())
+    return pa.concat_arrays(arrays) if arrays else pa.array([], pa.string())
 
 
 def _check(program: Program, columns: Sequence[pa.Array | pa.ChunkedArray]) -> None:
@@ -97,7 +97,9 @@ def _spans(
     """Yield the rows of each batch, halved until they are small enough."""
     n_rows = stop - start
     written = sum(
-        len(step.text.encode()) for step in program.operators if isinstance(step, Constant)
+        len(operator.text.encode())
+        for operator in program.operators
+        if isinstance(operator, Constant)
     )
     n_bytes = max(sum(column.slice(start, n_rows).nbytes for column in columns), n_rows * written)
     if n_rows > 1 and (n_rows > BATCH_ROWS or n_bytes > BATCH_BYTES):

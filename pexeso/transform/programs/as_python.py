@@ -126,7 +126,7 @@ def first_as_python(programs: Sequence[Program], names: Sequence[str]) -> str:
 def _header(programs: Sequence[Program]) -> str:
     """Return the functions that the casings of programs need."""
     operators = [operator for program in programs for operator in program.operators]
-    casings: set[Casing] = {step.casing for step in operators if isinstance(step, Extract)}
+    casings: set[Casing] = {extract.casing for extract in operators if isinstance(extract, Extract)}
     needed = {helper for casing in casings for helper in _HELPERS[casing]}
     parts = ["from itertools import groupby\n"] if title in needed else []
     parts += [inspect.getsource(helper) for helper in _HELPERS["title"] if helper in needed]

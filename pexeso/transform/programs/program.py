@@ -265,4 +265,8 @@ class Program:
     @property
     def columns(self) -> tuple[int, ...]:
         """Columns of the row that the program reads, in order."""
-        return tuple(sorted({step.column for step in self.operators if isinstance(step, Extract)}))
+        return tuple(
+            sorted(
+                {operator.column for operator in self.operators if isinstance(operator, Extract)}
+            )
+        )

@@ -120,7 +120,7 @@ def walk_level(
             wide = alive > 0
             if LAST:
                 wide = alive > few
-                narrow_pairs = near & (alive <= few)[None, :]
+                pair_mask = near & (alive <= few)[None, :]
                 append(
                     pair_queries,
                     pair_blocks,
@@ -128,7 +128,7 @@ def walk_level(
                     pair_capacity,
                     tl.reshape(tl.broadcast_to(members[:, None], (TILE, GROUP)), (TILE * GROUP,)),
                     tl.reshape(tl.broadcast_to(child[None, :], (TILE, GROUP)), (TILE * GROUP,)),
-                    tl.reshape(narrow_pairs, (TILE * GROUP,)),
+                    tl.reshape(pair_mask, (TILE * GROUP,)),
                 )
             # One bit each, so that their sum is their union.
             bits = tl.sum(near.to(tl.int32) << lanes[:, None], 0)

@@ -205,8 +205,8 @@ class ColumnSearches(threading.local):
             Gets the work that was done where every list was long enough.
         """
         if not isinstance(partition.map, ProjectionMap) or is_ordered(len(query)):
-            min_counts = torch.full((1,), min_count, device=partition.device)
-            ColumnSearch(partition, query, min_counts, threshold, space).launch()
+            device_min_count = torch.full((1,), min_count, device=partition.device)
+            ColumnSearch(partition, query, device_min_count, threshold, space).launch()
         else:
             recording = self._recording(
                 partition, threshold, _n_places(len(query), threshold), space
@@ -223,15 +223,21 @@ class ColumnSearches(threading.local):
         self, partition: Partition, threshold: Threshold, n_places: int, space: Workspace
     ) -> _Recording:
         key = (id(partition), threshold, n_places)
-        entry = self._kept.pop(key, None)
-        if entry is None or entry.partition() is not partition or entry.space is not space:
+        recording = self._kept.pop(key, None)
+        if (
+            recording is None
+            or recording.partition() is not partition
+            or recording.space is not space
+        ):
             n_coordinates = partition.blocks.codes.shape[1]
-            buffers = QueryPlaces(n_places, partition.dimensions, n_coordinates, partition.device)
-            entry = _Recording(weakref.ref(partition), space, buffers)
-        self._kept[key] = entry
+            query_places = QueryPlaces(
+                n_places, partition.dimensions, n_coordinates, partition.device
+            )
+            recording = _Recording(weakref.ref(partition), space, query_places)
+        self._kept[key] = recording
         while len(self._kept) > MOST_RECORDINGS:
             self._kept.popitem(last=False)
-        return entry
+        return recording
 
 
 def _read_matches(

@@ -188,38 +188,38 @@ class CandidateSearch:
             self._halves = query.vectors[self._members].half()
             self._squares = self._halves.float().square_().sum(1)
 
-    def _prepare_places(self, buffers: QueryPlaces, accept: float) -> None:
+    def _prepare_places(self, query_places: QueryPlaces, accept: float) -> None:
         """Map and round the values of a query column, all of them, by a program."""
         axes = self._partition.map.axes
         n_coordinates = self._blocks.codes.shape[1]
         width = next_power_of_2(n_coordinates)
         self._launch(
             values.prepare_values,
-            buffers.header,
-            buffers.vectors,
+            query_places.header,
+            query_places.vectors,
             axes,
-            buffers.points,
-            buffers.upper_points,
-            buffers.may_accept,
-            buffers.halves,
-            buffers.squares,
-            buffers.n_places,
+            query_places.points,
+            query_places.upper_points,
+            query_places.may_accept,
+            query_places.halves,
+            query_places.squares,
+            query_places.n_places,
             accept,
             DIMENSIONS=self._partition.dimensions,
             N_AXES=len(axes),
             AXES=n_coordinates,
             WIDTH=width,
             CHUNK=max(16, min(64, 2048 // width)),
-            programs=buffers.n_places,
+            programs=query_places.n_places,
         )
-        self._members, self._n_members = slice(0, buffers.n_places), buffers.n_places
+        self._members, self._n_members = slice(0, query_places.n_places), query_places.n_places
         self._names = self._matches_of
         self._points, self._upper, self._able = (
-            buffers.points,
-            buffers.upper_points,
-            buffers.may_accept,
+            query_places.points,
+            query_places.upper_points,
+            query_places.may_accept,
         )
-        self._halves, self._squares = buffers.halves, buffers.squares
+        self._halves, self._squares = query_places.halves, query_places.squares
 
     def _walk(self, lengths: list[torch.Tensor]) -> None:
         """Test boxes from the first level on that is worth it, down to the blocks."""

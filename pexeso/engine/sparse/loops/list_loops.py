@@ -51,8 +51,10 @@ def first_key(wanted: int, keys: np.ndarray) -> int:
 @loop
 def bound_of(rest: float, cosine: float) -> float:
     """Return what r . x is at least where the part left out has the squared length `rest`."""
-    share = max(1.0 - rest, 0.0)
-    return share * cosine - np.sqrt(share * rest) * np.sqrt(max(1.0 - cosine * cosine, 0.0))
+    kept_square = max(1.0 - rest, 0.0)
+    return kept_square * cosine - np.sqrt(kept_square * rest) * np.sqrt(
+        max(1.0 - cosine * cosine, 0.0)
+    )
 
 
 @loop
@@ -133,9 +135,11 @@ def weigh_pairs(
             word = members[first + chain[entry, 0]]
             share = weights[word] * chain[entry, 2] / np.sqrt(np.float64(squares[word])) / length
             entry_shares[entry] = share
-            match = own_words[word]
-            if match >= 0:
-                cost += (word_value_offsets[match + 1] - word_value_offsets[match]) / squares[word]
+            own_word = own_words[word]
+            if own_word >= 0:
+                cost += (word_value_offsets[own_word + 1] - word_value_offsets[own_word]) / squares[
+                    word
+                ]
             entry = chain[entry, 3]
         entry = heads[slot]
         while entry >= 0:

@@ -238,17 +238,20 @@ def word_products(
         first, last = other_starts[word], other_starts[word + 1]
         count_common(other, first, last, keys, pairs, heads, chain, counts)
         for owner in range(len(owners)):
-            source = owners[owner]
+            owner_word = owners[owner]
             if counts[owner] == 0:
                 similarities[owner, position] = 0.0
             elif (
-                counts[owner] == squares[source]
-                and compare_text(text, starts[source], starts[source + 1], other, first, last) == 0
+                counts[owner] == squares[owner_word]
+                and compare_text(
+                    text, starts[owner_word], starts[owner_word + 1], other, first, last
+                )
+                == 0
             ):
                 similarities[owner, position] = 1.0
             else:
                 similarities[owner, position] = similarity(
-                    counts[owner], squares[source], other_squares[word], letters
+                    counts[owner], squares[owner_word], other_squares[word], letters
                 )
 
 
