@@ -441,10 +441,8 @@ def _report(
     from pyspark.sql import functions as sql
 
     counted = texts.groupBy(_TEXT).agg(sql.count("*").alias("count"))
-    searched_texts = texts.sparkSession.createDataFrame(
-        pa.table({_TEXT: pc.drop_null(searched.unique())})
-    )
-    left = counted.where(sql.col(_TEXT).isNotNull()).join(searched_texts, _TEXT, "left_anti")
+    known = texts.sparkSession.createDataFrame(pa.table({_TEXT: pc.drop_null(searched.unique())}))
+    left = counted.where(sql.col(_TEXT).isNotNull()).join(known, _TEXT, "left_anti")
     unsearched = left.orderBy(sql.desc("count"), _TEXT).limit(MOST_NOT_SEARCHED).toArrow()
     conflicts = pa.concat_tables(
         [

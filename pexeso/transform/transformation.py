@@ -49,9 +49,7 @@ _LEAST_OF_LONGER = 0.4
 
 _MANY_TEXTS = 5_000
 _QUICK_CONFIGURATIONS = tuple(
-    configuration
-    for configuration in ALL_CONFIGURATIONS
-    if configuration.tokeniser in ("word", "3-gram")
+    mode for mode in ALL_CONFIGURATIONS if mode.tokeniser in ("word", "3-gram")
 )
 """By which more texts than these are compared: the time grows with their square."""
 
@@ -351,9 +349,7 @@ def _later(
 
 def _free_rows(table: TextTable, partners: np.ndarray) -> TextTable:
     free = pa.array(np.flatnonzero(partners < 0))
-    return TextTable(
-        tuple(TextColumn(column.name, column.cells.take(free)) for column in table.columns)
-    )
+    return TextTable(tuple(TextColumn(part.name, part.cells.take(free)) for part in table.columns))
 
 
 def _free_keys(keys: TextColumn, partners: np.ndarray) -> TextColumn:
