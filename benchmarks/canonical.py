@@ -104,9 +104,7 @@ class _Writer:
             if field in _NOT_READ or value is None or value == []:
                 continue
             self.parts.append(field)
-            if field == "arg" and isinstance(node, ast.arg):
-                self._write_name(node.arg, within)
-            elif field == _HIDDEN_NAMES.get(type(node)):
+            if field == _HIDDEN_NAMES.get(type(node)):
                 self._write_name(value, within)
             elif field == "names" and isinstance(node, ast.Global | ast.Nonlocal):
                 for name in node.names:

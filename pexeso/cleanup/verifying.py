@@ -207,13 +207,16 @@ def _rows(
 def _difference(actual: DataFrame, expected: DataFrame) -> str | None:
     from pyspark.sql import functions as sql
 
-    given, wanted = (
+    columns, expected_columns = (
         [f"{field.name} {field.dataType.simpleString()}" for field in frame.schema]
         for frame in (actual, expected)
     )
-    if given != wanted:
-        return f"the statement gives the columns {', '.join(given)}, and it has {', '.join(wanted)}"
-    names = [f"c{position}" for position in range(len(given))]
+    if columns != expected_columns:
+        return (
+            f"the statement gives the columns {', '.join(columns)}, "
+            f"and it has {', '.join(expected_columns)}"
+        )
+    names = [f"c{position}" for position in range(len(columns))]
     both = (
         actual.toDF(*names)
         .withColumn(_TIMES, sql.lit(1))

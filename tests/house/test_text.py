@@ -2,12 +2,11 @@
 
 import ast
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
+from tracked_files import ROOT, tracked_files
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 PRODUCT = sorted(
     path for package in ("embed", "partition", "pexeso") for path in (ROOT / package).rglob("*.py")
 )
@@ -26,15 +25,6 @@ UNSAFE_CALLS = {"eval", "exec", "compile", "__import__", "os.system", "os.popen"
 
 def relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
-
-
-def tracked_files() -> list[Path]:
-    done = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        pytest.skip("not a git checkout, so there is no list of tracked files")
-    return [ROOT / name for name in done.stdout.split("\0") if name and (ROOT / name).is_file()]
 
 
 def unsafe(tree: ast.Module) -> list[str]:

@@ -2,13 +2,12 @@
 
 import ast
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tracked_files import ROOT, tracked_files
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 RETIRED = {
     r"\bthe rooms\b": "the packages",
     r"\bthe house\b": "the project",
@@ -48,22 +47,9 @@ def names_given(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.name
 
 
-def tracked(*patterns: str) -> list[str]:
-    done = subprocess.run(
-        ["git", "ls-files", "-z", *patterns],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        pytest.skip("not a git checkout, so there is no list of tracked files")
-    return [name for name in done.stdout.split("\0") if name]
-
-
 def pages() -> list[Path]:
-    names = tracked("*.py", "*.md", "*.ipynb")
-    return [ROOT / name for name in names if not name.startswith(NOT_HELD)]
+    files = tracked_files("*.py", "*.md", "*.ipynb")
+    return [path for path in files if not path.relative_to(ROOT).as_posix().startswith(NOT_HELD)]
 
 
 def test_retired_words_do_not_come_back():
@@ -85,15 +71,15 @@ def test_a_retired_word_is_found(line):
 
 
 def test_no_name_is_a_catch_all():
-    names = tracked("*.py")
+    paths = tracked_files("*.py")
     uses = [
-        f"{name}:{line}: {given}"
-        for name in names
-        for line, given in names_given(ast.parse((ROOT / name).read_text(encoding="utf-8")))
+        f"{path.relative_to(ROOT)}:{line}: {given}"
+        for path in paths
+        for line, given in names_given(ast.parse(path.read_text(encoding="utf-8")))
         if given.strip("_").lower() in CATCH_ALLS
     ]
     assert uses == []
-    assert [name for name in names if Path(name).stem in CATCH_ALLS] == []
+    assert [path for path in paths if path.stem in CATCH_ALLS] == []
 
 
 def test_a_catch_all_is_noticed():

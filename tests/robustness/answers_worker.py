@@ -75,7 +75,7 @@ def answers(lake: SmallLake, values: Sequence[str]) -> dict[str, object]:
     results: dict[str, object] = {
         "vectors": lake.vectors.tobytes().hex()[:4096],
         "median": advisor.learnt.median,
-        "strangers": [float(distances[0]) for distances in advisor.learnt.unrelated],
+        "unrelated": [float(distances[0]) for distances in advisor.learnt.unrelated],
         "advice": [advisor.columns(precision).to_dict() for precision in (0.8, 0.9, 0.95, 0.99)],
     }
     long = sorted(range(len(lake.columns)), key=lambda column: -len(lake.columns[column]))[:4]
