@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+import numpy as np
 import torch
 
 from benchmarks.batching import QueryBatch
@@ -26,29 +27,29 @@ class ColumnValuesNeededError(Exception):
     """A kernel cannot do a search by itself, and the lake has no values of columns."""
 
 
+ColumnCounts = tuple[np.ndarray, np.ndarray]
+
+
 def search(
     lake: ResidentLake, query: BenchmarkQuery, kernel: KernelChoice, stats: SearchStats
-) -> Answer:
-    """Search all partitions, one after the other, as an index does.
+) -> list[ColumnCounts]:
+    """Search all partitions; the answer of each has the numbers of its own columns.
 
     Raises
     ------
     ColumnValuesNeededError
     """
     goal, weights = Goal(query.max_distance, query.needed), query.weights.numpy()
-    answers = []
-    for part in lake.parts:
-        columns, counts = part.space.search(
-            part.partition, query.vectors, weights, query.total, goal, stats,
-            kernel=kernel, max_pairs=MAX_PAIRS,
-        )  # fmt: skip
-        answers.append((torch.from_numpy(columns) + part.first_column, torch.from_numpy(counts)))
+    answers = lake.parts[0].space.search_all(
+        [part.partition for part in lake.parts], query.vectors, weights, query.total, goal, stats,
+        [None] * len(lake.parts), kernel=kernel, max_pairs=MAX_PAIRS,
+    )  # fmt: skip
     if not lake.keeps_values_of_columns and "verify" in stats.seconds:
         raise ColumnValuesNeededError(
             f"{query.name} has more candidates than a search holds at a time, and there is no room "
             "for the values of each column, which searches in parts read"
         )
-    return _joined(answers)
+    return answers
 
 
 def search_batch(
@@ -58,27 +59,25 @@ def search_batch(
     max_distance: float,
     kernel: KernelChoice,
     stats: SearchStats,
-) -> list[Answer]:
-    """Search all partitions for a batch, one after the other, as an index does."""
-    query_answers: list[list[Answer]] = [[] for _ in queries]
-    for part in lake.parts:
-        answers = part.space.search_batch(
+) -> list[list[ColumnCounts]]:
+    """Search all partitions for a batch, one after the other: for each what it says of each query."""
+    return [
+        part.space.search_batch(
             part.partition, vectors, queries, Goal(max_distance), stats,
             kernel=kernel, max_pairs=MAX_PAIRS,
-        )  # fmt: skip
-        for number, (columns, counts) in enumerate(answers):
-            query_answers[number].append(
-                (torch.from_numpy(columns) + part.first_column, torch.from_numpy(counts))
-            )
-    return [_joined(of_query) for of_query in query_answers]
+        )
+        for part in lake.parts
+    ]  # fmt: skip
 
 
-def _joined(answers: list[Answer]) -> Answer:
-    """Bring the answers of partitions together."""
-    if len(answers) == 1:
-        return answers[0]
-    columns, counts = (torch.cat(tensors) for tensors in zip(*answers, strict=True))
-    return columns, counts
+def joined(lake: ResidentLake, answers: Sequence[ColumnCounts]) -> Answer:
+    """Bring the answers of partitions together, with the numbers that columns have in the lake."""
+    columns = [
+        columns + part.first_column
+        for (columns, _), part in zip(answers, lake.parts, strict=True)
+    ]
+    counts = [counts for _, counts in answers]
+    return torch.from_numpy(np.concatenate(columns)), torch.from_numpy(np.concatenate(counts))
 
 
 def measure_single(
@@ -112,7 +111,7 @@ def measure_single(
     started = time.perf_counter()
     for query in queries:
         stats.append(SearchStats())
-        answers.append(search(lake, query, kernel, stats[-1]))
+        answers.append(joined(lake, search(lake, query, kernel, stats[-1])))
         first = time.perf_counter() - started
         if first > seconds_left / 2:
             break
@@ -159,7 +158,7 @@ def measure_batch(
     max_distance = queries[0].max_distance
     stats = SearchStats()
     started = time.perf_counter()
-    answers = search_batch(lake, batch.vectors, columns, max_distance, kernel, stats)
+    of_parts = search_batch(lake, batch.vectors, columns, max_distance, kernel, stats)
     first = time.perf_counter() - started
     repeats = int(min(BATCH_REPEATS, seconds_left // max(first, 1e-9) - 1))
     seconds = [
@@ -180,7 +179,7 @@ def measure_batch(
         "repeats": max(0, repeats),
         **_rates([stats], middle, lake, ceilings, len(queries)),
     }
-    return figures, answers
+    return figures, [joined(lake, answers) for answers in zip(*of_parts, strict=True)]
 
 
 def _by_size(

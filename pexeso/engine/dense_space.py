@@ -11,20 +11,18 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from pexeso.engine.building.building import check_vectors
 from pexeso.engine.fetching import Pages, fetch_cells
 from pexeso.engine.interface import KernelChoice
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.kernels.unmapped import UnmappedQuery
 from pexeso.engine.layout.blocks import BLOCK_SIZE, FANOUT
-from pexeso.engine.layout.maps import MAX_DIMENSIONS
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.layout.plausibility import require_plausible_cells, require_plausible_rows
 from pexeso.engine.metrics import Metric
-from pexeso.engine.search.batch import BatchQuery
 from pexeso.engine.search.pairs import column_pairs
 from pexeso.engine.search.search import (
+    best_columns,
     exact_partition,
     search_batch_partition,
     search_partition,
@@ -50,11 +48,6 @@ QUERY_VALUES_AT_ONCE, LAKE_VALUES_AT_ONCE = 1 << 9, 1 << 13
 MOST_ALONE = 12
 """Query columns of a batch that programs on a device search for one after the other: a pass over
 the partition for all of them costs the host as much as so many searches."""
-
-_SURELY_UNIT = 2.0**-11
-"""Of a squared length summed in float32, which is off by ``2**-10`` at most: the length is then off
-by less than three quarters of what the check allows."""
-
 
 @dataclass(frozen=True)
 class DenseProbe:
@@ -187,14 +180,64 @@ class DenseSpace(VectorSpace):
         probe: DenseProbe | None = None,
     ) -> ColumnCounts:
         """Search by cells and distances."""
+        if probe is None and partition.device.type != "cpu":
+            return self.search_all(
+                [partition], vectors, weights, total, goal, stats, [left_out],
+                kernel=kernel, max_pairs=max_pairs,
+            )[0]  # fmt: skip
         seen = None if probe is None else probe.seen
-        if seen is None and partition.device.type != "cpu":
-            seen = unseen_on_host(partition, vectors, weights, total, goal, stats)
         columns, counts = search_partition(
             partition, vectors, torch.from_numpy(weights), total, goal, stats, _tensor(left_out),
             kernel=kernel, max_pairs=max_pairs, outlook=seen,
         )  # fmt: skip
         return columns.numpy(), counts.numpy()
+
+    def search_all(
+        self,
+        partitions: Sequence[Partition],
+        vectors: torch.Tensor,
+        weights: np.ndarray,
+        total: int,
+        goal: Goal,
+        stats: SearchStats,
+        left_out: Sequence[np.ndarray | None],
+        *,
+        kernel: KernelChoice | None = None,
+        max_pairs: int,
+    ) -> list[ColumnCounts]:
+        """Search several partitions of one device, all of which can be launched at once.
+
+        With `goal.k` each answer has the columns that tie with its own k-th.
+        """
+        on_host = vectors.numpy(force=True)
+        probes = [unseen_on_host(partition, on_host, weights, total, goal) for partition in partitions]
+        chosen = kernel or choose_kernel("auto", partitions[0].device)
+        worker = chosen.for_work(len(on_host) * sum(part.n_values for part in partitions))
+        started = time.perf_counter()
+        try:
+            found = worker.search_all(
+                [
+                    (partition, seen.query, seen.threshold)
+                    for partition, seen in zip(partitions, probes, strict=True)
+                ],
+                goal.min_count, max_pairs, stats,
+            )  # fmt: skip
+        except torch.OutOfMemoryError:
+            # One after the other, and with fewer pairs where that is too much too.
+            found = [None] * len(partitions)
+        stats.add_seconds("block", time.perf_counter() - started)
+        answers = []
+        for partition, seen, hits, flags in zip(partitions, probes, found, left_out, strict=True):
+            if hits is not None:
+                stats.partitions += 1
+                answers.append(best_columns(*hits, goal, flags))
+                continue
+            columns, counts = search_partition(
+                partition, vectors, torch.from_numpy(weights), total, goal, stats, _tensor(flags),
+                kernel=chosen, max_pairs=max_pairs, outlook=seen,
+            )  # fmt: skip
+            answers.append((columns.numpy(), counts.numpy()))
+        return answers
 
     def search_batch(
         self,
@@ -219,17 +262,10 @@ class DenseSpace(VectorSpace):
                 )
                 for query in queries
             ]  # fmt: skip
-        batch_queries = [
-            BatchQuery(
-                torch.from_numpy(query.members), torch.from_numpy(query.weights), query.min_count
-            )
-            for query in queries
-        ]
-        answers = search_batch_partition(
-            partition, vectors, batch_queries, goal.max_distance, stats,
+        return search_batch_partition(
+            partition, vectors, queries, goal.max_distance, stats,
             lemmas=goal.lemmas, kernel=chosen, max_pairs=max_pairs,
         )  # fmt: skip
-        return [(columns.numpy(), counts.numpy()) for columns, counts in answers]
 
     def search_exhaustively(
         self,
@@ -308,41 +344,9 @@ def in_steps(vectors: torch.Tensor) -> torch.Tensor:
 
 
 def unseen_on_host(
-    partition: Partition,
-    vectors: torch.Tensor,
-    weights: np.ndarray,
-    total: int,
-    goal: Goal,
-    stats: SearchStats,
+    partition: Partition, vectors: np.ndarray, weights: np.ndarray, total: int, goal: Goal
 ) -> PartitionProbe:
-    """Return a query column that stays on the host until a partition on a device is searched.
-
-    Zero vectors and values that never occur are left out.
-
-    Raises
-    ------
-    InputError
-        A vector is neither zero nor of unit length.
-    """
-    with stats.phase("map"):
-        on_host = vectors.numpy(force=True)
-        real = _real(on_host, weights)
-        if len(real) < len(on_host):
-            on_host, weights = on_host[real], weights[real]
-        query = UnmappedQuery(partition, on_host, weights, total)
-        threshold = threshold_of(partition, goal.max_distance, goal.lemmas)
-        return PartitionProbe(query, torch.from_numpy(real), threshold, None)
-
-
-def _real(vectors: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return which values can match something, int64; refuse vectors that are not of unit length.
-
-    A search on a device asks it of a few values at a time, where the steps of a full check take
-    longer than all that they compute: it is asked only where something may be wrong or zero.
-    """
-    if vectors.ndim == 2 and vectors.dtype == np.float32 and vectors.shape[1] <= MAX_DIMENSIONS:
-        squares = np.einsum("ij,ij->i", vectors, vectors)
-        if (np.abs(squares - 1.0) < _SURELY_UNIT).all() and (weights > 0).all():
-            return np.arange(len(vectors))
-    real = check_vectors(vectors).numpy()
-    return real[weights[real] > 0]
+    """Return a query column that stays on the host until a partition on a device is searched."""
+    query = UnmappedQuery(partition, vectors, weights, total)
+    threshold = threshold_of(partition, goal.max_distance, goal.lemmas)
+    return PartitionProbe(query, torch.arange(len(weights)), threshold, None)

@@ -13,9 +13,11 @@ are:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
 from pexeso.engine.arrays import expand_ranges, offsets_of
@@ -58,6 +60,10 @@ class Query:
     def take(self, members: torch.Tensor | slice) -> Query:
         """Keep some values; `total` stays."""
         return Query(self.vectors[members], self.mapped[members], self.weights[members], self.total)
+
+    def real(self) -> Query:
+        """Return the values that can match something: all of them."""
+        return self
 
 
 @dataclass(frozen=True)
@@ -228,16 +234,26 @@ class Kernel(KernelChoice):
         min_count: int,
         max_pairs: int,
         stats: SearchStats,
-    ) -> tuple[torch.Tensor, torch.Tensor] | None:
+    ) -> tuple[np.ndarray, np.ndarray] | None:
         """Do a whole search, where a kernel can do it better than step by step.
 
         Returns
         -------
-        columns, counts : int64 (r,), on the CPU
+        columns, counts : int64 (r,)
             All columns with `min_count` matching query values or more, in any order. Or None: the
             steps below are taken.
         """
         return None
+
+    def search_all(
+        self,
+        searches: Sequence[tuple[Partition, Query, Threshold]],
+        min_count: int,
+        max_pairs: int,
+        stats: SearchStats,
+    ) -> list[tuple[np.ndarray, np.ndarray] | None]:
+        """Do the searches of several partitions, each as `search` does."""
+        return [self.search(*parts, min_count, max_pairs, stats) for parts in searches]
 
     def blocks_reached(
         self, partition: Partition, query: Query, threshold: Threshold, stats: SearchStats

@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import torch
 
 from pexeso.engine.search.batch import BatchCounter, BatchQuery, order_by_keys, order_by_numpy
@@ -21,7 +22,7 @@ class GivenCounts:
 
 
 def test_values_that_cannot_match_or_never_occur_are_in_no_group():
-    place = torch.tensor([0, -1, 1, 2])
+    place = np.array([0, -1, 1, 2])
     queries = [
         BatchQuery(torch.tensor([3, 1, 0]), torch.tensor([2, 5, 1]), 2),
         BatchQuery(torch.tensor([], dtype=torch.int64), torch.tensor([], dtype=torch.int64), 1),
@@ -42,7 +43,7 @@ def test_values_that_cannot_match_or_never_occur_are_in_no_group():
 
 def test_a_batch_of_none_has_no_answer():
     counter = BatchCounter(
-        PARTITION, GivenCounts([], [], []), [], torch.zeros(0, dtype=torch.int64)
+        PARTITION, GivenCounts([], [], []), [], np.zeros(0, np.int64)
     )
     assert counter.count(None) == []
 

@@ -7,9 +7,9 @@ from engine_lakes import draw_case
 
 from pexeso.engine.building.building import check_vectors
 from pexeso.engine.dense_space import unseen_on_host
+from pexeso.engine.kernels.unmapped import real_rows
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.search.summary import prepare_query
-from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import Goal
 from pexeso.errors import InputError
 
@@ -23,15 +23,15 @@ def test_it_is_the_query_that_tensor_operations_prepare(map_name):
     ).arguments()
     vectors[3], weights[5] = 0, 0
     query, real = prepare_query(partition, vectors, weights, total)
-    seen = unseen_on_host(partition, vectors, weights.numpy(), total, Goal(0.06), SearchStats())
-    given = seen.query
+    seen = unseen_on_host(partition, vectors.numpy(), weights.numpy(), total, Goal(0.06))
+    given = seen.query.real()
     assert len(given) == len(query) < 20
     assert given.total == query.total
     some = torch.tensor([4, 0])
     for mine, right in ((given, query), (given.take(some), query.take(some))):
         for name in ("vectors", "mapped", "weights"):
             assert torch.equal(getattr(mine, name), getattr(right, name))
-    assert torch.equal(seen.real, real)
+    assert torch.equal(torch.from_numpy(real_rows(vectors.numpy(), weights.numpy())), real)
 
 
 @pytest.mark.parametrize("dims", [3, 300, 16_384])
@@ -43,8 +43,6 @@ def test_what_is_not_of_unit_length_is_refused_as_ever(dims, factor):
     rng = np.random.default_rng(dims)
     vectors = rng.normal(size=(8, dims))
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-    options = PartitionLayoutOptions(map="projection", n_axes=3)
-    partition = draw_case(rng, options, 4, 30, 5, 4, "uniform", "middle").partition
     with np.errstate(invalid="ignore", over="ignore"):
         vectors[3] *= np.float32(factor)
 
@@ -54,7 +52,5 @@ def test_what_is_not_of_unit_length_is_refused_as_ever(dims, factor):
         except InputError as error:
             return str(error)
 
-    rows, ones = torch.from_numpy(vectors), np.ones(8, np.int64)
     right = rows_or_error(lambda: check_vectors(vectors))
-    arguments = (partition, rows, ones, 8, Goal(0.06), SearchStats())
-    assert rows_or_error(lambda: unseen_on_host(*arguments).real) == right
+    assert rows_or_error(lambda: real_rows(vectors, np.ones(8, np.int64))) == right

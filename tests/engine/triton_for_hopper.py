@@ -16,7 +16,7 @@ from triton.runtime import driver
 
 from pexeso.engine.building.building import build_partition
 from pexeso.engine.kernels.triton import kernel as triton_kernel
-from pexeso.engine.kernels.triton import lists
+from pexeso.engine.kernels.triton import lists, search
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.search.search import BatchQuery, Goal, search_batch_partition, search_partition
@@ -31,6 +31,8 @@ PROGRAMS = {
     "add_weights",
     "take_counts",
 }
+GROUPED = {"prepare_values", "walk_pairs", "count_blocks", "group_pairs", "test_blocks"}
+"""For many query values under a projection, and for one query column of it."""
 
 
 class Hopper:
@@ -66,7 +68,8 @@ def compiled(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(("map_name", "dims"), [("projection", 50), ("pivots", 300)])
-def test_programs_compile_for_hopper(compiled, map_name, dims):
+def test_programs_compile_for_hopper(compiled, monkeypatch, map_name, dims):
+    monkeypatch.setattr(search, "DENSE_UNITS", 0)
     options = PartitionLayoutOptions(map=map_name, n_axes=15 if map_name == "projection" else None)
     vectors = np.random.default_rng(0).normal(size=(2000, dims))
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
@@ -77,9 +80,10 @@ def test_programs_compile_for_hopper(compiled, map_name, dims):
         search_partition(partition, query, ones, n, Goal(0.06), SearchStats(), kernel=kernel)
         batch = [BatchQuery(torch.arange(n), ones, 1)]
         search_batch_partition(partition, query, batch, 0.06, SearchStats(), kernel=kernel)
-    prepared = {"prepare_values"} if map_name == "projection" else set()
-    assert set(compiled) == PROGRAMS | prepared
+    assert set(compiled) == PROGRAMS | (GROUPED if map_name == "projection" else set())
     for name, programs in compiled.items():
         assert all(program.asm["cubin"] for program in programs)
         products = [("wgmma" in program.asm["ptx"]) for program in programs]
         assert all(products) == any(products) == (name == "multiply_tiles")
+        matrix_units = [("mma.sync" in program.asm["ptx"]) for program in programs]
+        assert all(matrix_units) == any(matrix_units) == (name == "test_blocks")

@@ -121,6 +121,44 @@ def test_matches_and_answers(dims, size):
     check_batch(case, rng)
 
 
+@pytest.mark.parametrize(
+    ("dims", "n_axes", "size"),
+    long_cases_but(
+        [(50, 3, 16), (3, 3, 5)], [*itertools.product([3, 50], [3, 17], [5, 16]), (50, 17, 64)]
+    ),
+)
+def test_pairs_are_grouped_by_block(monkeypatch, dims, n_axes, size):
+    """Blocks that many, few and no query values reach, level by level and in several slabs."""
+    monkeypatch.setattr(search, "GROUPED_FROM", 1)
+    monkeypatch.setattr(search, "DENSE_UNITS", 0)
+    monkeypatch.setattr(search, "SLAB", 16)
+    monkeypatch.setattr(search, "_ACCEPTING", set())
+    rng = np.random.default_rng(dims + n_axes + size)
+    options = PartitionLayoutOptions(
+        map="projection", n_axes=min(n_axes, dims), block_size=size
+    )
+    case = draw_case(rng, options, dims, 6 * size, 10, 24, "clustered", "middle")
+    stats = check_matches(case)
+    assert 0 < stats.candidates <= stats.vectors_touched < len(case.query) * len(case.vectors)
+    check_search(case)
+    check_batch(case, rng)
+
+
+def test_what_grouping_cannot_hold_is_multiplied(monkeypatch):
+    """Rows that codes leave are more than may be listed, and those that match are not."""
+    monkeypatch.setattr(search, "GROUPED_FROM", 1)
+    monkeypatch.setattr(search, "_ACCEPTING", set())
+    rng = np.random.default_rng(11)
+    options = PartitionLayoutOptions(map="projection", n_axes=1, block_size=16)
+    case = draw_case(rng, options, 30, 120, 10, 24, "uniform", "paper")
+    right = check_matches(case)
+    max_pairs = right.candidates // 2
+    answer = search_partition(
+        *case.arguments(), Goal(case.tau), SearchStats(), kernel=TritonKernel(), max_pairs=max_pairs
+    )
+    assert as_dict(answer) == case.joinable(1)
+
+
 def test_products_of_tiles_and_single_rows_decide_alike(monkeypatch):
     rng = np.random.default_rng(2)
     case = draw_case(
@@ -301,7 +339,7 @@ def test_a_query_column_that_is_still_on_the_host(map_name, n_query, max_pairs):
     case.weights[0] = 0
     partition, vectors, weights, total = case.arguments()
     goal, stats = Goal(case.tau, min_count=2), SearchStats()
-    seen = unseen_on_host(partition, vectors, weights.numpy(), total, goal, stats)
+    seen = unseen_on_host(partition, vectors.numpy(), weights.numpy(), total, goal)
     kernel = TritonKernel()
     for _ in range(2):
         answer = search_partition(

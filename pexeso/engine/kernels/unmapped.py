@@ -8,17 +8,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from pexeso.engine.building.building import check_vectors
 from pexeso.engine.interface import Query
+from pexeso.engine.layout.maps import MAX_DIMENSIONS
 
 if TYPE_CHECKING:
     from pexeso.engine.layout.partition import Partition
+
+
+SURELY_UNIT = 2.0**-11
+"""Of a squared length summed in float32, which is off by ``2**-10`` at most: the length is then off
+by less than three quarters of what the check allows."""
 
 
 class UnmappedQuery(Query):
     """The values of a query column, which go to a partition's device when they are asked for.
 
     A kernel that maps values by itself takes them from the host, all in one copy: bringing them
-    over and mapping them by tensor operations takes longer than all the rest of a small search.
+    over and mapping them by tensor operations takes longer than all the rest of a small search. It
+    also checks that they have unit length; whatever else looks at them asks for `real` before.
 
     Parameters
     ----------
@@ -41,6 +49,20 @@ class UnmappedQuery(Query):
         # Set as one sets what is frozen.
         self.__dict__.update(on_host=(vectors, weights), total=total, _partition=partition)
 
+    def real(self) -> UnmappedQuery:
+        """Leave out zero vectors and values that never occur.
+
+        Raises
+        ------
+        InputError
+            A vector is neither zero nor of unit length.
+        """
+        vectors, weights = self.on_host
+        rows = real_rows(vectors, weights)
+        if len(rows) == len(vectors):
+            return self
+        return UnmappedQuery(self._partition, vectors[rows], weights[rows], self.total)
+
     def __len__(self) -> int:
         return len(self.on_host[1])
 
@@ -58,3 +80,17 @@ class UnmappedQuery(Query):
     def mapped(self) -> torch.Tensor:
         """The mapped vectors, on the partition's device."""
         return self._partition.map.map(self.vectors)
+
+
+def real_rows(vectors: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return which values can match something, int64; refuse vectors that are not of unit length.
+
+    A full check is done only where something may be wrong or zero: of a few values its steps take
+    longer than all that they compute.
+    """
+    if vectors.ndim == 2 and vectors.dtype == np.float32 and vectors.shape[1] <= MAX_DIMENSIONS:
+        squares = np.einsum("ij,ij->i", vectors, vectors)
+        if (np.abs(squares - 1.0) < SURELY_UNIT).all() and (weights > 0).all():
+            return np.arange(len(vectors))
+    real = check_vectors(vectors).numpy()
+    return real[weights[real] > 0]

@@ -34,6 +34,7 @@ from pexeso.engine.postings import Csr
 if TYPE_CHECKING:
     from pexeso.engine.interface import Kernel, Pairs, Query, Threshold
     from pexeso.engine.layout.partition import Partition
+    from pexeso.engine.lemmas import Lemma
     from pexeso.engine.stats import SearchStats
 
 
@@ -180,6 +181,11 @@ class Partition:
             len(self.map.axes) + 1 if isinstance(self.map, ProjectionMap) else len(self.map.pivots)
         )
         return self.blocks.outer_corners()[0][:n_coordinates].tolist() or [math.inf] * n_coordinates
+
+    @cached_property
+    def thresholds(self) -> dict[tuple[float, frozenset[Lemma]], Threshold]:
+        """Thresholds that searches asked for, by largest distance and lemmas."""
+        return {}
 
     @cached_property
     def slack(self) -> float:

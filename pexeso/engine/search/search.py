@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+import numpy as np
 import torch
 
 from pexeso.engine.building.building import check_tensors, check_vectors
@@ -142,13 +143,17 @@ class _Work:
 
     def search(self, outlook: PartitionProbe, left_out: torch.Tensor | None) -> ColumnCounts:
         """Search for one query column."""
-        query, goal = outlook.query, self.goal
+        query, goal = outlook.query.real(), self.goal
         with self.stats.phase("block"):
             hits = self.kernel.search(
                 self.partition, query, outlook.threshold, goal.min_count, self.max_pairs, self.stats
             )
         if hits is not None:
-            return _ranked(*hits, goal, left_out)
+            columns, counts = best_columns(
+                *hits, goal, None if left_out is None else left_out.numpy(force=True)
+            )
+            return torch.from_numpy(columns), torch.from_numpy(counts)
+        outlook = replace(outlook, query=query)
         verifier = Verifier(
             self.partition,
             self.kernel,
@@ -237,7 +242,7 @@ class _Work:
 
     def search_batch(
         self, vectors: torch.Tensor, queries: Sequence[BatchQuery]
-    ) -> list[ColumnCounts]:
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
         """Search all query columns in one pass, or in several if there are too many matches.
 
         There are too many if their matches cannot be held together.
@@ -247,10 +252,11 @@ class _Work:
             return answers
         if len(queries) == 1:
             # A single query column is counted part by part, and holds no matches.
-            weights = queries[0].weights
+            members, weights = map(torch.as_tensor, (queries[0].members, queries[0].weights))
             alone = replace(self, goal=replace(self.goal, min_count=queries[0].min_count))
-            outlook = alone.unseen(vectors[queries[0].members], weights, int(weights.sum()))
-            return [alone.search(outlook, None)]
+            outlook = alone.unseen(vectors[members], weights, int(weights.sum()))
+            columns, counts = alone.search(outlook, None)
+            return [(columns.numpy(), counts.numpy())]
         half = len(queries) // 2
         return [
             answer
@@ -260,7 +266,7 @@ class _Work:
 
     def _search_together(
         self, vectors: torch.Tensor, queries: Sequence[BatchQuery]
-    ) -> list[ColumnCounts] | None:
+    ) -> list[tuple[np.ndarray, np.ndarray]] | None:
         """Search all query columns in one pass; None when there are too many matches."""
         partition, kernel, stats = self.partition, self.kernel, self.stats
         with stats.phase("map"):
@@ -275,8 +281,8 @@ class _Work:
             mapped = partition.map.map(query_vectors)
             ones = torch.ones(len(query_vectors), dtype=torch.int64, device=partition.device)
             threshold = self.threshold
-        position = torch.full((len(vectors),), -1, dtype=torch.int64)
-        position[real.cpu()] = torch.arange(len(real))
+        position = np.full(len(vectors), -1)
+        position[real.numpy(force=True)] = np.arange(len(real))
         counter = BatchCounter(partition, kernel, queries, position)
         matches: list[Pairs] = []
         query = Query(query_vectors, mapped, ones, 0)
@@ -349,7 +355,7 @@ def search_batch_partition(
     lemmas: frozenset[Lemma] = ALL_LEMMAS,
     kernel: KernelChoice | None = None,
     max_pairs: int = MAX_PAIRS,
-) -> list[ColumnCounts]:
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Find the joinable columns for many query columns in one pass.
 
     Each distinct value is compared once, whichever query columns hold it.
@@ -378,20 +384,20 @@ def search_batch_partition(
     return work.within_memory(lambda work: work.search_batch(vectors, queries))
 
 
-def _ranked(
-    columns: torch.Tensor, counts: torch.Tensor, goal: Goal, left_out: torch.Tensor | None
-) -> tuple[torch.Tensor, torch.Tensor]:
+def best_columns(
+    columns: np.ndarray, counts: np.ndarray, goal: Goal, left_out: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
     """Keep the best columns that a kernel found, and sort them by column.
 
     Columns that tie with the last of the best are kept too.
     """
     if left_out is not None:
-        mask = ~left_out.cpu()[columns]
+        mask = ~left_out[columns]
         columns, counts = columns[mask], counts[mask]
     if goal.k is not None and len(counts) > goal.k:
-        mask = counts >= torch.topk(counts, goal.k).values[-1]
+        mask = counts >= np.partition(counts, -goal.k)[-goal.k]
         columns, counts = columns[mask], counts[mask]
-    order = torch.argsort(columns)
+    order = np.argsort(columns)
     return columns[order], counts[order]
 
 

@@ -26,6 +26,10 @@ from pexeso.engine.stats import SearchStats
 _COORDINATES_AT_ONCE = 1 << 20
 
 
+_MAX_THRESHOLDS = 64
+"""Thresholds that a partition keeps: computing one takes as long as the host may take in all."""
+
+
 @dataclass(frozen=True)
 class PartitionProbe:
     """A query column as a partition's summary sees it.
@@ -119,11 +123,17 @@ def prepare_query(
 
 def threshold_of(partition: Partition, max_distance: float, lemmas: frozenset[Lemma]) -> Threshold:
     """Return the threshold on the partition's scale, and the tolerance of its coordinates."""
-    return Threshold(
-        partition.metric.threshold(max_distance, partition.dimensions),
-        max(slack_of(partition.map.largest()), partition.slack),
-        lemmas,
-    )
+    known = partition.thresholds
+    threshold = known.get((max_distance, lemmas))
+    if threshold is None:
+        threshold = Threshold(
+            partition.metric.threshold(max_distance, partition.dimensions),
+            max(slack_of(partition.map.largest()), partition.slack),
+            lemmas,
+        )
+        if len(known) < _MAX_THRESHOLDS:
+            known[max_distance, lemmas] = threshold
+    return threshold
 
 
 def boxes_near(

@@ -13,6 +13,7 @@ import weakref
 from collections import OrderedDict
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from pexeso.engine.interface import Query, Threshold
@@ -36,7 +37,7 @@ takes for a graph."""
 _FEW_PLACES, _COARSER = 256, 4
 """From so many places on there are only multiples of so many tiles."""
 
-ColumnCounts = tuple[torch.Tensor, torch.Tensor]
+ColumnCounts = tuple[np.ndarray, np.ndarray]
 
 
 class ColumnSearch:
@@ -57,10 +58,14 @@ class ColumnSearch:
         min_count: torch.Tensor,
         threshold: Threshold,
         space: Workspace,
+        *,
+        by_block: bool,
     ) -> None:
         self._partition, self._query, self._space = partition, query, space
         self._min_count = min_count
-        self._candidates = CandidateSearch(partition, query, threshold, space)
+        self._candidates = CandidateSearch(
+            partition, query, threshold, space, by_block=by_block
+        )
 
     def launch(self) -> torch.Tensor:
         """Launch everything from the copy of the values to that of what was found.
@@ -79,12 +84,12 @@ class ColumnSearch:
         partition, space = self._partition, self._space
         n, n_words, n_columns = len(self._query), words_of(partition), partition.n_columns
         n_at_once = max(1, min(n, counter.BITMAP_BYTES // (4 * n_words)))
-        zeros = space.zeros(2 * n_columns + n_at_once * n_words)
+        zeros = space.lists.zeros(2 * n_columns + n_at_once * n_words)
         cells, seen = zeros[: 2 * n_columns].view(torch.int64), zeros[2 * n_columns :]
         csr = partition.value_columns
         # Few entries as a rule, of which one may be in a hundred thousand columns.
         grid = counting_grid(partition.device, 1, 32)
-        listed = (*space.matches, space.n_matches, space.room["matches"])
+        listed = (*space.lists.matches, space.n_matches, space.room["matches"])
         for begin in range(0, n, n_at_once):
             if begin:
                 seen.zero_()
@@ -138,6 +143,8 @@ class _Recording:
         A graph leads to the memory of a partition, which it does not keep.
     space : Workspace
     places : QueryPlaces
+    by_block : bool
+        See `CandidateSearch`.
     has_run : bool
         Whether its programs have run, and so are compiled.
     graph : torch.cuda.CUDAGraph or None
@@ -149,6 +156,7 @@ class _Recording:
     partition: weakref.ReferenceType[Partition]
     space: Workspace
     places: QueryPlaces
+    by_block: bool
     has_run: bool = False
     graph: torch.cuda.CUDAGraph | None = None
     held: torch.Tensor | None = None
@@ -157,7 +165,9 @@ class _Recording:
         """Launch a search: one after the other at first, and as a graph from the second time on."""
         if self.graph is None:
             min_count = self.places.min_count
-            search = ColumnSearch(partition, self.places, min_count, threshold, self.space)
+            search = ColumnSearch(
+                partition, self.places, min_count, threshold, self.space, by_block=self.by_block
+            )
             if not self.has_run or partition.device.type != "cuda":
                 search.launch()
                 self.has_run = True
@@ -186,74 +196,107 @@ class ColumnSearches(threading.local):
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[object, ...], _Recording] = OrderedDict()
 
-    def run(
+    def start(
         self,
         partition: Partition,
         query: Query,
         threshold: Threshold,
         min_count: int,
         space: Workspace,
-        stats: SearchStats,
-    ) -> tuple[dict[str, int], ColumnCounts]:
-        """Search for a query column.
+        *,
+        by_block: bool = True,
+    ) -> Workspace:
+        """Launch a search for a query column; return the workspace whose counters it fills.
 
-        Returns the needed length of each list, and columns and counts, as far as they fit.
-
-        Parameters
-        ----------
-        stats : SearchStats
-            Gets the work that was done where every list was long enough.
+        Nothing waits: searches of other partitions can be started before it is read.
         """
-        if not isinstance(partition.map, ProjectionMap) or is_ordered(len(query)):
+        if not is_recorded(partition, len(query)):
+            query = query.real()
             device_min_count = torch.full((1,), min_count, device=partition.device)
-            ColumnSearch(partition, query, device_min_count, threshold, space).launch()
-        else:
-            recording = self._recording(
-                partition, threshold, _n_places(len(query), threshold), space
-            )
-            recording.places.fill(query, min_count)
-            recording.launch(partition, threshold)
-        return _read_matches(partition, space, stats)
+            beside = space.beside()
+            ColumnSearch(
+                partition, query, device_min_count, threshold, beside, by_block=by_block
+            ).launch()
+            return beside
+        recording = self._recording(
+            partition, threshold, _n_places(len(query), threshold), space, by_block
+        )
+        recording.places.fill(query, min_count)
+        recording.launch(partition, threshold)
+        return recording.space
 
     def forget(self) -> None:
         """Let the recordings go, and their memory."""
         self._kept.clear()
 
     def _recording(
-        self, partition: Partition, threshold: Threshold, n_places: int, space: Workspace
+        self,
+        partition: Partition,
+        threshold: Threshold,
+        n_places: int,
+        space: Workspace,
+        by_block: bool,
     ) -> _Recording:
-        key = (id(partition), threshold, n_places)
-        recording = self._kept.pop(key, None)
+        key = (id(partition), threshold, n_places, by_block)
+        recording = self._kept.get(key)
         if (
             recording is None
             or recording.partition() is not partition
-            or recording.space is not space
+            or recording.space.lists is not space.lists
         ):
             n_coordinates = partition.blocks.codes.shape[1]
             query_places = QueryPlaces(
                 n_places, partition.dimensions, n_coordinates, partition.device
             )
-            recording = _Recording(weakref.ref(partition), space, query_places)
-        self._kept[key] = recording
-        while len(self._kept) > MOST_RECORDINGS:
-            self._kept.popitem(last=False)
+            recording = _Recording(
+                weakref.ref(partition), space.beside(), query_places, by_block
+            )
+            self._kept[key] = recording
+            while len(self._kept) > MOST_RECORDINGS:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
         return recording
 
 
-def _read_matches(
+def is_recorded(partition: Partition, n_queries: int) -> bool:
+    """Return whether a search for so many query values is launched as one that was recorded.
+
+    Then a program checks that each of them has unit length.
+    """
+    return isinstance(partition.map, ProjectionMap) and not is_ordered(n_queries)
+
+
+def read_matches(
     partition: Partition, space: Workspace, stats: SearchStats
-) -> tuple[dict[str, int], ColumnCounts]:
-    """Wait for a search, and return what `ColumnSearches.run` does."""
+) -> tuple[dict[str, int], int, ColumnCounts]:
+    """Wait for a search, and read what it found.
+
+    Parameters
+    ----------
+    space : Workspace
+        As `ColumnSearches.start` returned it.
+    stats : SearchStats
+        Gets the work that was done where every list was long enough.
+
+    Returns
+    -------
+    needed : dict of str to int
+        Length that each list would have to have.
+    n_wrong : int
+        Query values that have no unit length: with any of them the answer means nothing.
+    columns, counts : int64 (r,)
+        As far as the lists were long enough.
+    """
     counters, hits = space.read_back()
-    needed = space.needed(counters)
-    if all(needed[name] <= size for name, size in space.room.items()):
+    needed, n_wrong = space.needed(counters), space.n_wrong(counters)
+    if not n_wrong and all(needed[name] <= size for name, size in space.room.items()):
         add_work(partition, space, counters, stats)
     n_columns = min(needed["columns"], space.room["columns"])
     if n_columns > READ_AT_ONCE:
         hits = space.columns[: 2 * n_columns].numpy(force=True)
     # A copy, since the next search writes there.
     columns, counts = hits[: 2 * n_columns].reshape(-1, 2).T.copy()
-    return needed, (torch.from_numpy(columns), torch.from_numpy(counts))
+    return needed, n_wrong, (columns, counts)
 
 
 def _n_places(n: int, threshold: Threshold) -> int:

@@ -21,17 +21,18 @@ the block, so that the worst case is the dense product, without a matrix in memo
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
+import numpy as np
 import torch
 
 from pexeso.engine.interface import Counts, Groups, Limits, Pairs, Query, Threshold
 from pexeso.engine.kernels.torch_kernel import TorchKernel
 from pexeso.engine.kernels.triton import counter as triton_counter
-from pexeso.engine.kernels.triton.column import ColumnSearches
+from pexeso.engine.kernels.triton.column import ColumnSearches, read_matches
 from pexeso.engine.kernels.triton.counter import (
     ColumnCounter,
     cell_bytes,
@@ -46,7 +47,7 @@ from pexeso.engine.kernels.triton.search import (
     n_slabs,
     next_power_of_2,
 )
-from pexeso.engine.kernels.triton.workspace import FIRST_ROOM, Workspaces
+from pexeso.engine.kernels.triton.workspace import FIRST_ROOM, Workspace, Workspaces
 from pexeso.engine.layout.blocks import Blocks
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.stats import SearchStats
@@ -65,8 +66,7 @@ def _on_its_device(step: Step[Given, Result]) -> Step[Given, Result]:
         kernel: TritonKernel, partition: Partition, *rest: Given.args, **named: Given.kwargs
     ) -> Result:
         device = partition.device
-        _check_device(device)
-        with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
+        with _current(device):
             return step(kernel, partition, *rest, **named)
 
     return run
@@ -99,7 +99,6 @@ class TritonKernel(TorchKernel):
             triton_counter.BITMAP_BYTES + self._cell_bytes + triton_counter.ENTRY_BYTES
         )
 
-    @_on_its_device
     def search(
         self,
         partition: Partition,
@@ -108,26 +107,82 @@ class TritonKernel(TorchKernel):
         min_count: int,
         max_pairs: int,
         stats: SearchStats,
-    ) -> tuple[torch.Tensor, torch.Tensor] | None:
+    ) -> tuple[np.ndarray, np.ndarray] | None:
         """Search with a single wait for the device, at the end.
 
         None is returned where lists would be too long.
         """
-        if not (isinstance(partition.cells, Blocks) and decides(partition)):
-            return None
-        if not len(partition.blocks) or not len(query):
-            nothing = torch.zeros(0, dtype=torch.int64)
-            return nothing, nothing
-        limits = self._list_limits(partition, max_pairs)
+        return self.search_all([(partition, query, threshold)], min_count, max_pairs, stats)[0]
+
+    def search_all(
+        self,
+        searches: Sequence[tuple[Partition, Query, Threshold]],
+        min_count: int,
+        max_pairs: int,
+        stats: SearchStats,
+    ) -> list[tuple[np.ndarray, np.ndarray] | None]:
+        """Launch the searches of all partitions before waiting for the first."""
+        spaces: list[Workspace | None] = []
+        for partition, query, threshold in searches:
+            space = None
+            if _searches_whole(partition) and len(partition.blocks) and len(query):
+                with _current(partition.device):
+                    space = self._searches.start(
+                        partition, query, threshold, min_count,
+                        self._space(partition, len(query), max_pairs),
+                    )  # fmt: skip
+            spaces.append(space)
+        answers: list[tuple[np.ndarray, np.ndarray] | None] = []
+        for (partition, query, threshold), space in zip(searches, spaces, strict=True):
+            if not _searches_whole(partition):
+                answers.append(None)
+            elif space is None:
+                answers.append((np.zeros(0, np.int64), np.zeros(0, np.int64)))
+            else:
+                with _current(partition.device):
+                    answers.append(
+                        self._finish(
+                            partition, query, threshold, min_count, max_pairs, stats, space
+                        )
+                    )
+        return answers
+
+    def _finish(
+        self,
+        partition: Partition,
+        query: Query,
+        threshold: Threshold,
+        min_count: int,
+        max_pairs: int,
+        stats: SearchStats,
+        space: Workspace,
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Wait for a search; search again where it was not checked, or lists were too short."""
+        limits, by_block = self._list_limits(partition, max_pairs), True
         while True:
-            space = self._spaces.take(
-                limits, partition.blocks.n_levels, n_slabs(len(query)), partition.device
-            )
-            needed, hits = self._searches.run(partition, query, threshold, min_count, space, stats)
-            if not self._too_short(needed, space.room):
+            needed, n_wrong, hits = read_matches(partition, space, stats)
+            if n_wrong:
+                query = query.real()
+                if not len(query):
+                    return np.zeros(0, np.int64), np.zeros(0, np.int64)
+            elif not self._too_short(needed, space.room):
                 return hits
-            if not self._grow(needed, space.room, limits):
-                return None
+            elif not self._grow(needed, space.room, limits):
+                if not by_block:
+                    return None
+                by_block = False
+            space = self._searches.start(
+                partition, query, threshold, min_count,
+                self._space(partition, len(query), max_pairs), by_block=by_block,
+            )  # fmt: skip
+
+    def _space(self, partition: Partition, n_queries: int, max_pairs: int) -> Workspace:
+        return self._spaces.take(
+            self._list_limits(partition, max_pairs),
+            partition.blocks.n_levels,
+            n_slabs(n_queries),
+            partition.device,
+        )
 
     @_on_its_device
     def candidates(
@@ -145,17 +200,18 @@ class TritonKernel(TorchKernel):
         if not len(partition.blocks) or not len(query):
             return _no_pairs(len(query), partition.device)
         limits = self._list_limits(partition, max_pairs)
+        by_block = True
         while True:
-            space = self._spaces.take(
-                limits, partition.blocks.n_levels, n_slabs(len(query)), partition.device
-            )
-            search = CandidateSearch(partition, query, threshold, space)
+            space = self._space(partition, len(query), max_pairs)
+            search = CandidateSearch(partition, query, threshold, space, by_block=by_block)
             pairs, needed = search.run()
             if not self._too_short(needed, space.room):
                 search.tell(stats)
                 return pairs
             if not self._grow(needed, space.room, limits):
-                return None
+                if not by_block:
+                    return None
+                by_block = False
 
     def forget(self) -> None:
         """Let the lists go, and the room that earlier searches turned out to need."""
@@ -265,11 +321,24 @@ class TritonKernel(TorchKernel):
         return count_groups(partition, matches, groups, self._cell_bytes)
 
 
-def _check_device(device: torch.device) -> None:
-    if device.type != "cuda" and not INTERPRETED:
-        raise DeviceError(
-            f"The kernel triton runs on CUDA. Got the device {device} instead; use the kernel auto."
-        )
+def _current(device: torch.device) -> AbstractContextManager[object]:
+    """Return a context in which a device is the current one."""
+    if device.type != "cuda":
+        if not INTERPRETED:
+            raise DeviceError(
+                f"The kernel triton runs on CUDA. Got the device {device} instead; use the "
+                "kernel auto."
+            )
+        return nullcontext()
+    # To change the current device takes longer than to ask which it is.
+    if device.index in (None, torch.cuda.current_device()):
+        return nullcontext()
+    return torch.cuda.device(device)
+
+
+def _searches_whole(partition: Partition) -> bool:
+    """Return whether programs can do a whole search of a partition."""
+    return isinstance(partition.cells, Blocks) and decides(partition)
 
 
 def _no_pairs(n_queries: int, device: torch.device) -> DecidedPairs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -10,6 +11,7 @@ from pexeso.engine.arrays import offsets_of
 from pexeso.engine.interface import Pairs, Query, Threshold, pairs_by_query
 from pexeso.engine.kernels.triton import boxes as boxes
 from pexeso.engine.kernels.triton import distances as distances
+from pexeso.engine.kernels.triton import grouped as grouped
 from pexeso.engine.kernels.triton import lists as lists
 from pexeso.engine.kernels.triton import values as values
 from pexeso.engine.kernels.triton.trees import largest_square_on, tree_of
@@ -26,8 +28,14 @@ TILES = (16, 32)
 """Query values that are looked at together: the fewest that a product takes, and as many as an
 int32 has bits."""
 
-SLAB = 1 << 14
+SLAB = 1 << 12
 """Query values of one run of launches; more go slab after slab into the same list."""
+
+GROUPED_FROM = 65
+"""Query values from which on pairs are grouped by block, which takes some launches more."""
+
+GROUPED_TILE = 16
+"""Query values of a block that are compared together."""
 
 DENSE_UNITS = 1 << 12
 """(tile of query values, group of boxes) pairs that are tested outright rather than reached from a
@@ -43,7 +51,13 @@ ORDERED_FROM = 1 << 10
 """Query values from which on bringing neighbours together pays."""
 
 WALKING_PROGRAMS = 32
-"""Programs of `walk_level` for each multiprocessor: most of their time they wait for boxes."""
+"""Programs of walks for each multiprocessor: most of their time they wait for boxes."""
+
+PAIRS_TOGETHER = 32
+"""(query value, group) pairs that a program of `walk_pairs` tests together."""
+
+TESTING_PROGRAMS = 32
+"""Programs of `test_blocks` for each multiprocessor, of a single warp each."""
 
 MOST_DIMENSIONS = 1024
 """More, and tensor operations decide: the tree of the defining distance would not fit in
@@ -80,6 +94,9 @@ class CandidateSearch:
         Mapped values, or those of a query column, which a program maps (`prepares`).
     space : Workspace
         With `n_slabs` slabs.
+    by_block : bool
+        Whether pairs of many query values are grouped by block. Every row that their codes do not
+        rule out is then listed, where products of tiles would list matches alone.
     """
 
     def __init__(
@@ -88,6 +105,8 @@ class CandidateSearch:
         query: Query | QueryPlaces,
         threshold: Threshold,
         space: Workspace,
+        *,
+        by_block: bool = True,
     ) -> None:
         self._partition, self._query, self._threshold, self._space = (
             partition,
@@ -109,10 +128,17 @@ class CandidateSearch:
             partition.lower_corner, accept
         )
         self._order = None
+        self._by_block = (
+            by_block
+            and len(query) >= GROUPED_FROM
+            and self._projected
+            and self._decides
+            and not self._accepts
+        )
         if isinstance(query, QueryPlaces):
             self._matches_of = query.matches_of
             return
-        if is_ordered(len(query)):
+        if is_ordered(len(query)) and not self._by_block:
             # Neighbours in one tile share most of their boxes.
             self._order = order_values(query.mapped, self._tile, partition.dimensions).int()
         self._matches_of = torch.zeros(len(query), dtype=torch.int64, device=self._device)
@@ -130,10 +156,10 @@ class CandidateSearch:
             return self._undecided()
         space = self._space
         offsets = offsets_of(self._matches_of)
-        grouped = torch.empty((2, len(space.matches[0])), dtype=torch.int32, device=self._device)
+        grouped = torch.empty((2, len(space.lists.matches[0])), dtype=torch.int32, device=self._device)
         self._launch(
             distances.group_matches,
-            *space.matches,
+            *space.lists.matches,
             space.n_matches,
             space.room["matches"],
             offsets[:-1].clone(),
@@ -150,9 +176,14 @@ class CandidateSearch:
 
     def _run_slab(self, lengths: list[torch.Tensor], begin: int, end: int) -> None:
         self._prepare(begin, end)
-        self._walk(lengths)
         # Rows that are decided at once make room for those of the next slab.
         n_rows = lengths[-1] if self._decides else self._space.lengths[0][-1]
+        if self._by_block:
+            self._walk_pairs(lengths)
+            self._test_blocks(lengths[-2], n_rows, begin)
+            self._decide(n_rows)
+            return
+        self._walk(lengths)
         self._test_rows(lengths[-2], n_rows)
         if self._decides:
             if end - begin > self._few:
@@ -184,7 +215,7 @@ class CandidateSearch:
             upper, able = self._partition.map.upper_points(mapped, accept)
             self._upper = pad_axes(upper, self._partition.map.upper_fill).t().contiguous()
             self._able = able.to(torch.int8)
-        if self._decides:
+        if self._decides and not self._by_block:
             self._halves = query.vectors[self._members].half()
             self._squares = self._halves.float().square_().sum(1)
 
@@ -203,6 +234,7 @@ class CandidateSearch:
             query_places.may_accept,
             query_places.halves,
             query_places.squares,
+            self._space.n_not_unit,
             query_places.n_places,
             accept,
             DIMENSIONS=self._partition.dimensions,
@@ -221,54 +253,156 @@ class CandidateSearch:
         )
         self._halves, self._squares = query_places.halves, query_places.squares
 
-    def _walk(self, lengths: list[torch.Tensor]) -> None:
-        """Test boxes from the first level on that is worth it, down to the blocks."""
-        starts, space = self._starts, self._space
-        last = len(starts) - 2
-        n_tiles = -(-self._n_members // self._tile)
+    def _first_level(self) -> int:
+        """Return the finest level of which all boxes are tested outright."""
+        starts, n_tiles = self._starts, -(-self._n_members // self._tile)
         fits = [
             level
-            for level in range(last + 1)
+            for level in range(len(starts) - 1)
             if n_tiles * (starts[level + 1] - starts[level]) <= DENSE_UNITS
         ]
-        first = max(fits, default=0)
+        return max(fits, default=0)
+
+    def _walk(self, lengths: list[torch.Tensor]) -> None:
+        """Test boxes from the first level on that is worth it, down to the blocks."""
+        lists, capacity = self._space.lists, self._space.room["units"]
+        first, last = self._first_level(), len(self._starts) - 2
         for level in range(first, last + 1):
-            n_groups = starts[level + 1] - starts[level]
-            n_below = len(self._blocks) if level == last else starts[level + 2] - starts[level + 1]
             source, target = (level - 1) % 2, 2 if level == last else level % 2
-            self._launch(
-                boxes.walk_level,
-                self._points,
-                self._blocks.boxes,
-                space.units[source],
-                space.bits[source],
-                lengths[level - 1],
-                space.room["units"],
-                space.units[target],
-                space.bits[target],
-                lengths[level],
-                space.room["units"],
-                *space.pairs,
-                lengths[-2],
-                space.room["pairs"],
-                space.work,
-                starts[level],
-                n_groups,
-                n_below,
-                n_tiles,
-                self._n_members,
+            self._walk_level(
+                level,
+                (lists.units[source], lists.bits[source], lengths[level - 1], capacity),
+                (lists.units[target], lists.bits[target], lengths[level], capacity),
+                (*lists.pairs, lengths[-2], self._space.room["pairs"]),
                 self._few,
-                self._limit(
-                    Lemma.VECTOR_CELL_FILTERING if level == last else Lemma.CELL_CELL_FILTERING
-                ),
                 DENSE=level == first,
                 LAST=level == last,
+            )
+
+    def _walk_level(
+        self,
+        level: int,
+        units: tuple[object, ...],
+        next_units: tuple[object, ...],
+        pairs: tuple[object, ...],
+        few: int,
+        **choices: bool,
+    ) -> None:
+        starts = self._starts
+        self._launch(
+            boxes.walk_level,
+            self._points,
+            self._blocks.boxes,
+            *units,
+            *next_units,
+            *pairs,
+            self._space.work,
+            starts[level],
+            starts[level + 1] - starts[level],
+            self._n_below(level),
+            -(-self._n_members // self._tile),
+            self._n_members,
+            few,
+            self._box_limit(level),
+            **choices,
+            EUCLIDEAN=self._projected,
+            TILE=self._tile,
+            **self._axes(),
+            num_warps=self._tile // 16,
+            programs=lists.n_programs(self._device, WALKING_PROGRAMS),
+        )
+
+    def _walk_pairs(self, lengths: list[torch.Tensor]) -> None:
+        """Test all boxes of one level, and from there on those below what each value is near to."""
+        space, buffers = self._space, self._space.lists
+        first, last = self._first_level(), len(self._starts) - 2
+
+        def listed(level: int) -> tuple[object, ...]:
+            if level == last:
+                return (*buffers.pairs, lengths[-2], space.room["pairs"])
+            return (*buffers.walks[level % 2], lengths[level], space.room["units"])
+
+        # A tile never has more values than it has places, so that all go on as pairs.
+        no_units = (space.counters, buffers.grouped, space.n_columns, 0)
+        self._walk_level(
+            first, no_units, no_units, listed(first), self._tile, DENSE=True, LAST=True
+        )
+        for level in range(first + 1, last + 1):
+            self._launch(
+                grouped.walk_pairs,
+                self._points,
+                self._blocks.boxes,
+                *listed(level - 1),
+                *listed(level),
+                space.work,
+                self._starts[level],
+                self._n_below(level),
+                self._n_members,
+                self._box_limit(level),
                 EUCLIDEAN=self._projected,
-                TILE=self._tile,
+                PAIRS=PAIRS_TOGETHER,
                 **self._axes(),
-                num_warps=self._tile // 16,
                 programs=lists.n_programs(self._device, WALKING_PROGRAMS),
             )
+
+    def _test_blocks(
+        self, n_pairs: torch.Tensor, n_rows: torch.Tensor, first_query: int
+    ) -> None:
+        """Group the pairs by block, and list the rows that codes do not rule out."""
+        space, blocks = self._space, self._blocks
+        counts = torch.zeros(len(blocks) + 1, dtype=torch.int32, device=self._device)
+        pairs, capacity = space.lists.pairs, space.room["pairs"]
+        self._launch(grouped.count_blocks, pairs[1], n_pairs, capacity, counts, TILE=256)
+        offsets = torch.cumsum(counts, 0, dtype=torch.int32)
+        self._launch(
+            grouped.group_pairs,
+            *pairs,
+            n_pairs,
+            capacity,
+            counts,
+            offsets,
+            space.lists.grouped,
+            TILE=256,
+        )
+        n_axes = blocks.codes.shape[1]
+        self._launch(
+            grouped.test_blocks,
+            self._points,
+            blocks.boxes,
+            blocks.codes,
+            offsets,
+            space.lists.grouped,
+            *space.lists.rows,
+            n_rows,
+            space.room["rows"],
+            space.work,
+            self._starts[-2],
+            len(blocks),
+            blocks.n_rows,
+            self._n_members,
+            first_query,
+            math.sqrt(self._limit(Lemma.PIVOT_FILTERING)),
+            AXES=n_axes,
+            WIDTH=max(16, next_power_of_2(n_axes)),
+            SIZE=blocks.size,
+            ROWS=_rows_at_once(blocks.size),
+            QUERIES=GROUPED_TILE,
+            num_warps=1,
+            programs=lists.n_programs(self._device, TESTING_PROGRAMS),
+        )
+
+    def _n_below(self, level: int) -> int:
+        """Return how many boxes a level has, those that pad its last group not counted."""
+        starts = self._starts
+        if level == len(starts) - 2:
+            return len(self._blocks)
+        return starts[level + 2] - starts[level + 1]
+
+    def _box_limit(self, level: int) -> float:
+        is_last = level == len(self._starts) - 2
+        return self._limit(
+            Lemma.VECTOR_CELL_FILTERING if is_last else Lemma.CELL_CELL_FILTERING
+        )
 
     def _test_rows(self, n_pairs: torch.Tensor, n_rows: torch.Tensor) -> None:
         rows, space = _rows_at_once(self._blocks.size), self._space
@@ -280,10 +414,10 @@ class CandidateSearch:
             self._names,
             self._blocks.boxes,
             self._blocks.codes,
-            *space.pairs,
+            *space.lists.pairs,
             n_pairs,
             space.room["pairs"],
-            *space.rows,
+            *space.lists.rows,
             n_rows,
             space.room["rows"],
             *self._match_buffers(),
@@ -310,11 +444,11 @@ class CandidateSearch:
             partition.vectors,
             self._halves,
             self._squares,
-            space.units[2],
-            space.bits[2],
+            space.lists.units[2],
+            space.lists.bits[2],
             n_units,
             space.room["units"],
-            *space.rows,
+            *space.lists.rows,
             n_rows,
             space.room["rows"],
             *self._match_buffers(),
@@ -337,7 +471,7 @@ class CandidateSearch:
         band = difference_band(partition.metric, self._threshold.tau, dimensions)
         self._launch(
             distances.decide_rows,
-            *space.rows,
+            *space.lists.rows,
             n_rows,
             space.room["rows"],
             self._query.vectors,
@@ -358,7 +492,7 @@ class CandidateSearch:
     def _undecided(self) -> tuple[Pairs, dict[str, int]]:
         """Put rows that are known to match and those that are left open together."""
         needed, space, n = self._read(), self._space, len(self._query)
-        listed = ((space.matches, "matches"), (space.rows, "rows"))
+        listed = ((space.lists.matches, "matches"), (space.lists.rows, "rows"))
         parts = [
             torch.stack(tensors)[:, : min(needed[name], space.room[name])]
             for tensors, name in listed
@@ -378,7 +512,7 @@ class CandidateSearch:
         """Return where matches go."""
         space = self._space
         return (
-            *space.matches,
+            *space.lists.matches,
             space.n_matches,
             space.room["matches"],
             self._matches_of,

@@ -12,11 +12,14 @@ import triton
 import triton.language as tl
 
 from pexeso.engine.interface import Query
+from pexeso.engine.kernels.unmapped import SURELY_UNIT as _SURELY_UNIT
 from pexeso.engine.kernels.unmapped import UnmappedQuery
 from pexeso.engine.layout.ordering import order_by_splits
 
 FAR = tl.constexpr(-1.0e6)
 """Coordinate of a place without a value: no box is near to it."""
+
+SURELY_UNIT = tl.constexpr(_SURELY_UNIT)
 
 QUICKLY_ORDERED = 128
 """Dimensions up to which query values are ordered quickly rather than well."""
@@ -58,6 +61,7 @@ def prepare_values(
     may_accept,
     halves,
     squares,
+    n_not_unit,
     n_places,
     accept_limit,
     DIMENSIONS: tl.constexpr,  # noqa: N803
@@ -83,6 +87,8 @@ def prepare_values(
     halves : float16 (n_places, DIMENSIONS)
     squares : float32 (n_places,)
         Get the rounded vectors and their squared lengths.
+    n_not_unit : int64 (1,)
+        Gets how many vectors are not surely of unit length (`SURELY_UNIT`).
     """
     n_values = tl.load(header)
     axis = tl.arange(0, WIDTH)
@@ -90,10 +96,13 @@ def prepare_values(
         filled = position < n_values
         vector = vectors + position * DIMENSIONS
         coordinates = tl.zeros((WIDTH,), tl.float64)
+        lengths = tl.zeros((CHUNK,), tl.float64)
         for begin in range(0, DIMENSIONS, CHUNK):
             entry = begin + tl.arange(0, CHUNK)
             x, chosen = entries_of(vector, axes, axis, entry, filled, DIMENSIONS, N_AXES)
-            coordinates += tl.sum(chosen * x.to(tl.float64)[None, :], 1)
+            exact = x.to(tl.float64)
+            coordinates += tl.sum(chosen * exact[None, :], 1)
+            lengths += exact * exact
         # From the rest itself: the difference of squared lengths would cancel where it is short.
         rests = tl.zeros((CHUNK,), tl.float64)
         rounded = tl.zeros((CHUNK,), tl.float32)
@@ -105,6 +114,8 @@ def prepare_values(
             half = x.to(tl.float16)
             rounded += half.to(tl.float32) * half.to(tl.float32)
             tl.store(halves + position * DIMENSIONS + entry, half, mask=entry < DIMENSIONS)
+        is_unit = tl.abs(tl.sum(lengths, 0) - 1.0) < SURELY_UNIT
+        tl.atomic_add(n_not_unit, 1, mask=filled & (is_unit == 0), sem="relaxed")
         rest = tl.sqrt(tl.sum(rests, 0)).to(tl.float32)
         point = tl.where(axis < N_AXES, coordinates.to(tl.float32), 0.0)
         at = axis * n_places + position

@@ -11,7 +11,9 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from pexeso.engine.kernels.triton import lists as lists
+from pexeso.engine.kernels.triton.lists import N_COUNTERS as _N_COUNTERS
+
+N_COUNTERS: int = _N_COUNTERS.value
 
 FIRST_ROOM = {
     "units": 1 << 18,
@@ -26,59 +28,21 @@ READ_AT_ONCE = 2048
 """Columns that are read together with the counters: nearly always all there are."""
 
 _HEADER = 16
-_N_MATCHES, _N_COLUMNS = 8, 10
+_N_MATCHES, _N_COLUMNS, _N_NOT_UNIT = 8, 10, 12
 
 
-class Workspace:
-    """The lists of one search.
-
-    `units` (three, of which two in turn) hold (box, tile of query values), with a bit for each of
-    the tile; `pairs` (query value, block), `rows` candidates, `matches` what is found. Every
-    counter and list begins at a multiple of 16 bytes, for which Triton compiles once.
+class Lists:
+    """Lists that searches fill, one search after the other in the order of a stream.
 
     Parameters
     ----------
     room : dict of str to int
         Items of each list.
-    n_levels : int
-        Of boxes, at most.
-    n_slabs : int
-        Runs of launches, each with counters of its own.
-
-    Attributes
-    ----------
-    state : int64
-        The counters, and behind them the columns that were found: what the host reads at the end.
-    lengths : list (n_slabs) of list (n_levels + 2) of int64 (1,)
-        Length of the units of each level, of the pairs and of the rows.
     """
 
-    def __init__(
-        self, room: dict[str, int], n_levels: int, n_slabs: int, device: torch.device
-    ) -> None:
-        self.room, self.n_levels, self.n_slabs, self._device = dict(room), n_levels, n_slabs, device
-        self.n_lists = n_levels + 2
-        self.n_counters = _HEADER + 2 * n_slabs * self.n_lists
-        self.state = torch.zeros(
-            self.n_counters + 2 * max(READ_AT_ONCE, room["columns"]),
-            dtype=torch.int64,
-            device=device,
-        )
-        self._read = torch.empty(
-            self.n_counters + 2 * READ_AT_ONCE, dtype=torch.int64, pin_memory=device.type == "cuda"
-        )
-        self._host_state: np.ndarray = self._read.numpy()
-        self.counters = self.state[: self.n_counters]
-        self.work = self.state[: lists.N_COUNTERS.value]
+    def __init__(self, room: dict[str, int], device: torch.device) -> None:
+        self.room, self._device = dict(room), device
         self._scratch = torch.empty(0, dtype=torch.int32, device=device)
-        self.n_matches = self.state[_N_MATCHES : _N_MATCHES + 1]
-        self.n_columns = self.state[_N_COLUMNS : _N_COLUMNS + 1]
-        self.columns = self.state[self.n_counters :]
-        positions = range(_HEADER, self.n_counters, 2)
-        single = [self.state[position : position + 1] for position in positions]
-        self.lengths = [
-            single[slab * self.n_lists : (slab + 1) * self.n_lists] for slab in range(n_slabs)
-        ]
 
     @cached_property
     def units(self) -> tuple[torch.Tensor, ...]:
@@ -91,9 +55,19 @@ class Workspace:
         return self._lists(3, "units")
 
     @cached_property
+    def walks(self) -> tuple[tuple[torch.Tensor, ...], ...]:
+        """Two lists of query values and boxes, int32, of which levels fill one after the other."""
+        return self._lists(2, "units"), self._lists(2, "units")
+
+    @cached_property
     def pairs(self) -> tuple[torch.Tensor, ...]:
         """Query values and blocks, int32."""
         return self._lists(2, "pairs")
+
+    @cached_property
+    def grouped(self) -> torch.Tensor:
+        """Query values of `pairs`, block by block, int32."""
+        return self._lists(1, "pairs")[0]
 
     @cached_property
     def rows(self) -> tuple[torch.Tensor, ...]:
@@ -113,6 +87,69 @@ class Workspace:
             )
         return self._scratch[:n].zero_()
 
+    def _lists(
+        self, n: int, name: str, dtype: torch.dtype = torch.int32
+    ) -> tuple[torch.Tensor, ...]:
+        width = -(-self.room[name] // 16) * 16
+        return tuple(torch.empty((n, width), dtype=dtype, device=self._device))
+
+
+class Workspace:
+    """The lists of a search, and its counters.
+
+    Every counter and list begins at a multiple of 16 bytes, for which Triton compiles once.
+
+    Parameters
+    ----------
+    lists : Lists
+        May be those of other searches of the same stream.
+    n_levels : int
+        Of boxes, at most.
+    n_slabs : int
+        Runs of launches, each with counters of its own.
+
+    Attributes
+    ----------
+    state : int64
+        The counters, and behind them the columns that were found: what the host reads at the end.
+    lengths : list (n_slabs) of list (n_levels + 2) of int64 (1,)
+        Length of the units of each level, of the pairs and of the rows.
+    """
+
+    def __init__(self, lists: Lists, n_levels: int, n_slabs: int, device: torch.device) -> None:
+        self.lists, self.n_levels, self.n_slabs, self._device = lists, n_levels, n_slabs, device
+        self.room = lists.room
+        self.n_lists = n_levels + 2
+        self.n_counters = _HEADER + 2 * n_slabs * self.n_lists
+        self.state = torch.zeros(
+            self.n_counters + 2 * max(READ_AT_ONCE, self.room["columns"]),
+            dtype=torch.int64,
+            device=device,
+        )
+        self._read = torch.empty(
+            self.n_counters + 2 * READ_AT_ONCE, dtype=torch.int64, pin_memory=device.type == "cuda"
+        )
+        self._host_state: np.ndarray = self._read.numpy()
+        self.counters = self.state[: self.n_counters]
+        self.work = self.state[: N_COUNTERS]
+        self.n_matches, self.n_columns, self.n_not_unit = (
+            self.state[position : position + 1]
+            for position in (_N_MATCHES, _N_COLUMNS, _N_NOT_UNIT)
+        )
+        self.columns = self.state[self.n_counters :]
+        positions = range(_HEADER, self.n_counters, 2)
+        single = [self.state[position : position + 1] for position in positions]
+        self.lengths = [
+            single[slab * self.n_lists : (slab + 1) * self.n_lists] for slab in range(n_slabs)
+        ]
+
+    def beside(self) -> Workspace:
+        """Return a workspace with counters of its own over the same lists.
+
+        Several searches can then be launched one after the other, and read together.
+        """
+        return Workspace(self.lists, self.n_levels, self.n_slabs, self._device)
+
     def tell(self) -> None:
         """Send the counters and the first columns that were found to the host."""
         self._read.copy_(self.state[: len(self._read)], non_blocking=True)
@@ -122,6 +159,10 @@ class Workspace:
         if self._device.type == "cuda":
             torch.cuda.current_stream(self._device).synchronize()
         return self._host_state[: self.n_counters].tolist(), self._host_state[self.n_counters :]
+
+    def n_wrong(self, counters: list[int]) -> int:
+        """Return how many query values have no unit length, from `counters` as read back."""
+        return counters[_N_NOT_UNIT]
 
     def needed(self, counters: list[int]) -> dict[str, int]:
         """Return how long each list would have to be, from `counters` as read back."""
@@ -142,12 +183,6 @@ class Workspace:
         """Return the lengths of each slab's lists."""
         lengths, n = counters[_HEADER : self.n_counters : 2], self.n_lists
         return [lengths[slab * n : (slab + 1) * n] for slab in range(self.n_slabs)]
-
-    def _lists(
-        self, n: int, name: str, dtype: torch.dtype = torch.int32
-    ) -> tuple[torch.Tensor, ...]:
-        width = -(-self.room[name] // 16) * 16
-        return tuple(torch.empty((n, width), dtype=dtype, device=self._device))
 
 
 class Workspaces(threading.local):
@@ -170,7 +205,7 @@ class Workspaces(threading.local):
             or last.n_slabs < n_slabs
         ):
             del last
-            last = Workspace(room, n_levels, n_slabs, device)
+            last = Workspace(Lists(room, device), n_levels, n_slabs, device)
         self._last = last
         return last
 

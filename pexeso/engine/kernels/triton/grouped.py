@@ -1,0 +1,235 @@
+"""Triton programs for many query values: pairs walk down, are grouped by block, and are multiplied.
+
+A tile of query values shares few boxes where there are hundreds of values, so that each (query
+value, box) pair walks alone. What reaches the blocks is grouped by block: the codes of a block are
+read once for all its query values, and tensor cores compare a tile of them with its rows.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from pexeso.engine.kernels.triton.boxes import CORNERS, GROUP, STEP, far_enough
+from pexeso.engine.kernels.triton.lists import (
+    BOXES_TESTED,
+    PAIRS_LEFT,
+    ROWS_TESTED,
+    append,
+    length_of,
+)
+
+MIDDLE = tl.constexpr(127.5)
+"""Of the steps of a block's box: what a code is counted from."""
+
+PRODUCT_ERROR = tl.constexpr(2.0**-10)
+"""Of the squared lengths of two vectors: what their squared distance may be off by.
+
+One factor of a product is rounded to float16, ``2**-11`` of it; the other, half a number of steps,
+is not. Twice a sum of products is at most the sum of the squared lengths. Float32 sums of 128 terms,
+those of tensor cores among them, add less than ``2**-13`` of it."""
+
+COORDINATE_ERROR = tl.constexpr(2.0**-17)
+"""What a squared distance may be off by besides: numbers that float16 holds as subnormal ones, at
+most ``2**-18`` for 128 axes, and coordinates relative to the middle of a box."""
+
+
+@triton.jit(
+    do_not_specialize=["capacity", "next_capacity", "first_group", "n_below", "n_queries"]
+)
+def walk_pairs(
+    points,
+    boxes,
+    pair_queries,
+    pair_groups,
+    n_pairs,
+    capacity,
+    next_queries,
+    next_boxes,
+    n_next,
+    next_capacity,
+    work,
+    first_group,
+    n_below,
+    n_queries,
+    limit,
+    EUCLIDEAN: tl.constexpr,  # noqa: N803
+    AXES: tl.constexpr,  # noqa: N803
+    UNROLL: tl.constexpr,  # noqa: N803
+    PAIRS: tl.constexpr,  # noqa: N803
+):
+    """Test the boxes of the groups of (query value, group) pairs; what is near goes on."""
+    total = length_of(n_pairs, capacity)
+    tested = tl.program_id(0) * 0
+    for start in range(tl.program_id(0) * PAIRS, total, tl.num_programs(0) * PAIRS):
+        number = start + tl.arange(0, PAIRS)
+        active = number < total
+        query = tl.load(pair_queries + number, mask=active, other=0)
+        group = tl.load(pair_groups + number, mask=active, other=0)
+        child = group[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
+        corner = (first_group + group).to(tl.int64) * (AXES * CORNERS)
+        corner = boxes + (corner[:, None] + tl.arange(0, GROUP)[None, :])
+        gap = tl.zeros((PAIRS, GROUP), tl.float32)
+        for begin in range(0, AXES, UNROLL):
+            for step in tl.static_range(UNROLL):
+                axis = begin + step
+                lower = tl.load(corner + axis * CORNERS, mask=active[:, None], other=0.0)
+                upper = tl.load(corner + axis * CORNERS + GROUP, mask=active[:, None], other=0.0)
+                x = tl.load(points + axis * n_queries + query, mask=active, other=0.0)
+                beyond = tl.maximum(lower - x[:, None], x[:, None] - upper)
+                gap = far_enough(gap, tl.maximum(beyond, 0.0), EUCLIDEAN)
+        near = (gap <= limit) & active[:, None] & (child < n_below)
+        tested += tl.sum(active.to(tl.int32), 0) * GROUP
+        append(
+            next_queries,
+            next_boxes,
+            n_next,
+            next_capacity,
+            tl.reshape(tl.broadcast_to(query[:, None], (PAIRS, GROUP)), (PAIRS * GROUP,)),
+            tl.reshape(child, (PAIRS * GROUP,)),
+            tl.reshape(near, (PAIRS * GROUP,)),
+        )
+    tl.atomic_add(work + BOXES_TESTED, tested.to(tl.int64), sem="relaxed")
+
+
+@triton.jit(do_not_specialize=["capacity"])
+def count_blocks(pair_blocks, n_pairs, capacity, counts, TILE: tl.constexpr):  # noqa: N803
+    """Count the pairs of each block, at the place behind its number."""
+    total = length_of(n_pairs, capacity)
+    for start in range(tl.program_id(0) * TILE, total, tl.num_programs(0) * TILE):
+        number = start + tl.arange(0, TILE)
+        active = number < total
+        block = tl.load(pair_blocks + number, mask=active, other=0)
+        tl.atomic_add(counts + block + 1, 1, mask=active, sem="relaxed")
+
+
+@triton.jit(do_not_specialize=["capacity"])
+def group_pairs(
+    pair_queries,
+    pair_blocks,
+    n_pairs,
+    capacity,
+    counts,
+    offsets,
+    grouped,
+    TILE: tl.constexpr,  # noqa: N803
+):
+    """Bring the query values of each block together; `counts` are used up."""
+    total = length_of(n_pairs, capacity)
+    for start in range(tl.program_id(0) * TILE, total, tl.num_programs(0) * TILE):
+        number = start + tl.arange(0, TILE)
+        active = number < total
+        query = tl.load(pair_queries + number, mask=active, other=0)
+        block = tl.load(pair_blocks + number, mask=active, other=0)
+        before = tl.atomic_add(counts + block + 1, -1, mask=active, sem="relaxed")
+        slot = tl.load(offsets + block, mask=active, other=0) + before - 1
+        tl.store(grouped + slot, query, mask=active)
+
+
+@triton.jit(
+    do_not_specialize=[
+        "out_capacity",
+        "first_group",
+        "n_blocks",
+        "n_rows",
+        "n_queries",
+        "first_query",
+    ]
+)
+def test_blocks(
+    points,
+    boxes,
+    codes,
+    offsets,
+    grouped,
+    out_queries,
+    out_rows,
+    n_out,
+    out_capacity,
+    work,
+    first_group,
+    n_blocks,
+    n_rows,
+    n_queries,
+    first_query,
+    reach,
+    AXES: tl.constexpr,  # noqa: N803
+    WIDTH: tl.constexpr,  # noqa: N803
+    SIZE: tl.constexpr,  # noqa: N803
+    ROWS: tl.constexpr,  # noqa: N803
+    QUERIES: tl.constexpr,  # noqa: N803
+):
+    """Test the rows of each block by their codes, against all its query values (Lemma 1).
+
+    A row lies within half the diagonal of a step from the middle of its step: it is beyond `reach`
+    where that middle is beyond it by so much more. Squared distances from the middle are products,
+    of which one factor is rounded; the bound gives way by what that may change.
+    """
+    axis = tl.arange(0, WIDTH)
+    is_axis = axis < AXES
+    lanes = tl.arange(0, QUERIES)
+    tested = tl.program_id(0).to(tl.int64) * 0
+    left = tl.program_id(0) * 0
+    for number_of_block in range(tl.program_id(0), n_blocks, tl.num_programs(0)):
+        block = tl.program_id(0) * 0 + number_of_block
+        begin = tl.load(offsets + block)
+        end = tl.load(offsets + block + 1)
+        if end > begin:
+            corner = (
+                boxes
+                + (first_group + block // GROUP).to(tl.int64) * (AXES * CORNERS)
+                + block % GROUP
+            )
+            lower = tl.load(corner + axis * CORNERS, mask=is_axis, other=0.0)
+            upper = tl.load(corner + axis * CORNERS + GROUP, mask=is_axis, other=0.0)
+            width = upper - lower
+            center = 0.5 * (lower + upper)
+            within = reach + 0.5 * STEP * tl.sqrt(tl.sum(width * width, 0))
+            base = block.to(tl.int64)
+            left += end - begin
+            for first in range(0, SIZE, ROWS):
+                position = first + tl.arange(0, ROWS)
+                row = base * SIZE + position
+                real = (position < SIZE) & (row < n_rows)
+                steps = tl.load(
+                    codes + base * (AXES * SIZE) + axis[:, None] * SIZE + position[None, :],
+                    mask=is_axis[:, None] & (position < SIZE)[None, :],
+                    other=0,
+                )
+                shares = (steps.to(tl.float32) - MIDDLE) * STEP
+                lengths = shares * width[:, None]
+                row_squares = tl.sum(lengths * lengths, 0)
+                halves = shares.to(tl.float16)
+                n_real = tl.sum(real.to(tl.int32), 0)
+                for start in range(begin, end, QUERIES):
+                    number = start + lanes
+                    active = number < end
+                    query = tl.load(grouped + number, mask=active, other=0)
+                    x = tl.load(
+                        points + axis[None, :] * n_queries + query[:, None],
+                        mask=active[:, None] & is_axis[None, :],
+                        other=0.0,
+                    )
+                    x = tl.where(is_axis[None, :], x - center[None, :], 0.0)
+                    x_squares = tl.sum(x * x, 1)
+                    scaled = (x * width[None, :]).to(tl.float16)
+                    product = tl.dot(scaled, halves)
+                    squares = x_squares[:, None] + row_squares[None, :]
+                    allowed = within * within + COORDINATE_ERROR + PRODUCT_ERROR * squares
+                    near = (
+                        active[:, None] & real[None, :] & (squares - 2.0 * product <= allowed)
+                    )
+                    tested += tl.sum(active.to(tl.int32), 0) * n_real
+                    name = tl.broadcast_to((query + first_query)[:, None], (QUERIES, ROWS))
+                    rows = tl.broadcast_to(row.to(tl.int32)[None, :], (QUERIES, ROWS))
+                    append(
+                        out_queries,
+                        out_rows,
+                        n_out,
+                        out_capacity,
+                        tl.reshape(name, (QUERIES * ROWS,)),
+                        tl.reshape(rows, (QUERIES * ROWS,)),
+                        tl.reshape(near, (QUERIES * ROWS,)),
+                    )
+    tl.atomic_add(work + ROWS_TESTED, tested, sem="relaxed")
+    tl.atomic_add(work + PAIRS_LEFT, left.to(tl.int64), sem="relaxed")
