@@ -37,6 +37,10 @@ takes for a graph."""
 _FEW_PLACES, _COARSER = 256, 4
 """From so many places on there are only multiples of so many tiles."""
 
+COUNTING_PROGRAMS = (1, 32)
+"""Programs that count, for each multiprocessor, and of how many the columns of a value are shared:
+few values match as a rule, of which one may be in a hundred thousand columns."""
+
 ColumnCounts = tuple[np.ndarray, np.ndarray]
 
 
@@ -87,8 +91,7 @@ class ColumnSearch:
         zeros = space.lists.zeros(2 * n_columns + n_at_once * n_words)
         cells, seen = zeros[: 2 * n_columns].view(torch.int64), zeros[2 * n_columns :]
         csr = partition.value_columns
-        # Few entries as a rule, of which one may be in a hundred thousand columns.
-        grid = counting_grid(partition.device, 1, 32)
+        grid = counting_grid(partition.device, *COUNTING_PROGRAMS)
         listed = (*space.lists.matches, space.n_matches, space.room["matches"])
         for begin in range(0, n, n_at_once):
             if begin:

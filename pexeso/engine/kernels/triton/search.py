@@ -56,8 +56,11 @@ WALKING_PROGRAMS = 32
 PAIRS_TOGETHER = 32
 """(query value, group) pairs that a program of `walk_pairs` tests together."""
 
-TESTING_PROGRAMS = 32
-"""Programs of `test_blocks` for each multiprocessor, of a single warp each."""
+TESTING_PROGRAMS, TESTING_WARPS = 32, 1
+"""Programs of `test_blocks` for each multiprocessor, and warps of each."""
+
+ROWS_TOGETHER = 512
+"""(query value, row) pairs that a program of `test_rows` tests together."""
 
 MOST_DIMENSIONS = 1024
 """More, and tensor operations decide: the tree of the defining distance would not fit in
@@ -387,7 +390,7 @@ class CandidateSearch:
             SIZE=blocks.size,
             ROWS=_rows_at_once(blocks.size),
             QUERIES=GROUPED_TILE,
-            num_warps=1,
+            num_warps=TESTING_WARPS,
             programs=lists.n_programs(self._device, TESTING_PROGRAMS),
         )
 
@@ -431,7 +434,7 @@ class CandidateSearch:
             ORDERED=self._order is not None,
             SIZE=self._blocks.size,
             ROWS=rows,
-            PAIRS=512 // rows,
+            PAIRS=ROWS_TOGETHER // rows,
             **self._axes(),
         )
 
