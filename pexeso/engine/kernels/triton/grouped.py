@@ -22,12 +22,13 @@ from pexeso.engine.kernels.triton.lists import (
 MIDDLE = tl.constexpr(127.5)
 """Of the steps of a block's box: what a code is counted from."""
 
-PRODUCT_ERROR = tl.constexpr(2.0**-10)
+PRODUCT_ERROR = tl.constexpr(2.0**-9)
 """Of the squared lengths of two vectors: what their squared distance may be off by.
 
 One factor of a product is rounded to float16, ``2**-11`` of it; the other, half a number of steps,
-is not. Twice a sum of products is at most the sum of the squared lengths. Float32 sums of 128 terms,
-those of tensor cores among them, add less than ``2**-13`` of it."""
+is not. Twice a sum of products is at most the sum of the squared lengths. Of the squared length of
+a row both factors are rounded. Float32 sums of 128 terms, those of tensor cores among them, add
+less than ``2**-12``: together less than ``2**-9``."""
 
 COORDINATE_ERROR = tl.constexpr(2.0**-17)
 """What a squared distance may be off by besides: numbers that float16 holds as subnormal ones, at
@@ -35,7 +36,7 @@ most ``2**-18`` for 128 axes, and coordinates relative to the middle of a box.""
 
 
 @triton.jit(
-    do_not_specialize=["capacity", "next_capacity", "first_group", "n_below", "n_queries"]
+    do_not_specialize=["capacity", "next_capacity", "first_group", "n_below"]
 )
 def walk_pairs(
     points,
@@ -51,7 +52,6 @@ def walk_pairs(
     work,
     first_group,
     n_below,
-    n_queries,
     limit,
     EUCLIDEAN: tl.constexpr,  # noqa: N803
     AXES: tl.constexpr,  # noqa: N803
@@ -75,7 +75,7 @@ def walk_pairs(
                 axis = begin + step
                 lower = tl.load(corner + axis * CORNERS, mask=active[:, None], other=0.0)
                 upper = tl.load(corner + axis * CORNERS + GROUP, mask=active[:, None], other=0.0)
-                x = tl.load(points + axis * n_queries + query, mask=active, other=0.0)
+                x = tl.load(points + query * AXES + axis, mask=active, other=0.0)
                 beyond = tl.maximum(lower - x[:, None], x[:, None] - upper)
                 gap = far_enough(gap, tl.maximum(beyond, 0.0), EUCLIDEAN)
         near = (gap <= limit) & active[:, None] & (child < n_below)
@@ -126,15 +126,62 @@ def group_pairs(
         tl.store(grouped + slot, query, mask=active)
 
 
+@triton.jit
+def bits_set(word):
+    """Return how many bits of each int32 are 1."""
+    word = word - ((word >> 1) & 0x55555555)
+    word = (word & 0x33333333) + ((word >> 2) & 0x33333333)
+    word = (word + (word >> 4)) & 0x0F0F0F0F
+    return ((word * 0x01010101) >> 24) & 0x3F
+
+
+@triton.jit
+def rows_near(
+    codes,
+    base,
+    first,
+    n_rows,
+    scaled,
+    squares,
+    x_squares,
+    AXES: tl.constexpr,  # noqa: N803
+    WIDTH: tl.constexpr,  # noqa: N803
+    SIZE: tl.constexpr,  # noqa: N803
+):
+    """Return which of 32 rows of a block are near to each query value, a bit each of an int32."""
+    axis = tl.arange(0, WIDTH)
+    bit = tl.arange(0, 32)
+    position = first + bit
+    at = codes + base * (AXES * SIZE) + axis[:, None] * SIZE + position[None, :]
+    # Without a mask a thread loads sixteen of them at a time.
+    if WIDTH == AXES and SIZE % 32 == 0:
+        steps = tl.load(at)
+    else:
+        steps = tl.load(at, mask=(axis < AXES)[:, None] & (position < SIZE)[None, :], other=0)
+    shares = (steps.to(tl.float32) - MIDDLE) * STEP
+    # The squared lengths of rows are the same for every query value.
+    product = tl.dot(squares, (shares * shares).to(tl.float16))
+    product = tl.dot(scaled, shares.to(tl.float16), product)
+    real = (position < SIZE) & (base * SIZE + position < n_rows)
+    near = (x_squares[:, None] + product <= 0.0) & real[None, :]
+    # One bit each, so that their sum is their union.
+    return tl.sum(near.to(tl.int32) << bit[None, :], 1)
+
+
+@triton.jit
+def append_rows(out_queries, out_rows, slot, capacity, name, first_row, word, n_near):
+    """List the rows of each query value's bits, from a slot of its own on."""
+    for step in range(tl.max(n_near, 0)):
+        listed = (step < n_near) & (slot + step < capacity)
+        tl.store(out_queries + slot + step, name, mask=listed)
+        # The number of bits below the lowest one.
+        row = first_row + bits_set((word & (0 - word)) - 1)
+        tl.store(out_rows + slot + step, row, mask=listed)
+        word = word & (word - 1)
+
+
 @triton.jit(
-    do_not_specialize=[
-        "out_capacity",
-        "first_group",
-        "n_blocks",
-        "n_rows",
-        "n_queries",
-        "first_query",
-    ]
+    do_not_specialize=["out_capacity", "first_group", "n_blocks", "n_rows", "first_query"]
 )
 def test_blocks(
     points,
@@ -150,20 +197,27 @@ def test_blocks(
     first_group,
     n_blocks,
     n_rows,
-    n_queries,
     first_query,
     reach,
     AXES: tl.constexpr,  # noqa: N803
     WIDTH: tl.constexpr,  # noqa: N803
     SIZE: tl.constexpr,  # noqa: N803
-    ROWS: tl.constexpr,  # noqa: N803
     QUERIES: tl.constexpr,  # noqa: N803
 ):
     """Test the rows of each block by their codes, against all its query values (Lemma 1).
 
     A row lies within half the diagonal of a step from the middle of its step: it is beyond `reach`
     where that middle is beyond it by so much more. Squared distances from the middle are products,
-    of which one factor is rounded; the bound gives way by what that may change.
+    of rounded factors; the bound gives way by what that may change. Few rows of a tile are left as
+    a rule, and every query value lists its own.
+
+    Parameters
+    ----------
+    points : float32 (n_queries, AXES)
+    offsets : int32 (n_blocks + 1,)
+        Of the query values of each block in `grouped`.
+    reach : float
+        Distance of mapped coordinates beyond which nothing matches.
     """
     axis = tl.arange(0, WIDTH)
     is_axis = axis < AXES
@@ -185,51 +239,47 @@ def test_blocks(
             width = upper - lower
             center = 0.5 * (lower + upper)
             within = reach + 0.5 * STEP * tl.sqrt(tl.sum(width * width, 0))
+            allowed = within * within + COORDINATE_ERROR
+            squares = (width * width * (1.0 - PRODUCT_ERROR)).to(tl.float16)
+            squares = tl.broadcast_to(squares[None, :], (QUERIES, WIDTH))
             base = block.to(tl.int64)
             left += end - begin
-            for first in range(0, SIZE, ROWS):
-                position = first + tl.arange(0, ROWS)
-                row = base * SIZE + position
-                real = (position < SIZE) & (row < n_rows)
-                steps = tl.load(
-                    codes + base * (AXES * SIZE) + axis[:, None] * SIZE + position[None, :],
-                    mask=is_axis[:, None] & (position < SIZE)[None, :],
-                    other=0,
-                )
-                shares = (steps.to(tl.float32) - MIDDLE) * STEP
-                lengths = shares * width[:, None]
-                row_squares = tl.sum(lengths * lengths, 0)
-                halves = shares.to(tl.float16)
-                n_real = tl.sum(real.to(tl.int32), 0)
-                for start in range(begin, end, QUERIES):
-                    number = start + lanes
-                    active = number < end
-                    query = tl.load(grouped + number, mask=active, other=0)
-                    x = tl.load(
-                        points + axis[None, :] * n_queries + query[:, None],
-                        mask=active[:, None] & is_axis[None, :],
-                        other=0.0,
+            tested += (end - begin) * tl.minimum(SIZE, n_rows - base * SIZE)
+            for start in range(begin, end, QUERIES):
+                active = start + lanes < end
+                query = tl.load(grouped + start + lanes, mask=active, other=0)
+                coordinates = points + query[:, None] * AXES + axis[None, :]
+                if WIDTH == AXES:
+                    x = tl.load(coordinates) - center[None, :]
+                else:
+                    x = tl.load(coordinates, mask=is_axis[None, :], other=0.0) - center[None, :]
+                x_squares = tl.sum(x * x, 1) * (1.0 - PRODUCT_ERROR) - allowed
+                x_squares = tl.where(active, x_squares, float("inf"))
+                scaled = (-2.0 * x * width[None, :]).to(tl.float16)
+                name = query + first_query
+                for first in range(0, SIZE, 64):
+                    low = rows_near(
+                        codes, base, first, n_rows, scaled, squares, x_squares, AXES, WIDTH, SIZE
                     )
-                    x = tl.where(is_axis[None, :], x - center[None, :], 0.0)
-                    x_squares = tl.sum(x * x, 1)
-                    scaled = (x * width[None, :]).to(tl.float16)
-                    product = tl.dot(scaled, halves)
-                    squares = x_squares[:, None] + row_squares[None, :]
-                    allowed = within * within + COORDINATE_ERROR + PRODUCT_ERROR * squares
-                    near = (
-                        active[:, None] & real[None, :] & (squares - 2.0 * product <= allowed)
-                    )
-                    tested += tl.sum(active.to(tl.int32), 0) * n_real
-                    name = tl.broadcast_to((query + first_query)[:, None], (QUERIES, ROWS))
-                    rows = tl.broadcast_to(row.to(tl.int32)[None, :], (QUERIES, ROWS))
-                    append(
-                        out_queries,
-                        out_rows,
-                        n_out,
-                        out_capacity,
-                        tl.reshape(name, (QUERIES * ROWS,)),
-                        tl.reshape(rows, (QUERIES * ROWS,)),
-                        tl.reshape(near, (QUERIES * ROWS,)),
-                    )
+                    high = low * 0
+                    if SIZE > 32:
+                        high = rows_near(
+                            codes, base, first + 32, n_rows, scaled, squares, x_squares,
+                            AXES, WIDTH, SIZE,
+                        )  # fmt: skip
+                    n_low = bits_set(low)
+                    n_high = bits_set(high)
+                    n_listed = tl.sum(n_low + n_high, 0)
+                    if n_listed > 0:
+                        slot = tl.atomic_add(n_out, n_listed.to(tl.int64), sem="relaxed")
+                        slot = slot + tl.cumsum(n_low + n_high, 0) - n_low - n_high
+                        row = (base * SIZE + first).to(tl.int32)
+                        append_rows(
+                            out_queries, out_rows, slot, out_capacity, name, row, low, n_low
+                        )
+                        append_rows(
+                            out_queries, out_rows, slot + n_low, out_capacity, name, row + 32,
+                            high, n_high,
+                        )  # fmt: skip
     tl.atomic_add(work + ROWS_TESTED, tested, sem="relaxed")
     tl.atomic_add(work + PAIRS_LEFT, left.to(tl.int64), sem="relaxed")

@@ -212,7 +212,8 @@ class CandidateSearch:
             if end - begin == len(query) and self._order is None
             else query.mapped[self._members]
         )
-        self._points = pad_axes(mapped).t().contiguous()
+        self._point_rows = pad_axes(mapped)
+        self._points = self._point_rows.t().contiguous()
         self._upper, self._able = self._points, self._names
         if self._accepts:
             upper, able = self._partition.map.upper_points(mapped, accept)
@@ -233,6 +234,7 @@ class CandidateSearch:
             query_places.vectors,
             axes,
             query_places.points,
+            query_places.point_rows,
             query_places.upper_points,
             query_places.may_accept,
             query_places.halves,
@@ -248,7 +250,7 @@ class CandidateSearch:
             programs=query_places.n_places,
         )
         self._members, self._n_members = slice(0, query_places.n_places), query_places.n_places
-        self._names = self._matches_of
+        self._names, self._point_rows = self._matches_of, query_places.point_rows
         self._points, self._upper, self._able = (
             query_places.points,
             query_places.upper_points,
@@ -333,14 +335,13 @@ class CandidateSearch:
         for level in range(first + 1, last + 1):
             self._launch(
                 grouped.walk_pairs,
-                self._points,
+                self._point_rows,
                 self._blocks.boxes,
                 *listed(level - 1),
                 *listed(level),
                 space.work,
                 self._starts[level],
                 self._n_below(level),
-                self._n_members,
                 self._box_limit(level),
                 EUCLIDEAN=self._projected,
                 PAIRS=PAIRS_TOGETHER,
@@ -370,7 +371,7 @@ class CandidateSearch:
         n_axes = blocks.codes.shape[1]
         self._launch(
             grouped.test_blocks,
-            self._points,
+            self._point_rows,
             blocks.boxes,
             blocks.codes,
             offsets,
@@ -382,13 +383,11 @@ class CandidateSearch:
             self._starts[-2],
             len(blocks),
             blocks.n_rows,
-            self._n_members,
             first_query,
             math.sqrt(self._limit(Lemma.PIVOT_FILTERING)),
             AXES=n_axes,
             WIDTH=max(16, next_power_of_2(n_axes)),
             SIZE=blocks.size,
-            ROWS=_rows_at_once(blocks.size),
             QUERIES=GROUPED_TILE,
             num_warps=TESTING_WARPS,
             programs=lists.n_programs(self._device, TESTING_PROGRAMS),

@@ -57,6 +57,7 @@ def prepare_values(
     vectors,
     axes,
     points,
+    point_rows,
     upper_points,
     may_accept,
     halves,
@@ -82,6 +83,8 @@ def prepare_values(
     axes : float64 (N_AXES, DIMENSIONS)
     points, upper_points : float32 (AXES, n_places)
         Get coordinates, and those of the upper bound.
+    point_rows : float32 (n_places, AXES)
+        Gets coordinates, value by value.
     may_accept : int8 (n_places,)
         Gets whether the rest is short enough for the upper bound.
     halves : float16 (n_places, DIMENSIONS)
@@ -120,9 +123,11 @@ def prepare_values(
         point = tl.where(axis < N_AXES, coordinates.to(tl.float32), 0.0)
         at = axis * n_places + position
         mask = axis < AXES
-        tl.store(points + at, tl.where(filled, tl.where(axis == N_AXES, rest, point), FAR), mask)
+        point = tl.where(filled, tl.where(axis == N_AXES, rest, point), FAR)
+        tl.store(points + at, point, mask)
+        tl.store(point_rows + position * AXES + axis, point, mask)
         tl.store(
-            upper_points + at, tl.where(filled, tl.where(axis == N_AXES, -rest, point), FAR), mask
+            upper_points + at, tl.where(filled & (axis == N_AXES), -rest, point), mask
         )
         tl.store(may_accept + position, (filled & (rest <= accept_limit)).to(tl.int8))
         tl.store(squares + position, tl.sum(rounded, 0))
@@ -186,7 +191,7 @@ class QueryPlaces:
     weights : int64 (n_places,)
     min_count : int64 (1,)
     header : int64 (2,)
-    points, upper_points, may_accept, halves, squares
+    points, point_rows, upper_points, may_accept, halves, squares
         See `prepare_values`.
     matches_of : int64 (n_places,)
         Number of matches of each value.
@@ -209,6 +214,7 @@ class QueryPlaces:
             torch.empty((n_coordinates, n_places), dtype=torch.float32, device=device)
             for _ in range(2)
         )
+        self.point_rows = torch.empty_like(self.points).view(n_places, n_coordinates)
         self.may_accept = torch.empty(n_places, dtype=torch.int8, device=device)
         self.halves = torch.empty((n_places, dimensions), dtype=torch.float16, device=device)
         self.squares = torch.empty(n_places, dtype=torch.float32, device=device)
