@@ -60,7 +60,7 @@ def search_batch(
     kernel: KernelChoice,
     stats: SearchStats,
 ) -> list[list[ColumnCounts]]:
-    """Search all partitions for a batch, one after the other: for each what it says of each query."""
+    """Search all partitions for a batch, one after the other; each has an answer to each query."""
     return [
         part.space.search_batch(
             part.partition, vectors, queries, Goal(max_distance), stats,
@@ -73,8 +73,7 @@ def search_batch(
 def joined(lake: ResidentLake, answers: Sequence[ColumnCounts]) -> Answer:
     """Bring the answers of partitions together, with the numbers that columns have in the lake."""
     columns = [
-        columns + part.first_column
-        for (columns, _), part in zip(answers, lake.parts, strict=True)
+        columns + part.first_column for (columns, _), part in zip(answers, lake.parts, strict=True)
     ]
     counts = [counts for _, counts in answers]
     return torch.from_numpy(np.concatenate(columns)), torch.from_numpy(np.concatenate(counts))

@@ -49,6 +49,7 @@ MOST_ALONE = 12
 """Query columns of a batch that programs on a device search for one after the other: a pass over
 the partition for all of them costs the host as much as so many searches."""
 
+
 @dataclass(frozen=True)
 class DenseProbe:
     """What the summary of a partition says, in arrays."""
@@ -210,31 +211,35 @@ class DenseSpace(VectorSpace):
         With `goal.k` each answer has the columns that tie with its own k-th.
         """
         on_host = vectors.numpy(force=True)
-        probes = [unseen_on_host(partition, on_host, weights, total, goal) for partition in partitions]
+        searches = [
+            (
+                partition,
+                UnmappedQuery(partition, on_host, weights, total),
+                threshold_of(partition, goal.max_distance, goal.lemmas),
+            )
+            for partition in partitions
+        ]
         chosen = kernel or choose_kernel("auto", partitions[0].device)
         worker = chosen.for_work(len(on_host) * sum(part.n_values for part in partitions))
         started = time.perf_counter()
         try:
-            found = worker.search_all(
-                [
-                    (partition, seen.query, seen.threshold)
-                    for partition, seen in zip(partitions, probes, strict=True)
-                ],
-                goal.min_count, max_pairs, stats,
-            )  # fmt: skip
+            found = worker.search_all(searches, goal.min_count, max_pairs, stats)
         except torch.OutOfMemoryError:
             # One after the other, and with fewer pairs where that is too much too.
             found = [None] * len(partitions)
         stats.add_seconds("block", time.perf_counter() - started)
         answers = []
-        for partition, seen, hits, flags in zip(partitions, probes, found, left_out, strict=True):
+        for (partition, query, threshold), hits, flags in zip(
+            searches, found, left_out, strict=True
+        ):
             if hits is not None:
                 stats.partitions += 1
                 answers.append(best_columns(*hits, goal, flags))
                 continue
             columns, counts = search_partition(
                 partition, vectors, torch.from_numpy(weights), total, goal, stats, _tensor(flags),
-                kernel=chosen, max_pairs=max_pairs, outlook=seen,
+                kernel=chosen, max_pairs=max_pairs,
+                outlook=PartitionProbe(query, torch.arange(len(weights)), threshold, None),
             )  # fmt: skip
             answers.append((columns.numpy(), counts.numpy()))
         return answers
@@ -341,12 +346,3 @@ def in_steps(vectors: torch.Tensor) -> torch.Tensor:
     if vectors.dtype == torch.float64:
         return vectors
     return torch.round(vectors.double() * STEPS_OF_ONE)
-
-
-def unseen_on_host(
-    partition: Partition, vectors: np.ndarray, weights: np.ndarray, total: int, goal: Goal
-) -> PartitionProbe:
-    """Return a query column that stays on the host until a partition on a device is searched."""
-    query = UnmappedQuery(partition, vectors, weights, total)
-    threshold = threshold_of(partition, goal.max_distance, goal.lemmas)
-    return PartitionProbe(query, torch.arange(len(weights)), threshold, None)

@@ -218,9 +218,12 @@ class Kernel(KernelChoice):
     brings_threads : bool
         Whether the heavy steps run in threads of their own, so that what torch does between them
         needs none.
+    max_queries : int or None
+        Query values that are looked at together, where more gain nothing.
     """
 
     brings_threads: bool = False
+    max_queries: int | None = None
 
     def for_work(self, n_pairs: int) -> Kernel:
         """Return this kernel, whatever the work."""

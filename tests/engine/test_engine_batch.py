@@ -42,9 +42,7 @@ def test_values_that_cannot_match_or_never_occur_are_in_no_group():
 
 
 def test_a_batch_of_none_has_no_answer():
-    counter = BatchCounter(
-        PARTITION, GivenCounts([], [], []), [], np.zeros(0, np.int64)
-    )
+    counter = BatchCounter(PARTITION, GivenCounts([], [], []), [], np.zeros(0, np.int64))
     assert counter.count(None) == []
 
 

@@ -6,11 +6,9 @@ import torch
 from engine_lakes import draw_case
 
 from pexeso.engine.building.building import check_vectors
-from pexeso.engine.dense_space import unseen_on_host
-from pexeso.engine.kernels.unmapped import real_rows
+from pexeso.engine.kernels.unmapped import UnmappedQuery, real_rows
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.search.summary import prepare_query
-from pexeso.engine.vector_space import Goal
 from pexeso.errors import InputError
 
 
@@ -23,8 +21,7 @@ def test_it_is_the_query_that_tensor_operations_prepare(map_name):
     ).arguments()
     vectors[3], weights[5] = 0, 0
     query, real = prepare_query(partition, vectors, weights, total)
-    seen = unseen_on_host(partition, vectors.numpy(), weights.numpy(), total, Goal(0.06))
-    given = seen.query.real()
+    given = UnmappedQuery(partition, vectors.numpy(), weights.numpy(), total).real()
     assert len(given) == len(query) < 20
     assert given.total == query.total
     some = torch.tensor([4, 0])

@@ -23,16 +23,17 @@ from engine_lakes import (
 )
 from long_runs import long_but, long_cases_but
 
-from pexeso.engine.dense_space import unseen_on_host
 from pexeso.engine.interface import Pairs, Threshold
 from pexeso.engine.kernels.torch_kernel import TorchKernel
 from pexeso.engine.kernels.triton import counter, search, workspace
 from pexeso.engine.kernels.triton.kernel import TritonKernel
 from pexeso.engine.kernels.triton.search import DecidedPairs
 from pexeso.engine.kernels.triton.values import QueryPlaces
+from pexeso.engine.kernels.unmapped import UnmappedQuery
 from pexeso.engine.layout.blocks import pad_axes
 from pexeso.engine.layout.maps import slack
 from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.search import summary
 from pexeso.engine.search.search import BatchQuery, Goal, search_batch_partition, search_partition
 from pexeso.engine.stats import SearchStats
 
@@ -134,9 +135,7 @@ def test_pairs_are_grouped_by_block(monkeypatch, dims, n_axes, size):
     monkeypatch.setattr(search, "SLAB", 16)
     monkeypatch.setattr(search, "_ACCEPTING", set())
     rng = np.random.default_rng(dims + n_axes + size)
-    options = PartitionLayoutOptions(
-        map="projection", n_axes=min(n_axes, dims), block_size=size
-    )
+    options = PartitionLayoutOptions(map="projection", n_axes=min(n_axes, dims), block_size=size)
     case = draw_case(rng, options, dims, 6 * size, 10, 24, "clustered", "middle")
     stats = check_matches(case)
     assert 0 < stats.candidates <= stats.vectors_touched < len(case.query) * len(case.vectors)
@@ -339,7 +338,9 @@ def test_a_query_column_that_is_still_on_the_host(map_name, n_query, max_pairs):
     case.weights[0] = 0
     partition, vectors, weights, total = case.arguments()
     goal, stats = Goal(case.tau, min_count=2), SearchStats()
-    seen = unseen_on_host(partition, vectors.numpy(), weights.numpy(), total, goal)
+    on_host = UnmappedQuery(partition, vectors.numpy(), weights.numpy(), total)
+    threshold = summary.threshold_of(partition, goal.max_distance, goal.lemmas)
+    seen = summary.PartitionProbe(on_host, torch.arange(n_query), threshold, None)
     kernel = TritonKernel()
     for _ in range(2):
         answer = search_partition(

@@ -77,12 +77,17 @@ class Blocks:
         """B: vectors of a block."""
         return self.codes.shape[2]
 
-    @property
+    @cached_property
     def n_levels(self) -> int:
         """L: levels of boxes."""
         return len(self.starts) - 1
 
     def __len__(self) -> int:
+        return self._n_blocks
+
+    @cached_property
+    def _n_blocks(self) -> int:
+        """The length of a tensor takes a microsecond, of which a search has few."""
         return len(self.codes)
 
     def outer_corners(self) -> tuple[torch.Tensor, torch.Tensor]:

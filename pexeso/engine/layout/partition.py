@@ -122,12 +122,12 @@ class Partition:
     column_values: Csr
     pages: Pages | None = None
 
-    @property
+    @cached_property
     def n_values(self) -> int:
         """N: distinct values with a vector."""
         return len(self.vectors)
 
-    @property
+    @cached_property
     def n_columns(self) -> int:
         """C: columns, those without any vector included."""
         return len(self.column_values)
@@ -153,7 +153,7 @@ class Partition:
         # Row by row: indexing with a tensor goes number by number.
         return self.vectors.index_select(0, rows).float()
 
-    @property
+    @cached_property
     def device(self) -> torch.device:
         """Where the tensors live."""
         return self.vectors.device

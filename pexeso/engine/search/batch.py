@@ -15,7 +15,6 @@ from pexeso.engine.interface import Groups, Kernel, Pairs
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.vector_space import BatchColumn
 
-
 BatchQuery = BatchColumn
 
 

@@ -216,7 +216,11 @@ class _Work:
             yield from product_candidates(partition, query, threshold, self.max_pairs, stats)
             return
         fetch_cells(partition, query, threshold, kernel)
-        todo = [(query, True)] if len(query) and partition.n_values else []
+        todo = []
+        if partition.n_values:
+            size = kernel.max_queries or max(1, len(query))
+            begins = reversed(range(0, len(query), size))
+            todo = [(query.take(slice(begin, begin + size)), True) for begin in begins]
         while todo:
             part, limited = todo.pop()
             room = self.max_pairs if len(part) > 1 else max(self.max_pairs, partition.n_values)

@@ -67,9 +67,7 @@ class ColumnSearch:
     ) -> None:
         self._partition, self._query, self._space = partition, query, space
         self._min_count = min_count
-        self._candidates = CandidateSearch(
-            partition, query, threshold, space, by_block=by_block
-        )
+        self._candidates = CandidateSearch(partition, query, threshold, space, by_block=by_block)
 
     def launch(self) -> torch.Tensor:
         """Launch everything from the copy of the values to that of what was found.
@@ -251,9 +249,7 @@ class ColumnSearches(threading.local):
             query_places = QueryPlaces(
                 n_places, partition.dimensions, n_coordinates, partition.device
             )
-            recording = _Recording(
-                weakref.ref(partition), space.beside(), query_places, by_block
-            )
+            recording = _Recording(weakref.ref(partition), space.beside(), query_places, by_block)
             self._kept[key] = recording
             while len(self._kept) > MOST_RECORDINGS:
                 self._kept.popitem(last=False)

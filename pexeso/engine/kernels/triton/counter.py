@@ -140,11 +140,14 @@ def count_groups(
     entries = matches.sizes[groups.members]
     postings = _postings_of(matches, partition.value_columns)[groups.members]
     # What the host has to know, in one copy.
-    known = torch.cat([offsets_of(entries), offsets_of(postings), groups.offsets]).tolist()
+    total = groups.weights.sum()[None]
+    known = torch.cat([offsets_of(entries), offsets_of(postings), groups.offsets, total]).tolist()
     n = len(entries) + 1
     ends, posting_ends, bounds = known[:n], known[n : 2 * n], known[2 * n :]
-    chunk_size = max(1, n_bytes // 8 // n_columns)
-    cells = torch.zeros(min(chunk_size, len(sizes)) * n_columns, dtype=torch.int64, device=device)
+    # No count is larger than the weights of a query column together.
+    dtype = torch.int32 if known.pop() < 1 << 31 else torch.int64
+    chunk_size = max(1, n_bytes // dtype.itemsize // n_columns)
+    cells = torch.zeros(min(chunk_size, len(sizes)) * n_columns, dtype=dtype, device=device)
     counter, chunks = ColumnCounter(partition), []
     for first in range(0, len(sizes), chunk_size):
         begin, end = bounds[first], bounds[min(first + chunk_size, len(sizes))]

@@ -87,7 +87,7 @@ def add_weights(
         Weight of each place; places of weight 0 are left out.
     seen : int32 (places, n_words)
         Zeros at first.
-    cells, also : int64
+    cells, also : int64, or int32 where no count is larger
         Counts; `also` and `touched` where `SINGLE`.
     touched : int32 (capacity,)
         Gets the columns whose cell was 0.
@@ -113,7 +113,10 @@ def add_weights(
             before = tl.atomic_or(seen + word, (bit * 0 + 1) << bit, mask=inside, sem="relaxed")
             new = inside & (((before >> bit) & 1) == 0)
             count = tl.atomic_add(
-                cells + (base[:, None] + column), weights, mask=new, sem="relaxed"
+                cells + (base[:, None] + column),
+                weights.to(cells.dtype.element_ty),
+                mask=new,
+                sem="relaxed",
             )
             if SINGLE:
                 tl.atomic_add(also + column, weights, mask=new, sem="relaxed")
@@ -172,7 +175,7 @@ def take_counts(
         begin = tl.load(column_offsets + row, mask=in_range, other=0)
         end = tl.load(column_offsets + row + 1, mask=in_range, other=0)
         longest = tl.max(end - begin, 0).to(tl.int32)
-        nothing = tl.zeros((ENTRIES, LANES), tl.int64)
+        nothing = tl.zeros((ENTRIES, LANES), cells.dtype.element_ty)
         groups = tl.broadcast_to(group[:, None], (ENTRIES, LANES))
         for shift in range(tl.program_id(1) * LANES, longest, tl.num_programs(1) * LANES):
             posting = begin[:, None] + shift + tl.arange(0, LANES)[None, :]
@@ -185,7 +188,7 @@ def take_counts(
             slot = slots(n_out, is_enough)
             fits = is_enough & (slot < capacity)
             numbers = tl.reshape(column, (ENTRIES * LANES,)).to(tl.int64)
-            counts = tl.reshape(count, (ENTRIES * LANES,))
+            counts = tl.reshape(count, (ENTRIES * LANES,)).to(tl.int64)
             if CELLS:
                 tl.store(out + slot * 3, tl.reshape(groups, (ENTRIES * LANES,)), mask=fits)
                 tl.store(out + slot * 3 + 1, numbers, mask=fits)

@@ -35,9 +35,7 @@ COORDINATE_ERROR = tl.constexpr(2.0**-17)
 most ``2**-18`` for 128 axes, and coordinates relative to the middle of a box."""
 
 
-@triton.jit(
-    do_not_specialize=["capacity", "next_capacity", "first_group", "n_below"]
-)
+@triton.jit(do_not_specialize=["capacity", "next_capacity", "first_group", "n_below"])
 def walk_pairs(
     points,
     boxes,
@@ -180,9 +178,7 @@ def append_rows(out_queries, out_rows, slot, capacity, name, first_row, word, n_
         word = word & (word - 1)
 
 
-@triton.jit(
-    do_not_specialize=["out_capacity", "first_group", "n_blocks", "n_rows", "first_query"]
-)
+@triton.jit(do_not_specialize=["out_capacity", "first_group", "n_blocks", "n_rows", "first_query"])
 def test_blocks(
     points,
     boxes,

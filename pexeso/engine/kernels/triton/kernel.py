@@ -41,6 +41,7 @@ from pexeso.engine.kernels.triton.counter import (
 )
 from pexeso.engine.kernels.triton.lists import INTERPRETED
 from pexeso.engine.kernels.triton.search import (
+    SLAB,
     CandidateSearch,
     DecidedPairs,
     decides,
@@ -86,6 +87,7 @@ class TritonKernel(TorchKernel):
     """
 
     name = "triton"
+    max_queries = 16 * SLAB
 
     def __init__(self) -> None:
         if not (INTERPRETED or torch.cuda.is_available()):
@@ -168,7 +170,7 @@ class TritonKernel(TorchKernel):
             elif not self._too_short(needed, space.room):
                 return hits
             elif not self._grow(needed, space.room, limits):
-                if not by_block:
+                if not by_block or needed["matches"] > limits["matches"]:
                     return None
                 by_block = False
             space = self._searches.start(
@@ -209,7 +211,7 @@ class TritonKernel(TorchKernel):
                 search.tell(stats)
                 return pairs
             if not self._grow(needed, space.room, limits):
-                if not by_block:
+                if not by_block or needed["matches"] > limits["matches"]:
                     return None
                 by_block = False
 

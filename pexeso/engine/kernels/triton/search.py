@@ -159,19 +159,21 @@ class CandidateSearch:
             return self._undecided()
         space = self._space
         offsets = offsets_of(self._matches_of)
-        grouped = torch.empty((2, len(space.lists.matches[0])), dtype=torch.int32, device=self._device)
+        by_value = torch.empty(
+            (2, len(space.lists.matches[0])), dtype=torch.int32, device=self._device
+        )
         self._launch(
             distances.group_matches,
             *space.lists.matches,
             space.n_matches,
             space.room["matches"],
             offsets[:-1].clone(),
-            *grouped,
+            *by_value,
             TILE=256,
         )
         needed = self._read()
         n_found = min(needed["matches"], space.room["matches"])
-        return DecidedPairs(offsets, grouped[1, :n_found], grouped[0, :n_found]), needed
+        return DecidedPairs(offsets, by_value[1, :n_found], by_value[0, :n_found]), needed
 
     def tell(self, stats: SearchStats) -> None:
         """Add the work that was done to the counters of the search."""
@@ -349,9 +351,7 @@ class CandidateSearch:
                 programs=lists.n_programs(self._device, WALKING_PROGRAMS),
             )
 
-    def _test_blocks(
-        self, n_pairs: torch.Tensor, n_rows: torch.Tensor, first_query: int
-    ) -> None:
+    def _test_blocks(self, n_pairs: torch.Tensor, n_rows: torch.Tensor, first_query: int) -> None:
         """Group the pairs by block, and list the rows that codes do not rule out."""
         space, blocks = self._space, self._blocks
         counts = torch.zeros(len(blocks) + 1, dtype=torch.int32, device=self._device)
@@ -402,9 +402,7 @@ class CandidateSearch:
 
     def _box_limit(self, level: int) -> float:
         is_last = level == len(self._starts) - 2
-        return self._limit(
-            Lemma.VECTOR_CELL_FILTERING if is_last else Lemma.CELL_CELL_FILTERING
-        )
+        return self._limit(Lemma.VECTOR_CELL_FILTERING if is_last else Lemma.CELL_CELL_FILTERING)
 
     def _test_rows(self, n_pairs: torch.Tensor, n_rows: torch.Tensor) -> None:
         rows, space = _rows_at_once(self._blocks.size), self._space

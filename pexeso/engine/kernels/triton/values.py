@@ -126,9 +126,7 @@ def prepare_values(
         point = tl.where(filled, tl.where(axis == N_AXES, rest, point), FAR)
         tl.store(points + at, point, mask)
         tl.store(point_rows + position * AXES + axis, point, mask)
-        tl.store(
-            upper_points + at, tl.where(filled & (axis == N_AXES), -rest, point), mask
-        )
+        tl.store(upper_points + at, tl.where(filled & (axis == N_AXES), -rest, point), mask)
         tl.store(may_accept + position, (filled & (rest <= accept_limit)).to(tl.int8))
         tl.store(squares + position, tl.sum(rounded, 0))
 

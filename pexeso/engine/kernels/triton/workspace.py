@@ -131,7 +131,7 @@ class Workspace:
         )
         self._host_state: np.ndarray = self._read.numpy()
         self.counters = self.state[: self.n_counters]
-        self.work = self.state[: N_COUNTERS]
+        self.work = self.state[:N_COUNTERS]
         self.n_matches, self.n_columns, self.n_not_unit = (
             self.state[position : position + 1]
             for position in (_N_MATCHES, _N_COLUMNS, _N_NOT_UNIT)
