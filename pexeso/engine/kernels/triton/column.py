@@ -123,14 +123,19 @@ class ColumnSearch:
             csr.offsets,
             csr.members,
             cells,
+            seen,
+            n_words,
             space.columns,
             space.n_columns,
             space.room["columns"],
             LISTED=True,
             CELLS=False,
+            BITS=n_at_once == n,
             ENTRIES=16,
             LANES=32,
         )
+        if n_at_once < n:
+            seen.zero_()
         return zeros
 
 

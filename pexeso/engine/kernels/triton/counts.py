@@ -129,7 +129,7 @@ def add_weights(
                 )
 
 
-@triton.jit(do_not_specialize=["entry_capacity", "capacity"])
+@triton.jit(do_not_specialize=["entry_capacity", "n_words", "capacity"])
 def take_counts(
     positions,
     rows,
@@ -141,17 +141,21 @@ def take_counts(
     column_offsets,
     columns,
     cells,
+    seen,
+    n_words,
     out,
     n_out,
     capacity,
     LISTED: tl.constexpr,  # noqa: N803
     CELLS: tl.constexpr,  # noqa: N803
+    BITS: tl.constexpr,  # noqa: N803
     ENTRIES: tl.constexpr,  # noqa: N803
     LANES: tl.constexpr,  # noqa: N803
 ):
     """Collect the counts of `add_weights` from their cells, and keep those that are enough.
 
-    The cells are 0 again. A count is enough if it is as large as the query column needs.
+    The cells are 0 again, and with `BITS` so is the bitmap, whose first place is 0. A count is
+    enough if it is as large as the query column needs.
 
     Of all the entries that lead to a cell the first who exchanges it gets the count, the others 0,
     which is never enough.
@@ -184,6 +188,9 @@ def take_counts(
             count = tl.atomic_xchg(
                 cells + (base[:, None] + column), nothing, mask=inside, sem="relaxed"
             )
+            if BITS:
+                word = position[:, None] * n_words + column // WORD_BITS
+                tl.store(seen + word, column * 0, mask=inside)
             is_enough = tl.reshape(inside & (count >= enough[:, None]), (ENTRIES * LANES,))
             slot = slots(n_out, is_enough)
             fits = is_enough & (slot < capacity)

@@ -80,12 +80,12 @@ class Lists:
         return self._lists(2, "matches")
 
     def zeros(self, n: int) -> torch.Tensor:
-        """Return zeros, int32 (n,), in memory that is kept."""
+        """Return zeros, int32 (n,), in memory that is kept: whoever writes there restores them."""
         if len(self._scratch) < n:
-            self._scratch = torch.empty(
+            self._scratch = torch.zeros(
                 1 << (n - 1).bit_length(), dtype=torch.int32, device=self._device
             )
-        return self._scratch[:n].zero_()
+        return self._scratch[:n]
 
     def _lists(
         self, n: int, name: str, dtype: torch.dtype = torch.int32
