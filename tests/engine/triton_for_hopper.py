@@ -7,6 +7,8 @@ on CUDA, up to the launches: what would be launched is compiled, with the types 
 real arguments, down to machine code.
 """
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -17,6 +19,7 @@ from triton.runtime import driver
 from pexeso.engine.building.building import build_partition
 from pexeso.engine.kernels.triton import kernel as triton_kernel
 from pexeso.engine.kernels.triton import lists, search
+from pexeso.engine.layout.maps import ProjectionMap
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.search.search import BatchQuery, Goal, search_batch_partition, search_partition
@@ -31,7 +34,14 @@ PROGRAMS = {
     "add_weights",
     "take_counts",
 }
-GROUPED = {"prepare_values", "walk_pairs", "count_blocks", "group_pairs", "test_blocks"}
+GROUPED = {
+    "prepare_values",
+    "walk_pairs",
+    "count_blocks",
+    "group_pairs",
+    "test_blocks",
+    "test_units",
+}
 """For many query values under a projection, and for one query column of it."""
 
 
@@ -75,7 +85,9 @@ def test_programs_compile_for_hopper(compiled, monkeypatch, map_name, dims):
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     arrays, _ = build_partition(vectors, np.arange(0, 2001, 50), np.arange(2000), options)
     partition, kernel = Partition.from_arrays(arrays, options), triton_kernel.TritonKernel()
-    for n in (10, 1100):
+    for n, accepts in itertools.product((10, 1100), (False, True)):
+        # Where blocks may match whole, products of codes take no part.
+        monkeypatch.setattr(ProjectionMap, "may_accept", lambda *_, accepts=accepts: accepts)
         query, ones = torch.from_numpy(vectors[:n]), torch.ones(n, dtype=torch.int64)
         search_partition(partition, query, ones, n, Goal(0.06), SearchStats(), kernel=kernel)
         batch = [BatchQuery(torch.arange(n), ones, 1)]
@@ -86,4 +98,4 @@ def test_programs_compile_for_hopper(compiled, monkeypatch, map_name, dims):
         products = [("wgmma" in program.asm["ptx"]) for program in programs]
         assert all(products) == any(products) == (name == "multiply_tiles")
         matrix_units = [("mma.sync" in program.asm["ptx"]) for program in programs]
-        assert all(matrix_units) == any(matrix_units) == (name == "test_blocks")
+        assert all(matrix_units) == any(matrix_units) == (name in ("test_blocks", "test_units"))

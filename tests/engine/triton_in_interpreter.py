@@ -80,7 +80,8 @@ def check_search(case: Case) -> SearchStats:
         right = case.best(goal.k, goal.min_count) if goal.k else case.joinable(goal.min_count)
         assert given == right
     # What counting writes to it restores, so that no search has to wait for zeros.
-    assert not kernel._spaces._last.lists._scratch.any()
+    last = kernel._spaces._last
+    assert last is None or not last.lists._scratch.any()
     return stats
 
 
@@ -130,11 +131,12 @@ def test_matches_and_answers(dims, size):
         [(50, 3, 16), (3, 3, 5)], [*itertools.product([3, 50], [3, 17], [5, 16]), (50, 17, 64)]
     ),
 )
-def test_pairs_are_grouped_by_block(monkeypatch, dims, n_axes, size):
-    """Blocks that many, few and no query values reach, level by level and in several slabs."""
-    monkeypatch.setattr(search, "GROUPED_FROM", 1)
+@pytest.mark.parametrize("grouped_from", [1, 33])
+def test_codes_are_tested_by_products(monkeypatch, dims, n_axes, size, grouped_from):
+    """Blocks that many, few and no query values reach: grouped, in slabs, and in a single tile."""
+    monkeypatch.setattr(search, "GROUPED_FROM", grouped_from)
     monkeypatch.setattr(search, "DENSE_UNITS", 0)
-    monkeypatch.setattr(search, "SLAB", 16)
+    monkeypatch.setattr(search, "SLAB", 16 if grouped_from == 1 else 4096)
     monkeypatch.setattr(search, "_ACCEPTING", set())
     rng = np.random.default_rng(dims + n_axes + size)
     options = PartitionLayoutOptions(map="projection", n_axes=min(n_axes, dims), block_size=size)

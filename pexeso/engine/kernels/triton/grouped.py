@@ -1,8 +1,8 @@
-"""Triton programs for many query values: pairs walk down, are grouped by block, and are multiplied.
+"""Triton programs that test the rows of blocks by their codes on tensor cores.
 
-A tile of query values shares few boxes where there are hundreds of values, so that each (query
-value, box) pair walks alone. What reaches the blocks is grouped by block: the codes of a block are
-read once for all its query values, and tensor cores compare a tile of them with its rows.
+A tile of query values shares few boxes where there are hundreds of values: then each (query value,
+box) pair walks alone, and what reaches the blocks is grouped by block, so that the codes of a block
+are read once for all its query values.
 """
 
 from __future__ import annotations
@@ -178,6 +178,126 @@ def append_rows(out_queries, out_rows, slot, capacity, name, first_row, word, n_
         word = word & (word - 1)
 
 
+@triton.jit
+def box_of(boxes, first_group, block, AXES: tl.constexpr, WIDTH: tl.constexpr):  # noqa: N803
+    """Load the middle and the edges of a block's box, zeros for axes that only fill up."""
+    axis = tl.arange(0, WIDTH)
+    corner = boxes + (first_group + block // GROUP).to(tl.int64) * (AXES * CORNERS) + block % GROUP
+    lower = tl.load(corner + axis * CORNERS, mask=axis < AXES, other=0.0)
+    upper = tl.load(corner + axis * CORNERS + GROUP, mask=axis < AXES, other=0.0)
+    return 0.5 * (lower + upper), upper - lower
+
+
+@triton.jit
+def points_of(points, query, AXES: tl.constexpr, WIDTH: tl.constexpr):  # noqa: N803
+    """Load the coordinates of query values, zeros for axes that only fill up."""
+    axis = tl.arange(0, WIDTH)
+    at = points + query[:, None] * AXES + axis[None, :]
+    if WIDTH == AXES:
+        return tl.load(at)
+    else:
+        return tl.load(at, mask=(axis < AXES)[None, :], other=0.0)
+
+
+@triton.jit
+def list_near_rows(
+    codes,
+    block,
+    n_rows,
+    points,
+    center,
+    width,
+    reach,
+    active,
+    name,
+    out_queries,
+    out_rows,
+    n_out,
+    out_capacity,
+    AXES: tl.constexpr,  # noqa: N803
+    WIDTH: tl.constexpr,  # noqa: N803
+    SIZE: tl.constexpr,  # noqa: N803
+    QUERIES: tl.constexpr,  # noqa: N803
+):
+    """List the rows of a block that codes do not rule out, for some query values (Lemma 1).
+
+    A row lies within half the diagonal of a step from the middle of its step: it is beyond `reach`
+    where that middle is beyond it by so much more. Squared distances from the middle are products,
+    of rounded factors; the bound gives way by what that may change. Few rows of a tile are left as
+    a rule, and every query value lists its own.
+    """
+    within = reach + 0.5 * STEP * tl.sqrt(tl.sum(width * width, 0))
+    squares = (width * width * (1.0 - PRODUCT_ERROR)).to(tl.float16)
+    squares = tl.broadcast_to(squares[None, :], (QUERIES, WIDTH))
+    x = points - center[None, :]
+    x_squares = tl.sum(x * x, 1) * (1.0 - PRODUCT_ERROR) - (within * within + COORDINATE_ERROR)
+    x_squares = tl.where(active, x_squares, float("inf"))
+    scaled = (-2.0 * x * width[None, :]).to(tl.float16)
+    base = block.to(tl.int64)
+    for first in range(0, SIZE, 64):
+        low = rows_near(codes, base, first, n_rows, scaled, squares, x_squares, AXES, WIDTH, SIZE)
+        high = low * 0
+        if SIZE > 32:
+            high = rows_near(
+                codes, base, first + 32, n_rows, scaled, squares, x_squares, AXES, WIDTH, SIZE
+            )
+        n_low = bits_set(low)
+        n_high = bits_set(high)
+        n_listed = tl.sum(n_low + n_high, 0)
+        if n_listed > 0:
+            slot = tl.atomic_add(n_out, n_listed.to(tl.int64), sem="relaxed")
+            slot = slot + tl.cumsum(n_low + n_high, 0) - n_low - n_high
+            row = (base * SIZE + first).to(tl.int32)
+            append_rows(out_queries, out_rows, slot, out_capacity, name, row, low, n_low)
+            append_rows(
+                out_queries, out_rows, slot + n_low, out_capacity, name, row + 32, high, n_high
+            )
+
+
+@triton.jit(do_not_specialize=["capacity", "out_capacity", "first_group", "n_rows"])
+def test_units(
+    points,
+    boxes,
+    codes,
+    units,
+    unit_bits,
+    n_units,
+    capacity,
+    out_queries,
+    out_rows,
+    n_out,
+    out_capacity,
+    work,
+    first_group,
+    n_rows,
+    reach,
+    AXES: tl.constexpr,  # noqa: N803
+    WIDTH: tl.constexpr,  # noqa: N803
+    SIZE: tl.constexpr,  # noqa: N803
+    QUERIES: tl.constexpr,  # noqa: N803
+):
+    """Test the rows of blocks by their codes, against the values of the only tile there is."""
+    total = length_of(n_units, capacity)
+    lanes = tl.arange(0, QUERIES)
+    tested = tl.program_id(0).to(tl.int64) * 0
+    left = tl.program_id(0) * 0
+    for number in range(tl.program_id(0), total, tl.num_programs(0)):
+        block = tl.load(units + number).to(tl.int32)
+        active = ((tl.load(unit_bits + number) >> lanes) & 1) != 0
+        center, width = box_of(boxes, first_group, block, AXES, WIDTH)
+        n_active = tl.sum(active.to(tl.int32), 0)
+        left += n_active
+        tested += n_active * tl.minimum(SIZE, n_rows - block.to(tl.int64) * SIZE)
+        # Places without a value are far away, and there may be fewer places than lanes.
+        query = tl.where(active, lanes, 0)
+        list_near_rows(
+            codes, block, n_rows, points_of(points, query, AXES, WIDTH), center, width, reach,
+            active, lanes, out_queries, out_rows, n_out, out_capacity, AXES, WIDTH, SIZE, QUERIES,
+        )  # fmt: skip
+    tl.atomic_add(work + ROWS_TESTED, tested, sem="relaxed")
+    tl.atomic_add(work + PAIRS_LEFT, left.to(tl.int64), sem="relaxed")
+
+
 @triton.jit(do_not_specialize=["out_capacity", "first_group", "n_blocks", "n_rows", "first_query"])
 def test_blocks(
     points,
@@ -200,12 +320,7 @@ def test_blocks(
     SIZE: tl.constexpr,  # noqa: N803
     QUERIES: tl.constexpr,  # noqa: N803
 ):
-    """Test the rows of each block by their codes, against all its query values (Lemma 1).
-
-    A row lies within half the diagonal of a step from the middle of its step: it is beyond `reach`
-    where that middle is beyond it by so much more. Squared distances from the middle are products,
-    of rounded factors; the bound gives way by what that may change. Few rows of a tile are left as
-    a rule, and every query value lists its own.
+    """Test the rows of each block by their codes, against all its query values.
 
     Parameters
     ----------
@@ -215,67 +330,24 @@ def test_blocks(
     reach : float
         Distance of mapped coordinates beyond which nothing matches.
     """
-    axis = tl.arange(0, WIDTH)
-    is_axis = axis < AXES
     lanes = tl.arange(0, QUERIES)
     tested = tl.program_id(0).to(tl.int64) * 0
     left = tl.program_id(0) * 0
-    for number_of_block in range(tl.program_id(0), n_blocks, tl.num_programs(0)):
-        block = tl.program_id(0) * 0 + number_of_block
+    for number in range(tl.program_id(0), n_blocks, tl.num_programs(0)):
+        block = tl.program_id(0) * 0 + number
         begin = tl.load(offsets + block)
         end = tl.load(offsets + block + 1)
         if end > begin:
-            corner = (
-                boxes
-                + (first_group + block // GROUP).to(tl.int64) * (AXES * CORNERS)
-                + block % GROUP
-            )
-            lower = tl.load(corner + axis * CORNERS, mask=is_axis, other=0.0)
-            upper = tl.load(corner + axis * CORNERS + GROUP, mask=is_axis, other=0.0)
-            width = upper - lower
-            center = 0.5 * (lower + upper)
-            within = reach + 0.5 * STEP * tl.sqrt(tl.sum(width * width, 0))
-            allowed = within * within + COORDINATE_ERROR
-            squares = (width * width * (1.0 - PRODUCT_ERROR)).to(tl.float16)
-            squares = tl.broadcast_to(squares[None, :], (QUERIES, WIDTH))
-            base = block.to(tl.int64)
+            center, width = box_of(boxes, first_group, block, AXES, WIDTH)
             left += end - begin
-            tested += (end - begin) * tl.minimum(SIZE, n_rows - base * SIZE)
+            tested += (end - begin) * tl.minimum(SIZE, n_rows - block.to(tl.int64) * SIZE)
             for start in range(begin, end, QUERIES):
                 active = start + lanes < end
                 query = tl.load(grouped + start + lanes, mask=active, other=0)
-                coordinates = points + query[:, None] * AXES + axis[None, :]
-                if WIDTH == AXES:
-                    x = tl.load(coordinates) - center[None, :]
-                else:
-                    x = tl.load(coordinates, mask=is_axis[None, :], other=0.0) - center[None, :]
-                x_squares = tl.sum(x * x, 1) * (1.0 - PRODUCT_ERROR) - allowed
-                x_squares = tl.where(active, x_squares, float("inf"))
-                scaled = (-2.0 * x * width[None, :]).to(tl.float16)
-                name = query + first_query
-                for first in range(0, SIZE, 64):
-                    low = rows_near(
-                        codes, base, first, n_rows, scaled, squares, x_squares, AXES, WIDTH, SIZE
-                    )
-                    high = low * 0
-                    if SIZE > 32:
-                        high = rows_near(
-                            codes, base, first + 32, n_rows, scaled, squares, x_squares,
-                            AXES, WIDTH, SIZE,
-                        )  # fmt: skip
-                    n_low = bits_set(low)
-                    n_high = bits_set(high)
-                    n_listed = tl.sum(n_low + n_high, 0)
-                    if n_listed > 0:
-                        slot = tl.atomic_add(n_out, n_listed.to(tl.int64), sem="relaxed")
-                        slot = slot + tl.cumsum(n_low + n_high, 0) - n_low - n_high
-                        row = (base * SIZE + first).to(tl.int32)
-                        append_rows(
-                            out_queries, out_rows, slot, out_capacity, name, row, low, n_low
-                        )
-                        append_rows(
-                            out_queries, out_rows, slot + n_low, out_capacity, name, row + 32,
-                            high, n_high,
-                        )  # fmt: skip
+                list_near_rows(
+                    codes, block, n_rows, points_of(points, query, AXES, WIDTH), center, width,
+                    reach, active, query + first_query, out_queries, out_rows, n_out,
+                    out_capacity, AXES, WIDTH, SIZE, QUERIES,
+                )  # fmt: skip
     tl.atomic_add(work + ROWS_TESTED, tested, sem="relaxed")
     tl.atomic_add(work + PAIRS_LEFT, left.to(tl.int64), sem="relaxed")

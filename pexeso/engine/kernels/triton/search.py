@@ -31,8 +31,9 @@ int32 has bits."""
 SLAB = 1 << 12
 """Query values of one run of launches; more go slab after slab into the same list."""
 
-GROUPED_FROM = 65
-"""Query values from which on pairs are grouped by block, which takes some launches more."""
+GROUPED_FROM = 33
+"""Query values from which on pairs are grouped by block, which takes some launches more: fewer are
+a single tile."""
 
 GROUPED_TILE = 16
 """Query values of a block that are compared together."""
@@ -57,7 +58,7 @@ PAIRS_TOGETHER = 32
 """(query value, group) pairs that a program of `walk_pairs` tests together."""
 
 TESTING_PROGRAMS, TESTING_WARPS = 32, 1
-"""Programs of `test_blocks` for each multiprocessor, and warps of each."""
+"""Programs that test codes by products for each multiprocessor, and warps of each."""
 
 ROWS_TOGETHER = 512
 """(query value, row) pairs that a program of `test_rows` tests together."""
@@ -98,8 +99,9 @@ class CandidateSearch:
     space : Workspace
         With `n_slabs` slabs.
     by_block : bool
-        Whether pairs of many query values are grouped by block. Every row that their codes do not
-        rule out is then listed, where products of tiles would list matches alone.
+        Whether products test the codes of a block under a projection, for all its query values.
+        Every row that they do not rule out is then listed, where products of vectors would list
+        matches alone.
     """
 
     def __init__(
@@ -131,13 +133,7 @@ class CandidateSearch:
             partition.lower_corner, accept
         )
         self._order = None
-        self._by_block = (
-            by_block
-            and len(query) >= GROUPED_FROM
-            and self._projected
-            and self._decides
-            and not self._accepts
-        )
+        self._by_block = by_block and self._projected and self._decides and not self._accepts
         if isinstance(query, QueryPlaces):
             self._matches_of = query.matches_of
             return
@@ -184,8 +180,12 @@ class CandidateSearch:
         # Rows that are decided at once make room for those of the next slab.
         n_rows = lengths[-1] if self._decides else self._space.lengths[0][-1]
         if self._by_block:
-            self._walk_pairs(lengths)
-            self._test_blocks(lengths[-2], n_rows, begin)
+            if len(self._query) < GROUPED_FROM:
+                self._walk(lengths)
+                self._test_units(lengths[len(self._starts) - 2], n_rows)
+            else:
+                self._walk_pairs(lengths)
+                self._test_blocks(lengths[-2], n_rows, begin)
             self._decide(n_rows)
             return
         self._walk(lengths)
@@ -281,7 +281,7 @@ class CandidateSearch:
                 (lists.units[source], lists.bits[source], lengths[level - 1], capacity),
                 (lists.units[target], lists.bits[target], lengths[level], capacity),
                 (*lists.pairs, lengths[-2], self._space.room["pairs"]),
-                self._few,
+                0 if self._by_block else self._few,
                 DENSE=level == first,
                 LAST=level == last,
             )
@@ -368,27 +368,47 @@ class CandidateSearch:
             space.lists.grouped,
             TILE=256,
         )
+        self._launch_test(
+            grouped.test_blocks,
+            (offsets, space.lists.grouped),
+            n_rows,
+            (len(blocks), blocks.n_rows, first_query),
+            GROUPED_TILE,
+        )
+
+    def _test_units(self, n_units: torch.Tensor, n_rows: torch.Tensor) -> None:
+        """List the rows that codes do not rule out, of the blocks that a single tile reaches."""
+        buffers = self._space.lists
+        units = (buffers.units[2], buffers.bits[2], n_units, self._space.room["units"])
+        self._launch_test(grouped.test_units, units, n_rows, (self._blocks.n_rows,), self._tile)
+
+    def _launch_test(
+        self,
+        program: object,
+        tiles: tuple[object, ...],
+        n_rows: torch.Tensor,
+        sizes: tuple[int, ...],
+        n_queries: int,
+    ) -> None:
+        space, blocks = self._space, self._blocks
         n_axes = blocks.codes.shape[1]
         self._launch(
-            grouped.test_blocks,
+            program,
             self._point_rows,
             blocks.boxes,
             blocks.codes,
-            offsets,
-            space.lists.grouped,
+            *tiles,
             *space.lists.rows,
             n_rows,
             space.room["rows"],
             space.work,
             self._starts[-2],
-            len(blocks),
-            blocks.n_rows,
-            first_query,
+            *sizes,
             math.sqrt(self._limit(Lemma.PIVOT_FILTERING)),
             AXES=n_axes,
             WIDTH=max(16, next_power_of_2(n_axes)),
             SIZE=blocks.size,
-            QUERIES=GROUPED_TILE,
+            QUERIES=n_queries,
             num_warps=TESTING_WARPS,
             programs=lists.n_programs(self._device, TESTING_PROGRAMS),
         )
