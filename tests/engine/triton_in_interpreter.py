@@ -5,6 +5,7 @@ what a GPU does in microseconds, so most cases are long.
 """
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from engine_lakes import (
 )
 from long_runs import long_but, long_cases_but
 
+from pexeso.engine.dense_space import DenseSpace
 from pexeso.engine.interface import Pairs, Threshold
 from pexeso.engine.kernels.torch_kernel import TorchKernel
 from pexeso.engine.kernels.triton import counter, search, workspace
@@ -36,6 +38,7 @@ from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.search import summary
 from pexeso.engine.search.search import BatchQuery, Goal, search_batch_partition, search_partition
 from pexeso.engine.stats import SearchStats
+from pexeso.errors import InputError
 
 ROOM = 1 << 20
 
@@ -360,6 +363,36 @@ def test_a_query_column_that_is_still_on_the_host(map_name, n_query, max_pairs):
         )
         assert as_dict(answer) == case.joinable(2)
     assert len(answer[0])
+
+
+@pytest.mark.parametrize("map_name", ["projection", "pivots"])
+def test_partitions_are_launched_before_the_first_is_read(map_name):
+    """Each has its own answer; values of length zero match nothing, others must have length 1."""
+    rng = np.random.default_rng(12)
+    options = PartitionLayoutOptions(
+        map=map_name, n_axes=3 if map_name == "projection" else None, block_size=16
+    )
+    cases = [draw_case(rng, options, 9, n, 12, 8, "clustered", "middle") for n in (70, 30, 120)]
+    query, weights = cases[0].query.copy(), cases[0].weights.copy()
+    query[1], weights[2] = 0, 0
+    cases = [replace(case, query=query, weights=weights, tau=cases[0].tau) for case in cases]
+    kernel, goal = TritonKernel(), Goal(cases[0].tau, min_count=2)
+
+    def search(vectors: np.ndarray) -> list[dict[int, int]]:
+        answers = DenseSpace(options).search_all(
+            [case.partition for case in cases], torch.from_numpy(vectors), weights,
+            int(weights.sum()), goal, SearchStats(), [None] * len(cases), kernel=kernel,
+            max_pairs=ROOM,
+        )  # fmt: skip
+        return [as_dict(answer) for answer in answers]
+
+    for _ in range(2):
+        assert search(query) == [case.joinable(2) for case in cases]
+    assert any(search(query))
+    assert search(query * 0) == [{}, {}, {}]
+    query[4] *= 1.1
+    with pytest.raises(InputError, match="unit length"):
+        search(query)
 
 
 @pytest.mark.parametrize("dims", [3, 20, 130])
