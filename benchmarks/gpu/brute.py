@@ -26,7 +26,7 @@ from benchmarks.matching import (
     rounding_loss,
 )
 
-REPEATS = 3
+REPEATS, SCANS = 3, 5
 _PIECE_BYTES = 12 << 30
 _PRODUCTS_AT_ONCE = 1 << 24
 _BATCH_RATE = 1e14
@@ -65,12 +65,18 @@ class ProductFinder:
         rows, members, products = (torch.cat(part) for part in zip(*blocks, strict=True))
         return rows, members, products
 
-    def count(self, queries: torch.Tensor, limits: torch.Tensor) -> int:
-        """Return how many pairs `find` would give."""
+    def prepare(
+        self, queries: torch.Tensor, limits: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return what `launch` takes."""
+        return queries, limits
+
+    def launch(self, prepared: tuple[torch.Tensor, torch.Tensor]) -> None:
+        """Compare all pairs."""
+        queries, limits = prepared
         step = max(1, _PRODUCTS_AT_ONCE // max(1, len(queries)))
-        return sum(
-            int((part @ queries.T >= limits).sum()) for part in torch.split(self._values, step)
-        )
+        for part in torch.split(self._values, step):
+            (part @ queries.T >= limits).sum()
 
 
 @dataclass
@@ -88,6 +94,8 @@ class BruteResult:
         A query column of the batch, the pass over the vectors alone.
     batch_share : float
         Of the values of the batch, for which it was measured.
+    tuned : dict
+        Kind of question (``"single"``, ``"batch"``) -> what `tune` found for it.
     """
 
     seconds: list[float]
@@ -96,6 +104,7 @@ class BruteResult:
     values: int
     batch_seconds: float | None = None
     batch_share: float = 0.0
+    tuned: dict[str, dict[str, object]] = field(default_factory=dict)
 
 
 @dataclass
@@ -142,7 +151,10 @@ class _Piece:
 
 
 def run_brute_force(
-    lake: ResidentLake, queries: Sequence[BenchmarkQuery], batch: QueryBatch | None
+    lake: ResidentLake,
+    queries: Sequence[BenchmarkQuery],
+    batch: QueryBatch | None,
+    tuning_seconds: float = 0.0,
 ) -> BruteResult:
     """Compare all values with those of some query columns, and count.
 
@@ -155,6 +167,9 @@ def run_brute_force(
     queries : sequence of BenchmarkQuery
     batch : QueryBatch or None
         All of its values are compared at once, or as many as there is time for.
+    tuning_seconds : float
+        What looking for the fastest configuration of the fused kernel may take for single query
+        columns, and again for the batch; see `tune`.
     """
     device, n = lake.device, len(queries)
     on_device = [query.vectors.to(device) for query in queries]
@@ -166,17 +181,20 @@ def run_brute_force(
     for part in lake.parts:
         pairs: list[list[Pairs]] = [[] for _ in range(n)]
         for piece in _pieces(part.partition.vectors):
-            finder = _finder(piece.rounded)
+            finder = None
             for number, (query, vectors) in enumerate(zip(queries, on_device, strict=True)):
                 rounded = piece.round(vectors)
                 low, high = piece.limits(vectors, rounded, query.tau)
+                if finder is None:
+                    finder = _tuned(piece, rounded, low, "single", tuning_seconds, result)
                 work = _Match(finder, piece, vectors, rounded, low, high, query.tau)
                 pairs[number].append(work())
                 result.seconds[number] += min(wall_seconds(work, device) for _ in range(REPEATS))
-                result.kernel_seconds[number] += device_seconds(work.scan, device, REPEATS)
+                result.kernel_seconds[number] += device_seconds(work.scan, device, SCANS)
             if sample is not None:
                 rounded = piece.round(sample)
                 low, high = piece.limits(sample, rounded, batch.tau)
+                finder = _tuned(piece, rounded, low, "batch", tuning_seconds, result)
                 work = _Match(finder, piece, sample, rounded, low, high, batch.tau)
                 work.scan()
                 batch_seconds += device_seconds(work.scan, device, 1)
@@ -217,25 +235,41 @@ class _Match:
         rows = torch.cat([values[sure], again[1]]) + self.piece.first_row
         return torch.cat([queries[sure], again[0]]), rows
 
-    def scan(self) -> int:
-        """Pass over the vectors."""
-        return self.finder.count(self.rounded, self.low)
+    def __post_init__(self) -> None:
+        self._prepared = self.finder.prepare(self.rounded, self.low)
+
+    def scan(self) -> None:
+        """Pass over the vectors, without waiting for the pairs."""
+        self.finder.launch(self._prepared)
 
 
-def _finder(values: torch.Tensor) -> object:
+def _tuned(
+    piece: _Piece,
+    queries: torch.Tensor,
+    limits: torch.Tensor,
+    kind: str,
+    seconds: float,
+    result: BruteResult,
+) -> object:
+    """Return what finds pairs in a piece: the fused kernel, or products where it cannot run."""
+    values = piece.rounded
     if values.device.type != "cuda":
         return ProductFinder(values)
     from benchmarks.algorithms.brute_triton.kernel import PairFinder
+    from benchmarks.gpu.tuning import tune
 
-    return PairFinder(values)
+    if kind not in result.tuned:
+        result.tuned[kind] = tune(values, queries, limits, seconds)
+    best = result.tuned[kind]["best"]
+    return ProductFinder(values) if best is None else PairFinder(values, best)
 
 
 def _pieces(vectors: torch.Tensor) -> Iterator[_Piece]:
     """Cut vectors so that their copies in float16 take half of what is free at most."""
     short = torch.float16 if vectors.device.type == "cuda" else torch.float32
     room = min(_PIECE_BYTES, free_bytes(vectors.device) // 2)
-    # On the device rows begin at multiples of 128 bytes, so that a load can take 16 bytes at once.
-    width = -(-vectors.shape[1] // 64) * 64 if vectors.device.type == "cuda" else vectors.shape[1]
+    # What the fused kernel loads are rows of a multiple of 16 bytes.
+    width = -(-vectors.shape[1] // 8) * 8 if vectors.device.type == "cuda" else vectors.shape[1]
     step = max(1, room // (width * 2))
     for begin in range(0, len(vectors), step):
         part = vectors[begin : begin + step]
