@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -25,6 +26,10 @@ from benchmarks.matching import (
     rounded_product_error,
     rounding_loss,
 )
+
+if TYPE_CHECKING:
+    from benchmarks.algorithms.brute_triton.kernel import Configuration
+    from benchmarks.algorithms.brute_triton.tuning import Tuner
 
 REPEATS, SCANS = 3, 5
 _PIECE_BYTES = 12 << 30
@@ -94,8 +99,8 @@ class BruteResult:
         A query column of the batch, the pass over the vectors alone.
     batch_share : float
         Of the values of the batch, for which it was measured.
-    tuned : dict
-        Kind of question (``"single"``, ``"batch"``) -> what `tune` found for it.
+    batch_values, batch_queries : int
+        Distinct values and query columns of the batch.
     """
 
     seconds: list[float]
@@ -104,7 +109,8 @@ class BruteResult:
     values: int
     batch_seconds: float | None = None
     batch_share: float = 0.0
-    tuned: dict[str, dict[str, object]] = field(default_factory=dict)
+    batch_values: int = 0
+    batch_queries: int = 0
 
 
 @dataclass
@@ -154,7 +160,7 @@ def run_brute_force(
     lake: ResidentLake,
     queries: Sequence[BenchmarkQuery],
     batch: QueryBatch | None,
-    tuning_seconds: float = 0.0,
+    tuner: Tuner | None = None,
 ) -> BruteResult:
     """Compare all values with those of some query columns, and count.
 
@@ -167,9 +173,8 @@ def run_brute_force(
     queries : sequence of BenchmarkQuery
     batch : QueryBatch or None
         All of its values are compared at once, or as many as there is time for.
-    tuning_seconds : float
-        What looking for the fastest configuration of the fused kernel may take for single query
-        columns, and again for the batch; see `tune`.
+    tuner : Tuner, optional
+        Chooses the configurations of the fused kernel; without, products are made by torch.
     """
     device, n = lake.device, len(queries)
     on_device = [query.vectors.to(device) for query in queries]
@@ -181,12 +186,11 @@ def run_brute_force(
     for part in lake.parts:
         pairs: list[list[Pairs]] = [[] for _ in range(n)]
         for piece in _pieces(part.partition.vectors):
-            finder = None
+            finders = _Finders(piece.rounded, tuner)
             for number, (query, vectors) in enumerate(zip(queries, on_device, strict=True)):
                 rounded = piece.round(vectors)
                 low, high = piece.limits(vectors, rounded, query.tau)
-                if finder is None:
-                    finder = _tuned(piece, rounded, low, "single", tuning_seconds, result)
+                finder = finders.finder(rounded, low)
                 work = _Match(finder, piece, vectors, rounded, low, high, query.tau)
                 pairs[number].append(work())
                 result.seconds[number] += min(wall_seconds(work, device) for _ in range(REPEATS))
@@ -194,12 +198,12 @@ def run_brute_force(
             if sample is not None:
                 rounded = piece.round(sample)
                 low, high = piece.limits(sample, rounded, batch.tau)
-                finder = _tuned(piece, rounded, low, "batch", tuning_seconds, result)
+                finder = finders.finder(rounded, low)
                 work = _Match(finder, piece, sample, rounded, low, high, batch.tau)
                 work.scan()
                 batch_seconds += device_seconds(work.scan, device, 1)
             # The next piece takes their room; the last work holds them too.
-            del finder, piece, work
+            del finder, finders, piece, work
         for number, query in enumerate(queries):
             rows, values = (torch.cat(tensors) for tensors in zip(*pairs[number], strict=True))
             columns, counts = count_columns(
@@ -210,6 +214,7 @@ def run_brute_force(
         tuple(torch.cat(tensors) for tensors in zip(*of_query, strict=True)) for of_query in answers
     ]
     if sample is not None and len(sample):
+        result.batch_values, result.batch_queries = len(batch.vectors), len(batch.needed)
         result.batch_share = len(sample) / len(batch.vectors)
         result.batch_seconds = batch_seconds / result.batch_share / len(batch.needed)
     return result
@@ -243,25 +248,28 @@ class _Match:
         self.finder.launch(self._prepared)
 
 
-def _tuned(
-    piece: _Piece,
-    queries: torch.Tensor,
-    limits: torch.Tensor,
-    kind: str,
-    seconds: float,
-    result: BruteResult,
-) -> object:
-    """Return what finds pairs in a piece: the fused kernel, or products where it cannot run."""
-    values = piece.rounded
-    if values.device.type != "cuda":
-        return ProductFinder(values)
-    from benchmarks.algorithms.brute_triton.kernel import PairFinder
-    from benchmarks.gpu.tuning import tune
+class _Finders:
+    """What finds pairs in a piece, for every number of query values.
 
-    if kind not in result.tuned:
-        result.tuned[kind] = tune(values, queries, limits, seconds)
-    best = result.tuned[kind]["best"]
-    return ProductFinder(values) if best is None else PairFinder(values, best)
+    It is the fused kernel, in the fastest configuration, or products where that cannot run.
+    """
+
+    def __init__(self, values: torch.Tensor, tuner: Tuner | None) -> None:
+        self._values, self._tuner = values, tuner
+        self._finders: dict[object, object] = {}
+
+    def finder(self, queries: torch.Tensor, limits: torch.Tensor) -> object:
+        best = None if self._tuner is None else self._tuner.best(self._values, queries, limits)
+        if best not in self._finders:
+            self._finders[best] = self._make(best)
+        return self._finders[best]
+
+    def _make(self, configuration: Configuration | None) -> object:
+        if configuration is None:
+            return ProductFinder(self._values)
+        from benchmarks.algorithms.brute_triton.kernel import PairFinder
+
+        return PairFinder(self._values, configuration)
 
 
 def _pieces(vectors: torch.Tensor) -> Iterator[_Piece]:

@@ -60,6 +60,48 @@ def device_seconds(work: Callable[[], object], device: torch.device, repeats: in
     return statistics.median(seconds)
 
 
+def busy_seconds(work: Callable[[], object], device: torch.device) -> float | None:
+    """Return the seconds for which a CUDA device is busy with some work, by torch's profiler.
+
+    Kernels and copies add up. None on the CPU, and where the profiler sees none of them.
+    """
+    if device.type != "cuda":
+        return None
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        work()
+        wait_for(device)
+    busy = sum(event.self_device_time_total for event in profile.key_averages())
+    return busy / 1e6 or None
+
+
+def host_share(
+    works: Sequence[Callable[[], object]], seconds: Sequence[float], device: torch.device
+) -> dict[str, float | None]:
+    """Return the median seconds for which the device is busy, and the host's share of the time.
+
+    Parameters
+    ----------
+    works : sequence of callable
+        At least one.
+    seconds : sequence of float
+        What each takes by the clock, without the profiler.
+    device : torch.device
+
+    Returns
+    -------
+    dict
+        ``busy_seconds`` and ``host_share``, 1 less the busy share; None where it cannot be told.
+    """
+    busy = [busy_seconds(work, device) for work in works]
+    if None in busy:
+        return {"busy_seconds": None, "host_share": None}
+    shares = [1.0 - part / whole for part, whole in zip(busy, seconds, strict=True)]
+    return {
+        "busy_seconds": statistics.median(busy),
+        "host_share": max(0.0, statistics.median(shares)),
+    }
+
+
 def spread(seconds: Sequence[float]) -> dict[str, float]:
     """Return median, mean, and the bounds of the fastest and the slowest tenth.
 
@@ -87,10 +129,18 @@ class Clock:
     ----------
     seconds : float
         What the run may take, at least 0.
+
+    Attributes
+    ----------
+    reserved : float
+        Seconds that are kept for what comes later.
+    left_out : list of dict
+        What is not run, and why.
     """
 
     def __init__(self, seconds: float) -> None:
         self._started, self._seconds = time.perf_counter(), seconds
+        self.reserved = 0.0
         self.left_out: list[dict[str, str]] = []
 
     @property
@@ -101,7 +151,7 @@ class Clock:
     @property
     def left(self) -> float:
         """Seconds that are left; below 0 when the time is over."""
-        return self._seconds - self.elapsed
+        return self._seconds - self.reserved - self.elapsed
 
     def enough(self, part: str, needed: float) -> bool:
         """Return whether a part fits in the remaining time.

@@ -20,7 +20,7 @@ FoundPairs = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """Rows of the queries, rows of the values, products: int64 (p,) twice, float32 (p,)."""
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["query_tiles", "tiles"])
 def _tiles_above_kernel(
     values,
     queries,
@@ -64,7 +64,7 @@ def _tiles_above_kernel(
             products = tl.zeros((BLOCK_VALUES, BLOCK_QUERIES), dtype=tl.float32)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n_values", "capacity", "query_tiles"])
 def _pairs_of_tiles_kernel(
     values,
     queries,
