@@ -36,6 +36,7 @@ ELSEWHERE = {
     "reading": ("benchmarks.reading.command", "reading_command"),
     "profile": ("benchmarks.datasets.profile_command", "profile_command"),
     "embedding": ("benchmarks.embedding", "embedding_command"),
+    "gpu": ("benchmarks.gpu.command", "gpu_command"),
     "graph": ("benchmarks.graph", "graph_command"),
     "redundancy": ("benchmarks.redundancy.command", "redundancy_command"),
     "transform": ("benchmarks.transform.command", "transform_command"),

@@ -106,6 +106,11 @@ class CalibratedModel:
     dimensions: int
     shape: Shape
 
+    @property
+    def smallest_scale(self) -> float:
+        """The scale at which the fewest columns are left that a lake may have."""
+        return LEAST_COLUMNS / self.n_columns
+
     def size_at(self, scale: float) -> tuple[int, int]:
         """Return N and C at a scale.
 
@@ -121,7 +126,7 @@ class CalibratedModel:
             raise InputError(
                 f"{self.name} at the scale {scale:g} would have {n_columns} columns; at least "
                 f"{LEAST_COLUMNS} are needed, "
-                f"so the scale must be at least {LEAST_COLUMNS / self.n_columns:.2g}."
+                f"so the scale must be at least {self.smallest_scale:.2g}."
             )
         return n_values, n_columns
 

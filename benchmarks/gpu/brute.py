@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -26,7 +27,11 @@ from benchmarks.matching import (
     rounding_loss,
 )
 
-REPEATS = 3
+if TYPE_CHECKING:
+    from benchmarks.algorithms.brute_triton.kernel import Configuration
+    from benchmarks.algorithms.brute_triton.tuning import Tuner
+
+REPEATS, SCANS = 3, 5
 _PIECE_BYTES = 12 << 30
 _PRODUCTS_AT_ONCE = 1 << 24
 _BATCH_RATE = 1e14
@@ -65,12 +70,18 @@ class ProductFinder:
         rows, members, products = (torch.cat(part) for part in zip(*blocks, strict=True))
         return rows, members, products
 
-    def count(self, queries: torch.Tensor, limits: torch.Tensor) -> int:
-        """Return how many pairs `find` would give."""
+    def prepare(
+        self, queries: torch.Tensor, limits: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return what `launch` takes."""
+        return queries, limits
+
+    def launch(self, prepared: tuple[torch.Tensor, torch.Tensor]) -> None:
+        """Compare all pairs."""
+        queries, limits = prepared
         step = max(1, _PRODUCTS_AT_ONCE // max(1, len(queries)))
-        return sum(
-            int((part @ queries.T >= limits).sum()) for part in torch.split(self._values, step)
-        )
+        for part in torch.split(self._values, step):
+            (part @ queries.T >= limits).sum()
 
 
 @dataclass
@@ -88,6 +99,8 @@ class BruteResult:
         A query column of the batch, the pass over the vectors alone.
     batch_share : float
         Of the values of the batch, for which it was measured.
+    batch_values, batch_queries : int
+        Distinct values and query columns of the batch.
     """
 
     seconds: list[float]
@@ -96,6 +109,8 @@ class BruteResult:
     values: int
     batch_seconds: float | None = None
     batch_share: float = 0.0
+    batch_values: int = 0
+    batch_queries: int = 0
 
 
 @dataclass
@@ -142,7 +157,10 @@ class _Piece:
 
 
 def run_brute_force(
-    lake: ResidentLake, queries: Sequence[BenchmarkQuery], batch: QueryBatch | None
+    lake: ResidentLake,
+    queries: Sequence[BenchmarkQuery],
+    batch: QueryBatch | None,
+    tuner: Tuner | None = None,
 ) -> BruteResult:
     """Compare all values with those of some query columns, and count.
 
@@ -155,6 +173,8 @@ def run_brute_force(
     queries : sequence of BenchmarkQuery
     batch : QueryBatch or None
         All of its values are compared at once, or as many as there is time for.
+    tuner : Tuner, optional
+        Chooses the configurations of the fused kernel; without, products are made by torch.
     """
     device, n = lake.device, len(queries)
     on_device = [query.vectors.to(device) for query in queries]
@@ -166,22 +186,24 @@ def run_brute_force(
     for part in lake.parts:
         pairs: list[list[Pairs]] = [[] for _ in range(n)]
         for piece in _pieces(part.partition.vectors):
-            finder = _finder(piece.rounded)
+            finders = _Finders(piece.rounded, tuner)
             for number, (query, vectors) in enumerate(zip(queries, on_device, strict=True)):
                 rounded = piece.round(vectors)
                 low, high = piece.limits(vectors, rounded, query.tau)
+                finder = finders.finder(rounded, low)
                 work = _Match(finder, piece, vectors, rounded, low, high, query.tau)
                 pairs[number].append(work())
                 result.seconds[number] += min(wall_seconds(work, device) for _ in range(REPEATS))
-                result.kernel_seconds[number] += device_seconds(work.scan, device, REPEATS)
+                result.kernel_seconds[number] += device_seconds(work.scan, device, SCANS)
             if sample is not None:
                 rounded = piece.round(sample)
                 low, high = piece.limits(sample, rounded, batch.tau)
+                finder = finders.finder(rounded, low)
                 work = _Match(finder, piece, sample, rounded, low, high, batch.tau)
                 work.scan()
                 batch_seconds += device_seconds(work.scan, device, 1)
             # The next piece takes their room; the last work holds them too.
-            del finder, piece, work
+            del finder, finders, piece, work
         for number, query in enumerate(queries):
             rows, values = (torch.cat(tensors) for tensors in zip(*pairs[number], strict=True))
             columns, counts = count_columns(
@@ -192,6 +214,7 @@ def run_brute_force(
         tuple(torch.cat(tensors) for tensors in zip(*of_query, strict=True)) for of_query in answers
     ]
     if sample is not None and len(sample):
+        result.batch_values, result.batch_queries = len(batch.vectors), len(batch.needed)
         result.batch_share = len(sample) / len(batch.vectors)
         result.batch_seconds = batch_seconds / result.batch_share / len(batch.needed)
     return result
@@ -217,25 +240,44 @@ class _Match:
         rows = torch.cat([values[sure], again[1]]) + self.piece.first_row
         return torch.cat([queries[sure], again[0]]), rows
 
-    def scan(self) -> int:
-        """Pass over the vectors."""
-        return self.finder.count(self.rounded, self.low)
+    def __post_init__(self) -> None:
+        self._prepared = self.finder.prepare(self.rounded, self.low)
+
+    def scan(self) -> None:
+        """Pass over the vectors, without waiting for the pairs."""
+        self.finder.launch(self._prepared)
 
 
-def _finder(values: torch.Tensor) -> object:
-    if values.device.type != "cuda":
-        return ProductFinder(values)
-    from benchmarks.algorithms.brute_triton.kernel import PairFinder
+class _Finders:
+    """What finds pairs in a piece, for every number of query values.
 
-    return PairFinder(values)
+    It is the fused kernel, in the fastest configuration, or products where that cannot run.
+    """
+
+    def __init__(self, values: torch.Tensor, tuner: Tuner | None) -> None:
+        self._values, self._tuner = values, tuner
+        self._finders: dict[object, object] = {}
+
+    def finder(self, queries: torch.Tensor, limits: torch.Tensor) -> object:
+        best = None if self._tuner is None else self._tuner.best(self._values, queries, limits)
+        if best not in self._finders:
+            self._finders[best] = self._make(best)
+        return self._finders[best]
+
+    def _make(self, configuration: Configuration | None) -> object:
+        if configuration is None:
+            return ProductFinder(self._values)
+        from benchmarks.algorithms.brute_triton.kernel import PairFinder
+
+        return PairFinder(self._values, configuration)
 
 
 def _pieces(vectors: torch.Tensor) -> Iterator[_Piece]:
     """Cut vectors so that their copies in float16 take half of what is free at most."""
     short = torch.float16 if vectors.device.type == "cuda" else torch.float32
     room = min(_PIECE_BYTES, free_bytes(vectors.device) // 2)
-    # On the device rows begin at multiples of 128 bytes, so that a load can take 16 bytes at once.
-    width = -(-vectors.shape[1] // 64) * 64 if vectors.device.type == "cuda" else vectors.shape[1]
+    # What the fused kernel loads are rows of a multiple of 16 bytes.
+    width = -(-vectors.shape[1] // 8) * 8 if vectors.device.type == "cuda" else vectors.shape[1]
     step = max(1, room // (width * 2))
     for begin in range(0, len(vectors), step):
         part = vectors[begin : begin + step]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import torch
@@ -12,6 +12,8 @@ from benchmarks.gpu.timing import device_seconds
 REPEATS = 7
 _COPY_BYTES = {"cuda": 4 << 30, "cpu": 64 << 20}
 _PRODUCT_SIZE = {"cuda": 8192, "cpu": 256}
+PRODUCT_DTYPES = {"cuda": torch.float16, "cpu": torch.float32}
+"""In which brute force is fastest."""
 
 
 def measure_ceilings(device: torch.device) -> dict[str, float]:
@@ -21,8 +23,8 @@ def measure_ceilings(device: torch.device) -> dict[str, float]:
     -------
     dict
         ``copy_bytes_per_second`` (read and written), ``read_bytes_per_second`` (the best of two
-        sums over float16 numbers), and ``product_flop_per_second`` of two square float16 matrices
-        of random numbers, 8,192 wide (256 on the CPU).
+        sums over float16 numbers), and ``product_flop_per_second`` of two square matrices of
+        random numbers: in float16 and 8,192 wide, on the CPU in float32 and 256 wide.
     """
     n_bytes = _COPY_BYTES[device.type]
     if device.type == "cuda":
@@ -34,9 +36,9 @@ def measure_ceilings(device: torch.device) -> dict[str, float]:
         _seconds(lambda: source.sum(dtype=torch.float32), device),
         _seconds(lambda: singles.sum(), device),
     )
-    size = _PRODUCT_SIZE[device.type]
-    left, right = (torch.randn((size, size), device=device).half() for _ in range(2))
-    product = torch.empty((size, size), dtype=torch.float16, device=device)
+    size, dtype = _PRODUCT_SIZE[device.type], PRODUCT_DTYPES[device.type]
+    left, right = (torch.randn((size, size), device=device).to(dtype) for _ in range(2))
+    product = torch.empty((size, size), dtype=dtype, device=device)
     multiplied = _seconds(lambda: torch.mm(left, right, out=product), device)
     return {
         "copy_bytes_per_second": 2 * source.nbytes / copied,
@@ -44,6 +46,42 @@ def measure_ceilings(device: torch.device) -> dict[str, float]:
         "product_flop_per_second": 2 * size**3 / multiplied,
         "copied_bytes": source.nbytes,
         "product_size": size,
+    }
+
+
+def roofline(
+    n_bytes: float, flop: float, seconds: float, ceilings: Mapping[str, float]
+) -> dict[str, object]:
+    """Return the seconds that a device needs at least for some bytes and products.
+
+    Parameters
+    ----------
+    n_bytes, flop : float
+        What must be read, and products and sums.
+    seconds : float
+        What it took.
+    ceilings : mapping
+        Of `measure_ceilings`.
+
+    Returns
+    -------
+    dict
+        ``roofline_seconds``, the longer of the two; ``roofline_bound``, ``"bytes"`` or
+        ``"products"``; and ``share_of_roofline``, at most about 1.
+
+    Examples
+    --------
+    >>> ceilings = {"read_bytes_per_second": 4.0, "product_flop_per_second": 100.0}
+    >>> roofline(8.0, 100.0, 4.0, ceilings)
+    {'roofline_seconds': 2.0, 'roofline_bound': 'bytes', 'share_of_roofline': 0.5}
+    """
+    read = n_bytes / ceilings["read_bytes_per_second"]
+    multiplied = flop / ceilings["product_flop_per_second"]
+    least = max(read, multiplied)
+    return {
+        "roofline_seconds": least,
+        "roofline_bound": "bytes" if read >= multiplied else "products",
+        "share_of_roofline": least / seconds,
     }
 
 

@@ -200,7 +200,7 @@ def _check(lake: SmallLake, kernels: Mapping[str, KernelChoice], case: str) -> i
         rights = [normal_form(exact_partition(*arguments, goal)) for goal in goals]
         for goal, right in zip(goals[:2], rights[:2], strict=True):
             columns = torch.nonzero(counts >= goal.min_count)[:, 0]
-            _refuse(
+            refuse_difference(
                 right,
                 normal_form((columns, counts[columns])),
                 f"float64 over the partition, {where}",
@@ -211,7 +211,7 @@ def _check(lake: SmallLake, kernels: Mapping[str, KernelChoice], case: str) -> i
                 answer = normal_form(
                     search_partition(*arguments, total, goal, SearchStats(), kernel=kernel)
                 )
-                _refuse(
+                refuse_difference(
                     answer,
                     right,
                     f"kernel {name}, {where}, at least {goal.min_count} matches, k={goal.k}",
@@ -220,7 +220,7 @@ def _check(lake: SmallLake, kernels: Mapping[str, KernelChoice], case: str) -> i
                 lake.partition, lake.query, batch, fraction, SearchStats(), kernel=kernel
             )
             for number, (answer, right) in enumerate(zip(answers, batch_rights, strict=True)):
-                _refuse(
+                refuse_difference(
                     normal_form(answer),
                     right,
                     f"kernel {name}, {where}, query column {number} of a batch",
@@ -255,7 +255,8 @@ def _right_counts(lake: SmallLake, fraction: float) -> torch.Tensor:
     return oracle_counts(query, value, lake.weights.to(device), columns, len(lake.vectors)).cpu()
 
 
-def _refuse(answer: dict[int, int], right: dict[int, int], where: str) -> None:
+def refuse_difference(answer: dict[int, int], right: dict[int, int], where: str) -> None:
+    """Raise `WrongAnswerError` where an answer is not the right one."""
     what = difference(answer, right)
     if what is not None:
         raise WrongAnswerError(f"A wrong answer: {where}: {what}.")

@@ -1,16 +1,17 @@
-"""The command line of ``python -m benchmarks.gpu``."""
+"""The command ``python -m benchmarks gpu``."""
 
 from __future__ import annotations
 
-import argparse
 import importlib.metadata
 import json
+import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import click
 import torch
 
 from benchmarks.datasets.calibrated import MODELS
@@ -18,134 +19,244 @@ from benchmarks.gpu.ceilings import measure_ceilings
 from benchmarks.gpu.checks import WrongAnswerError, check_kernels
 from benchmarks.gpu.dataset import FIRST_RATE, run_data_set
 from benchmarks.gpu.lakes import Wanted
-from benchmarks.gpu.table import CODE, CODES, RESULTS, WORDS, slug, table, write_json
+from benchmarks.gpu.published import PAPER_SECONDS, Published, run_published
+from benchmarks.gpu.table import RESULTS, WORDS, slug, table, write_json
 from benchmarks.gpu.timing import Clock
 from benchmarks.gpu.words import N_VALUES, measure_words
 from benchmarks.machine import describe_machine, find_device
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.errors import PexesoError
 
+if TYPE_CHECKING:
+    from benchmarks.algorithms.brute_triton.tuning import Tuner
+
 DATA = (*MODELS, WORDS)
+PRESETS = ("default", "published")
 KERNELS = {"cuda": ("triton", "torch"), "cpu": ("torch",)}
-_SHARE_OF_CHECKS = 0.3
+WRONG_ANSWER, NO_RUN = 1, 2
+_SHARE_OF_CHECKS = 0.2
+_SHARE_OF_PUBLISHED = 0.25
+
+_TUNING_SHARE = 0.02
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Check, measure, print and write the result, and return the exit status.
+class Budget(click.ParamType):
+    """Seconds, written as 90s, 8m or 1h."""
 
-    The status is 0, 1 when an answer is wrong, and 2 when the run cannot be made.
+    name = "duration"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the seconds."""
+        if isinstance(value, float):
+            return value
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", str(value))
+        if found is None or float(found[1]) == 0:
+            self.fail(f"A duration is a positive number and s, m or h, as in 8m. Got {value!r}.")
+        return float(found[1]) * _UNITS[found[2]]
+
+
+class DataSets(click.ParamType):
+    """Names of data sets, with commas between."""
+
+    name = "names"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """Return the names."""
+        names = tuple(str(value).split(","))
+        unknown = [name for name in names if name not in DATA]
+        if unknown:
+            self.fail(f"Data sets are {', '.join(DATA)}. Got {', '.join(unknown)} instead.")
+        return names
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options of a run, as its result states them."""
+
+    device: str
+    preset: str
+    data: tuple[str, ...]
+    scale: float
+    budget: float
+    queries: int
+    batch: int
+    axes: int
+    partition_values: int
+
+
+@click.command("gpu", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--device", default="cuda", show_default=True, help="cuda, cuda:N or cpu.")
+@click.option(
+    "--preset",
+    type=click.Choice(PRESETS),
+    default=PRESETS[0],
+    show_default=True,
+    help="published: measure the layout as published (pivots and a grid) too.",
+)
+@click.option(
+    "--data",
+    type=DataSets(),
+    default=",".join(DATA),
+    show_default=True,
+    help="Data sets, with commas between, in this order.",
+)
+@click.option(
+    "--scale",
+    type=click.FloatRange(0.0, 1.0, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="Of the data sets; a smaller one is taken where memory is short.",
+)
+@click.option(
+    "--budget",
+    type=Budget(),
+    default="8m",
+    show_default=True,
+    help="Time that the run may take: 90s, 8m, 1h. Parts that do not fit are left out, and named.",
+)
+@click.option(
+    "--queries",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="Query columns asked one at a time.",
+)
+@click.option(
+    "--batch",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    help="Query columns asked in one call.",
+)
+@click.option(
+    "--axes", type=click.IntRange(1), default=15, show_default=True, help="Axes of the projection."
+)
+@click.option(
+    "--partition-values",
+    type=click.IntRange(1),
+    default=75_000_000,
+    show_default=True,
+    help="Most values of a partition, about.",
+)
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=RESULTS,
+    help="Folder of the result file.  [default: benchmarks/results/gpu]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON too, at the end.")
+def gpu_command(output: Path, as_json: bool, **options: Any) -> None:
+    """Check pexeso's answers on a device against float64, then measure it.
+
+    It is measured against what the device can do and against brute force, in lakes that are made on
+    the device. Exit status: 0, 1 when an answer is wrong, 2 when the run cannot be made.
     """
-    options = parser().parse_args(arguments)
-    clock = Clock(options.seconds)
+    settings = Settings(**options)
+    clock = Clock(settings.budget)
     try:
-        device = find_device(options.device)
-        result = run(options, device, clock)
+        device = find_device(settings.device)
+        path = output / f"{slug(_device_name(device))}_{settings.preset}.json"
+        result = run(settings, device, clock, path)
     except WrongAnswerError as error:
-        print(error, file=sys.stderr, flush=True)
-        return 1
+        click.echo(str(error), err=True)
+        sys.exit(WRONG_ANSWER)
     except PexesoError as error:
-        print(f"{error}", file=sys.stderr, flush=True)
-        return 2
-    print(table(result), flush=True)
-    if options.json:
-        print(json.dumps(result), flush=True)
-    return 0
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(NO_RUN)
+    click.echo(table(result))
+    if as_json:
+        click.echo(json.dumps(result))
 
 
-def parser() -> argparse.ArgumentParser:
-    """Declare the options."""
-    argument_parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.gpu",
-        description="Checks pexeso's answers on a device against float64, then measures it "
-        "against what the device can do and against brute force.",
-    )
-    argument_parser.add_argument("--device", default="cuda", help="cuda (default), cuda:N or cpu")
-    argument_parser.add_argument(
-        "--data",
-        type=_data,
-        default=DATA,
-        help=f"data sets, with commas between: {','.join(DATA)} (default: all, in this order)",
-    )
-    argument_parser.add_argument(
-        "--scale",
-        type=float,
-        default=1.0,
-        help="of the data sets, in (0, 1]; a smaller one is taken where memory is short",
-    )
-    argument_parser.add_argument(
-        "--seconds",
-        type=float,
-        default=480.0,
-        help="what the run may take; parts that would take longer are left out, and named",
-    )
-    argument_parser.add_argument(
-        "--queries",
-        type=_positive,
-        default=100,
-        help="query columns asked one at a time, at least 1",
-    )
-    argument_parser.add_argument(
-        "--batch", type=_positive, default=1000, help="query columns asked in one call, at least 1"
-    )
-    argument_parser.add_argument(
-        "--axes", type=_positive, default=15, help="axes of the projection"
-    )
-    argument_parser.add_argument(
-        "--partition-values",
-        type=_positive,
-        default=75_000_000,
-        help="most values of a partition, about",
-    )
-    argument_parser.add_argument(
-        "--output", type=Path, default=RESULTS, help="folder of the result file"
-    )
-    argument_parser.add_argument(
-        "--json", action="store_true", help="print the result as JSON too, on the last line"
-    )
-    return argument_parser
-
-
-def run(options: argparse.Namespace, device: torch.device, clock: Clock) -> dict[str, Any]:
-    """Run every part that there is time for; each data set gets a file as soon as it is through."""
+def run(settings: Settings, device: torch.device, clock: Clock, path: Path) -> dict[str, Any]:
+    """Run every part that there is time for; the result is written after each data set."""
     kernels = KERNELS[device.type]
+    tuner = _tuner(device, _TUNING_SHARE * settings.budget)
     result: dict[str, Any] = {
         "machine": _machine(device),
-        "settings": {
-            name: value for name, value in vars(options).items() if name not in ("output", "json")
-        },
+        "settings": vars(settings),
         "checks": [],
         "ceilings": {},
         "data": [],
+        "tuned": [] if tuner is None else tuner.tried,
+        "paper_seconds": PAPER_SECONDS,
         "left_out": clock.left_out,
         "seconds": 0.0,
     }
     clock.say(f"device {result['machine']['device']}, kernels {', '.join(kernels)}")
-    result["checks"] = check_kernels(device, kernels, clock, _SHARE_OF_CHECKS * options.seconds)
+    result["checks"] = check_kernels(device, kernels, clock, _SHARE_OF_CHECKS * settings.budget)
     result["ceilings"] = measure_ceilings(device)
     clock.say("ceilings measured")
     request = Wanted(
-        PartitionLayoutOptions(map="projection", n_axes=options.axes),
-        queries=options.queries,
-        batch=options.batch,
-        partition_values=options.partition_values,
+        PartitionLayoutOptions(map="projection", n_axes=settings.axes),
+        queries=settings.queries,
+        batch=settings.batch,
+        partition_values=settings.partition_values,
     )
+    published = Published(settings.scale, device, kernels[0], result["ceilings"], tuner, request)
+    lakes = [name for name in settings.data if name != WORDS]
+    if settings.preset == "published":
+        clock.reserved = _SHARE_OF_PUBLISHED * settings.budget
     rate = FIRST_RATE[device.type]
-    for name in options.data:
+    for name in settings.data:
         if name == WORDS:
-            measured = measure_words(device, clock, max(1000, int(N_VALUES * options.scale)))
+            measured = measure_words(device, clock, max(1000, int(N_VALUES * settings.scale)))
         else:
             measured = run_data_set(
-                name, options.scale, request, device, kernels, result["ceilings"], clock, rate
+                name,
+                settings.scale,
+                request,
+                device,
+                kernels,
+                result["ceilings"],
+                clock,
+                rate,
+                tuner,
             )
             if measured is not None:
                 rate = max(rate, measured["lake"]["build_vectors_per_second"])
-        result["seconds"] = clock.elapsed
-        if measured is not None:
-            result["data"].append(measured)
-            path = options.output / f"{slug(result['machine']['device'])}_{name}.json"
-            write_json(path, {**result, "data": [measured]}, CODES.get(name, CODE))
-            clock.say(f"written: {path}")
+        _write(path, result, measured, clock)
+    clock.reserved = 0.0
+    for number, name in enumerate(lakes if settings.preset == "published" else ()):
+        until = clock.elapsed + clock.left / (len(lakes) - number)
+        runs = run_published(name, published, clock, until)
+        _write(path, result, {"data": name, "published": runs} if runs else None, clock)
     return result
+
+
+def _write(
+    path: Path, result: dict[str, Any], measured: dict[str, Any] | None, clock: Clock
+) -> None:
+    """Add what was measured on a data set, and write the result as far as it is."""
+    result["seconds"] = clock.elapsed
+    if measured is None:
+        return
+    same = [data for data in result["data"] if data["data"] == measured["data"]]
+    if same:
+        same[0] |= measured
+    else:
+        result["data"].append(measured)
+    write_json(path, result)
+    clock.say(f"written: {path}")
+
+
+def _tuner(device: torch.device, seconds: float) -> Tuner | None:
+    """Return what chooses configurations of the fused kernel, where that runs."""
+    if device.type != "cuda":
+        return None
+    from benchmarks.algorithms.brute_triton.tuning import Tuner
+
+    return Tuner(seconds)
+
+
+def _device_name(device: torch.device) -> str:
+    machine = describe_machine(device)
+    return machine["device"] if device.type == "cuda" else f"cpu {machine['processor']}"
 
 
 def _machine(device: torch.device) -> dict[str, Any]:
@@ -178,20 +289,3 @@ def _driver() -> str:
     except (OSError, subprocess.SubprocessError):
         return "unknown"
     return process.stdout.splitlines()[0].strip() if process.stdout.strip() else "unknown"
-
-
-def _data(text: str) -> tuple[str, ...]:
-    names = tuple(text.split(","))
-    unknown = [name for name in names if name not in DATA]
-    if unknown:
-        raise argparse.ArgumentTypeError(
-            f"data sets are {', '.join(DATA)}. Got {', '.join(unknown)} instead."
-        )
-    return names
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1. Got {number} instead.")
-    return number

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 import torch
 
 from benchmarks.batching import make_batch
-from benchmarks.checking import difference, normal_form
+from benchmarks.checking import normal_form
 from benchmarks.datasets.calibrated import calibrated_model
 from benchmarks.drawing import SIZE_CLASSES, size_class
 from benchmarks.gpu.brute import BruteResult, run_brute_force
-from benchmarks.gpu.checks import WrongAnswerError
+from benchmarks.gpu.ceilings import PRODUCT_DTYPES, roofline
+from benchmarks.gpu.checks import WrongAnswerError, refuse_difference
 from benchmarks.gpu.fitting import fitting_scale, free_bytes
 from benchmarks.gpu.lakes import ResidentLake, Wanted, make_lake
-from benchmarks.gpu.measure import ColumnValuesNeededError, measure_batch, measure_single
-from benchmarks.gpu.products import measure_products
-from benchmarks.gpu.timing import Clock, spread
+from benchmarks.gpu.measure import (
+    ColumnValuesNeededError,
+    measure_batch,
+    measure_single,
+    search,
+)
+from benchmarks.gpu.products import measure_rivals
+from benchmarks.gpu.timing import Clock, host_share, spread
 from benchmarks.lake import Answer, BenchmarkQuery
+from pexeso.engine.interface import KernelChoice
 from pexeso.engine.kernels.choice import choose_kernel
+from pexeso.engine.stats import SearchStats
+
+if TYPE_CHECKING:
+    from benchmarks.algorithms.brute_triton.tuning import Tuner
 
 CHECKED_A_CLASS = 3
 CHECKED_TYPICAL = 5
@@ -27,6 +40,9 @@ MULTIPLIED = 3
 
 BATCHES = (1, 10, 100, 1000)
 """Typical query columns asked in one call."""
+
+PROFILED = 9
+"""Query columns whose time on the device is looked at, evenly spread."""
 
 COMPARED_A_CLASS = 2
 FIRST_RATE = {"cuda": 4e6, "cpu": 1e5}
@@ -45,6 +61,7 @@ def run_data_set(
     ceilings: Mapping[str, float],
     clock: Clock,
     rate: float,
+    tuner: Tuner | None = None,
 ) -> dict[str, object] | None:
     """Make a lake, search it, and compare the answers with brute force.
 
@@ -62,6 +79,8 @@ def run_data_set(
     clock : Clock
     rate : float
         Vectors a second that building is expected to do.
+    tuner : Tuner, optional
+        Of the fused kernel; without, brute force multiplies by torch.
 
     Raises
     ------
@@ -69,6 +88,10 @@ def run_data_set(
         When an answer differs from that of brute force.
     """
     model = calibrated_model(name)
+    if scale < model.smallest_scale:
+        least = model.smallest_scale
+        clock.leave_out(f"{name} at scale {scale:g}", f"too few columns; run at {least:g}")
+        scale = least
     n_coordinates = min(wanted.options.n_axes, model.dimensions) + 1
     sizes = (n_coordinates, wanted.partition_values, free_bytes(device))
     fits = fitting_scale(model, scale, *sizes, values_of_columns=device.type == "cpu")
@@ -91,8 +114,8 @@ def run_data_set(
         result["lake"] = lake.facts
         if lake.typical:
             result["typical"] = {}
-            _typical(lake, wanted.queries, kernels[0], ceilings, clock, result["typical"])
-        _search_and_check(lake, kernels, ceilings, clock, result)
+            _typical(lake, wanted.queries, kernels[0], ceilings, clock, tuner, result["typical"])
+        _search_and_check(lake, kernels, ceilings, clock, tuner, result)
     except torch.OutOfMemoryError as error:
         reason = str(error).splitlines()[0]
         clock.leave_out(f"the rest of {name}", f"the device ran out of memory: {reason}")
@@ -109,6 +132,7 @@ def _typical(
     kernel: str,
     ceilings: Mapping[str, float],
     clock: Clock,
+    tuner: Tuner | None,
     result: dict[str, object],
 ) -> None:
     """Measure query columns as in the paper: one at a time, in batches, and by brute force.
@@ -126,6 +150,7 @@ def _typical(
         f"{name}: a typical query column of {len(queries[0])} values: "
         f"{single['median_seconds'] * 1e3:.3f} ms"
     )
+    single |= search_host_share(lake, queries, single["seconds"], main)
     result |= {
         "values_of_each": [len(query) for query in queries],
         "single": single,
@@ -153,19 +178,20 @@ def _typical(
             )
         clock.say(f"{name}: a batch of {len(group)}: {figures['median_seconds'] * 1e3:.4f} ms each")
     few = queries[: min(CHECKED_TYPICAL, len(answers))]
-    brute = run_brute_force(lake, few, make_batch(lake.typical[: max(BATCHES)]))
+    brute = run_brute_force(lake, few, make_batch(lake.typical[: max(BATCHES)]), tuner)
     for number, right in enumerate(brute.answers):
         _compare(answers[number], right, f"{name}, typical query column {number}")
     median = spread([single["seconds"][number] for number in range(len(few))])["median_seconds"]
     result["brute"] = {"fused": spread(brute.seconds), "fused_kernel": spread(brute.kernel_seconds)}
     if len(lake.parts) == 1:
-        result["brute"] |= measure_products(lake, few[:MULTIPLIED], brute.answers[:MULTIPLIED])
+        result["brute"] |= measure_rivals(lake, few[:MULTIPLIED], brute.answers[:MULTIPLIED], clock)
+    for figures in result["brute"].values():
+        figures |= brute_roofline(
+            lake, brute.values / len(few), figures["median_seconds"], ceilings
+        )
     result["ratios"] = {way: run["median_seconds"] / median for way, run in result["brute"].items()}
     if brute.batch_seconds is not None and result["batches"]:
-        result["brute"]["fused_kernel_in_a_batch"] = {
-            "median_seconds": brute.batch_seconds,
-            "share_of_values": brute.batch_share,
-        }
+        result["brute"]["fused_kernel_in_a_batch"] = _batch_figures(lake, brute, ceilings)
         result["ratios"]["fused_kernel_in_a_batch"] = (
             brute.batch_seconds / result["batches"][-1]["median_seconds"]
         )
@@ -178,6 +204,7 @@ def _search_and_check(
     kernels: Sequence[str],
     ceilings: Mapping[str, float],
     clock: Clock,
+    tuner: Tuner | None,
     result: dict[str, object],
 ) -> None:
     """Do as `_typical` does for query columns of every class of size, and by every kernel."""
@@ -189,6 +216,7 @@ def _search_and_check(
             f"{name}: {len(lake.queries) - len(answers)} query columns", "they took too long"
         )
         lake.queries = lake.queries[: len(answers)]
+    single |= search_host_share(lake, lake.queries, single["seconds"], main)
     result |= {"kernel": kernels[0], "single": single, "other_kernels": {}}
     clock.say(
         f"{name}: one query column at a time, kernel {kernels[0]}: median "
@@ -216,7 +244,7 @@ def _search_and_check(
     result["floor_seconds"] = floor
     if clock.enough(f"{name}: brute force and checks against it", 300 * floor + 5.0):
         queries = [lake.queries[number] for number in chosen]
-        brute = run_brute_force(lake, queries, batch if "batch" in result else None)
+        brute = run_brute_force(lake, queries, batch if "batch" in result else None, tuner)
         result["brute"] = _brute_figures(lake, brute, ceilings, floor)
         result["ratios"] = _ratios(result, brute, [single["seconds"][number] for number in chosen])
         for position, number in enumerate(chosen):
@@ -272,7 +300,7 @@ def _some(queries: Sequence[BenchmarkQuery], a_class: int) -> list[int]:
 def _brute_figures(
     lake: ResidentLake, brute: BruteResult, ceilings: Mapping[str, float], floor: float
 ) -> dict[str, object]:
-    itemsize = 2 if lake.device.type == "cuda" else 4
+    itemsize = PRODUCT_DTYPES[lake.device.type].itemsize
     kernel = spread(brute.kernel_seconds)
     read = lake.n_values * lake.model.dimensions * itemsize / kernel["median_seconds"]
     flop = 2.0 * lake.n_values * lake.model.dimensions * brute.values / sum(brute.kernel_seconds)
@@ -287,11 +315,46 @@ def _brute_figures(
         "floor_seconds": floor,
     }
     if brute.batch_seconds is not None:
-        figures["batch"] = {
-            "median_seconds": brute.batch_seconds,
-            "share_of_values": brute.batch_share,
-        }
+        figures["batch"] = _batch_figures(lake, brute, ceilings)
     return figures
+
+
+def _batch_figures(
+    lake: ResidentLake, brute: BruteResult, ceilings: Mapping[str, float]
+) -> dict[str, object]:
+    seconds = brute.batch_seconds
+    # The whole batch reads the vectors once.
+    values, reads = brute.batch_values / brute.batch_queries, 1.0 / brute.batch_queries
+    return {
+        "median_seconds": seconds,
+        "share_of_values": brute.batch_share,
+        **brute_roofline(lake, values, seconds, ceilings, reads),
+    }
+
+
+def brute_roofline(
+    lake: ResidentLake,
+    n_values: float,
+    seconds: float,
+    ceilings: Mapping[str, float],
+    n_reads: float = 1.0,
+) -> dict[str, object]:
+    """Hold brute force against one pass over the rounded vectors, with all of its products."""
+    n_entries = lake.n_values * lake.model.dimensions
+    n_bytes = n_entries * PRODUCT_DTYPES[lake.device.type].itemsize
+    return roofline(n_bytes * n_reads, 2.0 * n_entries * n_values, seconds, ceilings)
+
+
+def search_host_share(
+    lake: ResidentLake,
+    queries: Sequence[BenchmarkQuery],
+    seconds: Sequence[float],
+    kernel: KernelChoice,
+) -> dict[str, float | None]:
+    """Return `host_share` for a few of the query columns."""
+    some = sorted({len(seconds) * part // PROFILED for part in range(PROFILED)})
+    works = [partial(search, lake, queries[number], kernel, SearchStats()) for number in some]
+    return host_share(works, [seconds[number] for number in some], lake.device)
 
 
 def _ratios(
@@ -310,6 +373,4 @@ def _ratios(
 
 
 def _compare(answer: Answer, right: Answer, where: str) -> None:
-    what = difference(normal_form(answer), normal_form(right))
-    if what is not None:
-        raise WrongAnswerError(f"A wrong answer: {where}: {what}.")
+    refuse_difference(normal_form(answer), normal_form(right), where)

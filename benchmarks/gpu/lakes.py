@@ -24,8 +24,9 @@ from benchmarks.gpu.timing import Clock, wait_for
 from benchmarks.lake import BenchmarkQuery
 from pexeso.engine.arrays import offsets_of
 from pexeso.engine.dense_space import DenseSpace
+from pexeso.engine.layout.blocks import Blocks
 from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.layout.partition import Partition
+from pexeso.engine.layout.partition import LEVEL_ARRAYS, Cells, Partition
 from pexeso.engine.postings import Csr
 from pexeso.engine.vector_space import count_needed
 
@@ -311,12 +312,22 @@ def _bytes_by_array(parts: Sequence[Part]) -> dict[str, int]:
     totals: dict[str, int] = {}
     for part in parts:
         partition = part.partition
-        for name, tensor in (
-            ("vectors", partition.vectors),
-            ("codes", partition.blocks.codes),
-            ("boxes", partition.blocks.boxes),
-            ("value_columns_offsets", partition.value_columns.offsets),
-            ("value_columns_members", partition.value_columns.members),
+        for name, tensors in (
+            ("vectors", (partition.vectors,)),
+            *_cell_arrays(partition.cells),
+            ("value_columns_offsets", (partition.value_columns.offsets,)),
+            ("value_columns_members", (partition.value_columns.members,)),
         ):
-            totals[name] = totals.get(name, 0) + tensor.nbytes
+            totals[name] = totals.get(name, 0) + sum(tensor.nbytes for tensor in tensors)
     return totals
+
+
+def _cell_arrays(cells: Cells) -> Iterator[tuple[str, tuple[torch.Tensor, ...]]]:
+    """Yield the arrays of blocks or of a grid, by name."""
+    if isinstance(cells, Blocks):
+        yield "codes", (cells.codes,)
+        yield "boxes", (cells.boxes,)
+        return
+    yield "mapped", (cells.mapped,)
+    for name in LEVEL_ARRAYS:
+        yield f"cell_{name}", tuple(getattr(level, name) for level in cells.grid.levels)

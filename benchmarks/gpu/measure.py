@@ -12,6 +12,7 @@ import torch
 
 from benchmarks.batching import QueryBatch
 from benchmarks.drawing import SIZE_CLASSES, size_class
+from benchmarks.gpu.ceilings import roofline
 from benchmarks.gpu.lakes import ResidentLake
 from benchmarks.gpu.timing import seconds_to_answer, spread
 from benchmarks.lake import Answer, BenchmarkQuery
@@ -222,4 +223,5 @@ def _rates(
         "share_of_copy": read / ceilings["copy_bytes_per_second"],
         "share_of_read": read / ceilings["read_bytes_per_second"],
         "share_of_product": products / ceilings["product_flop_per_second"],
+        **roofline(total.bytes_read, flop, seconds, ceilings),
     }

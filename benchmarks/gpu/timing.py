@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
+_AHEAD_BYTES = 1 << 30
+
 
 def wait_for(device: torch.device) -> None:
     """Wait until a device has done what it was given."""
@@ -39,20 +41,65 @@ def seconds_to_answer(work: Callable[[], object], device: torch.device) -> float
 def device_seconds(work: Callable[[], object], device: torch.device, repeats: int) -> float:
     """Return the median seconds of some work.
 
-    They are measured by events on CUDA, so that launching is not counted, and by the clock on the
-    CPU.
+    They are measured by events on CUDA, behind other work that takes the device longer than
+    launching takes the host, and that leaves nothing of ours in the cache. On the CPU they are
+    measured by the clock.
     """
     if device.type != "cuda":
         return statistics.median(wall_seconds(work, device) for _ in range(repeats))
+    ahead = torch.empty(_AHEAD_BYTES, dtype=torch.int8, device=device)
     seconds = []
     for _ in range(repeats):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        ahead.zero_()
         begin.record()
         work()
         end.record()
         end.synchronize()
         seconds.append(begin.elapsed_time(end) / 1000.0)
     return statistics.median(seconds)
+
+
+def busy_seconds(work: Callable[[], object], device: torch.device) -> float | None:
+    """Return the seconds for which a CUDA device is busy with some work, by torch's profiler.
+
+    Kernels and copies add up. None on the CPU, and where the profiler sees none of them.
+    """
+    if device.type != "cuda":
+        return None
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        work()
+        wait_for(device)
+    busy = sum(event.self_device_time_total for event in profile.key_averages())
+    return busy / 1e6 or None
+
+
+def host_share(
+    works: Sequence[Callable[[], object]], seconds: Sequence[float], device: torch.device
+) -> dict[str, float | None]:
+    """Return the median seconds for which the device is busy, and the host's share of the time.
+
+    Parameters
+    ----------
+    works : sequence of callable
+        At least one.
+    seconds : sequence of float
+        What each takes by the clock, without the profiler.
+    device : torch.device
+
+    Returns
+    -------
+    dict
+        ``busy_seconds`` and ``host_share``, 1 less the busy share; None where it cannot be told.
+    """
+    busy = [busy_seconds(work, device) for work in works]
+    if None in busy:
+        return {"busy_seconds": None, "host_share": None}
+    shares = [1.0 - part / whole for part, whole in zip(busy, seconds, strict=True)]
+    return {
+        "busy_seconds": statistics.median(busy),
+        "host_share": max(0.0, statistics.median(shares)),
+    }
 
 
 def spread(seconds: Sequence[float]) -> dict[str, float]:
@@ -82,10 +129,18 @@ class Clock:
     ----------
     seconds : float
         What the run may take, at least 0.
+
+    Attributes
+    ----------
+    reserved : float
+        Seconds that are kept for what comes later.
+    left_out : list of dict
+        What is not run, and why.
     """
 
     def __init__(self, seconds: float) -> None:
         self._started, self._seconds = time.perf_counter(), seconds
+        self.reserved = 0.0
         self.left_out: list[dict[str, str]] = []
 
     @property
@@ -96,7 +151,7 @@ class Clock:
     @property
     def left(self) -> float:
         """Seconds that are left; below 0 when the time is over."""
-        return self._seconds - self.elapsed
+        return self._seconds - self.reserved - self.elapsed
 
     def enough(self, part: str, needed: float) -> bool:
         """Return whether a part fits in the remaining time.

@@ -11,22 +11,26 @@ from pathlib import Path
 
 import pytest
 import torch
+from click.testing import CliRunner, Result
 from long_runs import EVERYTHING
 
 from benchmarks.checking import normal_form
 from benchmarks.datasets.calibrated import calibrated_model, plan_lake
-from benchmarks.gpu import brute, checks, command, fitting
+from benchmarks.gpu import brute, checks, command, fitting, published
 from benchmarks.gpu.brute import ProductFinder, run_brute_force
 from benchmarks.gpu.dataset import run_data_set
 from benchmarks.gpu.fitting import fitting_scale
 from benchmarks.gpu.lakes import ResidentLake, Wanted, cut_plan, make_lake
 from benchmarks.gpu.measure import ColumnValuesNeededError, joined, search
-from benchmarks.gpu.products import measure_products
+from benchmarks.gpu.products import measure_rivals, pairs_by_neighbours
+from benchmarks.gpu.published import Published, run_published
 from benchmarks.gpu.table import table
 from benchmarks.gpu.timing import Clock
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.kernels.torch_kernel import TorchKernel
 from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.metrics import Metric
+from pexeso.engine.oracle import oracle_pairs
 from pexeso.engine.stats import SearchStats
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -51,7 +55,8 @@ class WrongKernel(TorchKernel):
 @pytest.fixture(autouse=True)
 def little_reserve(monkeypatch):
     """These lakes are small, and so may be what other processes leave of the memory."""
-    monkeypatch.setattr(fitting, "RESERVE_BYTES", 1 << 28)
+    for module in (fitting, published):
+        monkeypatch.setattr(module, "RESERVE_BYTES", 1 << 28)
 
 
 @pytest.fixture
@@ -68,19 +73,19 @@ import importlib.abc, sys
 class Refuse(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in {{"pyspark", "py4j", "fasttext", "faiss", "pandas", \
-"sklearn", "scipy", "click", "tqdm", "yaml", "matplotlib",
+"sklearn", "scipy", "tqdm", "yaml", "matplotlib",
                                        "threadpoolctl", "pytest"}}:
             raise ModuleNotFoundError(f"refused: {{name}}", name=name)
 
 sys.meta_path.insert(0, Refuse())
-import benchmarks.algorithms.brute_triton.kernel
-from benchmarks.gpu import checks, fitting
-from benchmarks.gpu.command import main
-fitting.RESERVE_BYTES = 1 << 28
+import benchmarks.algorithms.brute_triton.tuning
+from benchmarks.cli import main
+from benchmarks.gpu import checks, fitting, published
+fitting.RESERVE_BYTES = published.RESERVE_BYTES = 1 << 28
 checks.CASES = checks.CASES[3:4]
-sys.exit(main(["--device", "cpu", "--data", {",".join(data)!r}, "--scale", "0.001", \
-"--seconds", "300", "--queries", "5", "--batch", "6", "--json",
-               "--output", {str(tmp_path)!r}]))
+main(["gpu", "--device", "cpu", "--data", {",".join(data)!r}, "--scale", "0.0005", "--budget", \
+"5m", "--preset", "published", "--queries", "5", "--batch", "6", "--json", \
+"--output", {str(tmp_path)!r}])
 """
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -99,30 +104,21 @@ sys.exit(main(["--device", "cpu", "--data", {",".join(data)!r}, "--scale", "0.00
         "data  what",
         "swdc  one, torch",
         "swdc  batch of",
+        "swdc  published, 4,300 values, 5 pivots",
+        "paper: swdc: 12.8 s; here ",
         "words: ",
     ):
         assert any(line.startswith(start) for line in lines), start
-    results = {
-        path.stem.rpartition("_")[2]: json.loads(path.read_text(encoding="utf-8"))
-        for path in tmp_path.glob("cpu*.json")
-    }
-    whole = json.loads(lines[-1])
+    (path,) = tmp_path.iterdir()
+    assert path.name.startswith("cpu-")
+    assert path.name.endswith("_published.json")
+    written, whole = json.loads(path.read_text(encoding="utf-8")), json.loads(lines[-1])
+    assert written.pop("origin")
+    assert written == whole
     assert [data_set["data"] for data_set in whole["data"]] == data
-    for data_set in whole["data"]:
-        assert results.pop(data_set["data"])["data"] == [data_set]
-    assert not results
     assert whole["data"][-1]["columns_found"] >= 20
     swdc = whole["data"][0]
-    assert {
-        "machine",
-        "settings",
-        "checks",
-        "ceilings",
-        "data",
-        "left_out",
-        "seconds",
-    } == whole.keys()
-    assert swdc["lake"]["values"] == 8600
+    assert swdc["lake"]["values"] == 4300
     assert swdc["checked"] == 5
     assert swdc["single"]["queries"] == 5
     assert [group["queries"] for group in swdc["single"]["by_size"]] == [1] * 5
@@ -136,15 +132,28 @@ sys.exit(main(["--device", "cpu", "--data", {",".join(data)!r}, "--scale", "0.00
     assert swdc["batch"]["queries"] == 6
     assert swdc["ratios"].keys() == {"brute", "brute_kernel", "floor", "batch_brute_kernel"}
     assert swdc["brute"]["batch"]["share_of_values"] > 0
+    (published,) = swdc["published"]
+    assert published["lake"]["values"] == 4300
+    assert "cell_codes" in published["lake"]["bytes_by_array"]
+    assert published["pivots"] == published["checked"] == 5
+    for figures in (
+        swdc["single"],
+        swdc["batch"],
+        swdc["brute"]["batch"],
+        typical["single"],
+        *typical["brute"].values(),
+        published["single"],
+        published["brute"]["fused_kernel"],
+    ):
+        assert figures["share_of_roofline"] > 0
+    assert published["single"]["host_share"] is typical["single"]["host_share"] is None
 
 
-def test_a_wrong_kernel_ends_the_command(few_checks, monkeypatch, capsys, tmp_path):
+def test_a_wrong_kernel_ends_the_command(few_checks, monkeypatch, tmp_path):
     monkeypatch.setattr(checks, "choose_kernel", lambda name, device: WrongKernel())
-    status = command.main(
-        ["--device", "cpu", "--data", "swdc", "--scale", "0.001", "--output", str(tmp_path)]
-    )
-    assert status == 1
-    error = capsys.readouterr().err
+    done = run_command("--device", "cpu", "--data", "swdc", "--output", str(tmp_path))
+    assert done.exit_code == 1
+    error = done.stderr
     assert "kernel torch, 16 dimensions, euclidean, projection, blocks" in error
     assert "is missing" in error
     assert list(tmp_path.iterdir()) == []
@@ -158,9 +167,6 @@ def test_a_wrong_answer_on_a_data_set_is_found(monkeypatch):
 
 
 def test_a_device_that_is_too_small_is_told(monkeypatch):
-    def run_out(*given):
-        raise torch.OutOfMemoryError("no room for the test")
-
     monkeypatch.setattr("benchmarks.gpu.dataset.make_lake", run_out)
     clock = Clock(300)
     assert (
@@ -185,9 +191,6 @@ def test_a_device_that_is_too_small_is_told(monkeypatch):
     ],
 )
 def test_what_was_measured_before_memory_ran_out_is_kept(monkeypatch, step, kept):
-    def run_out(*given):
-        raise torch.OutOfMemoryError("no room for the test")
-
     monkeypatch.setattr(f"benchmarks.gpu.dataset.{step}", run_out)
     clock, wanted = Clock(300), Wanted(OPTIONS, queries=3, batch=3)
     result = run_data_set("swdc", 0.0005, wanted, CPU, ("torch",), CEILINGS, clock, 1e6)
@@ -195,6 +198,7 @@ def test_what_was_measured_before_memory_ran_out_is_kept(monkeypatch, step, kept
     assert [omission["part"] for omission in clock.left_out] == ["the rest of swdc"]
     machine = {"device": "cpu", "packages": {"torch": "2"}}
     facts = {"machine": machine, "checks": [], "ceilings": {}, "left_out": [], "seconds": 1.0}
+    facts["paper_seconds"] = {}
     lines = table({**facts, "data": [result]}).splitlines()
     assert any(line.startswith("swdc  typical, ") for line in lines)
 
@@ -207,15 +211,93 @@ def test_without_the_values_of_columns_a_kernel_must_search_by_itself(monkeypatc
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA GPU")
-def test_a_device_that_is_not_there_is_refused(capsys, tmp_path):
-    assert command.main(["--output", str(tmp_path)]) == 2
-    assert "The device cuda was asked for" in capsys.readouterr().err
+def test_a_device_that_is_not_there_is_refused(tmp_path):
+    done = run_command("--output", str(tmp_path))
+    assert done.exit_code == 2
+    assert "The device cuda was asked for" in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [["--data", "web"], ["--queries", "0"], ["--batch", "none"]])
-def test_arguments_that_are_none_are_refused(arguments):
-    with pytest.raises(SystemExit, match="2"):
-        command.main(arguments)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--data", "web"], "Data sets are swdc, open, lwdc, words. Got web instead."),
+        (["--queries", "0"], "0 is not in the range x>=1"),
+        (["--scale", "0"], "0.0 is not in the range 0.0<x<=1.0"),
+        (["--budget", "480"], "as in 8m. Got '480'."),
+        (["--budget", "0s"], "A duration is a positive number and s, m or h"),
+        (["--preset", "paper"], "'paper' is not one of"),
+    ],
+)
+def test_arguments_that_are_none_are_refused(arguments, message):
+    done = run_command(*arguments)
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("8m", 480), ("1.5h", 5400)])
+def test_budgets_are_durations(text, seconds):
+    assert command.Budget().convert(text, None, None) == seconds
+
+
+def test_a_scale_that_leaves_too_few_columns_is_raised(monkeypatch):
+    monkeypatch.setattr("benchmarks.gpu.dataset.make_lake", run_out)
+    clock = Clock(300)
+    run_data_set("open", 0.0005, Wanted(OPTIONS), CPU, ("torch",), CEILINGS, clock, 1e6)
+    assert clock.left_out[0] == {
+        "part": "open at scale 0.0005",
+        "reason": "too few columns; run at 0.000925926",
+    }
+
+
+def run_out(*given):
+    raise torch.OutOfMemoryError("no room for the test")
+
+
+def run_command(*arguments: str) -> Result:
+    return CliRunner().invoke(command.gpu_command, list(arguments))
+
+
+def published_of(kernel: str = "torch", scale: float = 0.0005) -> Published:
+    return Published(scale, CPU, kernel, CEILINGS, None, Wanted(OPTIONS))
+
+
+def test_lakes_as_published_grow_while_there_is_time(monkeypatch):
+    monkeypatch.setattr(published, "FIRST_VALUES", 1000)
+    clock = Clock(300)
+    runs = run_published("swdc", published_of(), clock, 300.0)
+    assert [run["lake"]["values"] for run in runs] == [1000, 4000, 4300]
+    assert all(run["checked"] == 5 and run["ratios"]["fused"] > 0 for run in runs)
+    assert len({run["levels"] for run in runs}) == 1
+    assert clock.left_out == []
+    runs = run_published("swdc", published_of(), clock, clock.elapsed + 1e-3)
+    assert [run["lake"]["values"] for run in runs] == [1000]
+    assert clock.left_out[0]["part"] == "swdc as published, 4,000 values"
+    assert run_published("swdc", published_of(), clock, clock.elapsed - 1.0) == []
+
+
+def test_a_wrong_answer_of_the_layout_as_published_is_found(monkeypatch):
+    measure = published.measure_single
+
+    def without_the_last(*arguments):
+        figures, answers = measure(*arguments)
+        return figures, [(columns[:-1], counts[:-1]) for columns, counts in answers]
+
+    monkeypatch.setattr(published, "measure_single", without_the_last)
+    with pytest.raises(checks.WrongAnswerError, match="swdc as published, 4,300 values"):
+        run_published("swdc", published_of(), Clock(300), 300.0)
+
+
+def test_a_grid_without_memory_is_left_out(monkeypatch):
+    monkeypatch.setattr(published, "free_bytes", lambda device: 1000)
+    clock = Clock(300)
+    assert run_published("swdc", published_of(), clock, 300.0) == []
+    assert "GB of memory" in clock.left_out[0]["reason"]
+
+
+def test_reserved_seconds_are_not_left():
+    clock = Clock(300)
+    clock.reserved = 299.0
+    assert 0 < clock.left < 1.0
 
 
 def test_partitions_hold_the_whole_plan():
@@ -255,20 +337,41 @@ def small_lake() -> ResidentLake:
 def test_products_of_torch_must_give_the_right_answers():
     lake = small_lake()
     answers = run_brute_force(lake, lake.typical, None).answers
-    figures = measure_products(lake, lake.typical, answers)
+    figures = measure_rivals(lake, lake.typical, answers, Clock(300))
     assert list(figures) == ["float32", "bfloat16", "float16"]
     assert all(speed["queries"] == 3 and speed["median_seconds"] > 0 for speed in figures.values())
     columns, counts = answers[1]
     wrong = [answers[0], (columns, counts + 1), answers[2]]
     with pytest.raises(checks.WrongAnswerError, match="swdc, products in float32, column of"):
-        measure_products(lake, lake.typical, wrong)
+        measure_rivals(lake, lake.typical, wrong, Clock(300))
 
 
 def test_products_without_room_are_left_out(monkeypatch):
     lake = small_lake()
     answers = run_brute_force(lake, lake.typical, None).answers
     monkeypatch.setattr("benchmarks.gpu.products.free_bytes", lambda device: 4 << 30)
-    assert list(measure_products(lake, lake.typical, answers)) == ["float32"]
+    clock = Clock(300)
+    assert list(measure_rivals(lake, lake.typical, answers, clock)) == ["float32"]
+    assert clock.left_out[0]["part"] == "swdc: products in bfloat16"
+
+
+def test_neighbours_of_others_must_give_the_right_answers():
+    """Two neighbours at a time, of distances that are off by as much as TF32 may cost."""
+    lake = small_lake()
+    (part,) = lake.parts
+    vectors, query = part.partition.vectors, lake.typical[0]
+
+    def nearest(queries, count):
+        squares = torch.cdist(queries, vectors).square()
+        off = torch.rand(squares.shape, generator=torch.Generator().manual_seed(0)) - 0.5
+        squares, rows = torch.topk(squares + off * 2.0**-9, count, largest=False)
+        return squares, rows
+
+    given = pairs_by_neighbours(nearest, vectors, query.vectors, query.tau)
+    right = oracle_pairs(query.vectors, vectors, query.tau, Metric("euclidean"))[:2]
+    pairs = [{tuple(pair) for pair in torch.stack(found, 1).tolist()} for found in (given, right)]
+    assert pairs[0] == pairs[1]
+    assert len(pairs[0]) >= len(query)
 
 
 def test_zeros_behind_vectors_change_no_pair():

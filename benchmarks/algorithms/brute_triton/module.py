@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from benchmarks.algorithms.brute_triton.kernel import INTERPRETED, PairFinder
+from benchmarks.algorithms.brute_triton.kernel import INTERPRETED, PairFinder, aligned
 from benchmarks.declared import Arguments
 from benchmarks.lake import BenchmarkLake
 from benchmarks.matching import (
@@ -53,6 +53,7 @@ class BruteTriton(PairRival):
         self._smallest, self._largest = (
             (float(squares.min()), float(squares.max())) if len(squares) else (1.0, 1.0)
         )
+        self._operand = aligned(self._operand)
         self._finder = PairFinder(self._operand)
         self.index_bytes += self._vectors.nbytes + (self._operand.nbytes if self._rounds else 0)
 
@@ -78,7 +79,7 @@ class BruteTriton(PairRival):
         }
         if not n_pairs:
             return no_pairs(self.device)
-        operand = vectors.to(self._operand.dtype).contiguous()
+        operand = vectors.to(self._operand.dtype)
         low, high = self._limits(vectors, operand, tau)
         queries, values, products = self._finder.find(operand, low)
         sure = products >= high[queries]

@@ -1,0 +1,200 @@
+"""The layout as published, pivots and a grid, on a device: at sizes that fit the time.
+
+The published search has work that grows faster than the lake. So a lake of a few hundred thousand
+values comes first, and four times as large ones after it, as long as there is time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from benchmarks.checking import normal_form
+from benchmarks.datasets.calibrated import CalibratedModel, calibrated_model, calibrated_tensors
+from benchmarks.gpu.brute import run_brute_force
+from benchmarks.gpu.checks import refuse_difference
+from benchmarks.gpu.dataset import brute_roofline, search_host_share
+from benchmarks.gpu.fitting import RESERVE_BYTES, free_bytes
+from benchmarks.gpu.lakes import ResidentLake, Wanted, make_lake
+from benchmarks.gpu.measure import measure_single
+from benchmarks.gpu.timing import Clock, spread
+from pexeso.engine.building.map_choice import resolve_options
+from pexeso.engine.kernels.choice import choose_kernel
+from pexeso.engine.layout.options import PartitionLayoutOptions
+
+if TYPE_CHECKING:
+    from benchmarks.algorithms.brute_triton.tuning import Tuner
+
+FIRST_VALUES, GROWTH = 1 << 18, 4
+"""Values of the smallest lake, and how many times larger each next one is."""
+
+QUERIES, CHECKED = 20, 5
+
+PAPER_SECONDS = {"swdc": 12.8, "open": 51.8, "lwdc": 603.0}
+"""Mean seconds of a search in the paper, at 6 % and 60 %, on the data set whole: one column of
+average size, by Python 3.7 on a CPU (Xeon E7-8890, 2.2 GHz), index in memory (`lwdc`: ten
+partitions on disk)."""
+
+_SPLITS = 600
+"""Bytes a value, beside its vector, that a grid takes when it is built, about."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """What is asked of the layout as published.
+
+    Attributes
+    ----------
+    scale : float
+        Of the data set, at most.
+    device : torch.device
+    kernel : str
+    ceilings : mapping
+    tuner : Tuner or None
+    wanted : Wanted
+        Distances and joinabilities; layout, query columns and size of a partition are its own.
+    """
+
+    scale: float
+    device: torch.device
+    kernel: str
+    ceilings: Mapping[str, float]
+    tuner: Tuner | None
+    wanted: Wanted
+
+
+def run_published(
+    name: str, published: Published, clock: Clock, until: float
+) -> list[dict[str, object]]:
+    """Measure growing lakes of a data set; every answer that brute force is asked is checked.
+
+    Parameters
+    ----------
+    name : str
+    published : Published
+    clock : Clock
+    until : float
+        Seconds of the clock at which the last lake should be through.
+
+    Returns
+    -------
+    list of dict
+        Plain JSON, the smallest lake first.
+
+    Raises
+    ------
+    WrongAnswerError
+    """
+    model, results = calibrated_model(name), []
+    options, took = None, 0.0
+    for n_values in _sizes(model, published):
+        what = f"{name} as published, {n_values:,} values"
+        started = clock.elapsed
+        needed = took * GROWTH
+        if started + needed > until:
+            clock.leave_out(what, f"would take about {needed:.0f} s, too long for its share")
+            break
+        room = n_values * (4 * model.dimensions + _SPLITS) + RESERVE_BYTES
+        if room > free_bytes(published.device):
+            clock.leave_out(what, f"needs {room / 1e9:.0f} GB of memory")
+            break
+        scale = n_values / model.n_values
+        if options is None:
+            options = _options(name, scale, published.device)
+        lake = ResidentLake(model, scale, published.device)
+        try:
+            results.append(_measured(lake, options, published, clock, until))
+        except torch.OutOfMemoryError as error:
+            clock.leave_out(what, f"the device ran out of memory: {str(error).splitlines()[0]}")
+            break
+        finally:
+            lake.release()
+        took = clock.elapsed - started
+    return results
+
+
+def _sizes(model: CalibratedModel, published: Published) -> list[int]:
+    """Return the values of the lakes, growing."""
+    scale = max(published.scale, model.smallest_scale)
+    largest = round(model.n_values * scale)
+    smallest = min(largest, max(FIRST_VALUES, round(model.n_values * model.smallest_scale)))
+    sizes = [smallest]
+    while sizes[-1] < largest:
+        sizes.append(min(GROWTH * sizes[-1], largest))
+    return sizes
+
+
+def _options(name: str, scale: float, device: torch.device) -> PartitionLayoutOptions:
+    """Return five pivots by PCA, and as many levels as the published model chooses for a lake.
+
+    It is the smallest lake; the larger ones keep them.
+    """
+    options = PartitionLayoutOptions(cells="grid", n_levels=None)
+    lake = calibrated_tensors(name, scale, device=device)
+    vectors = torch.cat([part.cpu() for part in lake.vectors]).numpy()
+    columns = (lake.column_offsets.cpu().numpy(), lake.column_values.cpu().long().numpy())
+    return resolve_options(vectors, *columns, options)[0]
+
+
+def _measured(
+    lake: ResidentLake,
+    options: PartitionLayoutOptions,
+    published: Published,
+    clock: Clock,
+    until: float,
+) -> dict[str, object]:
+    make_lake(
+        lake,
+        Wanted(
+            options,
+            queries=QUERIES,
+            batch=1,
+            partition_values=lake.model.n_values,
+            max_distance=published.wanted.max_distance,
+            min_joinability=published.wanted.min_joinability,
+        ),
+        clock,
+    )
+    name, ceilings = lake.model.name, published.ceilings
+    kernel = choose_kernel(published.kernel, lake.device)
+    queries = (lake.typical or lake.queries)[:QUERIES]
+    left = max(1.0, (until - clock.elapsed) / 2)
+    single, answers = measure_single(lake, queries, kernel, ceilings, left)
+    single |= search_host_share(lake, queries, single["seconds"], kernel)
+    few = queries[: min(CHECKED, len(answers))]
+    brute = run_brute_force(lake, few, None, published.tuner)
+    for number, right in enumerate(brute.answers):
+        refuse_difference(
+            normal_form(answers[number]),
+            normal_form(right),
+            f"{name} as published, {lake.n_values:,} values, query column {number}",
+        )
+    same = spread(single["seconds"][: len(few)])["median_seconds"]
+    kernel_seconds = spread(brute.kernel_seconds)
+    clock.say(
+        f"{name} as published, {lake.n_values:,} values: {single['median_seconds'] * 1e3:.3f} ms, "
+        f"{len(few)} answers equal to those of brute force"
+    )
+    return {
+        "lake": lake.facts,
+        "pivots": options.n_pivots,
+        "levels": options.n_levels,
+        "kernel": published.kernel,
+        "values_of_each": [len(query) for query in queries],
+        "single": single,
+        "brute": {
+            "fused": spread(brute.seconds),
+            "fused_kernel": kernel_seconds
+            | brute_roofline(
+                lake, brute.values / len(few), kernel_seconds["median_seconds"], ceilings
+            ),
+        },
+        "ratios": {
+            "fused": spread(brute.seconds)["median_seconds"] / same,
+            "fused_kernel": kernel_seconds["median_seconds"] / same,
+        },
+        "checked": len(few),
+    }
