@@ -14,6 +14,7 @@ from pexeso.build import build
 from pexeso.cli.commands.inspect import info_lines
 from pexeso.errors import EmbedderError, InputError
 from pexeso.lake.containers.reader import read_table
+from pexeso.search.spark_executor import on_spark
 
 pytestmark = pytest.mark.spark
 
@@ -28,15 +29,16 @@ MAX_QUERY_ROWS = 300
 
 
 def made_up_lake(folder, *, n_tables=24):
-    """Write tables of names of two words that share words, some misspelt, some empty."""
+    """Write tables of six topics: of the topic's names, some misspelt, and some empty cells."""
     rng = np.random.default_rng(0)
     letters = list("abcdefghiklmnoprstuv")
     words = np.array(["".join(rng.choice(letters, 7)) for _ in range(240)])
+    topics = [rng.choice(words[40 * number :][:40], (60, 2)) for number in range(6)]
     folder.mkdir()
     for number in range(n_tables):
-        topic = words[10 * (number % 6) * 4 :][:60]
-        rows = ["name,n", *(f"{a} {b},{n}" for n, (a, b) in enumerate(rng.choice(topic, (40, 2))))]
-        rows += [f"{word[:3]}x{word[4:]},1" for word in rng.choice(topic, 6)] + [",3", "!?,4"]
+        names = rng.permutation(topics[number % 6])[:40]
+        rows = ["name,n", *(f"{a} {b},{n}" for n, (a, b) in enumerate(names))]
+        rows += [f"{a[:3]}x{a[4:]} {b},1" for a, b in names[:6]] + [",3", "!?,4"]
         (folder / f"t{number:02}.csv").write_text("\n".join(rows), encoding="utf-8")
     return folder
 
@@ -158,6 +160,17 @@ def test_columns_of_one_topic_share_a_partition(made_up):
 
 def test_answers_are_those_of_brute_force(made_up):
     check_against_brute_force(made_up)
+
+
+def test_answers_of_a_batch_on_spark_are_those_of_brute_force(made_up, spark):
+    oracle = BruteForce(made_up)
+    columns = [cells for cells, _ in list(oracle.columns.values())[:4]]
+    thresholds = {"max_distance": 0.06, "min_joinability": 0.3}
+    index = on_spark(pexeso.open_index(made_up.path, device="cpu"), spark)
+    batch = index.search_batch(columns, **thresholds, k="all", rerank=False, fold_copies=False)
+    nearest = [oracle.nearest(oracle.distinct(cells)) for cells in columns]
+    expected = [oracle.answer(distances, 0.06, 0.3) for distances in nearest]
+    assert [counts_of(result) for result in batch] == expected
 
 
 @pytest.mark.slow
