@@ -120,18 +120,20 @@ def fixed_limits(
     )
 
 
-def size_limits(limit_bytes: int, n_columns: int, total_bytes: int) -> Limits:
+def size_limits(
+    limit_bytes: int, n_columns: int, total_bytes: int, *, min_partitions: int = 1
+) -> Limits:
     """Return the limits for a given size of a partition.
 
-    The number of partitions starts with as few as could hold the lake. More are opened where
-    needed.
+    The number of partitions starts with as few as could hold the lake, or with `min_partitions`
+    where that is more. More are opened where needed.
     """
     if limit_bytes < 1 or n_columns < 1 or total_bytes < 1:
         raise InputError(
             "The size limit, columns and bytes must all be at least 1. "
             f"Got a limit of {limit_bytes}, {n_columns} columns and {total_bytes} bytes."
         )
-    n_bins = min(-(-total_bytes // limit_bytes), n_columns, MAX_CLUSTERS)
+    n_bins = min(max(min_partitions, -(-total_bytes // limit_bytes)), n_columns, MAX_CLUSTERS)
     return Limits(
         n_bins, False, limit_bytes, limit_bytes // 4, limit_bytes // 8, max(1, n_columns // n_bins)
     )

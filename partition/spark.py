@@ -66,6 +66,7 @@ def plan_partitions(
     entry_bytes: int = 4,
     n_partitions: int | None = None,
     partition_bytes: int | None = None,
+    min_partitions: int = 1,
     n_codes: int = MAX_CODES,
     seed: int = 0,
 ) -> tuple[DataFrame, int]:
@@ -88,6 +89,8 @@ def plan_partitions(
     partition_bytes : int or None
         No partition larger than so many bytes, by the estimate of
         :func:`partition.balance.partition_bytes`.
+    min_partitions : int, default 1
+        With `partition_bytes`: so many clusters at least are looked for.
     n_codes : int, default 256
         Regions of the histograms, 1 to 256.
     seed : int, default 0
@@ -112,7 +115,15 @@ def plan_partitions(
     _check_frame("vectors", vectors, {"value", "vector"})
     sizes = _column_sizes(postings)
     n_columns, n_values = _totals(sizes)
-    limits = limits_of(n_columns, n_values, dimensions, n_partitions, partition_bytes, entry_bytes)
+    limits = limits_of(
+        n_columns,
+        n_values,
+        dimensions,
+        n_partitions,
+        partition_bytes,
+        entry_bytes,
+        min_partitions=min_partitions,
+    )
     if limits.n_bins == 1:
         return sizes.select("column_id", sql.lit(0).cast("int").alias("partition")).persist(), 1
     sample = _sample_vectors(vectors, dimensions, seed)
@@ -135,9 +146,11 @@ def limits_of(
     n_columns: int,
     n_values: int,
     dimensions: int,
-    n_partitions: int | None,
-    partition_bytes: int | None,
+    n_partitions: int | None = None,
+    partition_bytes: int | None = None,
     entry_bytes: int = 4,
+    *,
+    min_partitions: int = 1,
 ) -> Limits:
     """Return how many partitions `plan_partitions` begins with, and how large they may be.
 
@@ -148,12 +161,12 @@ def limits_of(
     n_columns : int
     n_values : int
         Of all columns together.
-    dimensions, n_partitions, partition_bytes, entry_bytes
+    dimensions, n_partitions, partition_bytes, entry_bytes, min_partitions
         See `plan_partitions`; `partition_bytes` counts where `n_partitions` is None.
     """
     total_bytes = balance.partition_bytes(n_values, n_values, dimensions, entry_bytes)
     if n_partitions is None:
-        return size_limits(partition_bytes, n_columns, total_bytes)
+        return size_limits(partition_bytes, n_columns, total_bytes, min_partitions=min_partitions)
     return fixed_limits(n_partitions, n_columns, total_bytes)
 
 

@@ -12,7 +12,6 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from pexeso.answering import Answering
-from pexeso.errors import InputError
 from pexeso.io.location import Location
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -21,11 +20,11 @@ from pexeso.lake_graph.options import GraphOptions
 from pexeso.options import (
     DEFAULT_COLUMNS,
     DEFAULT_MIN_CONTAINMENT,
-    BuildOptions,
     SearchOptions,
     parse_bytes,
 )
 from pexeso.parts.models import models_of
+from pexeso.parts.presets import build_options
 from pexeso.results import Explanation, Match, SearchResult
 from pexeso.runtime.checks import flags
 from pexeso.runtime.progress import CountedProgress, counted_bar, with_bar
@@ -891,6 +890,7 @@ def build_index(
     master: str | None = None,
     conf: Mapping[str, Any] | None = None,
     progress: Callable[[str], None] | None = None,
+    preset: Literal["published"] | None = None,
     **options: Any,
 ) -> Index:
     """Index a lake of tables.
@@ -912,6 +912,8 @@ def build_index(
         Spark settings.
     progress : callable, optional
         Called with the name of each stage as it starts; see `pexeso.build.job.stage_names`.
+    preset : {"published"}, optional
+        The system of the PEXESO paper, built on Spark however small the lake is.
     **options
         See `pexeso.options.BuildOptions`: `model` ("lexical"), `dimensions`, `metric`,
         `n_partitions`, `rules`, `parts` (for joins by equal values), ...
@@ -923,18 +925,15 @@ def build_index(
     Raises
     ------
     InputError
-        When an option is out of its range.
+        When an option is out of its range, or contradicts the preset.
     LakeError, OutputError, SparkError, EmbedderError, MissingPackageError
         See `pexeso.errors`.
     """
-    unknown = sorted(set(options) - set(BuildOptions.__dataclass_fields__))
-    if unknown:
-        raise InputError(
-            f"Build options are {', '.join(BuildOptions.__dataclass_fields__)}. Got "
-            f"{', '.join(unknown)}."
-        )
-    chosen = BuildOptions(**options)
+    chosen = build_options(options, preset)
     from pexeso.build.build import build
 
-    build(lake, path, chosen, overwrite=overwrite, master=master, conf=conf, progress=progress)
+    build(
+        lake, path, chosen, overwrite=overwrite, master=master, conf=conf, progress=progress,
+        only_spark=preset is not None,
+    )  # fmt: skip
     return open_index(path)

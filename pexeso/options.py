@@ -93,7 +93,8 @@ class BuildOptions:
         The paper's m; at most 62 over the number of coordinates. None: what costs least.
     pivot_choice : {"pca", "random"}
     n_partitions : int or None
-        How many; None: as many as `partition_bytes` asks for.
+        How many; None: as many as `partition_bytes` asks for, and at least `min_partitions`.
+    min_partitions : int
     partition_bytes : int
         Most bytes of one partition, as estimated before it is built; at least 1 MiB.
     rules : ColumnRules
@@ -126,6 +127,7 @@ class BuildOptions:
     n_levels: int | None = 6
     pivot_choice: str = "pca"
     n_partitions: int | None = None
+    min_partitions: int = 1
     partition_bytes: int = 1 << 30
     rules: ColumnRules = field(default_factory=ColumnRules)
     normaliser: Normaliser = field(default_factory=Normaliser)
@@ -159,6 +161,7 @@ class BuildOptions:
         whole_number("n_pivots", self.n_pivots, 1, MAX_CODE_BITS)
         if self.n_levels is not None:
             whole_number("n_levels", self.n_levels, 1, MAX_CODE_BITS)
+        whole_number("min_partitions", _small_enough("min_partitions", self.min_partitions), 1)
         whole_number("partition_bytes", self.partition_bytes, 1 << 20)
         whole_number("max_table_bytes", self.max_table_bytes, 1)
         whole_number("seed", self.seed, 0, (1 << 31) - 1)
@@ -197,8 +200,7 @@ class BuildOptions:
         if n_coordinates * n_levels > MAX_CODE_BITS:
             raise InputError(
                 f"{name} times n_levels must be at most {MAX_CODE_BITS}. Got {n_coordinates} * "
-                f"{n_levels}; "
-                f"with {n_coordinates} coordinates n_levels can be at most "
+                f"{n_levels}; with {n_coordinates} coordinates n_levels can be at most "
                 f"{MAX_CODE_BITS // n_coordinates}."
             )
 
@@ -411,9 +413,8 @@ def require_min_containment(min_containment: Any) -> None:
     if not _is_number(min_containment) or not 0 < min_containment <= 1:
         raise InputError(
             f"min_containment must be a number above 0 and at most 1. Got {min_containment!r} "
-            "instead. It is the share "
-            f"of your distinct values that a column must have: {DEFAULT_MIN_CONTAINMENT} is a "
-            "usual value."
+            "instead. It is the share of your distinct values that a column must have: "
+            f"{DEFAULT_MIN_CONTAINMENT} is a usual value."
         )
 
 

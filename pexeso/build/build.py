@@ -54,8 +54,11 @@ def build(
     master: str | None = None,
     conf: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
+    only_spark: bool = False,
 ) -> Manifest:
     """Index a lake; parameters and errors as for `pexeso.build_index`.
+
+    With `only_spark` all is done on Spark, as where a master is named.
 
     A build that was killed or interrupted is taken up by the next one with the same lake, options
     and path, after the last stage that it finished and with the partitions that it wrote; unless
@@ -75,7 +78,7 @@ def build(
     purpose = f"build {json.dumps(request, sort_keys=True)}"
     with (
         open_writer(path, overwrite=overwrite, purpose=purpose) as writer,
-        workers_for(source, writer, master, conf) as workers,
+        workers_for(source, writer, master, conf, only_spark=only_spark) as workers,
     ):
         job = BuildJob(writer, options, workers=workers, progress=progress)
         listing = job.list_tables(source)
@@ -99,7 +102,12 @@ def build(
 
 @contextmanager
 def workers_for(
-    source: Source | None, writer: BuildWriter, master: str | None, conf: Mapping[str, Any] | None
+    source: Source | None,
+    writer: BuildWriter,
+    master: str | None,
+    conf: Mapping[str, Any] | None,
+    *,
+    only_spark: bool = False,
 ) -> Iterator[Workers]:
     """Return what runs the tasks of work on an index, and turn what it raises into errors of ours.
 
@@ -107,7 +115,7 @@ def workers_for(
     """
     small = source is None or source.is_small()
     settings = {**(SMALL_LAKE_SETTINGS if small else {}), **(conf or {})}
-    only_spark = master is not None or bool(conf) or not small or has_session()
+    only_spark |= master is not None or bool(conf) or not small or has_session()
     workers = Workers(partial(spark_session, master, conf=settings), only_spark=only_spark)
     try:
         with (

@@ -13,6 +13,7 @@ from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from embed.half import PRECISIONS
@@ -35,6 +36,7 @@ from pexeso.options import (
     BuildOptions,
     parse_bytes,
 )
+from pexeso.parts.presets import PRESETS, with_preset
 from pexeso.registry import DEFAULT_FILTERS, ROW_FILTERS, choices
 from pexeso.service.bases import DistanceRequest, QueryRequest, Request, RequestError
 from pexeso.service.requests import SearchRequest
@@ -254,6 +256,13 @@ model_settings = with_options(
     ),
 )
 _BUILD_OPTIONS = with_options(
+    click.option(
+        "--preset",
+        type=click.Choice(PRESETS),
+        help="published: as in the PEXESO paper, on Spark. A fastText model, the mean of unit word "
+        "vectors, pivots, the grid with levels by the cost model, 10 partitions or more. Options "
+        "that contradict it are refused.",
+    ),
     _of_build(
         "model",
         "lexical or hashing (spelling and rare words; sparse, or dense vectors; no training), "
@@ -355,6 +364,9 @@ _BUILD_OPTIONS = with_options(
 )
 
 
+_BY_DEFAULT = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP, None)
+
+
 def build_settings(command: Command) -> Command:
     """Add all options of a build, as the parameters that are fields of `BuildOptions`."""
 
@@ -370,7 +382,9 @@ def build_settings(command: Command) -> Command:
         )
         for name in ("partition_bytes", "max_table_bytes"):
             values[name] = getattr(BuildOptions, name) if values[name] is None else values[name]
-        return command(**values)
+        source = click.get_current_context().get_parameter_source
+        given = {name: value for name, value in values.items() if source(name) not in _BY_DEFAULT}
+        return command(**{**values, **with_preset(given, values["preset"])})
 
     return _BUILD_OPTIONS(with_rules)
 

@@ -59,6 +59,25 @@ def entry_bytes(options: BuildOptions) -> int:
     return ENTRY_BYTES[SINGLE if options.model == "lexical" else options.vector_precision]
 
 
+def partition_limits(options: BuildOptions, *, whole: bool) -> dict[str, int | None]:
+    """Return how many partitions are wanted, and how large, as `partition.spark` takes it.
+
+    Parameters
+    ----------
+    options : BuildOptions
+    whole : bool
+        Whether all columns of an index are divided: only then a number of partitions counts.
+    """
+    if whole and options.n_partitions is not None:
+        return {"n_partitions": options.n_partitions, "partition_bytes": None}
+    min_partitions = options.min_partitions if whole else 1
+    return {
+        "n_partitions": None,
+        "partition_bytes": options.partition_bytes,
+        "min_partitions": min_partitions,
+    }
+
+
 def number_of_model(store: Store, name: str | None) -> int:
     """Return the position of the model of that name, 0 for None.
 

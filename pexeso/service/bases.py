@@ -16,6 +16,7 @@ from pexeso.options import (
     require_k,
     search_options,
 )
+from pexeso.parts.presets import with_preset
 from pexeso.runtime.formatting import shown
 from pexeso.service.plain_fields import from_plain, to_plain, typed
 from pexeso.thresholds.advice import ADVICE_OPTIONS, require_min_precision
@@ -107,7 +108,12 @@ class Request:
             raise InputError(
                 f"verb must be one of {', '.join(sorted(kinds))}. Got {shown(verb)} instead."
             )
-        return from_plain(kinds[verb], field_values)
+        return from_plain(kinds[verb], kinds[verb].completed(field_values))
+
+    @classmethod
+    def completed(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields that were given, with those that follow from them."""
+        return given
 
     def require_use(self, usable: Collection[str], what: str) -> None:
         """Refuse fields that were given and have no use.
@@ -138,6 +144,22 @@ class Request:
     def to_dict(self) -> dict[str, Any]:
         """Return the verb and all fields as plain JSON."""
         return {"verb": self.verb, **to_plain(self)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PresetRequest(Request):
+    """A request with the options of a build, which a preset may set; see `pexeso.parts.presets`."""
+
+    preset: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        with_preset(vars(self), self.preset)
+
+    @classmethod
+    def completed(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Add the options of the preset."""
+        return with_preset(given, given.get("preset"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,6 +26,7 @@ from pexeso.service.bases import (
     ColumnsRequest,
     DistanceRequest,
     IndexRequest,
+    PresetRequest,
     QueryRequest,
     ReadingRequest,
     Request,
@@ -293,7 +294,7 @@ class BatchRequest(SparkRequest, DistanceRequest, ReadingRequest, verb="batch"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuildRequest(SparkRequest, BuildOptions, verb="build"):
+class BuildRequest(PresetRequest, SparkRequest, BuildOptions, verb="build"):
     """Build an index of a lake; for the other fields see `pexeso.options.BuildOptions`.
 
     Attributes
@@ -309,7 +310,7 @@ class BuildRequest(SparkRequest, BuildOptions, verb="build"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EstimateRequest(Request, BuildOptions, verb="estimate"):
+class EstimateRequest(PresetRequest, BuildOptions, verb="estimate"):
     """Estimate what a build of a lake, a folder or one table, with the same options will cost."""
 
     lake: str

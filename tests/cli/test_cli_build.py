@@ -76,7 +76,54 @@ def test_every_option_reaches_the_build(run, builds):
         "conf": {"spark.driver.memory": "3g", "a": "b=c"},
         "aliases": "a.csv",
         "progress": None,
+        "preset": None,
+        "min_partitions": 1,
     }
+
+
+def test_a_preset_and_what_it_leaves_open_reach_the_build(run, builds):
+    given = "--preset published --model wiki.bin --dimensions 50 --n-pivots 3 --seed 9"
+    result = run("index", "lake", "out", *given.split(), "--partition-bytes", "1GiB")
+    assert result.exit_code == 0, result.output
+    ((_, _, options),) = builds
+    expected = {
+        "preset": "published",
+        "model": "wiki.bin",
+        "dimensions": 50,
+        "value_vectors": "mean",
+        "vector_precision": "single",
+        "map": "pivots",
+        "n_pivots": 3,
+        "cells": "grid",
+        "n_levels": None,
+        "n_partitions": None,
+        "min_partitions": 10,
+        "partition_bytes": 1 << 30,
+        "seed": 9,
+        "master": None,
+    }
+    assert {name: options[name] for name in expected} == expected
+
+
+def test_what_agrees_with_a_preset_may_be_given(run, builds):
+    given = "--preset published --map pivots --cells grid --n-levels auto --metric euclidean"
+    assert run("index", "lake", "out", *given.split(), "--n-partitions", "3").exit_code == 0
+    assert (builds[0][2]["cells"], builds[0][2]["n_partitions"]) == ("grid", 3)
+
+
+@pytest.mark.parametrize(
+    "command", ["append", "compact", "add-model", "add-part", "search", "batch"]
+)
+def test_a_preset_is_for_builds_alone(run, command, small_index):
+    result = run(command, small_index, "x", "--preset", "published")
+    assert result.exit_code == 2
+    assert "No such option" in result.stderr
+
+
+def test_an_estimate_takes_a_preset(run, small_lake):
+    document = json.loads(run("estimate", small_lake, "--preset", "published", "--json").stdout)
+    assert (document["dimensions"], document["vector_precision"]) == (100, "single")
+    assert document["partitions"] == document["columns_indexed"] == 7
 
 
 def test_how_words_make_up_a_value_is_passed_on_and_refused_without_them(run, builds):
@@ -247,6 +294,25 @@ def test_an_index_that_is_there_is_not_replaced_unasked(fail, small_lake, small_
             ["--dimensions", "64"],
             "dimensions is for models of vectors, and the model 'lexical' has none. Got "
             "dimensions=64: leave it out, or name a model, such as 'hashing'.",
+        ),
+        (["--preset", "fast"], "'fast' is not 'published'."),
+        # Also what is the default of builds.
+        (
+            ["--preset", "published", "--cells", "blocks"],
+            "The preset 'published' sets cells to 'grid'. Got cells='blocks': leave it out, or "
+            "leave the preset out.",
+        ),
+        (
+            ["--preset", "published", "--n-levels", "6"],
+            "The preset 'published' sets n_levels to None. Got n_levels=6: leave it out",
+        ),
+        (
+            ["--preset", "published", "--model", "lexical"],
+            "The preset 'published' takes a model of word vectors: 'fasttext', its default,",
+        ),
+        (
+            ["--preset", "published", "--n-partitions", "2", "--partition-bytes", "2GiB"],
+            "Give --n-partitions or --partition-bytes, not both.",
         ),
         (
             ["--metric", "cosine"],

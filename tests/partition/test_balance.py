@@ -41,10 +41,11 @@ def test_a_fixed_number_of_partitions_is_met_and_none_is_too_large(
 
 
 @settings(deadline=None, max_examples=100)
-@given(LAKES, st.integers(1, 4000))
-def test_a_size_limit_is_kept_unless_one_column_alone_is_larger(lake, limit_bytes):
+@given(LAKES, st.integers(1, 4000), st.sampled_from([1, 1, 3, 12, 500]))
+def test_a_size_limit_is_kept_unless_one_column_alone_is_larger(lake, limit_bytes, min_partitions):
     total = sum(size for _, size, _ in lake)
-    limits = size_limits(limit_bytes, len(lake), total)
+    limits = size_limits(limit_bytes, len(lake), total, min_partitions=min_partitions)
+    assert limits.n_bins >= min(min_partitions, len(lake))
     sizes, _, _, partitions = _divide(lake, limits)
     loads = np.bincount(partitions, weights=sizes)
     assert (np.bincount(partitions) > 0).all()
@@ -100,6 +101,13 @@ def test_with_a_free_number_an_over_full_cluster_is_split_and_not_mixed():
     partitions = _divide(lake, size_limits(200, 50, 500))[3]
     assert set(partitions[:40]).isdisjoint(partitions[40:])
     assert len(set(partitions[:40])) == 2
+
+
+def test_a_smallest_number_keeps_clusters_apart_and_opens_none_in_excess():
+    lake = [(cluster, 10, 0.0) for cluster in (0, 1, 1, 1, 2)]
+    assert set(_divide(lake, size_limits(1000, 5, 50))[3]) == {0}
+    partitions = _divide(lake, size_limits(1000, 5, 50, min_partitions=4))[3]
+    assert [partitions[0], *partitions[1:4], partitions[4]] == [0, 1, 1, 1, 2]
 
 
 def test_size_model():

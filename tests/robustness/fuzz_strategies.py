@@ -294,7 +294,7 @@ t.csv: : q.jsonl - new.pexeso out.csv cities.csv:city
 --exact --ignore-missing --exclude-self --values all nearest --model \
 --dimensions --metric --map --n-axes --n-pivots --cells --n-levels --n-partitions
 --partition-bytes --column-types --min-rows --max-table-bytes --seed \
---spark-conf --overwrite --resume --restart a=b spark.x hashing
+--spark-conf --overwrite --resume --restart --preset published a=b spark.x hashing
 0 1 -1 0.5 1.5 nan inf -inf 1e400 8GiB 1e9TB 0x10 \uff11 text,date cuda cuda:99 cpu
 """
 _WORDS = [*_WORDS_TEXT.split(), "9" * 400]

@@ -39,6 +39,10 @@ _PARTITION_COLUMNS = ("columns", "values", "postings", "cells", "bytes")
 _SPARSE_PARTITION_COLUMNS = ("columns", "values", "postings", "words", "keys", "bytes")
 _SHARD_COLUMNS = ("columns", "tokens", "pairs", "deleted", "bytes")
 _ROW_COLUMNS = ("tables", "rows", "cells", "values", "deleted", "bytes")
+_AS_PUBLISHED = (
+    "as published: means of unit word vectors, pivots, a grid with levels by the cost model, "
+    "partitions by JSD"
+)
 _EQUAL_TEXT = ("overlap", "containment")
 
 
@@ -139,6 +143,7 @@ def _model_facts(model: Mapping[str, Any]) -> list[tuple[str, str]]:
         return [
             ("model", f"{model['model']}, {model['dimensions']} dimensions{_bits(model)}"),
             ("metric", f"{model['metric']}, {_map(model)}"),
+            *([("method", _AS_PUBLISHED)] if model["as_published"] else []),
         ]
     words = sum(partition["words"] for partition in model["partitions"])
     return [

@@ -86,7 +86,9 @@ def _of_model(sample: LakeSample, model: int) -> PartEstimate:
         values, _ = grown(sampled, postings)
     costs = Costs.measure(sampled, values / sample_values, postings / n_sampled, options)
     vectors_bytes = partition_bytes(values, postings, costs.dimensions, entry_bytes(options))
-    partitions = options.n_partitions or max(1, math.ceil(vectors_bytes / options.partition_bytes))
+    n_bins = max(options.min_partitions, math.ceil(vectors_bytes / options.partition_bytes))
+    columns = round(sample.count("column") * sample.scale)
+    partitions = min(options.n_partitions or n_bins, max(1, columns))
     measured = Measured(
         train=costs.train_seconds,
         embed=costs.embed_seconds * values,

@@ -7,6 +7,7 @@ from typing import Any
 
 from embed.half import SINGLE
 from pexeso.parts.models import models_of, store_of_model
+from pexeso.parts.presets import is_as_published
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
 
@@ -26,6 +27,7 @@ def info(store: Store, *, model: int = 0) -> dict[str, Any]:
         None for a lexical model; ``letters``, where the model is lexical: how
         words are compared; ``map``, the contractive map that was asked for:
         ``"auto"``, ``"projection"`` or ``"pivots"``; ``cells``: ``"blocks"`` or ``"grid"``;
+        ``as_published``: whether all this is as the preset ``"published"`` sets it;
         ``partitions``: of each its ``columns``, ``values``, ``postings``, ``cells``,
         ``coordinates``, ``map`` (the one in use), ``bytes``, and as ``choice`` what the map was
         chosen from, where it was. ``further_models``: a list with the same fields of each further
@@ -55,6 +57,7 @@ def _of_model(store: Store) -> dict[str, Any]:
         "metric": grid["metric"],
         "map": grid["map"],
         "cells": grid.get("cells", "grid"),
+        "as_published": is_as_published(grid, manifest.facts.get("embedder")),
         "partitions": [
             {**entry.facts, "bytes": entry.n_bytes, "choice": _choice(store.document(number))}
             for number, entry in enumerate(manifest.partitions)

@@ -18,6 +18,7 @@ from pexeso.parts.models import (
     embedder_folder,
     entry_bytes,
     options_for_model,
+    partition_limits,
     store_of_model,
     written_fields,
 )
@@ -50,7 +51,7 @@ def worn(store: Store, options: BuildOptions, *, model: int = 0) -> list[int]:
         store.manifest.partitions,
         shares,
         options.partition_bytes,
-        min_count=options.n_partitions or 1,
+        min_count=options.n_partitions or options.min_partitions,
     )
 
 
@@ -81,14 +82,13 @@ def rewrite(job: BuildJob, numbers: Sequence[int], *, model: int = 0) -> Written
 
     entries = []
     if numbers:
-        n_partitions = None if rest else job.options.n_partitions
         divide = (
             partial(copy_into_one, job, store, numbers)
-            if _fit_into_one(job, store, numbers, n_partitions, model)
+            if _fit_into_one(job, store, numbers, not rest, model)
             else None
         )
         entries = divide_and_write(
-            job, frames, facts_before, n_partitions, folder_of_embedder, model, divide=divide
+            job, frames, facts_before, not rest, folder_of_embedder, model, divide=divide
         )
     every = [*(store.partition_entry(number) for number in rest), *entries]
     facts = {name: sum(entry.facts[name] for entry in every) for name in ("values", "postings")}
@@ -100,7 +100,7 @@ def rewrite(job: BuildJob, numbers: Sequence[int], *, model: int = 0) -> Written
 
 
 def _fit_into_one(
-    job: BuildJob, store: Store, numbers: Sequence[int], n_partitions: int | None, model: int
+    job: BuildJob, store: Store, numbers: Sequence[int], whole: bool, model: int
 ) -> bool:
     """Return whether what holds of some partitions is little, and one partition takes it."""
     from partition.spark import limits_of
@@ -113,8 +113,7 @@ def _fit_into_one(
     limits = limits_of(
         *sizes,
         store.manifest.facts["dimensions"],
-        n_partitions,
-        None if n_partitions else job.options.partition_bytes,
-        entry_bytes(options_for_model(job.options, model)),
+        entry_bytes=entry_bytes(options_for_model(job.options, model)),
+        **partition_limits(job.options, whole=whole),
     )
     return limits.n_bins == 1

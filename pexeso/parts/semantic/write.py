@@ -29,6 +29,7 @@ from pexeso.parts.models import (
     entry_bytes,
     folder_of_model,
     options_for_model,
+    partition_limits,
     store_of_model,
     written_fields,
 )
@@ -89,7 +90,6 @@ def write(job: BuildJob, *, model: int = 0) -> Written:
         stage = stage_of("embed", model)
         _embed(job, stage, source, folder)
         embedded = job.stages.folder(stage) / "vectors"
-    n_partitions = job.options.n_partitions if is_new else None
 
     def frames(_: Path) -> tuple[DataFrame, DataFrame]:
         if embedded is None:
@@ -102,12 +102,11 @@ def write(job: BuildJob, *, model: int = 0) -> Written:
         counts["columns"],
         counts["postings"],
         facts["dimensions"],
-        n_partitions,
-        None if n_partitions else job.options.partition_bytes,
-        entry_bytes(options_for_model(job.options, model)),
+        entry_bytes=entry_bytes(options_for_model(job.options, model)),
+        **partition_limits(job.options, whole=is_new),
     )
     divide = partial(_place_all, job, source, embedded) if limits.n_bins == 1 else None
-    entries = divide_and_write(job, frames, facts, n_partitions, folder, model, divide=divide)
+    entries = divide_and_write(job, frames, facts, is_new, folder, model, divide=divide)
     more = {
         "values": facts["values"] + counts["values"],
         "postings": facts["postings"] + sum(entry.facts["postings"] for entry in entries),
@@ -180,7 +179,7 @@ def divide_and_write(
     job: BuildJob,
     frames: Callable[[Path], tuple[DataFrame, DataFrame] | None],
     facts: Facts,
-    n_partitions: int | None,
+    whole: bool,
     embedder_folder: Path,
     model: int,
     *,
@@ -196,8 +195,8 @@ def divide_and_write(
         vectors are sketches, needed only where there is more than one partition.
     facts : dict
         ``dimensions`` of the vectors, and ``letters`` of a lexical model.
-    n_partitions : int or None
-        None: as many as ``partition_bytes`` asks for.
+    whole : bool
+        Whether these are all columns of the index; see `pexeso.parts.models.partition_limits`.
     embedder_folder, model
         Of the model, and its position in the index.
     divide : callable, optional
@@ -222,9 +221,8 @@ def divide_and_write(
             vectors,
             dimensions=facts["dimensions"],
             entry_bytes=entry_bytes(options_for_model(options, model)),
-            n_partitions=n_partitions,
-            partition_bytes=None if n_partitions else options.partition_bytes,
             seed=options.seed,
+            **partition_limits(options, whole=whole),
         )
         write_frame = partial(_place, job, folder)
         placed = write_frame("postings", postings.join(plan, "column_id"))
