@@ -181,8 +181,11 @@ def _points(values: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _assembled(points: np.ndarray, rows: np.ndarray, n_rows: int) -> pa.StringArray:
-    n_bytes = 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
-    lengths = np.bincount(rows, weights=n_bytes, minlength=n_rows).astype(np.int64)
+    if points.max(initial=0) < 0x80:
+        lengths, text = np.bincount(rows, minlength=n_rows), points.astype(np.uint8).tobytes()
+    else:
+        n_bytes = 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
+        lengths = np.bincount(rows, weights=n_bytes, minlength=n_rows).astype(np.int64)
+        text = points.astype("<u4").tobytes().decode("utf-32-le").encode("utf-8")
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    text = points.astype("<u4").tobytes().decode("utf-32-le").encode("utf-8")
     return pa.StringArray.from_buffers(n_rows, pa.py_buffer(offsets), pa.py_buffer(text))

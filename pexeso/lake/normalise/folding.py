@@ -141,9 +141,17 @@ def _words(
         points, rows, classes = points[visible], rows[visible], classes[visible]
     number = classes == NUMBER
     letter = (classes == LETTER) | (classes == MARK)
-    dropped = _is_dropped(points, letter, number, join_initials)
-    kept_sign = _is_kept_sign(points, rows, letter, number)
-    points = np.where(kept_sign & _is_any(points, _MINUS_SIGNS), ord("-"), points)
+    dropped, kept_sign = np.zeros((2, len(points)), dtype=bool)
+    minus = _is_any(points, _MINUS_SIGNS)
+    if minus.any():
+        space = _is_space_behind_minus(points, minus, number)
+        is_first = np.concatenate([[True], rows[1:] != rows[:-1]])
+        is_number_next = _after(number) | _after(space)
+        kept_sign |= is_first & minus & is_number_next
+        points = np.where(kept_sign, ord("-"), points)
+        dropped |= space
+    _mark_dropped(points, letter, number, join_initials, dropped)
+    _mark_kept_signs(points, letter, number, kept_sign)
     comma = ((points == ord(COMMA)) | (points == ord(";"))) & ~dropped
     # Dropped characters go first: what stood on their two sides becomes one word.
     stays = ~dropped
@@ -160,44 +168,48 @@ def _words(
     return np.where(is_space, ord(" "), points[source]), rows[source]
 
 
-def _is_dropped(
-    points: np.ndarray, letter: np.ndarray, number: np.ndarray, join_initials: bool
-) -> np.ndarray:
-    """Return which characters go without leaving a space."""
-    dropped = _is_any(points, _APOSTROPHES) & _before(letter) & _after(letter)
-    lone = letter & ~_before(letter | number) & ~_after(letter | number)
+def _mark_dropped(
+    points: np.ndarray,
+    letter: np.ndarray,
+    number: np.ndarray,
+    join_initials: bool,
+    dropped: np.ndarray,
+) -> None:
+    """Mark characters that go without leaving a space; few texts have any of their kinds."""
+    apostrophe = _is_any(points, _APOSTROPHES)
+    if apostrophe.any():
+        dropped |= apostrophe & _before(letter) & _after(letter)
     dot = points == ord(".")
-    dropped |= dot & _before(lone) & _after(lone)
-    if join_initials:
-        # The dot behind the second letter tells initials from the end of a sentence.
-        between = (
-            dot & _before(lone) & _after(points == ord(" ")) & _after(lone, 2) & _after(dot, 3)
-        )
-        dropped |= between | _before(between)
-    after_1, after_2, after_3, after_4 = (_after(number, steps) for steps in (1, 2, 3, 4))
-    dropped |= (points == ord(COMMA)) & _before(number) & after_1 & after_2 & after_3 & ~after_4
-    return dropped | _is_space_behind_minus(points, number)
+    if dot.any():
+        lone = letter & ~_before(letter | number) & ~_after(letter | number)
+        dropped |= dot & _before(lone) & _after(lone)
+        if join_initials:
+            # The dot behind the second letter tells initials from the end of a sentence.
+            between = (
+                dot & _before(lone) & _after(points == ord(" ")) & _after(lone, 2) & _after(dot, 3)
+            )
+            dropped |= between | _before(between)
+    comma = points == ord(COMMA)
+    if comma.any():
+        after_1, after_2, after_3, after_4 = (_after(number, steps) for steps in (1, 2, 3, 4))
+        dropped |= comma & _before(number) & after_1 & after_2 & after_3 & ~after_4
 
 
-def _is_kept_sign(
-    points: np.ndarray, rows: np.ndarray, letter: np.ndarray, number: np.ndarray
-) -> np.ndarray:
-    """Return which signs are part of a word."""
-    decimal_point = (points == ord(".")) & _before(number) & _after(number)
-    is_first = (
-        np.concatenate([[True], rows[1:] != rows[:-1]]) if len(rows) else np.zeros(0, dtype=bool)
-    )
-    is_number_next = _after(number) | _after(_is_space_behind_minus(points, number))
-    minus = is_first & _is_any(points, _MINUS_SIGNS) & is_number_next
-    plus = (points == ord("+")) & _before(letter)
-    second_plus = (points == ord("+")) & _before(plus)
-    sharp = (points == ord("#")) & _before(letter)
-    return decimal_point | minus | plus | second_plus | sharp
+def _mark_kept_signs(
+    points: np.ndarray, letter: np.ndarray, number: np.ndarray, kept_sign: np.ndarray
+) -> None:
+    """Mark signs other than a minus that are part of a word."""
+    dot = points == ord(".")
+    if dot.any():
+        kept_sign |= dot & _before(number) & _after(number)
+    plus, sharp = points == ord("+"), points == ord("#")
+    if plus.any() or sharp.any():
+        first_plus = plus & _before(letter)
+        kept_sign |= first_plus | (plus & _before(first_plus)) | (sharp & _before(letter))
 
 
-def _is_space_behind_minus(points: np.ndarray, number: np.ndarray) -> np.ndarray:
+def _is_space_behind_minus(points: np.ndarray, minus: np.ndarray, number: np.ndarray) -> np.ndarray:
     """Return which spaces stand between a minus sign that starts its value and a number: "- 5"."""
-    minus = _is_any(points, _MINUS_SIGNS)
     starts = minus & ~_before(points != ord("\n"))
     return (points == ord(" ")) & _before(starts) & _after(number)
 
