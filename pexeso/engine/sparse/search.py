@@ -209,6 +209,8 @@ def pairs_within(
     if not matches:
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     query, position, distance = (np.concatenate(part) for part in zip(*matches, strict=True))
+    if len(rows) <= chunk_size:
+        return query, position, distance
     order = np.lexsort((position, query))
     return query[order], position[order], distance[order]
 
