@@ -52,7 +52,8 @@ class Vocabulary:
         result = np.full(len(words), -1, np.int64)
         if len(maybe):
             candidates = rows[row[maybe]]
-            same = pc.equal(self.words.take(pa.array(candidates)), words.take(pa.array(maybe)))
+            some = words if len(maybe) == len(words) else words.take(pa.array(maybe))
+            same = pc.equal(self.words.take(pa.array(candidates)), some)
             is_same = same.to_numpy(zero_copy_only=False)
             result[maybe[is_same]] = candidates[is_same]
         return result

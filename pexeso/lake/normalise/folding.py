@@ -142,16 +142,29 @@ def _words(
     number = classes == NUMBER
     letter = (classes == LETTER) | (classes == MARK)
     dropped, kept_sign = np.zeros((2, len(points)), dtype=bool)
-    minus = _is_any(points, _MINUS_SIGNS)
-    if minus.any():
+    # Few texts have signs that are not simply spaces between words.
+    signs = set(points[~(letter | number)].tolist())
+    if not signs.isdisjoint(map(ord, _MINUS_SIGNS)):
+        minus = _is_any(points, _MINUS_SIGNS)
         space = _is_space_behind_minus(points, minus, number)
         is_first = np.concatenate([[True], rows[1:] != rows[:-1]])
         is_number_next = _after(number) | _after(space)
         kept_sign |= is_first & minus & is_number_next
         points = np.where(kept_sign, ord("-"), points)
         dropped |= space
-    _mark_dropped(points, letter, number, join_initials, dropped)
-    _mark_kept_signs(points, letter, number, kept_sign)
+    if not signs.isdisjoint(map(ord, _APOSTROPHES)):
+        dropped |= _is_any(points, _APOSTROPHES) & _before(letter) & _after(letter)
+    if ord(".") in signs:
+        dot = points == ord(".")
+        dropped |= _is_dot_of_initials(points, dot, letter, number, join_initials)
+        kept_sign |= dot & _before(number) & _after(number)
+    if ord(COMMA) in signs:
+        after_1, after_2, after_3, after_4 = (_after(number, steps) for steps in (1, 2, 3, 4))
+        dropped |= (points == ord(COMMA)) & _before(number) & after_1 & after_2 & after_3 & ~after_4
+    if ord("+") in signs or ord("#") in signs:
+        plus, sharp = points == ord("+"), points == ord("#")
+        first_plus = plus & _before(letter)
+        kept_sign |= first_plus | (plus & _before(first_plus)) | (sharp & _before(letter))
     comma = ((points == ord(COMMA)) | (points == ord(";"))) & ~dropped
     # Dropped characters go first: what stood on their two sides becomes one word.
     stays = ~dropped
@@ -168,44 +181,21 @@ def _words(
     return np.where(is_space, ord(" "), points[source]), rows[source]
 
 
-def _mark_dropped(
+def _is_dot_of_initials(
     points: np.ndarray,
+    dot: np.ndarray,
     letter: np.ndarray,
     number: np.ndarray,
     join_initials: bool,
-    dropped: np.ndarray,
-) -> None:
-    """Mark characters that go without leaving a space; few texts have any of their kinds."""
-    apostrophe = _is_any(points, _APOSTROPHES)
-    if apostrophe.any():
-        dropped |= apostrophe & _before(letter) & _after(letter)
-    dot = points == ord(".")
-    if dot.any():
-        lone = letter & ~_before(letter | number) & ~_after(letter | number)
-        dropped |= dot & _before(lone) & _after(lone)
-        if join_initials:
-            # The dot behind the second letter tells initials from the end of a sentence.
-            between = (
-                dot & _before(lone) & _after(points == ord(" ")) & _after(lone, 2) & _after(dot, 3)
-            )
-            dropped |= between | _before(between)
-    comma = points == ord(COMMA)
-    if comma.any():
-        after_1, after_2, after_3, after_4 = (_after(number, steps) for steps in (1, 2, 3, 4))
-        dropped |= comma & _before(number) & after_1 & after_2 & after_3 & ~after_4
-
-
-def _mark_kept_signs(
-    points: np.ndarray, letter: np.ndarray, number: np.ndarray, kept_sign: np.ndarray
-) -> None:
-    """Mark signs other than a minus that are part of a word."""
-    dot = points == ord(".")
-    if dot.any():
-        kept_sign |= dot & _before(number) & _after(number)
-    plus, sharp = points == ord("+"), points == ord("#")
-    if plus.any() or sharp.any():
-        first_plus = plus & _before(letter)
-        kept_sign |= first_plus | (plus & _before(first_plus)) | (sharp & _before(letter))
+) -> np.ndarray:
+    """Return which dots and spaces stand between letters that stand alone."""
+    lone = letter & ~_before(letter | number) & ~_after(letter | number)
+    dropped = dot & _before(lone) & _after(lone)
+    if not join_initials:
+        return dropped
+    # The dot behind the second letter tells initials from the end of a sentence.
+    between = dot & _before(lone) & _after(points == ord(" ")) & _after(lone, 2) & _after(dot, 3)
+    return dropped | between | _before(between)
 
 
 def _is_space_behind_minus(points: np.ndarray, minus: np.ndarray, number: np.ndarray) -> np.ndarray:
