@@ -48,12 +48,14 @@ class Vocabulary:
             )
         word_hashes = hash_strings(words)
         row = np.minimum(np.searchsorted(hashes, word_hashes), len(hashes) - 1)
-        candidates = rows[row]
         maybe = np.flatnonzero(hashes[row] == word_hashes)
-        same = pc.equal(self.words.take(pa.array(candidates[maybe])), words.take(pa.array(maybe)))
         result = np.full(len(words), -1, np.int64)
-        hits = maybe[same.to_numpy(zero_copy_only=False)]
-        result[hits] = candidates[hits]
+        if len(maybe):
+            candidates = rows[row[maybe]]
+            some = words if len(maybe) == len(words) else words.take(pa.array(maybe))
+            same = pc.equal(self.words.take(pa.array(candidates)), some)
+            is_same = same.to_numpy(zero_copy_only=False)
+            result[maybe[is_same]] = candidates[is_same]
         return result
 
     @cached_property

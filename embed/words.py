@@ -39,6 +39,8 @@ def as_strings(values: Values) -> pa.LargeStringArray:
     """
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
+    if isinstance(values, pa.LargeStringArray) and not values.null_count:
+        return values
     if not isinstance(values, pa.Array):
         try:
             values = pa.array(values, type=pa.large_string(), from_pandas=True)

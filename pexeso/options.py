@@ -351,12 +351,12 @@ def search_options(given: Mapping[str, Any]) -> SearchOptions:
             f"Search options are {', '.join((*names, 'auto', 'min_precision'))}. Got "
             f"{', '.join(unknown)}."
         )
-    options = SearchOptions(**given)
-    if options.k is None:
-        return replace(options, k=DEFAULT_COLUMNS)
-    if options.k != ALL and "min_joinability" not in given:
-        return replace(options, min_joinability=None)
-    return options
+    k = given.get("k")
+    if k is None:
+        return SearchOptions(**{**given, "k": DEFAULT_COLUMNS})
+    if isinstance(k, str) or "min_joinability" in given:
+        return SearchOptions(**given)
+    return SearchOptions(**given, min_joinability=None)
 
 
 def require_k(k: Any) -> None:

@@ -30,7 +30,7 @@ import pyarrow as pa
 from embed import stored
 from embed.corpus import frequent_words
 from embed.lexical import loops
-from embed.lexical.ngrams import count_ngrams
+from embed.lexical.ngrams import count_ngrams, hash_ngrams
 from embed.lexical.subword import SubwordEmbedder, bounded_pieces
 from embed.lexical.weights import rarity
 from embed.vocabulary import hash_strings
@@ -145,15 +145,15 @@ class HashingEmbedder(SubwordEmbedder):
 
         No centre is subtracted, and a word has few distinct numbers in its vector.
         """
-        no_rows = np.full(len(words), -1, np.int64)
-        for piece in bounded_pieces(count_ngrams(words, self._min_n, self._max_n)):
+        counts = count_ngrams(words, self._min_n, self._max_n)
+        for piece in bounded_pieces(counts):
             some = words.slice(piece.start, piece.stop - piece.start)
-            ids, offsets = self._row_ids(some, no_rows[piece])
+            hashes, offsets = hash_ngrams(some, self._min_n, self._max_n, counts[piece])
             buckets = self._own_buckets(some)
             loops.sign_units(
                 self._rows,
                 loops.LANES,
-                ids,
+                (hashes % np.uint32(len(self._rows))).astype(np.int64),
                 offsets,
                 buckets,
                 self._whole_word_share,

@@ -41,9 +41,14 @@ def count_ngrams(words: pa.LargeStringArray, min_n: int, max_n: int) -> np.ndarr
 
 
 def hash_ngrams(
-    words: pa.LargeStringArray, min_n: int, max_n: int
+    words: pa.LargeStringArray, min_n: int, max_n: int, counts: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Hash all n-grams of all words.
+
+    Parameters
+    ----------
+    counts : numpy.ndarray of shape (u,), int64, optional
+        What `count_ngrams` gives for the words, where it is known.
 
     Returns
     -------
@@ -52,7 +57,8 @@ def hash_ngrams(
     offsets : numpy.ndarray of shape (u + 1,), int64
         The hashes of word i are ``hashes[offsets[i]:offsets[i + 1]]``.
     """
-    counts = count_ngrams(words, min_n, max_n)
+    if counts is None:
+        counts = count_ngrams(words, min_n, max_n)
     offsets = np.zeros(len(words) + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
     if offsets[-1] == 0:

@@ -294,6 +294,8 @@ class SubwordEmbedder:
 
         `units` is float64 (u, dimensions).
         """
+        if not len(words):
+            return
         rows = self._vocabulary.find(words)
         # The last weight is that of a word not found, whose place is -1.
         weights = self._weights[rows]
@@ -324,6 +326,9 @@ def _words_by_block(index: WordIndex, size: int) -> tuple[np.ndarray, np.ndarray
         Those of block i are ``alone[ends[i]:ends[i + 1]]``.
     """
     n_values = len(index.offsets) - 1
+    if n_values <= size:
+        n_words = len(index.words)
+        return np.zeros(0, np.int64), np.arange(n_words), np.array([0, n_words])
     block_of_id = np.repeat(np.arange(n_values) // size, np.diff(index.offsets))
     first, last = np.empty((2, len(index.words)), np.int64)
     # Of several writes to one place the last one stays.

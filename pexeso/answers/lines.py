@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from pexeso.engine.stats import SearchStats
 from pexeso.options import SearchOptions, columns_wanted
 from pexeso.search.copies import (
@@ -110,9 +108,9 @@ def find_lines(
 
 def fold_hits(loader: PartitionLoader, hits: Sequence[Hit], limit: int | None) -> list[list[Hit]]:
     """Fold columns found, given in order; see `pexeso.search.copies.fold`."""
-    first_of = np.arange(len(hits))
-    if len(hits) > 1:
-        first_of = fold(sets_of_hits(loader, hits), limit)
+    if len(hits) < 2:
+        return [[hit] for hit in hits]
+    first_of = fold(sets_of_hits(loader, hits), limit)
     return [[hits[position] for position in line] for line in lines_of(first_of)]
 
 

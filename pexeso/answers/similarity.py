@@ -30,9 +30,9 @@ MAX_HITS = 200
 REACH = 1.25
 """The distance of values that are not alike at all, as a multiple of the usual one."""
 
-COLUMNS_AT_ONCE, NUMBERS_AT_ONCE = 64, 1 << 22
-"""Columns whose pairs are held at a time, fewer where they and the query values come to more than
-so many pairs; one at least."""
+PAIRS_AT_ONCE = 1 << 22
+"""Pairs of a query value and a value of a column that are compared at a time, or those of one
+column: 0.2 GiB where all are near."""
 
 DECIMALS = 9
 """Processors differ in the last bits of a mean; similarities do not."""
@@ -93,21 +93,20 @@ def similarities(
 
     Notes
     -----
-    The values of each column are all compared with those of the query column; one number a query
-    value and column is held, for `COLUMNS_AT_ONCE` columns at a time at most.
+    The values of each column are all compared with those of the query column, about `PAIRS_AT_ONCE`
+    pairs at a time, or those of one column.
     """
     reach, n_values = min(REACH * usual_distance, 1.0), len(query.values)
-    chunk_size = max(1, min(COLUMNS_AT_ONCE, NUMBERS_AT_ONCE // max(n_values, 1)))
+    partitions = np.array([hit.partition for hit in hits], np.int64)
+    positions = np.array([hit.position for hit in hits], np.int64)
     scores = np.zeros(len(hits))
-    for number in sorted({hit.partition for hit in hits}):
-        hit_positions = [position for position, hit in enumerate(hits) if hit.partition == number]
-        for start in range(0, len(hit_positions), chunk_size):
-            some = hit_positions[start : start + chunk_size]
-            positions = np.array([hits[position].position for position in some], np.int64)
-            column, value, _, distance = scan.space.column_pairs(
-                scan.open(number), query.vectors, positions, reach, stats
-            )
-            nearest = np.full((len(some), n_values), reach)
-            np.minimum.at(nearest, (column, value), distance)
+    for number in np.unique(partitions).tolist():
+        which = np.flatnonzero(partitions == number)
+        sizes = scan.mapped(number).column_lists.sizes(positions[which])
+        runs = np.cumsum(sizes * n_values) // PAIRS_AT_ONCE
+        for some in np.split(which, np.flatnonzero(np.diff(runs)) + 1):
+            columns = positions[some]
+            partition = scan.open_for_pairs(number, columns, n_values)
+            nearest = scan.space.nearest_in_columns(partition, query.vectors, columns, reach, stats)
             scores[some] = (1 - (nearest / reach) ** 2).mean(1)
     return scores.round(DECIMALS)

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from pexeso.engine.fetching import Pages, fetch_cells
+from pexeso.engine.fetching import Pages, fetch_cells, fetch_columns
 from pexeso.engine.interface import KernelChoice
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.kernels.unmapped import UnmappedQuery
@@ -20,7 +20,7 @@ from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.layout.plausibility import require_plausible_cells, require_plausible_rows
 from pexeso.engine.metrics import Metric
-from pexeso.engine.search.pairs import column_pairs
+from pexeso.engine.oracle import oracle_pairs
 from pexeso.engine.search.search import (
     best_columns,
     exact_partition,
@@ -292,17 +292,27 @@ class DenseSpace(VectorSpace):
         stats.add_seconds("verify", time.perf_counter() - started)
         return columns.numpy(), counts.numpy()
 
-    def column_pairs(
+    def pairs_within(
         self,
         partition: Partition,
         vectors: torch.Tensor,
-        columns: np.ndarray,
+        rows: np.ndarray,
         max_distance: float,
         stats: SearchStats,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Compare with all values of the columns."""
-        pairs = column_pairs(partition, vectors, torch.from_numpy(columns), max_distance, stats)
-        return tuple(part.numpy() for part in pairs)
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Compare with all of the rows."""
+        device_rows = torch.from_numpy(rows).to(partition.device)
+        fetch_columns(partition, device_rows)
+        tau = partition.metric.threshold(max_distance, partition.dimensions)
+        stats.distances += len(vectors) * len(rows)
+        query, position, distance = oracle_pairs(
+            vectors.to(partition.device),
+            partition.vectors.index_select(0, device_rows),
+            tau,
+            partition.metric,
+        )
+        fraction = partition.metric.fraction(distance, partition.dimensions)
+        return query.numpy(force=True), position.numpy(force=True), fraction.numpy(force=True)
 
     def nearest(
         self, partition: Partition, vectors: torch.Tensor, rows: np.ndarray

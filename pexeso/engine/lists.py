@@ -30,6 +30,10 @@ class Lists:
         """Return the members of one row, int64."""
         return self.members[self.of(np.array([row]))[1]].astype(np.int64)
 
+    def sizes(self, rows: np.ndarray) -> np.ndarray:
+        """Return how many members some rows have, int64."""
+        return self.offsets[rows + 1] - self.offsets[rows]
+
     def of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the positions in `members` of some rows, and the row of each as a position.
 

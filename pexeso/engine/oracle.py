@@ -69,6 +69,8 @@ def oracle_pairs(
     if not triples:
         nothing = torch.zeros(0, dtype=torch.int64, device=vectors.device)
         return nothing, nothing, nothing.double()
+    if len(triples) == 1:
+        return triples[0]
     query, value, distance = (torch.cat(part) for part in zip(*triples, strict=True))
     order = torch.argsort(query, stable=True)
     return query[order], value[order], distance[order]

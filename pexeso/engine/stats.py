@@ -95,11 +95,9 @@ class SearchStats:
 
     def add(self, other: SearchStats) -> None:
         """Add the counters and seconds of another search to these."""
-        for counter in fields(self):
-            if counter.name != "seconds":
-                setattr(
-                    self, counter.name, getattr(self, counter.name) + getattr(other, counter.name)
-                )
+        for name, count in vars(other).items():
+            if name != "seconds" and count:
+                setattr(self, name, getattr(self, name) + count)
         for phase, seconds in other.seconds.items():
             self.add_seconds(phase, seconds)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
+from pexeso.runtime.ranges import ranges
 
 if TYPE_CHECKING:
     import torch
@@ -272,6 +273,23 @@ class VectorSpace(ABC):
         """Do as `search` by brute force: the oracle."""
 
     @abstractmethod
+    def pairs_within(
+        self,
+        partition: SpacePartition,
+        vectors: Vectors,
+        rows: np.ndarray,
+        max_distance: float,
+        stats: SearchStats,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Find the matching pairs of query values and some stored rows by brute force.
+
+        Returns
+        -------
+        query, position : numpy.ndarray, int64 (p,)
+            Position in `rows`, which are int64, ascending. Ordered by query value, then position.
+        distance : numpy.ndarray, float64 (p,)
+        """
+
     def column_pairs(
         self,
         partition: SpacePartition,
@@ -280,7 +298,73 @@ class VectorSpace(ABC):
         max_distance: float,
         stats: SearchStats,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Find the matching value pairs of columns; see `pexeso.engine.search.pairs`."""
+        """Find all matching value pairs of some columns, by brute force over their values.
+
+        Parameters
+        ----------
+        columns : numpy.ndarray, int64 (r,)
+            Column numbers in the partition.
+
+        Returns
+        -------
+        column : numpy.ndarray, int64 (p,)
+            Position in `columns`.
+        query : numpy.ndarray, int64 (p,)
+            Row of `vectors`.
+        posting : numpy.ndarray, int64 (p,)
+            Position in ``partition.column_lists.members``: the value as it stands in that column.
+        distance : numpy.ndarray, float64 (p,)
+            As a fraction of the largest distance. Ordered by column, query, distance, posting.
+        """
+        pairs = self._pairs_in(partition, vectors, columns, max_distance, stats)
+        column, query, posting, distance = pairs
+        order = np.lexsort((posting, distance, query, column))
+        return column[order], query[order], posting[order], distance[order]
+
+    def nearest_in_columns(
+        self,
+        partition: SpacePartition,
+        vectors: Vectors,
+        columns: np.ndarray,
+        max_distance: float,
+        stats: SearchStats,
+    ) -> np.ndarray:
+        """Return the distance of each vector to the nearest value of each column.
+
+        Returns
+        -------
+        numpy.ndarray, float64 (r, n)
+            `max_distance` where no value is nearer.
+        """
+        column, query, _, distance = self._pairs_in(
+            partition, vectors, columns, max_distance, stats
+        )
+        nearest = np.full((len(columns), len(vectors)), max_distance)
+        np.minimum.at(nearest, (column, query), distance)
+        return nearest
+
+    def _pairs_in(
+        self,
+        partition: SpacePartition,
+        vectors: Vectors,
+        columns: np.ndarray,
+        max_distance: float,
+        stats: SearchStats,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Do as `column_pairs`, in any order."""
+        lists = partition.column_lists
+        owner, posting = lists.of(columns)
+        rows, position = np.unique(lists.members[posting], return_inverse=True)
+        query, value, distance = self.pairs_within(
+            partition, vectors, rows.astype(np.int64), max_distance, stats
+        )
+        # Each found (query, value) pair belongs to every chosen column that holds the value.
+        by_value = np.argsort(position, kind="stable")
+        sizes = np.bincount(position, minlength=len(rows))
+        starts = np.cumsum(sizes) - sizes
+        pair = np.repeat(np.arange(len(value)), sizes[value])
+        which = by_value[ranges(starts[value], sizes[value])]
+        return owner[which], query[pair], posting[which], distance[pair]
 
     @abstractmethod
     def nearest(

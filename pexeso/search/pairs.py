@@ -148,8 +148,9 @@ def find_pairs(
     for number in sorted({hit.partition for hit in hits}):
         hit_numbers = [position for position, hit in enumerate(hits) if hit.partition == number]
         positions = np.array([hits[position].position for position in hit_numbers], np.int64)
+        partition = scan.open_for_pairs(number, positions, len(query.values))
         pairs = scan.space.column_pairs(
-            scan.open(number), query.vectors, positions, options.max_distance, stats
+            partition, query.vectors, positions, options.max_distance, stats
         )
         column, value, posting, distance = pairs
         values, keys = posting_arrays(scan, number, posting)

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 MIN_PAIRS = 1 << 18
 """So many pairs may be held however small the budget: 12 MiB."""
 
+PAIRS_ON_HOST = 1 << 17
+"""So many pairs of values are compared on the host, in less time than a device takes to start the
+steps of it one by one."""
+
 SHARE_OF_DEVICE = 0.8
 """Of the free memory of a device, where there is no budget: other indexes and programs use it."""
 
@@ -166,15 +170,27 @@ class PartitionLoader:
             self._names[number] = ColumnNames(self.store.array(number, "column_ids"), *texts)
         return self._names[number]
 
+    def on_host(self, number: int) -> SpacePartition:
+        """Map one partition into the host's memory, after a glance at some of its rows."""
+        partition = self.mapped(number)
+        if number not in self._looked_at:
+            self.space.require_plausible(partition, self._where(number), rows=True)
+            self._looked_at.add(number)
+        return partition
+
+    def open_for_pairs(self, number: int, columns: np.ndarray, n_values: int) -> SpacePartition:
+        """Open one partition to compare the values of columns with others: few on the host."""
+        partition = self.on_host(number)
+        n_pairs = int(partition.column_lists.sizes(columns).sum()) * n_values
+        return partition if n_pairs <= PAIRS_ON_HOST else self.open(number)
+
     def open(self, number: int) -> SpacePartition:
         """Open one partition on the device, after a glance at some of its rows."""
         if number in self._kept:
             return self._kept[number]
-        if number not in self._looked_at:
-            self.space.require_plausible(self.mapped(number), self._where(number), rows=True)
-            self._looked_at.add(number)
+        mapped = self.on_host(number)
         if self.on_cpu:
-            return self.mapped(number)
+            return mapped
         partition = self._copied(number)
         if number in self.kept_numbers:
             self._kept[number] = partition

@@ -10,34 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from pexeso.store.texts import Texts, require_sound, take_texts
-
-ORDER = [
-    ("matched", "descending"),
-    ("table", "ascending"),
-    ("label", "ascending"),
-    ("column_id", "ascending"),
-]
-"""UTF-8 sorts by code point.
-
-Ids decide between columns of one name, of which an index has at most one that is not deleted.
-"""
-
-_SCHEMA = pa.schema(
-    [
-        ("matched", pa.int64()),
-        ("table", pa.large_string()),
-        ("label", pa.large_string()),
-        ("column_id", pa.int64()),
-        ("partition", pa.int64()),
-        ("position", pa.int64()),
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -92,7 +69,10 @@ class Ranking:
 
     def __init__(self, k: int | None = None) -> None:
         self._k = k
-        self._parts: list[pa.Table] = [_SCHEMA.empty_table()]
+        # Tuples in the order of their fields: minus the count, table, label, column id, partition,
+        # position. Python orders texts by code points, as UTF-8 does. Ids decide between columns of
+        # one name, of which an index has at most one that is not deleted.
+        self._rows: list[tuple[int, str, str, int, int, int]] = []
 
     @property
     def floor(self) -> int:
@@ -100,12 +80,8 @@ class Ranking:
 
         It is 0 while there are fewer than `k` columns, or if all are kept.
         """
-        best = self._parts[0]
-        return (
-            best["matched"][self._k - 1].as_py()
-            if self._k is not None and len(best) == self._k
-            else 0
-        )
+        is_full = self._k is not None and len(self._rows) == self._k
+        return -self._rows[-1][0] if is_full else 0
 
     def add(self, number: int, names: ColumnNames, columns: np.ndarray, counts: np.ndarray) -> None:
         """Add what a partition gave.
@@ -122,44 +98,29 @@ class Ranking:
         columns, counts = self._enough(columns, counts)
         if not len(columns):
             return
-        positions = pa.array(columns, pa.int64())
-        table, label = (
-            take_texts(texts, columns).cast(pa.large_string())
+        tables, labels = (
+            take_texts(texts, columns).fill_null("").to_pylist()
             for texts in (names.tables, names.labels)
         )
-        ids = pa.array(names.ids[columns], pa.int64())
-        partition = pa.array(np.full(len(columns), number), pa.int64())
-        self._parts.append(
-            pa.table(
-                [pa.array(counts, pa.int64()), table, label, ids, partition, positions],
-                schema=_SCHEMA,
-            )
+        ids = names.ids[columns].tolist()
+        self._rows += zip(
+            (-counts).tolist(), tables, labels, ids, repeat(number), columns.tolist(), strict=False
         )
         if self._k is not None:
-            self._merge()
+            self._rows.sort()
+            del self._rows[self._k :]
 
     def hits(self) -> list[Hit]:
         """Return the columns, best first."""
-        self._merge()
-        fields = ("column_id", "matched", "partition", "position", "table", "label")
         return [
-            Hit(*row)
-            for row in zip(*(self._parts[0][name].to_pylist() for name in fields), strict=True)
+            Hit(column_id, -negative, partition, position, table, label)
+            for negative, table, label, column_id, partition, position in sorted(self._rows)
         ]
 
     def _enough(self, columns: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Drop the columns with fewer matches than the k-th of all, those so far included."""
-        if self._k is None:
+        if self._k is None or len(self._rows) + len(columns) <= self._k:
             return columns, counts
-        known = np.concatenate([self._parts[0]["matched"].to_numpy(), counts])
-        if len(known) <= self._k:
-            return columns, counts
+        known = np.concatenate([[-row[0] for row in self._rows], counts])
         mask = counts >= np.partition(known, len(known) - self._k)[len(known) - self._k]
         return columns[mask], counts[mask]
-
-    def _merge(self) -> None:
-        """Bring everything into one order, and keep the best."""
-        if len(self._parts) == 1:
-            return
-        every = pa.concat_tables(self._parts)
-        self._parts = [every.take(pc.sort_indices(every, ORDER)[: self._k])]

@@ -51,9 +51,9 @@ def similarity_by_table(index, values, **options):
     return {match.table: match.similarity for match in index.search(values, **options)}
 
 
-@pytest.mark.parametrize("numbers_at_once", [similarity.NUMBERS_AT_ONCE, 1])
-def test_it_is_that_of_brute_force(index, numbers_at_once, monkeypatch):
-    monkeypatch.setattr(similarity, "NUMBERS_AT_ONCE", numbers_at_once)
+@pytest.mark.parametrize("pairs_at_once", [similarity.PAIRS_AT_ONCE, 1])
+def test_it_is_that_of_brute_force(index, pairs_at_once, monkeypatch):
+    monkeypatch.setattr(similarity, "PAIRS_AT_ONCE", pairs_at_once)
     loader, query = index._opened.loader, index._opened.encode(query_from_values(NEAR))
     options = index.search_options({"min_joinability": 0.1})
     [(hits, _)] = search_store(loader, [query], [options])

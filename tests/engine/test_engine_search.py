@@ -23,6 +23,7 @@ from engine_lakes import (
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from pexeso.engine.dense_space import DenseSpace
 from pexeso.engine.interface import Kernel
 from pexeso.engine.kernels import torch_kernel
 from pexeso.engine.layout import blocking
@@ -32,7 +33,6 @@ from pexeso.engine.layout.options import CELLS, PartitionLayoutOptions
 from pexeso.engine.lemmas import Lemma
 from pexeso.engine.metrics import Metric
 from pexeso.engine.search import verification
-from pexeso.engine.search.pairs import column_pairs
 from pexeso.engine.search.search import Goal, exact_partition, search_partition
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import MAX_PAIRS, count_needed
@@ -143,13 +143,12 @@ def test_the_answer_does_not_depend_on_how_the_work_is_cut(case, lemmas, few, so
 def check_pairs(case: Case, columns: list[int]) -> None:
     """Compare the pairs of some columns with those that loops find."""
     partition, vectors, _, _ = case.arguments()
-    pairs = column_pairs(
-        partition, vectors, torch.tensor(columns, dtype=torch.int64), case.tau, SearchStats()
-    )
+    space, numbers = DenseSpace(partition.options), np.array(columns, np.int64)
+    pairs = space.column_pairs(partition, vectors, numbers, case.tau, SearchStats())
     column, query, posting, distance = (part.tolist() for part in pairs)
     keys = list(zip(column, query, distance, posting, strict=True))
     assert keys == sorted(keys)
-    value = case.order[partition.column_values.members[pairs[2]].numpy()].tolist()
+    value = case.order[partition.column_lists.members[pairs[2]]].tolist()
     expected = {
         (place, row, member): case.distances[row, member]
         for place, number in enumerate(columns)
@@ -169,6 +168,11 @@ def check_pairs(case: Case, columns: list[int]) -> None:
     )
     fractions = Metric(partition.options.metric).fraction(wanted, partition.dimensions)
     np.testing.assert_allclose(distance, fractions.numpy(), rtol=1e-14)
+    nearest = np.full((len(columns), len(case.query)), case.tau)
+    for place, row, near in zip(column, query, distance, strict=True):
+        nearest[place, row] = min(nearest[place, row], near)
+    answer = space.nearest_in_columns(partition, vectors, numbers, case.tau, SearchStats())
+    np.testing.assert_array_equal(answer, nearest)
 
 
 @settings(max_examples=60)
@@ -290,7 +294,8 @@ def test_a_partition_without_vectors_answers_with_nothing(vectors, chosen, cells
             == {}
         )
         assert as_dict(exact_partition(partition, query, torch.tensor([1, 1]), goal)) == {}
-    pairs = column_pairs(partition, query, torch.tensor([0, 1]), 1.0, SearchStats())
+    space = DenseSpace(partition.options)
+    pairs = space.column_pairs(partition, query, np.arange(2), 1.0, SearchStats())
     assert [len(part) for part in pairs] == [0, 0, 0, 0]
 
 
@@ -304,7 +309,8 @@ def test_a_query_of_zero_vectors_matches_nothing():
             )
             == {}
         )
-    assert len(column_pairs(partition, query, torch.tensor([0]), 2.0, SearchStats())[0]) == 0
+    space = DenseSpace(partition.options)
+    assert len(space.column_pairs(partition, query, np.arange(1), 2.0, SearchStats())[0]) == 0
 
 
 @pytest.mark.parametrize("entry", [float("nan"), float("inf"), 3.0])
@@ -319,8 +325,6 @@ def test_a_query_vector_that_is_not_of_unit_length_is_refused(entry):
         search_partition(
             partition, query, torch.ones(3, dtype=torch.int64), 3, Goal(0.1), SearchStats()
         )
-    with pytest.raises(InputError, match="at row 1 "):
-        column_pairs(partition, query, torch.tensor([0]), 0.1, SearchStats())
     with pytest.raises(InputError, match=r"Got float64 of shape \(3, 4\) instead\.$"):
         search_partition(
             partition, query.double(), torch.ones(3, dtype=torch.int64), 3, Goal(0.1), SearchStats()

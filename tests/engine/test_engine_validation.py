@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from embed.half import in_half
 from pexeso.engine.building.building import build_partition
 from pexeso.engine.damage import damage_made_plain
+from pexeso.engine.dense_space import DenseSpace
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
@@ -30,7 +31,6 @@ from pexeso.engine.layout.validation import (
     require_shapes,
 )
 from pexeso.engine.postings import Csr
-from pexeso.engine.search.pairs import column_pairs
 from pexeso.engine.search.search import (
     BatchQuery,
     Goal,
@@ -366,7 +366,8 @@ def test_tensor_operations_are_not_led_out_of_an_array(built, data):
     with suppress(IndexCorruptError), damage_made_plain("the partition"):
         partition = search(arrays, "torch")
         exact_partition(partition, vectors, torch.ones(6, dtype=torch.int64), Goal(0.4, 1))
-        column_pairs(partition, vectors, torch.tensor([0, 3]), 0.4, SearchStats())
+        space = DenseSpace(partition.options)
+        space.column_pairs(partition, vectors, np.array([0, 3]), 0.4, SearchStats())
 
 
 def loops_refuse(arrays: dict[str, np.ndarray]) -> bool:

@@ -215,6 +215,9 @@ class Partition:
             # look at them as they go.
             partition.value_columns.require_sound(partition.n_columns)
             partition.column_values.require_sound(partition.n_values)
+            # Those of the host serve as they are: nothing is copied back.
+            lists = (arrays[f"column_values_{name}"] for name in ("offsets", "members"))
+            partition.__dict__["column_lists"] = Lists(*map(np.asarray, lists))
         return partition
 
     @classmethod

@@ -85,10 +85,11 @@ def search_in_prefixes(
     A column that none of the first values has a match in cannot reach the count needed once the
     other values occur in fewer rows; so the values whose words are the most common are left to the
     end, and need not be looked for where no column is left, nor in other rows than those of the
-    columns that are left where these are few.
+    columns that are left where these are few. On a device all are searched at once: two searches of
+    some of them take longer there.
     """
     order, ends = prefixes_of(partition, vectors, query)
-    if len(ends) == 1:
+    if len(ends) == 1 or partition.device is not None:
         return search(partition, vectors, [query], max_distance, n_threads, work)[0]
     counts = np.zeros(partition.n_columns, np.int64)
     begin, left = 0, int(query.weights.sum())
@@ -209,6 +210,8 @@ def pairs_within(
     if not matches:
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     query, position, distance = (np.concatenate(part) for part in zip(*matches, strict=True))
+    if len(rows) <= chunk_size:
+        return query, position, distance
     order = np.lexsort((position, query))
     return query[order], position[order], distance[order]
 

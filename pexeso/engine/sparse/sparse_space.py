@@ -21,7 +21,6 @@ from pexeso.engine.sparse.vectors import SparseVectors, pair_distances
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import BatchColumn, ColumnCounts, Goal, VectorSpace
 from pexeso.errors import IndexCorruptError
-from pexeso.runtime.ranges import ranges
 from pexeso.runtime.threads import available_threads
 
 if TYPE_CHECKING:
@@ -192,31 +191,17 @@ class SparseSpace(VectorSpace):
         stats.defining_distances += len(vectors) * partition.n_values
         return _ranked(*column_counts, goal, left_out)
 
-    def column_pairs(
+    def pairs_within(
         self,
         partition: SparsePartition,
         vectors: SparseVectors,
-        columns: np.ndarray,
+        rows: np.ndarray,
         max_distance: float,
         stats: SearchStats,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Compare with all values of the columns."""
-        lists = partition.column_lists
-        owner, posting = lists.of(columns)
-        rows, position = np.unique(lists.members[posting], return_inverse=True)
-        query, value, distance = pairs_within(
-            partition, vectors, rows.astype(np.int64), max_distance
-        )
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Compare with all of the rows."""
         stats.defining_distances += len(vectors) * len(rows)
-        # Each found (query, value) pair belongs to every chosen column that holds the value.
-        by_value = np.argsort(position, kind="stable")
-        sizes = np.bincount(position, minlength=len(rows))
-        starts = np.cumsum(sizes) - sizes
-        pair = np.repeat(np.arange(len(value)), sizes[value])
-        which = by_value[ranges(starts[value], sizes[value])]
-        parts = owner[which], query[pair], posting[which], distance[pair]
-        order = np.lexsort((parts[2], parts[3], parts[1], parts[0]))
-        return tuple(part[order] for part in parts)
+        return pairs_within(partition, vectors, rows, max_distance)
 
     def nearest(
         self, partition: SparsePartition, vectors: SparseVectors, rows: np.ndarray

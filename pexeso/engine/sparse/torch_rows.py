@@ -112,17 +112,18 @@ def matching_rows(
     work: Work,
 ) -> Lists:
     """Do as `pexeso.engine.sparse.compiled.matching_rows` on the partition's device."""
-    matrices, device = partition.matrices, partition.device
+    matrices = partition.matrices
     n_numbers = len(matrices.features) + partition.n_words + partition.n_values
     chunk_size = max(1, NUMBERS_AT_ONCE // max(1, n_numbers))
     own_words = np.empty(len(vectors.weights), np.int64)
     words = partition.vectors
     word_loops.find_words(vectors.text, vectors.starts, words.text, words.starts, own_words)
+    features, counts = _word_features(matrices, vectors)
     sizes, members = [], [np.zeros(0, np.int32)]
     for begin in range(0, len(vectors), chunk_size):
         some = slice(begin, min(begin + chunk_size, len(vectors)))
         query, row, is_sure = _candidates(
-            matrices, partition, vectors, own_words, some, max_distance, device
+            matrices, partition, vectors, own_words, features, counts, some, max_distance
         )
         unsure = np.flatnonzero(~is_sure)
         apart = pair_distances(vectors.take(query[unsure]), words.take(row[unsure]))
@@ -140,56 +141,67 @@ def _candidates(
     partition: SparsePartition,
     vectors: SparseVectors,
     own_words: np.ndarray,
+    features: Lists,
+    counts: np.ndarray,
     some: slice,
     max_distance: float,
-    device: torch.device,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the pairs of query values and rows that may match, ordered, and which surely do."""
-    letters = partition.space.letters
-    value = np.arange(some.start, some.stop)
+    """Return the pairs of query values and rows that may match, ordered, and which surely do.
+
+    Whatever a few query values take on a device is the time of its steps, one after the other: so
+    they are few, and what goes there and comes back goes together.
+    """
+    letters, device = partition.space.letters, partition.device
+    n, n_rows = some.stop - some.start, partition.n_values
     n_words = np.diff(vectors.offsets)[some]
-    owner = np.repeat(value - some.start, n_words)
+    owner = np.repeat(np.arange(n), n_words)
     word = vectors.members[vectors.offsets[some.start] : vectors.offsets[some.stop]]
     length = np.sqrt(np.where(vectors.norms > 0, vectors.norms, 1.0))[some]
     share = vectors.weights[word] / length[owner]
 
-    used, position = np.unique(word, return_inverse=True)
-    sizes = np.empty(len(vectors.starts) - 1, np.int64)
-    key_loops.count_keys(vectors.text, vectors.starts, sizes)
-    key_offsets = offsets_of(sizes)
-    keys = np.empty(int(key_offsets[-1]), np.int64)
-    key_loops.write_all_keys(vectors.text, vectors.starts, key_offsets, keys)
-    lists = Lists(key_offsets, keys)
-    key_word, at = lists.of(used)
-    # Of each occurrence of a word in a value its keys.
-    by_word = Lists(offsets_of(np.bincount(key_word, minlength=len(used))), at)
-    occurrence, entry = by_word.of(position)
-    of_key = keys[by_word.members[entry]]
-    scaled = (share / np.sqrt(vectors.squares)[word])[occurrence]
-    feature_weights = torch.zeros((len(matrices.features), len(value)), device=device)
-    for features, count in features_of(of_key):
-        row = np.searchsorted(matrices.features, features)
-        row[row == len(matrices.features)] = 0
-        known = (matrices.features[row] == features) if len(matrices.features) else row < 0
-        _add(feature_weights, row[known], owner[occurrence][known], (count * scaled)[known])
-    near = torch.sparse.mm(matrices.words, feature_weights) * letters
+    scaled = share * letters / np.sqrt(vectors.squares)[word]
+    occurrence, entry = features.of(word)
+    weights = torch.zeros((len(matrices.features), n), device=device)
+    numbers = counts[entry] * scaled[occurrence]
+    _add(weights, features.members[entry], owner[occurrence], numbers)
+    near = torch.sparse.mm(matrices.words, weights)
     stored_words = own_words[word]
     held = stored_words >= 0
     _add(near, stored_words[held], owner[held], (share * (1.0 - letters))[held])
     cosines = torch.sparse.mm(matrices.rows, near)
 
-    n_keys = np.bincount(owner[occurrence], minlength=len(value))
-    room = (3 * n_keys + n_words + partition.most_value_words + 64) * _ROUNDING
+    n_features = np.bincount(owner[occurrence], minlength=n)
+    room = (n_features + n_words + partition.most_value_words + 64) * _ROUNDING
     cosine = 1.0 - 2.0 * max_distance * max_distance
     floor = cosine * (1.0 - 1e-9) * (1.0 - room) - 1e-9
-    row, query = torch.nonzero(
-        (cosines >= _tensor(floor, device)) & _tensor(vectors.is_known[some], device)[None, :],
-        as_tuple=True,
-    )
-    is_sure = cosines[row, query] >= _tensor(cosine * (1.0 + room) + 1e-6, device)[query]
-    row, query, is_sure = (tensor.cpu().numpy() for tensor in (row, query, is_sure))
-    order = np.lexsort((row, query))
-    return query[order] + some.start, row[order], is_sure[order]
+    limits = np.stack([np.where(vectors.is_known[some], floor, np.inf), cosine * (1 + room) + 1e-6])
+    floors, sure = _tensor(limits, device)
+    row, query = torch.nonzero(cosines >= floors, as_tuple=True)
+    is_sure = cosines[row, query] >= sure[query]
+    pairs = torch.sort((query * n_rows + row) * 2 + is_sure)[0].cpu().numpy()
+    query, row = np.divmod(pairs >> 1, max(1, n_rows))
+    return query + some.start, row, (pairs & 1).astype(bool)
+
+
+def _word_features(matrices: DeviceMatrices, vectors: SparseVectors) -> tuple[Lists, np.ndarray]:
+    """Return the features of each query word that the partition has, and what each counts.
+
+    Members are rows of ``matrices.features``, each as often as the word has it.
+    """
+    n_words = len(vectors.weights)
+    sizes = np.empty(n_words, np.int64)
+    key_loops.count_keys(vectors.text, vectors.starts, sizes)
+    key_offsets = offsets_of(sizes)
+    keys = np.empty(int(key_offsets[-1]), np.int64)
+    key_loops.write_all_keys(vectors.text, vectors.starts, key_offsets, keys)
+    features, counts = zip(*features_of(keys), strict=True)
+    of_key = np.stack(features, 1)
+    row = np.searchsorted(matrices.features, of_key)
+    known = row < len(matrices.features)
+    known[known] = matrices.features[row[known]] == of_key[known]
+    word = np.repeat(np.repeat(np.arange(n_words), sizes), known.sum(1))
+    offsets = offsets_of(np.bincount(word, minlength=n_words))
+    return Lists(offsets, row[known]), np.broadcast_to(counts, row.shape)[known]
 
 
 def _require_within(lists: Lists, n: int) -> None:

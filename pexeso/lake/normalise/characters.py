@@ -8,7 +8,7 @@ for every column.
 
 import unicodedata
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 
 OTHER, LETTER, MARK, NUMBER, SYMBOL, INVISIBLE = range(6)
 """Classes of characters: Unicode's L, M, N and S; what has no width; all else."""
+
+DIGITS = b"0123456789"
 
 _BLOCK_BYTES = 4 << 20
 _END = "\n"
@@ -124,10 +126,11 @@ class Bytes:
             self.lengths >= -position
         )
 
-    def hold_digits(self) -> bool:
-        """Return whether any text holds a digit of ASCII."""
+    @cached_property
+    def occurring(self) -> np.ndarray:
+        """Which bytes occur in the texts, bool (256,)."""
         data = self._data[self._offsets[0] : self._offsets[-1]]
-        return bool(((data >= ord("0")) & (data <= ord("9"))).any())
+        return np.bincount(data, minlength=256) > 0
 
     def start_with(self, positions: np.ndarray, start: bytes) -> np.ndarray:
         """Return which of the texts at given positions start with some bytes.
@@ -181,8 +184,11 @@ def _points(values: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _assembled(points: np.ndarray, rows: np.ndarray, n_rows: int) -> pa.StringArray:
-    n_bytes = 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
-    lengths = np.bincount(rows, weights=n_bytes, minlength=n_rows).astype(np.int64)
+    if points.max(initial=0) < 0x80:
+        lengths, text = np.bincount(rows, minlength=n_rows), points.astype(np.uint8).tobytes()
+    else:
+        n_bytes = 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
+        lengths = np.bincount(rows, weights=n_bytes, minlength=n_rows).astype(np.int64)
+        text = points.astype("<u4").tobytes().decode("utf-32-le").encode("utf-8")
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    text = points.astype("<u4").tobytes().decode("utf-32-le").encode("utf-8")
     return pa.StringArray.from_buffers(n_rows, pa.py_buffer(offsets), pa.py_buffer(text))

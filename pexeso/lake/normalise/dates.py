@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.lake.normalise.characters import Bytes
+from pexeso.lake.normalise.characters import DIGITS, Bytes
 from pexeso.lake.normalise.date_words import MONTHS, is_calendar_date, whole_years, written_dates
 
 _MAX_DATE_BYTES = 64
@@ -130,7 +130,7 @@ def _likely(values: pa.StringArray, names_have_times: bool) -> tuple[np.ndarray,
 
     Nearly all other values of a lake fail these cheap tests.
     """
-    has_digits = Bytes(values).hold_digits() if not values.null_count else True
+    has_digits = Bytes(values).occurring[list(DIGITS)].any()
     has_numbers = (
         _short(values, pc.match_substring_regex(values, _NUMBERS_HINT))
         if has_digits

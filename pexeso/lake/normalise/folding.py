@@ -141,9 +141,30 @@ def _words(
         points, rows, classes = points[visible], rows[visible], classes[visible]
     number = classes == NUMBER
     letter = (classes == LETTER) | (classes == MARK)
-    dropped = _is_dropped(points, letter, number, join_initials)
-    kept_sign = _is_kept_sign(points, rows, letter, number)
-    points = np.where(kept_sign & _is_any(points, _MINUS_SIGNS), ord("-"), points)
+    dropped, kept_sign = np.zeros((2, len(points)), dtype=bool)
+    # Few texts have signs that are not simply spaces between words.
+    signs = set(points[~(letter | number)].tolist())
+    if not signs.isdisjoint(map(ord, _MINUS_SIGNS)):
+        minus = _is_any(points, _MINUS_SIGNS)
+        space = _is_space_behind_minus(points, minus, number)
+        is_first = np.concatenate([[True], rows[1:] != rows[:-1]])
+        is_number_next = _after(number) | _after(space)
+        kept_sign |= is_first & minus & is_number_next
+        points = np.where(kept_sign, ord("-"), points)
+        dropped |= space
+    if not signs.isdisjoint(map(ord, _APOSTROPHES)):
+        dropped |= _is_any(points, _APOSTROPHES) & _before(letter) & _after(letter)
+    if ord(".") in signs:
+        dot = points == ord(".")
+        dropped |= _is_dot_of_initials(points, dot, letter, number, join_initials)
+        kept_sign |= dot & _before(number) & _after(number)
+    if ord(COMMA) in signs:
+        after_1, after_2, after_3, after_4 = (_after(number, steps) for steps in (1, 2, 3, 4))
+        dropped |= (points == ord(COMMA)) & _before(number) & after_1 & after_2 & after_3 & ~after_4
+    if ord("+") in signs or ord("#") in signs:
+        plus, sharp = points == ord("+"), points == ord("#")
+        first_plus = plus & _before(letter)
+        kept_sign |= first_plus | (plus & _before(first_plus)) | (sharp & _before(letter))
     comma = ((points == ord(COMMA)) | (points == ord(";"))) & ~dropped
     # Dropped characters go first: what stood on their two sides becomes one word.
     stays = ~dropped
@@ -160,44 +181,25 @@ def _words(
     return np.where(is_space, ord(" "), points[source]), rows[source]
 
 
-def _is_dropped(
-    points: np.ndarray, letter: np.ndarray, number: np.ndarray, join_initials: bool
+def _is_dot_of_initials(
+    points: np.ndarray,
+    dot: np.ndarray,
+    letter: np.ndarray,
+    number: np.ndarray,
+    join_initials: bool,
 ) -> np.ndarray:
-    """Return which characters go without leaving a space."""
-    dropped = _is_any(points, _APOSTROPHES) & _before(letter) & _after(letter)
+    """Return which dots and spaces stand between letters that stand alone."""
     lone = letter & ~_before(letter | number) & ~_after(letter | number)
-    dot = points == ord(".")
-    dropped |= dot & _before(lone) & _after(lone)
-    if join_initials:
-        # The dot behind the second letter tells initials from the end of a sentence.
-        between = (
-            dot & _before(lone) & _after(points == ord(" ")) & _after(lone, 2) & _after(dot, 3)
-        )
-        dropped |= between | _before(between)
-    after_1, after_2, after_3, after_4 = (_after(number, steps) for steps in (1, 2, 3, 4))
-    dropped |= (points == ord(COMMA)) & _before(number) & after_1 & after_2 & after_3 & ~after_4
-    return dropped | _is_space_behind_minus(points, number)
+    dropped = dot & _before(lone) & _after(lone)
+    if not join_initials:
+        return dropped
+    # The dot behind the second letter tells initials from the end of a sentence.
+    between = dot & _before(lone) & _after(points == ord(" ")) & _after(lone, 2) & _after(dot, 3)
+    return dropped | between | _before(between)
 
 
-def _is_kept_sign(
-    points: np.ndarray, rows: np.ndarray, letter: np.ndarray, number: np.ndarray
-) -> np.ndarray:
-    """Return which signs are part of a word."""
-    decimal_point = (points == ord(".")) & _before(number) & _after(number)
-    is_first = (
-        np.concatenate([[True], rows[1:] != rows[:-1]]) if len(rows) else np.zeros(0, dtype=bool)
-    )
-    is_number_next = _after(number) | _after(_is_space_behind_minus(points, number))
-    minus = is_first & _is_any(points, _MINUS_SIGNS) & is_number_next
-    plus = (points == ord("+")) & _before(letter)
-    second_plus = (points == ord("+")) & _before(plus)
-    sharp = (points == ord("#")) & _before(letter)
-    return decimal_point | minus | plus | second_plus | sharp
-
-
-def _is_space_behind_minus(points: np.ndarray, number: np.ndarray) -> np.ndarray:
+def _is_space_behind_minus(points: np.ndarray, minus: np.ndarray, number: np.ndarray) -> np.ndarray:
     """Return which spaces stand between a minus sign that starts its value and a number: "- 5"."""
-    minus = _is_any(points, _MINUS_SIGNS)
     starts = minus & ~_before(points != ord("\n"))
     return (points == ord(" ")) & _before(starts) & _after(number)
 

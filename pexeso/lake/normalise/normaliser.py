@@ -25,7 +25,7 @@ from pexeso.lake.normalise.abbreviations import (
     vocabulary_of,
     with_states,
 )
-from pexeso.lake.normalise.characters import has_symbol
+from pexeso.lake.normalise.characters import DIGITS, Bytes, has_symbol
 from pexeso.lake.normalise.date_words import month_data
 from pexeso.lake.normalise.dates import canonical_dates
 from pexeso.lake.normalise.folding import (
@@ -35,7 +35,7 @@ from pexeso.lake.normalise.folding import (
     separate_words,
     single_spaces,
 )
-from pexeso.lake.normalise.marks import MARK_RULES, may_name_opponents
+from pexeso.lake.normalise.marks import MARK_RULES
 from pexeso.lake.normalise.periods import with_periods, with_times
 from pexeso.lake.normalise.rules import DEFAULT_RULES, in_order
 from pexeso.lake.normalise.territories import Territories, foreign, territories
@@ -50,6 +50,20 @@ Any change that gives some value another form needs a new one: indexes hold the 
 TEXT_RULES = {**MARK_RULES, "times": with_times, "periods": with_periods, "states": with_states}
 """Rules that are functions of folded texts, in the order in which they are applied, before dates
 and words."""
+
+_DATE_SIGNS = b"./-:" + bytes(range(0x80, 0x100))
+_NEEDED = {
+    "footnotes": b"[",
+    "ranks": b"#(",
+    "numbering": b".)",
+    "counts": b")",
+    "qualifiers": b")",
+    "inverted-names": b",",
+    "times": b":",
+    "periods": DIGITS,
+    "states": b",",
+}
+"""Bytes of which a text that a rule changes holds one. No rule before it adds any."""
 
 MAX_PASSES = 4
 """What the rules leave goes through them again until nothing changes, at most so often: "(march 5,
@@ -282,31 +296,33 @@ class Normaliser:
     def _unsettled(self, before: pa.StringArray, after: pa.StringArray) -> np.ndarray:
         """Return the positions of values that may change in another pass.
 
-        What the default rules leave can change in two ways, both cheap to see: without its
-        punctuation it begins with the word of a schedule; or a mark, such as the macron that NFKC
-        makes of ``¯``, has come beside another letter. Other sets of rules are not so well known,
-        and all that a pass changed goes through another.
+        What the default rules leave can change in one way, which is cheap to see: a mark, such as
+        the macron that NFKC makes of ``¯``, has come beside another letter. Other sets of rules are
+        not so well known, and all that a pass changed goes through another.
         """
         if set(self.rules) != set(DEFAULT_RULES) or self.extra:
             return np.flatnonzero(_true(pc.not_equal(before, after)))
-        may = _true(may_name_opponents(pc.fill_null(after, "")))
         beyond = np.flatnonzero(_true(pc.invert(pc.string_is_ascii(after))))
         if len(beyond):
             was, texts = before.take(pa.array(beyond)), after.take(pa.array(beyond))
             is_changed = _true(pc.not_equal(pc.utf8_lower(was), texts))
             beyond, texts = beyond[is_changed], texts.filter(pa.array(is_changed))
-            may = may.copy()
-            may[beyond] |= _true(pc.not_equal(self._folded(texts), texts))
-        return np.flatnonzero(may)
+            beyond = beyond[_true(pc.not_equal(self._folded(texts), texts))]
+        return beyond
 
     def _once(
         self, values: pa.StringArray, columns: np.ndarray, vocabulary: Vocabulary
     ) -> pa.StringArray:
         texts = self._folded(values)
+        occurring = Bytes(texts).occurring
+
+        def holds(signs: bytes) -> bool:
+            return bool(occurring[list(signs)].any())
+
         for name, change in TEXT_RULES.items():
-            if name in self.rules:
+            if name in self.rules and (name not in _NEEDED or holds(_NEEDED[name])):
                 texts = change(texts)
-        if "dates" in self.rules:
+        if "dates" in self.rules and holds(DIGITS) and holds(_DATE_SIGNS):
             lower = texts if "case" in self.rules else pc.utf8_lower(texts)
             dates = canonical_dates(lower, columns, names_have_times=True)
             result = pc.coalesce(

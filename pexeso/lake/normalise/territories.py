@@ -33,6 +33,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from embed.vocabulary import Vocabulary
+
 LEAST_SHARE, LEAST_CODES = 0.75, 3
 """The share of the distinct values of a column, and how many of them, that must be codes of one
 list, or names, for these to be written out."""
@@ -50,21 +52,30 @@ class NameList:
     names: pa.StringArray
 
 
-@dataclass(frozen=True)
 class Territories:
     """What is replaced: names anywhere, codes and foreign names where a column is made of them.
 
-    Attributes
+    Parameters
     ----------
+    names : NameList
     codes : sequence of NameList
         One a list of codes: of countries by two letters and by three, of states.
     foreign : NameList
         Names in other languages.
     """
 
-    names: NameList
-    codes: Sequence[NameList]
-    foreign: NameList
+    def __init__(self, names: NameList, codes: Sequence[NameList], foreign: NameList) -> None:
+        lists = [names, *codes, foreign]
+        texts = pa.concat_arrays([part.texts for part in lists]).dictionary_encode()
+        self._texts = Vocabulary(texts.dictionary.cast(pa.large_string()))
+        self._names = pa.concat_arrays([part.names for part in lists])
+        # Of each list the name of each text; the last place is that of a text not found.
+        self._names_of = np.full((len(lists), len(self._texts) + 1), -1, np.int64)
+        begin = 0
+        for number, part in enumerate(lists):
+            positions = np.arange(begin, begin + len(part.texts))
+            self._names_of[number, texts.indices.to_numpy()[positions]] = positions
+            begin += len(part.texts)
 
     def write_out(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
         """Replace the names and codes of territories by one name each.
@@ -76,45 +87,30 @@ class Territories:
         columns
             int64, shape (n,), 0 or more: the column that each value comes from.
         """
-        resolved = self._resolved(values, columns)
-        replaced = resolved.is_valid()
-        return pc.if_else(replaced, resolved, values) if pc.any(replaced).as_py() else values
+        text = self._texts.find(values.cast(pa.large_string()))
+        if not (text >= 0).any():
+            return values
+        name = self._resolved(text, columns)
+        if not (name >= 0).any():
+            return values
+        return pc.coalesce(self._names.take(pa.array(name, mask=name < 0)), values)
 
-    def _resolved(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
-        resolved = _looked_up(values, self.names)
-        if not len(values):
-            return resolved
+    def _resolved(self, text: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Return the name of each value, int64; -1 where it stays as it is."""
+        names, *codes, foreign = self._names_of[:, text]
         sizes = np.bincount(columns)
         best = np.full(len(sizes), max(LEAST_CODES - 1, 0))
-        for code_list in self.codes:
-            names = _looked_up(values, code_list)
-            is_code = names.is_valid().to_numpy(zero_copy_only=False)
+        for code_names in codes:
+            is_code = code_names >= 0
             counts = np.bincount(columns[is_code], minlength=len(sizes))
             # The list that holds most of a column decides, the first of equal ones.
             better = (counts > best) & (counts >= LEAST_SHARE * sizes)
             best = np.where(better, counts, best)
-            resolved = pc.if_else(pa.array(better[columns] & is_code), names, resolved)
-        return pc.coalesce(resolved, self._foreign(values, columns, resolved, sizes))
-
-    def _foreign(
-        self,
-        values: pa.StringArray,
-        columns: np.ndarray,
-        resolved: pa.StringArray,
-        sizes: np.ndarray,
-    ) -> pa.StringArray:
-        """Return what foreign names stand for in columns made of names; null elsewhere."""
-        names = _looked_up(values, self.foreign)
-        if names.null_count == len(names):
-            return names
-        is_name = pc.or_(resolved.is_valid(), names.is_valid()).to_numpy(zero_copy_only=False)
+            names = np.where(better[columns] & is_code, code_names, names)
+        is_name = (names >= 0) | (foreign >= 0)
         counts = np.bincount(columns[is_name], minlength=len(sizes))
         made_of_names = (counts >= LEAST_CODES) & (counts >= LEAST_SHARE * sizes)
-        return pc.if_else(pa.array(made_of_names[columns]), names, pa.scalar(None, pa.string()))
-
-
-def _looked_up(values: pa.StringArray, name_list: NameList) -> pa.StringArray:
-    return name_list.names.take(pc.index_in(values, value_set=name_list.texts, skip_nulls=True))
+        return np.where((names < 0) & made_of_names[columns], foreign, names)
 
 
 def territories(normalise: Normalise) -> Territories:

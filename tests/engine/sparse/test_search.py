@@ -312,6 +312,10 @@ def test_pairs_of_columns_are_those_within_the_distance_in_order():
                 if exact[value, row] <= 0.4
             ]
     assert list(zip(column, query, distance, posting, strict=True)) == sorted(expected)
+    nearest = SparseSpace(SPACE).nearest_in_columns(partition, vectors, columns, 0.4, SearchStats())
+    for position, number in enumerate(columns.tolist()):
+        rows = partition.column_lists[number]
+        np.testing.assert_array_equal(nearest[position], exact[:, rows].min(1, initial=0.4))
 
 
 def test_the_nearest_rows_are_the_first_of_the_nearest(monkeypatch):
