@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,15 +61,11 @@ def measure_index(folder: Path, devices: Sequence[str], clock: Clock) -> dict[st
                 raise WrongAnswerError(
                     f"A wrong answer: {folder.name}, {mode}, on {device}: not those of {devices[0]}"
                 )
-            seconds = [
-                min(_seconds(lambda: index.search(query, **options)) for _ in range(REPEATS))
-                for query in queries
-            ]
+            seconds = [_fastest(partial(index.search, query, **options)) for query in queries]
             figures[device][mode] = statistics.median(seconds)
         index.search_batch(queries)
-        figures[device]["a batch, a column"] = min(
-            _seconds(lambda: index.search_batch(queries)) for _ in range(REPEATS)
-        ) / len(queries)
+        batch = _fastest(partial(index.search_batch, queries))
+        figures[device]["a batch, a column"] = batch / len(queries)
         clock.say(f"index {folder.name} on {device}: {json.dumps(figures[device])}")
     info = first.info()
     return {
@@ -99,7 +96,10 @@ def _plain(matches: Any) -> object:
     return [(match.table, match.column, match.matched, match.joinability) for match in matches]
 
 
-def _seconds(work: Any) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
+def _fastest(work: Callable[[], object]) -> float:
+    seconds = []
+    for _ in range(REPEATS):
+        started = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - started)
+    return min(seconds)
