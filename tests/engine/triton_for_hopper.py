@@ -40,7 +40,6 @@ GROUPED = {
     "count_blocks",
     "group_pairs",
     "test_blocks",
-    "test_units",
 }
 """For many query values under a projection, and for one query column of it."""
 
@@ -98,4 +97,4 @@ def test_programs_compile_for_hopper(compiled, monkeypatch, map_name, dims):
         products = [("wgmma" in program.asm["ptx"]) for program in programs]
         assert all(products) == any(products) == (name == "multiply_tiles")
         matrix_units = [("mma.sync" in program.asm["ptx"]) for program in programs]
-        assert all(matrix_units) == any(matrix_units) == (name in ("test_blocks", "test_units"))
+        assert all(matrix_units) == any(matrix_units) == (name == "test_blocks")

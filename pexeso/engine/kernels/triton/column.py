@@ -37,9 +37,10 @@ takes for a graph."""
 _FEW_PLACES, _COARSER = 256, 4
 """From so many places on there are only multiples of so many tiles."""
 
-COUNTING_PROGRAMS = (1, 32)
-"""Programs that count, for each multiprocessor, and of how many the columns of a value are shared:
-few values match as a rule, of which one may be in a hundred thousand columns."""
+COUNTING_PROGRAMS = ((1, 32), (8, 2))
+"""Programs that count, for each multiprocessor, and among how many the columns of a value are
+shared, for a single tile of query values and for more. Of the former few match as a rule, of which
+one may be in a hundred thousand columns."""
 
 ColumnCounts = tuple[np.ndarray, np.ndarray]
 
@@ -63,11 +64,11 @@ class ColumnSearch:
         threshold: Threshold,
         space: Workspace,
         *,
-        by_block: bool,
+        by_code: bool,
     ) -> None:
         self._partition, self._query, self._space = partition, query, space
         self._min_count = min_count
-        self._candidates = CandidateSearch(partition, query, threshold, space, by_block=by_block)
+        self._candidates = CandidateSearch(partition, query, threshold, space, by_code=by_code)
 
     def launch(self) -> torch.Tensor:
         """Launch everything from the copy of the values to that of what was found.
@@ -89,7 +90,7 @@ class ColumnSearch:
         zeros = space.lists.zeros(2 * n_columns + n_at_once * n_words)
         cells, seen = zeros[: 2 * n_columns].view(torch.int64), zeros[2 * n_columns :]
         csr = partition.value_columns
-        grid = counting_grid(partition.device, *COUNTING_PROGRAMS)
+        grid = counting_grid(partition.device, *COUNTING_PROGRAMS[n > TILES[-1]])
         listed = (*space.lists.matches, space.n_matches, space.room["matches"])
         for begin in range(0, n, n_at_once):
             if begin:
@@ -149,7 +150,7 @@ class _Recording:
         A graph leads to the memory of a partition, which it does not keep.
     space : Workspace
     places : QueryPlaces
-    by_block : bool
+    by_code : bool
         See `CandidateSearch`.
     has_run : bool
         Whether its programs have run, and so are compiled.
@@ -162,7 +163,7 @@ class _Recording:
     partition: weakref.ReferenceType[Partition]
     space: Workspace
     places: QueryPlaces
-    by_block: bool
+    by_code: bool
     has_run: bool = False
     graph: torch.cuda.CUDAGraph | None = None
     held: torch.Tensor | None = None
@@ -172,7 +173,7 @@ class _Recording:
         if self.graph is None:
             min_count = self.places.min_count
             search = ColumnSearch(
-                partition, self.places, min_count, threshold, self.space, by_block=self.by_block
+                partition, self.places, min_count, threshold, self.space, by_code=self.by_code
             )
             if not self.has_run or partition.device.type != "cuda":
                 search.launch()
@@ -210,7 +211,7 @@ class ColumnSearches(threading.local):
         min_count: int,
         space: Workspace,
         *,
-        by_block: bool = True,
+        by_code: bool = True,
     ) -> Workspace:
         """Launch a search for a query column; return the workspace whose counters it fills.
 
@@ -221,11 +222,11 @@ class ColumnSearches(threading.local):
             device_min_count = torch.full((1,), min_count, device=partition.device)
             beside = space.beside()
             ColumnSearch(
-                partition, query, device_min_count, threshold, beside, by_block=by_block
+                partition, query, device_min_count, threshold, beside, by_code=by_code
             ).launch()
             return beside
         recording = self._recording(
-            partition, threshold, _n_places(len(query), threshold), space, by_block
+            partition, threshold, _n_places(len(query), threshold), space, by_code
         )
         recording.places.fill(query, min_count)
         recording.launch(partition, threshold)
@@ -241,9 +242,9 @@ class ColumnSearches(threading.local):
         threshold: Threshold,
         n_places: int,
         space: Workspace,
-        by_block: bool,
+        by_code: bool,
     ) -> _Recording:
-        key = (id(partition), threshold, n_places, by_block)
+        key = (id(partition), threshold, n_places, by_code)
         recording = self._kept.get(key)
         if (
             recording is None
@@ -254,7 +255,7 @@ class ColumnSearches(threading.local):
             query_places = QueryPlaces(
                 n_places, partition.dimensions, n_coordinates, partition.device
             )
-            recording = _Recording(weakref.ref(partition), space.beside(), query_places, by_block)
+            recording = _Recording(weakref.ref(partition), space.beside(), query_places, by_code)
             self._kept[key] = recording
             while len(self._kept) > MOST_RECORDINGS:
                 self._kept.popitem(last=False)

@@ -254,50 +254,6 @@ def list_near_rows(
             )
 
 
-@triton.jit(do_not_specialize=["capacity", "out_capacity", "first_group", "n_rows"])
-def test_units(
-    points,
-    boxes,
-    codes,
-    units,
-    unit_bits,
-    n_units,
-    capacity,
-    out_queries,
-    out_rows,
-    n_out,
-    out_capacity,
-    work,
-    first_group,
-    n_rows,
-    reach,
-    AXES: tl.constexpr,  # noqa: N803
-    WIDTH: tl.constexpr,  # noqa: N803
-    SIZE: tl.constexpr,  # noqa: N803
-    QUERIES: tl.constexpr,  # noqa: N803
-):
-    """Test the rows of blocks by their codes, against the values of the only tile there is."""
-    total = length_of(n_units, capacity)
-    lanes = tl.arange(0, QUERIES)
-    tested = tl.program_id(0).to(tl.int64) * 0
-    left = tl.program_id(0) * 0
-    for number in range(tl.program_id(0), total, tl.num_programs(0)):
-        block = tl.load(units + number).to(tl.int32)
-        active = ((tl.load(unit_bits + number) >> lanes) & 1) != 0
-        center, width = box_of(boxes, first_group, block, AXES, WIDTH)
-        n_active = tl.sum(active.to(tl.int32), 0)
-        left += n_active
-        tested += n_active * tl.minimum(SIZE, n_rows - block.to(tl.int64) * SIZE)
-        # Places without a value are far away, and there may be fewer places than lanes.
-        query = tl.where(active, lanes, 0)
-        list_near_rows(
-            codes, block, n_rows, points_of(points, query, AXES, WIDTH), center, width, reach,
-            active, lanes, out_queries, out_rows, n_out, out_capacity, AXES, WIDTH, SIZE, QUERIES,
-        )  # fmt: skip
-    tl.atomic_add(work + ROWS_TESTED, tested, sem="relaxed")
-    tl.atomic_add(work + PAIRS_LEFT, left.to(tl.int64), sem="relaxed")
-
-
 @triton.jit(do_not_specialize=["out_capacity", "first_group", "n_blocks", "n_rows", "first_query"])
 def test_blocks(
     points,

@@ -160,7 +160,7 @@ class TritonKernel(TorchKernel):
         space: Workspace,
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """Wait for a search; search again where it was not checked, or lists were too short."""
-        limits, by_block = self._list_limits(partition, max_pairs), True
+        limits, by_code = self._list_limits(partition, max_pairs), True
         while True:
             needed, n_wrong, hits = read_matches(partition, space, stats)
             if n_wrong:
@@ -170,12 +170,12 @@ class TritonKernel(TorchKernel):
             elif not self._too_short(needed, space.room):
                 return hits
             elif not self._grow(needed, space.room, limits):
-                if not by_block or needed["matches"] > limits["matches"]:
+                if not by_code or needed["matches"] > limits["matches"]:
                     return None
-                by_block = False
+                by_code = False
             space = self._searches.start(
                 partition, query, threshold, min_count,
-                self._space(partition, len(query), max_pairs), by_block=by_block,
+                self._space(partition, len(query), max_pairs), by_code=by_code,
             )  # fmt: skip
 
     def _space(self, partition: Partition, n_queries: int, max_pairs: int) -> Workspace:
@@ -202,18 +202,18 @@ class TritonKernel(TorchKernel):
         if not len(partition.blocks) or not len(query):
             return _no_pairs(len(query), partition.device)
         limits = self._list_limits(partition, max_pairs)
-        by_block = True
+        by_code = True
         while True:
             space = self._space(partition, len(query), max_pairs)
-            search = CandidateSearch(partition, query, threshold, space, by_block=by_block)
+            search = CandidateSearch(partition, query, threshold, space, by_code=by_code)
             pairs, needed = search.run()
             if not self._too_short(needed, space.room):
                 search.tell(stats)
                 return pairs
             if not self._grow(needed, space.room, limits):
-                if not by_block or needed["matches"] > limits["matches"]:
+                if not by_code or needed["matches"] > limits["matches"]:
                     return None
-                by_block = False
+                by_code = False
 
     def forget(self) -> None:
         """Let the lists go, and the room that earlier searches turned out to need."""

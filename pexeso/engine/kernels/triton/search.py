@@ -32,8 +32,9 @@ SLAB = 1 << 12
 """Query values of one run of launches; more go slab after slab into the same list."""
 
 GROUPED_FROM = 33
-"""Query values from which on pairs are grouped by block, which takes some launches more: fewer are
-a single tile."""
+"""Query values from which on pairs are grouped by block, which takes some launches more. Of a
+single tile few values reach the same block, and a product for each of its blocks takes twice as
+long as comparing pairs."""
 
 GROUPED_TILE = 16
 """Query values of a block that are compared together."""
@@ -57,11 +58,8 @@ WALKING_PROGRAMS = 32
 PAIRS_TOGETHER = 32
 """(query value, group) pairs that a program of `walk_pairs` tests together."""
 
-TESTING_PROGRAMS, TESTING_WARPS = 32, 1
-"""Programs that test codes by products for each multiprocessor, and warps of each."""
-
-ROWS_TOGETHER = 512
-"""(query value, row) pairs that a program of `test_rows` tests together."""
+TESTING_PROGRAMS = 32
+"""Programs of `test_blocks` for each multiprocessor, of a single warp each."""
 
 MOST_DIMENSIONS = 1024
 """More, and tensor operations decide: the tree of the defining distance would not fit in
@@ -98,10 +96,9 @@ class CandidateSearch:
         Mapped values, or those of a query column, which a program maps (`prepares`).
     space : Workspace
         With `n_slabs` slabs.
-    by_block : bool
-        Whether products test the codes of a block under a projection, for all its query values.
-        Every row that they do not rule out is then listed, where products of vectors would list
-        matches alone.
+    by_code : bool
+        Whether candidates are found by codes alone under a projection. Every row that they do not
+        rule out is then listed, where products of vectors would list matches alone.
     """
 
     def __init__(
@@ -111,7 +108,7 @@ class CandidateSearch:
         threshold: Threshold,
         space: Workspace,
         *,
-        by_block: bool = True,
+        by_code: bool = True,
     ) -> None:
         self._partition, self._query, self._threshold, self._space = (
             partition,
@@ -124,16 +121,17 @@ class CandidateSearch:
         self._decides = decides(partition)
         self._tile = TILES[len(query) > TILES[0]]
         self._starts = self._blocks.starts.tolist()
-        # A product of a tile is of use only where products decide.
-        self._few = (
-            max(FEW, partition.dimensions // FEW_DIMENSIONS) if self._decides else self._tile
-        )
         accept = threshold.tau - threshold.slack
         self._accepts = bool(threshold.lemmas & _ACCEPTING) and partition.map.may_accept(
             partition.lower_corner, accept
         )
         self._order = None
-        self._by_block = by_block and self._projected and self._decides and not self._accepts
+        by_code = by_code and self._projected and self._decides and not self._accepts
+        self._by_block = by_code and len(query) >= GROUPED_FROM
+        self._few = self._tile
+        if self._decides and not by_code:
+            # Products of vectors decide, so that those of a tile are of use.
+            self._few = max(FEW, partition.dimensions // FEW_DIMENSIONS)
         if isinstance(query, QueryPlaces):
             self._matches_of = query.matches_of
             return
@@ -180,12 +178,8 @@ class CandidateSearch:
         # Rows that are decided at once make room for those of the next slab.
         n_rows = lengths[-1] if self._decides else self._space.lengths[0][-1]
         if self._by_block:
-            if len(self._query) < GROUPED_FROM:
-                self._walk(lengths)
-                self._test_units(lengths[len(self._starts) - 2], n_rows)
-            else:
-                self._walk_pairs(lengths)
-                self._test_blocks(lengths[-2], n_rows, begin)
+            self._walk_pairs(lengths)
+            self._test_blocks(lengths[-2], n_rows, begin)
             self._decide(n_rows)
             return
         self._walk(lengths)
@@ -281,7 +275,7 @@ class CandidateSearch:
                 (lists.units[source], lists.bits[source], lengths[level - 1], capacity),
                 (lists.units[target], lists.bits[target], lengths[level], capacity),
                 (*lists.pairs, lengths[-2], self._space.room["pairs"]),
-                0 if self._by_block else self._few,
+                self._few,
                 DENSE=level == first,
                 LAST=level == last,
             )
@@ -368,48 +362,28 @@ class CandidateSearch:
             space.lists.grouped,
             TILE=256,
         )
-        self._launch_test(
-            grouped.test_blocks,
-            (offsets, space.lists.grouped),
-            n_rows,
-            (len(blocks), blocks.n_rows, first_query),
-            GROUPED_TILE,
-        )
-
-    def _test_units(self, n_units: torch.Tensor, n_rows: torch.Tensor) -> None:
-        """List the rows that codes do not rule out, of the blocks that a single tile reaches."""
-        buffers = self._space.lists
-        units = (buffers.units[2], buffers.bits[2], n_units, self._space.room["units"])
-        self._launch_test(grouped.test_units, units, n_rows, (self._blocks.n_rows,), self._tile)
-
-    def _launch_test(
-        self,
-        program: object,
-        tiles: tuple[object, ...],
-        n_rows: torch.Tensor,
-        sizes: tuple[int, ...],
-        n_queries: int,
-    ) -> None:
-        space, blocks = self._space, self._blocks
         n_axes = blocks.codes.shape[1]
         self._launch(
-            program,
+            grouped.test_blocks,
             self._point_rows,
             blocks.boxes,
             blocks.codes,
-            *tiles,
+            offsets,
+            space.lists.grouped,
             *space.lists.rows,
             n_rows,
             space.room["rows"],
             space.work,
             self._starts[-2],
-            *sizes,
+            len(blocks),
+            blocks.n_rows,
+            first_query,
             math.sqrt(self._limit(Lemma.PIVOT_FILTERING)),
             AXES=n_axes,
             WIDTH=max(16, next_power_of_2(n_axes)),
             SIZE=blocks.size,
-            QUERIES=n_queries,
-            num_warps=TESTING_WARPS,
+            QUERIES=GROUPED_TILE,
+            num_warps=1,
             programs=lists.n_programs(self._device, TESTING_PROGRAMS),
         )
 
@@ -451,7 +425,7 @@ class CandidateSearch:
             ORDERED=self._order is not None,
             SIZE=self._blocks.size,
             ROWS=rows,
-            PAIRS=ROWS_TOGETHER // rows,
+            PAIRS=512 // rows,
             **self._axes(),
         )
 
