@@ -15,7 +15,7 @@ import torch
 from pexeso.engine.arrays import offsets_of
 from pexeso.errors import IndexCorruptError
 
-_ROWS_AT_ONCE = 1 << 24
+_ROWS_AT_ONCE = 1 << 20
 
 _WAY_OUT = "'pexeso check' lists the damage; restore the index, or build it again."
 
@@ -57,7 +57,7 @@ class Csr:
 
         Notes
         -----
-        Beside what is there 512 MiB at most are held.
+        Beside what is there 32 MiB at most are held.
         """
         for begin in range(0, len(self), _ROWS_AT_ONCE):
             part = self.offsets[begin : begin + _ROWS_AT_ONCE + 1]

@@ -184,7 +184,7 @@ def _visits(scan: PartitionLoader, passes: Sequence[Pass]) -> Iterator[Visit]:
         probed = [(search_pass, search_pass.look(number)) for search_pass in passes]
         probed = [(search_pass, seen) for search_pass, seen in probed if seen is not None]
         if probed:
-            yield Visit(number, scan.open_ahead(number) if overlap else None, probed)
+            yield Visit(number, scan.open(number) if overlap else None, probed)
 
 
 def _order(scan: PartitionLoader, passes: Sequence[Pass]) -> list[int]:

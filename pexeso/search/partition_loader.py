@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import torch
 
     from pexeso.engine.interface import KernelChoice
+    from pexeso.search.device_stage import DeviceStage
 
 MIN_PAIRS = 1 << 18
 """So many pairs may be held however small the budget: 12 MiB."""
@@ -38,6 +39,9 @@ steps of it one by one."""
 SHARE_OF_DEVICE = 0.8
 """Of the free memory of a device, where there is no budget: other indexes and programs use it."""
 
+CHECK_BYTES = 32 << 20
+"""What checking one partition takes on a device while another one is searched there."""
+
 ENGINE_ARRAYS_NOT_NEEDED = frozenset({"column_ids", "posting_texts"})
 
 
@@ -46,8 +50,9 @@ class PartitionLoader:
 
     On the CPU partitions are memory-mapped, so opening is free and they are kept: the budget bounds
     what a search holds besides, and the system drops mapped pages when it needs the room. To
-    another device they are copied, and as many as fit stay there (`kept_numbers`); of the others
-    one at a time is copied for each search, or two where the budget allows it.
+    another device they are copied, and as many as fit stay there (`kept_numbers`); the others are
+    copied for each search, the next while one is searched where the budget allows two. They go
+    through 128 MiB of the host's memory (`pexeso.search.device_stage`).
 
     Attributes
     ----------
@@ -122,7 +127,7 @@ class PartitionLoader:
         numbers = range(self.store.n_partitions)
         if self.on_cpu or len(numbers) < 2 or self.kept_numbers.issuperset(numbers):
             return False
-        return bool(self.kept_numbers) or self._room >= 2 * max(map(self._copied_bytes, numbers))
+        return bool(self.kept_numbers) or self._room >= 2 * self._passing_bytes
 
     @cached_property
     def kept_numbers(self) -> frozenset[int]:
@@ -138,7 +143,7 @@ class PartitionLoader:
         sizes = [self._copied_bytes(number) for number in numbers]
         if len(sizes) == 1 or sum(sizes) <= self._room:
             return frozenset(numbers)
-        room = self._room - 2 * max(sizes, default=0)
+        room = self._room - 2 * self._passing_bytes
         held = itertools.accumulate(sizes)
         return frozenset(number for number, n_bytes in enumerate(held) if n_bytes <= room)
 
@@ -148,7 +153,7 @@ class PartitionLoader:
         budget = self._budget
         if budget is None:
             budget = int(SHARE_OF_DEVICE * free_bytes(self._device))
-        return budget - self._working_bytes - MAX_PAIRS * BYTES_A_PAIR
+        return budget - self._working_bytes - MAX_PAIRS * BYTES_A_PAIR - CHECK_BYTES
 
     def mapped(self, number: int) -> SpacePartition:
         """Map one partition into the host's memory; of it no more than the coarse boxes is read."""
@@ -196,20 +201,11 @@ class PartitionLoader:
             self._kept[number] = partition
         return partition
 
-    def open_ahead(self, number: int) -> SpacePartition:
-        """Open a partition, as `open` does, while another one is searched.
+    @cached_property
+    def _stage(self) -> DeviceStage:
+        from pexeso.search.device_stage import DeviceStage
 
-        It is copied in a separate stream, so that neither waits for the other.
-        """
-        if self.on_cpu or self._device.type != "cuda":
-            return self.open(number)
-        import torch
-
-        stream = torch.cuda.Stream(self._device)
-        with torch.cuda.stream(stream):
-            partition = self.open(number)
-        stream.synchronize()
-        return partition
+        return DeviceStage(self._device)
 
     def _where(self, number: int) -> str:
         return f"Partition {number} of '{self.store.path}'"
@@ -218,7 +214,11 @@ class PartitionLoader:
         import torch
 
         try:
-            return self.space.open(self._arrays(number), self._device)
+            if not self.space.has_kernels:
+                return self.space.open(self._arrays(number), self._device)
+            stays = number in self.kept_numbers
+            passing_bytes = None if stays else self._passing_bytes
+            return self._stage.open(self.space, self._arrays(number), passing_bytes)
         except torch.OutOfMemoryError as error:
             if self._kept:
                 # Others have taken the room since: from now on only what is searched is there.
@@ -248,6 +248,11 @@ class PartitionLoader:
             return self._working_bytes
         # Where two fit, or some are kept, the pairs have all the room they can use anyway.
         return self._working_bytes + self._copied_bytes(number)
+
+    @cached_property
+    def _passing_bytes(self) -> int:
+        """Bytes of the largest partition: so much each takes that does not stay."""
+        return max(map(self._copied_bytes, range(self.store.n_partitions)), default=0)
 
     def _copied_bytes(self, number: int) -> int:
         return copied_bytes(self.store, number) - copied_bytes(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Protocol
@@ -200,16 +200,20 @@ class Partition:
         device: torch.device | str = "cpu",
         *,
         pages: Pages | None = None,
+        copy: Callable[[Mapping[str, np.ndarray]], Mapping[str, torch.Tensor]] | None = None,
     ) -> Partition:
         """Create a partition from the arrays of `build_partition`.
 
         On the CPU nothing is copied, and only the numbers of levels are read. See
-        `pexeso.engine.building.building.build_partition`.
+        `pexeso.engine.building.building.build_partition`. Where there is a `copy` it brings the
+        arrays to the device.
         """
         require_shapes(arrays, options)
-        partition = cls.from_tensors(
-            {name: as_tensor(array, device) for name, array in arrays.items()}, options, pages
-        )
+        if copy is None:
+            tensors = {name: as_tensor(array, device) for name, array in arrays.items()}
+        else:
+            tensors = copy(arrays)
+        partition = cls.from_tensors(tensors, options, pages)
         if partition.device.type != "cpu":
             # Programs of a device go where these numbers lead; compiled loops and tensor operations
             # look at them as they go.
