@@ -34,6 +34,9 @@ REPEATS = 3
 OPTIONS = PartitionLayoutOptions(map="projection", n_axes=16)
 ASKED = SearchOptions(max_distance=0.06, min_joinability=0.5)
 
+FIXED_BYTES = 5 << 29
+"""What a search takes of a budget besides partitions, about."""
+
 _CEILING_BYTES = {"cuda": 1 << 30, "cpu": 16 << 20}
 _SPREAD = 0.02
 _BATCH_SECONDS = 15.0

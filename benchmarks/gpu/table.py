@@ -21,6 +21,7 @@ CODE = (
 """What the figures depend on."""
 
 WORDS = "words"
+OUT_OF_CORE = "out-of-core"
 
 RESULTS = ROOT / "benchmarks" / "results" / "gpu"
 COLUMNS = (
@@ -97,6 +98,21 @@ def table(result: Mapping[str, Any]) -> str:
         f"{data['host']['median_seconds'] * 1e3:.2f} ms by compiled loops on the host"
         for data in result["data"]
         if data["data"] == WORDS
+    ]
+    lines += [
+        f"{data['data']}: {data['lake_bytes'] / 1e9:.0f} GB in {data['partitions']} partitions, "
+        f"of which {data['limit_bytes'] / 1e9:.0f} GB may be on the device: "
+        f"{data['copied_bytes_per_second'] / 1e9:.1f} GB/s, {data['share_of_link']:.0%} of what "
+        f"page-locked memory gives, {data['one_seconds'] * 1e3:.0f} ms a query column"
+        for data in result["data"]
+        if data["data"] == OUT_OF_CORE
+    ]
+    lines += [
+        f"{data['data']}: {data['columns']:,} columns, medians in ms of Index.search on {device}: "
+        + ", ".join(f"{mode} {1e3 * seconds:.2f}" for mode, seconds in figures.items())
+        for data in result["data"]
+        if data["data"].startswith("index ")
+        for device, figures in data["median_seconds"].items()
     ]
     lines += [
         f"left out: {omission['part']}: {omission['reason']}" for omission in result["left_out"]
