@@ -220,7 +220,7 @@ def test_a_device_that_is_not_there_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--data", "web"], "Data sets are swdc, open, lwdc, words. Got web instead."),
+        (["--data", "web"], "Data sets are swdc, open, lwdc, words, out-of-core. Got web instead."),
         (["--queries", "0"], "0 is not in the range x>=1"),
         (["--scale", "0"], "0.0 is not in the range 0.0<x<=1.0"),
         (["--budget", "480"], "as in 8m. Got '480'."),
