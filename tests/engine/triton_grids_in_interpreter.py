@@ -88,7 +88,7 @@ def test_a_leaf_of_thousands_of_rows_and_leaves_of_one(monkeypatch, few):
     # Some are the same, others lie alone.
     vectors = np.concatenate([near, near[:40], sphere(rng, 60, 6)])
     for n_levels in (1, 12):
-        case = case_of(vectors, grid(n_levels=n_levels), n_levels, 0.03)
+        case = case_of(vectors, grid(n_levels=n_levels), n_levels, 0.01)
         count = case.partition.cells.grid.leaves.count
         assert int(count.max()) > 1000 if n_levels == 1 else int(count.min()) == 1
         stats = check_matches(case)
