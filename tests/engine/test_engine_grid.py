@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pexeso.engine.layout.blocking import query_grid
-from pexeso.engine.layout.grid import MAX_CODE_BITS, Grid, build_grid, check_code_bits, leaf_codes
+from pexeso.engine.layout.grid import (
+    MAX_CODE_BITS,
+    Grid,
+    build_grid,
+    check_code_bits,
+    leaf_codes,
+    order_by_cells,
+)
 from pexeso.engine.layout.partition import GridCells
 from pexeso.errors import InputError
 
@@ -36,6 +43,30 @@ def test_a_border_belongs_to_the_cell_above_it_and_the_last_one_to_the_last_cell
     assert leaf_codes(borders, origin, extent, 2).tolist() == [0, 1, 2, 3, 3]
     below = torch.nextafter(borders, torch.tensor(0.0))
     assert leaf_codes(below, origin, extent, 2).tolist() == [0, 0, 1, 2, 3]
+
+
+@given(st.integers(1, 9), st.integers(1, 6), st.integers(0, 10**6))
+def test_rows_of_a_leaf_are_in_the_order_of_finer_cells(n_axes, n_levels, seed):
+    rng = np.random.default_rng(seed)
+    rows = torch.from_numpy(rng.random((60, n_axes), np.float32))
+    rows[::7] = rows[0]
+    origin, extent = torch.zeros(n_axes), torch.ones(n_axes)
+    codes, order = order_by_cells(rows, origin, extent, n_levels)
+    assert sorted(order.tolist()) == list(range(60))
+    for finer in range(n_levels, min(24, MAX_CODE_BITS // n_axes) + 1):
+        there = leaf_codes(rows[order], origin, extent, finer)
+        assert bool((there.diff() >= 0).all())
+        if finer == n_levels:
+            assert there.tolist() == codes.tolist()
+
+
+def test_runs_of_rows_in_a_large_leaf_have_small_boxes():
+    rows = torch.from_numpy(np.random.default_rng(0).random((4096, 3), np.float32))
+    _, order = order_by_cells(rows, torch.zeros(3), torch.ones(3), 1)
+    runs = rows[order].view(-1, 64, 3)
+    edges = runs.amax(1) - runs.amin(1)
+    # In any order they fill their leaves, cubes of edge 1/2; an even cut gives cubes of edge 1/4.
+    assert float(edges.prod(1).mean()) < 0.5 / 2**3
 
 
 def test_what_lies_outside_goes_to_the_outermost_cells():

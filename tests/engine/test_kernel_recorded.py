@@ -28,7 +28,7 @@ def unit(vectors):
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
-def lake(seed, map_name="projection", n=6000):
+def lake(seed, map_name="projection", cells="blocks", n=6000):
     """Return a partition of clusters on the device, one on the host, and its vectors."""
     rng = np.random.default_rng(seed)
     centres = rng.normal(size=(60, DIMENSIONS))
@@ -36,7 +36,8 @@ def lake(seed, map_name="projection", n=6000):
     members = rng.integers(n, size=20_000)
     # One value is in every column, so that its columns are shared among programs.
     members[::40] = 0
-    options = PartitionLayoutOptions(map=map_name, n_axes=7 if map_name == "projection" else None)
+    n_axes = 7 if map_name == "projection" or cells == "grid" else None
+    options = PartitionLayoutOptions(map=map_name, cells=cells, n_axes=n_axes)
     arrays, _ = build_partition(vectors, np.arange(0, 20_001, 40), members, options)
     there = [Partition.from_arrays(arrays, options, device) for device in ("cuda", "cpu")]
     return *there, vectors
@@ -59,9 +60,11 @@ def counts_by_column(partition, query, weights, kernel, needed=2, distance=0.08)
     return dict(zip(columns.tolist(), counts.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("map_name", ["projection", "pivots"])
-def test_every_size_thrice(map_name):
-    on_device, on_host, vectors = lake(0, map_name)
+@pytest.mark.parametrize(
+    ("map_name", "cells"), [("projection", "blocks"), ("pivots", "blocks"), ("pivots", "grid")]
+)
+def test_every_size_thrice(map_name, cells):
+    on_device, on_host, vectors = lake(0, map_name, cells)
     kernel, right = (
         choose_kernel(*pair) for pair in (("triton", on_device.device), ("torch", on_host.device))
     )

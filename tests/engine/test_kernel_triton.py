@@ -24,7 +24,8 @@ HERE = Path(__file__).resolve().parent
 
 RUNS = {
     "programs": ("1", "triton_in_interpreter.py"),
-    "answers": ("1", "test_engine_invariance.py", "-k", "triton and 64 and not grid"),
+    "grids": ("1", "triton_grids_in_interpreter.py"),
+    "answers": ("1", "test_engine_invariance.py", "-k", "triton and (64 or grid)"),
     "pairs": (
         "1",
         "test_engine_kernels.py",
@@ -40,7 +41,7 @@ For each run: whether in Triton's interpreter, the file, and which of its tests.
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", long_but(["programs", "pairs"], RUNS))
+@pytest.mark.parametrize("name", long_but(["programs", "grids", "pairs"], RUNS))
 def test_in_a_process_of_its_own(name):
     """Triton decides when it is imported whether its interpreter runs."""
     interpreted, file, *chosen = RUNS[name]

@@ -33,15 +33,15 @@ PROGRAMS = {
     "group_matches",
     "add_weights",
     "take_counts",
+    "prepare_values",
 }
 GROUPED = {
-    "prepare_values",
     "walk_pairs",
     "count_blocks",
     "group_pairs",
     "test_blocks",
 }
-"""For many query values under a projection, and for one query column of it."""
+"""Under a projection."""
 
 
 class Hopper:
@@ -76,10 +76,17 @@ def compiled(monkeypatch, tmp_path):
     return made
 
 
-@pytest.mark.parametrize(("map_name", "dims"), [("projection", 50), ("pivots", 300)])
-def test_programs_compile_for_hopper(compiled, monkeypatch, map_name, dims):
+@pytest.mark.parametrize(
+    ("map_name", "cells", "dims"),
+    [("projection", "blocks", 50), ("pivots", "blocks", 300), ("pivots", "grid", 50)],
+)
+def test_programs_compile_for_hopper(compiled, monkeypatch, map_name, cells, dims):
     monkeypatch.setattr(search, "DENSE_UNITS", 0)
-    options = PartitionLayoutOptions(map=map_name, n_axes=15 if map_name == "projection" else None)
+    options = PartitionLayoutOptions(
+        map=map_name,
+        cells=cells,
+        n_axes=15 if cells == "grid" or map_name == "projection" else None,
+    )
     vectors = np.random.default_rng(0).normal(size=(2000, dims))
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     arrays, _ = build_partition(vectors, np.arange(0, 2001, 50), np.arange(2000), options)

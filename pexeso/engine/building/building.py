@@ -14,7 +14,7 @@ from pexeso.engine.arrays import as_tensor
 from pexeso.engine.building.map_choice import resolve_options
 from pexeso.engine.kernels.choice import fastest_order
 from pexeso.engine.layout.blocks import build_blocks
-from pexeso.engine.layout.grid import build_grid, corner_and_edges, leaf_codes
+from pexeso.engine.layout.grid import build_grid, corner_and_edges, order_by_cells
 from pexeso.engine.layout.maps import MAX_DIMENSIONS, map_of
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.ordering import order_by_splits
@@ -215,9 +215,10 @@ def _grid(
     mapped: torch.Tensor, options: PartitionLayoutOptions
 ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
     origin, extent = corner_and_edges(mapped)
-    codes, order = torch.sort(leaf_codes(mapped, origin, extent, options.n_levels), stable=True)
-    grid = build_grid(codes, mapped[order], options.n_levels)
-    arrays = {"mapped": mapped[order], "origin": origin, "extent": extent}
+    codes, order = order_by_cells(mapped, origin, extent, options.n_levels)
+    mapped = mapped.index_select(0, order)
+    grid = build_grid(codes, mapped, options.n_levels)
+    arrays = {"mapped": mapped, "origin": origin, "extent": extent}
     arrays["level_sizes"] = torch.tensor([len(level) for level in grid.levels])
     for name in LEVEL_ARRAYS:
         arrays[f"cell_{name}"] = torch.cat([getattr(level, name) for level in grid.levels])

@@ -129,6 +129,11 @@ class Blocks:
         corner = lower + self.codes[block, :, rows % self.size].float() * step
         return corner, corner + step
 
+    @property
+    def blocks(self) -> Blocks:
+        """What programs of a device walk."""
+        return self
+
     def fetch_rows(self, partition: Partition, rows: torch.Tensor) -> None:
         """Ask for the rows' vectors, and for the codes and boxes of their blocks."""
         if partition.pages is None:

@@ -23,6 +23,12 @@ from pexeso.errors import InputError
 
 MAX_CODE_BITS = 62
 
+_MOST_DIGITS = 24
+"""Halvings of an axis that a float32 coordinate tells apart."""
+
+_ROWS_AT_ONCE = 1 << 20
+"""Rows whose coordinates are cut together, in float64."""
+
 
 @dataclass(frozen=True)
 class Level:
@@ -72,17 +78,61 @@ def leaf_codes(
     n_levels : int
         The paper's m; ``P * n_levels`` at most 62.
     """
-    n_axes = mapped.shape[1]
-    check_code_bits(n_axes, n_levels)
+    check_code_bits(mapped.shape[1], n_levels)
+    pieces = torch.split(mapped, _ROWS_AT_ONCE)
+    return torch.cat([_codes_of(piece, origin, extent, n_levels) for piece in pieces])
+
+
+def _codes_of(
+    mapped: torch.Tensor, origin: torch.Tensor, extent: torch.Tensor, n_levels: int
+) -> torch.Tensor:
     parts = 2**n_levels
     edge = torch.where(extent > 0, extent, torch.ones_like(extent)).double()
     digits = torch.floor((mapped.double() - origin.double()) / edge * parts)
     digits = digits.clamp(0, parts - 1).long()
     codes = torch.zeros(len(mapped), dtype=torch.int64, device=mapped.device)
     for bit in range(n_levels - 1, -1, -1):
-        for axis in range(n_axes):
+        for axis in range(mapped.shape[1]):
             codes = (codes << 1) | ((digits[:, axis] >> bit) & 1)
     return codes
+
+
+def order_by_cells(
+    mapped: torch.Tensor, origin: torch.Tensor, extent: torch.Tensor, n_levels: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Order rows by leaf cell, and within a leaf by the cells of a grid that is as fine as can be.
+
+    So rows that stand next to each other are near to each other even in a leaf of thousands, and a
+    run of them has a small box.
+
+    Parameters
+    ----------
+    mapped : float32 (n, P)
+    origin, extent, n_levels
+        As for `leaf_codes`.
+
+    Returns
+    -------
+    codes : int64 (n,)
+        Of the leaf cells, ascending.
+    order : int64 (n,)
+        The row at each place.
+
+    Notes
+    -----
+    Memory beside the rows: 32 bytes a row while they are sorted, and ``1 << 20`` rows in float64.
+
+    Examples
+    --------
+    >>> rows = torch.tensor([[0.9], [0.4], [0.0], [1.0], [0.3]])
+    >>> [part.tolist() for part in order_by_cells(rows, torch.zeros(1), torch.ones(1), 1)]
+    [[0, 0, 0, 1, 1], [2, 4, 1, 0, 3]]
+    """
+    n_axes = mapped.shape[1]
+    finest = max(n_levels, min(_MOST_DIGITS, MAX_CODE_BITS // n_axes))
+    # Halving cells is exact, so that the code of a leaf begins that of each finer cell in it.
+    codes, order = torch.sort(leaf_codes(mapped, origin, extent, finest), stable=True)
+    return codes >> (n_axes * (finest - n_levels)), order
 
 
 def check_code_bits(n_axes: int, n_levels: int) -> None:

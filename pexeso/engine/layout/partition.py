@@ -50,6 +50,10 @@ class Cells(Protocol):
 
     has_summary: ClassVar[bool]
 
+    @property
+    def blocks(self) -> Blocks:
+        """What programs of a device walk: the cells themselves, or blocks made of them."""
+
     def outer_corners(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the corners of a box around every vector, float32 (A,) each."""
 
@@ -165,17 +169,14 @@ class Partition:
 
     @cached_property
     def blocks(self) -> Blocks:
-        """The cells of a partition that is cut into blocks."""
-        if not isinstance(self.cells, Blocks):
-            raise TypeError("This partition is cut into a grid, and has no blocks.")
-        return self.cells
+        """The cells, or the blocks that are made of those of a grid."""
+        return self.cells.blocks
 
     @cached_property
     def lower_corner(self) -> list[float]:
         """Return the smallest value of each mapped coordinate, (P,).
 
-        The partition is one that is cut into blocks. The values are infinite where there is no
-        vector.
+        They are infinite where there is no vector.
         """
         n_coordinates = (
             len(self.map.axes) + 1 if isinstance(self.map, ProjectionMap) else len(self.map.pivots)

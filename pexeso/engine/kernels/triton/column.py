@@ -24,7 +24,6 @@ from pexeso.engine.kernels.triton.lists import counting_grid
 from pexeso.engine.kernels.triton.search import TILES, CandidateSearch, add_work, is_ordered
 from pexeso.engine.kernels.triton.values import QueryPlaces
 from pexeso.engine.kernels.triton.workspace import READ_AT_ONCE, Workspace
-from pexeso.engine.layout.maps import ProjectionMap
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.lemmas import ALL_LEMMAS
 from pexeso.engine.stats import SearchStats
@@ -217,7 +216,7 @@ class ColumnSearches(threading.local):
 
         Nothing waits: searches of other partitions can be started before it is read.
         """
-        if not is_recorded(partition, len(query)):
+        if not is_recorded(len(query)):
             query = query.real()
             device_min_count = torch.full((1,), min_count, device=partition.device)
             beside = space.beside()
@@ -263,12 +262,12 @@ class ColumnSearches(threading.local):
         return recording
 
 
-def is_recorded(partition: Partition, n_queries: int) -> bool:
+def is_recorded(n_queries: int) -> bool:
     """Return whether a search for so many query values is launched as one that was recorded.
 
     Then a program checks that each of them has unit length.
     """
-    return isinstance(partition.map, ProjectionMap) and not is_ordered(n_queries)
+    return not is_ordered(n_queries)
 
 
 def read_matches(

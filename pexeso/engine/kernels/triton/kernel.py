@@ -49,7 +49,6 @@ from pexeso.engine.kernels.triton.search import (
     next_power_of_2,
 )
 from pexeso.engine.kernels.triton.workspace import FIRST_ROOM, Workspace, Workspaces
-from pexeso.engine.layout.blocks import Blocks
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import DeviceError
@@ -77,7 +76,8 @@ class TritonKernel(TorchKernel):
     """Triton programs; see `pexeso.engine.interface`.
 
     Under the Euclidean and angular metrics candidates are decided where they are found. Under the
-    others, beyond `MOST_DIMENSIONS`, and for the published grid, tensor operations decide.
+    others and beyond `MOST_DIMENSIONS` tensor operations decide. The published grid is walked as
+    the blocks made of it (`pexeso.engine.layout.grid_cells.GridCells.blocks`).
 
     Device memory beside the partition: for each (query value, stored value) pair held, at most
     `max_pairs` of them, 24 bytes; 44 for each (query value, block) pair that is left, as many at
@@ -340,7 +340,7 @@ def _current(device: torch.device) -> AbstractContextManager[object]:
 
 def _searches_whole(partition: Partition) -> bool:
     """Return whether programs can do a whole search of a partition."""
-    return isinstance(partition.cells, Blocks) and decides(partition)
+    return decides(partition)
 
 
 def _no_pairs(n_queries: int, device: torch.device) -> DecidedPairs:

@@ -221,7 +221,8 @@ class CandidateSearch:
 
     def _prepare_places(self, query_places: QueryPlaces, accept: float) -> None:
         """Map and round the values of a query column, all of them, by a program."""
-        axes = self._partition.map.axes
+        chosen = self._partition.map
+        axes = chosen.axes if isinstance(chosen, ProjectionMap) else chosen.pivots
         n_coordinates = self._blocks.codes.shape[1]
         width = next_power_of_2(n_coordinates)
         self._launch(
@@ -243,6 +244,7 @@ class CandidateSearch:
             AXES=n_coordinates,
             WIDTH=width,
             CHUNK=max(16, min(64, 2048 // width)),
+            PROJECTED=self._projected,
             programs=query_places.n_places,
         )
         self._members, self._n_members = slice(0, query_places.n_places), query_places.n_places

@@ -14,10 +14,14 @@ import triton.language as tl
 from pexeso.engine.interface import Query
 from pexeso.engine.kernels.unmapped import SURELY_UNIT as _SURELY_UNIT
 from pexeso.engine.kernels.unmapped import UnmappedQuery
+from pexeso.engine.layout.maps import PivotMap
 from pexeso.engine.layout.ordering import order_by_splits
 
 FAR = tl.constexpr(-1.0e6)
 """Coordinate of a place without a value: no box is near to it."""
+
+UPPER_FILL = tl.constexpr(PivotMap.upper_fill)
+"""Coordinate of an axis that is only padding, in the upper bound of distances to pivots."""
 
 SURELY_UNIT = tl.constexpr(_SURELY_UNIT)
 
@@ -70,23 +74,26 @@ def prepare_values(
     AXES: tl.constexpr,  # noqa: N803
     WIDTH: tl.constexpr,  # noqa: N803
     CHUNK: tl.constexpr,  # noqa: N803
+    PROJECTED: tl.constexpr,  # noqa: N803
 ):
-    """Map values as `pexeso.engine.layout.maps.ProjectionMap` does, and round them to float16.
+    """Map values as `pexeso.engine.layout.maps` does, and round them to float16.
 
     Sums are float64, as its sums are, in another order: the tolerance of coordinates covers both.
+    Distances to pivots are Euclidean ones, which the angular metric has too.
 
     Parameters
     ----------
     header : int64 (2,)
         How many of the places have a value, and something else.
     vectors : float32 (n_places, DIMENSIONS)
-    axes : float64 (N_AXES, DIMENSIONS)
+    axes : float64 or float32 (N_AXES, DIMENSIONS)
+        Axes where `PROJECTED`, else pivots.
     points, upper_points : float32 (AXES, n_places)
         Get coordinates, and those of the upper bound.
     point_rows : float32 (n_places, AXES)
         Gets coordinates, value by value.
     may_accept : int8 (n_places,)
-        Gets whether the rest is short enough for the upper bound.
+        Gets whether the rest, or the distance to a pivot, is short enough for the upper bound.
     halves : float16 (n_places, DIMENSIONS)
     squares : float32 (n_places,)
         Get the rounded vectors and their squared lengths.
@@ -100,34 +107,47 @@ def prepare_values(
         vector = vectors + position * DIMENSIONS
         coordinates = tl.zeros((WIDTH,), tl.float64)
         lengths = tl.zeros((CHUNK,), tl.float64)
-        for begin in range(0, DIMENSIONS, CHUNK):
-            entry = begin + tl.arange(0, CHUNK)
-            x, chosen = entries_of(vector, axes, axis, entry, filled, DIMENSIONS, N_AXES)
-            exact = x.to(tl.float64)
-            coordinates += tl.sum(chosen * exact[None, :], 1)
-            lengths += exact * exact
-        # From the rest itself: the difference of squared lengths would cancel where it is short.
-        rests = tl.zeros((CHUNK,), tl.float64)
         rounded = tl.zeros((CHUNK,), tl.float32)
         for begin in range(0, DIMENSIONS, CHUNK):
             entry = begin + tl.arange(0, CHUNK)
             x, chosen = entries_of(vector, axes, axis, entry, filled, DIMENSIONS, N_AXES)
-            left = x.to(tl.float64) - tl.sum(chosen * coordinates[:, None], 0)
-            rests += left * left
+            exact = x.to(tl.float64)
+            if PROJECTED:
+                coordinates += tl.sum(chosen * exact[None, :], 1)
+            else:
+                apart = chosen.to(tl.float64) - exact[None, :]
+                coordinates += tl.sum(apart * apart, 1)
+            lengths += exact * exact
             half = x.to(tl.float16)
             rounded += half.to(tl.float32) * half.to(tl.float32)
             tl.store(halves + position * DIMENSIONS + entry, half, mask=entry < DIMENSIONS)
+        if PROJECTED:
+            # From the rest itself: the difference of squared lengths would cancel where it is
+            # short.
+            rests = tl.zeros((CHUNK,), tl.float64)
+            for begin in range(0, DIMENSIONS, CHUNK):
+                entry = begin + tl.arange(0, CHUNK)
+                x, chosen = entries_of(vector, axes, axis, entry, filled, DIMENSIONS, N_AXES)
+                left = x.to(tl.float64) - tl.sum(chosen * coordinates[:, None], 0)
+                rests += left * left
+            shortest = tl.sqrt(tl.sum(rests, 0)).to(tl.float32)
+            point = tl.where(axis < N_AXES, coordinates.to(tl.float32), 0.0)
+            point = tl.where(axis == N_AXES, shortest, point)
+            upper = tl.where(axis == N_AXES, -point, point)
+        else:
+            distances = tl.sqrt(coordinates).to(tl.float32)
+            shortest = tl.min(tl.where(axis < N_AXES, distances, float("inf")), 0)
+            point = tl.where(axis < N_AXES, distances, 0.0)
+            upper = tl.where(axis < N_AXES, distances, UPPER_FILL)
         is_unit = tl.abs(tl.sum(lengths, 0) - 1.0) < SURELY_UNIT
         tl.atomic_add(n_not_unit, 1, mask=filled & (is_unit == 0), sem="relaxed")
-        rest = tl.sqrt(tl.sum(rests, 0)).to(tl.float32)
-        point = tl.where(axis < N_AXES, coordinates.to(tl.float32), 0.0)
         at = axis * n_places + position
         mask = axis < AXES
-        point = tl.where(filled, tl.where(axis == N_AXES, rest, point), FAR)
+        point = tl.where(filled, point, FAR)
         tl.store(points + at, point, mask)
         tl.store(point_rows + position * AXES + axis, point, mask)
-        tl.store(upper_points + at, tl.where(filled & (axis == N_AXES), -rest, point), mask)
-        tl.store(may_accept + position, (filled & (rest <= accept_limit)).to(tl.int8))
+        tl.store(upper_points + at, tl.where(filled, upper, FAR), mask)
+        tl.store(may_accept + position, (filled & (shortest <= accept_limit)).to(tl.int8))
         tl.store(squares + position, tl.sum(rounded, 0))
 
 
