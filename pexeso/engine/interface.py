@@ -7,7 +7,7 @@ are:
 - `torch`: tensor operations, any device; the default on CUDA where Triton is absent, and what the
   others are held against.
 - `triton`: CUDA kernels that skip, multiply, compare and compact in one launch.
-- `faiss`: flat range search over the blocks that survive, on the CPU.
+- `faiss`: flat search by faiss over the blocks that survive, on the CPU or a GPU.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ _DEVICES = {
     "compiled": ("cpu",),
     "torch": ("cpu", "cuda"),
     "triton": ("cuda", "cpu"),
-    "faiss": ("cpu",),
+    "faiss": ("cpu", "cuda"),
 }
 
 
@@ -85,6 +85,12 @@ def choose_kernel(name: str, device: torch.device) -> KernelChoice:
         raise MissingPackageError(
             f"The kernel {name} needs the package {_PACKAGES[name]}, which is not installed."
         )
+    if name == "faiss" and device.type == "cuda" and not _faiss_has_gpu():
+        raise MissingPackageError(
+            f"The kernel faiss needs the package faiss-gpu on the device {device}. Installed is "
+            "faiss for the CPU alone; use the kernel auto, which is faster on a GPU, or the device "
+            "cpu."
+        )
     return _make(name)
 
 
@@ -103,6 +109,12 @@ def fastest_order(n_rows: int) -> Callable[[torch.Tensor, int], torch.Tensor]:
 
 def _is_there(name: str) -> bool:
     return name not in _PACKAGES or importlib.util.find_spec(_PACKAGES[name]) is not None
+
+
+def _faiss_has_gpu() -> bool:
+    import faiss
+
+    return hasattr(faiss, "StandardGpuResources")
 
 
 @cache

@@ -1,12 +1,17 @@
-"""The faiss kernel: boxes rule blocks out, and a flat range search covers the blocks left."""
+"""The faiss kernel: boxes rule blocks out, and a flat search covers the blocks left."""
 
 from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
 
 import faiss
 import numpy as np
 import torch
 
 from pexeso.engine.interface import Pairs, Query, Threshold, merge_by_query
+from pexeso.engine.kernels.neighbours import pairs_within
 from pexeso.engine.kernels.torch_kernel import Descent, TorchKernel
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.precision import product_band
@@ -17,6 +22,15 @@ ELEMENTS_AT_ONCE = 1 << 23
 
 _LEAST_ROWS = 256
 
+_SCRATCH_BYTES = 256 << 20
+"""What faiss keeps on a GPU for itself, for each thread that searches."""
+
+_REDUCED_ERROR = 4.02 * 2.0**-10
+"""What a squared distance may be off by where faiss multiplies in TF32: of vectors of length 1.001,
+whose entries lose at most ``2**-10`` of themselves, twice ``2 * 2**-10 + 2**-20``."""
+
+_of_thread = threading.local()
+
 
 class FaissKernel(TorchKernel):
     """Kernel that compares whole vectors with faiss.
@@ -26,6 +40,9 @@ class FaissKernel(TorchKernel):
     Blocks that survive for any query value are searched for all of them. What faiss finds within
     the wider limit of its own rounding is a candidate, and is decided as by `TorchKernel`. Other
     metrics go the way of `TorchKernel` altogether.
+
+    On the CPU faiss searches a range. On a GPU it finds nearest neighbours alone, and is asked for
+    more of them until the range is full (`pairs_within`).
     """
 
     name = "faiss"
@@ -41,9 +58,7 @@ class FaissKernel(TorchKernel):
         """Find the surviving blocks, then search them."""
         if partition.metric.name not in ("euclidean", "angular"):
             return super().candidates(partition, query, threshold, max_pairs, stats)
-        # Square differences and products alike stay within this limit (see `product_band`).
-        limit = product_band(threshold.tau, partition.dimensions).possibly
-        alive = torch.zeros(len(partition.blocks), dtype=torch.bool)
+        alive = torch.zeros(len(partition.blocks), dtype=torch.bool, device=partition.device)
         for _, blocks in Descent(partition, query, threshold, stats).surviving_blocks():
             alive[blocks] = True
         parts: list[tuple[torch.Tensor, torch.Tensor]] = []
@@ -55,7 +70,7 @@ class FaissKernel(TorchKernel):
         )
         chunk_size = max(1, max(n_rows, _LEAST_ROWS) // partition.blocks.size)
         for blocks in torch.split(torch.nonzero(alive)[:, 0], chunk_size):
-            parts.append(_range_search(partition, query, blocks, limit, stats))
+            parts.append(_near_pairs(partition, query, blocks, threshold.tau, stats))
             n_found += len(parts[-1][0])
             if n_found > max_pairs:
                 return None
@@ -63,20 +78,66 @@ class FaissKernel(TorchKernel):
         return merge_by_query(parts, len(query), partition.device)
 
 
-def _range_search(
-    partition: Partition, query: Query, blocks: torch.Tensor, limit: float, stats: SearchStats
+def _near_pairs(
+    partition: Partition, query: Query, blocks: torch.Tensor, tau: float, stats: SearchStats
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return (query value, row) pairs of some blocks within a squared distance."""
+    """Return (query value, row) pairs of some blocks, all that are at most tau apart among them."""
     size = partition.blocks.size
-    rows = (blocks[:, None] * size + torch.arange(size)).flatten()
+    rows = (blocks[:, None] * size + torch.arange(size, device=blocks.device)).flatten()
     rows = rows[rows < partition.n_values]
-    index = faiss.IndexFlatL2(partition.dimensions)
-    index.add(partition.vectors_of(rows).numpy())
     stats.vectors_touched += len(rows) * len(query)
     stats.bytes_read += len(rows) * partition.vector_bytes
-    # faiss leaves out what lies at the radius itself.
+    search = _SEARCHES[partition.device.type]
+    queries, positions = search(query.vectors, partition.vectors_of(rows), tau)
+    return queries.int(), rows[positions].int()
+
+
+def _pairs_in_range(
+    queries: torch.Tensor, vectors: torch.Tensor, tau: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Search a range on the CPU."""
+    index = faiss.IndexFlatL2(vectors.shape[1])
+    index.add(vectors.numpy())
+    # Square differences and products alike stay within this limit (see `product_band`), and faiss
+    # leaves out what lies at the radius itself.
+    limit = product_band(tau, vectors.shape[1]).possibly
     radius = float(np.nextafter(np.float32(limit), np.float32(np.inf)))
-    offsets, _, positions = index.range_search(np.ascontiguousarray(query.vectors.numpy()), radius)
+    offsets, _, positions = index.range_search(np.ascontiguousarray(queries.numpy()), radius)
     sizes = torch.from_numpy(np.diff(offsets.astype(np.int64)))
-    queries = torch.repeat_interleave(torch.arange(len(query), dtype=torch.int32), sizes)
-    return queries, rows[torch.from_numpy(positions)].int()
+    return torch.repeat_interleave(torch.arange(len(queries)), sizes), torch.from_numpy(positions)
+
+
+def _pairs_of_neighbours(
+    queries: torch.Tensor, vectors: torch.Tensor, tau: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Ask for nearest neighbours, where the vectors are."""
+    index = _flat_index(vectors.shape[1], vectors.device)
+    index.add(vectors.numpy(force=True))
+    # Norms are summed in float32 too, which costs as much again as the product.
+    limit = product_band(tau, 2 * vectors.shape[1]).possibly + _REDUCED_ERROR
+    return pairs_within(partial(_nearest, index), queries, vectors, limit)
+
+
+def _nearest(
+    index: faiss.Index, queries: torch.Tensor, count: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    found = index.search(np.ascontiguousarray(queries.numpy(force=True)), count)
+    squares, positions = (torch.from_numpy(part).to(queries.device) for part in found)
+    return squares, positions
+
+
+def _flat_index(dimensions: int, device: torch.device) -> faiss.Index:
+    if device.type == "cpu":
+        return faiss.IndexFlatL2(dimensions)
+    # faiss allows no two threads to use the same resources.
+    if not hasattr(_of_thread, "resources"):
+        _of_thread.resources = faiss.StandardGpuResources()
+        _of_thread.resources.setTempMemory(_SCRATCH_BYTES)
+    config = faiss.GpuIndexFlatConfig()
+    config.device = torch.cuda.current_device() if device.index is None else device.index
+    return faiss.GpuIndexFlatL2(_of_thread.resources, dimensions, config)
+
+
+Search = Callable[[torch.Tensor, torch.Tensor, float], tuple[torch.Tensor, torch.Tensor]]
+
+_SEARCHES: dict[str, Search] = {"cpu": _pairs_in_range, "cuda": _pairs_of_neighbours}

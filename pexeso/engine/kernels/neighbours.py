@@ -23,12 +23,11 @@ def pairs_within(
     queries: torch.Tensor,
     vectors: torch.Tensor,
     limit: float,
-    max_neighbours: int = MAX_NEIGHBOURS,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return all (query value, row) pairs up to a squared distance.
 
     Of the query values whose last neighbour lies within the limit twice as many neighbours are
-    asked for, and so on up to `max_neighbours`. Those that have more are multiplied with all rows.
+    asked for, and so on up to `MAX_NEIGHBOURS`. Those that have more are multiplied with all rows.
 
     Parameters
     ----------
@@ -38,8 +37,6 @@ def pairs_within(
     vectors : float32 (N, d)
     limit : float
         Inclusive. It must allow for the rounding of `nearest` and of float32 products.
-    max_neighbours : int
-        At least 1.
 
     Returns
     -------
@@ -48,7 +45,7 @@ def pairs_within(
     """
     found: list[tuple[torch.Tensor, torch.Tensor]] = []
     waiting = torch.arange(len(queries) if len(vectors) else 0, device=queries.device)
-    n_neighbours = min(FIRST_NEIGHBOURS, max_neighbours, len(vectors))
+    n_neighbours = min(FIRST_NEIGHBOURS, MAX_NEIGHBOURS, len(vectors))
     while len(waiting):
         unfinished = []
         for part in torch.split(waiting, max(1, _PAIRS_AT_ONCE // n_neighbours)):
@@ -59,9 +56,9 @@ def pairs_within(
             found.append((part[query], rows[query, rank]))
             unfinished.append(part[more])
         waiting = torch.cat(unfinished)
-        if n_neighbours == max_neighbours:
+        if n_neighbours == MAX_NEIGHBOURS:
             break
-        n_neighbours = min(2 * n_neighbours, max_neighbours, len(vectors))
+        n_neighbours = min(2 * n_neighbours, MAX_NEIGHBOURS, len(vectors))
     if len(waiting):
         found += _pairs_by_products(queries, vectors, waiting, limit)
     if not found:
