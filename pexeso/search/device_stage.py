@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 
 import numpy as np
@@ -79,7 +79,8 @@ class DeviceStage:
 
     def _wait_for_searches(self) -> None:
         """Let later copies wait for what searches have asked of the device until now."""
-        self._stream.wait_stream(torch.cuda.current_stream(self._device))
+        with suppress(RuntimeError):  # of a device that failed nothing is asked any more
+            self._stream.wait_stream(torch.cuda.current_stream(self._device))
 
     def _copied(
         self, arrays: Mapping[str, np.ndarray], passing_bytes: int | None

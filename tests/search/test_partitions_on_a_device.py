@@ -155,7 +155,8 @@ def found(hits):
 
 
 def no_threads_left():
-    return not [thread for thread in threading.enumerate() if "pexeso" in thread.name]
+    names = [thread.name for thread in threading.enumerate()]
+    return not [name for name in names if name.startswith("pexeso-prefetch")]
 
 
 def test_the_partitions_of_this_lake_are_told_apart_by_their_sizes(lake):
