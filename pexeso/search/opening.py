@@ -80,12 +80,12 @@ def _cuda_devices() -> tuple[int, str]:
     import torch
 
     try:
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
     except (RuntimeError, OSError) as error:
         return 0, _driver_says(str(error))
-    return n_devices, "" if n_devices or not told else _driver_says(str(told[-1].message))
+    return n_devices, "" if n_devices or not caught else _driver_says(str(caught[-1].message))
 
 
 def _driver_says(text: str) -> str:

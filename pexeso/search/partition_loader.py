@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import torch
 
     from pexeso.engine.interface import KernelChoice
-    from pexeso.search.device_stage import DeviceStage
+    from pexeso.engine.layout.device_stage import DeviceStage
 
 MIN_PAIRS = 1 << 18
 """So many pairs may be held however small the budget: 12 MiB."""
@@ -57,9 +57,9 @@ class PartitionLoader:
     what a search holds besides, and the system drops mapped pages when it needs the room. To
     another device they are copied, and as many as fit stay there (`kept_numbers`); the others are
     copied for each search, the next while one is searched where the budget allows two. They go
-    through 128 MiB of the host's memory (`pexeso.search.device_stage`). A partition for which the
-    device has no memory is searched on the CPU, and all are when the device fails; both are said
-    once.
+    through 128 MiB of the host's memory (`pexeso.engine.layout.device_stage`). A partition for
+    which the device has no memory is searched on the CPU, and all are when the device fails; both
+    are said once.
 
     Attributes
     ----------
@@ -275,7 +275,7 @@ class PartitionLoader:
 
     @cached_property
     def _stage(self) -> DeviceStage:
-        from pexeso.search.device_stage import DeviceStage
+        from pexeso.engine.layout.device_stage import DeviceStage
 
         return DeviceStage(self._device)
 
@@ -293,7 +293,7 @@ class PartitionLoader:
                 return self.space.open(self._arrays(number), self._device)
             stays = number in self.kept_numbers
             passing_bytes = None if stays else self._passing_bytes
-            return self._stage.open(self.space, self._arrays(number), passing_bytes)
+            return self._stage.open(self._arrays(number), self.space.options, passing_bytes)
         except torch.OutOfMemoryError:
             pass
         except RuntimeError as error:

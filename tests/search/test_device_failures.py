@@ -18,7 +18,7 @@ from pexeso.search.partition_loader import CHECK_BYTES, PartitionLoader
 
 CPU = torch.device("cpu")
 OPTIONS = PartitionLayoutOptions(map="projection", n_axes=4, block_size=4)
-ASKED = SearchOptions(max_distance=0.2, min_joinability=0.1)
+REQUEST = SearchOptions(max_distance=0.2, min_joinability=0.1)
 N_PARTITIONS = 4
 ILLEGAL = "CUDA error: an illegal memory access was encountered\nCUDA kernel errors might be"
 FAILED = (
@@ -74,11 +74,11 @@ def on_device(lake: SmallLake, *, kept: bool) -> PartitionLoader:
 
 def check(scan: PartitionLoader, lake: SmallLake, queries) -> None:
     """Search for each query column and for all at once."""
-    for asked in ([queries[0]], queries):
-        answers = search_store(scan, asked, [ASKED] * len(asked))
-        for query, (hits, _) in zip(asked, answers, strict=True):
+    for batch in ([queries[0]], queries):
+        answers = search_store(scan, batch, [REQUEST] * len(batch))
+        for query, (hits, _) in zip(batch, answers, strict=True):
             assert [(hit.column_id, hit.matched) for hit in hits] == lake.answer(
-                "euclidean", query, ASKED
+                "euclidean", query, REQUEST
             )
 
 
@@ -128,7 +128,7 @@ def test_a_device_that_fails_while_it_searches(
 def test_a_device_that_fails_while_a_partition_is_copied(
     lake, queries, monkeypatch, caplog, kept, first
 ):
-    from pexeso.search.device_stage import DeviceStage
+    from pexeso.engine.layout.device_stage import DeviceStage
 
     scan = on_device(lake, kept=kept)
     failing = Failing(monkeypatch, DeviceStage, "open", RuntimeError(ILLEGAL), first, scan)
@@ -159,7 +159,7 @@ def test_errors_that_are_not_the_devices_are_raised(lake, queries, monkeypatch, 
     scan = on_device(lake, kept=True)
     Failing(monkeypatch, DenseSpace, "search", error, 1, scan)
     with pytest.raises(type(error), match=str(error)):
-        search_store(scan, queries[:1], [ASKED])
+        search_store(scan, queries[:1], [REQUEST])
     assert not messages(caplog)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from pexeso.engine.arrays import as_tensor
-from pexeso.engine.dense_space import DenseSpace
+from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
 from pexeso.runtime.threads import available_threads
 
@@ -44,7 +44,10 @@ class DeviceStage:
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
 
     def open(
-        self, space: DenseSpace, arrays: Mapping[str, np.ndarray], passing_bytes: int | None
+        self,
+        arrays: Mapping[str, np.ndarray],
+        options: PartitionLayoutOptions,
+        passing_bytes: int | None,
     ) -> Partition:
         """Copy a partition and check it on the device; it is there when this returns.
 
@@ -56,7 +59,7 @@ class DeviceStage:
         """
         copy = partial(self._copied, passing_bytes=passing_bytes)
         with self._lock, self._beside_searches():
-            partition = Partition.from_arrays(arrays, space.options, self._device, copy=copy)
+            partition = Partition.from_arrays(arrays, options, self._device, copy=copy)
         if self._stream is not None:
             # As soon as nobody holds the partition its memory may be filled again, and what was
             # asked of it last may still be at work.
