@@ -832,8 +832,8 @@ def open_index(
     path : path
         What `build_index` wrote.
     device : {"auto", "cpu", "cuda"}
-        ``"auto"`` takes a CUDA device where there is one, and else the CPU, which it says once
-        (logger ``pexeso.index``, level INFO); ``"cuda:1"`` names one.
+        ``"auto"`` takes a CUDA device where there is one, ``"cuda:1"`` names one. The logger
+        ``pexeso.index`` says once what is searched on the CPU instead, and why.
     memory_budget : str or int, optional
         Most bytes that a search may take, such as ``"8GiB"``: of a device for partitions, as many
         as fit, and the pairs compared there (by default four fifths of what is free), of the host

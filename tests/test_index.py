@@ -3,6 +3,7 @@
 import json
 import logging
 import shutil
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -401,6 +402,38 @@ def test_without_cuda_auto_takes_the_cpu_and_says_so_once(small_index, monkeypat
     assert caplog.record_tuples == [
         ("pexeso.index", logging.INFO, "No CUDA device was found, so searches run on the CPU.")
     ]
+
+
+TOO_OLD = "CUDA initialization: The NVIDIA driver on your system is too old (found version 11040)."
+
+
+def old_driver():
+    warnings.warn(f"{TOO_OLD}\nPlease update your GPU driver.", UserWarning, stacklevel=1)
+    return False
+
+
+def broken_driver():
+    raise RuntimeError(f"{TOO_OLD}\nPlease update your GPU driver.")
+
+
+@pytest.mark.parametrize("is_available", [old_driver, broken_driver])
+def test_a_driver_that_does_not_work_is_told(small_index, monkeypatch, caplog, is_available):
+    monkeypatch.setattr(torch.cuda, "is_available", is_available)
+    pexeso.search.opening._tell_of_the_cpu.cache_clear()
+    reason = f"the CUDA driver does not work ({TOO_OLD[:-1]})"
+    with caplog.at_level("INFO", logger="pexeso"):
+        for _ in range(2):
+            assert open_index(small_index).device == torch.device("cpu")
+    assert caplog.record_tuples == [
+        ("pexeso.index", logging.WARNING, f"Searches run on the CPU: {reason}.")
+    ]
+    for name in ("cuda", "cuda:1"):
+        with pytest.raises(DeviceError) as caught:
+            open_index(small_index, device=name)
+        assert str(caught.value) == (
+            f"The device {name} cannot be used: {reason}. Use the device auto or cpu, or mend the "
+            "driver."
+        )
 
 
 def test_the_cpu_asked_for_is_nothing_to_tell(small_index, caplog):

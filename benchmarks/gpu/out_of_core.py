@@ -32,7 +32,7 @@ LIKE_COLUMNS = 4
 N_BATCH = 100
 REPEATS = 3
 OPTIONS = PartitionLayoutOptions(map="projection", n_axes=16)
-ASKED = SearchOptions(max_distance=0.06, min_joinability=0.5)
+SEARCH_OPTIONS = SearchOptions(max_distance=0.06, min_joinability=0.5)
 
 FIXED_BYTES = 5 << 29
 """What a search takes of a budget besides partitions, about."""
@@ -43,7 +43,7 @@ _BATCH_SECONDS = 15.0
 
 
 @dataclass(frozen=True)
-class AskedColumn:
+class QueryColumn:
     """What a search reads of `pexeso.search.encoded_query.EncodedQuery`."""
 
     values: pa.Array
@@ -154,12 +154,12 @@ def measure_out_of_core(
         **_ceilings(device),
     }
     resident = _loader(distinct, device, 1 << 62)
-    right = [_found(answer, n_partitions, len(arrays)) for answer in _search(resident, queries)]
+    right = [_counts_of(answer, n_partitions, len(arrays)) for answer in _search(resident, queries)]
     del resident
     if device.type == "cuda":
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(device)
-    agree = _found(_search(scan, queries[:1])[0]) == right[0]  # compiles, and copies what stays
+    agree = _counts_of(_search(scan, queries[:1])[0]) == right[0]  # compiles, and copies what stays
     copied, seconds = [], []
     for _ in range(REPEATS):
         before = store.bytes_read
@@ -179,7 +179,7 @@ def measure_out_of_core(
             lambda: answers.extend(_search(scan, queries)), device
         )
         result["batch_copied_bytes"] = store.bytes_read - before
-        agree &= [_found(answer) for answer in answers] == right
+        agree &= [_counts_of(answer) for answer in answers] == right
     result["columns_found"], result["agree"] = sum(map(len, right)), bool(agree)
     if device.type == "cuda":
         result["peak_device_bytes"] = torch.cuda.max_memory_reserved(device)
@@ -210,17 +210,17 @@ def _arrays(
     return {name: tensor.numpy(force=True) for name, tensor in tensors.items()}
 
 
-def _queries(parts: Sequence[dict[str, np.ndarray]]) -> list[AskedColumn]:
+def _queries(parts: Sequence[dict[str, np.ndarray]]) -> list[QueryColumn]:
     """Take columns of every partition, in turn."""
     queries = []
-    n_asked = min(N_BATCH, _n_columns(parts[0]))
-    for turn, column in enumerate(np.linspace(0, _n_columns(parts[0]) - 1, n_asked).astype(int)):
+    n_queries = min(N_BATCH, _n_columns(parts[0]))
+    for turn, column in enumerate(np.linspace(0, _n_columns(parts[0]) - 1, n_queries).astype(int)):
         arrays = parts[turn % len(parts)]
         begin, end = arrays["column_values_offsets"][column : column + 2]
         rows = arrays["column_values_members"][begin:end].astype(np.int64)
         names = pa.array(rows * len(parts) + turn % len(parts)).cast(pa.string())
         vectors = torch.from_numpy(arrays["vectors"][rows])
-        queries.append(AskedColumn(names, vectors, np.ones(len(rows), np.int64)))
+        queries.append(QueryColumn(names, vectors, np.ones(len(rows), np.int64)))
     return queries
 
 
@@ -231,11 +231,11 @@ def _loader(store: MemoryStore, device: torch.device, limit_bytes: int) -> Parti
     return loader
 
 
-def _search(scan: PartitionLoader, queries: Sequence[AskedColumn]) -> list[list]:
-    return [hits for hits, _ in search_store(scan, queries, [ASKED] * len(queries))]
+def _search(scan: PartitionLoader, queries: Sequence[QueryColumn]) -> list[list]:
+    return [hits for hits, _ in search_store(scan, queries, [SEARCH_OPTIONS] * len(queries))]
 
 
-def _found(hits: list, n_partitions: int = 1, n_distinct: int = 1) -> set[tuple[int, int, int]]:
+def _counts_of(hits: list, n_partitions: int = 1, n_distinct: int = 1) -> set[tuple[int, int, int]]:
     """Return partition, column and count of hits, of each partition that holds the same arrays."""
     return {
         (number, hit.column_id & 0xFFFFFFFF, hit.matched)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pexeso.engine.stats import SearchStats
@@ -126,11 +127,18 @@ def _search_store(
     scan.require_room()
     scan.watch.restart()
     passes = _passes(scan, queries, options)
-    with prefetched(_visits(scan, passes), threaded=_is_long(scan, passes)) as visits:
-        for visit in visits:
-            partition = scan.open(visit.number) if visit.partition is None else visit.partition
+    with (
+        prefetched(_visits(scan, passes), threaded=_is_long(scan, passes)) as visits,
+        # Copies wait for no look at a summary: that of the one after is looked at meanwhile.
+        prefetched(_opened(scan, visits), threaded=scan.copies_ahead) as opened,
+    ):
+        for visit, partition in opened:
             for search_pass, probed in visit.probed:
-                search_pass.search(visit.number, partition, probed)
+                scan.search(
+                    visit.number,
+                    partition,
+                    partial(search_pass.search, visit.number, probed=probed),
+                )
             # The next one is copied to a device only when this one is gone, unless there is room
             # for both.
             del partition, visit
@@ -147,14 +155,11 @@ class Visit:
 
     Attributes
     ----------
-    partition : Partition or None
-        On the device, where it could be brought there ahead.
-    looked : list of (pass, what it saw)
+    probed : list of (pass, what it saw)
         The passes that cannot skip it.
     """
 
     number: int
-    partition: SpacePartition | None
     probed: list[tuple[Pass, ProbeResult]]
 
 
@@ -179,12 +184,19 @@ def _passes(
 
 def _visits(scan: PartitionLoader, passes: Sequence[Pass]) -> Iterator[Visit]:
     """Yield the partitions that must be searched, in the order in which they are."""
-    overlap = scan.copies_ahead
     for number in _order(scan, passes):
         probed = [(search_pass, search_pass.look(number)) for search_pass in passes]
         probed = [(search_pass, seen) for search_pass, seen in probed if seen is not None]
         if probed:
-            yield Visit(number, scan.open(number) if overlap else None, probed)
+            yield Visit(number, probed)
+
+
+def _opened(
+    scan: PartitionLoader, visits: Iterator[Visit]
+) -> Iterator[tuple[Visit, SpacePartition]]:
+    """Yield partitions with what is opened of them."""
+    for visit in visits:
+        yield visit, scan.open(visit.number)
 
 
 def _order(scan: PartitionLoader, passes: Sequence[Pass]) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import warnings
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -51,27 +52,53 @@ def choose_device(name: str) -> torch.device:
             f"The device must be one of {', '.join(DEVICES)} or cuda:NUMBER. Got {name!r} instead."
         )
     if name == "auto":
-        if torch.cuda.is_available():
+        n_devices, reason = _cuda_devices()
+        if n_devices:
             return torch.device("cuda")
-        _tell_of_the_cpu()
+        _tell_of_the_cpu(reason)
         return torch.device("cpu")
     kind, _, number = name.partition(":")
     if kind not in DEVICES or (number and (kind != "cuda" or not number.isdigit())):
         raise InputError(
             f"The device must be one of {', '.join(DEVICES)} or cuda:NUMBER. Got {name!r} instead."
         )
-    if kind == "cuda" and int(number or 0) >= torch.cuda.device_count():
-        raise DeviceError(
-            f"There is no device {name}: torch sees {torch.cuda.device_count()} CUDA devices. "
-            "Use the device auto or cpu, or install a torch with CUDA."
-        )
+    if kind == "cuda":
+        n_devices, reason = _cuda_devices()
+        if int(number or 0) >= n_devices:
+            raise DeviceError(
+                f"The device {name} cannot be used: {reason}. Use the device auto or cpu, or "
+                "mend the driver."
+                if reason
+                else f"There is no device {name}: torch sees {n_devices} CUDA devices. "
+                "Use the device auto or cpu, or install a torch with CUDA."
+            )
     return torch.device(name)
 
 
+def _cuda_devices() -> tuple[int, str]:
+    """Return how many CUDA devices there are, and what is wrong with their driver, or ''."""
+    import torch
+
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    except (RuntimeError, OSError) as error:
+        return 0, _driver_says(str(error))
+    return n_devices, "" if n_devices or not caught else _driver_says(str(caught[-1].message))
+
+
+def _driver_says(text: str) -> str:
+    return f"the CUDA driver does not work ({text.strip().partition(chr(10))[0].rstrip('.')})"
+
+
 @cache
-def _tell_of_the_cpu() -> None:
-    """Say once in a process that `auto` found no CUDA device."""
-    _log.info("No CUDA device was found, so searches run on the CPU.")
+def _tell_of_the_cpu(reason: str) -> None:
+    """Say once in a process that `auto` found no CUDA device, or why it can use none."""
+    if reason:
+        _log.warning("Searches run on the CPU: %s.", reason)
+    else:
+        _log.info("No CUDA device was found, so searches run on the CPU.")
 
 
 def loader_of(store: Store, device: str, memory_budget: int | None, kernel: str) -> PartitionLoader:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     import torch
 
     from pexeso.engine.interface import KernelChoice
-    from pexeso.search.device_stage import DeviceStage
+    from pexeso.engine.layout.device_stage import DeviceStage
 
 MIN_PAIRS = 1 << 18
 """So many pairs may be held however small the budget: 12 MiB."""
@@ -44,6 +46,13 @@ CHECK_BYTES = 32 << 20
 
 ENGINE_ARRAYS_NOT_NEEDED = frozenset({"column_ids", "posting_texts"})
 
+Result = TypeVar("Result")
+
+_FAILURES = ("CUDA error", "CUDA driver error", "Error [CUDA]", "CUDA unknown error", "NVIDIA")
+"""What torch and Triton write where a device, and not what it was asked, is the reason."""
+
+_log = logging.getLogger("pexeso.index")
+
 
 class PartitionLoader:
     """Opens the partitions of a store on a device, within a memory budget.
@@ -52,7 +61,9 @@ class PartitionLoader:
     what a search holds besides, and the system drops mapped pages when it needs the room. To
     another device they are copied, and as many as fit stay there (`kept_numbers`); the others are
     copied for each search, the next while one is searched where the budget allows two. They go
-    through 128 MiB of the host's memory (`pexeso.search.device_stage`).
+    through 128 MiB of the host's memory (`pexeso.engine.layout.device_stage`). A partition for
+    which the device has no memory is searched on the CPU, and all are when the device fails; both
+    are said once.
 
     Attributes
     ----------
@@ -83,6 +94,8 @@ class PartitionLoader:
         self._mapped: dict[int, SpacePartition] = {}
         self._kept: dict[int, SpacePartition] = {}
         self._looked_at: set[int] = set()
+        self._on_host: set[int] = set()
+        self._said: set[str] = set()
         self._names: dict[int, ColumnNames] = {}
 
     def require_room(self) -> None:
@@ -152,7 +165,11 @@ class PartitionLoader:
         """Bytes of the device for partitions, where pairs keep all their room."""
         budget = self._budget
         if budget is None:
-            budget = int(SHARE_OF_DEVICE * free_bytes(self._device))
+            try:
+                budget = int(SHARE_OF_DEVICE * free_bytes(self._device))
+            except RuntimeError as error:
+                self._give_up_device(error)
+                return 0
         return budget - self._working_bytes - MAX_PAIRS * BYTES_A_PAIR - CHECK_BYTES
 
     def mapped(self, number: int) -> SpacePartition:
@@ -197,13 +214,84 @@ class PartitionLoader:
         if self.on_cpu:
             return mapped
         partition = self._copied(number)
-        if number in self.kept_numbers:
+        if number in self.kept_numbers and not self.is_on_host(number, partition):
             self._kept[number] = partition
         return partition
 
+    def is_on_host(self, number: int, partition: SpacePartition) -> bool:
+        """Return whether a partition that `open` gave is the mapped one."""
+        return partition is self._mapped.get(number)
+
+    def kernel_of(self, number: int, partition: SpacePartition) -> KernelChoice | None:
+        """Return what searches a partition that `open` gave."""
+        return self.look_kernel if self.is_on_host(number, partition) else self.kernel
+
+    def search(
+        self, number: int, partition: SpacePartition, work: Callable[[SpacePartition], Result]
+    ) -> Result:
+        """Do some work with a partition that `open` gave; on the CPU where its device cannot.
+
+        Such work is begun again, from the start.
+        """
+        try:
+            return work(partition)
+        except (DeviceError, RuntimeError) as error:
+            if self.is_on_host(number, partition) or not self._was_device(number, error):
+                raise
+        # Outside of the handler, where nothing keeps what the attempt held.
+        return work(self.mapped(number))
+
+    def _was_device(self, number: int, error: Exception) -> bool:
+        """Turn to the CPU if an error is the device's; return whether it is."""
+        import torch
+
+        full = isinstance(error, DeviceError) or "out of memory" in str(error)
+        if full and self.space.has_kernels:
+            self._leave_on_host(number)
+        elif (
+            full
+            or isinstance(error, getattr(torch, "AcceleratorError", ()))
+            or any(failure in str(error) for failure in _FAILURES)
+        ):
+            self._give_up_device(error)
+        else:
+            return False
+        return True
+
+    def _leave_on_host(self, number: int) -> None:
+        self._on_host.add(number)
+        self._say_no_room()
+
+    def _say_no_room(self) -> None:
+        self._say(
+            f"The device {self._device} has not enough memory for all partitions of "
+            f"'{self.store.path}', so some are searched on the CPU. Build the index with smaller "
+            "partitions (--partition-bytes) to search them on the device."
+        )
+
+    def _give_up_device(self, error: Exception) -> None:
+        """Search on the CPU from now on."""
+        reason = str(error).partition("\n")[0].rstrip(".")
+        self.on_cpu, self.kernel, self.kept_numbers = True, self.look_kernel, frozenset()
+        self._kept.clear()
+        if not self.space.has_kernels:
+            self.space = replace(self.space, device=None)
+            self._mapped.clear()
+        self._say(
+            f"The device {self._device} failed ({reason}), so '{self.store.path}' is searched on "
+            "the CPU from now on."
+        )
+
+    def _say(self, message: str) -> None:
+        # Of a device that failed, each thread that meets it has a reason of its own.
+        topic = message.partition("(")[0]
+        if topic not in self._said:
+            self._said.add(topic)
+            _log.warning(message)
+
     @cached_property
     def _stage(self) -> DeviceStage:
-        from pexeso.search.device_stage import DeviceStage
+        from pexeso.engine.layout.device_stage import DeviceStage
 
         return DeviceStage(self._device)
 
@@ -211,27 +299,36 @@ class PartitionLoader:
         return f"Partition {number} of '{self.store.path}'"
 
     def _copied(self, number: int) -> SpacePartition:
+        """Copy a partition to the device; return the mapped one where that has no memory for it."""
         import torch
 
+        if number in self._on_host:
+            return self.mapped(number)
         try:
             if not self.space.has_kernels:
                 return self.space.open(self._arrays(number), self._device)
             stays = number in self.kept_numbers
             passing_bytes = None if stays else self._passing_bytes
-            return self._stage.open(self.space, self._arrays(number), passing_bytes)
-        except torch.OutOfMemoryError as error:
-            if self._kept:
-                # Others have taken the room since: from now on only what is searched is there.
-                self.kept_numbers, self._room = frozenset(), 0
-                self._kept.clear()
-                if self._device.type == "cuda":
-                    torch.cuda.empty_cache()
-                return self._copied(number)
-            raise DeviceError(
-                f"A partition of '{self.store.path}' does not fit into the memory of the device "
-                f"{self._device}. Build the index with smaller partitions "
-                "(--partition-bytes), or search on the CPU (--device cpu)."
-            ) from error
+            return self._stage.open(self._arrays(number), self.space.options, passing_bytes)
+        except torch.OutOfMemoryError:
+            pass
+        except RuntimeError as error:
+            if not self._was_device(number, error):
+                raise
+            return self.mapped(number)
+        # Others have taken the room since: from now on only what is searched is there.
+        had_kept, had_two = bool(self._kept), self.copies_ahead
+        self.kept_numbers, self._room = frozenset(), 0
+        self._kept.clear()
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+        if had_kept:
+            return self._copied(number)
+        if had_two:  # There may be room for it in later searches, when it is alone.
+            self._say_no_room()
+        else:
+            self._leave_on_host(number)
+        return self.mapped(number)
 
     def _arrays(self, number: int) -> dict[str, np.ndarray]:
         arrays = self.store.partition(number)

@@ -157,21 +157,6 @@ def test_partitions_that_stay_make_room_where_memory_runs_out(store, monkeypatch
     assert len(copied) == 1 + 2 + 1 + 1
 
 
-def test_a_partition_that_does_not_fit_on_the_device_is_refused(store, monkeypatch):
-    real = Partition.from_arrays
-
-    def from_arrays(arrays, options, device=CPU, *, pages=None, copy=None):
-        if str(device) == "cpu":
-            return real(arrays, options, pages=pages)
-        raise torch.OutOfMemoryError("CUDA out of memory.")
-
-    monkeypatch.setattr(Partition, "from_arrays", from_arrays)
-    with pytest.raises(
-        DeviceError, match=r"A partition of '.*' does not fit into the memory of the device meta\."
-    ):
-        scan_on(store, torch.device("meta"), 1).open(0)
-
-
 class RecordingPages(Pages):
     """Pages that always miss: writes down what is asked for."""
 

@@ -12,11 +12,11 @@ from searching_stores import SmallLake, query_of, scan_of
 
 from pexeso.engine.dense_space import DenseSpace
 from pexeso.engine.kernels.choice import choose_kernel
+from pexeso.engine.layout import device_stage
+from pexeso.engine.layout.device_stage import DeviceStage
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.vector_space import BYTES_A_PAIR, MAX_PAIRS
 from pexeso.options import SearchOptions
-from pexeso.search import device_stage
-from pexeso.search.device_stage import DeviceStage
 from pexeso.search.executor import search_store
 from pexeso.search.partition_loader import CHECK_BYTES, PartitionLoader
 
@@ -150,12 +150,13 @@ class SmallDevice:
 ALL = SearchOptions(max_distance=0.12, min_joinability=0.01)
 
 
-def found(hits):
+def counts_of(hits):
     return [(hit.column_id, hit.matched) for hit in hits]
 
 
 def no_threads_left():
-    return not [thread for thread in threading.enumerate() if "pexeso" in thread.name]
+    names = [thread.name for thread in threading.enumerate()]
+    return not [name for name in names if name.startswith("pexeso-prefetch")]
 
 
 def test_the_partitions_of_this_lake_are_told_apart_by_their_sizes(lake):
@@ -181,24 +182,24 @@ def test_each_search_or_batch_copies_each_partition_once_in_order(
     device = SmallDevice(monkeypatch, lake.store(OPTIONS), n_kept, n_at_once)
     assert device.scan.copies_ahead == (n_at_once == 2)
     passing = list(range(n_kept, N_PARTITIONS))
-    for asked in ([queries[2]], queries, queries[1:3]):
+    for batch in ([queries[2]], queries, queries[1:3]):
         first = not device.copied
         device.copied.clear()
-        answers = search_store(device.scan, asked, [ALL] * len(asked))
+        answers = search_store(device.scan, batch, [ALL] * len(batch))
         assert device.copied == (list(range(N_PARTITIONS)) if first else passing)
-        for query, (hits, _) in zip(asked, answers, strict=True):
-            assert found(hits) == lake.answer("euclidean", query, ALL)
+        for query, (hits, _) in zip(batch, answers, strict=True):
+            assert counts_of(hits) == lake.answer("euclidean", query, ALL)
     assert device.room >= device.peak >= (n_at_once * device.room // (n_at_once + n_kept))
     assert no_threads_left()
 
 
 def test_a_batch_asked_in_different_ways_copies_each_partition_once(lake, queries, monkeypatch):
     device = SmallDevice(monkeypatch, lake.store(OPTIONS))
-    asked = [query for query in queries for _ in REQUESTS]
-    answers = search_store(device.scan, asked, [*REQUESTS] * len(queries))
+    batch = [query for query in queries for _ in REQUESTS]
+    answers = search_store(device.scan, batch, [*REQUESTS] * len(queries))
     assert sorted(device.copied) == list(range(N_PARTITIONS))
-    for query, request, (hits, _) in zip(asked, [*REQUESTS] * len(queries), answers, strict=True):
-        assert found(hits) == lake.answer("euclidean", query, request)
+    for query, request, (hits, _) in zip(batch, [*REQUESTS] * len(queries), answers, strict=True):
+        assert counts_of(hits) == lake.answer("euclidean", query, request)
 
 
 def test_deleted_columns_are_not_found_on_a_device(lake, queries, monkeypatch):
@@ -206,7 +207,7 @@ def test_deleted_columns_are_not_found_on_a_device(lake, queries, monkeypatch):
     device = SmallDevice(monkeypatch, lake.store(OPTIONS, deleted=deleted))
     [(hits, _)] = search_store(device.scan, [queries[2]], [ALL])
     right = lake.answer("euclidean", queries[2], ALL, deleted)
-    assert found(hits) == right
+    assert counts_of(hits) == right
     assert not set(deleted) & {column for column, _ in right}
 
 
@@ -230,7 +231,7 @@ def test_an_error_of_the_copying_thread_reaches_the_caller(lake, queries, monkey
     assert no_threads_left()
     monkeypatch.setattr(device.scan.store, "partition", real)
     [(hits, _)] = search_store(device.scan, [queries[2]], [ALL])
-    assert found(hits) == lake.answer("euclidean", queries[2], ALL)
+    assert counts_of(hits) == lake.answer("euclidean", queries[2], ALL)
 
 
 def test_an_interrupt_leaves_no_thread(lake, queries, monkeypatch):
@@ -250,4 +251,4 @@ def test_an_interrupt_leaves_no_thread(lake, queries, monkeypatch):
     assert no_threads_left()
     monkeypatch.setattr(device.scan.store, "partition", real)
     [(hits, _)] = search_store(device.scan, [queries[2]], [ALL])
-    assert found(hits) == lake.answer("euclidean", queries[2], ALL)
+    assert counts_of(hits) == lake.answer("euclidean", queries[2], ALL)

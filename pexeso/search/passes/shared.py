@@ -12,7 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.vector_space import BatchColumn, Probe, SpacePartition, Vectors, VectorSpace
+from pexeso.engine.vector_space import (
+    BatchColumn,
+    ColumnCounts,
+    Probe,
+    SpacePartition,
+    Vectors,
+    VectorSpace,
+)
 from pexeso.options import SearchOptions
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.partition_loader import PartitionLoader
@@ -103,20 +110,20 @@ class SharedPass(Pass):
     def search(self, number: int, partition: SpacePartition, probed: ProbeResult) -> None:
         """Search a partition for the query columns that what was found since does not rule out."""
         positions = self._wanted(probed)
+        answers: list[ColumnCounts] = []
+        if positions:
+            vectors, query_columns = self._values_of(positions, probed)
+            answers = self._scan.space.search_batch(
+                partition,
+                vectors,
+                query_columns,
+                goal_of(0, self._options[0], 0),
+                self._shared,
+                kernel=self._scan.kernel_of(number, partition),
+                max_pairs=self._scan.max_pairs(number),
+            )
         for position in set(range(len(self._weights))) - set(positions):
             self._skipped[position] += 1
-        if not positions:
-            return
-        vectors, query_columns = self._values_of(positions, probed)
-        answers = self._scan.space.search_batch(
-            partition,
-            vectors,
-            query_columns,
-            goal_of(0, self._options[0], 0),
-            self._shared,
-            kernel=self._scan.kernel,
-            max_pairs=self._scan.max_pairs(number),
-        )
         for position, (columns, counts) in zip(positions, answers, strict=True):
             left_out = left_out_columns(self._scan, number, self._options[position].exclude_table)
             if left_out is not None:

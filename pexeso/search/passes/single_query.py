@@ -111,8 +111,8 @@ class SingleQueryPass(Pass):
             goal,
             stats,
             left_out,
-            kernel=self._scan.kernel,
+            kernel=self._scan.kernel_of(number, partition),
             max_pairs=self._scan.max_pairs(number),
             # On another device the values are mapped there.
-            probe=outlook if self._scan.on_cpu else None,
+            probe=outlook if self._scan.is_on_host(number, partition) else None,
         )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 
 import numpy as np
 import torch
 
 from pexeso.engine.arrays import as_tensor
-from pexeso.engine.dense_space import DenseSpace
+from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
 from pexeso.runtime.threads import available_threads
 
@@ -44,7 +44,10 @@ class DeviceStage:
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
 
     def open(
-        self, space: DenseSpace, arrays: Mapping[str, np.ndarray], passing_bytes: int | None
+        self,
+        arrays: Mapping[str, np.ndarray],
+        options: PartitionLayoutOptions,
+        passing_bytes: int | None,
     ) -> Partition:
         """Copy a partition and check it on the device; it is there when this returns.
 
@@ -56,7 +59,7 @@ class DeviceStage:
         """
         copy = partial(self._copied, passing_bytes=passing_bytes)
         with self._lock, self._beside_searches():
-            partition = Partition.from_arrays(arrays, space.options, self._device, copy=copy)
+            partition = Partition.from_arrays(arrays, options, self._device, copy=copy)
         if self._stream is not None:
             # As soon as nobody holds the partition its memory may be filled again, and what was
             # asked of it last may still be at work.
@@ -79,7 +82,8 @@ class DeviceStage:
 
     def _wait_for_searches(self) -> None:
         """Let later copies wait for what searches have asked of the device until now."""
-        self._stream.wait_stream(torch.cuda.current_stream(self._device))
+        with suppress(RuntimeError):  # of a device that failed nothing is asked any more
+            self._stream.wait_stream(torch.cuda.current_stream(self._device))
 
     def _copied(
         self, arrays: Mapping[str, np.ndarray], passing_bytes: int | None
