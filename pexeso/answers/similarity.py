@@ -105,7 +105,7 @@ def similarities(
             some = hit_positions[start : start + chunk_size]
             positions = np.array([hits[position].position for position in some], np.int64)
             column, value, _, distance = scan.space.column_pairs(
-                scan.open(number), query.vectors, positions, reach, stats
+                scan.open_in_place(number), query.vectors, positions, reach, stats
             )
             nearest = np.full((len(some), n_values), reach)
             np.minimum.at(nearest, (column, value), distance)

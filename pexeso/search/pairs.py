@@ -149,7 +149,7 @@ def find_pairs(
         hit_numbers = [position for position, hit in enumerate(hits) if hit.partition == number]
         positions = np.array([hits[position].position for position in hit_numbers], np.int64)
         pairs = scan.space.column_pairs(
-            scan.open(number), query.vectors, positions, options.max_distance, stats
+            scan.open_in_place(number), query.vectors, positions, options.max_distance, stats
         )
         column, value, posting, distance = pairs
         values, keys = posting_arrays(scan, number, posting)

@@ -190,17 +190,22 @@ class PartitionLoader:
 
     def open(self, number: int) -> SpacePartition:
         """Open one partition on the device, after a glance at some of its rows."""
-        if number in self._kept:
-            return self._kept[number]
-        if number not in self._looked_at:
-            self.space.require_plausible(self.mapped(number), self._where(number), rows=True)
-            self._looked_at.add(number)
-        if self.on_cpu:
-            return self.mapped(number)
+        partition = self.open_in_place(number)
+        if self.on_cpu or not self.is_on_host(number, partition):
+            return partition
         partition = self._copied(number)
         if number in self.kept_numbers and not self.is_on_host(number, partition):
             self._kept[number] = partition
         return partition
+
+    def open_in_place(self, number: int) -> SpacePartition:
+        """Open a partition where it is, to look up some columns: for those it is not copied."""
+        if (kept := self._kept.get(number)) is not None:
+            return kept
+        if number not in self._looked_at:
+            self.space.require_plausible(self.mapped(number), self._where(number), rows=True)
+            self._looked_at.add(number)
+        return self.mapped(number)
 
     def is_on_host(self, number: int, partition: SpacePartition) -> bool:
         """Return whether a partition that `open` gave is the mapped one."""
@@ -217,6 +222,8 @@ class PartitionLoader:
 
         Such work is begun again, from the start.
         """
+        if self.on_cpu:  # perhaps since a failure after which the partition came
+            return work(self.mapped(number))
         try:
             return work(partition)
         except (DeviceError, RuntimeError) as error:
