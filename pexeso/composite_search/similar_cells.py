@@ -176,7 +176,7 @@ class SimilarColumn:
         for number in np.unique(self._partitions[hits]).tolist():
             selected = np.flatnonzero(self._partitions[hits] == number)
             column, stands_for, posting, distance = scan.space.column_pairs(
-                scan.open(number),
+                scan.open_in_place(number),
                 self._encoded.vectors,
                 self._positions[hits[selected]],
                 self._max_distance,

@@ -128,7 +128,7 @@ def _nearest(
     scan: PartitionLoader, vectors: Vectors, hit: Hit
 ) -> list[tuple[str, float]] | list[tuple[None, None]]:
     """Give, for each query vector, the nearest value of a column and its distance."""
-    partition = scan.open(hit.partition)
+    partition = scan.open_in_place(hit.partition)
     rows = partition.column_lists[hit.position]
     if not len(rows) or not len(vectors):
         return [(None, None)] * len(vectors)

@@ -204,19 +204,22 @@ class PartitionLoader:
         """Open one partition to compare the values of columns with others: few on the host."""
         partition = self.on_host(number)
         n_pairs = int(partition.column_lists.sizes(columns).sum()) * n_values
-        return partition if n_pairs <= PAIRS_ON_HOST else self.open(number)
+        return partition if n_pairs <= PAIRS_ON_HOST else self.open_in_place(number)
 
     def open(self, number: int) -> SpacePartition:
         """Open one partition on the device, after a glance at some of its rows."""
-        if number in self._kept:
-            return self._kept[number]
-        mapped = self.on_host(number)
-        if self.on_cpu:
-            return mapped
+        partition = self.open_in_place(number)
+        if self.on_cpu or not self.is_on_host(number, partition):
+            return partition
         partition = self._copied(number)
         if number in self.kept_numbers and not self.is_on_host(number, partition):
             self._kept[number] = partition
         return partition
+
+    def open_in_place(self, number: int) -> SpacePartition:
+        """Open a partition where it is, to look up some columns: for those it is not copied."""
+        kept = self._kept.get(number)
+        return self.on_host(number) if kept is None else kept
 
     def is_on_host(self, number: int, partition: SpacePartition) -> bool:
         """Return whether a partition that `open` gave is the mapped one."""
@@ -233,6 +236,8 @@ class PartitionLoader:
 
         Such work is begun again, from the start.
         """
+        if self.on_cpu:  # perhaps since a failure after which the partition came
+            return work(self.mapped(number))
         try:
             return work(partition)
         except (DeviceError, RuntimeError) as error:

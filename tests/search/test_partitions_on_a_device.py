@@ -15,6 +15,7 @@ from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.layout import device_stage
 from pexeso.engine.layout.device_stage import DeviceStage
 from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import BYTES_A_PAIR, MAX_PAIRS
 from pexeso.options import SearchOptions
 from pexeso.search.executor import search_store
@@ -252,3 +253,21 @@ def test_an_interrupt_leaves_no_thread(lake, queries, monkeypatch):
     monkeypatch.setattr(device.scan.store, "partition", real)
     [(hits, _)] = search_store(device.scan, [queries[2]], [ALL])
     assert counts_of(hits) == lake.answer("euclidean", queries[2], ALL)
+
+
+def test_pairs_of_found_columns_copy_no_partition(lake, queries, monkeypatch):
+    device = SmallDevice(monkeypatch, lake.store(OPTIONS), n_kept=2)
+    search_store(device.scan, [queries[2]], [ALL])
+    device.copied.clear()
+    for number in range(N_PARTITIONS):
+        partition = device.scan.open_in_place(number)
+        assert device.scan.is_on_host(number, partition) == (number >= 2)
+        right = device.scan.space.column_pairs(
+            device.scan.mapped(number), queries[2].vectors, np.arange(3), 0.12, SearchStats()
+        )
+        pairs = device.scan.space.column_pairs(
+            partition, queries[2].vectors, np.arange(3), 0.12, SearchStats()
+        )
+        for ours, theirs in zip(pairs, right, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    assert not device.copied
