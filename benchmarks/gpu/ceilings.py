@@ -77,11 +77,11 @@ def roofline(
     """
     read = n_bytes / ceilings["read_bytes_per_second"]
     multiplied = flop / ceilings["product_flop_per_second"]
-    least = max(read, multiplied)
+    floor = max(read, multiplied)
     return {
-        "roofline_seconds": least,
+        "roofline_seconds": floor,
         "roofline_bound": "bytes" if read >= multiplied else "products",
-        "share_of_roofline": least / seconds,
+        "share_of_roofline": floor / seconds,
     }
 
 

@@ -63,10 +63,10 @@ class Budget(click.ParamType):
         """Return the seconds."""
         if isinstance(value, float):
             return value
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", str(value))
-        if found is None or float(found[1]) == 0:
+        parsed = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", str(value))
+        if parsed is None or float(parsed[1]) == 0:
             self.fail(f"A duration is a positive number and s, m or h, as in 8m. Got {value!r}.")
-        return float(found[1]) * _UNITS[found[2]]
+        return float(parsed[1]) * _UNITS[parsed[2]]
 
 
 class DataSets(click.ParamType):

@@ -89,9 +89,9 @@ def run_data_set(
     """
     model = calibrated_model(name)
     if scale < model.smallest_scale:
-        least = model.smallest_scale
-        clock.leave_out(f"{name} at scale {scale:g}", f"too few columns; run at {least:g}")
-        scale = least
+        smallest = model.smallest_scale
+        clock.leave_out(f"{name} at scale {scale:g}", f"too few columns; run at {smallest:g}")
+        scale = smallest
     n_coordinates = min(wanted.options.n_axes, model.dimensions) + 1
     sizes = (n_coordinates, wanted.partition_values, free_bytes(device))
     fits = fitting_scale(model, scale, *sizes, values_of_columns=device.type == "cpu")

@@ -127,7 +127,7 @@ def _faiss(vectors: torch.Tensor) -> Nearest:
 
     def nearest(queries: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
         squares, rows = index.search(queries.numpy(force=True), count)
-        return (torch.from_numpy(found).to(queries.device) for found in (squares, rows))
+        return (torch.from_numpy(part).to(queries.device) for part in (squares, rows))
 
     return nearest
 
@@ -139,7 +139,7 @@ def _cuvs(vectors: torch.Tensor) -> Nearest:
 
     def nearest(queries: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
         squares, rows = brute_force.search(index, queries.contiguous(), count)
-        squares, rows = (torch.as_tensor(found, device=queries.device) for found in (squares, rows))
+        squares, rows = (torch.as_tensor(part, device=queries.device) for part in (squares, rows))
         return squares, rows.long()
 
     return nearest

@@ -82,10 +82,10 @@ for precision in (torch.float16, torch.float32):
                 kernel.FIRST_CAPACITY, kernel.MOST_ROWS = capacity, most
                 kernel.UNPACKED_AT_ONCE = most
                 rows, members, sure = finder.find(ours, limits, limits + 0.1)
-                found = torch.zeros_like(right)
-                found[rows, members] = True
-                assert len(rows) == int(found.sum())
-                assert not ((found != right) & ~close).any(), (precision, low, choice, capacity)
+                marked = torch.zeros_like(right)
+                marked[rows, members] = True
+                assert len(rows) == int(marked.sum())
+                assert not ((marked != right) & ~close).any(), (precision, low, choice, capacity)
                 margin = products[rows, members] - (limits + 0.1)[rows]
                 assert not ((sure != (margin >= 0)) & (margin.abs() > 1e-5)).any()
     assert len(PairFinder(theirs[:0]).find(ours, limits, limits)[0]) == 0
@@ -107,7 +107,7 @@ for _ in range(2):
     given = run_brute_force(lake, lake.typical, None, tuner)
     assert [normal_form(answer) for answer in given.answers] == right
     assert min(given.kernel_seconds) > 0
-widths = [found["best"]["queries"] for found in tuner.tried]
+widths = [entry["best"]["queries"] for entry in tuner.tried]
 assert 1 <= len(set(widths)) == len(widths) <= 2
 
 def failing(*given):

@@ -369,7 +369,7 @@ def test_neighbours_of_others_must_give_the_right_answers():
 
     given = pairs_by_neighbours(nearest, vectors, query.vectors, query.tau)
     right = oracle_pairs(query.vectors, vectors, query.tau, Metric("euclidean"))[:2]
-    pairs = [{tuple(pair) for pair in torch.stack(found, 1).tolist()} for found in (given, right)]
+    pairs = [{tuple(pair) for pair in torch.stack(part, 1).tolist()} for part in (given, right)]
     assert pairs[0] == pairs[1]
     assert len(pairs[0]) >= len(query)
 

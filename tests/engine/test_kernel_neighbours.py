@@ -109,8 +109,8 @@ def test_few_values_are_asked_for_all_of_them(by_neighbours):
         assert len(rows) == len(queries) * n_values
         assert max(by_neighbours.counts) == n_values
     for empty in ((queries[:0], vectors), (queries, vectors[:0])):
-        found = pairs_within(lambda queries, count: pytest.fail("asked"), *empty, 4.0)
-        assert [len(part) for part in found] == [0, 0]
+        pairs = pairs_within(lambda queries, count: pytest.fail("asked"), *empty, 4.0)
+        assert [len(part) for part in pairs] == [0, 0]
 
 
 @pytest.mark.parametrize("precision", ["single", "half"])

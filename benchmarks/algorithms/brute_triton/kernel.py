@@ -86,10 +86,10 @@ def _pairs_above_kernel(
             if tl.max(tl.max(products, 1), 0) >= tl.load(lowest + tile % query_tiles):
                 members = first_query + tl.arange(0, BLOCK_QUERIES)
                 limit = tl.load(low + members)
-                found = _packed(products >= limit[None, :], BLOCK_VALUES, BLOCK_QUERIES, BITS)
+                hit_bits = _packed(products >= limit[None, :], BLOCK_VALUES, BLOCK_QUERIES, BITS)
                 rows = first_value + tl.arange(0, BLOCK_VALUES)
                 # Values behind the last are zeros, which a low limit would take for values.
-                listed = (tl.max((found != 0).to(tl.int32), 1) > 0) & (rows < n_values)
+                listed = (tl.max((hit_bits != 0).to(tl.int32), 1) > 0) & (rows < n_values)
                 base = tl.atomic_add(counter, tl.sum(listed.to(tl.int32), 0).to(tl.int64))
                 start = tl.minimum(base, capacity).to(tl.int32)
                 slot = start + tl.cumsum(listed.to(tl.int32), 0) - 1
@@ -97,7 +97,7 @@ def _pairs_above_kernel(
                 tl.store(found_rows + slot, rows, mask=listed)
                 tl.store(found_tiles + slot, tile % query_tiles + tl.zeros_like(slot), mask=listed)
                 words = slot[:, None] * n_words + tl.arange(0, n_words)[None, :]
-                tl.store(found_bits + words, found, mask=listed[:, None])
+                tl.store(found_bits + words, hit_bits, mask=listed[:, None])
                 limit = tl.load(high + members)
                 sure = _packed(products >= limit[None, :], BLOCK_VALUES, BLOCK_QUERIES, BITS)
                 tl.store(sure_bits + words, sure, mask=listed[:, None])
@@ -205,7 +205,7 @@ class PairFinder:
             else 1
         )
         nothing = torch.empty((0, 0), dtype=torch.int32, device=device)
-        self._rows = self._tiles = self._found = self._sure = nothing
+        self._rows = self._tiles = self._hit_bits = self._sure = nothing
 
     def prepare(self, queries: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> Prepared:
         """Return what `launch` takes.
@@ -254,7 +254,7 @@ class PairFinder:
             prepared.high,
             self._rows,
             self._tiles,
-            self._found,
+            self._hit_bits,
             self._sure,
             self._counter,
             len(values),
@@ -290,21 +290,21 @@ class PairFinder:
 
     def _unpacked(self, first: int, end: int, width: int, begin: int) -> FoundPairs:
         """Return the pairs of some listed rows."""
-        found, sure = (_bits(words[first:end], width) for words in (self._found, self._sure))
-        entry, member = torch.nonzero(found, as_tuple=True)
+        hit_bits, sure = (_bits(words[first:end], width) for words in (self._hit_bits, self._sure))
+        entry, member = torch.nonzero(hit_bits, as_tuple=True)
         queries = self._tiles[first:end].long()[entry] * width + member
         return queries, self._rows[first:end].long()[entry] + begin, sure[entry, member]
 
     def _allocate(self, capacity: int, width: int) -> None:
         """Make room for some listed rows of tiles of a width, where there is less."""
         words = max(1, width // WORD_BITS)
-        if len(self._rows) >= capacity and self._found.shape[1:] == (words,):
+        if len(self._rows) >= capacity and self._hit_bits.shape[1:] == (words,):
             return
         device = self._values.device
         self._rows, self._tiles = (
             torch.empty(capacity, dtype=torch.int32, device=device) for _ in range(2)
         )
-        self._found, self._sure = (
+        self._hit_bits, self._sure = (
             torch.empty((capacity, words), dtype=torch.int32, device=device) for _ in range(2)
         )
 

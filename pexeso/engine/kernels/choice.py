@@ -112,9 +112,9 @@ def _is_there(name: str) -> bool:
 
 
 def _faiss_has_gpu() -> bool:
-    import faiss
+    from pexeso.engine.kernels.faiss_kernel import has_gpu
 
-    return hasattr(faiss, "StandardGpuResources")
+    return has_gpu()
 
 
 @cache

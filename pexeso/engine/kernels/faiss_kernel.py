@@ -78,6 +78,11 @@ class FaissKernel(TorchKernel):
         return merge_by_query(parts, len(query), partition.device)
 
 
+def has_gpu() -> bool:
+    """Return whether the faiss that is installed is one for GPUs."""
+    return hasattr(faiss, "StandardGpuResources")
+
+
 def _near_pairs(
     partition: Partition, query: Query, blocks: torch.Tensor, tau: float, stats: SearchStats
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -121,8 +126,8 @@ def _pairs_of_neighbours(
 def _nearest(
     index: faiss.Index, queries: torch.Tensor, count: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    found = index.search(np.ascontiguousarray(queries.numpy(force=True)), count)
-    squares, positions = (torch.from_numpy(part).to(queries.device) for part in found)
+    result = index.search(np.ascontiguousarray(queries.numpy(force=True)), count)
+    squares, positions = (torch.from_numpy(part).to(queries.device) for part in result)
     return squares, positions
 
 

@@ -43,7 +43,7 @@ def pairs_within(
     queries, rows : int64 (p,)
         In no order.
     """
-    found: list[tuple[torch.Tensor, torch.Tensor]] = []
+    pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
     waiting = torch.arange(len(queries) if len(vectors) else 0, device=queries.device)
     n_neighbours = min(FIRST_NEIGHBOURS, MAX_NEIGHBOURS, len(vectors))
     while len(waiting):
@@ -53,17 +53,17 @@ def pairs_within(
             within = squares <= limit
             more = within[:, -1] if n_neighbours < len(vectors) else torch.zeros_like(within[:, 0])
             query, rank = torch.nonzero(within & ~more[:, None], as_tuple=True)
-            found.append((part[query], rows[query, rank]))
+            pairs.append((part[query], rows[query, rank]))
             unfinished.append(part[more])
         waiting = torch.cat(unfinished)
         if n_neighbours == MAX_NEIGHBOURS:
             break
         n_neighbours = min(2 * n_neighbours, MAX_NEIGHBOURS, len(vectors))
     if len(waiting):
-        found += _pairs_by_products(queries, vectors, waiting, limit)
-    if not found:
+        pairs += _pairs_by_products(queries, vectors, waiting, limit)
+    if not pairs:
         return waiting, waiting
-    query, row = (torch.cat(tensors) for tensors in zip(*found, strict=True))
+    query, row = (torch.cat(tensors) for tensors in zip(*pairs, strict=True))
     return query, row
 
 
@@ -71,7 +71,7 @@ def _pairs_by_products(
     queries: torch.Tensor, vectors: torch.Tensor, chosen: torch.Tensor, limit: float
 ) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """Compare some query values with every row."""
-    found = []
+    pairs = []
     for part in torch.split(chosen, 1 << 12):
         ours = queries[part]
         own = ours.square().sum(1)
@@ -80,5 +80,5 @@ def _pairs_by_products(
             rows = vectors[begin : begin + step]
             squares = torch.addmm(own[:, None] + rows.square().sum(1), ours, rows.T, alpha=-2.0)
             query, row = torch.nonzero(squares <= limit, as_tuple=True)
-            found.append((part[query], row + begin))
-    return found
+            pairs.append((part[query], row + begin))
+    return pairs
