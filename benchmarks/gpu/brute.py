@@ -55,26 +55,26 @@ class ProductFinder:
         self._values = values
 
     def find(
-        self, queries: torch.Tensor, low: torch.Tensor, high: torch.Tensor
+        self, queries: torch.Tensor, limits: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return query and value rows of pairs that reach the low limit, and who the high one.
+        """Return the query rows, value rows and products of pairs that reach their limit.
 
-        Limits are those of the query and inclusive.
+        The limit is that of the query and inclusive.
         """
         step = max(1, _PRODUCTS_AT_ONCE // max(1, len(queries)))
         blocks = []
         for begin in range(0, len(self._values), step):
             products = self._values[begin : begin + step] @ queries.T
-            value, query = torch.nonzero(products >= low, as_tuple=True)
-            blocks.append((query, value + begin, products[value, query] >= high[query]))
-        rows, members, sure = (torch.cat(part) for part in zip(*blocks, strict=True))
-        return rows, members, sure
+            value, query = torch.nonzero(products >= limits, as_tuple=True)
+            blocks.append((query, value + begin, products[value, query]))
+        rows, members, products = (torch.cat(part) for part in zip(*blocks, strict=True))
+        return rows, members, products
 
     def prepare(
-        self, queries: torch.Tensor, low: torch.Tensor, high: torch.Tensor
+        self, queries: torch.Tensor, limits: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return what `launch` takes."""
-        return queries, low
+        return queries, limits
 
     def launch(self, prepared: tuple[torch.Tensor, torch.Tensor]) -> None:
         """Compare all pairs."""
@@ -190,7 +190,7 @@ def run_brute_force(
             for number, (query, vectors) in enumerate(zip(queries, on_device, strict=True)):
                 rounded = piece.round(vectors)
                 low, high = piece.limits(vectors, rounded, query.tau)
-                finder = finders.finder(rounded, low, high)
+                finder = finders.finder(rounded, low)
                 work = _Match(finder, piece, vectors, rounded, low, high, query.tau)
                 pairs[number].append(work())
                 result.seconds[number] += min(wall_seconds(work, device) for _ in range(REPEATS))
@@ -198,7 +198,7 @@ def run_brute_force(
             if sample is not None:
                 rounded = piece.round(sample)
                 low, high = piece.limits(sample, rounded, batch.tau)
-                finder = finders.finder(rounded, low, high)
+                finder = finders.finder(rounded, low)
                 work = _Match(finder, piece, sample, rounded, low, high, batch.tau)
                 work.scan()
                 batch_seconds += device_seconds(work.scan, device, 1)
@@ -232,7 +232,8 @@ class _Match:
 
     def __call__(self) -> Pairs:
         """Find pairs, and decide those that products leave open."""
-        queries, values, sure = self.finder.find(self.rounded, self.low, self.high)
+        queries, values, products = self.finder.find(self.rounded, self.low)
+        sure = products >= self.high[queries]
         again = decide_candidates(
             queries[~sure], values[~sure], self.queries, self.piece.vectors, self.tau
         )
@@ -240,7 +241,7 @@ class _Match:
         return torch.cat([queries[sure], again[0]]), rows
 
     def __post_init__(self) -> None:
-        self._prepared = self.finder.prepare(self.rounded, self.low, self.high)
+        self._prepared = self.finder.prepare(self.rounded, self.low)
 
     def scan(self) -> None:
         """Pass over the vectors, without waiting for the pairs."""
@@ -257,9 +258,8 @@ class _Finders:
         self._values, self._tuner = values, tuner
         self._finders: dict[object, object] = {}
 
-    def finder(self, queries: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> object:
-        tuner = self._tuner
-        best = None if tuner is None else tuner.best(self._values, queries, low, high)
+    def finder(self, queries: torch.Tensor, limits: torch.Tensor) -> object:
+        best = None if self._tuner is None else self._tuner.best(self._values, queries, limits)
         if best not in self._finders:
             self._finders[best] = self._make(best)
         return self._finders[best]

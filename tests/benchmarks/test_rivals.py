@@ -465,8 +465,8 @@ lake = RandomData(n_columns=12, n_values=300, dimensions=40, n_topics=2, seed=3)
 queries = draw_queries(lake, 4, max_distance=0.06, min_joinability=0.6, seed=0)
 right = [oracle_answer(lake, query) for query in queries]
 for precision in ("float16", "float32"):
-    for capacity, most in ((1 << 20, 1 << 24), (3, 1 << 24), (3, 50)):
-        kernel.FIRST_CAPACITY, kernel.MOST_ROWS = capacity, most
+    for capacity, most in ((1 << 20, 1 << 26), (3, 1 << 26), (3, 200)):
+        kernel.FIRST_CAPACITY, kernel.MOST_PAIRS = capacity, most
         rival = BruteTriton(torch.device("cpu"))
         rival.build(lake, {"precision": precision})
         assert [normal_form(answer) for answer in rival.query_batch(queries)] == right, \

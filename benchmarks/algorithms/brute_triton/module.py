@@ -81,7 +81,8 @@ class BruteTriton(PairRival):
             return no_pairs(self.device)
         operand = vectors.to(self._operand.dtype)
         low, high = self._limits(vectors, operand, tau)
-        queries, values, sure = self._finder.find(operand, low, high)
+        queries, values, products = self._finder.find(operand, low)
+        sure = products >= high[queries]
         again = decide_candidates(queries[~sure], values[~sure], vectors, self._vectors, tau)
         self.work["decided_again"] = len(sure) - int(sure.sum())
         return torch.cat([queries[sure], again[0]]), torch.cat([values[sure], again[1]])

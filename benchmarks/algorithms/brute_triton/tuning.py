@@ -39,7 +39,7 @@ class Tuner:
         self.tried: list[dict[str, object]] = []
 
     def best(
-        self, values: torch.Tensor, queries: torch.Tensor, low: torch.Tensor, high: torch.Tensor
+        self, values: torch.Tensor, queries: torch.Tensor, limits: torch.Tensor
     ) -> Configuration | None:
         """Return the fastest configuration on some of the values, or None where none runs.
 
@@ -47,12 +47,12 @@ class Tuner:
         ----------
         values : float16 (N, w)
         queries : float16 (n, w)
-        low, high : float32 (n,)
+        limits : float32 (n,)
         """
         choices = configurations(len(queries), values.dtype)
         key = values.shape[1], min(choice.queries for choice in choices)
         if key not in self._best:
-            self._best[key] = self._compare(choices, values[:SAMPLE], queries, low, high)
+            self._best[key] = self._compare(choices, values[:SAMPLE], queries, limits)
         return self._best[key]
 
     def _compare(
@@ -60,8 +60,7 @@ class Tuner:
         choices: list[Configuration],
         values: torch.Tensor,
         queries: torch.Tensor,
-        low: torch.Tensor,
-        high: torch.Tensor,
+        limits: torch.Tensor,
     ) -> Configuration | None:
         best: tuple[float, Configuration] | None = None
         times: list[dict[str, object]] = []
@@ -70,7 +69,7 @@ class Tuner:
             if times and time.perf_counter() - started > self._seconds:
                 break
             try:
-                seconds = _seconds(PairFinder(values, choice), queries, low, high)
+                seconds = _seconds(choice, values, queries, limits)
             except (TritonError, RuntimeError) as error:
                 times.append({**asdict(choice), "failed": str(error).strip()[:200]})
                 continue
@@ -91,10 +90,11 @@ class Tuner:
 
 
 def _seconds(
-    finder: PairFinder, queries: torch.Tensor, low: torch.Tensor, high: torch.Tensor
+    choice: Configuration, values: torch.Tensor, queries: torch.Tensor, limits: torch.Tensor
 ) -> float:
-    """Return what a pass takes; the first launch, which compiles, is not counted."""
-    launch = partial(finder.launch, finder.prepare(queries, low, high))
+    """Return what a configuration takes; the first launch, which compiles, is not counted."""
+    finder = PairFinder(values, choice)
+    launch = partial(finder.launch, finder.prepare(queries, limits))
     launch()
-    wait_for(queries.device)
-    return device_seconds(launch, queries.device, REPEATS)
+    wait_for(values.device)
+    return device_seconds(launch, values.device, REPEATS)

@@ -24,9 +24,12 @@ CELL_BYTES = 1 << 28
 ENTRIES_AT_ONCE = 1 << 21
 """Matches that are counted together in a batch."""
 
+POSTINGS_AT_ONCE = 10_000_000
+"""Columns of these matches, each as often as it comes, for which there is room for an answer."""
+
 ENTRY_BYTES = 1 << 28
-"""What listing them takes: 28 bytes each with their temporaries, and 24 for each posting that is
-taken, of which a match has a few."""
+"""What listing them takes: 28 bytes each with their temporaries; as much again is for what is
+counted, 24 bytes for each of `POSTINGS_AT_ONCE`."""
 
 
 class ColumnCounter:
@@ -157,7 +160,9 @@ def count_groups(
         place_cells = (owner - first) * n_columns
         runs = [
             (begin + low, begin + high)
-            for low, high in runs_of(ends[begin : end + 1], counter.n_places)
+            for low, high in runs_of(
+                ends[begin : end + 1], posting_ends[begin : end + 1], counter.n_places
+            )
         ]
         listed = None
         for run in runs:
@@ -200,14 +205,17 @@ def slices_of(offsets: torch.Tensor, n_places: int) -> list[tuple[int, int, int,
     return list(zip(bounds, bounds[1:], at, at[1:], strict=False))
 
 
-def runs_of(ends: list[int], n_places: int) -> list[tuple[int, int]]:
-    """Split positions into runs of at most `n_places` and `ENTRIES_AT_ONCE` entries.
+def runs_of(ends: list[int], posting_ends: list[int], n_places: int) -> list[tuple[int, int]]:
+    """Split positions into runs of at most `n_places`, `ENTRIES_AT_ONCE` and `POSTINGS_AT_ONCE`.
 
-    A run of a single position may have more entries.
+    A run of a single position may have more entries and postings.
     """
-    total, begin, runs = np.array(ends), 0, []
+    entries, postings, begin, runs = np.array(ends), np.array(posting_ends), 0, []
     while begin < len(ends) - 1:
-        fits = int(np.searchsorted(total, total[begin] + ENTRIES_AT_ONCE, side="right")) - 1
+        fits = min(
+            int(np.searchsorted(total, total[begin] + limit, side="right")) - 1
+            for total, limit in ((entries, ENTRIES_AT_ONCE), (postings, POSTINGS_AT_ONCE))
+        )
         end = min(max(fits, begin + 1), begin + n_places, len(ends) - 1)
         runs.append((begin, end))
         begin = end
