@@ -390,6 +390,10 @@ def test_partitions_are_launched_before_the_first_is_read(map_name):
         assert search(query) == [case.joinable(2) for case in cases]
     assert any(search(query))
     assert search(query * 0) == [{}, {}, {}]
+    # Lengths that the program doubts, and the full check allows.
+    query[5:] *= 1.0 + 4.5e-4
+    cases = [replace(case, query=query) for case in cases]
+    assert search(query) == [case.joinable(2) for case in cases]
     query[4] *= 1.1
     with pytest.raises(InputError, match="unit length"):
         search(query)

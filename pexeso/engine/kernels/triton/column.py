@@ -287,13 +287,13 @@ def read_matches(
     needed : dict of str to int
         Length that each list would have to have.
     n_wrong : int
-        Query values that have no unit length: with any of them the answer means nothing.
+        Query values that have no unit length, or not surely: their answer may mean nothing.
     columns, counts : int64 (r,)
         As far as the lists were long enough.
     """
     counters, hits = space.read_back()
     needed, n_wrong = space.needed(counters), space.n_wrong(counters)
-    if not n_wrong and all(needed[name] <= size for name, size in space.room.items()):
+    if all(needed[name] <= size for name, size in space.room.items()):
         add_work(partition, space, counters, stats)
     n_columns = min(needed["columns"], space.room["columns"])
     if n_columns > READ_AT_ONCE:

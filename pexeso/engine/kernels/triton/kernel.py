@@ -160,11 +160,12 @@ class TritonKernel(TorchKernel):
         space: Workspace,
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """Wait for a search; search again where it was not checked, or lists were too short."""
-        limits, by_code = self._list_limits(partition, max_pairs), True
+        limits, by_code, checked = self._list_limits(partition, max_pairs), True, False
         while True:
             needed, n_wrong, hits = read_matches(partition, space, stats)
-            if n_wrong:
-                query = query.real()
+            if n_wrong and not checked:
+                # What is left has unit length by the full check, which allows more.
+                query, checked = query.real(), True
                 if not len(query):
                     return np.zeros(0, np.int64), np.zeros(0, np.int64)
             elif not self._too_short(needed, space.room):
