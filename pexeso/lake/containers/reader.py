@@ -20,8 +20,8 @@ from pexeso.lake.containers.tables_inside import (
     split_member,
     tables_inside,
 )
+from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES
 from pexeso.lake.readers.content import (
-    DEFAULT_MAX_BYTES,
     Content,
     bytes_fingerprint,
     fingerprint_file,
@@ -121,9 +121,9 @@ class OpenTable:
         """
         kind = self.format
         if kind == "parquet":
-            yield from parquet_rows(self.shown, pa.BufferReader(self._data))
+            yield from parquet_rows(self.shown, pa.BufferReader(self._data), self.source.budget())
         elif kind in ("jsonlines", "json"):
-            yield from json_rows(self.shown, self._data)
+            yield from json_rows(self.shown, self._data, self.source.budget())
         elif kind == "delimited":
             table = table or self.text()
             yield TypedRows(table.names, list(table.columns))
@@ -165,13 +165,17 @@ class OpenTable:
             ]
 
     def _text(self, max_cell_bytes: int, *, is_meant: bool) -> Table:
-        kind, max_bytes = self.format, self.source.max_bytes
+        kind, max_bytes, budget = self.format, self.source.max_bytes, self.source.budget()
         if kind == "parquet":
             return parse_parquet(
-                self.shown, self._data, max_bytes=max_bytes, max_cell_bytes=max_cell_bytes
+                self.shown,
+                self._data,
+                max_bytes=max_bytes,
+                max_cell_bytes=max_cell_bytes,
+                budget=budget,
             )
         if kind in ("jsonlines", "json"):
-            return parse_json(self.shown, self._data, max_cell_bytes=max_cell_bytes)
+            return parse_json(self.shown, self._data, max_cell_bytes=max_cell_bytes, budget=budget)
         if kind == "delimited":
             extension = os.path.splitext(without_packing(self.source.shown.lower()))[1]
             return parse_delimited(
@@ -180,10 +184,9 @@ class OpenTable:
                 "" if is_meant and extension == ".txt" else extension,
                 max_cell_bytes=max_cell_bytes,
                 options=self.options,
+                budget=budget,
             )
-        return text_table(
-            self.shown, self._typed(), max_bytes=max_bytes, max_cell_bytes=max_cell_bytes
-        )
+        return text_table(budget, self._typed(), max_bytes=max_bytes, max_cell_bytes=max_cell_bytes)
 
     def _typed(self) -> TypedTable:
         if self.inner is not None:
@@ -299,7 +302,9 @@ class TablesInTurn:
             if member is not None:
                 raise TableReadError(f"{file_shown} holds one table: {member!r} names none in it.")
             content = read_content(location, max_bytes=max_bytes, shown=file_shown)
-            data = FileSource(file_shown, data=content.data, max_bytes=max_bytes)
+            data = FileSource(
+                file_shown, data=content.data, max_bytes=max_bytes, n_stored=content.n_stored
+            )
             return OpenTable(file_shown, data, None, content.fingerprint, options)
         file = self._held(FileSource(file_shown, location, max_bytes=max_bytes))
         if member is None:
@@ -426,7 +431,7 @@ def parse_table(
 
     See `read_table`.
     """
-    source = FileSource(shown, data=content.data, max_bytes=max_bytes)
+    source = FileSource(shown, data=content.data, max_bytes=max_bytes, n_stored=content.n_stored)
     file_format = format_of(shown)
     if file_format is not None and file_format.holds_several:
         with Container(source) as file:
