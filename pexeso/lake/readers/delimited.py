@@ -23,7 +23,9 @@ from pexeso.lake.readers.layout.beginning import (
 from pexeso.lake.readers.layout.conventions import (
     are_tags,
     have_row_names,
+    repeats_header,
     without_formulas,
+    without_total,
 )
 from pexeso.lake.readers.layout.dialect import Dialect, detect_dialect
 from pexeso.lake.readers.layout.ending import MAX_ROWS_BELOW, rows_below
@@ -204,6 +206,7 @@ def _collect(
     """Turn rows into the header and columns, making all rows as wide as the header."""
     header: list[list[str]] = []
     builder: _ColumnBuilder | None = None
+    n_repeated = 0
     for rows, is_last in _with_last(parsed.chunks()):
         if builder is None:
             n_filled = [position for position, row in enumerate(rows) if row]
@@ -225,8 +228,15 @@ def _collect(
         if is_last and (n_below := rows_below(rows, builder.width)):
             notes.append(_note_on_rows_below(rows[-n_below:]))
             rows = rows[:-n_below]
-        if rows := [row for row in rows if row]:
+        rows = [row for row in rows if row]
+        if len(header) == 1:
+            n_rows = len(rows)
+            rows = [row for row in rows if not repeats_header(row, header[0])]
+            n_repeated += n_rows - len(rows)
+        if rows:
             builder.add(rows)
+    if n_repeated:
+        notes.append(f"rows that repeat the header were left out: {n_repeated:,}")
     if not header and builder is None:
         raise TableReadError(f"{shown} is empty: it has no header row.")
     width = max(map(len, header), default=0)
@@ -241,6 +251,7 @@ def _collect(
     names, n_too_big = cells_to_column(header_cells, max_cell_bytes)
     notes.extend(builder.notes(n_too_big))
     names, *columns = without_formulas([names, *builder.columns()], parsed.data, notes)
+    columns = without_total(columns, notes)
     return [clean_name(name or "") for name in names.to_pylist()], columns
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pexeso.errors import TableReadError
 from pexeso.lake.columns import no_such_table
 from pexeso.lake.readers.budget import ReadingBudget
+from pexeso.lake.readers.layout.conventions import repeats_header, without_total
 from pexeso.lake.readers.table import MAX_COLUMNS, check_width
 from pexeso.lake.typed.apart import budget_of, check_table
 from pexeso.lake.typed.cells import column_array
@@ -112,7 +113,15 @@ def _read(book: Any, name: str, budget: ReadingBudget) -> tuple[dict[str, Any], 
         notes.append(f"cells merged with the one above were given its value: {n_filled:,}")
     body = [row for row in rows[table_place.first : table_place.end] if not all(map(is_blank, row))]
     del rows
-    return {"notes": notes}, _table(body, table_place.names, table_place.columns, budget)
+    cells = ([row[column] for column in table_place.columns] for row in body)
+    repeats = [repeats_header(row, table_place.names) for row in cells]
+    if any(repeats):
+        body = [row for row, is_header in zip(body, repeats, strict=True) if not is_header]
+        notes.append(f"rows that repeat the header were left out: {sum(repeats):,}")
+    table = _table(body, table_place.names, table_place.columns, budget)
+    columns = [column.combine_chunks() for column in table.columns]
+    table = pa.Table.from_arrays(without_total(columns, notes), names=table.column_names)
+    return {"notes": notes}, table
 
 
 def _fill_down(rows: list[list[object]], merged: list[Any], first: int, end: int) -> int:
