@@ -838,8 +838,7 @@ def open_index(
     memory_budget : str or int, optional
         Most bytes that a search may take, such as ``"8GiB"``: of a device for partitions, as many
         as fit, and the pairs compared there (by default four fifths of what is free), of the host
-        for the pairs of vectors, at least 140 MiB. On the CPU partitions are memory-mapped and take
-        none, and a lexical model holds no pairs: there it is refused.
+        for pairs of vectors, at least 140 MiB. On the CPU a lexical model holds none: it is refused.
     kernel : {"auto", "compiled", "torch", "triton", "faiss"}
         What does the heavy steps; the answer does not depend on it. ``"auto"`` takes the fastest
         for the device.
@@ -855,13 +854,11 @@ def open_index(
     Raises
     ------
     InputError
-        The index does not hold the model.
+        The index does not hold the model, or the budget cannot be kept.
     IndexNotFoundError, IndexVersionError, IndexCorruptError
         When there is no index that this version can search.
     DeviceError
         When the device asked for is not there.
-    InputError
-        When the index is searched on the CPU, and the budget is below 140 MiB or bounds nothing.
     """
     budget = None if memory_budget is None else parse_bytes(memory_budget)
     return Index(_open(path, OpenOptions(device, budget, kernel, model, keep_files)))

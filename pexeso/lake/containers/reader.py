@@ -20,7 +20,7 @@ from pexeso.lake.containers.tables_inside import (
     split_member,
     tables_inside,
 )
-from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES
+from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES, ReadingBudget
 from pexeso.lake.readers.content import (
     Content,
     bytes_fingerprint,
@@ -37,6 +37,7 @@ from pexeso.lake.typed.bad_cells import sound
 from pexeso.lake.typed.parquet import parse_parquet
 from pexeso.lake.typed.table import TypedTable
 from pexeso.lake.typed.text import text_table
+from pexeso.lake.typed.written_bytes import total_bytes
 
 FORMATS_OF_TEXTS = ("delimited", "jsonlines", "json")
 """Formats whose cells have no types of their own."""
@@ -128,7 +129,7 @@ class OpenTable:
             table = table or self.text()
             yield TypedRows(table.names, list(table.columns))
         else:
-            yield from _rows_of(self._typed())
+            yield from _rows_of(self._typed(), self.source.budget())
 
     def typed_columns(
         self, texts: Sequence[pa.Array | pa.ChunkedArray]
@@ -468,8 +469,9 @@ def _written_out(values: pa.Array) -> pa.Array:
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
-def _rows_of(typed: TypedTable) -> Iterator[TypedRows]:
+def _rows_of(typed: TypedTable, budget: ReadingBudget) -> Iterator[TypedRows]:
     # Arrow makes no array of unions from a list of values.
     yield TypedRows(typed.names, [pa.nulls(0, kind) for kind in typed.types])
     for batch in typed.batches:
+        budget.check_unpacked_columns(sum(map(total_bytes, batch)))
         yield TypedRows(typed.names, list(batch))

@@ -78,6 +78,14 @@ class ReadingBudget:
                 f"{self.max_unpacked:,}; unpack it yourself if that is meant."
             )
 
+    def check_unpacked_columns(self, n_bytes: float) -> None:
+        """Raise `TableReadError` where columns come to more bytes than a table may have."""
+        if n_bytes > self.max_bytes:
+            raise TableReadError(
+                f"{self.shown} unpacks to more than {self.max_bytes:,} bytes, the most that is "
+                "read (max_bytes)."
+            )
+
     def check_cells(self, n_rows: int, n_columns: int, n_unpacked: int = 0) -> None:
         """Raise `TableReadError` for more cells than a table of so many bytes has.
 

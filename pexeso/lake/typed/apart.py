@@ -135,11 +135,7 @@ def gathered(
 def check_table(budget: ReadingBudget, n_bytes: int, n_rows: int, n_columns: int) -> None:
     """Raise `TableReadError` where columns in memory come to more than the budget has."""
     budget.check_cells(n_rows, n_columns)
-    if n_bytes > budget.max_bytes:
-        raise TableReadError(
-            f"{budget.shown} unpacks to more than {budget.max_bytes:,} bytes, the most that is "
-            "read (max_bytes)."
-        )
+    budget.check_unpacked_columns(n_bytes)
 
 
 def batches(table: pa.Table) -> Iterable[list[pa.Array]]:

@@ -22,6 +22,7 @@ from pexeso.lake.readers.table import (
 from pexeso.lake.typed.bad_cells import UNREADABLE, MendedTexts, mended_texts, nested_text
 from pexeso.lake.typed.table import TypedTable
 from pexeso.lake.typed.value_texts import value_texts
+from pexeso.lake.typed.written_bytes import total_bytes
 
 _OUT_OF_RANGE = "dates or times out of range"
 
@@ -71,7 +72,7 @@ class TextColumns:
         self._budget.check_cells(self._n_rows, len(columns))
         for position, values in enumerate(columns):
             values, n_left_out = _without_big_cells(values, self._max_cell_bytes)
-            if self._n_bytes + _text_bytes(values) > self._max_bytes:
+            if self._n_bytes + total_bytes(values) > self._max_bytes:
                 raise self._too_much()
             piece, n_piece_too_big = empty_to_null(
                 self._as_text(values, position), self._max_cell_bytes
@@ -177,14 +178,6 @@ def _without_big_cells(values: pa.Array, max_cell_bytes: int) -> tuple[pa.Array,
     return pa.DictionaryArray.from_arrays(values.indices, dictionary), n_too_big
 
 
-def _text_bytes(values: pa.Array) -> int:
-    """Return the bytes that the texts of an array come to when each is written out."""
-    if is_coded(values.type):
-        lengths = pc.cast(pc.binary_length(values.dictionary), pa.int64())
-        return pc.sum(lengths.take(values.indices)).as_py() or 0
-    return sum(map(_text_bytes, parts_of(values)))
-
-
 def as_text(values: pa.Array) -> pa.StringArray:
     """Return the texts of an array; raises what Arrow does for types that have no text form.
 
@@ -223,4 +216,4 @@ def _n_out_of_range(values: pa.Array, texts: pa.StringArray) -> int:
 
 
 def _as_json(values: pa.Array) -> pa.StringArray:
-    return strings([nested_text(value) for value in values.to_pylist()])
+    return strings([nested_text(value.as_py()) for value in values])
