@@ -838,7 +838,7 @@ def open_index(
     memory_budget : str or int, optional
         Most bytes that a search may take, such as ``"8GiB"``: of a device for partitions, as many
         as fit, and the pairs compared there (by default four fifths of what is free), of the host
-        for pairs of vectors, at least 140 MiB. On the CPU a lexical model holds none: it is refused.
+        for pairs of vectors, at least 140 MiB. On the CPU lexical models take none: refused.
     kernel : {"auto", "compiled", "torch", "triton", "faiss"}
         What does the heavy steps; the answer does not depend on it. ``"auto"`` takes the fastest
         for the device.
