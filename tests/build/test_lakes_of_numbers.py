@@ -44,8 +44,8 @@ def test_columns_of_numbers_are_found_by_equal_values(lake, tmp_path, models):
         )
         for position, column in enumerate(header)
     }
-    found = open_index(path).overlap(sorted(wanted), k="all", fold_copies=False)
-    assert {(match.table, match.column): match.overlap for match in found} == {
+    matches = open_index(path).overlap(sorted(wanted), k="all", fold_copies=False)
+    assert {(match.table, match.column): match.overlap for match in matches} == {
         key: n for key, n in counts.items() if n
     }
     assert list(open_index(path).search(sorted(wanted))) == []

@@ -52,7 +52,9 @@ def written_bytes(values: pa.Array) -> np.ndarray:
         return written_bytes(values.storage)
     if types.is_run_end_encoded(kind):
         rows = np.arange(values.offset, values.offset + len(values))
-        return _taken(values.values, np.searchsorted(np.asarray(values.run_ends), rows, "right"))
+        return _at_positions(
+            values.values, np.searchsorted(np.asarray(values.run_ends), rows, "right")
+        )
     if types.is_dictionary(kind):
         missing = np.asarray(values.indices.is_null())
         positions = np.asarray(values.indices.fill_null(0)).astype(np.int64)
@@ -95,7 +97,7 @@ def _sums(items: pa.Array, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
     return sums[ends - first] - sums[begins - first]
 
 
-def _taken(values: pa.Array, positions: np.ndarray) -> np.ndarray:
+def _at_positions(values: pa.Array, positions: np.ndarray) -> np.ndarray:
     if not len(positions):
         return np.zeros(0)
     first = int(positions.min())
