@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from pexeso.frames.in_pandas import in_pandas
 from pexeso.frames.tables import to_polars
+from pexeso.io.wide_offsets import wide_for
 from pexeso.lake.readers.plain_arrays import plain
-from pexeso.runtime.wide_offsets import wide_for
 
 
 def take_rows(table: Any, kind: str, rows: np.ndarray) -> Any:

@@ -16,10 +16,10 @@ import pyarrow as pa
 from pexeso.engine.damage import damage_made_plain
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import IndexCorruptError
+from pexeso.io.wide_offsets import take_wide
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import SearchOptions
 from pexeso.runtime.ranges import ranges
-from pexeso.runtime.wide_offsets import take_wide
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.match_kinds import ALIAS, EXACT, KINDS, KindCounts, Pair, kinds_of
 from pexeso.search.partition_loader import PartitionLoader

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from pexeso.errors import IndexCorruptError, InputError
-from pexeso.runtime import wide_offsets
+from pexeso.io import wide_offsets
 from pexeso.store.files import new_file, open_plain
 from pexeso.store.manifest import FileEntry
 from pexeso.store.plain_arrow import is_plain

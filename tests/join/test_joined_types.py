@@ -6,10 +6,10 @@ import pytest
 from test_joined_tables import NORMALISER, mapping_of
 
 from pexeso.frames import beside
+from pexeso.io import wide_offsets
 from pexeso.join.matched_rows import find_rows
 from pexeso.join.options import JoinOptions
 from pexeso.join.tables import join_table
-from pexeso.runtime import wide_offsets
 from pexeso.server.pages.joining import first_rows
 
 KEYS = ["a", "b", None]

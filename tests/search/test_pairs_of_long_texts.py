@@ -29,5 +29,5 @@ def test_pairs_are_the_same_with_wide_offsets(
         plain = explained(index)
         assert len(plain[0]) >= 3
         with monkeypatch.context() as patched:
-            patched.setattr("pexeso.runtime.wide_offsets.MAX_BYTES", 10)
+            patched.setattr("pexeso.io.wide_offsets.MAX_BYTES", 10)
             assert explained(index) == plain

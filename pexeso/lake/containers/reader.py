@@ -33,11 +33,11 @@ from pexeso.lake.readers.jsonlines import parse_json, starts_as_json
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table
 from pexeso.lake.readers.typed import TypedRows, json_rows, parquet_rows
+from pexeso.lake.readers.written_bytes import total_bytes
 from pexeso.lake.typed.bad_cells import sound
 from pexeso.lake.typed.parquet import parse_parquet
 from pexeso.lake.typed.table import TypedTable
 from pexeso.lake.typed.text import text_table
-from pexeso.lake.typed.written_bytes import total_bytes
 
 FORMATS_OF_TEXTS = ("delimited", "jsonlines", "json")
 """Formats whose cells have no types of their own."""

@@ -19,10 +19,10 @@ from pexeso.lake.readers.table import (
     strings,
     too_big_note,
 )
+from pexeso.lake.readers.written_bytes import total_bytes
 from pexeso.lake.typed.bad_cells import UNREADABLE, MendedTexts, mended_texts, nested_text
 from pexeso.lake.typed.table import TypedTable
 from pexeso.lake.typed.value_texts import value_texts
-from pexeso.lake.typed.written_bytes import total_bytes
 
 _OUT_OF_RANGE = "dates or times out of range"
 

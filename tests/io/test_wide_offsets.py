@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from pexeso.runtime import wide_offsets
-from pexeso.runtime.wide_offsets import take_wide
+from pexeso.io import wide_offsets
+from pexeso.io.wide_offsets import take_wide
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.binary()])
