@@ -837,8 +837,7 @@ def open_index(
     memory_budget : str or int, optional
         Most bytes that a search may take, such as ``"8GiB"``: of a device for partitions, as many
         as fit, and the pairs compared there (by default four fifths of what is free), of the host
-        for the pairs, where it takes 140 MiB however small the budget is. On the CPU partitions are
-        memory-mapped and take none.
+        for pairs of vectors, at least 140 MiB. On the CPU lexical models take none: refused.
     kernel : {"auto", "compiled", "torch", "triton", "faiss"}
         What does the heavy steps; the answer does not depend on it. ``"auto"`` takes the fastest
         for the device.
@@ -854,7 +853,7 @@ def open_index(
     Raises
     ------
     InputError
-        The index does not hold the model.
+        The index does not hold the model, or the budget cannot be kept.
     IndexNotFoundError, IndexVersionError, IndexCorruptError
         When there is no index that this version can search.
     DeviceError

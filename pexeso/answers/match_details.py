@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from pexeso.errors import InputError
-from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
+from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES
 
 if TYPE_CHECKING:
     from pexeso.engine.stats import SearchStats

@@ -91,13 +91,20 @@ def build(
             )
         job.read(source, job.stages.folder("list") / LISTING, listing["bytes"])
         counts = job.write_catalog(0, job.stages.folder("list") / SKIPPED)
-        if not counts["postings"]:
+        if not counts["postings"] and "fasttext" in options.models:
+            writer.keep = False
+            raise LakeError(
+                f"{job.no_column(source.name)} The model fasttext is trained on the values of such "
+                "columns; another one, such as lexical, needs none."
+            )
+        written = job.write_parts()
+        if not any(part.folders for part in written.values()):
             writer.keep = False
             raise LakeError(job.no_column(source.name))
         facts = {"lake": source.name, "next_column": counts["columns"], "readers": READERS}
         if (aliases := options.normaliser.aliases) is not None:
             facts["aliases"] = aliases.count
-        return job.commit({}, job.write_parts(), facts=facts)
+        return job.commit({}, written, facts=facts)
 
 
 @contextmanager

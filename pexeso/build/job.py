@@ -353,7 +353,8 @@ class BuildJob:
         reasons = in_words(sorted(self.left_out(), key=lambda group: group.kind == TABLES))
         return (
             f"No column in '{lake}' can be a join key. Left out: {reasons}. The rules "
-            "that choose columns can be changed."
+            "that choose columns can be changed; overlap, containment and composite (--include) "
+            "index columns of every kind."
         )
 
     def kept_columns(self) -> DataFrame:

@@ -19,7 +19,8 @@ from pexeso.errors import LakeError, PlaceError, TableReadError
 from pexeso.io.location import Location, locate
 from pexeso.lake.containers.reader import open_table, reading_options
 from pexeso.lake.files import TableFile, find_tables, table_of_row, table_row
-from pexeso.lake.readers.content import DEFAULT_MAX_BYTES, fingerprint_file
+from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES
+from pexeso.lake.readers.content import fingerprint_file
 from pexeso.lake.readers.typed import TypedRows, parquet_rows
 from pexeso.redundancy.pieces import StoredPiece, pieces_of, stored_pieces, write_pieces
 

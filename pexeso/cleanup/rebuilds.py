@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from pexeso.cleanup.in_tasks import done_in_tasks
 from pexeso.cleanup.lake_tables import table_of_file
@@ -21,6 +20,7 @@ from pexeso.cleanup.reading import ReadFile, rows_of_file
 from pexeso.errors import InputError, PexesoError
 from pexeso.io.location import Location
 from pexeso.lake.containers.formats import table_format
+from pexeso.lake.readers.typed import open_parquet
 from pexeso.lake.rows import table_file
 from pexeso.redundancy.cell_hashes import HALVES
 from pexeso.redundancy.filters import find_transformation
@@ -337,7 +337,7 @@ def _types(files: Sequence[str], lake: Path | Location) -> dict[str, pa.DataType
     if table_format(name) != "parquet" or not isinstance(lake, Path):
         return {}
     try:
-        schema = pq.read_schema(lake if lake.is_file() else lake / name)
+        schema = open_parquet(lake if lake.is_file() else lake / name).schema_arrow
     except (OSError, pa.ArrowException):
         return {}
     return dict(zip(schema.names, schema.types, strict=True))

@@ -22,7 +22,7 @@ from pexeso.cleanup.table_logs import CannotRead, live_files, log_in
 from pexeso.errors import InputError, PexesoError, TableReadError
 from pexeso.lake.containers.formats import table_format
 from pexeso.lake.files import find_tables
-from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
+from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES
 from pexeso.lake.readers.typed import TypedRows
 from pexeso.lake.rows import table_file
 from pexeso.redundancy.sql import quoted
@@ -35,6 +35,8 @@ AT_ONCE = 4
 """Parents whose tables are compared at the same time."""
 
 _TIMES = "__times__"
+_TIMES_AS_WRITTEN = {"int96RebaseMode": "CORRECTED", "datetimeRebaseMode": "CORRECTED"}
+"""Options of Spark's reader: it refuses times before 1900 that may be of another calendar."""
 
 
 class Statement(NamedTuple):
@@ -146,9 +148,11 @@ def frame_of_table(
     kinds = {table_format(file) or "delimited" for file in files}
     if log_in(path) is not None and path.is_dir():
         paths = [_literal(file) for file in files]
-        return spark.read.option("mergeSchema", True).option("basePath", str(path)).parquet(*paths)
+        read = spark.read.options(**_TIMES_AS_WRITTEN).option("mergeSchema", True)
+        return read.option("basePath", str(path)).parquet(*paths)
     if kinds == {"parquet"}:
-        return spark.read.option("mergeSchema", len(files) > 1).parquet(_literal(path))
+        read = spark.read.options(**_TIMES_AS_WRITTEN).option("mergeSchema", len(files) > 1)
+        return read.parquet(_literal(path))
     if len(files) != 1:
         raise TableReadError(f"{table} is a folder of text: it is not compared as one table.")
     name = lake.name if lake.is_file() else files[0].relative_to(lake).as_posix()

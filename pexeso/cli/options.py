@@ -204,7 +204,8 @@ run_options = (
     _of_distance("device", "auto, cpu, cuda or cuda:1.", metavar="NAME"),
     _of_distance(
         "memory_budget",
-        "Most memory for partitions on a GPU, and for the pairs compared, such as 8GiB.",
+        "Most memory of a GPU for partitions and the pairs compared, such as 8GiB; on the CPU, for "
+        "the pairs of a dense model alone.",
         **_SIZE,
     ),
     _of_distance("kernel", "Compute backend; results are identical.", type=click.Choice(KERNELS)),

@@ -65,7 +65,7 @@ def take_standard_input(context: click.Context, argument: click.Parameter, spec:
 
 def _keep(context: click.Context) -> None:
     """Put a temporary file in the place of standard input, until the command has ended."""
-    from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
+    from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES
 
     if sys.stdin is None:
         raise TableReadError(

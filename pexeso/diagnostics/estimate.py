@@ -135,7 +135,8 @@ def estimate_build(
     part_records = [part.records for part in requested_parts(options.parts)]
     is_local = set(options.models) == {"lexical"} and reads_here(n_bytes, len(part_records))
     sample = LakeSample.read(files, chosen, options, part_records, progress, on_spark=not is_local)
-    if not sample.count("value"):
+    kinds = {kind for records in sample.records for kind in records["record"].unique().to_pylist()}
+    if not any(map(sample.count, kinds - {"table", "column"})):
         raise LakeError(
             f"None of the {len(chosen)} files of '{lake}' that were sampled has a column that "
             "can be a join key. "

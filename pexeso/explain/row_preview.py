@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pexeso.errors import PexesoError
 from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.containers.reader import read_table
-from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
+from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES
 from pexeso.lake.rows import read_rows
 
 if TYPE_CHECKING:

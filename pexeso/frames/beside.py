@@ -6,16 +6,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pexeso.frames.in_pandas import in_pandas
 from pexeso.frames.tables import to_polars
+from pexeso.io.wide_offsets import wide_for
 from pexeso.lake.readers.plain_arrays import plain
-
-MOST_BYTES = 2**31 - 1
-"""Of the texts, or bytes, of an array whose offsets have 32 bits."""
-
-_LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 
 
 def take_rows(table: Any, kind: str, rows: np.ndarray) -> Any:
@@ -50,13 +45,7 @@ def take_column_cells(column: pa.ChunkedArray, rows: pa.Int64Array) -> pa.Chunke
     Texts and bytes get offsets of 64 bits where they are too many for 32. Views and runs, of which
     Arrow takes no rows, become arrays of ordinary types.
     """
-    large = _LARGE.get(column.type)
-    if large is not None and column.nbytes * len(rows) > MOST_BYTES:
-        sizes = pc.binary_length(column)
-        # Arrow puts all chunks together before it takes rows of them.
-        needed = (pc.sum(lengths, min_count=0).as_py() for lengths in (sizes, sizes.take(rows)))
-        if max(needed) > MOST_BYTES:
-            column = column.cast(large)
+    column = wide_for(column, rows)
     try:
         return column.take(rows)
     except pa.ArrowNotImplementedError:

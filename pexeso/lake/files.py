@@ -23,7 +23,7 @@ from pexeso.lake.left_out.indexes import (
     has_index_manifest,
     is_index,
 )
-from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
+from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES
 from pexeso.lake.readers.file_source import FileSource, log_beside
 from pexeso.lake.settings import SETTINGS_NAME, LakeSettings
 

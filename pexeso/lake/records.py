@@ -20,7 +20,8 @@ from pexeso.lake.containers.reader import OpenTable, TablesInTurn, reading_optio
 from pexeso.lake.counted_cells import CountedCells
 from pexeso.lake.files import TableFile
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.readers.content import DEFAULT_MAX_BYTES, fingerprint_file
+from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES
+from pexeso.lake.readers.content import fingerprint_file
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table
 from pexeso.lake.readers.typed import TypedRows
 from pexeso.lake.record_schema import column_batches, record_batches

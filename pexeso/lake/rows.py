@@ -14,7 +14,7 @@ from pexeso.lake.containers.reader import OpenTable, open_table, reading_options
 from pexeso.lake.containers.table_names import holds_several, is_file
 from pexeso.lake.containers.tables_inside import split_member
 from pexeso.lake.files import TableFile
-from pexeso.lake.readers.content import DEFAULT_MAX_BYTES
+from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES
 from pexeso.lake.readers.options import ReadingOptions
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES
 from pexeso.lake.settings import LakeSettings

@@ -15,12 +15,16 @@ from pexeso.lake.normalise.normaliser import VERSION as NORMALISER_VERSION
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import DEVICES
 from pexeso.parts.metadata import require_contents, stored_normaliser, stored_space
+from pexeso.runtime.formatting import format_bytes
 from pexeso.store.local.reader import Store
 
 if TYPE_CHECKING:
     import torch
 
     from pexeso.search.partition_loader import PartitionLoader
+
+MIN_CPU_BUDGET = 140 << 20
+"""What a search on the CPU takes where it holds few pairs at a time, in bytes."""
 
 _DRIVERS = ("/dev/nvidiactl", "/dev/dxg")
 """Without any of these files Linux has no CUDA device."""
@@ -116,11 +120,33 @@ def loader_of(store: Store, device: str, memory_budget: int | None, kernel: str)
         from pexeso.engine.kernels.choice import choose_kernel
 
         where = choose_device(device)
+        if where.type == "cpu":
+            _check_budget_of_the_cpu(memory_budget)
         return PartitionLoader(store, space, where, memory_budget, choose_kernel(kernel, where))
     where = _device_of_letters(device, kernel)
     on_cpu = where is None or where.type == "cpu"
+    if on_cpu and memory_budget is not None:
+        raise InputError(
+            "memory_budget bounds what a search takes on a GPU, and the pairs of vectors that one "
+            "on the CPU holds; this search compares spellings on the CPU, where it bounds nothing. "
+            "Leave it out."
+        )
     space = replace(space, device=where)
     return PartitionLoader(store, space, None if on_cpu else where, memory_budget, None)
+
+
+def _check_budget_of_the_cpu(memory_budget: int | None) -> None:
+    """Refuse a budget that a search on the CPU cannot keep.
+
+    Raises
+    ------
+    InputError
+    """
+    if memory_budget is not None and memory_budget < MIN_CPU_BUDGET:
+        raise InputError(
+            f"memory_budget must be at least {format_bytes(MIN_CPU_BUDGET)} on the CPU, which a "
+            f"search takes with few pairs at a time. Got {format_bytes(memory_budget)}."
+        )
 
 
 def _device_of_letters(device: str, kernel: str) -> torch.device | None:

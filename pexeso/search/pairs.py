@@ -16,6 +16,7 @@ import pyarrow as pa
 from pexeso.engine.damage import damage_made_plain
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import IndexCorruptError
+from pexeso.io.wide_offsets import take_wide
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import SearchOptions
 from pexeso.runtime.ranges import ranges
@@ -61,8 +62,8 @@ class PairTable:
         return PairTable(
             self.texts,
             self.text[rows],
-            self.values.take(pa.array(rows)),
-            self.keys.take(pa.array(rows)),
+            take_wide(self.values, pa.array(rows)),
+            take_wide(self.keys, pa.array(rows)),
             self.distances[rows],
             self.kinds[rows],
         )
@@ -111,8 +112,8 @@ class PairTable:
     def with_aliases(self, normaliser: Normaliser) -> PairTable:
         """Return the same pairs, with those told that are equal by an alias of the normaliser."""
         rows = np.flatnonzero(self.kinds == KINDS.index(EXACT))
-        ours = self.texts.take(pa.array(self.text[rows]))
-        values = self.values.take(pa.array(rows)).cast(pa.string())
+        ours = take_wide(self.texts, pa.array(self.text[rows]))
+        values = take_wide(self.values, pa.array(rows))
         kinds = self.kinds.copy()
         kinds[rows[normaliser.equal_by_alias(ours, values)]] = KINDS.index(ALIAS)
         return replace(self, kinds=kinds)
@@ -121,7 +122,7 @@ class PairTable:
         """Return the first `limit` pairs, or all, as objects."""
         end = len(self) if limit is None else min(limit, len(self))
         columns = (
-            self.texts.take(pa.array(self.text[:end])).to_pylist(),
+            take_wide(self.texts, pa.array(self.text[:end])).to_pylist(),
             self.values.slice(0, end).to_pylist(),
             self.distances[:end].tolist(),
             self.keys.slice(0, end).to_pylist(),
@@ -154,7 +155,7 @@ def find_pairs(
         )
         column, value, posting, distance = pairs
         values, keys = posting_arrays(scan, number, posting)
-        kinds = kinds_of(query.values.take(pa.array(value)), keys)
+        kinds = kinds_of(take_wide(query.values, pa.array(value)), keys)
         # Pairs come ordered by column.
         bounds = np.searchsorted(column, np.arange(len(hit_numbers) + 1))
         for position, start, end in zip(hit_numbers, bounds[:-1], bounds[1:], strict=True):
@@ -180,7 +181,7 @@ def find_pairs(
 def posting_arrays(
     scan: PartitionLoader, number: int, postings: np.ndarray
 ) -> tuple[pa.Array, pa.Array]:
-    """Return the texts of postings as in their columns, and as in the index.
+    """Return the texts of postings as in their columns, and as in the index: large_string.
 
     An intact index has no missing text.
     """
@@ -188,8 +189,8 @@ def posting_arrays(
     rows = store.array(number, "posting_texts")[postings]
     values = store.array(number, "column_values_members")[postings]
     texts = (
-        take_texts(store.texts(number, "texts"), rows),
-        take_texts(store.texts(number, "values"), values),
+        take_texts(store.texts(number, "texts"), rows).cast(pa.large_string()),
+        take_texts(store.texts(number, "values"), values).cast(pa.large_string()),
     )
     if any(array.null_count for array in texts):
         raise IndexCorruptError(

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from pexeso.errors import IndexCorruptError, InputError
+from pexeso.io import wide_offsets
 from pexeso.store.files import new_file, open_plain
 from pexeso.store.manifest import FileEntry
 from pexeso.store.plain_arrow import is_plain
@@ -121,7 +122,8 @@ def take_texts(texts: Texts, rows: np.ndarray | Sequence[int]) -> Texts:
     Returns
     -------
     Texts
-        In memory, one for each of `rows`, null where the text is missing. No other text is read.
+        In memory, one for each of `rows`, null where the text is missing; ``large_string`` where
+        they are too long for ``string`` (2 GiB). No other text is read.
     """
     rows = np.asarray(rows, dtype=np.int64)
     outside = (rows < 0) | (rows >= len(texts))
@@ -138,6 +140,8 @@ def take_texts(texts: Texts, rows: np.ndarray | Sequence[int]) -> Texts:
     first, last = positions[rows + texts.offset], positions[rows + texts.offset + 1]
     if ((first < 0) | (last < first) | (last > (0 if data is None else data.size))).any():
         raise IndexCorruptError(_DAMAGED)
+    if texts.type == pa.string() and (last - first).sum(dtype=np.int64) > wide_offsets.MAX_BYTES:
+        texts = texts.cast(pa.large_string())
     selection = texts.take(pa.array(rows))
     require_sound(selection)
     return selection
@@ -161,7 +165,7 @@ def _one_array(texts: Texts | pa.ChunkedArray) -> Texts:
         )
     if isinstance(texts, pa.Array):
         return texts
-    if texts.type == pa.string() and texts.nbytes >= 2**31:
+    if texts.type == pa.string() and texts.nbytes > wide_offsets.MAX_BYTES:
         texts = texts.cast(pa.large_string())
     joined = texts.combine_chunks()
     return joined if isinstance(joined, pa.Array) else joined.chunk(0)

@@ -229,6 +229,16 @@ def test_statements_give_their_table_or_the_reason_why_not(spark, tmp_path, stat
         assert reason in flaws["child.parquet"]
 
 
+def test_old_times_of_int96_are_compared(spark, tmp_path):
+    times = pa.array([-15_000_000_000, 253_402_300_799, 0], pa.timestamp("s"))
+    whole = pa.table({"id": [1, 2, 3], "seen": times})
+    old = {"use_deprecated_int96_timestamps": True}
+    pq.write_table(whole, tmp_path / "a.parquet", **old)
+    pq.write_table(whole.slice(0, 2), tmp_path / "child.parquet", **old)
+    statement = Statement("child.parquet", "a.parquet", "SELECT * FROM `a.parquet` WHERE id < 3")
+    assert verify_statements(spark, tmp_path, [statement]) == {}
+
+
 def test_a_parent_that_is_gone_is_a_reason(spark, tmp_path):
     pq.write_table(WHOLE, tmp_path / "child.parquet")
     flaws = verify_statements(

@@ -6,6 +6,7 @@ import pytest
 from test_joined_tables import NORMALISER, mapping_of
 
 from pexeso.frames import beside
+from pexeso.io import wide_offsets
 from pexeso.join.matched_rows import find_rows
 from pexeso.join.options import JoinOptions
 from pexeso.join.tables import join_table
@@ -57,7 +58,7 @@ def test_a_found_column_of_an_odd_type_is_added(cells):
 @pytest.mark.parametrize("kind", [pa.string(), pa.binary()])
 @pytest.mark.parametrize(("max_bytes", "is_large"), [(29, True), (30, False)])
 def test_texts_that_are_too_many_get_longer_offsets(monkeypatch, kind, max_bytes, is_large):
-    monkeypatch.setattr(beside, "MOST_BYTES", max_bytes)
+    monkeypatch.setattr(wide_offsets, "MAX_BYTES", max_bytes)
     column = pa.chunked_array([["x" * 10], ["y" * 5, None]], kind)
     made = beside.take_column_cells(column, pa.array([0, 0, None, 2, 0]))
     assert made.to_pylist() == [column[at].as_py() for at in (0, 0, 2, 2, 0)]
@@ -65,12 +66,12 @@ def test_texts_that_are_too_many_get_longer_offsets(monkeypatch, kind, max_bytes
         {pa.string(): pa.large_string()}.get(kind, pa.large_binary()) if is_large else kind
     )
     # Few rows of many texts, which Arrow puts together first.
-    monkeypatch.setattr(beside, "MOST_BYTES", 14 if is_large else 15)
+    monkeypatch.setattr(wide_offsets, "MAX_BYTES", 14 if is_large else 15)
     assert beside.take_column_cells(column, pa.array([1])).type != kind or not is_large
 
 
 def test_a_joined_table_has_longer_offsets_where_they_are_needed(monkeypatch):
-    monkeypatch.setattr(beside, "MOST_BYTES", 2)
+    monkeypatch.setattr(wide_offsets, "MAX_BYTES", 2)
     made = join(pa.table({"key": ["a", "b", "a"], "mine": ["x", "y", "z"]}))
     assert made.schema.types == [pa.large_string()] * 4
     assert made["odd"].to_pylist() == ["1", "2", "1"]

@@ -63,7 +63,7 @@ def test_cells_over_the_limit_are_left_out_before_they_are_written_out() -> None
 def test_rows_that_are_almost_all_filling_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pexeso.lake.readers.table._CELLS_ALWAYS", 1 << 18)
+    monkeypatch.setattr("pexeso.lake.readers.budget.MIN_CELLS", 1 << 18)
     names = ",".join(f"c{number}" for number in range(5_000))
     (tmp_path / "a.csv").write_text(names + "\n" + "a\n" * 5_000)
     (tmp_path / "a.jsonl").write_text(

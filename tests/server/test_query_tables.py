@@ -1,5 +1,6 @@
 """Tests of the tables that people give: their names, their number, and where they are kept."""
 
+import gzip
 import io
 import os
 import stat
@@ -219,3 +220,14 @@ def test_a_table_of_the_lake_is_kept_once(kept, tmp_path):
     lake = str(tmp_path / "lake")
     first, other = kept.add_of_lake(lake, "a.csv"), kept.add_of_lake(lake, "b.csv")
     assert kept.add_of_lake(lake, "a.csv") == first != other
+
+
+def test_an_upload_that_unpacks_to_far_more_is_refused_in_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    bomb = gzip.compress(b"a\n" * (20 << 20))
+    with QueryTables(len(bomb)) as tables:
+        with pytest.raises(InputError) as raised:
+            tables.add("bomb.csv.gz", [bomb])
+        assert "bomb.csv.gz is refused: its" in str(raised.value)
+        assert "\n" not in str(raised.value)
+        assert files_below(tmp_path) == set()

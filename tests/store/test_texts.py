@@ -170,3 +170,16 @@ def test_any_changed_byte_gives_other_texts_or_a_refusal(tmp_path: Path) -> None
         path.write_bytes(changed)
         with contextlib.suppress(IndexCorruptError):
             take_texts(open_texts(path), np.arange(20)).to_pylist()
+
+
+def test_texts_that_are_too_many_when_rows_repeat_get_wide_offsets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pexeso.io.wide_offsets.MAX_BYTES", 30)
+    write_texts(tmp_path / "texts", pa.array(["x" * 10, "y", None]))
+    texts = open_texts(tmp_path / "texts")
+    assert take_texts(texts, [0, 1, 2, 0]).type == pa.string()
+    many = take_texts(texts, [0, 0, 0, 2, 1])
+    assert (many.type, many.to_pylist()) == (pa.large_string(), ["x" * 10] * 3 + [None, "y"])
+    assert write_texts(tmp_path / "more", pa.chunked_array([["x" * 20], ["y" * 20]])).n_bytes
+    assert open_texts(tmp_path / "more").type == pa.large_string()

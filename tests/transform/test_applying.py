@@ -9,7 +9,13 @@ from hypothesis import given
 from pexeso.errors import InputError
 from pexeso.transform.programs import applying
 from pexeso.transform.programs.applying import apply_program
-from pexeso.transform.programs.program import Constant, Extract, Program, Split
+from pexeso.transform.programs.program import (
+    MAX_WRITTEN,
+    Constant,
+    Extract,
+    Program,
+    Split,
+)
 from tests.transform.random_programs import ROWS, programs, random_programs, rows
 
 
@@ -102,5 +108,63 @@ def test_more_than_two_gibibytes_are_refused(monkeypatch):
             return type("Written", (), {"nbytes": 1 << 31})()
 
     monkeypatch.setattr(applying, "_Batch", Large)
-    with pytest.raises(InputError, match="writes 2,147,483,648 bytes for 1 rows; at most 2 GiB"):
+    with pytest.raises(
+        InputError, match=r"writes 2,147,483,648 bytes for the first 1 of 1 rows; at most 2 GiB"
+    ):
         apply_program(Program((Extract(0),)), [pa.array(["a"])])
+
+
+def test_the_2_gibibytes_are_counted_while_rows_are_written(monkeypatch):
+    monkeypatch.setattr(applying, "MAX_BYTES", 1000)
+    monkeypatch.setattr(applying, "BATCH_ROWS", 1)
+    made = []
+    of = applying._Batch.of
+    monkeypatch.setattr(
+        applying._Batch,
+        "of",
+        lambda batch, program: made.append(batch.n_rows) or of(batch, program),
+    )
+    with pytest.raises(InputError, match=r"bytes for the first [0-9]+ of 500 rows; at most 2 GiB"):
+        apply_program(Program((Extract(0), Constant("b" * 100))), [pa.array(["a"] * 500)])
+    assert len(made) < 15
+
+
+LONG = Extract(0, replacements=(("a", "a" * 10_000), ("a", "a" * 10_000)))
+
+
+def test_what_replacements_write_is_counted_before_it_is_written():
+    columns = [pa.array(["b", "a" * 20])]
+    before = pa.default_memory_pool().max_memory()
+    with pytest.raises(InputError, match=r"would write 2,000,000,000 characters for one row; at m"):
+        apply_program(Program((LONG,) * 16), columns)
+    assert pa.default_memory_pool().max_memory() < before + (1 << 24)
+    with pytest.raises(InputError, match=r"would write 2,000,000,000 characters for one row; at m"):
+        Program((LONG,)).of(["a" * 20])
+    assert apply_program(Program((LONG,)), [pa.array(["b"])]).to_pylist() == ["b"]
+
+
+def test_a_replacement_may_write_as_much_as_a_cell_has():
+    once = Extract(0, replacements=(("é", "b" * 1024),))
+    at_limit, above = "é" * 1024, "é" * 1024 + "x"
+    assert apply_program(Program((once,)), [pa.array([at_limit])])[0].as_py() == "b" * MAX_WRITTEN
+    assert Program((once,)).of([at_limit]) == "b" * MAX_WRITTEN
+    with pytest.raises(InputError, match="would write 1,048,577 characters"):
+        apply_program(Program((once,)), [pa.array([above])])
+    with pytest.raises(InputError, match="would write 1,048,577 characters"):
+        Program((once,)).of([above])
+
+
+def test_many_rows_that_become_long_are_written_in_small_batches(monkeypatch):
+    monkeypatch.setattr(applying, "BATCH_BYTES", 1 << 12)
+    seen = []
+    of = applying._Batch.of
+    monkeypatch.setattr(
+        applying._Batch,
+        "of",
+        lambda batch, program: seen.append(batch.n_rows) or of(batch, program),
+    )
+    program = Program((Extract(0, replacements=(("a", "bc" * 100),)), Constant("!")))
+    rows = ["a" * (number % 7) for number in range(100)]
+    expected = [program.of([row]) for row in rows]
+    assert apply_program(program, [pa.array(rows)]).to_pylist() == expected
+    assert len(seen) > 16

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pexeso.lake.readers.typed import JSON, TypedRows, parquet_rows
+from pexeso.lake.readers.typed import JSON, TypedRows, open_parquet, parquet_rows
 from pexeso.redundancy.column_stats import Bound, ColumnStats, merged, scan_stats
 from pexeso.redundancy.pieces import ColumnFacts
 from pexeso.redundancy.schema_tokens import Token, leaf_types, leaves
@@ -45,7 +45,7 @@ def facts_of_parquet(shown: str, path: str, *, scan: bool = True) -> tuple[int, 
     ValueError, OSError
         It is no Parquet file.
     """
-    file = pq.ParquetFile(path)
+    file = open_parquet(path)
     schema, metadata = file.schema_arrow, file.metadata
     column_stats: dict[Token, ColumnStats] = {}
     kinds = dict(leaf_types(schema))

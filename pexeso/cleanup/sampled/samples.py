@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from pexeso.cleanup.reading import rows_of_file
 from pexeso.errors import InputError
 from pexeso.lake.files import TableFile
-from pexeso.lake.readers.typed import TypedRows, parquet_rows
+from pexeso.lake.readers.typed import TypedRows, open_parquet, parquet_rows
 from pexeso.redundancy.cell_hashes import HALVES
 from pexeso.redundancy.row_hashes import HashedColumn, hashed_column, row_hashes
 from pexeso.redundancy.schema_tokens import leaves
@@ -136,7 +135,7 @@ def _batches_with(
             yield begin, batch
             begin += batch.n_rows
         return
-    file = pq.ParquetFile(table_file["path"])
+    file = open_parquet(table_file["path"])
     begin = 0
     for group in range(file.metadata.num_row_groups):
         n_rows = file.metadata.row_group(group).num_rows

@@ -30,6 +30,9 @@ from pexeso.runtime.ranges import offsets_of
 VALUES_A_TASK = 32
 """Query values that are worth a thread of their own."""
 
+VALUES_A_CALL = 64
+"""Query values that compiled code searches at a time, during which nothing interrupts it."""
+
 VISITS_A_SCAN = 1.5
 """To go through all rows takes as long as to visit so many times as many here and there."""
 
@@ -120,13 +123,15 @@ def matching_rows(
     words = partition.vectors
     word_loops.find_words(vectors.text, vectors.starts, words.text, words.starts, own_words)
     n_tasks = max(1, min(4 * n_threads if n_threads > 1 else 1, len(vectors) // VALUES_A_TASK))
+    n_tasks = max(n_tasks, -(-len(vectors) // VALUES_A_CALL))
     bounds = [len(vectors) * number // n_tasks for number in range(n_tasks + 1)]
     runs = list(itertools.pairwise(bounds))
 
     def task(run: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         return _find(partition, vectors, own_words, max_distance, *run)
 
-    results = [task(run) for run in runs] if n_tasks == 1 else list(pool(n_threads).map(task, runs))
+    here = n_threads == 1 or n_tasks == 1
+    results = [task(run) for run in runs] if here else list(pool(n_threads).map(task, runs))
     for *_, counts in results:
         work.add(counts)
     before = offsets_of(np.array([len(rows) for rows, *_ in results]))

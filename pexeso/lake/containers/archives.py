@@ -15,15 +15,13 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from pexeso.errors import TableReadError
+from pexeso.lake.readers.budget import ReadingBudget
 from pexeso.lake.readers.content import check_size
 from pexeso.lake.readers.file_source import FileSource
 from pexeso.runtime.formatting import first_line
 
 MAX_MEMBERS = 10_000
 """Members of an archive that are looked at; the others are listed with this reason."""
-
-MAX_RATIO, ALWAYS_UNPACKED_BYTES = 250, 256 << 20
-"""An archive may unpack to so many times its size, and to so many bytes in any case."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +131,11 @@ class Archive:
             check_size(shown, len(data), source.max_bytes)
             return data
 
+    def packed_bytes(self, name: str) -> int:
+        """Return the size of one file as it lies in the archive, in bytes."""
+        with self._opened():
+            return self._by_path[self.find(name)].compress_size
+
     @contextmanager
     def _opened(self) -> Iterator[zipfile.ZipFile]:
         try:
@@ -208,7 +211,7 @@ def _check_sizes(
             f"{source.shown} is refused: its members lie in the same bytes, as in a zip bomb."
         )
     n_unpacked = sum(info.file_size for info in infos)
-    allowed = max(MAX_RATIO * n_packed, ALWAYS_UNPACKED_BYTES)
+    allowed = ReadingBudget(source.shown, n_packed, sys.maxsize).max_unpacked
     if n_unpacked > allowed:
         raise TableReadError(
             f"{source.shown} is refused: its {n_packed:,} bytes unpack to {n_unpacked:,}, at most "

@@ -37,15 +37,15 @@ class FileFormat:
 
 
 FORMATS = (
-    FileFormat("delimited", (".csv", ".tsv", ".tab", ".psv", ".txt"), is_text=True, reader=3),
+    FileFormat("delimited", (".csv", ".tsv", ".tab", ".psv", ".txt"), is_text=True, reader=4),
     FileFormat("jsonlines", (".jsonl", ".ndjson"), is_text=True, reader=3),
     FileFormat("json", (".json", ".geojson"), is_text=True, reader=3),
-    FileFormat("parquet", (".parquet",), reader=4),
+    FileFormat("parquet", (".parquet",), reader=5),
     FileFormat("arrow", (".feather", ".arrow", ".arrows", ".ipc"), reader=4),
     FileFormat("orc", (".orc",), reader=3),
     FileFormat("avro", (".avro",), reader=3),
     FileFormat(
-        "spreadsheet", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), holds_several=True, reader=3
+        "spreadsheet", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), holds_several=True, reader=4
     ),
     FileFormat(
         "database",

@@ -20,8 +20,8 @@ from pexeso.lake.containers.tables_inside import (
     split_member,
     tables_inside,
 )
+from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES, ReadingBudget
 from pexeso.lake.readers.content import (
-    DEFAULT_MAX_BYTES,
     Content,
     bytes_fingerprint,
     fingerprint_file,
@@ -33,6 +33,7 @@ from pexeso.lake.readers.jsonlines import parse_json, starts_as_json
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table
 from pexeso.lake.readers.typed import TypedRows, json_rows, parquet_rows
+from pexeso.lake.readers.written_bytes import total_bytes
 from pexeso.lake.typed.bad_cells import sound
 from pexeso.lake.typed.parquet import parse_parquet
 from pexeso.lake.typed.table import TypedTable
@@ -121,14 +122,14 @@ class OpenTable:
         """
         kind = self.format
         if kind == "parquet":
-            yield from parquet_rows(self.shown, pa.BufferReader(self._data))
+            yield from parquet_rows(self.shown, pa.BufferReader(self._data), self.source.budget())
         elif kind in ("jsonlines", "json"):
-            yield from json_rows(self.shown, self._data)
+            yield from json_rows(self.shown, self._data, self.source.budget())
         elif kind == "delimited":
             table = table or self.text()
             yield TypedRows(table.names, list(table.columns))
         else:
-            yield from _rows_of(self._typed())
+            yield from _rows_of(self._typed(), self.source.budget())
 
     def typed_columns(
         self, texts: Sequence[pa.Array | pa.ChunkedArray]
@@ -165,13 +166,17 @@ class OpenTable:
             ]
 
     def _text(self, max_cell_bytes: int, *, is_meant: bool) -> Table:
-        kind, max_bytes = self.format, self.source.max_bytes
+        kind, max_bytes, budget = self.format, self.source.max_bytes, self.source.budget()
         if kind == "parquet":
             return parse_parquet(
-                self.shown, self._data, max_bytes=max_bytes, max_cell_bytes=max_cell_bytes
+                self.shown,
+                self._data,
+                max_bytes=max_bytes,
+                max_cell_bytes=max_cell_bytes,
+                budget=budget,
             )
         if kind in ("jsonlines", "json"):
-            return parse_json(self.shown, self._data, max_cell_bytes=max_cell_bytes)
+            return parse_json(self.shown, self._data, max_cell_bytes=max_cell_bytes, budget=budget)
         if kind == "delimited":
             extension = os.path.splitext(without_packing(self.source.shown.lower()))[1]
             return parse_delimited(
@@ -180,10 +185,9 @@ class OpenTable:
                 "" if is_meant and extension == ".txt" else extension,
                 max_cell_bytes=max_cell_bytes,
                 options=self.options,
+                budget=budget,
             )
-        return text_table(
-            self.shown, self._typed(), max_bytes=max_bytes, max_cell_bytes=max_cell_bytes
-        )
+        return text_table(budget, self._typed(), max_bytes=max_bytes, max_cell_bytes=max_cell_bytes)
 
     def _typed(self) -> TypedTable:
         if self.inner is not None:
@@ -299,7 +303,9 @@ class TablesInTurn:
             if member is not None:
                 raise TableReadError(f"{file_shown} holds one table: {member!r} names none in it.")
             content = read_content(location, max_bytes=max_bytes, shown=file_shown)
-            data = FileSource(file_shown, data=content.data, max_bytes=max_bytes)
+            data = FileSource(
+                file_shown, data=content.data, max_bytes=max_bytes, n_stored=content.n_stored
+            )
             return OpenTable(file_shown, data, None, content.fingerprint, options)
         file = self._held(FileSource(file_shown, location, max_bytes=max_bytes))
         if member is None:
@@ -426,7 +432,7 @@ def parse_table(
 
     See `read_table`.
     """
-    source = FileSource(shown, data=content.data, max_bytes=max_bytes)
+    source = FileSource(shown, data=content.data, max_bytes=max_bytes, n_stored=content.n_stored)
     file_format = format_of(shown)
     if file_format is not None and file_format.holds_several:
         with Container(source) as file:
@@ -463,8 +469,9 @@ def _written_out(values: pa.Array) -> pa.Array:
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
-def _rows_of(typed: TypedTable) -> Iterator[TypedRows]:
+def _rows_of(typed: TypedTable, budget: ReadingBudget) -> Iterator[TypedRows]:
     # Arrow makes no array of unions from a list of values.
     yield TypedRows(typed.names, [pa.nulls(0, kind) for kind in typed.types])
     for batch in typed.batches:
+        budget.check_unpacked_columns(sum(map(total_bytes, batch)))
         yield TypedRows(typed.names, list(batch))

@@ -140,8 +140,9 @@ class Container:
         shown = f"{self.source.shown}/{name}"
         if self._book is None or self._book.shown != shown:
             self._book = None  # both would be in memory
-            data = unpacked(shown, self._archive.read(name), self.source.max_bytes)
-            inside = FileSource(shown, data=data, max_bytes=self.source.max_bytes)
+            max_bytes, n_stored = self.source.max_bytes, self._archive.packed_bytes(name)
+            data = unpacked(shown, self._archive.read(name), max_bytes, n_stored)
+            inside = FileSource(shown, data=data, max_bytes=max_bytes, n_stored=n_stored)
             if name == path:
                 return inside, None
             self._book = inside
@@ -217,7 +218,12 @@ def _in_members(source: FileSource, archive: Archive) -> Iterator[TableInside]:
 def _in_member(archive: Archive, path: str, kind: str, n_bytes: int) -> Iterator[TableInside]:
     try:
         source, data = archive.source, archive.read(path[1:])
-        inside = FileSource(f"{source.shown}{path}", data=data, max_bytes=source.max_bytes)
+        inside = FileSource(
+            f"{source.shown}{path}",
+            data=data,
+            max_bytes=source.max_bytes,
+            n_stored=archive.packed_bytes(path[1:]),
+        )
         for table in _in_book(inside, kind, n_bytes):
             yield replace(table, member=f"{path}{table.member}")
     except TableReadError as error:

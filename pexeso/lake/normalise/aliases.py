@@ -218,13 +218,15 @@ class AliasedNormaliser(Normaliser):
 
         Each text is taken by itself, as if its column had no other.
         """
-        encoded = pa.concat_arrays([texts, others]).dictionary_encode()
-        distinct = encoded.dictionary
+        both = [pairs.cast(pa.large_string()) for pairs in (texts, others)]
+        encoded = pa.concat_arrays(both).dictionary_encode()
+        distinct = encoded.dictionary.cast(pa.string())
         columns = np.arange(len(distinct))
         forms = self.settled(distinct, columns)
         resolved = self.resolved_distinct(distinct, columns)
         is_alias = pc.not_equal(resolved, distinct).to_numpy(zero_copy_only=False)
         one, other = encoded.indices.to_numpy().reshape(2, -1)
+        forms = forms.cast(pa.large_string())
         differ = pc.not_equal(forms.take(pa.array(one)), forms.take(pa.array(other)))
         return differ.to_numpy(zero_copy_only=False) & (is_alias[one] | is_alias[other])
 

@@ -17,9 +17,7 @@ import pyarrow as pa
 
 from pexeso.errors import PlaceError, TableReadError
 from pexeso.io.location import READ_BYTES, Location, is_refusal, locate, read_up_to
-
-DEFAULT_MAX_BYTES = 1 << 30
-"""Largest file that is read, in bytes after decompression, unless told otherwise: 1 GiB."""
+from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES, ReadingBudget
 
 _PIECE_BYTES = 1 << 20
 _ATTEMPTS = 3
@@ -36,10 +34,13 @@ class Content:
     fingerprint
         BLAKE2b-128 of the bytes as they are stored, in hexadecimal: equal where the file has not
         changed.
+    n_stored
+        Size of the file as it is stored, in bytes; that of `data` unless given.
     """
 
     data: bytes
     fingerprint: str
+    n_stored: int | None = None
 
 
 def read_content(
@@ -58,7 +59,8 @@ def read_content(
         The file: a path, an URL or a `Location`.
     max_bytes
         Limit on the stored size and on the size after decompression; at least 1. Reading stops
-        there, so that a small file which unpacks to a huge one costs no more memory than this.
+        there, and for a small file earlier (`ReadingBudget.max_unpacked`), so that one which
+        unpacks to a huge one costs no more memory than this.
     shown
         The file's name in messages; the path unless given.
     """
@@ -70,7 +72,7 @@ def read_content(
         else _read_file(location, shown, max_bytes)
     )
     check_size(shown, len(data), max_bytes)
-    return Content(unpacked(shown, data, max_bytes), bytes_fingerprint(data))
+    return Content(unpacked(shown, data, max_bytes), bytes_fingerprint(data), len(data))
 
 
 def bytes_fingerprint(data: bytes) -> str:
@@ -78,11 +80,15 @@ def bytes_fingerprint(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
-def unpacked(shown: str, data: bytes, max_bytes: int) -> bytes:
-    """Return what packed bytes hold, and others as they are; see `read_content`."""
+def unpacked(shown: str, data: bytes, max_bytes: int, n_stored: int | None = None) -> bytes:
+    """Return what packed bytes hold, and others as they are; see `read_content`.
+
+    `n_stored` is the size of what the bytes were taken from, where they are packed twice.
+    """
     for packing in _PACKINGS:
         if data.startswith(packing.magic) or (packing is _ZSTD and _is_zstd(data)):
-            return _unpack(shown, data, max_bytes, packing)
+            n_stored = len(data) if n_stored is None else n_stored
+            return _unpack(data, packing, ReadingBudget(shown, n_stored, max_bytes))
     return data
 
 
@@ -191,33 +197,32 @@ _BZIP2_BLOCK = (
 )  # begin of the first block, or of the end where there is none
 
 
-def _unpack(shown: str, packed: bytes, max_bytes: int, packing: _Packing) -> bytes:
+def _unpack(packed: bytes, packing: _Packing, budget: ReadingBudget) -> bytes:
     if packing.magic == b"BZh" and packed[4:10] not in _BZIP2_BLOCK:
         return packed  # a text that begins with these letters
     try:
         with packing.open(io.BytesIO(packed)) as stream:
-            data = _read_up_to(stream, max_bytes + 1)
+            return _read_within(stream, budget)
     except EOFError as error:
         raise TableReadError(
-            f"{shown} is {packing.kind} file that was cut short; write or download it again."
+            f"{budget.shown} is {packing.kind} file that was cut short; write or download it again."
         ) from error
     except (OSError, zlib.error, lzma.LZMAError, pa.ArrowException, ValueError) as error:
         cause = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
         raise TableReadError(
-            f"{shown} is {packing.kind} file that is damaged ({cause}); write or download it again."
+            f"{budget.shown} is {packing.kind} file that is damaged ({cause}); write or download "
+            "it again."
         ) from error
-    check_size(shown, len(data), max_bytes)
-    return data
 
 
-def _read_up_to(stream: Any, n_bytes: int) -> bytes:
+def _read_within(stream: Any, budget: ReadingBudget) -> bytes:
     """Read in pieces: some libraries set aside as much memory as they are asked for."""
-    pieces: list[bytes] = []
-    n_left = n_bytes
-    while n_left and (piece := stream.read(min(n_left, _PIECE_BYTES))):
-        pieces.append(piece)
-        n_left -= len(piece)
-    return b"".join(pieces)
+    data = io.BytesIO()
+    while piece := stream.read(_PIECE_BYTES):
+        budget.check_unpacked(data.tell() + len(piece))
+        budget.check_seconds()
+        data.write(piece)
+    return data.getvalue()
 
 
 def check_size(shown: str, n_bytes: int, max_bytes: int) -> None:

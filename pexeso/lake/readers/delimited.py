@@ -6,11 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
-from typing import IO
 
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
+from pexeso.lake.readers.budget import ReadingBudget
+from pexeso.lake.readers.csv_rows import ParsedRows, decoded
 from pexeso.lake.readers.encoding import Encoding, detect_encoding, with_marks
 from pexeso.lake.readers.layout.beginning import (
     Beginning,
@@ -22,8 +23,9 @@ from pexeso.lake.readers.layout.beginning import (
 from pexeso.lake.readers.layout.conventions import (
     are_tags,
     have_row_names,
-    with_inner_marks,
+    repeats_header,
     without_formulas,
+    without_total,
 )
 from pexeso.lake.readers.layout.dialect import Dialect, detect_dialect
 from pexeso.lake.readers.layout.ending import MAX_ROWS_BELOW, rows_below
@@ -32,7 +34,6 @@ from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.readers.table import (
     Table,
     cells_to_column,
-    check_cells,
     check_width,
     clean_name,
     join_chunks,
@@ -43,7 +44,7 @@ _SAMPLE_CHARACTERS = 64 << 10
 _SHOWN_CHARACTERS = 60
 _MANY_ROWS = 1 << 12
 _MIN_LONGER = 0.25
-_CELLS_A_CHUNK = 1 << 18
+_MAX_CELL_CHARACTERS = 64 << 20
 _CONTROL = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _MAX_CONTROL_FRACTION = 0.1
 _ANY_CONTROL = re.compile(_CONTROL.pattern.encode())
@@ -60,6 +61,7 @@ def parse_delimited(
     *,
     max_cell_bytes: int,
     options: ReadingOptions = AS_FOUND,
+    budget: ReadingBudget | None = None,
 ) -> Table:
     """Parse a delimited text; its first row that is no title, comment or blank line is the header.
 
@@ -72,7 +74,7 @@ def parse_delimited(
     Blank lines are no rows.
 
     Besides `data`, memory holds the columns (about the size of `data`) and one chunk of 256 Ki
-    cells.
+    cells. A cell has at most 64 Mi characters.
 
     Parameters
     ----------
@@ -85,18 +87,21 @@ def parse_delimited(
         Larger cells become null.
     options
         What is known about the text; the rest is found.
+    budget
+        Bounds of reading; those of a file that is not packed unless given.
 
     Raises
     ------
     TableReadError
         The text is binary, empty, no table, or cannot be parsed.
     """
+    budget = budget or ReadingBudget(shown, len(data))
     encoding, data = _encoding(shown, data, options)
     notes = [encoding.note] if encoding.note else []
     original = data = data.removesuffix(_END_OF_TEXT)
     if encoding.name in ("utf-8", "utf-8-sig") and (data := with_marks(data)) is not original:
         notes.append("control characters were read as what Windows-1252 has in their place")
-    sample = _decoded(data, encoding.name).read(_SAMPLE_CHARACTERS)
+    sample = decoded(data, encoding.name).read(_SAMPLE_CHARACTERS)
     if _looks_binary(sample):
         raise TableReadError(f"{shown} is binary, not delimited text.")
     if options.delimiter is None and options.skip_rows is None:
@@ -105,10 +110,10 @@ def parse_delimited(
         raise TableReadError(f"{shown} is empty: it has no header row.")
     # A setting of the whole process, so it is only ever raised; the limit on cells is applied to
     # what was parsed.
-    csv.field_size_limit(max(csv.field_size_limit(), len(data) + 1))
+    csv.field_size_limit(max(csv.field_size_limit(), _MAX_CELL_CHARACTERS))
     try:
         dialect, beginning = _layout(shown, sample, extension, options, notes)
-        parsed = _ParsedRows(data, encoding.name, dialect, beginning.n_lines)
+        parsed = ParsedRows(data, encoding.name, dialect, budget, beginning.n_lines)
         names, columns = _collect(shown, parsed, beginning.n_header_rows, max_cell_bytes, notes)
     except csv.Error as error:
         raise TableReadError(f"{shown} cannot be parsed as delimited text: {error}.") from error
@@ -187,10 +192,6 @@ def _without_lines(text: str, n_lines: int) -> str:
     return "".join(islice(io.StringIO(text, newline=""), n_lines, None))
 
 
-def _decoded(data: bytes, encoding: str) -> IO[str]:
-    return io.TextIOWrapper(io.BytesIO(data), encoding=encoding, errors="replace", newline="")
-
-
 def _looks_binary(sample: str) -> bool:
     """Return whether a text holds NUL, or at least a tenth of it is control characters.
 
@@ -199,149 +200,13 @@ def _looks_binary(sample: str) -> bool:
     return "\x00" in sample or len(_CONTROL.findall(sample)) > _MAX_CONTROL_FRACTION * len(sample)
 
 
-class _ParsedRows:
-    """The rows of a text from a line on, in lists of bounded size.
-
-    A quotation mark that opens a cell by mistake is a plain character.
-    """
-
-    def __init__(self, data: bytes, encoding: str, dialect: Dialect, n_lines_above: int = 0):
-        self.data = data
-        self.encoding = encoding
-        self.dialect = dialect
-        self.n_lines_above = n_lines_above
-        self.notes: list[str] = []
-
-    def chunks(self) -> Iterator[list[list[str]]]:
-        """Yield lists of rows, blank lines as empty ones."""
-        n_lines_done = self.n_lines_above
-        n_rows = 1  # of the next list; the first holds one row, which tells how wide rows are
-        width = 0
-        reader = csv.reader(self._lines(n_lines_done), **self.dialect.csv_options(), strict=True)
-        try:
-            while rows := list(islice(reader, n_rows)):
-                n_lines_done = self.n_lines_above + reader.line_num
-                width = width or len(rows[0])
-                n_rows = max(1, _CELLS_A_CHUNK // max(1, *map(len, rows)))
-                yield rows
-        except csv.Error:
-            yield from self._with_odd_quotes(n_lines_done, width)
-
-    def _lines(self, n_to_skip: int) -> Iterator[str]:
-        lines = islice(_decoded(self.data, self.encoding), n_to_skip, None)
-        return lines if self.dialect.escapechar is None else self._with_lone_backslashes(lines)
-
-    def _with_lone_backslashes(self, lines: Iterator[str]) -> Iterator[str]:
-        """Double the backslashes that escape nothing: the parser would drop them."""
-        pattern = re.compile(rf'(\\[\\"{re.escape(self.dialect.delimiter)}\r\n])|\\')
-        for line in lines:
-            yield pattern.sub(lambda match: match[1] or r"\\", line)
-
-    def _with_odd_quotes(self, n_lines_done: int, width: int) -> Iterator[list[list[str]]]:
-        """Yield rows from a line on, where a quotation mark is not where the format has it."""
-        lines = _RememberedLines(self._lines(n_lines_done))
-        reader = csv.reader(lines, **self.dialect.csv_options())
-        rows: list[list[str]] = []
-        n_plain = first_plain = 0
-        while (row := next(reader, None)) is not None:
-            row_lines, lines.remembered = lines.remembered, []
-            width = width or len(row)
-            if len(row_lines) > 1 or lines.is_done:
-                as_plain = self._without_last_quote(row_lines[0])
-                if self._is_opened_by_mistake(row_lines, row, as_plain, width):
-                    row = as_plain
-                    lines.put_back(row_lines[1:])
-                    n_plain += 1
-                    first_plain = first_plain or n_lines_done + 1
-                    row_lines = row_lines[:1]
-            if len(row_lines) == 1:
-                row = with_inner_marks(row_lines[0], self.dialect, width) or row
-            n_lines_done += len(row_lines)
-            rows.append(row)
-            if len(rows) * width >= _CELLS_A_CHUNK:
-                yield rows
-                rows = []
-        yield rows
-        if n_plain:
-            self.notes.append(
-                f"a quotation mark in line {first_plain:,} is never closed: "
-                "it was read as a plain character"
-                + (f", as were those of {n_plain - 1:,} more lines" if n_plain > 1 else "")
-            )
-
-    def _without_last_quote(self, line: str) -> list[str]:
-        """Return the row of a line alone, the quotation mark that is open at its end as text."""
-        options = self.dialect.csv_options()
-        opened = f"{self.dialect.quotechar}{next(csv.reader([line], **options))[-1]}"
-        before = line.removesuffix(opened)
-        plain = csv.reader([opened], **Dialect(self.dialect.delimiter, None).csv_options())
-        return [*next(csv.reader([before], **options), [])[:-1], *next(plain)]
-
-    def _is_opened_by_mistake(
-        self, lines: list[str], row: list[str], as_plain: list[str], width: int
-    ) -> bool:
-        """Return whether a quotation mark of the first line opens no cell that ends properly.
-
-        It is never closed; or it is by one within a cell of a later line, and it is the first line
-        alone that is as wide as other rows.
-        """
-        options = self.dialect.csv_options()
-        if len(list(csv.reader([*lines, "x"], **options))) == 1:
-            return True
-        if len(as_plain) != width:
-            return False
-        if len(row) == width and not self._are_rows(lines[1:], width):
-            return False
-        strict = csv.reader(lines, **options, strict=True)
-        try:
-            next(strict)
-        except csv.Error:
-            return strict.line_num > 1
-        return False
-
-    def _are_rows(self, lines: list[str], width: int) -> bool:
-        """Return whether each line alone is as wide as a row; the last has a mark within a cell."""
-        plain = Dialect(self.dialect.delimiter, None).csv_options()
-        whole = csv.reader(lines[:-1], **self.dialect.csv_options())
-        return all(len(row) == width for row in (*whole, *csv.reader(lines[-1:], **plain)))
-
-
-class _RememberedLines:
-    """Lines, remembered as they are taken; some may be put back."""
-
-    def __init__(self, lines: Iterator[str]):
-        self._lines = lines
-        self._waiting: list[str] = []
-        self.remembered: list[str] = []
-        self.is_done = False
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        if self._waiting:
-            line = self._waiting.pop()
-        else:
-            try:
-                line = next(self._lines)
-            except StopIteration:
-                self.is_done = True
-                raise
-        self.remembered.append(line)
-        return line
-
-    def put_back(self, lines: list[str]) -> None:
-        """Have lines taken once more, before all others."""
-        self._waiting += reversed(lines)
-        self.is_done = False
-
-
 def _collect(
-    shown: str, parsed: _ParsedRows, n_header_rows: int, max_cell_bytes: int, notes: list[str]
+    shown: str, parsed: ParsedRows, n_header_rows: int, max_cell_bytes: int, notes: list[str]
 ) -> tuple[list[str], list[pa.StringArray]]:
     """Turn rows into the header and columns, making all rows as wide as the header."""
     header: list[list[str]] = []
     builder: _ColumnBuilder | None = None
+    n_repeated = 0
     for rows, is_last in _with_last(parsed.chunks()):
         if builder is None:
             n_filled = [position for position, row in enumerate(rows) if row]
@@ -363,8 +228,15 @@ def _collect(
         if is_last and (n_below := rows_below(rows, builder.width)):
             notes.append(_note_on_rows_below(rows[-n_below:]))
             rows = rows[:-n_below]
-        if rows := [row for row in rows if row]:
+        rows = [row for row in rows if row]
+        if len(header) == 1:
+            n_rows = len(rows)
+            rows = [row for row in rows if not repeats_header(row, header[0])]
+            n_repeated += n_rows - len(rows)
+        if rows:
             builder.add(rows)
+    if n_repeated:
+        notes.append(f"rows that repeat the header were left out: {n_repeated:,}")
     if not header and builder is None:
         raise TableReadError(f"{shown} is empty: it has no header row.")
     width = max(map(len, header), default=0)
@@ -379,6 +251,7 @@ def _collect(
     names, n_too_big = cells_to_column(header_cells, max_cell_bytes)
     notes.extend(builder.notes(n_too_big))
     names, *columns = without_formulas([names, *builder.columns()], parsed.data, notes)
+    columns = without_total(columns, notes)
     return [clean_name(name or "") for name in names.to_pylist()], columns
 
 
@@ -424,9 +297,9 @@ def _width(header: list[list[str]], rows: list[list[str]]) -> int:
 class _ColumnBuilder:
     """Columns made from lists of rows, and counts of what had to be repaired."""
 
-    def __init__(self, shown: str, width: int, max_cell_bytes: int, parsed: _ParsedRows):
+    def __init__(self, shown: str, width: int, max_cell_bytes: int, parsed: ParsedRows):
         check_width(shown, width)
-        self.shown, self.n_bytes = shown, len(parsed.data)
+        self.budget, self.n_bytes = parsed.budget, len(parsed.data)
         self.delimiter = parsed.dialect.delimiter
         self.width = width
         self.max_cell_bytes = max_cell_bytes
@@ -435,7 +308,7 @@ class _ColumnBuilder:
 
     def add(self, rows: list[list[str]]) -> None:
         self.n_rows += len(rows)
-        check_cells(self.shown, self.n_rows, self.width, self.n_bytes)
+        self.budget.check_cells(self.n_rows, self.width, self.n_bytes)
         lengths = Counter(map(len, rows))
         if set(lengths) != {self.width}:
             if self.width == 1:  # what is a delimiter elsewhere is one of the texts' own here

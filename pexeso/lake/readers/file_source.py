@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -14,8 +15,8 @@ from typing import BinaryIO
 
 from pexeso.errors import PlaceError, TableReadError
 from pexeso.io.location import Location, is_refusal
+from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES, ReadingBudget
 from pexeso.lake.readers.content import (
-    DEFAULT_MAX_BYTES,
     bytes_fingerprint,
     check_size,
     fingerprint_file,
@@ -53,12 +54,33 @@ class FileSource:
         What it holds, where that is in memory already.
     max_bytes : int
         Limit on its size and on what is unpacked of it.
+    n_stored : int or None
+        Size of the file that `data` was unpacked from, in bytes; None: it was not packed.
     """
 
     shown: str
     location: Path | Location | None = None
     data: bytes | None = field(default=None, repr=False)
     max_bytes: int = DEFAULT_MAX_BYTES
+    n_stored: int | None = None
+
+    def budget(self) -> ReadingBudget:
+        """Return a new budget for reading a table of the file; its clock runs."""
+        return ReadingBudget(self.shown, self._n_stored, self.max_bytes)
+
+    @property
+    def _n_stored(self) -> int:
+        if self.n_stored is not None:
+            return self.n_stored
+        if self.data is not None:
+            return len(self.data)
+        if isinstance(self.location, Location):
+            entry = self.location.look()
+            return 0 if entry is None else entry.n_bytes
+        try:
+            return 0 if self.location is None else os.stat(self.location).st_size
+        except (OSError, ValueError):  # whoever opens it says why
+            return 0
 
     @cached_property
     def fingerprint(self) -> str | None:

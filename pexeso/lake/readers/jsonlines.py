@@ -16,11 +16,11 @@ from itertools import islice
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
+from pexeso.lake.readers.budget import ReadingBudget
 from pexeso.lake.readers.encoding import detect_json_encoding
 from pexeso.lake.readers.json_documents import Key, Record, document_records
 from pexeso.lake.readers.table import (
     Table,
-    check_cells,
     check_width,
     clean_name,
     empty_to_null,
@@ -44,7 +44,9 @@ A text that never ends is one as well: it would be looked through anew from each
 _LINES_ENDS = (".jsonl", ".ndjson")
 
 
-def parse_json(shown: str, data: bytes, *, max_cell_bytes: int) -> Table:
+def parse_json(
+    shown: str, data: bytes, *, max_cell_bytes: int, budget: ReadingBudget | None = None
+) -> Table:
     """Read JSON as a table; the columns are all keys, in order of first appearance.
 
     What the text holds decides whether it is JSON lines or one document. Strings stay as they are,
@@ -67,13 +69,15 @@ def parse_json(shown: str, data: bytes, *, max_cell_bytes: int) -> Table:
         these is read in an encoding that is guessed, with a note.
     max_cell_bytes
         Larger cells become null.
+    budget
+        Bounds of reading; those of a file that is not packed unless given.
 
     Raises
     ------
     TableReadError
         It is no JSON, or holds no table.
     """
-    return JsonRows(shown, data).table(max_cell_bytes)
+    return JsonRows(shown, data, budget).table(max_cell_bytes)
 
 
 class JsonRows:
@@ -85,10 +89,13 @@ class JsonRows:
         The file's name for messages.
     data
         The whole file.
+    budget
+        Bounds of reading; those of a file that is not packed unless given.
     """
 
-    def __init__(self, shown: str, data: bytes) -> None:
+    def __init__(self, shown: str, data: bytes, budget: ReadingBudget | None = None) -> None:
         self.shown, self.data = shown, data
+        self.budget = budget or ReadingBudget(shown, len(data))
         encoding = detect_json_encoding(data)
         self.encoding, self._notes = encoding.name, [encoding.note] if encoding.note else []
         self.depth, self.by_path = _MAX_DEPTH, False
@@ -146,7 +153,7 @@ class JsonRows:
         """Raise `_TooWideError` for more columns, or more empty cells, than a table has."""
         try:
             check_width(self.shown, n_columns)
-            check_cells(self.shown, n_rows, n_columns, len(self.data))
+            self.budget.check_cells(n_rows, n_columns, len(self.data))
         except TableReadError as error:
             raise _TooWideError(str(error)) from error
 
@@ -154,6 +161,7 @@ class JsonRows:
         repeats = _Repeats()
         records = self._lines(notes, repeats) if self.is_lines else self._items(notes)
         while rows := list(islice(records, ROWS_A_CHUNK)):
+            self.budget.check_seconds()
             yield [flat(row, self.depth, by_path=self.by_path) for row in rows]
         n_repeats = repeats.n_objects + (0 if self.is_lines else self._n_repeats)
         if n_repeats:

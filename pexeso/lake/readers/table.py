@@ -21,8 +21,6 @@ A file with more is not taken for a table.
 """
 
 
-_CELLS_A_BYTE = 4
-_CELLS_ALWAYS = 1 << 24
 _FEW_CELLS = 500
 _UTF8_BYTES = 4
 
@@ -63,23 +61,6 @@ def check_width(shown: str, n_columns: int) -> None:
     if n_columns > MAX_COLUMNS:
         raise TableReadError(
             f"{shown} has {n_columns:,} columns; a table has at most {MAX_COLUMNS:,}."
-        )
-
-
-def check_cells(shown: str, n_rows: int, n_columns: int, n_bytes: int) -> None:
-    """Raise TableReadError if almost all cells of a table are empty filling.
-
-    Filling is cells that exist only because of the shape of the file.
-
-    A cell takes a byte of a file at least, if only a delimiter; in a table of the filled-in ends of
-    short rows, or of objects without most of the keys, it takes none. Four cells a byte, and 16 Mi
-    in any case, are as many as any table has that is meant as one.
-    """
-    n_cells = n_rows * n_columns
-    if n_cells > max(_CELLS_A_BYTE * n_bytes, _CELLS_ALWAYS):
-        raise TableReadError(
-            f"{shown} has almost no cells: it comes to more than {n_rows:,} rows of "
-            f"{n_columns:,} columns, and has {n_bytes:,} bytes."
         )
 
 

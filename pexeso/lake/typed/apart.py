@@ -22,14 +22,13 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
+from pexeso.lake.readers.budget import ReadingBudget
 from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.typed.table import TypedTable
 
 _ROWS_A_BATCH = 1 << 16
 _BASE_BYTES = 2 << 30
 _BYTES_A_BYTE = 64
-_BASE_SECONDS = 60
-_BYTES_A_SECOND = 1 << 20
 _KEPT_BYTES = 16 << 20
 """After a larger file the process ends, and its memory with it."""
 
@@ -43,14 +42,14 @@ _PROGRAM = (
 
 
 def read_apart(
-    shown: str, module: str, request: dict[str, Any], *, n_bytes: int
+    budget: ReadingBudget, module: str, request: dict[str, Any], *, n_bytes: int
 ) -> tuple[dict[str, Any], pa.Table | None]:
     """Have a function `answer(request)` of a module called in a process of its own.
 
     Parameters
     ----------
-    shown : str
-        The file's name in messages.
+    budget : ReadingBudget
+        The file's name in messages, and the processor time that the process may take.
     module : str
         One of this package. Its `answer` returns what goes through JSON, and a table or None. What
         it raises as `TableReadError` is raised here, with `shown` in place of ``{shown}``.
@@ -58,7 +57,7 @@ def read_apart(
         What goes through JSON.
     n_bytes : int
         Size of what is read, unpacked. The process may take 2 GiB of address space and 64 bytes
-        more for each of these, and a minute of processor time and a second more for each MiB.
+        more for each of these.
 
     Raises
     ------
@@ -67,29 +66,27 @@ def read_apart(
     """
     limits = {
         "bytes": _BASE_BYTES + _BYTES_A_BYTE * n_bytes,
-        "seconds": _BASE_SECONDS + n_bytes // _BYTES_A_SECOND,
+        "seconds": budget.max_seconds,
     }
     answered = _reader.ask(
         {"limits": limits, "module": module, "request": request}, is_last=n_bytes > _KEPT_BYTES
     )
     if answered == -signal.SIGXCPU:
-        raise TableReadError(
-            f"{shown} cannot be read: after {limits['seconds']:,} seconds of work there was no end."
-        )
+        raise budget.out_of_time()
     if isinstance(answered, int):
         raise TableReadError(
-            f"{shown} cannot be read: it is damaged, or its cells take more than "
+            f"{budget.shown} cannot be read: it is damaged, or its cells take more than "
             f"{limits['bytes']:,} bytes of memory."
         )
     head, rest = answered
     answer = json.loads(head)
     if (error := answer.pop("error", None)) is not None:
-        raise TableReadError(error.replace("{shown}", shown))
+        raise TableReadError(error.replace("{shown}", budget.shown))
     return answer, pa.ipc.open_stream(rest).read_all() if rest else None
 
 
 def read_file_apart(source: FileSource, module: str) -> TypedTable:
-    """Read a file of one table by a module's `answer`, asked for `path` and `max_bytes`.
+    """Read a file of one table by a module's `answer`, asked for `path` and its `bounds`.
 
     Memory: the table, at most `max_bytes` of the source, here and in the process that reads.
 
@@ -99,31 +96,46 @@ def read_file_apart(source: FileSource, module: str) -> TypedTable:
         As `read_apart` and `FileSource.local_path`.
     """
     with source.local_path() as path:
-        request = {"path": os.fspath(path), "max_bytes": source.max_bytes}
-        _, table = read_apart(source.shown, module, request, n_bytes=path.stat().st_size)
+        budget = source.budget()
+        request = {"path": os.fspath(path), "bounds": bounds(budget)}
+        _, table = read_apart(budget, module, request, n_bytes=budget.n_bytes)
     if table is None:
         raise TableReadError(f"{source.shown} holds no table.")
     return TypedTable(table.column_names, table.schema.types, batches(table))
 
 
-def gathered(pieces: Iterable[pa.RecordBatch], schema: pa.Schema, max_bytes: int) -> pa.Table:
+def bounds(budget: ReadingBudget) -> dict[str, int]:
+    """Return what `budget_of` makes the same budget of, for a request."""
+    return {"n_bytes": budget.n_bytes, "max_bytes": budget.max_bytes}
+
+
+def budget_of(request: dict[str, Any]) -> ReadingBudget:
+    """Return the budget of a request, for an `answer`."""
+    return ReadingBudget("{shown}", **request["bounds"])
+
+
+def gathered(
+    pieces: Iterable[pa.RecordBatch], schema: pa.Schema, budget: ReadingBudget
+) -> pa.Table:
     """Put batches together, for an `answer`.
 
     Raises
     ------
     TableReadError
-        They take more bytes than the limit.
+        They take more bytes, or have more cells, than the budget has.
     """
-    record_batches, n_bytes = [], 0
+    record_batches, n_bytes, n_rows = [], 0, 0
     for batch in pieces:
-        n_bytes += batch.nbytes
-        if n_bytes > max_bytes:
-            raise TableReadError(
-                f"{{shown}} unpacks to more than {max_bytes:,} bytes, the most that is read "
-                "(max_bytes)."
-            )
+        n_bytes, n_rows = n_bytes + batch.nbytes, n_rows + batch.num_rows
+        check_table(budget, n_bytes, n_rows, len(schema))
         record_batches.append(batch)
     return pa.Table.from_batches(record_batches, schema)
+
+
+def check_table(budget: ReadingBudget, n_bytes: int, n_rows: int, n_columns: int) -> None:
+    """Raise `TableReadError` where columns in memory come to more than the budget has."""
+    budget.check_cells(n_rows, n_columns)
+    budget.check_unpacked_columns(n_bytes)
 
 
 def batches(table: pa.Table) -> Iterable[list[pa.Array]]:

@@ -12,9 +12,10 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
+from pexeso.lake.readers.budget import ReadingBudget
 from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.readers.table import check_width
-from pexeso.lake.typed.apart import gathered, read_file_apart
+from pexeso.lake.typed.apart import budget_of, gathered, read_file_apart
 from pexeso.lake.typed.table import TypedTable
 from pexeso.runtime.formatting import first_line
 
@@ -49,7 +50,7 @@ def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table]:
     Parameters
     ----------
     request : dict
-        `path`, and `max_bytes`, the limit on the table.
+        `path` and `bounds`.
 
     Raises
     ------
@@ -58,15 +59,15 @@ def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table]:
     """
     try:
         with open(request["path"], "rb") as stream:
-            return {}, _table(stream, request["max_bytes"])
+            return {}, _table(stream, budget_of(request))
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise TableReadError(f"{{shown}} cannot be read: {first_line(error)}.") from error
 
 
-def _table(stream: BinaryIO, max_bytes: int) -> pa.Table:
+def _table(stream: BinaryIO, budget: ReadingBudget) -> pa.Table:
     schema, batches = _open(stream)
     check_width("{shown}", len(schema))
-    return gathered(map(_validated, batches), schema, max_bytes)
+    return gathered(map(_validated, batches), schema, budget)
 
 
 def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -14,9 +14,10 @@ from typing import Any
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
+from pexeso.lake.readers.budget import ReadingBudget
 from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.readers.table import check_width, strings
-from pexeso.lake.typed.apart import read_file_apart
+from pexeso.lake.typed.apart import budget_of, check_table, read_file_apart
 from pexeso.lake.typed.cells import cell_text
 from pexeso.lake.typed.table import TypedTable
 from pexeso.runtime.formatting import first_line
@@ -74,7 +75,7 @@ def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table]:
     Parameters
     ----------
     request : dict
-        `path`, and `max_bytes`, the limit on the table.
+        `path` and `bounds`.
 
     Raises
     ------
@@ -84,7 +85,7 @@ def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table]:
     if not os.path.getsize(request["path"]):
         raise TableReadError("{shown} is empty: it has no bytes.")
     try:
-        return {}, _table(request["path"], request["max_bytes"])
+        return {}, _table(request["path"], budget_of(request))
     except (TableReadError, MemoryError):
         raise
     except Exception as error:  # fastavro lets through whatever goes wrong while it decodes
@@ -93,9 +94,10 @@ def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table]:
         raise TableReadError(f"{{shown}} is no readable Avro file: {reason}.") from error
 
 
-def _table(path: str, max_bytes: int) -> pa.Table:
+def _table(path: str, budget: ReadingBudget) -> pa.Table:
     import fastavro
 
+    _check_blocks(path, budget)
     with open(path, "rb") as stream:
         records = fastavro.reader(stream)
         schema = records.writer_schema
@@ -105,18 +107,33 @@ def _table(path: str, max_bytes: int) -> pa.Table:
         names = [field["name"] for field in schema["fields"]]
         makers = [_maker(field["type"]) for field in schema["fields"]]
         pieces: list[list[pa.Array]] = [[make([])] for make in makers]
-        n_bytes = 0
+        n_bytes = n_rows = 0
         while rows := list(islice(records, _ROWS_A_CHUNK)):
             for name, make, arrays in zip(names, makers, pieces, strict=True):
                 arrays.append(make([row.get(name) for row in rows]))
                 n_bytes += arrays[-1].nbytes
-            if n_bytes > max_bytes:
-                raise TableReadError(
-                    f"{{shown}} unpacks to more than {max_bytes:,} bytes, the most that is read "
-                    "(max_bytes)."
-                )
+            n_rows += len(rows)
+            check_table(budget, n_bytes, n_rows, len(names))
     columns = [pa.chunked_array(arrays, arrays[0].type) for arrays in pieces]
     return pa.Table.from_arrays(columns, names=names)
+
+
+def _check_blocks(path: str, budget: ReadingBudget) -> None:
+    """Refuse what the heads of the blocks say is too much, before a record is made.
+
+    A record without a field, or of nulls alone, takes no byte.
+    """
+    import fastavro
+
+    n_rows = n_bytes = 0
+    with open(path, "rb") as stream:
+        blocks = fastavro.block_reader(stream)
+        schema = blocks.writer_schema
+        n_columns = len(schema.get("fields", ())) if isinstance(schema, dict) else 1
+        for block in blocks:
+            n_rows, n_bytes = n_rows + block.num_records, n_bytes + len(block.bytes_.getbuffer())
+            check_table(budget, n_bytes, n_rows, n_columns)
+            budget.check_unpacked(n_bytes)
 
 
 def _maker(schema: Any) -> Callable[[list[Any]], pa.Array]:

@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from pexeso.errors import TableReadError
 from pexeso.lake.columns import no_such_table
+from pexeso.lake.readers.budget import ReadingBudget
 from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.readers.table import check_width
-from pexeso.lake.typed.apart import batches, gathered, read_apart
+from pexeso.lake.typed.apart import batches, bounds, budget_of, gathered, read_apart
 from pexeso.lake.typed.table import InnerTable, TypedTable
 from pexeso.runtime.formatting import first_line
 
@@ -82,7 +83,7 @@ def read(source: FileSource, name: str) -> TypedTable:
     PlaceError
         Its storage breaks off.
     """
-    _, table = _answer(source, {"table": name, "max_bytes": source.max_bytes})
+    _, table = _answer(source, {"table": name})
     if table is None:
         raise TableReadError(f"{source.shown} has no such table: {name!r}.")
     return TypedTable(table.column_names, table.schema.types, batches(table))
@@ -97,8 +98,9 @@ def _answer(
                 f"{source.shown} needs the package duckdb, which is not installed: "
                 "pip install 'pexeso[duckdb]'."
             )
-        request = {"path": os.fspath(path), **request}
-        return read_apart(source.shown, __name__, request, n_bytes=path.stat().st_size)
+        budget = source.budget()
+        request = {"path": os.fspath(path), "bounds": bounds(budget), **request}
+        return read_apart(budget, __name__, request, n_bytes=budget.n_bytes)
 
 
 def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table | None]:
@@ -107,7 +109,7 @@ def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table | None]:
     Parameters
     ----------
     request : dict
-        `path`; and where one is read `table`, its name, and `max_bytes`, the limit on it.
+        `path` and `bounds`; and where one is read `table`, its name.
 
     Raises
     ------
@@ -126,7 +128,7 @@ def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table | None]:
             return {"tables": [[name, _reason(connection, tables[name])] for name in tables]}, None
         if request["table"] not in tables:
             raise no_such_table("{shown}", "table", request["table"], list(tables))
-        return {}, _table(connection, tables[request["table"]], request["max_bytes"])
+        return {}, _table(connection, tables[request["table"]], budget_of(request))
 
 
 @contextmanager
@@ -161,12 +163,12 @@ def _reason(connection: Any, name: tuple[str, str]) -> str | None:
     return None
 
 
-def _table(connection: Any, name: tuple[str, str], max_bytes: int) -> pa.Table:
+def _table(connection: Any, name: tuple[str, str], budget: ReadingBudget) -> pa.Table:
     relation = connection.sql(f"SELECT * FROM {_quoted(name)}")
     check_width("{shown}", len(relation.columns))
     read_batches = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
     reader = read_batches(_ROWS_A_BATCH)
-    return gathered(reader, reader.schema, max_bytes)
+    return gathered(reader, reader.schema, budget)
 
 
 def _quoted(name: tuple[str, str]) -> str:

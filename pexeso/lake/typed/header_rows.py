@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from pexeso.lake.readers.layout.ending import begin_of, is_marked
+from pexeso.lake.readers.layout.ending import MIN_FULLER, begin_of, is_marked, is_sure
 from pexeso.lake.typed.cells import cell_text
 
 _ROWS_LOOKED_AT = 200
@@ -290,9 +290,17 @@ class _Grid:
         if self.usual < 2:
             return end
         number = last
+        table = [row for row in self.filled if row > head]
+        n_above, n_fuller = len(table), sum(self.counts[row] > 1 for row in table)
         while number > head + 1 and self.counts[number] <= 1:
             column = next((c for c, v in enumerate(self.rows[number]) if not is_blank(v)), None)
-            if column is None or self._is_note(number, column, head):
+            n_above -= column is not None
+            are_fuller = n_fuller >= MIN_FULLER * n_above
+            if column is None:
+                end = number if are_fuller else end
+            elif self._is_note(number, column, head) and (
+                are_fuller or is_sure(str(self.rows[number][column]))
+            ):
                 end = number
             elif not isinstance(self.rows[number][column], str):
                 break

@@ -5,7 +5,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pexeso.errors import TableReadError
+from pexeso.lake.readers.budget import ReadingBudget
 from pexeso.lake.readers.table import Table, check_width
+from pexeso.lake.readers.typed import check_footer, open_parquet
 from pexeso.lake.typed.text import TextColumns, is_coded, parts_of
 from pexeso.runtime.formatting import first_line
 
@@ -14,7 +16,14 @@ _ROWS_A_PROBE = 16
 _MAX_REPEATED_BYTES = 256
 
 
-def parse_parquet(shown: str, data: bytes, *, max_bytes: int, max_cell_bytes: int) -> Table:
+def parse_parquet(
+    shown: str,
+    data: bytes,
+    *,
+    max_bytes: int,
+    max_cell_bytes: int,
+    budget: ReadingBudget | None = None,
+) -> Table:
     """Read a Parquet file as strings: dates and times in ISO form, nested values as JSON text.
 
     See `TextColumns` for cells that have no text.
@@ -33,33 +42,33 @@ def parse_parquet(shown: str, data: bytes, *, max_bytes: int, max_cell_bytes: in
         any size.
     max_cell_bytes
         Larger cells become null.
+    budget
+        Bounds of reading; those of a file of this size unless given.
     """
+    budget = budget or ReadingBudget(shown, len(data), max_bytes)
     try:
-        file = pq.ParquetFile(pa.BufferReader(data))
+        file = open_parquet(pa.BufferReader(data))
         check_width(shown, len(file.schema_arrow))
+        check_footer(budget, file.metadata)
         # What was written as a dictionary is read as one: Arrow would make it one by a cast, which
         # a wrong byte breaks off.
         coded = {field.name for field in file.schema_arrow if is_coded(field.type)}
-        coded |= _long_texts(file, data, max_bytes // (4 * _ROWS_A_BATCH))
+        coded |= _long_texts(file, data, max_bytes // (4 * _ROWS_A_BATCH), budget)
         if coded:
-            file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=sorted(coded))
-        return _read(shown, file, max_bytes, max_cell_bytes)
+            file = open_parquet(pa.BufferReader(data), coded)
+        columns = TextColumns(
+            budget, file.schema_arrow.names, max_bytes=max_bytes, max_cell_bytes=max_cell_bytes
+        )
+        for batch in file.iter_batches(batch_size=_ROWS_A_BATCH, use_threads=False):
+            columns.add(batch.columns)
+        return columns.table()
     except (pa.ArrowException, OSError) as error:
         raise TableReadError(
             f"{shown} is no readable Parquet file: {first_line(error)}."
         ) from error
 
 
-def _read(shown: str, file: pq.ParquetFile, max_bytes: int, max_cell_bytes: int) -> Table:
-    columns = TextColumns(
-        shown, file.schema_arrow.names, max_bytes=max_bytes, max_cell_bytes=max_cell_bytes
-    )
-    for batch in file.iter_batches(batch_size=_ROWS_A_BATCH, use_threads=False):
-        columns.add(batch.columns)
-    return columns.table()
-
-
-def _long_texts(file: pq.ParquetFile, data: bytes, limit: int) -> set[str]:
+def _long_texts(file: pq.ParquetFile, data: bytes, limit: int, budget: ReadingBudget) -> set[str]:
     """Return the columns whose dictionary holds a text of more bytes than the limit.
 
     The limit is at most 256 bytes for columns where a cell holds many texts.
@@ -68,17 +77,22 @@ def _long_texts(file: pq.ParquetFile, data: bytes, limit: int) -> set[str]:
     texts = [leaf for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
     paths: set[str] = set()
     for leaf in texts:
-        coded = pq.ParquetFile(
-            pa.BufferReader(data), metadata=file.metadata, read_dictionary=[leaf.path]
-        )
-        max_bytes = limit if leaf.max_repetition_level == 0 else min(limit, _MAX_REPEATED_BYTES)
+        coded = open_parquet(pa.BufferReader(data), [leaf.path])
+        is_flat = leaf.max_repetition_level == 0
+        max_bytes = limit if is_flat else min(limit, _MAX_REPEATED_BYTES)
+        n_rows = _ROWS_A_BATCH if is_flat else _ROWS_A_PROBE
+        longest = 0
         for group in range(file.num_row_groups):
             # The list comes with the first value, in all its length.
             batches = coded.iter_batches(
-                _ROWS_A_PROBE, row_groups=[group], columns=[leaf.path], use_threads=False
+                n_rows, row_groups=[group], columns=[leaf.path], use_threads=False
             )
-            longest = (max(map(_longest, batch.columns), default=0) for batch in batches)
-            if next(filter(None, longest), 0) > max_bytes:
+            for batch in batches:
+                budget.check_seconds()
+                longest = max(map(_longest, batch.columns), default=0)
+                if longest:
+                    break
+            if longest > max_bytes:
                 paths.add(leaf.path)
                 break
     return paths

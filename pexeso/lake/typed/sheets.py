@@ -8,7 +8,10 @@ import pyarrow as pa
 
 from pexeso.errors import TableReadError
 from pexeso.lake.columns import no_such_table
+from pexeso.lake.readers.budget import ReadingBudget
+from pexeso.lake.readers.layout.conventions import repeats_header, without_total
 from pexeso.lake.readers.table import MAX_COLUMNS, check_width
+from pexeso.lake.typed.apart import budget_of, check_table
 from pexeso.lake.typed.cells import column_array
 from pexeso.lake.typed.header_rows import find_table, is_blank
 from pexeso.runtime.formatting import first_line
@@ -23,7 +26,7 @@ def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table | None]:
     Parameters
     ----------
     request : dict
-        `path`; and where one is read `sheet`, its name, and `max_bytes`, the limit on its columns.
+        `path` and `bounds`; and where one is read `sheet`, its name.
 
     Returns
     -------
@@ -38,7 +41,7 @@ def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table | None]:
     """
     book = _call(lambda library: library.CalamineWorkbook.from_path(request["path"]))
     if "sheet" in request:
-        return _read(book, request["sheet"], request["max_bytes"])
+        return _read(book, request["sheet"], budget_of(request))
     return {"sheets": [[sheet.name, _reason(book, sheet)] for sheet in book.sheets_metadata]}, None
 
 
@@ -78,7 +81,7 @@ def _has_cells(sheet: Any) -> bool:
     return str(sheet.typ).rpartition(".")[2] == "WorkSheet"
 
 
-def _read(book: Any, name: str, max_bytes: int) -> tuple[dict[str, Any], pa.Table]:
+def _read(book: Any, name: str, budget: ReadingBudget) -> tuple[dict[str, Any], pa.Table]:
     metadata = next((sheet for sheet in book.sheets_metadata if sheet.name == name), None)
     if metadata is None:
         names = [sheet.name for sheet in book.sheets_metadata]
@@ -110,7 +113,15 @@ def _read(book: Any, name: str, max_bytes: int) -> tuple[dict[str, Any], pa.Tabl
         notes.append(f"cells merged with the one above were given its value: {n_filled:,}")
     body = [row for row in rows[table_place.first : table_place.end] if not all(map(is_blank, row))]
     del rows
-    return {"notes": notes}, _table(body, table_place.names, table_place.columns, max_bytes)
+    cells = ([row[column] for column in table_place.columns] for row in body)
+    repeats = [repeats_header(row, table_place.names) for row in cells]
+    if any(repeats):
+        body = [row for row, is_header in zip(body, repeats, strict=True) if not is_header]
+        notes.append(f"rows that repeat the header were left out: {sum(repeats):,}")
+    table = _table(body, table_place.names, table_place.columns, budget)
+    columns = [column.combine_chunks() for column in table.columns]
+    table = pa.Table.from_arrays(without_total(columns, notes), names=table.column_names)
+    return {"notes": notes}, table
 
 
 def _fill_down(rows: list[list[object]], merged: list[Any], first: int, end: int) -> int:
@@ -132,16 +143,12 @@ def _fill_down(rows: list[list[object]], merged: list[Any], first: int, end: int
 
 
 def _table(
-    body: list[list[object]], names: list[str], columns: list[int], max_bytes: int
+    body: list[list[object]], names: list[str], columns: list[int], budget: ReadingBudget
 ) -> pa.Table:
     arrays, n_bytes = [], 0
     for column in columns:
         arrays.append(column_array([row[column] for row in body]))
         n_bytes += arrays[-1].nbytes
-        if n_bytes > max_bytes:
-            raise TableReadError(
-                f"{{shown}} unpacks to more than {max_bytes:,} bytes, the most that is read "
-                "(max_bytes)."
-            )
+        check_table(budget, n_bytes, len(body), len(columns))
     names = [name.encode("utf-8", "replace").decode() for name in names]
     return pa.Table.from_arrays(arrays, names=names)

@@ -16,9 +16,8 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
-from pexeso.lake.readers.content import check_size
 from pexeso.lake.readers.file_source import FileSource
-from pexeso.lake.typed.apart import batches, read_apart
+from pexeso.lake.typed.apart import batches, bounds, read_apart
 from pexeso.lake.typed.table import InnerTable, TypedTable
 from pexeso.runtime.formatting import first_line
 
@@ -96,7 +95,7 @@ def read(source: FileSource, name: str) -> TypedTable:
     PlaceError
         Its storage breaks off.
     """
-    answer, table = _answer(source, {"sheet": name, "max_bytes": source.max_bytes})
+    answer, table = _answer(source, {"sheet": name})
     if table is None:
         raise TableReadError(f"{source.shown} has no table in a sheet: {name!r}.")
     return TypedTable(table.column_names, table.schema.types, batches(table), answer["notes"])
@@ -110,7 +109,9 @@ def _answer(
         # calamine goes by the extension, and says what is wrong only where that is right.
         link = os.path.join(folder, "book" + extension)
         os.symlink(path.resolve(), link)
-        return read_apart(source.shown, _READER, {"path": link, **request}, n_bytes=n_bytes)
+        budget = source.budget()
+        request = {"path": link, "bounds": bounds(budget), **request}
+        return read_apart(budget, _READER, request, n_bytes=n_bytes)
 
 
 def _check(source: FileSource, path: Path) -> tuple[str, int]:
@@ -157,7 +158,7 @@ def _packed(source: FileSource, stream: BinaryIO) -> tuple[str, int]:
             f"{_MAX_MEMBERS:,}."
         )
     n_bytes = sum(member.file_size for member in members)
-    check_size(source.shown, n_bytes, source.max_bytes)
+    source.budget().check_unpacked(n_bytes)
     names = {member.filename.lower() for member in members}
     extension = next((end for name, end in _PARTS.items() if name in names), None)
     if extension is None:

@@ -1,4 +1,7 @@
-"""SQLite files: each table and view, read without anything being written beside the file."""
+"""SQLite files: each table and view, in a process of its own; nothing is written beside the file.
+
+A view or a generated column may compute without end, and make any number of long texts.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,22 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
 from pexeso.lake.columns import no_such_table
+from pexeso.lake.readers.budget import ReadingBudget
 from pexeso.lake.readers.content import check_size
 from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.readers.table import check_width, strings
+from pexeso.lake.typed.apart import batches, bounds, budget_of, check_table, read_apart
 from pexeso.lake.typed.cells import cell_text
 from pexeso.lake.typed.table import InnerTable, TypedTable
 from pexeso.lake.typed.value_texts import EXACT
@@ -28,9 +35,9 @@ MAGIC = b"SQLite format 3\0"
 
 _MAX_ROWS_A_BATCH = 1 << 14
 _BATCH_BYTES = 32 << 20
-_STEPS_A_LOOK = 1 << 20
-_BASE_STEPS = 1 << 28
-_STEPS_A_BYTE = 64
+_STEPS_A_LOOK = 1 << 12
+_FIRST_ROW_SECONDS = 2.0
+"""What the first row of a table or view may take; a view of which none comes is no table."""
 _MAX_TEXT_BYTES = 64 << 20
 _EXACT = int(EXACT) - 1
 _LARGE = 2
@@ -61,7 +68,7 @@ _SHADOWS = (
 """Ends of the names of tables that full text and R-tree tables keep for themselves."""
 _ERRORS = (sqlite3.Error, UnicodeError, MemoryError)
 """The second where a message quotes a damaged name, the third also for a damaged length."""
-_BUSY = "{} is being written by another program; index it again when that is done."
+_BUSY = "{shown} is being written by another program; index it again when that is done."
 
 
 def tables_in(source: FileSource) -> list[InnerTable]:
@@ -87,8 +94,8 @@ def tables_in(source: FileSource) -> list[InnerTable]:
     PlaceError
         Its storage breaks off.
     """
-    with _opened(source) as database:
-        return [InnerTable(name, database.reason(name)) for name in database.names()]
+    listing, _ = _answer(source, {})
+    return [InnerTable(name, reason) for name, reason in listing["tables"]]
 
 
 def read(source: FileSource, name: str) -> TypedTable:
@@ -99,8 +106,8 @@ def read(source: FileSource, name: str) -> TypedTable:
     of which a float would change digits. Bytes are left out, and wrong bytes in texts become the
     replacement character, with a note.
 
-    Memory: a batch of rows, of at most 16 Ki rows and about 32 MiB of text. The table is gone
-    through twice, first for its types.
+    Memory: the table, at most `max_bytes` of the source, here and in the process that reads. The
+    table is gone through twice, first for its types.
 
     Parameters
     ----------
@@ -112,38 +119,67 @@ def read(source: FileSource, name: str) -> TypedTable:
     Raises
     ------
     TableReadError
-        The database cannot be read, or has no such table. Also while batches are read.
+        The database cannot be read, has no such table, or it is too large.
     PlaceError
         Its storage breaks off.
     """
-    with _opened(source) as database:
-        if name not in (names := database.names()):
-            raise no_such_table(source.shown, "table", name, names)
-        table = database.table(name, source.max_bytes)
-        state = database.state
+    answered, table = _answer(source, {"table": name})
+    if table is None:
+        raise TableReadError(f"{source.shown} has no such table: {name!r}.")
+    return TypedTable(table.column_names, table.schema.types, batches(table), answered["notes"])
+
+
+def _answer(
+    source: FileSource, request: dict[str, object]
+) -> tuple[dict[str, Any], pa.Table | None]:
+    with source.local_path() as path:
+        budget = source.budget()
+        request = {"path": os.path.realpath(path), "bounds": bounds(budget), **request}
+        return read_apart(budget, __name__, request, n_bytes=budget.n_bytes)
+
+
+def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table | None]:
+    """List the tables of a file, or read one; called in a process of its own.
+
+    Parameters
+    ----------
+    request : dict
+        `path` and `bounds`; and where one is read `table`, its name.
+
+    Raises
+    ------
+    TableReadError
+        The database cannot be read.
+    """
+    with _opened(Path(request["path"]), budget_of(request)) as database:
+        names = database.names()
+        if "table" not in request:
+            return {"tables": [[name, database.reason(name)] for name in names]}, None
+        if request["table"] not in names:
+            raise no_such_table("{shown}", "table", request["table"], names)
+        return _read(database, request["table"])
+
+
+def _read(database: _Database, name: str) -> tuple[dict[str, Any], pa.Table]:
+    columns = database.table(name)
+    pieces, n_bytes, n_rows = [], 0, 0
+    schema = pa.schema(list(zip(columns.columns, columns.types, strict=True)))
+    for rows in database.rows(name, columns):
+        values = zip(zip(*rows, strict=True), columns.types, strict=True)
+        pieces.append(pa.RecordBatch.from_arrays([_array(*pair) for pair in values], schema=schema))
+        n_bytes, n_rows = n_bytes + pieces[-1].nbytes, n_rows + len(rows)
+        check_table(database.budget, n_bytes, n_rows, len(schema))
     notes = [
         f"column {column!r} (#{number}) is not text everywhere: its bytes were left out"
-        for number, column in enumerate(table.columns)
-        if number in table.with_bytes
+        for number, column in enumerate(columns.columns)
+        if number in columns.with_bytes
     ]
-    batches = _batches(source, name, table, state, notes)
-    return TypedTable(table.columns, table.types, batches, notes)
-
-
-def _batches(
-    source: FileSource, name: str, table: _Columns, state: tuple[object, ...], notes: list[str]
-) -> Iterator[list[pa.Array]]:
-    with _opened(source) as database:
-        if database.state != state:
-            raise TableReadError(_BUSY.format(source.shown))
-        for rows in database.rows(name, table):
-            columns = zip(zip(*rows, strict=True), table.types, strict=True)
-            yield [_array(values, kind) for values, kind in columns]
-        if database.texts.n_mended:
-            notes.append(
-                "not all valid UTF-8: cells in which wrong bytes became the replacement character: "
-                f"{database.texts.n_mended:,}"
-            )
+    if database.texts.n_mended:
+        notes.append(
+            "not all valid UTF-8: cells in which wrong bytes became the replacement character: "
+            f"{database.texts.n_mended:,}"
+        )
+    return {"notes": notes}, pa.Table.from_batches(pieces, schema)
 
 
 def _array(values: tuple[object, ...], kind: pa.DataType) -> pa.Array:
@@ -191,23 +227,15 @@ class _Texts:
 class _Database:
     """An open database: everything that is asked of it raises `TableReadError`."""
 
-    def __init__(
-        self, shown: str, connection: sqlite3.Connection, n_bytes: int, state: tuple[object, ...]
-    ) -> None:
-        self.shown, self.state, self.texts = shown, state, _Texts()
+    def __init__(self, connection: sqlite3.Connection, budget: ReadingBudget) -> None:
+        self.budget, self.texts = budget, _Texts()
         connection.text_factory = self.texts
         self._connection = connection
-        self._max_looks = (_BASE_STEPS + _STEPS_A_BYTE * n_bytes) // _STEPS_A_LOOK
-        self._n_looks = 0
-        connection.set_progress_handler(self._look, _STEPS_A_LOOK)
-
-    def _look(self) -> bool:
-        self._n_looks += 1
-        return self._n_looks > self._max_looks
+        self._is_late: Callable[[], bool] = budget.is_over
+        connection.set_progress_handler(lambda: self._is_late(), _STEPS_A_LOOK)
 
     @contextmanager
     def _plain_errors(self) -> Iterator[None]:
-        self._n_looks = 0
         try:
             yield
         except _ERRORS as error:
@@ -215,13 +243,14 @@ class _Database:
 
     def _error(self, error: Exception) -> TableReadError:
         if _is_busy(error):
-            return TableReadError(_BUSY.format(self.shown))
-        if self._n_looks > self._max_looks:
+            return TableReadError(_BUSY)
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
+            return self.budget.out_of_time()
+        if isinstance(error, MemoryError):
             return TableReadError(
-                f"{self.shown} cannot be read: after {self._max_looks * _STEPS_A_LOOK:,} steps "
-                "there was no end."
+                "{shown} cannot be read as a database: a row takes too much memory, or is damaged."
             )
-        return TableReadError(f"{self.shown} cannot be read as a database: {first_line(error)}.")
+        return TableReadError(f"{{shown}} cannot be read as a database: {first_line(error)}.")
 
     def names(self) -> list[str]:
         """Return the names of the tables and views that hold what somebody put there."""
@@ -243,19 +272,26 @@ class _Database:
 
     def reason(self, name: str) -> str | None:
         """Return why a table cannot be read, None where its first row can be."""
+        end = time.thread_time() + _FIRST_ROW_SECONDS
+        self._is_late = lambda: time.thread_time() > end or self.budget.is_over()
         try:
-            with self._plain_errors():
-                self._connection.execute(f"SELECT * FROM {_quoted(name)} LIMIT 1").fetchone()
-        except TableReadError as error:
-            return str(error).removeprefix(f"{self.shown} ").rstrip(".")
+            self._connection.execute(f"SELECT * FROM {_quoted(name)} LIMIT 1").fetchone()
+        except _ERRORS as error:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
+                return (
+                    f"cannot be read: after {_FIRST_ROW_SECONDS:g} seconds there was no first row"
+                )
+            return str(self._error(error)).removeprefix("{shown} ").rstrip(".")
+        finally:
+            self._is_late = self.budget.is_over
         return None
 
-    def table(self, name: str, max_bytes: int) -> _Columns:
+    def table(self, name: str) -> _Columns:
         """Go through a table for the types and lengths of what is in its columns."""
         with self._plain_errors():
             cursor = self._connection.execute(f"SELECT * FROM {_quoted(name)} LIMIT 0")
             columns = [entry[0] for entry in cursor.description]
-            check_width(self.shown, len(columns))
+            check_width("{shown}", len(columns))
             statistics: list[tuple[object, ...]] = []
             for start in range(0, len(columns), _COLUMNS_A_STATEMENT):
                 part = columns[start : start + _COLUMNS_A_STATEMENT]
@@ -263,7 +299,7 @@ class _Database:
                 row = self._connection.execute(f"SELECT {terms} FROM {_quoted(name)}").fetchone()
                 statistics += zip(*[iter(row)] * 6, strict=True)
         table = _Columns(columns, statistics)
-        check_size(f"{name!r} of {self.shown}", int(table.n_characters), max_bytes)
+        check_size(f"{name!r} of {{shown}}", int(table.n_characters), self.budget.max_bytes)
         return table
 
     def rows(self, name: str, table: _Columns) -> Iterator[list[tuple[object, ...]]]:
@@ -301,39 +337,33 @@ def _is_busy(error: Exception) -> bool:
 
 
 @contextmanager
-def _opened(source: FileSource) -> Iterator[_Database]:
+def _opened(path: Path, budget: ReadingBudget) -> Iterator[_Database]:
     """Open a database to be read alone.
 
     As long as SQLite need not write to do so, the file itself is opened. What another program has
     not finished, in a journal or a log beside it, is applied to a copy.
     """
     with ExitStack() as stack:
-        path = Path(os.path.realpath(stack.enter_context(source.local_path())))
-        before = _state(source.shown, path)
+        before = _state(path)
         with open(path, "rb") as stream:
             has_log = stream.read(19)[18:] == _WAL
         how = "mode=ro"
         if _has_unfinished(path, has_log):
-            path, how = _copy(source, path, stack), "mode=rw"
+            path, how = _copy(path, budget, stack), "mode=rw"
         elif has_log:
             how = "mode=ro&immutable=1"  # without this, files of the log are made beside it
-        connection = _connect(source.shown, path, how, stack)
-        is_copy = source.data is not None or not isinstance(source.location, Path)
-        state = () if is_copy else before
-        database = _Database(source.shown, connection, os.path.getsize(path), state)
-        yield database
-        if how != "mode=rw" and _state(source.shown, path) != before:
-            raise TableReadError(_BUSY.format(source.shown))
+        yield _Database(_connect(path, how, stack), budget)
+        if how != "mode=rw" and _state(path) != before:
+            raise TableReadError(_BUSY)
 
 
-def _connect(shown: str, path: Path, how: str, stack: ExitStack) -> sqlite3.Connection:
+def _connect(path: Path, how: str, stack: ExitStack) -> sqlite3.Connection:
     try:
         connection = sqlite3.connect(
             f"file:{quote(os.fspath(path))}?{how}",
             uri=True,
             timeout=_WAITS_SECONDS,
             isolation_level=None,
-            check_same_thread=False,
         )
         stack.callback(connection.close)
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_TEXT_BYTES)
@@ -344,9 +374,9 @@ def _connect(shown: str, path: Path, how: str, stack: ExitStack) -> sqlite3.Conn
         connection.set_authorizer(_authorise)
     except _ERRORS as error:
         if _is_busy(error):
-            raise TableReadError(_BUSY.format(shown)) from error
+            raise TableReadError(_BUSY) from error
         raise TableReadError(
-            f"{shown} cannot be read as a database: {first_line(error)}."
+            f"{{shown}} cannot be read as a database: {first_line(error)}."
         ) from error
     return connection
 
@@ -359,7 +389,7 @@ def _authorise(action: int, _first: object, second: object, *_: object) -> int:
     return sqlite3.SQLITE_DENY if is_denied else sqlite3.SQLITE_OK
 
 
-def _state(shown: str, path: Path) -> tuple[object, ...]:
+def _state(path: Path) -> tuple[object, ...]:
     """Return sizes and times of a database and what lies beside it."""
     stamps: list[object] = []
     for end in ("", *_BESIDE):
@@ -368,7 +398,7 @@ def _state(shown: str, path: Path) -> tuple[object, ...]:
         except FileNotFoundError:
             stamps.append(None)
         except OSError as error:
-            raise TableReadError(f"{shown} cannot be read: {error.strerror or error}.") from error
+            raise TableReadError(f"{{shown}} cannot be read: {error.strerror or error}.") from error
         else:
             stamps.append((status.st_size, status.st_mtime_ns))
     return tuple(stamps)
@@ -385,18 +415,18 @@ def _has_unfinished(path: Path, has_log: bool) -> bool:
     return bool(start) if has_log else start == _JOURNAL_MAGIC
 
 
-def _copy(source: FileSource, path: Path, stack: ExitStack) -> Path:
+def _copy(path: Path, budget: ReadingBudget, stack: ExitStack) -> Path:
     """Copy a database with what lies beside it; all must be of one moment."""
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="pexeso-"))
     copy = Path(folder) / "file"
-    before = _state(source.shown, path)
-    check_size(source.shown, sum(entry[0] for entry in before if entry), source.max_bytes)
+    before = _state(path)
+    check_size("{shown}", sum(entry[0] for entry in before if entry), budget.max_bytes)
     try:
         for end, entry in zip(("", *_BESIDE), before, strict=True):
             if entry is not None:
                 shutil.copyfile(f"{path}{end}", f"{copy}{end}")
     except OSError as error:
-        raise TableReadError(_BUSY.format(source.shown)) from error
-    if _state(source.shown, path) != before:
-        raise TableReadError(_BUSY.format(source.shown))
+        raise TableReadError(_BUSY) from error
+    if _state(path) != before:
+        raise TableReadError(_BUSY)
     return copy

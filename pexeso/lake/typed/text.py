@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import TableReadError
+from pexeso.lake.readers.budget import ReadingBudget
 from pexeso.lake.readers.table import (
     Table,
     check_width,
@@ -18,6 +19,7 @@ from pexeso.lake.readers.table import (
     strings,
     too_big_note,
 )
+from pexeso.lake.readers.written_bytes import total_bytes
 from pexeso.lake.typed.bad_cells import UNREADABLE, MendedTexts, mended_texts, nested_text
 from pexeso.lake.typed.table import TypedTable
 from pexeso.lake.typed.value_texts import value_texts
@@ -34,8 +36,8 @@ class TextColumns:
 
     Parameters
     ----------
-    shown : str
-        The file's name for messages.
+    budget : ReadingBudget
+        Bounds of reading the table.
     names : sequence of str
         Of the columns, as they stand in the file.
     max_bytes : int
@@ -46,16 +48,16 @@ class TextColumns:
     """
 
     def __init__(
-        self, shown: str, names: Sequence[str], *, max_bytes: int, max_cell_bytes: int
+        self, budget: ReadingBudget, names: Sequence[str], *, max_bytes: int, max_cell_bytes: int
     ) -> None:
-        check_width(shown, len(names))
-        self._shown, self._names = shown, names
+        check_width(budget.shown, len(names))
+        self._budget, self._names = budget, names
         self._max_bytes, self._max_cell_bytes = max_bytes, max_cell_bytes
         self._pieces: list[list[pa.StringArray]] = [[] for _ in names]
         self._n_lost: Counter[int] = Counter()
         self._n_mended: Counter[int] = Counter()
         self._why_lost: dict[int, str] = {}
-        self._n_too_big = self._n_bytes = 0
+        self._n_too_big = self._n_bytes = self._n_rows = 0
 
     def add(self, columns: Sequence[pa.Array]) -> None:
         """Add rows: of each column an array, all of equal length.
@@ -63,11 +65,14 @@ class TextColumns:
         Raises
         ------
         TableReadError
-            The texts come to more bytes than the limit.
+            The texts come to more bytes than the limit, or reading them takes too long.
         """
+        self._budget.check_seconds()
+        self._n_rows += len(columns[0]) if columns else 0
+        self._budget.check_cells(self._n_rows, len(columns))
         for position, values in enumerate(columns):
             values, n_left_out = _without_big_cells(values, self._max_cell_bytes)
-            if self._n_bytes + _text_bytes(values) > self._max_bytes:
+            if self._n_bytes + total_bytes(values) > self._max_bytes:
                 raise self._too_much()
             piece, n_piece_too_big = empty_to_null(
                 self._as_text(values, position), self._max_cell_bytes
@@ -91,8 +96,8 @@ class TextColumns:
 
     def _too_much(self) -> TableReadError:
         return TableReadError(
-            f"{self._shown} unpacks to more than {self._max_bytes:,} bytes, the most that is read "
-            "(max_bytes)."
+            f"{self._budget.shown} unpacks to more than {self._max_bytes:,} bytes, the most that "
+            "is read (max_bytes)."
         )
 
     def _notes_of_columns(self) -> Iterator[str]:
@@ -121,12 +126,14 @@ class TextColumns:
         return mended.texts
 
 
-def text_table(shown: str, typed: TypedTable, *, max_bytes: int, max_cell_bytes: int) -> Table:
+def text_table(
+    budget: ReadingBudget, typed: TypedTable, *, max_bytes: int, max_cell_bytes: int
+) -> Table:
     """Read a typed table as texts; see `TextColumns`.
 
     Memory holds the columns and one batch.
     """
-    columns = TextColumns(shown, typed.names, max_bytes=max_bytes, max_cell_bytes=max_cell_bytes)
+    columns = TextColumns(budget, typed.names, max_bytes=max_bytes, max_cell_bytes=max_cell_bytes)
     for batch in typed.batches:
         columns.add(batch)
     return columns.table(typed.notes)
@@ -171,14 +178,6 @@ def _without_big_cells(values: pa.Array, max_cell_bytes: int) -> tuple[pa.Array,
     return pa.DictionaryArray.from_arrays(values.indices, dictionary), n_too_big
 
 
-def _text_bytes(values: pa.Array) -> int:
-    """Return the bytes that the texts of an array come to when each is written out."""
-    if is_coded(values.type):
-        lengths = pc.cast(pc.binary_length(values.dictionary), pa.int64())
-        return pc.sum(lengths.take(values.indices)).as_py() or 0
-    return sum(map(_text_bytes, parts_of(values)))
-
-
 def as_text(values: pa.Array) -> pa.StringArray:
     """Return the texts of an array; raises what Arrow does for types that have no text form.
 
@@ -217,4 +216,4 @@ def _n_out_of_range(values: pa.Array, texts: pa.StringArray) -> int:
 
 
 def _as_json(values: pa.Array) -> pa.StringArray:
-    return strings([nested_text(value) for value in values.to_pylist()])
+    return strings([nested_text(value.as_py()) for value in values])

@@ -81,6 +81,9 @@ def estimate(sample: LakeSample, *, model: int = 0) -> PartEstimate:
 def _of_model(sample: LakeSample, model: int) -> PartEstimate:
     options, sampled = options_for_model(sample.options, model), sample.values("value")
     n_sampled, postings = sum(map(len, sampled)), sample.lake_pairs("value")
+    if not n_sampled:  # the lake has what other parts index alone
+        fields = dict.fromkeys(("postings", "values", "dimensions", "model_bytes", "partitions"), 0)
+        return PartEstimate({**fields, "vector_precision": None}, 0, 0, {})
     values = sample_values = n_distinct(sampled)
     if not sample.exact:
         values, _ = grown(sampled, postings)

@@ -1,7 +1,9 @@
 """Programs applied to columns, as fast as Arrow's kernels are.
 
 Rows are taken in batches, so the memory beside columns and result is bounded: a batch has at most
-`BATCH_ROWS` rows, and at most `BATCH_BYTES` of cells and of constants unless it is a single row.
+`BATCH_ROWS` rows, and at most `BATCH_BYTES` of cells, of constants and of characters that a
+replacement makes of them, unless it is a single row. How many these are is counted before they are
+made.
 Casing takes the most, about 40 bytes a character: 350 MB for a batch of the longest cells.
 """
 
@@ -15,10 +17,18 @@ import pyarrow.compute as pc
 
 from pexeso.errors import InputError
 from pexeso.transform.programs.cased_arrays import cased_array
-from pexeso.transform.programs.program import Constant, Extract, Operator, Program, Split
+from pexeso.transform.programs.program import (
+    Constant,
+    Extract,
+    Operator,
+    Program,
+    Split,
+    check_written,
+)
 
 BATCH_ROWS = 1 << 17
 BATCH_BYTES = 1 << 23
+MAX_BYTES = 1 << 31
 
 _NO_TEXT = pa.scalar(None, pa.string())
 
@@ -41,8 +51,8 @@ def apply_program(program: Program, columns: Sequence[pa.Array | pa.ChunkedArray
     Raises
     ------
     InputError
-        If a column that the program reads is not there or holds no texts, or if the result has
-        2 GiB or more.
+        If a column that the program reads is not there or holds no texts, if a replacement would
+        write more for a row than `MAX_WRITTEN` characters, or if the result has 2 GiB or more.
 
     Examples
     --------
@@ -53,20 +63,31 @@ def apply_program(program: Program, columns: Sequence[pa.Array | pa.ChunkedArray
     """
     _check(program, columns)
     texts = {column: columns[column] for column in program.columns}
-    spans = _spans(program, list(texts.values()), 0, len(columns[0]))
-    arrays = [
-        _Batch({column: _piece(texts[column], *span) for column in texts}, span[1] - span[0]).of(
-            program
-        )
-        for span in spans
-    ]
-    n_bytes = sum(array.nbytes for array in arrays)
-    if n_bytes >= 1 << 31:
-        raise InputError(
-            f"the program writes {n_bytes:,} bytes for {len(columns[0]):,} rows; at most 2 GiB "
-            "can be written at once, so apply it to fewer rows at a time"
-        )
+    arrays, n_bytes = [], 0
+    for start, stop in _spans(program, list(texts.values()), 0, len(columns[0])):
+        for array in _written(program, texts, start, stop):
+            arrays.append(array)
+            n_bytes += array.nbytes
+            if n_bytes >= MAX_BYTES:
+                raise InputError(
+                    f"the program writes {n_bytes:,} bytes for the first {stop:,} of "
+                    f"{len(columns[0]):,} rows; at most 2 GiB can be written at once, so apply it "
+                    "to fewer rows at a time"
+                )
     return pa.concat_arrays(arrays) if arrays else pa.array([], pa.string())
+
+
+def _written(
+    program: Program, texts: dict[int, pa.Array | pa.ChunkedArray], start: int, stop: int
+) -> Iterator[pa.Array]:
+    """Yield what a program writes for some rows, halved until replacements write little enough."""
+    pieces = {column: _piece(cells, start, stop) for column, cells in texts.items()}
+    try:
+        yield _Batch(pieces, stop - start).of(program)
+    except _TooManyCharactersError:
+        middle = (start + stop) // 2
+        yield from _written(program, texts, start, middle)
+        yield from _written(program, texts, middle, stop)
 
 
 def _check(program: Program, columns: Sequence[pa.Array | pa.ChunkedArray]) -> None:
@@ -110,6 +131,10 @@ def _spans(
         yield start, stop
 
 
+class _TooManyCharactersError(Exception):
+    """Replacements write more for a batch of several rows than is made at once."""
+
+
 class _Batch:
     """Rows that a program is applied to; operators that cut a cell at the same places share it."""
 
@@ -129,8 +154,21 @@ class _Batch:
             return pa.scalar(operator.text, pa.string())
         text = self.part(operator.column, operator.splits)
         for old, new in operator.replacements:
+            if len(new) > len(old):
+                self.check(text, old, len(new) - len(old))
             text = pc.replace_substring(text, old, new)
         return cased_array(substrings(text, operator), operator.casing)
+
+    def check(self, text: pa.Array, old: str, n_more: int) -> None:
+        """Raise an error where a replacement makes each of its places so much longer than it may.
+
+        It is `_TooManyCharactersError` where fewer rows at a time would do.
+        """
+        places = pc.cast(pc.count_substring(text, old), pa.int64())
+        lengths = pc.add(pc.cast(pc.utf8_length(text), pa.int64()), pc.multiply(places, n_more))
+        check_written(pc.max(lengths).as_py() or 0)
+        if self.n_rows > 1 and (pc.sum(lengths).as_py() or 0) > BATCH_BYTES:
+            raise _TooManyCharactersError
 
     def part(self, column: int, splits: tuple[Split, ...]) -> pa.Array:
         if not splits:

@@ -23,6 +23,19 @@ Span = Literal["one", "to", "from"]
 MAX_OPERATORS = 16
 """Of a program (the source's largest tau)."""
 
+MAX_WRITTEN = 1 << 20
+"""Characters that the replacements of an operator may make of a cell: as many as a cell has."""
+
+
+def check_written(n_characters: int) -> None:
+    """Raise InputError where a replacement would make more of a cell than it may."""
+    if n_characters > MAX_WRITTEN:
+        raise InputError(
+            f"a replacement of the program would write {n_characters:,} characters for one row; at "
+            f"most {MAX_WRITTEN:,} are written, so learn the program again or shorten the "
+            "replacement"
+        )
+
 
 def lower(text: str) -> str:
     """Return a text in small letters, each made small by itself.
@@ -187,6 +200,11 @@ class Extract:
 
         A step that needs more characters than there are does not apply, unless the piece may be
         shorter; nor does a start behind the end.
+
+        Raises
+        ------
+        InputError
+            If a replacement would write more than `MAX_WRITTEN` characters.
         """
         text = row[self.column]
         for split in self.splits:
@@ -196,6 +214,8 @@ class Extract:
         if text is None:
             return None
         for old, new in self.replacements:
+            if len(new) > len(old):
+                check_written(len(text) + text.count(old) * (len(new) - len(old)))
             text = text.replace(old, new)
         start = self.start if self.start >= 0 else len(text) + self.start
         end = len(text) if self.length is None else start + self.length

@@ -342,3 +342,38 @@ def test_what_is_read_of_a_match_is_never_below_its_bound(rest, cosine):
         aside /= np.linalg.norm(aside)
         match = cosine * query + np.sqrt(1 - cosine**2) * aside
         assert match @ np.array([kept, 0, 0, 0]) >= bound - 1e-9
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_a_search_of_many_values_can_be_interrupted(n_threads, monkeypatch):
+    generator = np.random.default_rng(0)
+    values = sorted({"".join(generator.choice(["a", "b"], 12)) for _ in range(300)})
+    vectors = vectors_of(values)
+    _, partition = lake_of(0, 60)
+    whole = compiled.matching_rows(partition, vectors, 0.4, 1, Work())
+    calls = []
+    find = compiled._find
+
+    def counted(*arguments):
+        calls.append(arguments[-1] - arguments[-2])
+        return find(*arguments)
+
+    monkeypatch.setattr(compiled, "_find", counted)
+    monkeypatch.setattr(compiled, "VALUES_A_CALL", 10)
+    in_pieces = compiled.matching_rows(partition, vectors, 0.4, n_threads, Work())
+    assert max(calls) <= 10
+    assert sum(calls) == len(values)
+    assert np.array_equal(in_pieces.offsets, whole.offsets)
+    assert np.array_equal(in_pieces.members, whole.members)
+
+    def interrupted(*arguments):
+        calls.append(0)
+        if len(calls) > 2:
+            raise KeyboardInterrupt
+        return find(*arguments)
+
+    calls.clear()
+    monkeypatch.setattr(compiled, "_find", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        compiled.matching_rows(partition, vectors, 0.4, n_threads, Work())
+    assert n_threads > 1 or len(calls) == 3

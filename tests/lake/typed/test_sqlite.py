@@ -10,6 +10,7 @@ import pytest
 from pexeso.errors import TableReadError
 from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.typed import sqlite
+from pexeso.lake.typed.apart import bounds
 from pexeso.lake.typed.table import InnerTable
 
 HOSTILE = 'a"b; DROP TABLE "t"; --\n\'é`]'
@@ -89,17 +90,28 @@ def test_hostile_names_are_names(made):
 
 
 def test_views_that_do_not_end_are_given_up(made, monkeypatch):
-    monkeypatch.setattr(sqlite, "_BASE_STEPS", 4 << 20)
+    monkeypatch.setattr("pexeso.lake.readers.budget.MIN_SECONDS", 1)
+    monkeypatch.setattr(sqlite, "_FIRST_ROW_SECONDS", 0.1)
     source = made(
         "CREATE TABLE t (a)",
         f"CREATE VIEW rows AS {ENDLESS}",
         f"CREATE VIEW total AS SELECT sum(n) FROM ({ENDLESS})",
     )
-    reasons = {table.name: table.reason for table in sqlite.tables_in(source)}
+    request = {"path": str(source.location), "bounds": bounds(source.budget())}
+    reasons = dict(sqlite.answer(request)[0]["tables"])
     assert reasons["t"] is reasons["rows"] is None  # a first row comes
-    assert "there was no end" in reasons["total"]
+    assert reasons["total"] == "cannot be read: after 0.1 seconds there was no first row"
+    with pytest.raises(TableReadError, match=r"cannot be read: after 1 seconds .*there was no end"):
+        sqlite.answer({**request, "table": "rows"})
     with pytest.raises(TableReadError, match=r"^data\.sqlite cannot be read: .*there was no end"):
         sqlite.read(source, "rows")
+
+
+def test_generated_columns_of_long_texts_take_no_memory_of_this_process(made):
+    texts = ", ".join(f"c{n} AS (zeroblob(60000000))" for n in range(60))
+    source = made(f"CREATE TABLE t (a, {texts})", "INSERT INTO t VALUES (1)")
+    (listed,) = sqlite.tables_in(source)
+    assert "memory" in listed.reason
 
 
 def test_views_may_neither_load_nor_write_nor_make_up_huge_texts(made):
@@ -119,8 +131,9 @@ def test_views_may_neither_load_nor_write_nor_make_up_huge_texts(made):
 def test_batches_of_long_texts_have_fewer_rows(made, monkeypatch):
     monkeypatch.setattr(sqlite, "_BATCH_BYTES", 1000)
     source = made("CREATE TABLE t (a)", *[("INSERT INTO t VALUES (?)", ("x" * 300,))] * 10)
-    batches = list(sqlite.read(source, "t").batches)
-    assert [len(batch[0]) for batch in batches] == [3, 3, 3, 1]
+    request = {"path": str(source.location), "bounds": bounds(source.budget()), "table": "t"}
+    _, table = sqlite.answer(request)
+    assert [len(batch) for batch in table.to_batches()] == [3, 3, 3, 1]
 
 
 def test_a_text_that_is_not_utf8_is_read_with_marks(made):
@@ -192,19 +205,30 @@ def test_a_change_that_was_cut_off_is_undone_in_a_copy(made, tmp_path):
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == contents
 
 
-def test_a_database_that_is_being_written_says_so(made, monkeypatch):
-    monkeypatch.setattr(sqlite, "_WAITS_SECONDS", 0.01)
+def test_a_database_that_is_being_written_says_so(made):
     source = made("CREATE TABLE t (a)", "INSERT INTO t VALUES (1)")
-    table = sqlite.read(source, "t")
     message = r"^data\.sqlite is being written by another program; index it again when that is"
     with contextlib.closing(sqlite3.connect(source.location)) as writer:
         writer.execute("BEGIN EXCLUSIVE")
         with pytest.raises(TableReadError, match=message):
             sqlite.tables_in(source)
-        writer.execute("INSERT INTO t VALUES ('x')")
-        writer.commit()
-    with pytest.raises(TableReadError, match=message):
-        list(table.batches)
+
+
+def test_a_database_that_is_written_while_it_is_read_says_so(made, monkeypatch):
+    source = made("CREATE TABLE t (a)", "INSERT INTO t VALUES (1)")
+    request = {"path": str(source.location), "bounds": bounds(source.budget()), "table": "t"}
+    read = sqlite._read
+
+    def write_meanwhile(database, name):
+        answered = read(database, name)
+        with contextlib.closing(sqlite3.connect(source.location)) as writer:
+            writer.execute("INSERT INTO t VALUES ('x')")
+            writer.commit()
+        return answered
+
+    monkeypatch.setattr(sqlite, "_read", write_meanwhile)
+    with pytest.raises(TableReadError, match="is being written by another program"):
+        sqlite.answer(request)
 
 
 def test_damaged_databases_say_so_in_one_sentence(made):

@@ -1,5 +1,6 @@
 """What programs put into delimited text by conventions of their own."""
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -13,6 +14,16 @@ _FORMULA = r'(?s)^="([^"]*)"$'
 """How portals write codes for spreadsheets, which would read ``01234`` as a number."""
 _TAG = re.compile(r"\s*#[a-z][a-z_]*\s*(?:\+\s*[a-z0-9_]+\s*)*$", re.IGNORECASE)
 _MIN_NAMED_ROWS = 2
+_MIN_NAMES = 2
+_MIN_ADDED = 2
+_SAME_SUM = 1e-9
+_TOTAL = re.compile(
+    r"\s*(?:(?:grand |sub|overall )?totals?|sum|summe|gesamt(?:summe)?|insgesamt|zusammen|somme"
+    r"|totaux|total général|total general|totale|suma|totaal|razem|ogółem|celkem|итого|всего|合計"
+    r"|合计|总计|總計|합계)\s*:?\s*",
+    re.IGNORECASE,
+)
+"""What stands in the first cell of a row that adds up those above it."""
 _MAX_ODD_LINE = 1 << 16
 
 
@@ -46,6 +57,60 @@ def are_tags(row: Sequence[str]) -> bool:
     """
     tags = [cell for cell in row if cell.strip()]
     return len(tags) > 1 and all(map(_TAG.match, tags))
+
+
+def repeats_header(row: Sequence[object], names: Sequence[str]) -> bool:
+    """Return whether a row is the header once more, as where files were put together.
+
+    A table of one column, or with one name, may have its name among its values.
+
+    Examples
+    --------
+    >>> repeats_header(["\ufeffid", "town"], ["id", "town"]), repeats_header(["id"], ["id"])
+    (True, False)
+    """
+    if len(row) != len(names) or len(names) < _MIN_NAMES or row[-1] != names[-1]:
+        return False
+    first = row[0].removeprefix("\ufeff") if isinstance(row[0], str) else row[0]
+    return [first, *row[1:]] == list(names) and sum(map(bool, names)) >= _MIN_NAMES
+
+
+def without_total(columns: list[pa.Array], notes: list[str]) -> list[pa.Array]:
+    """Return columns without a last row that is the total of the others, and say so.
+
+    It is one where its first cell says so, and a number of it is the sum of those above it.
+
+    Examples
+    --------
+    >>> without_total([pa.array(["a", "b", "Total"]), pa.array(["1", "2", "3"])], [])[1].to_pylist()
+    ['1', '2']
+    """
+    n_rows = len(columns[0]) if columns else 0
+    if n_rows <= _MIN_ADDED:
+        return columns
+    cells = (column[n_rows - 1].as_py() for column in columns)
+    first = next((cell for cell in cells if cell not in (None, "")), None)
+    if not isinstance(first, str) or not _TOTAL.fullmatch(first):
+        return columns
+    if not any(_ends_in_sum(column) for column in columns):
+        return columns
+    notes.append(f"the row of totals below the table was left out ({first.strip()})")
+    return [column.slice(0, n_rows - 1) for column in columns]
+
+
+def _ends_in_sum(column: pa.Array) -> bool:
+    """Return whether the last value of a column is the sum of the others, and not zero."""
+    if pa.types.is_boolean(column.type) or pa.types.is_temporal(column.type):
+        return False
+    try:
+        numbers = pc.cast(column, pa.float64())
+    except pa.ArrowException:  # it has other texts
+        return False
+    above, total = numbers.slice(0, len(numbers) - 1), numbers[len(numbers) - 1].as_py()
+    added = pc.sum(above).as_py()
+    if not total or added is None or len(above) - above.null_count < _MIN_ADDED:
+        return False
+    return math.isclose(added, total, rel_tol=_SAME_SUM)
 
 
 def with_inner_marks(line: str, dialect: Dialect, width: int) -> list[str] | None:

@@ -7,6 +7,8 @@ MAX_ROWS_BELOW = 50
 """Most rows at the end of a text that are looked at."""
 
 _WORDS_OF_A_NOTE = 3
+MIN_FULLER = 0.75
+"""Share of the rows above that fill more cells than a note: else it may be a row like these."""
 _NOUNS = (
     r"sources?|notes?|footnotes?|remarks?|disclaimer|quellen?|anmerkung(?:en)?|hinweise?|fuentes?"
     r"|notas?|remarques?|fonte|nota bene|legend|key|citation|contact|copyright|licen[cs]e"
@@ -36,7 +38,7 @@ def rows_below(rows: Sequence[Sequence[str]], width: int) -> int:
     Rows are left out from the first on that is a note: one cell of text where the table has more
     columns, that begins like a note ("Source:", "* preliminary"; see `is_marked`), or stands apart
     after a blank line, or is a sentence in a line without delimiters. Before it there must be a row
-    of the table.
+    of the table, and most of them fill more cells; but for marks that no name has.
 
     Parameters
     ----------
@@ -87,12 +89,22 @@ def is_marked(text: str, begins: Iterable[str], *, is_like_a_row: bool) -> bool:
     """
     if not _MARK.match(text):
         return False
-    is_sure = bool(_SURE.match(text))
-    if is_like_a_row and not (is_sure or _is_sentence(text)):
+    if is_like_a_row and not (is_sure(text) or _is_sentence(text)):
         return False
-    if is_sure and not is_like_a_row:
+    if is_sure(text) and not is_like_a_row:
         return True
     return begin_of(text) not in begins
+
+
+def is_sure(text: str) -> bool:
+    """Return whether a text begins as a note does and no name.
+
+    Examples
+    --------
+    >>> is_sure("Source: us"), is_sure("Contact")
+    (True, False)
+    """
+    return bool(_SURE.match(text))
 
 
 def begin_of(text: str) -> str:
@@ -105,6 +117,11 @@ def begin_of(text: str) -> str:
     """
     match = _BEGIN.match(text)
     return match[1].casefold() if match else ""
+
+
+def _are_fuller(rows: Sequence[Sequence[str]], n_values: int) -> bool:
+    counts = [n for row in rows if (n := sum(1 for cell in row if cell.strip()))]
+    return sum(n > n_values for n in counts) >= MIN_FULLER * len(counts)
 
 
 def _is_sentence(text: str) -> bool:
@@ -129,6 +146,8 @@ def _is_note(
     if not values:
         return False
     n_words, is_short = len(values[0].split()), len(row) < width
+    if not is_sure(row[0]) and not _are_fuller(above, len(values)):
+        return False
     # A line above that lacks delimiters may be a note too, and says nothing of the table's rows.
     begins = (begin_of(other[0]) for other in above if len(other) >= width)
     if is_marked(row[0], begins, is_like_a_row=not (is_short or is_apart)):
