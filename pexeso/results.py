@@ -124,6 +124,7 @@ class Match(ColumnMatch, Tabular):
         aggregate: str | Mapping[str, str] | None = None,
         suffix: str | None = None,
         provenance: Sequence[str] = ("value", "distance"),
+        many_to_many: bool = False,
         to: str | None = None,
     ) -> Any:
         """Join this column's table to `table`.
@@ -154,6 +155,9 @@ class Match(ColumnMatch, Tabular):
             ``match_distance`` are added: ``table``, ``column``, ``value``, ``distance``. A column
             of yours of such a name stays, and the added ones are called ``match_value_2`` and so
             on.
+        many_to_many : bool
+            Allow a join of more than ten rows for each row of `table` and more than 5,000, which is
+            refused otherwise unless rows are aggregated; see `pexeso.join.growth`.
         to : {"pandas", "arrow", "polars"}, optional
             The kind of table given back; by default that of `table`.
 
@@ -182,6 +186,7 @@ class Match(ColumnMatch, Tabular):
             aggregate=aggregate,
             suffix=suffix,
             provenance=provenance,
+            many_to_many=many_to_many,
             to=to,
         ).table
 

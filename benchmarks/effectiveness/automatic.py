@@ -79,7 +79,7 @@ def automatic_distances(
         prepared = [index.encode(side) for side in sides]
         query, others = (side.vectors[value_order(side.values)] for side in prepared)
         query, others = (side[known_vectors(side)] for side in (query, others))
-        advice = advise_pair(space, query, others, index.advisor.learnt)
+        advice = advise_pair(space, query, others, index.advisor.learnt, index.usual_max_distance)
         distances.append(index.usual_max_distance if advice is None else advice.max_distance)
     return distances
 

@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from pexeso.build.lake_source.source import spark_schema
 from pexeso.cleanup.in_tasks import TASKS_PER_CORE
-from pexeso.cleanup.table_logs import NOTE, CannotRead, live_files, logged_tables
 from pexeso.errors import LakeError, PlaceError, TableReadError
 from pexeso.io.location import Location, locate
 from pexeso.lake.containers.reader import open_table, reading_options
 from pexeso.lake.files import TableFile, find_tables, table_of_row, table_row
+from pexeso.lake.folders.table_logs import NOTE, CannotRead, live_files, logged_tables
 from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES
 from pexeso.lake.readers.content import fingerprint_file
 from pexeso.lake.readers.typed import TypedRows, parquet_rows
@@ -164,7 +164,7 @@ def files_and_logs(
         What may hold rows that are not compared, and why: files with tables inside them, what
         cannot be looked into, and tables with a log that cannot be read. The folders above stay.
     """
-    listed, skipped = find_tables(root)
+    listed, skipped = find_tables(root, single_files=True)
     # A table inside another file cannot be set aside, so it is not looked at.
     files = [file for file in listed if file.member is None]
     holding = {file.table.removesuffix(file.member) for file in listed if file.member is not None}

@@ -21,10 +21,11 @@ from pexeso.cleanup.reading import (
     lake_rows,
     read_lake,
 )
-from pexeso.cleanup.table_logs import LoggedTable, log_in
 from pexeso.errors import InputError, LakeError, PexesoError
 from pexeso.io.location import Location, is_url, locate
 from pexeso.lake.catalog import Catalog
+from pexeso.lake.folders.folder_tables import FOLDER_KINDS
+from pexeso.lake.folders.table_logs import LoggedTable, log_in
 from pexeso.lake.left_out.indexes import INDEX_EXTENSION
 from pexeso.lake.readers.typed import TypedRows
 from pexeso.redundancy.pieces import pieces_of, write_pieces
@@ -49,6 +50,9 @@ def is_index(source: Any) -> bool:
     return os.path.isfile(os.path.join(source, MANIFEST))
 
 
+_OF_FOLDER = "{}: look for redundant tables in the folder of the lake instead of the index"
+
+
 def rows_of_index(index: str | os.PathLike[str] | Location | Store) -> LakeRows:
     """Return the rows that an index holds of its lake; no file of the lake is read.
 
@@ -62,13 +66,15 @@ def rows_of_index(index: str | os.PathLike[str] | Location | Store) -> LakeRows:
     store = index if isinstance(index, Store) else open_store_anywhere(index)
     pieces = pieces_by_table(store)
     listed = Catalog(store.catalog_files).tables(
-        ["table", "n_bytes", "fingerprint", "reason", "notes"]
+        ["table", "format", "n_bytes", "fingerprint", "reason", "notes"]
     )
     lake = _lake_of(store)
     folders: dict[Path, LoggedTable | None] = {}
     files = []
     for row in listed.to_pylist():
         reason = row["reason"] or _log_above(lake, row["table"], folders)
+        if reason is None and row["format"] in FOLDER_KINDS:
+            reason = _OF_FOLDER.format("it is a folder of several files")
         if reason is not None:
             pieces.pop(row["table"], None)
         elif row["table"] not in pieces:
@@ -87,14 +93,14 @@ def _log_above(
     """
     if not isinstance(lake, Path):
         return None
-    for folder in (lake / table).parents:
+    for folder in (lake / table, *(lake / table).parents):
         if folder not in known:
             known[folder] = log_in(folder)
         logged = known[folder]
         if logged is not None:
-            return (
-                f"it belongs to a table of {logged.kind.capitalize()}, whose log says which files "
-                "count: look for redundant tables in the folder of the lake instead of the index"
+            kind = logged.kind.capitalize()
+            return _OF_FOLDER.format(
+                f"it belongs to a table of {kind}, whose log says which files count"
             )
         if folder == lake:
             break

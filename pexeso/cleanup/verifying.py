@@ -18,10 +18,10 @@ import pyarrow as pa
 
 from pexeso.cleanup.lake_tables import table_of_file
 from pexeso.cleanup.reading import rows_of_file
-from pexeso.cleanup.table_logs import CannotRead, live_files, log_in
 from pexeso.errors import InputError, PexesoError, TableReadError
 from pexeso.lake.containers.formats import table_format
 from pexeso.lake.files import find_tables
+from pexeso.lake.folders.table_logs import CannotRead, live_files, log_in
 from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES
 from pexeso.lake.readers.typed import TypedRows
 from pexeso.lake.rows import table_file
@@ -170,7 +170,7 @@ def _files_in(folder: Path) -> list[Path]:
             return [folder / file for file in live_files(folder, log.kind)]
         except CannotRead as error:
             raise TableReadError(f"{folder.name} cannot be read: {error}.") from error
-    files, _ = find_tables(folder)
+    files, _ = find_tables(folder, single_files=True)
     return [
         file.path
         for file in files

@@ -319,7 +319,7 @@ _BUILD_OPTIONS = with_options(
     _rule(
         "max_median_tokens", "Columns whose median value has more words are left out as free text."
     ),
-    _rule("max_missing_fraction", "Columns with more of their cells empty are left out."),
+    _rule("max_missing_fraction", "Columns with more of their cells missing are left out."),
     _of_build(
         "max_table_bytes",
         "Larger files are left out; a table is read whole by one task.  [default: 1GiB]",

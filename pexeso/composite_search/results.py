@@ -106,6 +106,7 @@ class CompositeMatch(ShownMatch):
         aggregate: str | Mapping[str, str] | None = None,
         suffix: str | None = None,
         provenance: Sequence[str] = ("value", "distance"),
+        many_to_many: bool = False,
         to: str | None = None,
     ) -> Any:
         """Join the found table to `table`, on these columns: rows meet whose keys are equal.
@@ -116,7 +117,7 @@ class CompositeMatch(ShownMatch):
             Yours, or another with the same key. Rows without a value in every part meet none.
         columns : str or iterable of str, optional
             The columns of the key in `table`; by default those that were searched with.
-        how, aggregate, suffix, provenance
+        how, aggregate, suffix, provenance, many_to_many
             As in `pexeso.Match.join`. ``match_value`` has the cells of the key in the found table,
             and ``match_column`` its columns, each as a line of CSV; ``match_distance`` is 0.
         to : {"pandas", "arrow", "polars"}, optional
@@ -143,6 +144,7 @@ class CompositeMatch(ShownMatch):
             aggregate=aggregate,
             suffix=suffix,
             provenance=provenance,
+            many_to_many=many_to_many,
             to=to,
         ).table
 

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from pexeso.composite.row_keys import RowKeys
 from pexeso.composite.similar import SimilarCells, pieces
 from pexeso.engine.stats import SearchStats
-from pexeso.lake.key_texts import key_texts
+from pexeso.lake.key_texts import key_forms
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.overlap.loops import find_texts
 from pexeso.runtime.ranges import offsets_of, ranges
@@ -184,7 +184,7 @@ class SimilarColumn:
             )
             postings, inverse = np.unique(posting, return_inverse=True)
             texts = (
-                key_texts(array).take(pa.array(inverse))
+                key_forms(array).take(pa.array(inverse))
                 for array in posting_arrays(scan, number, postings)
             )
             parts.append(_Pairs(columns[selected[column]], stands_for, distance, *texts))
@@ -251,7 +251,7 @@ def _distinct_cells(
         which, cells = np.divmod(codes, max(1, len(rows.values)))
         texts = take_texts(rows.values, cells)
         normalised = normaliser.normalise_distinct(texts.cast(pa.string()), which - begin)
-        forms = texts.cast(pa.large_string()), key_texts(normalised)
+        forms = texts.cast(pa.large_string()), key_forms(normalised)
         yield columns[which], cells, forms
 
 

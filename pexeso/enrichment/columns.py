@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 
 from pexeso.frames.columns import arrow_column, texts_of_cells
 from pexeso.frames.tables import NOT_OF_ARROW
-from pexeso.join.aggregation import Groups, aggregated
-from pexeso.join.numbers import read_numbers
+from pexeso.join.aggregation import Groups, aggregated, read_numbers
 
 NUMBER = "number"
 TEXT = "text"

@@ -138,7 +138,7 @@ def join_keys(
         mapping,
         options,
         key,
-        *joined_rows(key, mapping),
+        joined_rows(key, mapping),
         written_keys(theirs.cells),
         typed=typed,
     )
@@ -158,10 +158,12 @@ def equal_keys(mine: KeyedTable, theirs: KeyedTable) -> JoinMapping:
     lake_keys = texts.filter(pc.is_in(texts, value_set=theirs.keys, skip_nulls=True)).sort()
     query = pc.index_in(lake_keys, texts).to_numpy(zero_copy_only=False).astype(np.int64)
     order = np.argsort(query)
+    names = _names_of_keys(mine, texts)
     return JoinMapping(
         texts=texts,
         query_of_text=np.arange(len(texts)),
-        query_names=_names_of_keys(mine, texts),
+        query_names=names,
+        text_names=names,
         lake_keys=lake_keys,
         lake_names=_names_of_keys(theirs, lake_keys),
         query=query[order],

@@ -123,9 +123,9 @@ def _links(kind: str, mapping: JoinMapping, links: np.ndarray) -> pa.Table:
 def _repeated(found_rows: FoundRows) -> pa.Table:
     counts = np.bincount(found_rows.groups.of_row, minlength=len(found_rows.groups))
     rows = np.flatnonzero((counts > 1)[found_rows.groups.of_row])
-    # One row for each lake value of such a query value, with its number of rows.
+    # One row for each lake value of such a text, with its number of rows.
     ids = (
-        found_rows.query[rows] * max(1, len(found_rows.mapping.lake_keys))
+        found_rows.text[rows] * max(1, len(found_rows.mapping.lake_keys))
         + found_rows.key[found_rows.row[rows]]
     )
     _, first, sizes = np.unique(ids, return_index=True, return_counts=True)
@@ -133,7 +133,7 @@ def _repeated(found_rows: FoundRows) -> pa.Table:
     at = rows[first[order]]
     return conflict_rows(
         REPEATED,
-        query_value=found_rows.mapping.query_names.take(pa.array(found_rows.query[at])),
+        query_value=found_rows.mapping.shown_texts.take(pa.array(found_rows.text[at])),
         lake_value=found_rows.mapping.lake_names.take(pa.array(found_rows.key[found_rows.row[at]])),
         distance=pa.array(found_rows.distance[at]),
         count=pa.array(sizes[order]),
@@ -146,15 +146,21 @@ def _cells(found_rows: FoundRows) -> list[pa.Table]:
         name = found_rows.rows.column_names[position]
         if way == "first":
             group, cells = differing(found_rows.cells_of(position), found_rows.groups)
-            query = found_rows.query[found_rows.groups.starts[group]]
-            names = found_rows.mapping.query_names.take(pa.array(query))
+            text = found_rows.text[found_rows.groups.starts[group]]
+            names = found_rows.mapping.shown_texts.take(pa.array(text))
             parts.append(conflict_rows(DIFFERING, query_value=names, column=name, cell=cells))
         elif way in OF_NUMBERS:
-            cells, counts = not_numbers(found_rows.cells_of(position))
+            cells, counts = not_numbers(found_rows.cells_of(position, _rows_once(found_rows)))
             parts.append(
                 conflict_rows(NOT_A_NUMBER, column=name, cell=cells, count=pa.array(counts))
             )
     return parts
+
+
+def _rows_once(found_rows: FoundRows) -> np.ndarray:
+    """Return the joined rows, each once, in the order in which they are first joined."""
+    _, first = np.unique(found_rows.row, return_index=True)
+    return found_rows.row[np.sort(first)]
 
 
 def conflict_rows(kind: str, **columns: Any) -> pa.Table:

@@ -52,6 +52,8 @@ class JoinMapping:
         Whether both ends are the same normalised text.
     chosen : bool (l,)
         The links that are joined.
+    text_names : pyarrow.StringArray or None
+        What reports call each text, where that is not the text itself.
     """
 
     texts: pa.StringArray
@@ -64,6 +66,12 @@ class JoinMapping:
     distance: np.ndarray
     same: np.ndarray
     chosen: np.ndarray
+    text_names: pa.StringArray | None = None
+
+    @property
+    def shown_texts(self) -> pa.StringArray:
+        """What reports call each of `texts`."""
+        return self.texts if self.text_names is None else self.text_names
 
     @property
     def nearest(self) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pexeso.errors import InputError
 from pexeso.lake.columns import find_column
-from pexeso.runtime.checks import require_choice
+from pexeso.runtime.checks import require_choice, require_flag
 from pexeso.runtime.formatting import shown
 
 VALUES = ("nearest", "one-to-one", "all")
@@ -42,6 +42,8 @@ class JoinOptions:
     provenance : sequence of str
         Of ``table``, ``column``, ``value`` and ``distance``: the columns ``match_table`` and so on
         that are added.
+    many_to_many : bool
+        Allow a join that makes far more rows than your table has; see `pexeso.join.growth`.
 
     Examples
     --------
@@ -56,10 +58,12 @@ class JoinOptions:
     aggregate: str | Mapping[str, str] | None = None
     suffix: str | None = None
     provenance: Sequence[str] = ("value", "distance")
+    many_to_many: bool = False
 
     def __post_init__(self) -> None:
         require_choice("values", self.values, VALUES)
         require_how(self.how)
+        require_flag("many_to_many", self.many_to_many)
         self._check_aggregate()
         if self.suffix is not None and (not isinstance(self.suffix, str) or not self.suffix):
             raise InputError(

@@ -5,8 +5,9 @@ It states how many rows were joined, and where the join had to choose.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,8 +22,17 @@ from pexeso.join.conflicts import (
     SHARED,
     TIED,
     UNPAIRED,
+    conflict_rows,
 )
+from pexeso.join.growth import is_multiplied
 from pexeso.runtime.shown import Shown, facts_table, many
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+MOST_NOT_SEARCHED = 10_000
+"""Most values of the user's table that a report lists as not searched, those with the most rows
+first; their number is told whole."""
 
 EXAMPLES = 3
 """Conflicts of each kind that `JoinReport.to_dict` shows."""
@@ -138,6 +148,8 @@ class JoinReport(Shown):
         The list is empty if there is nothing to report.
         """
         lines = [] if self.note is None else [f"Note: {self.note}"]
+        if is_multiplied(self.rows, self.joined_rows):
+            lines.append(f"{many(self.rows, 'row')} of yours became {self.joined_rows:,}.")
         for kind, number in self.counts.items():
             what = _SAID[kind][number != 1].format(noun=self.noun)
             lines.append(f"{number:,} {what}, such as {_shown(self._example(kind, 0))}.")
@@ -172,6 +184,50 @@ def count_conflicts(conflicts: pa.Table) -> dict[str, int]:
         for kind in KINDS
     }
     return {kind: number for kind, number in counts.items() if number}
+
+
+def report_on_spark(
+    texts: DataFrame,
+    joined_texts: DataFrame,
+    conflicts: Sequence[pa.Table],
+    searched: pa.StringArray,
+    how: str,
+    note: str | None,
+) -> JoinReport:
+    """Report a join of a Spark DataFrame.
+
+    Parameters
+    ----------
+    texts, joined_texts : DataFrame
+        One column of the same name: the text of each row of the user's table, and of each row
+        beside it.
+    conflicts : sequence of pyarrow.Table
+        What values and rows of the found table make.
+    searched : Arrow texts
+        What the search was given.
+    """
+    from pyspark.sql import functions as sql
+
+    (name,) = texts.columns
+    counted = texts.groupBy(name).agg(sql.count("*").alias("count"))
+    known = texts.sparkSession.createDataFrame(pa.table({name: pc.drop_null(searched.unique())}))
+    left = counted.where(sql.col(name).isNotNull()).join(known, name, "left_anti")
+    unsearched = left.orderBy(sql.desc("count"), name).limit(MOST_NOT_SEARCHED).toArrow()
+    rows = conflict_rows(NOT_SEARCHED, query_value=unsearched[name], count=unsearched["count"])
+    every = pa.concat_tables([*conflicts, rows])
+    counts = count_conflicts(every)
+    if len(unsearched) == MOST_NOT_SEARCHED:
+        counts[NOT_SEARCHED] = left.count()
+    row_counts = joined_texts.groupBy(name).agg(sql.count("*").alias("joined"))
+    with_joined = counted.join(row_counts, name, "left")
+    is_matched = sql.col("joined").isNotNull()
+    n_rows = sql.when(is_matched, sql.col("count") * sql.col("joined")).otherwise(
+        sql.col("count") if how == "left" else 0
+    )
+    matched = sql.when(is_matched, sql.col("count")).otherwise(0)
+    total = with_joined.agg(sql.sum("count"), sql.sum(matched), sql.sum(n_rows)).first()
+    rows_of = [number or 0 for number in total]
+    return JoinReport(*rows_of, note, conflicts=every, counts=counts)
 
 
 def _shown(example: dict[str, Any]) -> str:

@@ -30,16 +30,22 @@ from pexeso.io.location import Location
 from pexeso.join.conflicts import (
     CONFLICTS,
     GONE,
-    NOT_SEARCHED,
     conflict_rows,
     mapping_conflicts,
     row_conflicts,
 )
+from pexeso.join.growth import may_grow, require_moderate_growth_on_spark
 from pexeso.join.mapping import JoinMapping
-from pexeso.join.matched_rows import FoundRows, find_rows, found_types
+from pexeso.join.matched_rows import (
+    FoundRows,
+    JoinedRows,
+    find_rows,
+    found_types,
+    joined_rows,
+)
 from pexeso.join.naming import choose_names
 from pexeso.join.options import JoinOptions
-from pexeso.join.report import JoinReport, count_conflicts
+from pexeso.join.report import JoinReport, report_on_spark
 from pexeso.join.spark_types import spark_columns, spark_type
 from pexeso.join.tables import Joined, position_of
 from pexeso.lake.columns import find_column, label_columns
@@ -56,17 +62,14 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 ROWS_PER_BATCH = 1 << 14
-QUERIES_PER_BUCKET = 64
-"""Query values whose rows of a table of Spark's one task puts together at a time."""
-
-MOST_NOT_SEARCHED = 10_000
-"""Most values of the user's table that a report lists as not searched, those with the most rows
-first; their number is told whole."""
+TEXTS_PER_BUCKET = 64
+"""Texts whose rows of a table of Spark's one task puts together at a time."""
 
 Work = Callable[[FoundRows], Iterator[pa.RecordBatch]]
 """What a task makes of the joined rows."""
 
 _QUERY, _TEXT, _LAKE, _BUCKET = "__query", "__text", "__lake", "__bucket"
+_COUNTS = pa.schema([(_QUERY, pa.int64()), ("n_rows", pa.int64())])
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,7 @@ class FoundTable:
 
     @property
     def schema(self) -> pa.Schema:
-        """What tasks give: the query value, then what `FoundRows.take` gives."""
+        """What tasks give: the text by its position, then what `FoundRows.take` gives."""
         types = self.types or (pa.string(),) * len(self.labels)
         types = found_types(self.labels, types, self.options)
         return pa.schema(
@@ -145,6 +148,8 @@ def join_frame(
         for, and holds at most one row for each link, and for each row and cell of the found table
         that is in a conflict.
     """
+    from pyspark.sql import functions as sql
+
     spark = frame.sparkSession
     own_names = frame.columns
     position = position_of(own_names, on)
@@ -157,13 +162,17 @@ def join_frame(
     beside = _by_text(spark, lake_table.mapping).join(source.rows(), _QUERY).drop(_QUERY)
     ours = frame.toDF(*(f"u{location}" for location in range(len(own_names))))
     text = ours[f"u{position}"].cast("string")
+    texts = ours.select(text.alias(_TEXT))
+    if may_grow(lake_table.options):
+        counted = _by_text(spark, lake_table.mapping).join(source.counts(), _QUERY)
+        counted = counted.select(sql.col(_TEXT).alias("text"), "n_rows")
+        require_moderate_growth_on_spark(texts, counted, lake_table.table, lake_table.options)
     joined = ours.join(beside, text == beside[_TEXT], lake_table.options.how)
     columns = [*ours.columns, *(name for name in lake_table.schema.names if name != _QUERY)]
     joined = joined.select(*columns).toDF(
         *own_names, *names.provenance.values(), *names.found_columns
     )
-    texts = ours.select(text.alias(_TEXT))
-    return Joined(joined, lambda: _report(texts, beside, lake_table, searched, source, names.note))
+    return Joined(joined, partial(_report, texts, beside, lake_table, searched, source, names.note))
 
 
 def _require_text(frame: DataFrame, position: int) -> None:
@@ -187,25 +196,19 @@ def _require_text(frame: DataFrame, position: int) -> None:
 
 
 def _by_text(spark: SparkSession, mapping: JoinMapping) -> DataFrame:
-    """Return the texts of the joined query values.
-
-    A query value may have several texts.
-    """
+    """Return the texts of the joined query values, each with its position among all texts."""
     is_joined = np.isin(mapping.query_of_text, mapping.query[mapping.chosen])
-    mask = pa.array(is_joined)
-    columns = [mapping.texts.filter(mask), pa.array(mapping.query_of_text[is_joined], pa.int64())]
+    columns = [mapping.texts.filter(pa.array(is_joined)), pa.array(np.flatnonzero(is_joined))]
     return spark.createDataFrame(pa.Table.from_arrays(columns, [_TEXT, _QUERY]))
 
 
 def _slim(mapping: JoinMapping) -> JoinMapping:
-    """Drop what tasks do not need: unjoined links and the texts of the query column."""
+    """Drop the links that are not joined, which tasks do not need."""
     links = {
         name: getattr(mapping, name)[mapping.chosen]
         for name in ("query", "lake", "distance", "same", "chosen")
     }
-    return replace(
-        mapping, texts=mapping.texts[:0], query_of_text=mapping.query_of_text[:0], **links
-    )
+    return replace(mapping, **links)
 
 
 class _File:
@@ -221,8 +224,12 @@ class _File:
             self._lake_table = replace(self._lake_table, types=self._types())
 
     def rows(self) -> DataFrame:
-        """Return the rows beside those of the user, by query value."""
+        """Return the rows beside those of the user, by text."""
         return self._run(_joined_rows, self._lake_table.schema)
+
+    def counts(self) -> DataFrame:
+        """Return the number of rows of each text, which is named by its position."""
+        return self._run(_row_counts, _COUNTS)
 
     def conflicts(self) -> pa.Table:
         """Return the conflicts that its rows make."""
@@ -263,11 +270,18 @@ def _in_spark(schema: pa.Schema) -> StructType:
 
 
 def _joined_rows(found_rows: FoundRows) -> Iterator[pa.RecordBatch]:
-    step = ROWS_PER_BATCH if found_rows.ways is None else max(1, len(found_rows.query_of_row))
-    for start in range(0, len(found_rows.query_of_row), step):
+    step = ROWS_PER_BATCH if found_rows.ways is None else max(1, len(found_rows.text_of_row))
+    for start in range(0, len(found_rows.text_of_row), step):
         chunk = found_rows.take(start, start + step)
-        query = pa.array(found_rows.query_of_row[start : start + step])
+        query = pa.array(found_rows.text_of_row[start : start + step])
         yield from chunk.add_column(0, _QUERY, query).to_batches(ROWS_PER_BATCH)
+
+
+def _row_counts(found_rows: FoundRows) -> Iterator[pa.RecordBatch]:
+    counts = found_rows.counts()
+    text = np.flatnonzero(counts)
+    columns = [pa.array(text), pa.array(counts[text])]
+    yield from pa.Table.from_arrays(columns, schema=_COUNTS).to_batches(ROWS_PER_BATCH)
 
 
 def _row_conflicts(found_rows: FoundRows) -> Iterator[pa.RecordBatch]:
@@ -318,8 +332,12 @@ class _SparkTable:
         self._key = f"c{find_column(lake_table.labels, lake_table.column)}"
 
     def rows(self) -> DataFrame:
-        """Return the rows beside those of the user, by query value."""
+        """Return the rows beside those of the user, by text."""
         return self._buckets(_joined_rows, self._lake_table.schema)
+
+    def counts(self) -> DataFrame:
+        """Return the number of rows of each text, which is named by its position."""
+        return self._linked().groupBy(_QUERY).count().withColumnRenamed("count", "n_rows")
 
     def conflicts(self) -> pa.Table:
         """Return the conflicts that its rows make."""
@@ -335,18 +353,25 @@ class _SparkTable:
         )
 
     def _keys(self) -> DataFrame:
-        """Return the found column's texts that map to a lake value, and its position there."""
+        """Return the cells of the found column that are joined with a text, each with both ends.
+
+        They are the position of its lake value, and that of the text.
+        """
         from pyspark.sql import functions as sql
 
         mapping, normaliser = self._lake_table.mapping, self._lake_table.normaliser
+        tells_forms = self._lake_table.options.values != "all"
 
         def work(group: pa.Table) -> pa.Table:
             # Sorted, so that nothing hangs on the order in which values come.
-            texts = group.sort_by(_TEXT)[_TEXT].combine_chunks()
-            lake = pc.index_in(
-                normaliser.normalise(texts), mapping.lake_keys, skip_nulls=True
-            ).cast(pa.int64())
-            return pa.table({_TEXT: texts, _LAKE: lake}).filter(lake.is_valid())
+            cells = group.sort_by(_TEXT)[_TEXT].combine_chunks()
+            lake = pc.index_in(normaliser.normalise(cells), mapping.lake_keys, skip_nulls=True)
+            key = pc.fill_null(lake, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+            forms = normaliser.resolved(mapping.texts), normaliser.resolved(cells)
+            joined = joined_rows(key, mapping, forms if tells_forms else None)
+            text, row, _ = joined.written_out
+            columns = [cells.take(pa.array(row)), pa.array(key[row]), pa.array(text)]
+            return pa.Table.from_arrays(columns, [_TEXT, _LAKE, _QUERY])
 
         texts = (
             self._cells.where(sql.col(self._key).isNotNull())
@@ -356,19 +381,23 @@ class _SparkTable:
         return (
             texts.withColumn(_BUCKET, sql.lit(0))
             .groupBy(_BUCKET)
-            .applyInArrow(work, f"{_TEXT} string, {_LAKE} long")
+            .applyInArrow(work, f"{_TEXT} string, {_LAKE} long, {_QUERY} long")
         )
+
+    def _linked(self) -> DataFrame:
+        """Return the rows that are joined, once for each text, with both ends of the link."""
+        from pyspark.sql import functions as sql
+
+        rows = self._cells.join(self._keys(), sql.col(self._key) == sql.col(_TEXT))
+        return rows.select(_QUERY, _LAKE, *self._cells.columns)
 
     def _buckets(self, work: Work, schema: pa.Schema) -> DataFrame:
         from pyspark.sql import functions as sql
 
-        lake_table, mapping = self._lake_table, self._lake_table.mapping
-        n_buckets = max(1, math.ceil(len(np.unique(mapping.query)) / QUERIES_PER_BUCKET))
-        columns = [pa.array(mapping.query, pa.int64()), pa.array(mapping.lake, pa.int64())]
-        links = self._spark.createDataFrame(pa.Table.from_arrays(columns, [_QUERY, _LAKE]))
-        links = links.withColumn(_BUCKET, sql.pmod(sql.hash(_QUERY), sql.lit(n_buckets)))
-        keyed = self._cells.join(self._keys(), sql.col(self._key) == sql.col(_TEXT)).drop(_TEXT)
-        rows = keyed.join(links, _LAKE).select(_BUCKET, _QUERY, _LAKE, *self._cells.columns)
+        lake_table = self._lake_table
+        n_buckets = max(1, math.ceil(len(lake_table.mapping.texts) / TEXTS_PER_BUCKET))
+        bucket = sql.pmod(sql.hash(_QUERY), sql.lit(n_buckets))
+        rows = self._linked().withColumn(_BUCKET, bucket)
 
         def task(group: pa.Table) -> pa.Table:
             return _of_bucket(group, lake_table, work, schema)
@@ -395,20 +424,20 @@ def _arrow_types(frame: DataFrame) -> tuple[pa.DataType, ...]:
 
 
 def _of_bucket(group: pa.Table, lake_table: FoundTable, work: Work, schema: pa.Schema) -> pa.Table:
-    """Assemble the rows of some query values.
+    """Assemble the rows of some texts.
 
-    A row is repeated for each query value that it is joined with.
+    A row is repeated for each text that it is joined with.
     """
     mapping = lake_table.mapping
     names = [f"c{location}" for location in range(len(lake_table.labels))]
     group = group.sort_by([(name, "ascending") for name in names])
-    query, lake = (group[name].to_numpy() for name in (_QUERY, _LAKE))
+    text, lake = (group[name].to_numpy() for name in (_QUERY, _LAKE))
     # Links are in order of query value, nearest first: the place among them is the rank.
     n_lake = len(mapping.lake_keys)
     ids = mapping.query * n_lake + mapping.lake
     by_id = np.argsort(ids)
-    link = by_id[np.searchsorted(ids[by_id], query * n_lake + lake)]
-    order = np.argsort(link, kind="stable")
+    link = by_id[np.searchsorted(ids[by_id], mapping.query_of_text[text] * n_lake + lake)]
+    order = np.lexsort((link, text))
     rows = group.select(names).rename_columns(lake_table.labels)
     columns = [f"t{name}" if f"t{name}" in group.column_names else name for name in names]
     typed = [
@@ -421,9 +450,7 @@ def _of_bucket(group: pa.Table, lake_table: FoundTable, work: Work, schema: pa.S
         mapping,
         lake_table.options,
         lake,
-        query[order],
-        order,
-        mapping.distance[link[order]],
+        JoinedRows.of_rows(text[order], order, mapping.distance[link[order]]),
         typed=typed,
     )
     batches = list(work(found_rows))
@@ -438,43 +465,6 @@ def _report(
     source: _File | _SparkTable,
     note: str | None,
 ) -> JoinReport:
-    from pyspark.sql import functions as sql
-
-    counted = texts.groupBy(_TEXT).agg(sql.count("*").alias("count"))
-    known = texts.sparkSession.createDataFrame(pa.table({_TEXT: pc.drop_null(searched.unique())}))
-    left = counted.where(sql.col(_TEXT).isNotNull()).join(known, _TEXT, "left_anti")
-    unsearched = left.orderBy(sql.desc("count"), _TEXT).limit(MOST_NOT_SEARCHED).toArrow()
-    conflicts = pa.concat_tables(
-        [
-            mapping_conflicts(lake_table.mapping, lake_table.options.values),
-            source.conflicts(),
-            conflict_rows(NOT_SEARCHED, query_value=unsearched[_TEXT], count=unsearched["count"]),
-        ]
-    )
-    counts = count_conflicts(conflicts)
-    if len(unsearched) == MOST_NOT_SEARCHED:
-        counts[NOT_SEARCHED] = left.count()
-    return JoinReport(
-        *_count_rows(counted, beside, lake_table.options.how),
-        note,
-        conflicts=conflicts,
-        counts=counts,
-    )
-
-
-def _count_rows(counted: DataFrame, beside: DataFrame, how: str) -> tuple[int, int, int]:
-    """Count the user's rows, those with a match, and the rows of the joined table.
-
-    The counts are computed from the user's texts and the frequency of each text.
-    """
-    from pyspark.sql import functions as sql
-
-    row_counts = beside.groupBy(_TEXT).agg(sql.count("*").alias("found"))
-    with_found = counted.join(row_counts, _TEXT, "left")
-    is_matched = sql.col("found").isNotNull()
-    rows = sql.when(is_matched, sql.col("count") * sql.col("found")).otherwise(
-        sql.col("count") if how == "left" else 0
-    )
-    matched = sql.when(is_matched, sql.col("count")).otherwise(0)
-    total = with_found.agg(sql.sum("count"), sql.sum(matched), sql.sum(rows)).first()
-    return total[0] or 0, total[1] or 0, total[2] or 0
+    mapping, options = lake_table.mapping, lake_table.options
+    conflicts = [mapping_conflicts(mapping, options.values), source.conflicts()]
+    return report_on_spark(texts, beside.select(_TEXT), conflicts, searched, options.how, note)

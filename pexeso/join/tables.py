@@ -20,6 +20,7 @@ from pexeso.frames.beside import put_beside, take_cells, take_rows
 from pexeso.frames.columns import column_texts
 from pexeso.frames.tables import Frame, frame_of, require_kind, table_in_memory
 from pexeso.join.conflicts import mapping_conflicts, not_searched, row_conflicts
+from pexeso.join.growth import require_moderate_growth
 from pexeso.join.matched_rows import FoundRows, expand
 from pexeso.join.naming import JoinedNames, choose_names
 from pexeso.join.report import JoinReport, count_conflicts
@@ -184,18 +185,19 @@ def _match_rows(texts: pa.StringArray, found_rows: FoundRows) -> tuple[np.ndarra
 
     A row is -1 where there is none. The count is the number of the user's rows with a match.
     """
-    mapping = found_rows.mapping
-    text = pc.fill_null(pc.index_in(texts, mapping.texts, skip_nulls=True), -1).to_numpy(
-        zero_copy_only=False
-    )
-    query = np.append(mapping.query_of_text, -1)[text]
-    bounds = np.searchsorted(found_rows.query_of_row, [query, query + 1])
-    sizes = np.where(query >= 0, bounds[1] - bounds[0], 0)
+    options = found_rows.options
+    text = pc.fill_null(pc.index_in(texts, found_rows.mapping.texts, skip_nulls=True), -1)
+    text = text.to_numpy(zero_copy_only=False)
+    counts = found_rows.counts()
+    require_moderate_growth(found_rows.mapping.shown_texts, text, counts, found_rows.table, options)
+    counts = np.append(counts, 0)
+    sizes = counts[text]
+    starts = (np.cumsum(counts) - counts)[text]
     n_matched = int(np.count_nonzero(sizes))
-    if found_rows.options.how == "inner":
-        ours, right_rows = expand(bounds[0], sizes)
+    if options.how == "inner":
+        ours, right_rows = expand(starts, sizes)
         return ours, right_rows, n_matched
-    ours, right_rows = expand(bounds[0], np.maximum(sizes, 1))
+    ours, right_rows = expand(starts, np.maximum(sizes, 1))
     return ours, np.where(sizes[ours] > 0, right_rows, -1), n_matched
 
 

@@ -117,7 +117,7 @@ def reason_left_out(profile: ColumnProfile, rules: ColumnRules) -> str | None:
     if profile.n_rows < rules.min_rows:
         return f"{_count(profile.n_rows, 'row')}, at least {rules.min_rows:,} needed (min_rows)"
     if profile.kind == "empty":
-        return "no values: every cell is empty"
+        return "no values: every cell is missing"
     if profile.kind not in rules.kinds:
         return _wrong_kind(profile, rules)
     if profile.n_distinct < rules.min_distinct:

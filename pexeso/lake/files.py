@@ -17,6 +17,9 @@ from pexeso.errors import LakeError, PlaceError, TableReadError
 from pexeso.io.location import Location, PlaceEntry, is_refusal, locate
 from pexeso.lake.containers.formats import format_of, reason_not_read
 from pexeso.lake.containers.tables_inside import tables_inside
+from pexeso.lake.folders.folder_tables import DELTA_LOG, HIVE, folder_kind, folder_table
+from pexeso.lake.folders.table_logs import CannotRead
+from pexeso.lake.left_out.entries import reason_by_name, reason_link_not_followed
 from pexeso.lake.left_out.indexes import (
     INDEX_EXTENSION,
     MANIFEST_NAME,
@@ -103,7 +106,7 @@ class Listing(NamedTuple):
 
 
 def find_tables(
-    lake: str | os.PathLike[str] | Location,
+    lake: str | os.PathLike[str] | Location, *, single_files: bool = False
 ) -> tuple[list[TableFile], list[SkippedFile]]:
     """List the table files under a folder, and the reason for every other entry.
 
@@ -117,6 +120,8 @@ def find_tables(
     ----------
     lake
         A folder, or one file: a path, an URL or a `Location`.
+    single_files
+        List the files of folders that are one table, for who puts them together.
 
     Returns
     -------
@@ -134,7 +139,7 @@ def find_tables(
     root, single = look_at_lake(lake)
     tables: list[TableFile] = []
     skipped: list[SkippedFile] = []
-    for listing in walk_lake(root) if single is None else [single]:
+    for listing in [single] if single else walk_lake(root, single_files=single_files):
         tables += listing.tables
         skipped += listing.skipped
     return sorted(tables, key=lambda file: file.table), sorted(skipped, key=lambda file: file.path)
@@ -160,7 +165,11 @@ def look_at_lake(
 
 
 def list_folder(
-    root: Path | Location, folder: str = "", settings: LakeSettings | None = None
+    root: Path | Location,
+    folder: str = "",
+    settings: LakeSettings | None = None,
+    *,
+    single_files: bool = False,
 ) -> Listing:
     """List one folder of a lake, without going into those below it.
 
@@ -170,8 +179,8 @@ def list_folder(
         The lake, a folder, as `look_at_lake` returns it.
     folder
         POSIX path relative to the lake; empty for the lake itself.
-    settings
-        How files of the lake are read; as found unless given.
+    settings, single_files
+        How files of the lake are read; as found unless given. See `find_tables`.
 
     Returns
     -------
@@ -184,8 +193,11 @@ def list_folder(
     PlaceError
         The lake is elsewhere, and its storage cannot be reached: it says nothing about the folder.
     """
-    is_local = isinstance(root, Path)
-    listing = _list_local(root, folder) if is_local else _list_place(root, folder)
+    if isinstance(root, Path):
+        one = None if single_files else _folder_listing(root, folder)
+        listing = one or _list_local(root, folder)
+    else:
+        listing = _list_place(root, folder, single_files=single_files)
     if not folder:  # who wrote the settings of the lake does not look for them among its tables
         listing.skipped[:] = [entry for entry in listing.skipped if entry.path != SETTINGS_NAME]
     if settings is not None and settings.files:
@@ -200,14 +212,15 @@ def _with_settings(file: TableFile, settings: LakeSettings) -> TableFile:
     return replace(file, reading=digest, version=f"{file.version or ''}{digest}")
 
 
-def walk_lake(root: Path | Location) -> Iterator[Listing]:
+def walk_lake(root: Path | Location, *, single_files: bool = False) -> Iterator[Listing]:
     """Yield the listings of all folders of a lake, level by level; see `list_folder`.
 
     Files are read as the settings of the lake say.
 
     Memory grows with the folders that are still to be listed.
     """
-    look = partial(list_folder, root, settings=LakeSettings.load(root))
+    settings = LakeSettings.load(root)
+    look = partial(list_folder, root, settings=settings, single_files=single_files)
     pending = [""]
     # Listing a folder elsewhere is waiting for an answer, so many wait at once.
     with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
@@ -348,7 +361,7 @@ def _no_lake(root: Path | Location) -> LakeError:
     )
 
 
-def _list_place(root: Location, folder: str) -> Listing:
+def _list_place(root: Location, folder: str, *, single_files: bool) -> Listing:
     listing = Listing([], [], [])
     location = root.joined(folder) if folder else root
     try:
@@ -361,6 +374,11 @@ def _list_place(root: Location, folder: str) -> Listing:
             raise  # or all below it would seem to be gone
         reason = f"the folder cannot be listed: {error}"
         listing.skipped.append(SkippedFile(folder, reason, is_closed=True))
+        return listing
+    is_logged = any(entry.kind == "folder" and entry.name == DELTA_LOG for entry in entries)
+    if is_logged and not single_files:
+        reason = "a folder that is one delta table, whose log is read on this machine alone"
+        listing.skipped.append(_skipped(folder or root.name, reason))
         return listing
     for entry in entries:
         relative = f"{folder}/{entry.name}" if folder else entry.name
@@ -377,7 +395,7 @@ def _list_place(root: Location, folder: str) -> Listing:
 def _reason_not_taken(entry: PlaceEntry) -> str | None:
     if not entry.name:
         return "its name is empty: two slashes follow each other"
-    if (reason := _reason_by_name(entry.name)) is not None:
+    if (reason := reason_by_name(entry.name)) is not None:
         return reason
     if entry.kind == "folder":
         return "a pexeso index" if entry.name.lower().endswith(INDEX_EXTENSION) else None
@@ -388,6 +406,23 @@ def _reason_not_taken(entry: PlaceEntry) -> str | None:
 
 def _file_at(location: Location, table: str, entry: PlaceEntry) -> TableFile:
     return TableFile(table, location, "", entry.n_bytes, entry.modified, entry.version)
+
+
+def _folder_listing(root: Path, folder: str) -> Listing | None:
+    """Return the listing of a folder that is one table; None where it is none."""
+    path, kind = root / folder, folder_kind(root / folder)
+    if kind is None or (kind == HIVE and not folder):
+        return None
+    if not folder:
+        reason = f"the lake itself is one {kind} table; give the folder that it lies in"
+        return Listing([], [_skipped(root.name, reason)], [])
+    try:
+        table = folder_table(path, kind)
+    except CannotRead as error:
+        reason = f"a folder that is one {kind} table, which cannot be read: {error}"
+        return Listing([], [_skipped(folder, reason)], [])
+    file = TableFile(folder, path, kind, table.n_bytes, table.modified, version=table.version)
+    return Listing([file], [], [])
 
 
 def _list_local(root: Path, folder: str) -> Listing:
@@ -416,30 +451,12 @@ def _list_local(root: Path, folder: str) -> Listing:
 
 
 def _reason_not_looked_at(entry: os.DirEntry[str], resolved_root: Path) -> str | None:
-    if (reason := _reason_by_name(entry.name)) is not None:
+    if (reason := reason_by_name(entry.name)) is not None:
         return reason
     if entry.is_symlink():
-        return _reason_link_not_followed(entry, resolved_root)
+        return reason_link_not_followed(entry, resolved_root)
     if entry.is_dir() and is_index(Path(entry.path)):
         return "a pexeso index"
-    return None
-
-
-def _reason_by_name(name: str) -> str | None:
-    if not _is_valid_text(name):
-        return "its name is not valid UTF-8; rename it"
-    return "hidden: its name starts with a dot" if name.startswith(".") else None
-
-
-def _reason_link_not_followed(entry: os.DirEntry[str], resolved_root: Path) -> str | None:
-    try:
-        target = Path(entry.path).resolve(strict=True)
-    except (OSError, RuntimeError):
-        return "a symbolic link whose target does not exist"
-    if not target.is_relative_to(resolved_root):
-        return "a symbolic link that leaves the lake"
-    if target.is_dir():
-        return "a symbolic link to a folder of the lake, which is read in its own place"
     return None
 
 
@@ -461,11 +478,3 @@ def _skipped(relative: str, reason: str, *, is_closed: bool = False) -> SkippedF
     # only.
     shown = relative.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return SkippedFile(shown, reason, is_closed)
-
-
-def _is_valid_text(name: str) -> bool:
-    try:
-        name.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

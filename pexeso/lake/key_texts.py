@@ -1,10 +1,10 @@
-"""The form in which cells of composite keys are equal or not: ``strict-v1``.
+"""The form in which cells of composite keys are equal or not: ``strict-v2``.
 
 Search by values alike normalises more, overlap search less: a key of several columns is mostly made
 of names, years and codes, which tables write with other capitals and spaces. So texts go through
 the Unicode form NFKC, their case is folded, runs of white space become one space, and those at both
-ends go. What is left empty is missing. Words such as ``nan`` or ``unknown`` are values, and ``1``
-and ``1.0`` are two.
+ends go. A cell that stands for a missing value has no form (`pexeso.lake.cells.missing`). ``1`` and
+``1.0`` are two values.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.lake.cells.missing import present
 from pexeso.lake.normalise.folding import only_where
 from pexeso.lake.tokens import texts_of_cells
 
-NAME = "strict-v1"
+NAME = "strict-v2"
 """What an index says of the form. Any change that gives some cell another one needs a new name."""
 
 _SPACES = (
@@ -48,15 +49,26 @@ def key_texts(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
     Examples
     --------
     >>> key_texts(pa.array([" New  York", "Straße", "N/A", "1.0", " ", None])).to_pylist()
-    ['new york', 'strasse', 'n/a', '1.0', None, None]
+    ['new york', 'strasse', None, '1.0', None, None]
     >>> key_texts(pa.array([2009.0, None])).to_pylist()
     ['2009', None]
     """
     if isinstance(values, pa.ChunkedArray):
         values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
     if not pa.types.is_dictionary(values.type):
-        return key_texts(texts_of_cells(values).dictionary_encode())
-    texts = texts_of_cells(values.dictionary)
+        values = texts_of_cells(values).dictionary_encode()
+    texts = present(texts_of_cells(values.dictionary))
+    return key_forms(pa.DictionaryArray.from_arrays(values.indices, texts))
+
+
+def key_forms(values: pa.Array) -> pa.LargeStringArray:
+    """Return the forms of texts as `key_texts` does, whatever stands for a missing value.
+
+    For texts of several columns together, of which one alone cannot tell whether it is missing.
+    """
+    if not pa.types.is_dictionary(values.type):
+        values = values.cast(pa.large_string()).dictionary_encode()
+    texts = values.dictionary
     known = texts.filter(texts.is_valid())
     folded = only_where(pc.ascii_lower(known), pc.invert(pc.string_is_ascii(known)), _fold)
     folded = pc.ascii_trim(pc.replace_substring_regex(folded, _SPACES, " "), " ")

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import PlaceError, TableReadError
+from pexeso.lake.cells.counted_cells import CountedCells
 from pexeso.lake.choose import ColumnRules, reason_left_out, reason_too_few
 from pexeso.lake.columns import label_columns
 from pexeso.lake.containers.reader import OpenTable, TablesInTurn, reading_options, with_reading
-from pexeso.lake.counted_cells import CountedCells
 from pexeso.lake.files import TableFile
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.lake.counted_cells import CountedCells
+from pexeso.lake.cells.counted_cells import CountedCells
 from pexeso.lake.normalise.dates import canonical_dates
 
 ColumnKind = Literal["text", "date", "number", "empty"]
@@ -54,7 +54,7 @@ class ColumnProfile:
         ``number`` where more than the asked fraction of the values are numbers, ``date`` where more
         than half are dates, ``empty`` where there are no values, else ``text``.
     n_rows, n_missing
-        Cells, and those of them that are null or only white space.
+        Cells, and those of them that are missing, as `pexeso.lake.cells.missing` says.
     n_distinct
         Different values, white space around them ignored.
     n_numbers, n_dates
@@ -131,7 +131,7 @@ def profile_cells(
     Parameters
     ----------
     cells
-        Without white space around them, and none empty.
+        Without white space around them, and none missing.
     n_rows
         For each column its cells, empty ones included.
     """

@@ -20,7 +20,7 @@ decimal                                     as its text would be: ``1.00`` is ``
 truth value, date, time                     ``"true"``, ``"2020-03-05"``, ``"14:30:00"``: a second
                                             has a fraction only where it is not zero
 null, NaN, nothing but white space          no token
-text that says so: `MISSING`, in any case   no token
+text for a gap: `pexeso.lake.cells.missing`       no token
 ==========================================  ========================================================
 """
 
@@ -31,28 +31,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
-from pexeso.lake.counted_cells import CountedCells
+from pexeso.lake.cells.counted_cells import CountedCells
+from pexeso.lake.cells.missing import present
 from pexeso.lake.typed.value_texts import value_texts
 from pexeso.runtime.formatting import first_line
 
-MISSING = ("null", "nan", "n/a", "#n/a", "<na>", "-", "--", "\u2013", "\u2014", "?")
-"""Texts that stand for a missing value, in lower case: joined by them, columns with gaps would seem
-to share one.
-
-``NA`` is not among them, as it is Namibia, nor ``none``, as it is a word.
-"""
-
 _WHOLE = r"^(-?(?:0|[1-9][0-9]*))\.0+$"
-_MISSING = pa.array(MISSING, pa.large_string())
 
 
-def tokens_of(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
+def tokens_of(
+    values: pa.Array | pa.ChunkedArray, columns: np.ndarray | None = None
+) -> pa.LargeStringArray:
     """Return the token of each cell.
 
     Parameters
     ----------
     values : pa.Array or pa.ChunkedArray
         Texts, numbers, truth values, dates or times; dictionary-encoded ones too.
+    columns : int64 (n,), optional
+        The column of each value; by default all are of one column.
 
     Returns
     -------
@@ -78,8 +75,7 @@ def tokens_of(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
     texts = pc.utf8_trim_whitespace(texts)
     texts = pc.replace_substring_regex(texts, _WHOLE, r"\1")
     texts = pc.if_else(pc.equal(texts, "-0"), "0", texts)
-    nothing = pc.or_(pc.equal(texts, ""), pc.is_in(pc.utf8_lower(texts), value_set=_MISSING))
-    return pc.if_else(nothing, pa.scalar(None, pa.large_string()), texts)
+    return present(texts, columns)
 
 
 def distinct_tokens(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
@@ -107,7 +103,7 @@ def distinct_tokens_of(columns: Sequence[pa.StringArray]) -> list[pa.LargeString
             for column in columns
         ]
     )
-    tokens = tokens_of(cells.texts)
+    tokens = tokens_of(cells.texts, cells.columns)
     tally, _ = cells.replaced(tokens, tokens.is_valid().to_numpy(zero_copy_only=False))
     return [of_column for (of_column,) in tally.slices(tally.texts)]
 

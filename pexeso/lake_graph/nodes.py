@@ -23,8 +23,7 @@ class Nodes:
         Distinct values.
     unique : bool (n,)
         Whether it is known that no two rows of the table have the same value there. Rows whose cell
-        is empty do not count. Where a cell holds a text for a missing value (`pexeso.lake.tokens`)
-        it is not known: the catalog counts such cells as filled.
+        is missing (`pexeso.lake.cells.missing`) do not count.
 
     Notes
     -----

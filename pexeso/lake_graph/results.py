@@ -42,9 +42,8 @@ class ColumnGraph(Tabular):
         A row for each edge. ``joinability`` is ``matched / total``: the share of the distinct
         values of the left column that match in the right one. It is not that of the other
         direction, which is an edge of its own. ``right_total`` are the distinct values of the right
-        column, ``right_unique`` tells whether it is known that no two rows have the same. It is
-        not, and False, where cells hold a text for a missing value, such as ``n/a``: an index knows
-        how many cells are empty, not how many of these there are.
+        column, ``right_unique`` tells whether it is known that no two rows have the same, missing
+        cells (`pexeso.lake.cells.missing`) apart.
     copies : pyarrow.Table
         Columns that others stand for: ``table, column, of_table, of_column``.
     """

@@ -74,6 +74,9 @@ Aggregate = Annotated[
     Literal["first", "list", "distinct", "count", "mean", "sum", "min", "max"] | None,
     Field(description="Keep each of your rows one, where several rows of the lake match it."),
 ]
+ManyToMany = Annotated[
+    bool, Field(description="Allow a join of more than ten rows for each of yours.")
+]
 ByProgram = Annotated[
     bool,
     Field(
@@ -257,6 +260,7 @@ class ReadTools:
         join_values: OneOf = "nearest",
         aggregate: Aggregate = None,
         by_program: ByProgram = False,
+        many_to_many: ManyToMany = False,
         max_distance: Distance = None,
         offset: Offset = 0,
         limit: Annotated[int, Field(ge=1, le=MOST_ENTRIES, description="Most rows.")] = 10,
@@ -277,6 +281,7 @@ class ReadTools:
                     how=how,
                     values=join_values,
                     aggregate=aggregate,
+                    many_to_many=many_to_many,
                     max_distance=max_distance,
                     transform=by_program,
                 )
@@ -343,6 +348,7 @@ class ReadTools:
                     lake_column=call.lake_column(lake_column),
                     transform=True,
                     aggregate="first",
+                    many_to_one=True,
                     **call.query(column, values, file),
                 )
             )
@@ -440,6 +446,7 @@ class WriteTools:
         join_values: OneOf = "nearest",
         aggregate: Aggregate = None,
         by_program: ByProgram = False,
+        many_to_many: ManyToMany = False,
         overwrite: Annotated[bool, Field(description="Replace a file that is there.")] = False,
         max_distance: Distance = None,
         max_tokens: Tokens = DEFAULT_TOKENS,
@@ -461,6 +468,7 @@ class WriteTools:
                     how=how,
                     values=join_values,
                     aggregate=aggregate,
+                    many_to_many=many_to_many,
                     max_distance=max_distance,
                     transform=by_program,
                 )

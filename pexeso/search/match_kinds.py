@@ -1,13 +1,15 @@
-"""What makes two values match: equal texts, an alias, near letters, or a near meaning alone.
+"""What makes two values match: equal cells, an alias, near letters, or a near meaning alone.
 
-The kind of a pair is decided on the two values as the index holds them, normalised (see
-`pexeso.lake.normalise.normaliser`):
+The kind of a pair is decided on the two cells and on their values as the index holds them,
+normalised (see `pexeso.lake.normalise.normaliser`):
 
-- ``exact``: they are the same text. In the tables they differ at most in case, accents,
-  punctuation, the way of writing a date or an abbreviation.
-- ``alias``: they are the same text since the user's table of aliases says so. Only indexes with
+- ``exact``: the cells are the same text, white space around them apart. The index holds one cell of
+  each value of a column, the first: a pair of other cells of these values is a spelling.
+- ``alias``: they are the same value since the user's table of aliases says so. Only indexes with
   aliases have such pairs, and only counts of these name the kind.
-- ``spelling``: their letters are nearly the same: the normalised Indel similarity (twice the length
+- ``spelling``: their values are the same, so that the cells differ in case, accents, punctuation,
+  the way of writing a date or an abbreviation alone; or the letters of the values are nearly the
+  same: the normalised Indel similarity (twice the length
   of the longest common subsequence by the sum of the two lengths) is at least `LEAST_LIKENESS` of
   100, as they stand or with their words sorted.
 - ``meaning``: all other pairs. The model alone brought them together.
@@ -101,8 +103,8 @@ class Pair:
     key : str
         The lake value as the index holds it, normalised.
     kind : {"exact", "alias", "spelling", "meaning"}
-        Equal once normalised, equal by an alias, near in letters, or near in meaning alone: see
-        above.
+        Equal cells, equal by an alias, the same value or near in letters, or near in meaning alone:
+        see above.
     """
 
     query: str

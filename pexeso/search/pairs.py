@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pexeso.engine.damage import damage_made_plain
 from pexeso.engine.stats import SearchStats
@@ -21,7 +22,7 @@ from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import SearchOptions
 from pexeso.runtime.ranges import ranges
 from pexeso.search.encoded_query import EncodedQuery
-from pexeso.search.match_kinds import ALIAS, EXACT, KINDS, KindCounts, Pair, kinds_of
+from pexeso.search.match_kinds import ALIAS, EXACT, KINDS, SPELLING, KindCounts, Pair, kinds_of
 from pexeso.search.partition_loader import PartitionLoader
 from pexeso.search.ranking import Hit
 from pexeso.store.texts import take_texts
@@ -118,6 +119,17 @@ class PairTable:
         kinds[rows[normaliser.equal_by_alias(ours, values)]] = KINDS.index(ALIAS)
         return replace(self, kinds=kinds)
 
+    def with_equal_cells(self) -> PairTable:
+        """Return the same pairs, of which those of equal cells alone are exact."""
+        rows = np.flatnonzero(self.kinds == KINDS.index(EXACT))
+        ours = pc.utf8_trim_whitespace(self.texts.take(pa.array(self.text[rows])))
+        same = pc.equal(
+            ours.cast(pa.large_string()), self.values.take(pa.array(rows)).cast(pa.large_string())
+        )
+        kinds = self.kinds.copy()
+        kinds[rows[~same.to_numpy(zero_copy_only=False)]] = KINDS.index(SPELLING)
+        return replace(self, kinds=kinds)
+
     def to_pairs(self, limit: int | None = None) -> list[Pair]:
         """Return the first `limit` pairs, or all, as objects."""
         end = len(self) if limit is None else min(limit, len(self))
@@ -173,7 +185,8 @@ def find_pairs(
                 kinds[rows],
             )
             has_aliases = query.normaliser is not None and query.normaliser.aliases is not None
-            tables[position] = table.with_aliases(query.normaliser) if has_aliases else table
+            table = table.with_aliases(query.normaliser) if has_aliases else table
+            tables[position] = table.with_equal_cells()
     stats.add_seconds("explain", time.perf_counter() - started)
     return [tables[position] for position in range(len(hits))]
 

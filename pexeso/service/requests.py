@@ -53,6 +53,8 @@ _OF_TRANSFORM = (
     "aggregate",
     "suffix",
     "provenance",
+    "many_to_many",
+    "many_to_one",
 )
 _OF_TOKENS = (
     *("index", "query", "all_columns", "explain", "exclude_self", "k", "fold_copies"),
@@ -231,11 +233,14 @@ class JoinRequest(QueryRequest, DistanceRequest, JoinOptions, verb="join"):
         the two; see `pexeso.learn_transformation`.
     program : str or None
         A file of programs to use instead of learning.
+    many_to_one : bool
+        Allow programs that make one key of several values.
     """
 
     lake_column: str | None = None
     transform: bool = False
     program: str | None = None
+    many_to_one: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -248,6 +253,8 @@ class JoinRequest(QueryRequest, DistanceRequest, JoinOptions, verb="join"):
             return
         if self.program is not None:
             raise RequestError("{program} is for a join by a program: add {transform}.")
+        if self.many_to_one:
+            raise RequestError("{many_to_one} is for a join by a program: add {transform}.")
         if self.lake_column is not None and not self.may_be_key:
             require_lake_column(self.lake_column)
 

@@ -53,7 +53,7 @@ class Service(OpenIndexes):
     Examples
     --------
     >>> Service().answer({"verb": "rules"})["version"]
-    3
+    4
     """
 
     def run(self, request: Request, **live: Any) -> Any:

@@ -101,13 +101,13 @@ def _pairs(
     """Return what equal texts alone would not join, or would join though it is not joined."""
     distinct_texts = set(lake_texts)
     mapping = match_rows.mapping
-    value_of = dict(zip(mapping.texts.to_pylist(), mapping.query_of_text.tolist(), strict=True))
+    position_of = {text: position for position, text in enumerate(mapping.texts.to_pylist())}
     pairs: list[tuple[str, str | None]] = []
     searched: list[str] = query.column.values.drop_null().to_pylist()
     for text in dict.fromkeys(searched):
-        value = value_of.get(text, -1)
+        position = position_of.get(text, -1)
         first, last = (
-            np.searchsorted(match_rows.query, [value, value + 1]) if value >= 0 else (0, 0)
+            np.searchsorted(match_rows.text, [position, position + 1]) if position >= 0 else (0, 0)
         )
         partners = dict.fromkeys(lake_texts[row] for row in match_rows.row[first:last].tolist())
         if partners:

@@ -74,7 +74,7 @@ class Advisor:
             self._given[key] = (
                 self._too_small("columns", HALF if min_joinability is None else None)
                 if self.learnt is None or len(self.learnt.sample) < ENOUGH_COLUMNS
-                else advise_columns(self._scan, self.learnt, *key)
+                else advise_columns(self._scan, self.learnt, self._usual, *key)
             )
         return self._given[key]
 
@@ -88,7 +88,9 @@ class Advisor:
         others = column_vectors(self._scan, hit)
         vectors = query.vectors[value_order(query.values)]
         vectors = vectors[known_vectors(vectors)]
-        advice = advise_pair(self._scan.space, vectors, others, self.learnt, min_precision)
+        advice = advise_pair(
+            self._scan.space, vectors, others, self.learnt, self._usual, min_precision
+        )
         return self._too_small("values") if advice is None else advice
 
     def column_options(self, given: Mapping[str, Any]) -> dict[str, Any]:

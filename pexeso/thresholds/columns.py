@@ -19,6 +19,7 @@ unrelated neighbour within reach than may be wrong.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -56,6 +57,9 @@ CLOSE = 1e-9
 PRIOR_VALUES = 20
 """The unrelated neighbours of a column are mixed with the mean of all columns as if that came from
 so many more values of it."""
+
+MIN_FOUND = 3
+"""Where fewer pairs of columns are found, no precision is estimated."""
 
 ENOUGH_COLUMNS = 30
 """From fewer columns nothing is learnt about searches: pairs of columns that join are then too few
@@ -108,6 +112,7 @@ def learn(scan: PartitionLoader) -> Learnt | None:
 def advise_columns(
     scan: PartitionLoader,
     learnt: Learnt,
+    usual: float,
     min_precision: float,
     min_joinability: float | None = None,
 ) -> Advice:
@@ -115,6 +120,9 @@ def advise_columns(
 
     Parameters
     ----------
+    usual : float
+        The distance that is usual for the model: the least one where fewer than `MIN_FOUND` columns
+        are found, so that nothing can be estimated.
     min_precision : float
         In (0, 1]: the share of columns found that must be right, as estimated.
     min_joinability : float, optional
@@ -133,10 +141,11 @@ def advise_columns(
     n_found, right = (tally.equal + counts for counts in (tally.n_pairs, tally.right))
     precision = np.where(n_found > 0, right / np.maximum(n_found, 1e-9), 1.0)
     position = int(np.flatnonzero(precision >= min_precision - CLOSE)[-1])
+    is_estimated = bool(n_found[position] >= MIN_FOUND)
     chance = float(tally.chance[position] / max(tally.n_queries, 1))
     evidence = {
         "min_precision": min_precision,
-        "estimated_precision": round(float(precision[position]), 4),
+        "estimated_precision": round(float(precision[position]), 4) if is_estimated else None,
         "within_columns": round(float(within[:, position].mean()), 4),
         "columns_found": round(float(n_found[position]), 1),
         "columns_found_by_equal_text": round(tally.equal, 1),
@@ -148,9 +157,9 @@ def advise_columns(
         "asked_columns": min(QUERY_COLUMNS, len(learnt.sample)),
         "asked_joinability": share,
     }
-    return Advice(
-        float(limits[position]), HALF if min_joinability is None else None, _why(evidence), evidence
-    )
+    # Where hardly a column is found, a small distance has nothing that speaks for it.
+    distance = float(limits[position]) if is_estimated else max(float(limits[position]), usual)
+    return Advice(distance, HALF if min_joinability is None else None, _why(evidence), evidence)
 
 
 def joinability_beyond_chance(advice: Advice, n_values: int) -> float:
@@ -267,10 +276,15 @@ def _equal_columns(
     )
 
 
-def _why(evidence: dict[str, float]) -> str:
+def _why(evidence: dict[str, Any]) -> str:
+    estimate = evidence["estimated_precision"]
+    beginning = (
+        "too few columns of the lake join others to estimate a precision"
+        if estimate is None
+        else f"estimated precision {percent(estimate)}"
+    )
     return (
-        f"estimated precision {percent(evidence['estimated_precision'])} (target "
-        f"{percent(evidence['min_precision'])}) over "
+        f"{beginning} (target {percent(evidence['min_precision'])}) over "
         f"{evidence['asked_columns']:,} columns of the lake; at this distance "
         f"{percent(evidence['within_columns'])} of values "
         "have an unrelated neighbour in their own column."

@@ -13,15 +13,22 @@ neighbour nearby, hardly a partner is still to come; what is not joined there te
 values without a partner. So M - p W are joined rightly, 1 - p could be, and precision, recall and
 F1 follow for each distance.
 
-The distance with the best F1 is chosen. Where few values have a partner, p W is nearly all of M,
-and chance alone can make the difference. The precision that is stated, and that must hold where one
-is asked for, is therefore that with a standard error more of false matches.
+The values with a partner are 1 - p of all, and at least the M - p W that are joined rightly at some
+distance. The distance with the best F1 is chosen where it is better than the F1 of the usual
+distance of the model by more than a standard error; else the usual one is. A join of fewer than
+`MIN_JOINED` values says nothing of either, so that it cannot win.
+
+Where few values have a partner, p W is nearly all of M, and chance alone can make the difference.
+The precision that is stated, and that must hold where one is asked for, is therefore that with a
+standard error more of false matches.
 
 Source: the share of true nulls from the tail of a mixture is that of Storey, "A direct approach to
 false discovery rates" (2002).
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -51,6 +58,9 @@ ENOUGH_VALUES = 30
 """Two columns alone say something from so many values each on: where none of 30 is joined wrongly,
 one in ten of all may still be, at 95 % confidence."""
 
+MIN_JOINED = 5
+"""Where fewer of the asked values are joined, and less than half, nothing is estimated."""
+
 PRIOR_VALUES = 30
 """The unrelated neighbours of a column are mixed with those of the index as if they came from so
 many more values."""
@@ -61,6 +71,7 @@ def advise_pair(
     query: Vectors,
     others: Vectors,
     learnt: Learnt | None,
+    usual: float,
     min_precision: float | None = None,
 ) -> Advice | None:
     """Choose the largest distance of values that are joined.
@@ -74,9 +85,11 @@ def advise_pair(
         Those of the lake column, likewise.
     learnt : Learnt or None
         What is known of the whole index, for columns that are short themselves.
+    usual : float
+        The distance that is usual for the model: another one must be better as estimated.
     min_precision : float, optional
-        In (0, 1]: of the distances at which so many of the joined values are right, as estimated,
-        the one with the highest estimated F1.
+        In (0, 1]: only distances are chosen at which so many of the joined values are right, as
+        estimated; 0 where there are none.
 
     Returns
     -------
@@ -92,50 +105,87 @@ def advise_pair(
         np.sort(unrelated_distances(space, side, _most_rows(len(side)))) for side in (query, others)
     ]
     every = unrelated if learnt is None else learnt.unrelated
-    limits = tried_distances(distance_reaching(every, HALF))
+    largest = distance_reaching(every, HALF)
+    limits = np.unique(np.append(tried_distances(largest), usual))
     within, pooled = shares_within(unrelated, limits), shares_within(every, limits).mean(0)
     sizes = np.array([[len(distances)] for distances in unrelated])
     query_share, lake_share = (within * sizes + PRIOR_VALUES * pooled) / (sizes + PRIOR_VALUES)
     unrelated_share = np.minimum(1 - (1 - query_share) ** (len(others) / len(query)), lake_share)
     # Distances of equal vectors are off by rounding.
     matched = (nearest[:, None] <= np.maximum(limits, EQUAL)).mean(0)
-    return _chosen(limits, matched, unrelated_share, min_precision, len(nearest))
+    # Where the usual distance lies beyond, most values there have an unrelated neighbour.
+    tail = int(np.searchsorted(limits, largest, side="right")) - 1
+    usual_at = int(np.searchsorted(limits, usual))
+    estimate = _estimated(limits, matched, unrelated_share, len(nearest), max(tail, 0))
+    return _chosen(estimate, usual_at, min_precision)
 
 
-def _chosen(
-    limits: np.ndarray,
-    matched: np.ndarray,
-    unrelated_share: np.ndarray,
-    min_precision: float | None,
-    n_rows: int,
-) -> Advice:
-    alone = min(1.0, float((1 - matched[-1]) / max(1 - unrelated_share[-1], 1e-9)))
+@dataclass(frozen=True)
+class _Estimate:
+    """Estimates for each distance that is tried: float64 (limits,)."""
+
+    limits: np.ndarray
+    matched: np.ndarray
+    unrelated_share: np.ndarray
+    precision: np.ndarray
+    f1: np.ndarray
+    alone: float
+    n_rows: int
+
+    @property
+    def says_something(self) -> np.ndarray:
+        """Whether enough values are joined, bool (limits,)."""
+        return self.matched * self.n_rows >= min(MIN_JOINED, self.n_rows / 2) - 1e-9
+
+
+def _estimated(
+    limits: np.ndarray, matched: np.ndarray, unrelated_share: np.ndarray, n_rows: int, tail: int
+) -> _Estimate:
+    alone = min(1.0, float((1 - matched[tail]) / max(1 - unrelated_share[tail], 1e-9)))
     wrong = alone * unrelated_share
     right = np.clip(matched - wrong, 0, None)
+    partners = max(1 - alone, float(right[: tail + 1].max()))
     error = np.sqrt(wrong * (1 - wrong) / n_rows)
-    precision = np.where(
-        matched > 0, np.clip(1 - (wrong + error) / np.maximum(matched, 1e-9), 0, 1), 1.0
-    )
-    f1 = 2 * right / np.maximum(matched + 1 - alone, 1e-9)
-    is_precise = precision >= (min_precision or 0.0) - 1e-9
-    position = int(np.argmax(np.where(is_precise, f1.round(6), -1.0))) if is_precise.any() else 0
+    precision = np.clip(1 - (wrong + error) / np.maximum(matched, 1e-9), 0, 1)
+    f1 = np.minimum(2 * right / np.maximum(matched + partners, 1e-9), 1.0)
+    return _Estimate(limits, matched, unrelated_share, precision, f1, alone, n_rows)
+
+
+def _chosen(estimate: _Estimate, usual_at: int, min_precision: float | None) -> Advice:
+    allowed = estimate.says_something & (estimate.precision >= (min_precision or 0.0) - 1e-9)
+    position = int(np.argmax(np.where(allowed, estimate.f1.round(6), -1.0)))
+    usual_f1 = float(estimate.f1[usual_at])
+    doubt = np.sqrt(max(usual_f1 * (1 - usual_f1), 0.0) / estimate.n_rows)
+    is_usual_allowed = min_precision is None or allowed[usual_at]
+    if is_usual_allowed and not (allowed.any() and estimate.f1[position] > usual_f1 + doubt):
+        position = usual_at
+    elif not allowed.any():
+        position = 0
+    is_estimated = bool(estimate.says_something[position])
+    precision, f1 = float(estimate.precision[position]), float(estimate.f1[position])
     evidence = {
         "min_precision": min_precision,
-        "estimated_precision": round(float(precision[position]), 4),
-        "estimated_f1": round(min(1.0, float(f1[position])), 4),
-        "unrelated_neighbours": round(float(unrelated_share[position]), 4),
-        "between_columns": round(float(matched[position]), 4),
-        "without_partner": round(alone, 4),
-        "asked_values": n_rows,
+        "estimated_precision": round(precision, 4) if is_estimated else None,
+        "estimated_f1": round(f1, 4) if is_estimated else None,
+        "unrelated_neighbours": round(float(estimate.unrelated_share[position]), 4),
+        "between_columns": round(float(estimate.matched[position]), 4),
+        "without_partner": round(estimate.alone, 4),
+        "asked_values": estimate.n_rows,
     }
     aim = "best F1" if min_precision is None else f"target {percent(min_precision)}"
-    why = (
-        f"estimated precision of the join {percent(precision[position])} ({aim}); "
-        f"{percent(matched[position])} of your values have a neighbour "
-        f"in that column; at this distance {percent(unrelated_share[position])} of those without a "
-        "partner have an unrelated one."
+    beginning = (
+        f"estimated precision of the join {percent(precision)} ({aim})"
+        if is_estimated
+        else f"too few values are joined to estimate the precision ({aim})"
     )
-    return Advice(float(limits[position]), None, why, evidence)
+    if position == usual_at:
+        beginning += ", at the distance that is usual for the model of the index"
+    why = (
+        f"{beginning}; {percent(estimate.matched[position])} of your values have a neighbour "
+        f"in that column; at this distance {percent(estimate.unrelated_share[position])} of those "
+        "without a partner have an unrelated one."
+    )
+    return Advice(float(estimate.limits[position]), None, why, evidence)
 
 
 def _most_rows(n_others: int) -> int:

@@ -10,16 +10,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.lake.cells.missing import present
 from pexeso.lake.typed.value_texts import value_texts
 
 MAX_LEARNED = 500
 """Characters of a cell above which programs are not learned from it; they are applied to it."""
 
 
-def cleaned(cells: pa.Array | pa.ChunkedArray) -> pa.Array:
+def cleaned(cells: pa.Array | pa.ChunkedArray, columns: np.ndarray | None = None) -> pa.Array:
     r"""Return cells as text in composed form (NFC) with plain spaces and none around it.
 
-    Cells that are empty then are missing.
+    Missing cells (`pexeso.lake.cells.missing`) are null; `columns` has the column of each
+    (int64), where they are of several.
 
     >>> cleaned(pa.array([" Zoe\u0308\u00a0M. ", "", None])).to_pylist()
     ['Zoë M.', None, None]
@@ -28,8 +30,7 @@ def cleaned(cells: pa.Array | pa.ChunkedArray) -> pa.Array:
     texts = pa.chunked_array([value_texts(chunk) for chunk in chunks], pa.large_string())
     texts = pc.replace_substring(texts, "\N{NO-BREAK SPACE}", " ")
     texts = pc.utf8_trim_whitespace(pc.utf8_normalize(texts, form="NFC"))
-    texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.large_string()), texts)
-    return texts.combine_chunks()
+    return present(texts.combine_chunks(), columns)
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,12 @@ class TextColumn:
     def counts(self) -> np.ndarray:
         """Rows of each of `values`: int64."""
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.values))
+
+    @cached_property
+    def is_digits(self) -> bool:
+        """Whether all values are runs of digits."""
+        are_digits = pc.match_substring_regex(self.values, "^[0-9]+$")
+        return len(self.values) > 0 and pc.all(are_digits).as_py()
 
     @cached_property
     def _encoded(self) -> pa.DictionaryArray:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
+from pexeso.transform.equality import by_equality, places
 from pexeso.transform.fuzzy.constrained import ALL_CONFIGURATIONS, fuzzy_join
 from pexeso.transform.learning.finding import FindingOptions, ProgramFit, find_program, find_variant
 from pexeso.transform.programs.applying import apply_program
@@ -78,6 +79,8 @@ class TransformOptions:
         Which table's rows programs read.
     keys_repeat : bool
         Columns that repeat values may be keys too.
+    checked : tuple
+        Directions in which a lone column of the key table must tell its rows apart too.
     """
 
     finding: FindingOptions = field(default_factory=FindingOptions)
@@ -86,6 +89,7 @@ class TransformOptions:
     max_fuzzy: int = 20_000
     directions: tuple[Direction, ...] = ("source to target", "target to source")
     keys_repeat: bool = False
+    checked: tuple[Direction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +209,7 @@ def apply_programs(
     partners = np.full(reading.n_rows, -1, np.int32)
     if equal_column is not None:
         equal = TextTable((reading.columns[equal_column],))
-        partners = _by_equality(equal, keyed, [0])[0]
+        partners = by_equality(equal, keyed, [0])[0]
     kinds = np.where(partners >= 0, KINDS.index("equal"), 0).astype(np.int8)
     for number in range(len(programs)):
         used = programs[: number + 1]
@@ -234,18 +238,19 @@ def _one_way(
 
     No second program is learned where the first joins less than that of the other direction.
     """
-    if len(keyed.columns) == 1 or options.keys_repeat:
+    is_named = len(keyed.columns) == 1 and direction not in options.checked
+    if is_named or options.keys_repeat:
         candidates = list(range(len(keyed.columns)))
     else:
         candidates = key_columns(keyed)
-    equal = _by_equality(reading, keyed, candidates)
+    equal = by_equality(reading, keyed, candidates)
     # Where columns are to be found, equal values of some others may be chance.
     partners, column, key_column = equal
     thorough = other is None or not other.programs
     first = _learned(reading, keyed, candidates, partners, key_column, options, thorough=thorough)
     if first is not None and first[1].accepted and first[0] != key_column:
         key_column = first[0]
-        partners, column, _ = _by_equality(reading, keyed, [key_column])
+        partners, column, _ = by_equality(reading, keyed, [key_column])
     kinds = np.where(partners >= 0, KINDS.index("equal"), 0).astype(np.int8)
     programs: list[Program] = []
     best = first[1] if first is not None else None
@@ -272,30 +277,6 @@ def _one_way(
         best,
         n_joinable,
     )
-
-
-def _by_equality(
-    reading: TextTable, keyed: TextTable, candidates: Sequence[int]
-) -> tuple[np.ndarray, int, int]:
-    """Join rows by the columns that have most values in common."""
-    best = np.full(reading.n_rows, -1, np.int32), 0, candidates[0] if candidates else 0
-    max_hits = 0
-    for key_column in candidates:
-        values = keyed.columns[key_column].values
-        for number, column in enumerate(reading.columns):
-            numbers = _places(column.values, values)
-            hits = int((numbers >= 0).sum())
-            if hits > max_hits:
-                max_hits = hits
-                at = np.where(column.codes >= 0, numbers[column.codes], -1)
-                best = at.astype(np.int32), number, key_column
-    return best
-
-
-def _places(texts: pa.Array, values: pa.Array) -> np.ndarray:
-    """Return the number of each text among distinct values, or -1."""
-    numbers = pc.index_in(texts.cast(values.type), values)
-    return pc.fill_null(numbers, -1).to_numpy(zero_copy_only=False)
 
 
 def _learned(
@@ -368,7 +349,7 @@ def _joined(
     """Add the partners that a program finds for rows that have none."""
     free = np.flatnonzero(partners < 0)
     cells = [column.cells.take(pa.array(free)) for column in reading.columns]
-    numbers = _places(apply_program(program, cells), keys.values)
+    numbers = places(apply_program(program, cells), keys.values)
     if len(programs) > 1 and _is_one_to_one(reading, partners, programs):
         is_used = np.zeros(len(keys.values) + 1, bool)
         is_used[partners] = True
@@ -452,10 +433,10 @@ def _nearly_equal(
         ours, others = ours.filter(same), others.filter(same)
         distances = distances[same.to_numpy(zero_copy_only=False)]
     free = np.flatnonzero(base.partners < 0)
-    numbers = _places(written.take(pa.array(free)), ours) if len(ours) else np.full(len(free), -1)
+    numbers = places(written.take(pa.array(free)), ours) if len(ours) else np.full(len(free), -1)
     free, numbers = free[numbers >= 0], numbers[numbers >= 0]
     partners, kinds, far = base.partners.copy(), base.kinds.copy(), base.distances.copy()
-    partners[free] = _places(others, keys.values)[numbers]
+    partners[free] = places(others, keys.values)[numbers]
     kinds[free] = KINDS.index("fuzzy")
     far[free] = distances[numbers]
     return replace(base, partners=partners, kinds=kinds, distances=far)

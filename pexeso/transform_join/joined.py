@@ -16,6 +16,7 @@ from pexeso.join.options import join_options, require_how
 from pexeso.runtime.checks import require_flag
 from pexeso.runtime.formatting import percent, plain
 from pexeso.runtime.shown import Shown
+from pexeso.transform.learning.finding import collapses
 from pexeso.transform.programs.as_python import first_as_python
 from pexeso.transform.programs.as_sql import Dialect, first_as_sql
 from pexeso.transform.programs.describing import in_words
@@ -28,7 +29,7 @@ from pexeso.transform_join.saved import write_program
 from pexeso.transform_join.side_by_side import side_by_side
 from pexeso.transform_join.sides import Side, file_name
 from pexeso.transform_join.steps import RowSteps, first_rows, program_numbers, row_steps
-from pexeso.transform_join.telling import repeated_key, why_no_program
+from pexeso.transform_join.telling import repeated_key, require_distinct, why_no_program
 
 Cardinality = Literal["none", "1:1", "N:1", "1:N", "N:M"]
 
@@ -187,8 +188,23 @@ class TransformJoin(Shown):
         keys = self.keyed.texts.columns[self.rule.key_column].codes
         return (partners, keys) if self.forward else (keys, partners)
 
+    @cached_property
+    def collapse(self) -> str | None:
+        """What says that programs make one key of several values; None where they do not."""
+        rows = np.flatnonzero(self.rule.kinds == KINDS.index("program"))
+        codes = [self.reading.texts.columns[at].codes[rows] for at in self.rule.columns]
+        n_texts = len(np.unique(np.stack(codes, axis=1), axis=0)) if len(rows) else 0
+        n_keys = len(np.unique(self.rule.partners[rows]))
+        if not collapses(n_texts, n_keys):
+            return None
+        return f"{n_texts:,} {'source' if self.forward else 'target'} values became {n_keys:,}"
+
     def table(
-        self, *, how: Literal["left", "inner"] = "left", many_to_many: bool = False
+        self,
+        *,
+        how: Literal["left", "inner"] = "left",
+        many_to_many: bool = False,
+        many_to_one: bool = False,
     ) -> pa.Table:
         """Return the source's rows with the columns of the target beside them.
 
@@ -198,13 +214,17 @@ class TransformJoin(Shown):
             Keep rows without a partner, or drop them.
         many_to_many : bool
             Allow keys that have several rows on both sides, each of which is joined with each.
+        many_to_one : bool
+            Allow programs that make one key of several values.
 
         Raises
         ------
         InputError
-            Keys have several rows on both sides, or an argument is none of those allowed.
+            Keys have several rows on both sides, programs make one key of several values, or an
+            argument is none of those allowed.
         """
         require_how(how)
+        require_distinct(self, many_to_one=many_to_one)
         require_flag("many_to_many", many_to_many)
         if self.multiplies and not many_to_many:
             raise InputError(
@@ -214,7 +234,7 @@ class TransformJoin(Shown):
             )
         return side_by_side(self, how)
 
-    def join(self, **options: Any) -> pa.Table:
+    def join(self, *, many_to_one: bool = False, **options: Any) -> pa.Table:
         """Return the source's rows with the target's, as joins with a lake give them.
 
         The columns ``match_value`` and ``match_distance`` say what a row is joined with; the
@@ -222,19 +242,22 @@ class TransformJoin(Shown):
 
         Parameters
         ----------
+        many_to_one : bool
+            As in `table`.
         **options
-            ``how``, ``aggregate``, ``suffix`` and ``provenance``: see `pexeso.Match.join`.
+            ``how``, ``aggregate``, ``suffix``, ``provenance`` and ``many_to_many``: see
+            `pexeso.Match.join`.
 
         Raises
         ------
         InputError
-            There is no such option, or keys have several rows in both tables and rows are not
-            aggregated.
+            There is no such option, keys have several rows in both tables and rows are not
+            aggregated, or programs make one key of several values.
         """
         from pexeso.transform_join.lake_join import join_sides
 
         name = file_name(self.target.file) or "target"
-        return join_sides(self, name, join_options(options)).table
+        return join_sides(self, name, join_options(options), many_to_one=many_to_one).table
 
     @cached_property
     def program_numbers(self) -> np.ndarray:
@@ -364,6 +387,7 @@ class TransformJoin(Shown):
             "key_column": self.key_column,
             "coverage": self.coverage,
             "cardinality": self.cardinality,
+            "collapse": self.collapse,
             "rows": self.n_rows,
             "tried": self.tried,
             "pairs": [

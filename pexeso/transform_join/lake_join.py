@@ -15,6 +15,7 @@ from pexeso.composite_search.table_pair import JoinedKeys
 from pexeso.errors import InputError
 from pexeso.frames.columns import column_texts, texts_of_cells
 from pexeso.join.composite_join import FoundKeyRows, written_keys
+from pexeso.join.growth import may_grow
 from pexeso.join.mapping import JoinMapping
 from pexeso.join.matched_rows import joined_rows
 from pexeso.join.options import JoinOptions
@@ -22,7 +23,7 @@ from pexeso.join.tables import Joined, join_texts
 from pexeso.lake.key_columns import spec_of
 from pexeso.transform.transformation import KINDS
 from pexeso.transform_join.sides import Side
-from pexeso.transform_join.telling import repeated_key
+from pexeso.transform_join.telling import repeated_key, require_distinct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
     from pexeso.transform_join.joined import TransformJoin
 
 
-def join_sides(joined: TransformJoin, name: str, options: JoinOptions) -> Joined:
+def join_sides(
+    joined: TransformJoin, name: str, options: JoinOptions, *, many_to_one: bool = False
+) -> Joined:
     """Join the two tables of a learned join.
 
     Parameters
@@ -40,6 +43,8 @@ def join_sides(joined: TransformJoin, name: str, options: JoinOptions) -> Joined
         Of the target's table.
     options : JoinOptions
         `values` makes no difference: all rows of a key are joined.
+    many_to_one : bool
+        Allow programs that make one key of several values.
 
     Returns
     -------
@@ -49,13 +54,15 @@ def join_sides(joined: TransformJoin, name: str, options: JoinOptions) -> Joined
     Raises
     ------
     InputError
-        Keys have several rows in both tables, and rows are not aggregated.
+        Keys have several rows in both tables, and rows are not aggregated; or programs make one
+        key of several values.
     """
-    if joined.multiplies and options.aggregate is None:
+    require_distinct(joined, many_to_one=many_to_one)
+    if joined.multiplies and may_grow(options):
         raise InputError(
             f"Keys have several rows in both tables (N:M), such as {repeated_key(joined)}, so "
-            "that rows would multiply. Keep each row of yours one by aggregate (--aggregate), or "
-            "name other columns."
+            "that rows would multiply. Keep each row of yours one by aggregate (--aggregate), "
+            "name other columns, or allow it by many_to_many (--many-to-many)."
         )
     mapping, source_keys, target_keys = _mapping(joined)
     target = joined.target
@@ -67,7 +74,7 @@ def join_sides(joined: TransformJoin, name: str, options: JoinOptions) -> Joined
         mapping,
         options,
         target_keys,
-        *joined_rows(target_keys, mapping),
+        joined_rows(target_keys, mapping),
         _shown(target, joined.target_columns),
         typed=[_chunked(cells) for cells in target.cells],
     )
@@ -117,10 +124,12 @@ def _mapping(joined: TransformJoin) -> tuple[JoinMapping, np.ndarray, np.ndarray
     query, lake = (number, partner) if joined.forward else (partner, number)
     source_keys, target_keys = (reading, keyed) if joined.forward else (keyed, reading)
     order = np.lexsort((lake, distance, kind, query))
+    names = _names(joined.source, joined.source_columns, source_keys)
     mapping = JoinMapping(
         texts=_numbers(source_keys),
         query_of_text=np.arange(_n_numbers(source_keys)),
-        query_names=_names(joined.source, joined.source_columns, source_keys),
+        query_names=names,
+        text_names=names,
         lake_keys=_numbers(target_keys),
         lake_names=_names(joined.target, joined.target_columns, target_keys),
         query=query[order],

@@ -15,7 +15,12 @@ from pexeso.runtime.checks import require_flag
 from pexeso.runtime.formatting import shown
 from pexeso.transform.learning.finding import FindingOptions
 from pexeso.transform.programs.storing import MAX_PROGRAMS
-from pexeso.transform.transformation import DEFAULT_PROGRAMS, TransformOptions, apply_programs
+from pexeso.transform.transformation import (
+    DEFAULT_PROGRAMS,
+    Direction,
+    TransformOptions,
+    apply_programs,
+)
 from pexeso.transform.transformation import learn_transformation as learn
 from pexeso.transform_join.joined import TransformJoin
 from pexeso.transform_join.saved import fitted, read_program, saved_direction
@@ -103,6 +108,11 @@ def join_learned(
         options = replace(options, directions=("target to source",))
     if program is not None:
         return _with_saved(*sides, program, options)
+    unnamed: tuple[Direction, ...] = (
+        *(("source to target",) if not target.named else ()),
+        *(("target to source",) if not source.named else ()),
+    )
+    options = replace(options, checked=unnamed)
     learnt = learn(source.texts, target.texts, options)
     if not learnt.kinds.any() and not (source.named and target.named):
         for some, keys_repeat in other_ways(source, target):

@@ -220,6 +220,8 @@ def other_ways(source: Side, target: Side) -> Iterator[tuple[tuple[Side, Side], 
     wider = source.with_all_columns(), target.with_all_columns()
     if (wider[0].columns, wider[1].columns) != (source.columns, target.columns):
         yield wider, False
+    if len(source.columns) == len(target.columns) == 1:
+        yield (source, target), True
 
 
 def file_name(spec: str | None) -> str | None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pexeso.errors import InputError
+from pexeso.runtime.checks import require_flag
 from pexeso.runtime.formatting import shown
 from pexeso.transform.programs.describing import in_words
 from pexeso.transform_join.sides import Side
@@ -19,7 +21,7 @@ MAX_NAMED = 5
 
 def why_no_program(joined: TransformJoin) -> str:
     """Return what was tried, and the best program that was not trusted."""
-    if joined.n_rows["none"] == 0:
+    if joined.n_rows["none"] == 0 and joined.n_rows["fuzzy"] == 0:
         return "all rows are joined by equal values, so that no row is left to learn from"
     several = [len(side.columns) > 1 and side.named for side in (joined.source, joined.target)]
     looked_at = (
@@ -32,10 +34,12 @@ def why_no_program(joined: TransformJoin) -> str:
         reason = f"{looked_at}, and no rows that share pieces of text are written by one rule"
     else:
         words = in_words(best.program, joined.reading.texts.names)
+        written = f"{looked_at}; the best rule found, {words}, writes {best.n_keys} of the other "
         reason = (
-            f"{looked_at}; the best rule found, {words}, writes {best.n_keys} of the other "
-            f"column's values, and {best.expected:.1f} would be expected of letters drawn at "
-            "random: too few to trust it"
+            f"{written}column's values, and {best.expected:.1f} would be expected of letters drawn "
+            "at random: too few to trust it"
+            if best.n_keys < 2 * best.expected
+            else f"{written}column's values: too few of them to trust it"
         )
     if joined.max_compared is None:
         return reason
@@ -52,6 +56,20 @@ def repeated_key(joined: TransformJoin) -> str:
     position = int(np.argmax(np.minimum(n_source, n_target)))
     key = joined.keyed.texts.columns[joined.rule.key_column].values[position].as_py()
     return f"{shown(key)} with {n_source[position]:,} and {n_target[position]:,}"
+
+
+def require_distinct(joined: TransformJoin, *, many_to_one: bool) -> None:
+    """Raise InputError where programs make one key of several values, unless that is asked for.
+
+    Rows would be joined with others than their own.
+    """
+    require_flag("many_to_one", many_to_one)
+    if joined.collapse is not None and not many_to_one:
+        raise InputError(
+            f"{joined.collapse}: the rule makes one key of several values, so that rows may be "
+            "joined with another's. Name other columns, or allow it by many_to_one "
+            "(--many-to-one)."
+        )
 
 
 def _columns(side: Side, table: str) -> str:

@@ -165,7 +165,8 @@ def _batches(store: Store, number: int) -> Iterator[_Batch]:
         last = min(max(last, first + 1), n_columns)
         columns = np.arange(first, last)
         bounds = np.asarray(offsets[first : last + 1]) - offsets[first]
-        batch_texts = cleaned(take_texts(texts, rows[offsets[first] : offsets[last]]))
+        of_columns = np.repeat(columns, np.diff(bounds))
+        batch_texts = cleaned(take_texts(texts, rows[offsets[first] : offsets[last]]), of_columns)
         first = last
         if deleted is not None and deleted[columns].any():
             left = ~deleted[columns]

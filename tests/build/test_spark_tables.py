@@ -99,7 +99,7 @@ def test_types_that_are_no_text(spark):
     assert reasons["list"] == "no text: its type is array<bigint>"
     assert reasons["pair"].startswith("no text: its type is struct<")
     assert reasons["raw"] == "no text: its type is binary"
-    assert reasons["nothing"] == "no values: every cell is empty"
+    assert reasons["nothing"] == "no values: every cell is missing"
     assert reasons["day"] is reasons["word"] is reasons["even"] is None
     assert reasons["moment"] == "1 distinct value, at least 2 needed (min_distinct)"
     every = records_of([SparkTable("t", frame)], ColumnRules(kinds=("text", "date", "number")))[

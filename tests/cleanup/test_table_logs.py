@@ -11,8 +11,14 @@ import pytest
 from pexeso.cleanup.pipeline import find_containments
 from pexeso.cleanup.redundancy import find_redundancy
 from pexeso.cleanup.sampled.search import find_by_samples
-from pexeso.cleanup.table_logs import CannotRead, LoggedTable, live_files, log_in, logged_tables
 from pexeso.index import build_index
+from pexeso.lake.folders.table_logs import (
+    CannotRead,
+    LoggedTable,
+    live_files,
+    log_in,
+    logged_tables,
+)
 
 
 def rows(*numbers, year=1):

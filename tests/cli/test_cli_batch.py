@@ -71,8 +71,8 @@ def test_answers_come_in_order_with_their_ids(run, small_index, queries):
         ["cities.csv", "nested/capitals.tsv", "nested/companies.csv"],
     ]
     assert answers[2]["results"][0]["pairs"] == [
-        ["Bern", "BERN", 0.0, "exact"],
-        ["Prague", "PRAGUE", 0.0, "exact"],
+        ["Bern", "BERN", 0.0, "spelling"],
+        ["Prague", "PRAGUE", 0.0, "spelling"],
     ]
     assert list(answers[0]) == [
         *("id", "of", "query", "options", "results", "n_more", "stats"),

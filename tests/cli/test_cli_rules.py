@@ -2,6 +2,7 @@
 
 import json
 
+from pexeso.lake.normalise.normaliser import VERSION
 from pexeso.lake.normalise.rules import ALL_RULES, DEFAULT_RULES
 
 
@@ -15,7 +16,7 @@ def test_every_rule_is_listed_with_an_example(run):
 
 def test_the_rules_of_an_index_are_told(run, small_index):
     document = json.loads(run("rules", str(small_index), "--json").stdout)
-    assert document["version"] == 3
+    assert document["version"] == VERSION
     assert document["extra"] == {}
     assert [rule["name"] for rule in document["rules"] if rule["on"]] == list(DEFAULT_RULES)
 

@@ -25,9 +25,9 @@ joinability  matched  table                 column   brings
 EXPLAINED = """\
 similarity  joinability  matched  table       column  brings
       0.75       75.0 %      3/4  cities.csv  city    country, people
-    100.0 % exact, 0.0 % spelling, 0.0 % meaning
+    33.3 % exact, 66.7 % spelling, 0.0 % meaning
     Oslo  =  Oslo  0.000  exact
-    rome  ~  Rome  0.000  exact
+    rome  ~  Rome  0.000  spelling
     and 1 more pair (--pairs all)
 
 and 2 more columns (-k 2)
@@ -35,12 +35,12 @@ and 2 more columns (-k 2)
 
 WHY = """\
 75.0 % of the values match (3 of 4) within distance 0.35.
-Of these values: 100.0 % exact, 0.0 % spelling, 0.0 % meaning.
+Of these values: 33.3 % exact, 66.7 % spelling, 0.0 % meaning.
 Word contributions: madrid 33.3 %, oslo 33.3 %, rome 33.3 %.
 
 3 matching pairs:
-    Oslo      ~  OSLO    0.000  exact
-    rome      ~  ROME    0.000  exact
+    Oslo      ~  OSLO    0.000  spelling
+    rome      ~  ROME    0.000  spelling
      MADRID   ~  MADRID  0.000  exact
 """
 
@@ -89,7 +89,7 @@ def test_the_pairs_of_each_column_and_how_many_more(run, small_index, places):
 
 def test_all_pairs(run, small_index, places):
     result = run("search", small_index, f"{places}:place", "-k", 1, "--explain", "--pairs", "all")
-    assert result.stdout.splitlines()[-3] == "     MADRID   ~  Madrid  0.000  exact"
+    assert result.stdout.splitlines()[-3] == "     MADRID   ~  Madrid  0.000  spelling"
     assert "more pair" not in result.stdout
 
 
@@ -140,8 +140,8 @@ def test_json_with_pairs_has_them_all(run, small_index, places):
     )
     assert json.loads(result.stdout)["results"][0]["pairs"] == [
         ["Oslo", "Oslo", 0.0, "exact"],
-        ["rome", "Rome", 0.0, "exact"],
-        [" MADRID ", "Madrid", 0.0, "exact"],
+        ["rome", "Rome", 0.0, "spelling"],
+        [" MADRID ", "Madrid", 0.0, "spelling"],
     ]
 
 
@@ -334,8 +334,8 @@ def test_an_explanation_as_csv(run, small_index, places):
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert [(row["query_value"], row["matches"], row["kind"]) for row in rows] == [
         ("Oslo", "True", "exact"),
-        ("rome", "True", "exact"),
-        (" MADRID ", "True", "exact"),
+        ("rome", "True", "spelling"),
+        (" MADRID ", "True", "spelling"),
         ("Xyzzyx", "False", ""),
     ]
 
@@ -420,8 +420,8 @@ def test_a_page_of_an_explanation(run, small_index, places, tmp_path):
         "--json",
     )
     document = json.loads(result.stdout)
-    assert document["kinds"]["exact"] == {"pairs": 3, "matched": 3, "share": 1.0}
-    assert document["pairs"][0] == ["Oslo", "OSLO", 0.0, "exact"]
+    assert document["kinds"]["exact"] == {"pairs": 1, "matched": 1, "share": 0.333333}
+    assert document["pairs"][0] == ["Oslo", "OSLO", 0.0, "spelling"]
     assert document["word_contributions"]["words"][0] == {
         "query": "madrid",
         "value": "madrid",

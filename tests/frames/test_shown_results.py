@@ -127,7 +127,7 @@ def test_what_an_explanation_says(results):
     )
     rows = explained.to_arrow().to_pylist()
     assert [row["query"] for row in rows] == CITIES
-    assert [row["kind"] for row in rows] == ["exact", "exact", "exact", None]
+    assert [row["kind"] for row in rows] == ["exact", "spelling", "spelling", None]
     assert [row["reason"] for row in rows[:3]] == [None] * 3
     assert rows[3]["reason"] in ("too far", "unknown")
 

@@ -50,6 +50,8 @@ SPARK_MODULES = {
             "parts.row_keys.write",
             "parts.semantic.stored",
             *(
+                "join.growth",
+                "join.report",
                 "join.spark",
                 "io.spark_schema",
                 "search.spark_executor",

@@ -11,7 +11,7 @@ PRODUCT = sorted(
     path for package in ("embed", "partition", "pexeso") for path in (ROOT / package).rglob("*.py")
 )
 MAX_LINES = 480
-MORE_LINES = {"pexeso/index.py": 940, "pexeso/build/job.py": 490, "pexeso/results.py": 530}
+MORE_LINES = {"pexeso/index.py": 940, "pexeso/build/job.py": 490, "pexeso/results.py": 535}
 """The objects that users hold.
 
 A third of it is code, the rest says what its methods take and give.

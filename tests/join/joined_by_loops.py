@@ -4,6 +4,7 @@ What the joins of the product are held against.
 """
 
 import math
+import unicodedata
 
 
 def join_by_loops(
@@ -30,12 +31,25 @@ def join_by_loops(
             for other in theirs
             if normalise(other[column]) == lake
         ]
+        if values != "all":
+            matches = of_own_form(matches, row[on])
         if ways is not None and matches:
             matches = [one_of(matches, ways)]
         if not matches and how == "left":
             matches = [dict.fromkeys(["match_value", "match_distance", *theirs[0]])]
         joined += [{**row, **other} for other in matches]
     return joined
+
+
+def of_own_form(matches, text):
+    """Keep the same cells, where there are some; else those of other case or spaces; else all."""
+    same = [match for match in matches if match["match_value"] == text]
+    alike = [match for match in matches if folded(match["match_value"]) == folded(text)]
+    return same or alike or matches
+
+
+def folded(text):
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def one_of(rows, ways):

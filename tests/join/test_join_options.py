@@ -26,8 +26,8 @@ from pexeso.join.options import JoinOptions, join_options
                                   "distance, such as ('value', 'distance'). Got 'value'"),
         ({"provenance": ["score"]}, "Each of provenance must be one of table, column, value, "
                                     "distance. Got 'score' instead."),
-        ({"vlaues": "all"}, "Join options are values, how, aggregate, suffix, provenance. Got "
-                            "vlaues."),
+        ({"vlaues": "all"}, "Join options are values, how, aggregate, suffix, provenance, "
+                            "many_to_many. Got vlaues."),
     ],
 )  # fmt: skip
 def test_what_is_not_allowed_is_said(given, said):

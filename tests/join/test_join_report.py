@@ -67,6 +67,7 @@ def test_a_value_joined_with_several_rows():
     repeated = rows_of(every, "repeated")
     assert [(row["query_value"], row["lake_value"], row["count"]) for row in repeated] == [
         ("a", "A", 1), ("a", "X", 1), ("a", "Y", 3), ("b", "Y", 3),
+        ("A", "A", 1), ("A", "X", 1), ("A", "Y", 3),
     ]  # fmt: skip
 
 

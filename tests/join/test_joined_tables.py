@@ -291,7 +291,7 @@ def test_parts_of_the_found_rows_are_those_of_the_whole():
         Normaliser(),
         JoinOptions(values="all"),
     )
-    n_rows = len(found_rows.query_of_row)
+    n_rows = len(found_rows.text_of_row)
     parts = [found_rows.take(start, start + 3) for start in range(0, n_rows, 3)]
     assert len(parts) > 1
     assert pa.concat_tables(parts).equals(found_rows.take())

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pexeso.errors import InputError
+from pexeso.lake.cells.missing import is_missing_word
 from pexeso.lake.key_texts import key_texts
 
 ODD = [
@@ -19,7 +20,7 @@ ODD = [
 
 def plain(text):
     """Write the definition down word for word."""
-    if text is None:
+    if text is None or is_missing_word(text):
         return None
     folded = unicodedata.normalize("NFKC", text).casefold()
     return re.sub(r"\s+", " ", folded).strip() or None

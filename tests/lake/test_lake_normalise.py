@@ -255,7 +255,7 @@ def test_the_fingerprint_of_this_version_does_not_change():
 
     If it does, values have another form: raise `VERSION`, then write the new fingerprint here.
     """
-    assert (VERSION, Normaliser().fingerprint) == (3, "9eca5c05eb3d6ac6003e2395d37c6bdf")
+    assert (VERSION, Normaliser().fingerprint) == (4, "3cd894a618c5364e1ebff6314d9b32f2")
 
 
 @pytest.mark.parametrize(

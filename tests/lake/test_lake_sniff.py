@@ -181,7 +181,7 @@ def made(**facts):
         ({"n_rows": 5, "n_distinct": 2, "median_tokens": 12.0}, None),
         ({"n_rows": 4}, "4 rows, at least 5 needed (min_rows)"),
         ({"n_rows": 1}, "1 row, at least 5 needed (min_rows)"),
-        ({"kind": "empty", "n_missing": 10}, "no values: every cell is empty"),
+        ({"kind": "empty", "n_missing": 10}, "no values: every cell is missing"),
         ({"n_distinct": 1}, "1 distinct value, at least 2 needed (min_distinct)"),
         (
             {"median_tokens": 12.5},

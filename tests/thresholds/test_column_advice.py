@@ -74,12 +74,12 @@ def test_what_equal_texts_find_is_counted_in_the_whole_index(scan, monkeypatch):
         for column in (directions(20, number), directions(20, number)[:15])
     ]
     whole = scan_of_columns(columns, [number % 3 for number in range(24)])
-    everything = advise_columns(whole, learn(whole), 0.9)
+    everything = advise_columns(whole, learn(whole), 0.06, 0.9)
     assert everything.evidence["columns_found_by_equal_text"] == 24
     monkeypatch.setattr(sampling, "MOST_VALUES", 130)
     learnt = learn(whole)
     assert learnt.sample.share < 1
-    some = advise_columns(whole, learnt, 0.9)
+    some = advise_columns(whole, learnt, 0.06, 0.9)
     assert some.evidence["columns_found_by_equal_text"] == len(
         learnt.sample
     )  # one other column each
@@ -169,4 +169,4 @@ def test_options_that_ask_for_advice_get_it(scan):
 
 def test_as_many_columns_ask_as_may(scan, monkeypatch):
     monkeypatch.setattr(advising, "QUERY_COLUMNS", 3)
-    assert advise_columns(scan, learn(scan), 0.9).evidence["asked_columns"] == 3
+    assert advise_columns(scan, learn(scan), 0.06, 0.9).evidence["asked_columns"] == 3

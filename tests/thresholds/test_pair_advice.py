@@ -16,9 +16,9 @@ THINGS = directions(200, 0)
 SPACE = DenseSpace(PartitionLayoutOptions())
 
 
-def advise(query: np.ndarray, others: np.ndarray, learnt=None, min_precision=None):
+def advise(query: np.ndarray, others: np.ndarray, learnt=None, min_precision=None, usual=0.0):
     return advise_pair(
-        SPACE, torch.from_numpy(query), torch.from_numpy(others), learnt, min_precision
+        SPACE, torch.from_numpy(query), torch.from_numpy(others), learnt, usual, min_precision
     )
 
 
@@ -98,7 +98,9 @@ def test_the_precision_is_not_overrated_where_few_values_have_a_partner(share):
 def test_the_precision_stated_has_a_standard_error_more_of_false_matches():
     matched, unrelated = np.array([0.0, 0.5, 0.6]), np.array([0.0, 0.1, 0.2])
     few, many = (
-        advising._chosen(np.arange(3) / 10, matched, unrelated, None, n).evidence
+        advising._chosen(
+            advising._estimated(np.arange(3) / 10, matched, unrelated, n, 2), 0, None
+        ).evidence
         for n in (16, 10**8)
     )
     alone = 0.4 / 0.8
@@ -106,3 +108,41 @@ def test_the_precision_stated_has_a_standard_error_more_of_false_matches():
     assert many["estimated_precision"] == pytest.approx(1 - alone * 0.2 / 0.6, abs=1e-4)
     error = np.sqrt(0.1 * 0.9 / 16)
     assert few["estimated_precision"] == pytest.approx(1 - (0.1 + error) / 0.6, abs=1e-4)
+
+
+@pytest.mark.parametrize("usual", [0.0, 0.1, 0.3])
+@pytest.mark.parametrize("n_partners", [0, 1, 3])
+def test_an_empty_or_nearly_empty_join_has_no_estimate_and_does_not_win(usual, n_partners):
+    query = np.concatenate([THINGS[:n_partners], directions(200 - n_partners, 2)])
+    advice = advise(query, THINGS, usual=usual)
+    assert advice.max_distance >= usual
+    if advice.evidence["between_columns"] * 200 < advising.MIN_JOINED:
+        assert advice.evidence["estimated_precision"] is None
+        assert "too few values are joined" in advice.why
+
+
+def test_a_few_equal_values_do_not_outweigh_the_usual_distance():
+    """Every value has a partner at 0.3, which is usual, and some have an equal one."""
+    n = 60
+    for n_equal in (1, 5, 10):
+        query = np.concatenate([THINGS[:n_equal], moved(THINGS[n_equal:n], 0.3, 7)])
+        for precision in (None, 0.9):
+            advice = advise(query, THINGS[:n], usual=0.35, min_precision=precision)
+            joined = nearest_distances(SPACE, torch.from_numpy(query), torch.from_numpy(THINGS[:n]))
+            assert (joined <= advice.max_distance).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_estimate_of_f1_is_at_most_one_and_never_highest_for_nothing(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(200):
+        matched = np.sort(rng.random(9) * rng.choice([0.02, 0.3, 1.0]))
+        unrelated = np.sort(rng.random(9) * rng.choice([0.02, 0.5]))
+        estimate = advising._estimated(np.arange(9) / 10, matched, unrelated, 50, 8)
+        assert (estimate.f1 <= 1).all()
+        assert (estimate.f1 >= 0).all()
+        usual_at = int(rng.integers(9))
+        advice = advising._chosen(estimate, usual_at, None)
+        at = round(advice.max_distance * 10)
+        assert at == usual_at or matched[at] * 50 >= advising.MIN_JOINED - 1e-9
+        assert at == usual_at or estimate.f1[at] > estimate.f1[usual_at]

@@ -124,8 +124,8 @@ def test_keys_that_repeat_in_both_tables_are_refused_unless_rows_stay_one():
         joined.join()
     assert str(refused.value) == (
         "Keys have several rows in both tables (N:M), such as 'l.sommer@firm.de' with 2 and 3, so "
-        "that rows would multiply. Keep each row of yours one by aggregate (--aggregate), or name "
-        "other columns."
+        "that rows would multiply. Keep each row of yours one by aggregate (--aggregate), "
+        "name other columns, or allow it by many_to_many (--many-to-many)."
     )
     assert len(joined.join(aggregate="first")) == 24
 

@@ -31,7 +31,7 @@ from pexeso.acquisition_search.market.lake_rows import LakeRows, names_a_code
 from pexeso.acquisition_search.market.prices_file import MarketPrices
 from pexeso.acquisition_search.pairs.lake_columns import LakeColumns
 from pexeso.errors import InputError
-from pexeso.join.numbers import read_numbers
+from pexeso.join.aggregation import read_numbers
 from pexeso.lake.sniff import profile_columns
 from pexeso.lake.tokens import tokens_of
 

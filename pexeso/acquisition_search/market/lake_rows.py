@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pexeso.errors import InputError
-from pexeso.join.numbers import read_numbers
+from pexeso.join.aggregation import read_numbers
 from pexeso.lake.rows import read_rows
 
 if TYPE_CHECKING:

@@ -87,6 +87,11 @@ _of_join = partial(field_option, JoinRequest)
     **name_list(JoinRequest.provenance, read_names_or_none),
 )
 @_of_join(
+    "many_to_many",
+    "Allow a join that makes more than ten rows of each of yours on average; without it only joins "
+    "of at most 5,000 rows do.",
+)
+@_of_join(
     "transform",
     "Join by a rule that is learned from the two tables and rewrites the key of one.",
 )
@@ -95,6 +100,7 @@ _of_join = partial(field_option, JoinRequest)
     "With --transform: use programs that pexeso transform --save wrote, instead of learning.",
     metavar="FILE",
 )
+@_of_join("many_to_one", "With --transform: allow a rule that makes one key of several values.")
 @click.option("--conflicts", metavar="FILE", help="Write every conflict to a .csv file.")
 @click.option(
     "--lineage",

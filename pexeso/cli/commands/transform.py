@@ -54,6 +54,11 @@ _LONGEST = 1000
     help="Write OUT even where keys have several rows in both tables.",
 )
 @click.option(
+    "--many-to-one",
+    is_flag=True,
+    help="Write OUT even where the rule makes one key of several values.",
+)
+@click.option(
     "--html",
     metavar="PAGE",
     help="Write a page for the browser too: one file, which loads nothing else.",
@@ -77,6 +82,7 @@ def transform(
     output: str | None,
     html: str | None,
     many_to_many: bool,
+    many_to_one: bool,
     form: str | None,
 ) -> None:
     """Join tables by a learned rule that rewrites the key of one.
@@ -105,8 +111,12 @@ def transform(
     _require_different(output, html, request.save)
 
     def check(joined: TransformJoin) -> None:
+        if output is not None:
+            from pexeso.transform_join.telling import require_distinct  # brings numpy
+
+            require_distinct(joined, many_to_one=many_to_one)
         if output is not None and joined.multiplies and not many_to_many:
-            joined.table()  # says why it is refused, before any file is written
+            joined.table(many_to_one=many_to_one)  # says why it is refused, before a file is there
 
     joined = run(request, check=check)
     if form == "json":
@@ -116,7 +126,8 @@ def transform(
     if html is not None:
         write_page(iter([joined.to_html() or ""]), html, overwrite=request.overwrite)
     if output is not None:
-        write_table(joined.table(many_to_many=many_to_many), output, overwrite=request.overwrite)
+        table = joined.table(many_to_many=many_to_many, many_to_one=many_to_one)
+        write_table(table, output, overwrite=request.overwrite)
         talk(f"Joined: '{output}'")
     if request.save is not None:
         talk(f"Program: '{request.save}'")
@@ -146,6 +157,8 @@ def transform_lines(joined: TransformJoin) -> list[str]:
         f"{f'; {joined.cardinality}' if joined.cardinality != 'none' else ''}"
         f"{repeated if joined.multiplies else ''}"
     )
+    if joined.collapse is not None:
+        lines.append(f"{joined.collapse}, which -o refuses without --many-to-one.")
     if joined.tried is not None:
         return [*lines, f"No program: {plain(joined.tried, _LONGEST)}."]
     for number, words in enumerate(joined.programs, 1):

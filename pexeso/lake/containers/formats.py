@@ -54,8 +54,9 @@ FORMATS = (
         reader=3,
     ),
     FileFormat("archive", (".zip",), holds_several=True, reader=5),
+    *(FileFormat(kind, ()) for kind in ("delta", "iceberg", "hive")),
 )
-"""All formats that are read."""
+"""All formats that are read; the last are of folders that are one table."""
 
 READERS = {file_format.name: file_format.reader for file_format in FORMATS}
 """The version of the reader of each format, which an index records."""

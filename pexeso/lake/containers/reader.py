@@ -13,13 +13,15 @@ import pyarrow as pa
 
 from pexeso.errors import TableReadError
 from pexeso.io.location import Location, locate
+from pexeso.lake.containers.folders import OpenFolder
 from pexeso.lake.containers.formats import format_of, without_packing
 from pexeso.lake.containers.tables_inside import (
     Container,
+    only_member,
     read_inner,
     split_member,
-    tables_inside,
 )
+from pexeso.lake.folders.folder_tables import folder_kind
 from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES, ReadingBudget
 from pexeso.lake.readers.content import (
     Content,
@@ -221,8 +223,8 @@ def open_table(
     shown: str | None = None,
     options: ReadingOptions = AS_FOUND,
     max_bytes: int = DEFAULT_MAX_BYTES,
-) -> OpenTable:
-    """Open one table of a file.
+) -> OpenTable | OpenFolder:
+    """Open one table of a file, or of a folder that is one table.
 
     Parameters
     ----------
@@ -294,9 +296,11 @@ class TablesInTurn:
         shown: str | None = None,
         options: ReadingOptions = AS_FOUND,
         max_bytes: int = DEFAULT_MAX_BYTES,
-    ) -> OpenTable:
+    ) -> OpenTable | OpenFolder:
         """Open one table; see `open_table`."""
         location = locate(path)
+        if (kind := _folder_kind(location)) is not None:
+            return _opened_folder(location, kind, shown or str(path), max_bytes)
         file_shown = str(path) if shown is None else shown.removesuffix(member or "")
         file_format = format_of(location.name)
         if file_format is None or not file_format.holds_several:
@@ -309,7 +313,7 @@ class TablesInTurn:
             return OpenTable(file_shown, data, None, content.fingerprint, options)
         file = self._held(FileSource(file_shown, location, max_bytes=max_bytes))
         if member is None:
-            member = _only_member(file.source)
+            member = only_member(file.source)
         source, inner = file.enter(member)
         return OpenTable(f"{file_shown}{member}", source, inner, source.fingerprint, options)
 
@@ -322,6 +326,11 @@ class TablesInTurn:
         max_bytes: int = DEFAULT_MAX_BYTES,
     ) -> str | None:
         """Compute the fingerprint of one table; see `table_fingerprint`."""
+        if (kind := _folder_kind(path)) is not None:
+            try:
+                return _opened_folder(path, kind, str(path), max_bytes).fingerprint
+            except TableReadError:
+                return None
         if member is None:
             return with_reading(fingerprint_file(path), reading)
         file = self._held(FileSource(str(path), path, max_bytes=max_bytes))
@@ -336,6 +345,20 @@ class TablesInTurn:
             self.close()
             self._file = Container(source)
         return self._file
+
+
+def _folder_kind(location: Path | Location) -> str | None:
+    return folder_kind(location) if isinstance(location, Path) and location.is_dir() else None
+
+
+def _opened_folder(location: Path | Location, kind: str, shown: str, max_bytes: int) -> OpenFolder:
+    def open_part(path: Path) -> OpenTable:
+        opened = open_table(path, max_bytes=max_bytes)
+        if isinstance(opened, OpenFolder):
+            raise TableReadError(f"{shown} has a folder in the place of a file: {path.name}.")
+        return opened
+
+    return OpenFolder.of(shown, Path(str(location)), kind, open_part, max_bytes)
 
 
 def reading_options(reading: str | None) -> ReadingOptions:
@@ -409,7 +432,7 @@ def open_named(
     *,
     options: ReadingOptions = AS_FOUND,
     max_bytes: int = DEFAULT_MAX_BYTES,
-) -> OpenTable:
+) -> OpenTable | OpenFolder:
     """Open the table that a path names, as `read_table` does."""
     if path == "":
         raise TableReadError(
@@ -436,29 +459,9 @@ def parse_table(
     file_format = format_of(shown)
     if file_format is not None and file_format.holds_several:
         with Container(source) as file:
-            source, inner = file.enter(_only_member(source))
+            source, inner = file.enter(only_member(source))
         return OpenTable(shown, source, inner, None, options).text(max_cell_bytes=max_cell_bytes)
     return OpenTable(shown, source, None, None, options).text(max_cell_bytes=max_cell_bytes)
-
-
-def _only_member(source: FileSource) -> str:
-    """Return the member of a file that holds one table alone."""
-    tables = tables_inside(source, 0)
-    readable = [table.member for table in tables if table.reason is None]
-    if len(readable) == 1:
-        return readable[0]
-    if not readable:
-        why = tables[0].reason if len(tables) == 1 else "none of them"
-        raise TableReadError(f"{source.shown} holds no table that can be read: {why}.")
-    names = ", ".join(repr(f"{source.shown}{member}") for member in readable[:_NAMES_SHOWN])
-    more = len(readable) - _NAMES_SHOWN
-    raise TableReadError(
-        f"{source.shown} holds {len(readable):,} tables; name one of them: {names}"
-        f"{f' and {more:,} more' if more > 0 else ''}."
-    )
-
-
-_NAMES_SHOWN = 8
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

@@ -24,6 +24,9 @@ from pexeso.lake.typed.table import InnerTable, TypedTable
 
 _CODED = re.compile(r"[%/\\:\x00-\x1f\x7f]")
 
+_NAMES_SHOWN = 8
+"""Tables of a file that a message names."""
+
 
 @dataclass(frozen=True)
 class TableInside:
@@ -254,4 +257,21 @@ def _module(source: FileSource, kind: str):
     raise TableReadError(
         f"{source.shown} is no database of SQLite or DuckDB: it does not begin like one; it may be "
         "encrypted, or the database of another program, which are not read."
+    )
+
+
+def only_member(source: FileSource) -> str:
+    """Return the member of a file that holds one table alone."""
+    tables = tables_inside(source, 0)
+    readable = [table.member for table in tables if table.reason is None]
+    if len(readable) == 1:
+        return readable[0]
+    if not readable:
+        why = tables[0].reason if len(tables) == 1 else "none of them"
+        raise TableReadError(f"{source.shown} holds no table that can be read: {why}.")
+    names = ", ".join(repr(f"{source.shown}{member}") for member in readable[:_NAMES_SHOWN])
+    more = len(readable) - _NAMES_SHOWN
+    raise TableReadError(
+        f"{source.shown} holds {len(readable):,} tables; name one of them: {names}"
+        f"{f' and {more:,} more' if more > 0 else ''}."
     )

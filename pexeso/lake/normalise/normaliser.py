@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
+from pexeso.lake.cells.missing import present
 from pexeso.lake.normalise.abbreviations import (
     WORD_RULES,
     Vocabulary,
@@ -41,7 +42,7 @@ from pexeso.lake.normalise.rules import DEFAULT_RULES, in_order
 from pexeso.lake.normalise.territories import Territories, foreign, territories
 from pexeso.lake.normalise.territories import packaged as territory_names
 
-VERSION = 3
+VERSION = 4
 """Version of the rules.
 
 Any change that gives some value another form needs a new one: indexes hold the old form.
@@ -205,7 +206,8 @@ class Normaliser:
         Returns
         -------
         pa.StringArray
-            Length n; words separated by single spaces, null where nothing is left.
+            Length n; words separated by single spaces, null where nothing is left and where a cell
+            stands for a missing value (`pexeso.lake.cells.missing`).
         """
         return self.normalise_columns([values])[0]
 
@@ -246,6 +248,7 @@ class Normaliser:
         pa.StringArray
             Length n, as `normalise` returns it for each column.
         """
+        values = present(values, columns)
         return self.with_territories(self.settled(values, columns), columns)
 
     def resolved(self, values: pa.StringArray) -> pa.StringArray:

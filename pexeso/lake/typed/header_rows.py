@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from pexeso.lake.cells.missing import is_missing_word
 from pexeso.lake.readers.layout.ending import MIN_FULLER, begin_of, is_marked, is_sure
 from pexeso.lake.typed.cells import cell_text
 
@@ -14,7 +15,6 @@ _ROWS_LOOKED_AT = 200
 _HEADER_WITHIN = 50
 _YEARS = range(1000, 3000)
 _LIKELY_YEARS = range(1700, 2101)
-_PLACEHOLDERS = frozenset(("n/a", "na", "nan", "none", "null", "missing", "nil", "tbd", "unknown"))
 
 Row = Sequence[object]
 Merged = tuple[int, int, int, int]
@@ -206,7 +206,7 @@ class _Grid:
         if is_blank(value) or not isinstance(value, str):
             return False
         word = value.strip().lower()
-        if word in _PLACEHOLDERS or not any(map(str.isalpha, word)):
+        if is_missing_word(word) or not any(map(str.isalpha, word)):
             return False
         below = self._below(number, column)
         return bool(below) and sum(isinstance(cell, str) for cell in below) <= 0.2 * len(below)

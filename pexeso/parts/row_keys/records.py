@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from pexeso.composite.row_keys import numbered
-from pexeso.lake.key_texts import key_texts
+from pexeso.lake.cells.missing import present
+from pexeso.lake.key_texts import key_forms
 from pexeso.lake.record_schema import SCHEMA, batch_of_columns
 from pexeso.lake.records import ReadTable
 from pexeso.runtime.ranges import offsets_of
@@ -89,7 +90,8 @@ def _pieces(tables: Sequence[ReadTable]) -> Iterator[Piece]:
         rows = table.rows
         if rows is None or len(rows.columns) < MIN_COLUMNS or not len(rows):
             continue
-        columns, n = rows.resolved(), rows_of_a_piece(len(rows.columns))
+        columns = [present(column) for column in rows.resolved()]
+        n = rows_of_a_piece(len(columns))
         for start in range(0, len(rows), n):
             some = [column.slice(start, n) for column in columns]
             labels = None if start else list(rows.labels)
@@ -100,7 +102,7 @@ def _records_of(pieces: Sequence[Piece]) -> pa.RecordBatch:
     """Make one record of each piece; the texts of all are worked on together."""
     cells = pa.concat_arrays([column for piece in pieces for column in piece.columns])
     encoded = cells.dictionary_encode()
-    forms, form_of_text = numbered(pa.chunked_array([key_texts(encoded.dictionary)]))
+    forms, form_of_text = numbered(pa.chunked_array([key_forms(encoded.dictionary)]))
     numbers = np.full(len(cells), -1, np.int32)
     known = encoded.indices.is_valid().to_numpy(zero_copy_only=False)
     numbers[known] = form_of_text[encoded.indices.drop_null().to_numpy()]

@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     from pexeso.service.responses import JoinResponse
 
 OF_DISTANCE = ("max_distance", "joinability_of")
-OF_JOIN = ("how", "suffix")
-COMMAND = (*OF_DISTANCE, "values", "how", "aggregate", "suffix", "provenance", "transform")
+OF_JOIN = ("how", "suffix", "many_to_many")
+COMMAND = (
+    *(*OF_DISTANCE, "values", "how", "aggregate", "suffix", "provenance", "many_to_many"),
+    "transform",
+)
 ESCAPE_FORMULAS = "escape_formulas"
 PREVIEW_ROWS = 50
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pexeso.explain.key_explanation import KeyExplanation
     from pexeso.service.requests import ExplainRequest, JoinRequest
 
-OF_JOIN = ("how", "aggregate", "suffix", "provenance")
+OF_JOIN = ("how", "aggregate", "suffix", "provenance", "many_to_many")
 
 
 def join_key(searches: CompositeSearches, request: JoinRequest, key: KeyTable) -> JoinResponse:

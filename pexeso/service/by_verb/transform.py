@@ -125,7 +125,7 @@ def join_by_program(service: Service, request: JoinRequest) -> JoinResponse:
     options = JoinOptions(**{option: getattr(request, option) for option in OF_JOIN})
     columns_of_query = [source.texts.names[at] for at in join.source_columns]
     described = {"file": source.file, "columns": columns_of_query, "rows": source.n_rows}
-    joined = join_sides(join, name, options)
+    joined = join_sides(join, name, options, many_to_one=request.many_to_one)
     return JoinResponse(described, keys_joined(join, name), None, joined, join)
 
 

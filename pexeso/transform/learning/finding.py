@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.transform.learning.chance import bound_on_luck, hits_by_chance
@@ -24,15 +26,27 @@ from pexeso.transform.learning.examples_to_program import (
     Row,
     learn_program,
 )
+from pexeso.transform.learning.generalising import generalised, unfolded
 from pexeso.transform.learning.options import FindingOptions
 from pexeso.transform.learning.other_constants import with_other_constants
 from pexeso.transform.learning.row_pairs import MIN_LENGTHS
 from pexeso.transform.programs.applying import apply_program
-from pexeso.transform.programs.program import Constant, Program
+from pexeso.transform.programs.program import Constant, Extract, Program
 from pexeso.transform.texts import TextColumn, TextTable
 
 _NEARLY_SURE = 0.9
 """Share of them from which on an accepted program is the one that was looked for."""
+
+_MAX_COLLAPSED = 0.05
+"""Share of the texts that a program joins that may become the key of another text (inclusive)."""
+
+_MIN_HITS, _MIN_SHARE, _HARDLY_LUCK = 10, 0.02, 1e-12
+"""Hits, their share of the smaller side, and luck that are enough whatever share is asked for."""
+
+_PADDING = "0"
+_MIN_PADDED = 0.9
+"""Share of the texts that a program of zeros in front writes that must be keys: numbers that fill a
+range hit each other by chance, and so chance tells nothing of them."""
 
 _MIN_AGREEING = 0.2
 _FEW_ROWS = 10_000
@@ -82,6 +96,8 @@ class ProgramFit:
         Whether it joins what the options ask for.
     agreeing : float
         Share of the likeliest pairs of rows that it joins, in [0, 1].
+    n_texts : int
+        Distinct source rows, of the columns that it reads, for which it writes a key.
     """
 
     program: Program
@@ -91,11 +107,22 @@ class ProgramFit:
     expected: float
     accepted: bool
     agreeing: float = 0.0
+    n_texts: int = 0
+
+    @property
+    def collapses(self) -> bool:
+        """Whether it makes one key of several source rows that differ."""
+        return collapses(self.n_texts, self.n_keys)
 
     @property
     def sure(self) -> bool:
         """Whether it joins nearly all of the likeliest pairs of rows."""
         return self.accepted and self.agreeing >= _NEARLY_SURE
+
+
+def collapses(n_texts: int, n_keys: int) -> bool:
+    """Return whether so many texts that become so few keys are several for one of them."""
+    return n_texts - n_keys > max(1, _MAX_COLLAPSED * n_texts)
 
 
 def find_program(
@@ -143,9 +170,19 @@ def find_program(
         for candidate in _programs(source, targets, sets, any_separator, later, options, effort):
             if best is None or _rank(candidate) < _rank(best):
                 best = candidate
-        if best is not None and best.accepted:
-            return best
-    return best
+        if best is not None and best.accepted and not best.collapses:
+            break
+    if best is None or not best.accepted:
+        return best
+    cells = [column.cells for column in source.columns]
+    keys = targets[best.target].values
+    if best.collapses:
+        variants = with_other_constants(best.program, cells, keys)
+        for program in unfolded(best.program, variants, cells):
+            candidate = judged(program, source, targets, best.target, options)
+            if candidate.accepted and _rank(candidate) < _rank(best):
+                best = candidate
+    return replace(best, program=generalised(best.program, cells, keys))
 
 
 def _rank(candidate: ProgramFit) -> tuple[bool, int, int, int]:
@@ -183,6 +220,8 @@ def _programs(
         candidate = judged(program, source, targets, group.target, options)
         candidate = replace(candidate, agreeing=agreeing)
         yield candidate
+        if candidate.collapses:
+            continue
         if candidate.sure:
             return
         if candidate.accepted and candidate.n_keys > best:
@@ -236,15 +275,15 @@ def judged(
     ``n_fitted`` of its operators were chosen by these rows, by default all.
     """
     column = targets[target]
-    written = pc.unique(
-        apply_program(program, [source_column.cells for source_column in source.columns])
-    )
-    written = written.drop_null()
+    of_rows = apply_program(program, [source_column.cells for source_column in source.columns])
+    written = pc.unique(of_rows).drop_null()
     hit = pc.unique(pc.index_in(column.values, written).drop_null())
     hits = len(hit)
     enough = max(options.min_keys, options.min_share * min(len(written), len(column.values)))
     expected = 0.0
-    if hits >= enough:
+    smaller = min(len(written), len(column.values))
+    few = max(_MIN_HITS, _MIN_SHARE * smaller)
+    if hits >= min(enough, few):
         expected = hits_by_chance(written, column.values)
     both = hits >= _NEARLY_ALL * max(len(written), len(column.values))
     max_luck = options.max_luck
@@ -256,5 +295,33 @@ def judged(
     fitted = len(program.operators) if n_fitted is None else n_fitted
     accepted = hits >= enough
     if options.max_luck < 1:
-        accepted = accepted and hits > fitted and bound_on_luck(hits, expected) <= max_luck
-    return ProgramFit(program, target, hits, len(written), expected, accepted)
+        luck = bound_on_luck(hits, expected)
+        accepted = accepted and hits > fitted and luck <= max_luck
+        accepted = accepted or (hits >= few and hits > 2 * fitted and luck <= _HARDLY_LUCK)
+        is_padded = _is_padding(program) and hits >= max(_MIN_HITS, _MIN_PADDED * len(written))
+        accepted = accepted or is_padded
+    n_texts = _n_texts(
+        source, program, pc.is_in(of_rows, value_set=column.values.cast(of_rows.type))
+    )
+    return ProgramFit(program, target, hits, len(written), expected, accepted, n_texts=n_texts)
+
+
+def _n_texts(source: TextTable, program: Program, is_joined: pa.BooleanArray) -> int:
+    """Count the distinct texts of the columns that a program reads, of the rows that it joins."""
+    rows = np.flatnonzero(pc.fill_null(is_joined, False).to_numpy(zero_copy_only=False))
+    columns = program.columns or (0,)
+    codes = np.stack([source.columns[column].codes[rows] for column in columns], axis=1)
+    return len(np.unique(codes, axis=0))
+
+
+def _is_padding(program: Program) -> bool:
+    """Return whether a program writes zeros in front of a whole cell."""
+    if len(program.operators) != 2:
+        return False
+    zeros, cell = program.operators
+    return (
+        isinstance(zeros, Constant)
+        and not zeros.text.strip(_PADDING)
+        and isinstance(cell, Extract)
+        and cell == Extract(cell.column)
+    )

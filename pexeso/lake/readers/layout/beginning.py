@@ -18,6 +18,7 @@ from pexeso.lake.readers.layout.kinds import (
     NUMBER,
     column_kinds,
     compare,
+    has_gaps_of_data,
     has_value,
     is_year,
     kind_of,
@@ -296,6 +297,8 @@ def _is_title_of_plain(rows: list[Row], width: int) -> bool:
 
 def _header_rows(rows: list[Row], width: int) -> int:
     """Return how many of the first rows are the header."""
+    if has_gaps_of_data(rows, width):
+        return 0
     if width < 2 or len(rows) < 3 or _is_plain(rows, width):
         return 1
     kinds = column_kinds(rows[2:] if len(rows) > 3 else rows[1:], width)

@@ -7,6 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from pexeso.lake.cells.missing import is_missing_word, names_no_column
+
 NUMBER, DATE = "number", "date"
 
 _MAX_ROWS = 40
@@ -29,7 +31,6 @@ _DATE = re.compile(
     rf"|[0-9]{{1,2}}[-/. ]{_MONTH}[-/. ][0-9]{{2,4}}|{_MONTH}\s[0-9]{{1,2}},?\s[0-9]{{4}})",
     re.IGNORECASE,
 )
-_MISSING = frozenset(("n/a", "na", "#n/a", "nan", "null", "none", "nil", "missing", "unknown", "x"))
 _SAYS_SOMETHING = re.compile(r"\w|[%‰$€£¥#]")
 _DIGIT = re.compile(r"[0-9]")
 _DIGITS, _LETTERS = re.compile(r"[0-9]+"), re.compile(r"[^\W0-9_]+")
@@ -61,7 +62,7 @@ def kind_of(cell: str) -> str | None:
 def has_value(cell: str) -> bool:
     """Return whether a cell says something: it is not empty, ``n/a``, ``-``, ``**`` or the like."""
     text = cell.strip()
-    return bool(_SAYS_SOMETHING.search(text)) and text.lower() not in _MISSING
+    return bool(_SAYS_SOMETHING.search(text)) and not is_missing_word(text) and text not in "xX"
 
 
 def is_year(cell: str) -> bool:
@@ -113,3 +114,18 @@ def compare(row: Sequence[str], kinds: Sequence[str | None]) -> tuple[int, int]:
             else:
                 n_other += 1
     return n_alike, n_other
+
+
+def has_gaps_of_data(rows: Sequence[Sequence[str]], width: int) -> bool:
+    """Return whether a cell of the first row stands for a missing value as data has them.
+
+    The same text stands below it, or another cell of the row is like the values of its column and
+    none is unlike them.
+    """
+    gaps = [i for i in range(min(width, len(rows[0]))) if names_no_column(rows[0][i])]
+    if not gaps or len(rows) < 2:
+        return False
+    if any(row[i] == rows[0][i] for i in gaps for row in rows[1:] if i < len(row)):
+        return True
+    n_alike, n_other = compare(rows[0], column_kinds(rows[1:], width))
+    return n_alike > 0 and not n_other

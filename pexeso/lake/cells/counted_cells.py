@@ -16,6 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.lake.cells.missing import is_missing
+
 
 @dataclass(frozen=True)
 class CountedCells:
@@ -83,12 +85,13 @@ class CountedCells:
         return sums.astype(np.int64)
 
     def trimmed(self) -> CountedCells:
-        """Remove white space around the cells, and cells of nothing else."""
+        """Remove white space around the cells, and cells that stand for a missing value."""
         trimmed = pc.utf8_trim_whitespace(self.texts)
-        lengths = pc.binary_length(trimmed).to_numpy()
-        if lengths.sum() == pc.sum(pc.binary_length(self.texts)).as_py() and lengths.all():
+        kept = ~is_missing(trimmed, self.columns)
+        n_bytes = pc.sum(pc.binary_length(trimmed)).as_py()
+        if n_bytes == pc.sum(pc.binary_length(self.texts)).as_py() and kept.all():
             return self
-        return self.replaced(trimmed, lengths > 0)[0]
+        return self.replaced(trimmed, kept)[0]
 
     def replaced(self, texts: pa.Array, kept: np.ndarray) -> tuple[CountedCells, np.ndarray]:
         """Put another text in the place of each cell, and count equal ones of a column together.

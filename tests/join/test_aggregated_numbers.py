@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from joined_by_loops import aggregate
 
-from pexeso.join.aggregation import Groups, aggregated, differing, type_of
-from pexeso.join.numbers import read_numbers
+from pexeso.join.aggregation import Groups, aggregated, differing, read_numbers, type_of
 from pexeso.join.options import AGGREGATIONS
 
 

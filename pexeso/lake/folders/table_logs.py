@@ -22,6 +22,13 @@ NOTE = "its log says which of its files count"
 """What is noted of such a table: it is not moved away from its catalog and log."""
 
 
+_MAX_DELTA_READER = 3
+_DELTA_FEATURES = frozenset(
+    ("columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck")
+)
+"""Features that change nothing, or are looked at below."""
+
+
 class CannotRead(Exception):
     """The live files of a table cannot be told: a clause."""
 
@@ -114,10 +121,15 @@ def _of_delta(folder: Path) -> list[str]:
     from deltalake import DeltaTable
 
     table = DeltaTable(str(folder))
+    protocol = table.protocol()
+    unknown = set(protocol.reader_features or ()) - _DELTA_FEATURES
+    if protocol.min_reader_version > _MAX_DELTA_READER or unknown:
+        what = ", ".join(sorted(unknown)) or f"version {protocol.min_reader_version}"
+        raise CannotRead(f"its log asks of readers what pexeso does not know: {what}")
     if table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
         raise CannotRead("its log gives its columns other names than its files have")
     files = table.file_uris()
-    if "deletionVectors" in (table.protocol().reader_features or ()):
+    if "deletionVectors" in (protocol.reader_features or ()):
         vectors = table.deletion_vectors().read_all()
         if vectors.num_rows:
             raise CannotRead("its log deletes rows that its files have")

@@ -1,0 +1,1 @@
+"""Cells of tables: which are missing, and how often each occurs."""

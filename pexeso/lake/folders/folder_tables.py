@@ -1,0 +1,171 @@
+"""The files that a folder of one table is made of now, and the columns that are in their paths.
+
+A table of Delta Lake or Iceberg has a log that says which files count. A Hive table has its files
+in folders such as ``country=NO``, which are a column. Both are one table, named by their folder.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from pexeso.lake.folders.table_logs import CannotRead, live_files
+from pexeso.lake.readers.content import bytes_fingerprint, fingerprint_file
+
+DELTA, ICEBERG, HIVE = FOLDER_KINDS = ("delta", "iceberg", "hive")
+
+MAX_FILES = 100_000
+"""Most files of one table."""
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+DELTA_LOG, _ICEBERG_LOG, _ICEBERG_END = "_delta_log", "metadata", ".metadata.json"
+
+
+@dataclass(frozen=True)
+class TablePart:
+    """A file of a table in a folder.
+
+    Attributes
+    ----------
+    name : str
+        POSIX path relative to the folder.
+    path : Path
+    n_bytes, modified : int
+        As the system tells them; nanoseconds since 1970.
+    """
+
+    name: str
+    path: Path
+    n_bytes: int
+    modified: int
+
+    @property
+    def values(self) -> dict[str, str | None]:
+        """The columns that stand in its path, with their value.
+
+        Examples
+        --------
+        >>> TablePart("country=NO/day=1%2F2/part-0.parquet", Path(), 0, 0).values
+        {'country': 'NO', 'day': '1/2'}
+        """
+        pairs = (folder.partition("=") for folder in self.name.split("/")[:-1])
+        return {
+            unquote(name): None if value == _NULL else unquote(value)
+            for name, equals, value in pairs
+            if name and equals
+        }
+
+
+@dataclass(frozen=True)
+class FolderTable:
+    """The files of a table as they are now, by name.
+
+    Attributes
+    ----------
+    kind : {"delta", "iceberg", "hive"}
+    parts : tuple of TablePart
+        At least one.
+    """
+
+    kind: str
+    parts: tuple[TablePart, ...]
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all files."""
+        return sum(part.n_bytes for part in self.parts)
+
+    @property
+    def modified(self) -> int:
+        """When a file was last changed, in nanoseconds since 1970."""
+        return max(part.modified for part in self.parts)
+
+    @property
+    def version(self) -> str:
+        """Digest of which files there are: another one where the log names others."""
+        lines = (f"{part.name}\0{part.n_bytes}\0{part.modified}\n" for part in self.parts)
+        return bytes_fingerprint("".join(lines).encode("utf-8", "surrogateescape"))
+
+    @property
+    def fingerprint(self) -> str | None:
+        """Digest of the names and contents of the files; None where one went away meanwhile."""
+        digests = [(part.name, fingerprint_file(part.path)) for part in self.parts]
+        if any(digest is None for _, digest in digests):
+            return None
+        return bytes_fingerprint(repr(digests).encode())
+
+
+def folder_kind(folder: Path) -> str | None:
+    """Return which kind of table a folder of this machine is; None where it is none.
+
+    Links are not followed.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            kinds = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    except OSError:
+        return None
+    folders = {name for name, is_folder in kinds if is_folder}
+    if DELTA_LOG in folders:
+        return DELTA
+    if _ICEBERG_LOG in folders and _has_iceberg_log(folder / _ICEBERG_LOG):
+        return ICEBERG
+    files = [name for name, is_folder in kinds if not is_folder and name[0] not in "._"]
+    shown = [name for name in folders if name[0] not in "._"]
+    is_hive = bool(shown) and not files and all(_is_partition(name) for name in shown)
+    return HIVE if is_hive else None
+
+
+def folder_table(folder: Path, kind: str) -> FolderTable:
+    """Return the files of a table.
+
+    Raises
+    ------
+    CannotRead
+        They cannot be told, there are none, or more than `MAX_FILES`: a clause.
+    """
+    names = _files_below(folder) if kind == HIVE else live_files(folder, kind)
+    if not names:
+        raise CannotRead("it has no file with rows")
+    if len(names) > MAX_FILES:
+        raise CannotRead(f"it has {len(names):,} files, and at most {MAX_FILES:,} are read")
+    parts = []
+    for name in sorted(names):
+        try:
+            status = (folder / name).lstat()
+        except OSError:
+            raise CannotRead(f"its file {name} is not there") from None
+        if not stat.S_ISREG(status.st_mode):
+            raise CannotRead(f"its file {name} is not a regular file")
+        parts.append(TablePart(name, folder / name, status.st_size, status.st_mtime_ns))
+    columns = {tuple(part.values) for part in parts}
+    if len(columns) > 1:
+        raise CannotRead("its files lie in folders of different partition columns")
+    return FolderTable(kind, tuple(parts))
+
+
+def _has_iceberg_log(folder: Path) -> bool:
+    try:
+        return any(name.endswith(_ICEBERG_END) for name in os.listdir(folder))
+    except OSError:
+        return False
+
+
+def _is_partition(name: str) -> bool:
+    column, equals, _ = name.partition("=")
+    return bool(column and equals)
+
+
+def _files_below(folder: Path) -> list[str]:
+    """Return the files below a folder that are neither hidden nor marks of an engine."""
+    names = []
+    for at, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name[0] not in "._")
+        relative = Path(at).relative_to(folder)
+        names += [(relative / name).as_posix() for name in files if name[0] not in "._"]
+        if len(names) > MAX_FILES:
+            break
+    return names

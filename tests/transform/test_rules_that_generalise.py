@@ -1,0 +1,118 @@
+"""Rules that reach each key, hold for later rows, and are not refused where they are right."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import pexeso
+from pexeso.errors import InputError
+from pexeso.transform.learning.generalising import generalised
+from pexeso.transform.programs.applying import apply_program
+from pexeso.transform.programs.program import Constant, Extract, Program
+
+
+def partners(joined):
+    return {left: right for left, right, _ in joined.pairs}
+
+
+@pytest.mark.parametrize(
+    ("form", "other"),
+    [
+        ("{y}Q{q}-{r}", "{r} Q{q}/{y}"),
+        ("{r}/{y}-{q}", "{y}.{q}.{r}"),
+        ("{q}{r}{y}", "{y}: {r}, part {q}"),
+    ],
+)
+def test_each_key_is_joined_with_its_own(form, other):
+    rows = [
+        {"y": "2024", "q": quarter, "r": region}
+        for quarter in "1234"
+        for region in ("EU", "US", "JP", "CN", "IN", "BR")
+    ]
+    wanted = {form.format(**row): other.format(**row) for row in rows}
+    joined = pexeso.learn_transformation({"a": [*wanted]}, {"b": [*wanted.values()]})
+    assert partners(joined) == wanted
+    assert joined.collapse is None
+
+
+@pytest.mark.parametrize(
+    ("months", "form", "other"),
+    [
+        (range(1, 7), "{y}{m}{d}", "{y}-{m}-{d}"),
+        (range(1, 10), "{y}{m}{d}", "{y}/{m}/{d}"),
+        (range(10, 13), "{y}{m}{d}", "{y}.{m}.{d}"),
+    ],
+)
+def test_a_saved_rule_holds_for_later_rows(months, form, other, tmp_path):
+    def dates(year, numbers):
+        parts = [
+            {"y": year, "m": f"{month:02}", "d": f"{day:02}"}
+            for month in numbers
+            for day in range(1, 28, 3)
+        ]
+        return {form.format(**part): other.format(**part) for part in parts}
+
+    wanted, later = dates("2024", months), dates("2025", range(1, 13))
+    learnt = pexeso.learn_transformation({"a": [*wanted]}, {"b": [*wanted.values()]}, fuzzy=False)
+    learnt.save(tmp_path / "rule.json")
+    applied = pexeso.learn_transformation(
+        {"a": [*later]}, {"b": [*later.values()]}, program=tmp_path / "rule.json", fuzzy=False
+    )
+    assert partners(learnt) == wanted
+    assert all(later[text] == key for text, key in partners(applied).items())
+    assert len(partners(applied)) == len(later)
+
+
+def words(n, seed):
+    rng = np.random.default_rng(seed)
+    letters = np.array(list("abcdefghijklmnoprstu"))
+    return ["".join(rng.choice(letters, 7)).title() for _ in range(n)]
+
+
+@pytest.mark.parametrize("n_shared", [12, 20, 40])
+def test_few_rows_are_enough_where_chance_explains_none(n_shared):
+    first, last = words(800, 1), words(800, 2)
+    names = [f"{one} {other}" for one, other in zip(first, last, strict=True)]
+    theirs = [f"{other.upper()}, {one}" for one, other in zip(first, last, strict=True)]
+    ours = names[:400]
+    others = [*theirs[:n_shared], *theirs[400 : 800 - n_shared]]
+    joined = pexeso.learn_transformation({"n": ours}, {"a": others}, fuzzy=False)
+    assert partners(joined) == dict(zip(ours[:n_shared], others[:n_shared], strict=True))
+
+
+@pytest.mark.parametrize("width", [5, 6])
+def test_zeros_that_were_lost_are_found(width):
+    codes = [
+        f"{number:0{width}}" for number in range(10 ** (width - 2) + 1, 10 ** (width - 2) + 281, 2)
+    ]
+    joined = pexeso.learn_transformation(
+        {"code": [code.lstrip("0") for code in codes]}, {"fips": codes}, fuzzy=False
+    )
+    assert partners(joined) == {code.lstrip("0"): code for code in codes}
+
+
+def test_a_rule_that_makes_one_key_of_several_is_refused_in_words(tmp_path):
+    towns = words(6, 3)
+    ours = [f"{town}-{shop:03}" for town in towns for shop in range(1, 6)]
+    joined = pexeso.learn_transformation({"shop": ours}, {"town": towns}, fuzzy=False)
+    assert joined.collapse == "30 source values became 6"
+    for make in (joined.table, joined.join):
+        with pytest.raises(InputError, match=r"30 source values became 6.*--many-to-one"):
+            make()
+        assert make(many_to_one=True).num_rows == 30
+    assert joined.to_dict()["collapse"] == joined.collapse
+
+
+def test_a_changed_program_writes_the_same_for_the_rows_it_was_learned_from():
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        cells = pa.array([f"{rng.integers(0, 3)}ab{rng.integers(0, 20):03}x" for _ in range(8)])
+        constant = "".join(rng.choice(list("0ab1-x"), rng.integers(1, 5)))
+        start = int(rng.integers(0, 6))
+        program = Program((Constant(constant), Extract(0, (), start, None), Constant("x0")))
+        keys = apply_program(program, [cells]).drop_null()
+        changed = generalised(program, [cells], keys)
+        assert (
+            apply_program(changed, [cells]).to_pylist()
+            == apply_program(program, [cells]).to_pylist()
+        )
