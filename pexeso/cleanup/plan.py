@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from pexeso.cleanup.statements.grammar import checked_statement
 from pexeso.errors import InputError
 from pexeso.frames.results import AsTables
 from pexeso.io.whole_files import written_whole
@@ -178,8 +179,9 @@ def plan_from_json(document: Any) -> Plan:
     Raises
     ------
     InputError
-        It is none of this version, a field is missing, unknown or of another type, or its tables
-        do not fit together (`require_consistent`).
+        It is none of this version, a field is missing, unknown or of another type, its tables do
+        not fit together (`require_consistent`), or a statement is none that may be run
+        (`pexeso.cleanup.statements.grammar`).
     """
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InputError(f"it is not a document of the format '{FORMAT}'; {_WAY_OUT}.")
@@ -191,6 +193,11 @@ def plan_from_json(document: Any) -> Plan:
     values = {name: value for name, value in document.items() if name not in ("format", "version")}
     plan = _made(Plan, values, "the plan")
     require_consistent(plan)
+    for item in plan.delete:
+        try:
+            checked_statement(item.sql, item.parent)
+        except InputError as error:
+            raise InputError(f"the statement of {item.table!r} cannot be run: {error}") from error
     return plan
 
 

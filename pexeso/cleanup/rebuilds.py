@@ -17,6 +17,7 @@ import pyarrow as pa
 from pexeso.cleanup.in_tasks import done_in_tasks
 from pexeso.cleanup.lake_tables import table_of_file
 from pexeso.cleanup.reading import ReadFile, rows_of_file
+from pexeso.cleanup.statements.grammar import checked_statement
 from pexeso.errors import InputError, PexesoError
 from pexeso.io.location import Location
 from pexeso.lake.containers.formats import table_format
@@ -73,11 +74,13 @@ def read_statements(path: str | os.PathLike[str]) -> dict[tuple[str, str], str]:
     Returns
     -------
     dict of (parent, table) to statement
+        Written anew from what was read.
 
     Raises
     ------
     InputError
-        The file cannot be read as such.
+        The file cannot be read as such, or a statement is none that may be run
+        (`pexeso.cleanup.statements.grammar`).
     """
     keys = {"table", "parent", "sql"}
     try:
@@ -91,12 +94,21 @@ def read_statements(path: str | os.PathLike[str]) -> dict[tuple[str, str], str]:
             if set(entry) != keys or not all(isinstance(text, str) for text in entry.values()):
                 raise ValueError(f"a rebuild has {', '.join(sorted(entry)) or 'nothing'}")
             statements[entry["parent"], entry["table"]] = entry["sql"]
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
             f"'{os.fspath(path)}' must be TOML of tables [[rebuild]], each with the texts table, "
             f"parent and sql. {type(error).__name__}: {error}."
         ) from error
-    return statements
+    return {pair: _checked(path, *pair, sql) for pair, sql in statements.items()}
+
+
+def _checked(path: str | os.PathLike[str], parent: str, table: str, sql: str) -> str:
+    try:
+        return checked_statement(sql, parent)
+    except InputError as error:
+        raise InputError(
+            f"'{os.fspath(path)}' has a statement for {table!r} that cannot be run. {error}"
+        ) from error
 
 
 class Rebuilds:
@@ -293,13 +305,11 @@ def _rebuild(
     if transformation is None:
         return None
     try:
-        return Rebuild(
-            to_sql(transformation, parent["name"], casts),
-            transformation.distinct,
-            len(transformation.conditions),
-        )
+        sql = to_sql(transformation, parent["name"], casts)
+        checked_statement(sql, parent["name"])
     except InputError:
-        return None  # its columns cannot be named
+        return None  # its columns cannot be named, or there are too many of them
+    return Rebuild(sql, transformation.distinct, len(transformation.conditions))
 
 
 class _Rows:

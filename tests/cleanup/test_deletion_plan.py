@@ -168,6 +168,21 @@ def test_fields_of_another_kind_are_refused_by_name(path, value, said):
     assert said in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT TRANSFORM(a) USING 'id' AS (a string) FROM `sales/all.csv`",
+        "SELECT IDENTIFIER('ref' || 'lect')('java.lang.System', 'exit', 1)",
+        "SELECT * FROM `sales/2020.csv`",
+    ],
+)
+def test_a_statement_that_may_not_be_run_is_refused_with_its_plan(sql):
+    document = plan_to_json(PLAN)
+    document["delete"][1]["sql"] = sql
+    with pytest.raises(InputError, match=r"of 'sales/2021.csv' cannot be run: At line 1, column "):
+        plan_from_json(document)
+
+
 def test_a_field_that_is_missing_is_named():
     document = plan_to_json(PLAN)
     del document["delete"][1]["sql"]
