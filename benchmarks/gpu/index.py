@@ -18,7 +18,7 @@ from benchmarks.gpu.timing import Clock
 from pexeso.store.texts import take_texts
 
 N_QUERIES, REPEATS = 60, 3
-FEWEST, MOST = 5, 100
+MIN_VALUES, MAX_VALUES = 5, 100
 """Distinct values of a query column."""
 
 MODES: dict[str, dict[str, Any]] = {
@@ -85,7 +85,7 @@ def query_columns(index: pexeso.Index, seed: int = 0) -> list[list[str]]:
         rows = index.store.array(number, "posting_texts")
         texts = index.store.texts(number, "texts")
         sizes = np.diff(offsets)
-        columns = np.flatnonzero((sizes >= FEWEST) & (sizes <= MOST))
+        columns = np.flatnonzero((sizes >= MIN_VALUES) & (sizes <= MAX_VALUES))
         for column in rng.permutation(columns)[:N_QUERIES]:
             chosen = rows[offsets[column] : offsets[column + 1]]
             queries.append(take_texts(texts, chosen).to_pylist())

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pexeso.cleanup.lake_tables import table_of_file
 from pexeso.cleanup.reading import rows_of_file
 from pexeso.cleanup.statements.grammar import checked_statement
-from pexeso.errors import InputError, PexesoError, TableReadError
+from pexeso.errors import PexesoError, TableReadError
 from pexeso.lake.containers.formats import table_format
 from pexeso.lake.files import find_tables
 from pexeso.lake.folders.table_logs import CannotRead, live_files, log_in

@@ -223,14 +223,14 @@ class DenseSpace(VectorSpace):
         worker = chosen.for_work(len(on_host) * sum(part.n_values for part in partitions))
         started = time.perf_counter()
         try:
-            found = worker.search_all(searches, goal.min_count, max_pairs, stats)
+            hits_of_all = worker.search_all(searches, goal.min_count, max_pairs, stats)
         except torch.OutOfMemoryError:
             # One after the other, and with fewer pairs where that is too much too.
-            found = [None] * len(partitions)
+            hits_of_all = [None] * len(partitions)
         stats.add_seconds("block", time.perf_counter() - started)
         answers = []
         for (partition, query, threshold), hits, flags in zip(
-            searches, found, left_out, strict=True
+            searches, hits_of_all, left_out, strict=True
         ):
             if hits is not None:
                 stats.partitions += 1

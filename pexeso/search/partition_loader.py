@@ -357,9 +357,18 @@ class PartitionLoader:
         return max(map(self._copied_bytes, range(self.store.n_partitions)), default=0)
 
     def _copied_bytes(self, number: int) -> int:
-        return copied_bytes(self.store, number) - copied_bytes(
+        n_bytes = copied_bytes(self.store, number) - copied_bytes(
             self.store, number, ENGINE_ARRAYS_NOT_NEEDED
         )
+        mapped_bytes = copied_bytes(self.store, number, ("mapped",))
+        if not mapped_bytes:
+            return n_bytes
+        # A grid, of which a device walks the blocks that are made of it.
+        from pexeso.engine.layout.grid_cells import blocks_bytes
+
+        options = self.space.options
+        n_coordinates = options.n_pivots if options.map == "pivots" else options.n_axes + 1
+        return n_bytes + blocks_bytes(mapped_bytes // (4 * n_coordinates), n_coordinates)
 
 
 def _kernel_of_the_cpu() -> KernelChoice:

@@ -6,10 +6,11 @@ import torch
 from engine_lakes import KERNELS, build, cases, kernel_named, sphere, to_csr
 from hypothesis import given, settings
 
-from pexeso.engine.building.building import build_partition, check_tensors, check_vectors
+from pexeso.engine.building.building import build_partition
 from pexeso.engine.layout.maps import MAPS, slack
 from pexeso.engine.layout.options import CELLS, PartitionLayoutOptions
 from pexeso.engine.layout.partition import GridCells, Partition
+from pexeso.engine.layout.unit_vectors import check_tensors, check_vectors
 from pexeso.engine.search.search import Goal, search_partition
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError

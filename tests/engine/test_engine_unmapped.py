@@ -5,9 +5,9 @@ import pytest
 import torch
 from engine_lakes import draw_case
 
-from pexeso.engine.building.building import check_vectors
 from pexeso.engine.kernels.unmapped import UnmappedQuery, real_rows
 from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.layout.unit_vectors import check_vectors
 from pexeso.engine.search.summary import prepare_query
 from pexeso.errors import InputError
 

@@ -18,7 +18,7 @@ from triton.runtime import driver
 
 from pexeso.engine.building.building import build_partition
 from pexeso.engine.kernels.triton import kernel as triton_kernel
-from pexeso.engine.kernels.triton import lists, search
+from pexeso.engine.kernels.triton import lists, walk
 from pexeso.engine.layout.maps import ProjectionMap
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import Partition
@@ -81,7 +81,7 @@ def compiled(monkeypatch, tmp_path):
     [("projection", "blocks", 50), ("pivots", "blocks", 300), ("pivots", "grid", 50)],
 )
 def test_programs_compile_for_hopper(compiled, monkeypatch, map_name, cells, dims):
-    monkeypatch.setattr(search, "DENSE_UNITS", 0)
+    monkeypatch.setattr(walk, "DENSE_UNITS", 0)
     options = PartitionLayoutOptions(
         map=map_name,
         cells=cells,

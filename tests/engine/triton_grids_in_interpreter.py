@@ -11,7 +11,7 @@ from long_runs import long_but, long_cases_but
 from triton_in_interpreter import ROOM, check_batch, check_matches, check_search, threshold_of
 
 from pexeso.engine.dense_space import DenseSpace
-from pexeso.engine.kernels.triton import search, workspace
+from pexeso.engine.kernels.triton import search, walk, workspace
 from pexeso.engine.kernels.triton.kernel import TritonKernel
 from pexeso.engine.kernels.triton.search import DecidedPairs
 from pexeso.engine.kernels.triton.values import FAR, QueryPlaces
@@ -139,7 +139,7 @@ def test_columns_left_out_and_the_best():
 
 @pytest.mark.parametrize("map_name", ["pivots", "projection"])
 def test_levels_slabs_and_lists_that_grow(monkeypatch, map_name):
-    monkeypatch.setattr(search, "DENSE_UNITS", 0)
+    monkeypatch.setattr(walk, "DENSE_UNITS", 0)
     monkeypatch.setattr(search, "SLAB", 16)
     monkeypatch.setattr(workspace, "FIRST_ROOM", dict.fromkeys(workspace.FIRST_ROOM, 1))
     rng = np.random.default_rng(6)

@@ -27,7 +27,7 @@ from long_runs import long_but, long_cases_but
 from pexeso.engine.dense_space import DenseSpace
 from pexeso.engine.interface import Pairs, Threshold
 from pexeso.engine.kernels.torch_kernel import TorchKernel
-from pexeso.engine.kernels.triton import counter, search, workspace
+from pexeso.engine.kernels.triton import counter, search, walk, workspace
 from pexeso.engine.kernels.triton.kernel import TritonKernel
 from pexeso.engine.kernels.triton.search import DecidedPairs
 from pexeso.engine.kernels.triton.values import QueryPlaces
@@ -138,7 +138,7 @@ def test_matches_and_answers(dims, size):
 def test_codes_are_tested_by_products(monkeypatch, dims, n_axes, size, grouped_from):
     """Blocks that many, few and no query values reach: grouped, in slabs, and in a single tile."""
     monkeypatch.setattr(search, "GROUPED_FROM", grouped_from)
-    monkeypatch.setattr(search, "DENSE_UNITS", 0)
+    monkeypatch.setattr(walk, "DENSE_UNITS", 0)
     monkeypatch.setattr(search, "SLAB", 16 if grouped_from == 1 else 4096)
     monkeypatch.setattr(search, "_ACCEPTING", set())
     rng = np.random.default_rng(dims + n_axes + size)
@@ -283,7 +283,7 @@ def test_lists_that_are_too_short_grow(monkeypatch):
 
 
 def test_levels_slabs_and_the_order_of_query_values(monkeypatch):
-    monkeypatch.setattr(search, "DENSE_UNITS", 0)
+    monkeypatch.setattr(walk, "DENSE_UNITS", 0)
     monkeypatch.setattr(search, "SLAB", 48)
     rng = np.random.default_rng(6)
     vectors = sphere(rng, 270, 12)

@@ -78,10 +78,12 @@ KERNEL_PACKAGES = {
             "counter",
             "counts",
             "distances",
+            "grouped",
             "kernel",
             "lists",
             "search",
             "values",
+            "walk",
             "workspace",
         )
     },

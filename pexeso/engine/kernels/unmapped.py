@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from pexeso.engine.building.building import check_vectors
 from pexeso.engine.interface import Query
 from pexeso.engine.layout.maps import MAX_DIMENSIONS
+from pexeso.engine.layout.unit_vectors import check_vectors
 
 if TYPE_CHECKING:
     from pexeso.engine.layout.partition import Partition

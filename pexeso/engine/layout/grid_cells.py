@@ -124,7 +124,7 @@ def blocks_bytes(n_rows: int, n_coordinates: int) -> int:
     Examples
     --------
     >>> blocks_bytes(75_000_000, 5)
-    680001344
+    680004096
     """
     n_axes = n_coordinates + -n_coordinates % AXES_MULTIPLE
     n_boxes = -(-n_rows // BLOCK_SIZE)

@@ -10,11 +10,11 @@ from typing import TypeVar
 import numpy as np
 import torch
 
-from pexeso.engine.building.building import check_tensors, check_vectors
 from pexeso.engine.fetching import fetch_cells
 from pexeso.engine.interface import Kernel, KernelChoice, Pairs, Query, Threshold
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.layout.partition import Partition
+from pexeso.engine.layout.unit_vectors import check_tensors, check_vectors
 from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
 from pexeso.engine.oracle import oracle_counts, oracle_pairs
 from pexeso.engine.search.batch import BatchCounter, BatchQuery, join_pairs, vectors_of

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import torch
 
-from pexeso.engine.building.building import check_vectors
 from pexeso.engine.fetching import fetch_summary
 from pexeso.engine.interface import Kernel, Query, Threshold
 from pexeso.engine.layout.blocks import FANOUT, pad_axes
 from pexeso.engine.layout.maps import slack_of
 from pexeso.engine.layout.partition import Partition
+from pexeso.engine.layout.unit_vectors import check_vectors
 from pexeso.engine.lemmas import Lemma
 from pexeso.engine.stats import SearchStats
 

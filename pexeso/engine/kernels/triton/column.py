@@ -21,8 +21,9 @@ from pexeso.engine.kernels.triton import counter as counter
 from pexeso.engine.kernels.triton.counter import words_of
 from pexeso.engine.kernels.triton.counts import add_weights, take_counts
 from pexeso.engine.kernels.triton.lists import counting_grid
-from pexeso.engine.kernels.triton.search import TILES, CandidateSearch, add_work, is_ordered
+from pexeso.engine.kernels.triton.search import CandidateSearch, add_work, is_ordered
 from pexeso.engine.kernels.triton.values import QueryPlaces
+from pexeso.engine.kernels.triton.walk import TILES
 from pexeso.engine.kernels.triton.workspace import READ_AT_ONCE, Workspace
 from pexeso.engine.layout.partition import Partition
 from pexeso.engine.lemmas import ALL_LEMMAS
