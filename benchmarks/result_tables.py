@@ -15,6 +15,7 @@ from typing import Any
 
 from benchmarks import lexical_speed, sparse_speed
 from benchmarks.freshness import RESULTS
+from benchmarks.gpu.page import gpu_table
 from benchmarks.report import markdown_table, read_result
 from pexeso.errors import InputError
 
@@ -451,6 +452,7 @@ KINDS: Mapping[str, Callable[[Sequence[Result]], str]] = {
     "containment": _containment,
     "distances": _distances,
     "filters": _of_one(_filters),
+    "gpu": _of_one(gpu_table),
     "keys": _keys,
     "lexical": _of_one(lexical_speed.tables_of),
     "out-of-core": _out_of_core,

@@ -13,7 +13,6 @@ import torch
 
 from pexeso.engine.building.building import (
     build_checked,
-    check_tensors,
     cut_into_cells,
     n_coordinates,
     turned_postings,
@@ -21,6 +20,7 @@ from pexeso.engine.building.building import (
 from pexeso.engine.layout.maps import SAMPLE_ROWS, map_of
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.layout.partition import choose_anchors
+from pexeso.engine.layout.unit_vectors import check_tensors
 from pexeso.errors import InputError
 
 

@@ -27,7 +27,7 @@ FLOAT16_SMALLEST = 2.0**-24
 """Smallest step of float16 numbers: what underflow can cost an entry, at most half of it."""
 
 LARGEST_NORM = 1.001
-"""Vectors have length 1 to within 1e-3 (`pexeso.engine.building.building.check_vectors`)."""
+"""Vectors have length 1 to within 1e-3 (`pexeso.engine.layout.unit_vectors.check_vectors`)."""
 
 _DEFINING = 2.0**-40
 _UNDERFLOW = 2.0**-100

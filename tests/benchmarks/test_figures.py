@@ -35,7 +35,6 @@ NO_RESULT = {
 }
 # Figures of sections with results that these do not hold as they are: (heading, figure): why.
 NOT_AS_IT_IS = {
-    ("## On a GPU", "0.05 ms"): "an aim",
     ("## Figures", "100 times"): "an aim",
     ("## Figures", "54 times"): "a figure of the log, on another machine",
     ("## The default model", "40 times"): "an aim",
