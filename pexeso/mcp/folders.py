@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +11,10 @@ from pexeso.errors import InputError, OutputError
 from pexeso.search.query import split_spec
 
 ENDINGS = (".csv", ".parquet")
+_NOT_IN_NAMES = re.compile(r"[/\\:\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_NUMBERED = [f"{port}{number}" for port in ("COM", "LPT") for number in "0123456789"]
+# On another system, to which a folder may be synced or exported, such a file cannot be opened.
+_DEVICES = frozenset(["AUX", "CON", "NUL", "PRN", *_NUMBERED])
 
 
 def folder_of(path: str | os.PathLike[str]) -> Path:
@@ -57,25 +62,28 @@ def readable_spec(spec: str, folders: Sequence[Path]) -> str:
 
 
 def writable_file(name: str, folder: Path, *, overwrite: bool) -> Path:
-    """Return the path of a file to write, inside a folder.
+    """Return the path of a file to write, in a folder and not below it.
 
     Raises
     ------
     InputError
-        The name leads out of the folder, or has another ending than `ENDINGS`.
+        The name is no plain one, or has another ending than `ENDINGS`.
     OutputError
-        The folder of the file is not there; a link or a folder is in its place; or a file that may
-        not be replaced.
+        The folder is gone; a link or a folder is in the file's place; or a file that may not be
+        replaced.
     """
     if not name.lower().endswith(ENDINGS) or "\0" in name:
         raise InputError(f"A joined table is written as .csv or .parquet. Got {name!r}.")
+    stem = name.split(".", 1)[0].rstrip().upper()
+    if name.startswith(".") or _NOT_IN_NAMES.search(name) or stem in _DEVICES:
+        raise InputError(
+            f"Joined tables are written inside '{folder}' alone, under plain names such as "
+            "joined.csv: without separators, colons, control characters and leading dots, and not "
+            f"those of devices. Got {name!r}."
+        )
+    if os.path.realpath(folder) != str(folder) or not os.path.isdir(folder):
+        raise OutputError(f"There is no folder '{folder}' any more: ask the user to make it again.")
     path = folder / name
-    parent = Path(os.path.realpath(path.parent))
-    if ".." in Path(name).parts or not parent.is_relative_to(folder):
-        raise InputError(f"Joined tables are written inside '{folder}' alone. Got {name!r}.")
-    path = parent / path.name
-    if not os.path.isdir(path.parent):
-        raise OutputError(f"There is no folder '{path.parent}': name one that exists.")
     is_there = os.path.lexists(path)
     if is_there and (os.path.islink(path) or not os.path.isfile(path)):
         raise OutputError(f"'{name}' is a link or a folder: choose another name.")

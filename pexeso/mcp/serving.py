@@ -11,15 +11,25 @@ from typing import Any
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolResult,
+    GetPromptResult,
+    InputRequiredResult,
+    ToolAnnotations,
+)
 from pydantic import ValidationError
 from starlette.applications import Starlette
 
 from pexeso import __version__
 from pexeso.errors import InputError
 from pexeso.mcp.answers import UNTRUSTED
-from pexeso.mcp.asking import Desk, failed, sentence
+from pexeso.mcp.asking import MAX_ERROR, Desk, failed, sentence
+from pexeso.mcp.origin import LocalRequests
+from pexeso.mcp.standard_streams import answered_streams
 from pexeso.mcp.tools import ReadTools, WriteTools
+from pexeso.runtime.formatting import visible
 
 NAME, HOST, PATH, DEFAULT_PORT = "pexeso", "127.0.0.1", "/mcp", 8765
 
@@ -52,6 +62,21 @@ class Server(MCPServer[Any]):
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
             return failed(_said(error))
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        context: Context[Any, Any] | None = None,
+    ) -> GetPromptResult | InputRequiredResult:
+        """Refuse a prompt: there is none."""
+        raise MCPError(INVALID_PARAMS, f"There is no prompt {visible(name, MAX_ERROR)!r}.")
+
+    async def run_stdio_async(self) -> None:
+        """Answer on standard input and output until the input ends, malformed lines too."""
+        async with answered_streams() as (received, answers):
+            server = self._lowlevel_server
+            await server.run(received, answers, server.create_initialization_options())
 
     def _require_arguments(self, name: str, arguments: dict[str, Any]) -> None:
         """Refuse a tool or an argument that there is not; the library passes over the latter."""
@@ -123,14 +148,14 @@ def http_app(desk: Desk, *, path: str = PATH) -> Starlette:
         Where its messages go. An app that mounts this one under ``/mcp`` gives ``/``, and enters
         ``app.router.lifespan_context(app)`` in its own lifespan.
     """
-    local = [f"{name}{port}" for name in ("127.0.0.1", "localhost", "[::1]") for port in ("", ":*")]
-    return make_server(desk).streamable_http_app(
+    app = make_server(desk).streamable_http_app(
         streamable_http_path=path,
         stateless_http=True,
-        transport_security=TransportSecuritySettings(
-            allowed_hosts=local, allowed_origins=[f"http://{host}" for host in local]
-        ),
+        # The library would compare how a host and an origin begin.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
+    app.add_middleware(LocalRequests)
+    return app
 
 
 def serve_stdio(desk: Desk) -> None:

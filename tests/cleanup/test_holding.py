@@ -2,11 +2,14 @@
 
 import errno
 import os
+import random
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,7 +27,7 @@ from pexeso.cleanup.set_aside.holding import (
 )
 from pexeso.cleanup.set_aside.journal import JOURNAL
 from pexeso.cleanup.set_aside.moving import table_fingerprint
-from pexeso.cleanup.set_aside.places import default_holding
+from pexeso.cleanup.set_aside.places import copy_name, default_holding
 from pexeso.errors import InputError, LakeError, OutputError, TableReadError
 from pexeso.lake.files import find_tables
 from pexeso.lake.readers.content import read_content
@@ -299,8 +302,181 @@ def test_the_holding_folder_is_given_once_and_its_tables_by_name(lake, folder, a
 
 def test_a_copy_that_was_left_half_made_goes_whatever_is_brought_back(lake, folder):
     apply_plan(plan_of(lake))
-    (folder / "copies" / "half").write_text("half", encoding="utf-8")
+    (folder / "copies" / copy_name("copy.csv")).write_text("half", encoding="utf-8")
     undo(folder, tables=ONE)
+    assert contents(folder / "copies") == {}
+
+
+@pytest.mark.parametrize("name", ["tables", "copies", "journal", "journal.draft"])
+@pytest.mark.parametrize("call", ["apply", "undo"])
+def test_no_link_of_a_holding_folder_is_followed(lake, folder, tmp_path, name, call):
+    precious = write_lake(tmp_path / "precious")
+    plan = plan_of(lake)
+    apply_plan(plan)
+    if call == "apply":
+        undo(folder)
+    before, there = contents(precious), contents(lake)
+    path = folder / name
+    if path.is_dir():
+        path.rename(tmp_path / name)
+    elif path.exists():
+        path.rename(precious / "journal")
+        before = contents(precious)
+    path.symlink_to(precious / "journal" if "journal" in name else precious)
+    act = {"apply": lambda: apply_plan(plan), "undo": lambda: undo(folder)}[call]
+    if name == "journal.draft":
+        act()
+    else:
+        with pytest.raises((InputError, OutputError), match=f"holding/{name}' (is a|cannot be)"):
+            act()
+        assert contents(lake) == there
+    assert contents(precious) == before
+
+
+def test_what_pexeso_did_not_put_among_the_copies_stays(lake, folder):
+    apply_plan(plan_of(lake))
+    there, held = contents(lake), contents(folder / "tables")
+    (folder / "copies" / "thesis").mkdir()
+    (folder / "copies" / "thesis" / "one.txt").write_text("mine", encoding="utf-8")
+    for call in (lambda: undo(folder), lambda: apply_plan(plan_of_held(lake, folder))):
+        with pytest.raises(InputError, match="copies/thesis' is none of the copies"):
+            call()
+    assert (folder / "copies" / "thesis" / "one.txt").read_text() == "mine"
+    assert (contents(lake), contents(folder / "tables")) == (there, held)
+
+
+def plan_of_held(lake, folder):
+    """Return a plan of one table more."""
+    (lake / "more.csv").write_bytes((lake / "all.csv").read_bytes())
+    try:
+        return plan_of(lake, ["more.csv"])
+    finally:
+        (lake / "more.csv").unlink()
+
+
+def test_a_link_among_the_copies_is_removed_and_not_what_it_leads_to(lake, folder, tmp_path):
+    precious = write_lake(tmp_path / "precious")
+    before = contents(precious)
+    apply_plan(plan_of(lake))
+    (folder / "copies" / copy_name("copy.csv")).symlink_to(precious)
+    (folder / "copies" / copy_name("parts")).mkdir()
+    (folder / "copies" / copy_name("parts") / "link").symlink_to(precious)
+    assert undo(folder).refused == ()
+    assert contents(precious) == before
+    assert contents(folder / "copies") == {}
+
+
+def test_files_of_the_user_under_names_of_copies_stay(lake, folder, anywhere):
+    for place in ("arriving", "leaving"):
+        (lake / f".pexeso-{place}-{copy_name('copy.csv')}").write_text("mine", encoding="utf-8")
+    (lake / "sales" / f".pexeso-arriving-{copy_name(ONE[0])}").write_text("mine", encoding="utf-8")
+    before, plan = contents(lake), plan_of(lake)
+    elsewhere = anywhere == "elsewhere"
+    done = apply_plan(plan)
+    assert list(refusals(done)) == (["copy.csv"] if elsewhere else [])
+    back = undo(folder)
+    if elsewhere:
+        assert "is there and no copy of it; move it" in refusals(back)[ONE[0]]
+    else:
+        assert list(refusals(back)) == ["copy.csv"]
+    mine = {name: data for name, data in before.items() if ".pexeso" in name}
+    assert {name: contents(lake)[name] for name in mine} == mine
+    for name in mine:
+        (lake / name).unlink()
+    assert undo(folder).refused == ()
+    assert contents(lake) == {name: before[name] for name in before.keys() - mine.keys()}
+
+
+def test_random_holding_folders_lead_nowhere(tmp_path, monkeypatch):
+    """PEXESO_FUZZED_FOLDERS=300 for more."""
+    draw = random.Random(20_261_128)
+    for number in range(int(os.environ.get("PEXESO_FUZZED_FOLDERS", "25"))):
+        place = tmp_path / str(number)
+        lake, precious = write_lake(place / "lake"), write_lake(place / "precious")
+        folder, plan, before = default_holding(lake), plan_of(lake), contents(lake)
+        outside = contents(precious)
+        monkeypatch.setattr(
+            moving, "_rename_over_nothing", renaming(folder if number % 2 else None)
+        )
+        apply_plan(plan)
+        planted = [plant(draw, folder, lake, precious) for _ in range(draw.randint(1, 4))]
+        for call in draw.choices([partial(apply_plan, plan), partial(undo, folder)], k=3):
+            with suppress(InputError, OutputError, LakeError):
+                call()
+            assert contents(precious) == outside, planted
+            assert set(filter(None, planted)) <= set(contents(place).values()), planted
+        # No table is lost: each is whole in the lake, or held, or where a link was put before it.
+        kept = set(contents(place).values())
+        assert set(before.values()) <= kept, planted
+        shutil.rmtree(place)
+
+
+def plant(draw, folder, lake, precious):
+    """Put a link, a file or a folder into a holding folder or among the copies of a lake.
+
+    Returns the bytes of a file where it is somebody's own, and must stay.
+    """
+    table = draw.choice(GONE)
+    hidden = f".pexeso-{draw.choice(['arriving', 'leaving'])}-{copy_name(table)}"
+    path = draw.choice(
+        [
+            folder / "copies" / copy_name(table),
+            folder / "copies" / "foreign",
+            folder / "tables" / "foreign",
+            folder / "tables" / table,
+            folder / "tables" / table.split("/")[0],
+            folder / "journal.draft",
+            folder / "copies",
+            folder / "tables",
+            (lake / table).parent / hidden,
+            folder / "own.txt",
+        ]
+    )
+    if not path.parent.is_dir() or os.path.realpath(path.parent) != str(path.parent):
+        return None
+    if os.path.lexists(path):
+        path.rename(path.with_name(f"{path.name}.aside-{draw.random()}"))
+    kind = draw.randrange(3)
+    if kind == 0:
+        path.symlink_to(draw.choice([precious, precious / "all.csv", precious / "parts"]))
+        return None
+    if kind == 1:
+        path.mkdir()
+        path = path / "mine.txt"
+    text = f"mine {draw.random()}"
+    path.write_text(text, encoding="utf-8")
+    own = path.is_relative_to(folder / "copies") and copy_name(table) in path.parts
+    return None if own or path.name == "journal.draft" else text.encode()
+
+
+@pytest.mark.parametrize("name", ["copy.csv", "parts/more/part-2.csv"])
+def test_rows_of_a_program_that_has_a_table_open_are_not_lost(lake, folder, anywhere, name):
+    plan = plan_of(lake)
+    table = name.split("/")[0]
+    with open(lake / name, "a", encoding="utf-8") as file:
+        done = apply_plan(plan)
+        file.write("late row,1\n")
+    if anywhere == "elsewhere":
+        assert list(refusals(done)) == [table]
+        assert f"a program has '{lake / table}' open for writing" in refusals(done)[table]
+        assert (lake / name).read_text(encoding="utf-8").endswith("late row,1\n")
+        assert not (folder / "tables" / name).exists()
+    else:
+        assert (folder / "tables" / name).read_text(encoding="utf-8").endswith("late row,1\n")
+    assert [path for path in contents(lake) if ".pexeso" in path] == []
+
+
+def test_rows_written_to_a_held_table_while_it_comes_back_are_not_lost(lake, folder, monkeypatch):
+    monkeypatch.setattr(moving, "_rename_over_nothing", renaming(folder))
+    before = contents(lake)
+    apply_plan(plan_of(lake))
+    with open(folder / "tables" / "copy.csv", "a", encoding="utf-8") as file:
+        back = undo(folder)
+        file.write("late row,1\n")
+    assert list(refusals(back)) == ["copy.csv"]
+    held = (folder / "tables" / "copy.csv").read_text(encoding="utf-8")
+    assert held.endswith("late row,1\n")
+    assert contents(lake) == before
     assert contents(folder / "copies") == {}
 
 

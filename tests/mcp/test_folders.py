@@ -1,5 +1,7 @@
 """What may be read and written."""
 
+import os
+
 import pytest
 
 from pexeso.errors import InputError, OutputError
@@ -63,7 +65,7 @@ def test_no_folder_no_file():
 
 def test_files_inside_are_written(folder):
     assert writable_file("b.csv", folder, overwrite=False) == folder / "b.csv"
-    assert writable_file("below/b.PARQUET", folder, overwrite=False).parent == folder / "below"
+    assert writable_file("b c é.PARQUET", folder, overwrite=False).parent == folder
     assert writable_file("a.csv", folder, overwrite=True) == folder / "a.csv"
 
 
@@ -75,15 +77,39 @@ def test_files_inside_are_written(folder):
         ("/tmp/b.csv", InputError, "inside"),
         ("b.txt", InputError, "as .csv or .parquet"),
         ("b\0.csv", InputError, "as .csv or .parquet"),
-        ("nowhere/b.csv", OutputError, "There is no folder"),
+        ("below/b.csv", InputError, "without separators"),
+        ("nowhere/b.csv", InputError, "without separators"),
+        ("./b.csv", InputError, "leading dots"),
+        (".b.csv", InputError, "leading dots"),
+        (".csv", InputError, "leading dots"),
+        ("..\\b.csv", InputError, "leading dots"),
+        ("below\\b.csv", InputError, "without separators"),
+        ("C:b.csv", InputError, "colons"),
+        ("a.csv:b.csv", InputError, "colons"),
+        ("a\nb.csv", InputError, "control characters"),
+        ("a\x85b.csv", InputError, "control characters"),
+        ("a\ud800.csv", InputError, "plain names"),
+        ("CON.csv", InputError, "devices"),
+        ("nul.parquet", InputError, "devices"),
+        ("Com1.x.csv", InputError, "devices"),
+        ("lpt9 .csv", InputError, "devices"),
+        ("pipe.csv", OutputError, "is a link or a folder"),
         ("link.csv", OutputError, "is a link"),
         ("a.csv", OutputError, "is there already"),
     ],
 )
 def test_nothing_outside_is_written(folder, name, error, said):
-    overwrite = name == "link.csv"
+    os.mkfifo(folder / "pipe.csv")
+    overwrite = name in ("link.csv", "pipe.csv")
     with pytest.raises(error, match=said):
         writable_file(name, folder, overwrite=overwrite)
+
+
+def test_a_folder_that_became_a_link_is_not_written_to(folder, tmp_path):
+    folder.rename(tmp_path / "moved")
+    folder.symlink_to(tmp_path)
+    with pytest.raises(OutputError, match="There is no folder"):
+        writable_file("b.csv", folder, overwrite=False)
 
 
 def test_a_folder_must_be_there(tmp_path):

@@ -282,7 +282,7 @@ def test_a_join_is_written_and_not_outside(call, desk):
         ("../out.csv", "inside"),
         (str(desk.allow_write.parent / "out.csv"), "inside"),
         ("out.txt", "as .csv or .parquet"),
-        ("nowhere/out.csv", "There is no folder"),
+        ("nowhere/out.csv", "without separators"),
     ):
         with pytest.raises(ValueError, match=said):
             call("write_join", **MATCH, output=output)

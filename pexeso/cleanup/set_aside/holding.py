@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import math
 import os
 from collections.abc import Callable, Iterable
@@ -29,10 +28,12 @@ from pexeso.cleanup.set_aside.moving import (
     Snapshot,
     TableRefused,
     copy_whole,
+    is_part_of,
     make_folders,
     remove_empty_folders,
     rename_new,
     require_copied,
+    require_not_written,
     snapshot,
     table_fingerprint,
 )
@@ -40,6 +41,7 @@ from pexeso.cleanup.set_aside.outcome import Applied, Refusal
 from pexeso.cleanup.set_aside.places import (
     COPIES,
     TABLES,
+    copy_name,
     default_holding,
     first_error,
     links,
@@ -253,41 +255,53 @@ class _Moving:
 
     def __init__(self, lake: Path, folder: Path, journal: Journal) -> None:
         self.lake, self.journal = lake, journal
+        self._real_lake = lake.resolve()  # it may be named by a link, and its folders may not
         self.stored, self.copies = folder / TABLES, folder / COPIES
         self.folder = folder
 
     def leaving(self, table: str) -> Path:
         """Return the hidden name in the lake of an original whose copy is whole."""
-        return (self.lake / table).with_name(f".pexeso-leaving-{_short(table)}")
+        return (self._real_lake / table).with_name(f".pexeso-leaving-{copy_name(table)}")
 
     def arriving(self, table: str) -> Path:
         """Return the hidden name in the lake of a copy that is not whole yet."""
-        return (self.lake / table).with_name(f".pexeso-arriving-{_short(table)}")
+        return (self._real_lake / table).with_name(f".pexeso-arriving-{copy_name(table)}")
 
     def copy_of(self, table: str) -> Path:
         """Return the name of a copy in the holding folder."""
-        return self.copies / _short(table)
+        return self.copies / copy_name(table)
 
     def settle(self, table: str) -> None:
-        """Remove the copies that a killed process left of a table."""
-        leaving, stored = self.leaving(table), self.stored / table
-        if os.path.lexists(leaving) and os.path.lexists(stored):
-            require_copied(leaving, stored)
-            remove_copy(leaving)
-        remove_copy(self.arriving(table))
+        """Remove the copies that a killed process left of a table that the journal names.
+
+        What is under their names and holds anything else is somebody's own, and stays.
+        """
+        stored = self.stored / table
+        if table not in self.journal.tables or not os.path.lexists(stored):
+            return
+        leaving, arriving = self.leaving(table), self.arriving(table)
+        if os.path.lexists(leaving):
+            self._remove_original(leaving, stored, leaving)
+        if os.path.lexists(arriving) and is_part_of(arriving, stored):
+            remove_copy(arriving)
 
     def finish_leaving(self, table: str) -> None:
         """Take the original of a whole copy out of the lake."""
         source, leaving, stored = self.lake / table, self.leaving(table), self.stored / table
         rename_new(source, leaving)
         try:
-            require_copied(leaving, stored)
+            self._remove_original(leaving, stored, source)
         except TableRefused:
             rename_new(leaving, source)
             os.rename(stored, self.copy_of(table))
             remove_copy(self.copy_of(table))
             raise
-        remove_copy(leaving)
+
+    def _remove_original(self, original: Path, copied: Path, shown: Path) -> None:
+        """Remove what has a whole copy, unless somebody could still write to it."""
+        require_not_written(original, shown)
+        require_copied(original, copied)
+        remove_copy(original)
 
 
 class _SettingAside(_Moving):
@@ -328,18 +342,10 @@ class _SettingAside(_Moving):
         is_copied = os.path.lexists(stored)  # by a process that was killed; or it is another table
         if is_copied and (held is None or table_fingerprint(stored) != item.fingerprint):
             raise TableRefused(f"'{stored}' is there already")
-        moved, expires = self.times
+        parent = item.parent, item.parent_fingerprint
         self.journal.add(
             HeldTable(
-                table,
-                str(source),
-                moved,
-                expires,
-                item.bytes,
-                item.fingerprint,
-                item.parent,
-                item.parent_fingerprint,
-                item.sql,
+                table, str(source), *self.times, item.bytes, item.fingerprint, *parent, item.sql
             )
         )
         if is_copied:
@@ -428,9 +434,13 @@ class _BringingBack(_Moving):
         return True
 
     def _drop_copy(self, table: str) -> None:
-        require_copied(self.stored / table, self.lake / table)
-        rename_new(self.stored / table, self.copy_of(table))
-        remove_copy(self.copy_of(table))
+        stored, copied = self.stored / table, self.copy_of(table)
+        rename_new(stored, copied)
+        try:
+            self._remove_original(copied, self.lake / table, stored)
+        except TableRefused:
+            rename_new(copied, stored)
+            raise
         remove_empty_folders(self.stored, table)
 
 
@@ -467,8 +477,3 @@ def _for_each(moving: _SettingAside | _BringingBack, chosen: dict, again: str) -
         stopped,
         tuple(names[n_finished:]),
     )
-
-
-def _short(table: str) -> str:
-    """Return a name for the copies of a table: no file system limits it."""
-    return hashlib.blake2b(table.encode(), digest_size=8).hexdigest()

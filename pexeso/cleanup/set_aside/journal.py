@@ -7,8 +7,11 @@ back, and its line no longer counts.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
+import stat
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
@@ -21,6 +24,8 @@ from pexeso.store.files import sync_folder
 
 JOURNAL = "journal"
 _DRAFT = "journal.draft"
+_PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_MAX_BYTES = 1 << 30
 _FORMAT, _VERSION = "pexeso-holding", 1
 
 
@@ -81,7 +86,7 @@ class Journal:
         OSError
             It cannot be written; then nothing is added.
         """
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | _PLAIN)
         try:
             end = os.fstat(descriptor).st_size
             try:
@@ -105,8 +110,9 @@ class Journal:
         tables = list(tables)
         header = {"format": _FORMAT, "version": _VERSION, "lake": self.lake}
         draft = self._path.with_name(_DRAFT)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-        descriptor = os.open(draft, flags, 0o666)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(draft)  # a killed process was writing it
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN, 0o666)
         try:
             _write(descriptor, _line(header) + b"".join(_line(asdict(entry)) for entry in tables))
             os.fsync(descriptor)
@@ -129,7 +135,7 @@ def read_journal(folder: Path) -> Journal | None:
     """
     path = folder / JOURNAL
     try:
-        data = path.read_bytes()
+        data = _read(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -151,14 +157,23 @@ def read_journal(folder: Path) -> Journal | None:
 
 def is_unfinished(folder: Path) -> bool:
     """Return whether the last line of the journal was left unfinished by a killed process."""
-    with open(folder / JOURNAL, "rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) != b"\n"
+    return not _read(folder / JOURNAL).endswith(b"\n")
 
 
 def may_become_holding(names: Iterable[str]) -> bool:
     """Return whether a folder with these names is new, or was left so by a killed process."""
     return set(names) <= {_DRAFT}
+
+
+def _read(path: Path) -> bytes:
+    """Return the bytes of a plain file that is no link; a pipe keeps nobody waiting."""
+    with open(os.open(path, os.O_RDONLY | _PLAIN), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "it is no plain file", str(path))
+        if status.st_size > _MAX_BYTES:
+            raise OSError(errno.EFBIG, f"it has more than {_MAX_BYTES:,} bytes", str(path))
+        return file.read(_MAX_BYTES)
 
 
 def _entry(document: Any) -> HeldTable:
@@ -169,6 +184,7 @@ def _entry(document: Any) -> HeldTable:
         if type(document[name]) is not kind:
             raise ValueError(f"{name!r} of a line is {document[name]!r}")
     require_table(document["table"])
+    require_table(document["parent"])
     if datetime.fromisoformat(document["expires"]).tzinfo is None:
         raise ValueError(f"the time {document['expires']!r} has no time zone")
     return HeldTable(**document)

@@ -10,12 +10,14 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import fcntl
 import functools
 import hashlib
 import os
 import shutil
+import signal
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from pexeso.lake.readers.content import fingerprint_file
@@ -23,6 +25,7 @@ from pexeso.store.files import sync_file, sync_folder
 from pexeso.store.local.folders import sync_tree
 
 _WORKING_FOLDER, _NOT_OVER = -100, 1  # AT_FDCWD and RENAME_NOREPLACE of Linux
+_PIECE_BYTES = 1 << 20
 _UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM)
 
 Snapshot = tuple[tuple[str, int, int, int], ...]
@@ -127,18 +130,17 @@ def rename_new(source: Path, target: Path) -> None:
 
 
 def copy_whole(source: Path, target: Path, fingerprint: str) -> None:
-    """Copy a table under a name that nobody else uses, sync it, and compare it.
-
-    What an earlier attempt has left under that name is replaced.
+    """Copy a table under a name that is free, sync it, and compare it.
 
     Raises
     ------
     TableRefused
-        The copy differs: the table was changed meanwhile.
+        The name is taken, or the copy differs: the table was changed meanwhile.
     OSError
         It cannot be copied; nothing is left of the attempt.
     """
-    remove_tree(target)
+    if os.path.lexists(target):
+        raise TableRefused(f"'{target}' is there and no copy of it; move it elsewhere")
     try:
         if source.is_dir():
             shutil.copytree(source, target, symlinks=True, copy_function=shutil.copy2)
@@ -164,14 +166,85 @@ def require_copied(left: Path, kept: Path) -> None:
             raise TableRefused(f"'{file}' differs from its copy in '{kept}', and both were left")
 
 
+def is_part_of(copy: Path, whole: Path) -> bool:
+    """Return whether all bytes of an unfinished copy are those that `whole` begins with."""
+    try:
+        files = dict(table_files(whole))
+        return all(
+            relative in files and _begins(files[relative], file)
+            for relative, file in table_files(copy)
+        )
+    except TableRefused:
+        return False
+
+
+def require_not_written(path: Path, shown: Path) -> None:
+    """Raise TableRefused where a program has a file of a table open and may write to it.
+
+    What it writes later would go into a file without a name. Files of file systems that have no
+    leases, and those of other owners, pass.
+    """
+    for _, file in table_files(path):
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            # Whoever opens it this instant breaks the lease, which is told by a signal: one that
+            # is ignored unless somebody wants it.
+            fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
+            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EWOULDBLOCK):
+                raise TableRefused(
+                    f"a program has '{shown}' open for writing; end it, and try again"
+                ) from error
+        finally:
+            os.close(descriptor)
+
+
 def remove_tree(path: Path) -> None:
-    """Remove a copy: a file or a folder; nothing where there is nothing."""
-    if not os.path.lexists(path):
+    """Remove a copy: a file or a folder; nothing where there is nothing. No link is followed."""
+    with _opened_parent(path) as parent:
+        if parent is None:
+            return
+        if stat.S_ISDIR(os.lstat(path.name, dir_fd=parent).st_mode):
+            shutil.rmtree(path.name, dir_fd=parent)
+        else:
+            os.unlink(path.name, dir_fd=parent)
+
+
+def allow_changes(path: Path) -> None:
+    """Let the owner change the folders of a copy, which has the modes of its original."""
+    with _opened_parent(path) as parent:
+        if parent is None:
+            return
+        for _, _, _, folder in os.fwalk(path.name, dir_fd=parent, follow_symlinks=False):
+            if not os.access(".", os.W_OK | os.X_OK, dir_fd=folder):
+                with contextlib.suppress(PermissionError):  # told when what is in it is removed
+                    os.fchmod(folder, 0o700)
+
+
+@contextlib.contextmanager
+def _opened_parent(path: Path) -> Iterator[int | None]:
+    """Open the folder of a name, which is no link; None where there is no such name."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        parent = os.open(path.parent, flags)
+    except FileNotFoundError:
+        yield None
         return
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        os.unlink(path)
+    try:
+        is_there = path.name in os.listdir(parent)
+        yield parent if is_there else None
+    finally:
+        os.close(parent)
+
+
+def _begins(whole: Path, part: Path) -> bool:
+    with open(whole, "rb") as left, open(part, "rb") as right:
+        while piece := right.read(_PIECE_BYTES):
+            if left.read(len(piece)) != piece:
+                return False
+    return True
 
 
 def _rename_over_nothing(source: Path, target: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import re
 import shutil
@@ -17,7 +18,7 @@ from pexeso.cleanup.set_aside.journal import (
     may_become_holding,
     read_journal,
 )
-from pexeso.cleanup.set_aside.moving import TableRefused, remove_tree
+from pexeso.cleanup.set_aside.moving import TableRefused, allow_changes, remove_tree
 from pexeso.errors import InputError, LakeError, OutputError
 from pexeso.io.location import is_url
 from pexeso.io.locks import EXCLUSIVE, lock
@@ -118,7 +119,8 @@ def opened(folder: Path, lake: Path) -> Iterator[Journal]:
     Raises
     ------
     InputError
-        The folder holds something else, or tables of another lake.
+        The folder holds something else, or tables of another lake; or links or what is none of
+        pexeso's copies lies where those are.
     OutputError
         Another process has one of the two, or the folder cannot be written.
     """
@@ -135,7 +137,8 @@ def opened(folder: Path, lake: Path) -> Iterator[Journal]:
             for name in (TABLES, COPIES):
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(folder / name)
-            for name in os.listdir(folder / COPIES):  # a killed process was making or removing it
+                _require_own_folder(folder / name)
+            for name in _own_copies(folder, journal):  # a killed process was making or removing it
                 remove_copy(folder / COPIES / name)
             sync_folder(folder)
         except OSError as error:
@@ -143,6 +146,30 @@ def opened(folder: Path, lake: Path) -> Iterator[Journal]:
                 f"No table was moved: {reason_of(error, folder)}; {way_out(error)} and try again."
             ) from error
         yield journal
+
+
+def copy_name(table: str) -> str:
+    """Return a name for the copies of a table: no file system limits it."""
+    return hashlib.blake2b(table.encode(), digest_size=8).hexdigest()
+
+
+def _require_own_folder(path: Path) -> None:
+    if not stat.S_ISDIR(os.lstat(path).st_mode):
+        raise InputError(
+            f"'{path}' is a link or a file, and must be a folder of the holding folder's own: "
+            "nothing outside is moved or removed. Remove it, or choose another holding folder."
+        )
+
+
+def _own_copies(folder: Path, journal: Journal) -> list[str]:
+    """Return what lies among the copies, all of which are of tables in the journal."""
+    names = os.listdir(folder / COPIES)
+    for name in set(names).difference(map(copy_name, journal.tables)):
+        raise InputError(
+            f"'{folder / COPIES / name}' is none of the copies that the journal names, and is "
+            "left as it is: move it elsewhere, then try again."
+        )
+    return names
 
 
 def prune(journal: Journal, folder: Path) -> None:
@@ -157,7 +184,9 @@ def prune(journal: Journal, folder: Path) -> None:
     live = [
         entry
         for name, entry in journal.tables.items()
-        if os.path.lexists(folder / TABLES / name) or not os.path.lexists(lake / name)
+        if os.path.lexists(folder / TABLES / name)
+        or os.path.lexists(folder / COPIES / copy_name(name))
+        or not os.path.lexists(lake / name)
     ]
     if len(live) < len(journal.tables):
         journal.replace(live)
@@ -179,11 +208,7 @@ def remove_copy(path: Path) -> None:
     OSError
         It cannot be removed; the error names it by its whole path.
     """
-    if not path.is_symlink():
-        for folder, _, _ in os.walk(path):
-            if not os.access(folder, os.W_OK | os.X_OK):
-                with contextlib.suppress(PermissionError):  # told when what is in it is removed
-                    os.chmod(folder, 0o700)
+    allow_changes(path)
     try:
         remove_tree(path)
     except OSError as error:
