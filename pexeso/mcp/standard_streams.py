@@ -34,16 +34,16 @@ async def answered_streams() -> AsyncIterator[
     os.dup2(nothing, sys.stdin.fileno())
     os.close(nothing)
     lines = TextIOWrapper(os.fdopen(wire, "rb", closefd=False), encoding="utf-8", errors="replace")
-    given, taken = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    given, requests = anyio.create_memory_object_stream[SessionMessage | Exception]()
     source: Any = Requests(anyio.wrap_file(lines))
     try:
         async with (
             stdio_server(stdin=source) as (received, answers),
-            taken,
+            requests,
             anyio.create_task_group() as group,
         ):
             group.start_soon(answer_malformed, received, given, answers)
-            yield taken, answers
+            yield requests, answers
             group.cancel_scope.cancel()
     finally:
         os.dup2(wire, sys.stdin.fileno())

@@ -62,7 +62,9 @@ def test_a_copy_that_went_wrong_is_noticed(monkeypatch, what):
     monkeypatch.setattr(
         out_of_core.PartitionLoader,
         "mapped",
-        lambda scan, number: scan.space.open(real(scan.store, number)),
+        lambda scan, number: scan._mapped.setdefault(
+            number, scan.space.open(real(scan.store, number))
+        ),
     )
     result = measure_out_of_core(CPU, Clock(60.0), 6 * 2_000, 16, 6, limit_of(1))
     assert not result["agree"]

@@ -40,6 +40,12 @@ def codes_decide(column):
     return bool(codes) and 2 * len(codes) >= len(others)
 
 
+def test_words_in_waiting_are_codes_among_codes():
+    assert is_missing(pa.array(["NYA", "TBA", "BOS", "tbd."])).tolist() == [False] * 4
+    assert is_missing(pa.array(["Oslo", "TBA", "tbd", "Rome"])).tolist() == [False, True, True, False]
+    assert is_missing(pa.array(["NYA", "(TBA)", "BOS"])).tolist() == [False, True, False]
+
+
 @pytest.mark.parametrize(
     ("column", "is_value"),
     [

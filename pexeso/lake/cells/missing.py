@@ -5,10 +5,10 @@ missing where it is null, empty, or one of `MISSING` once white space around it 
 case is folded: words such as ``N/A`` and ``unknown``, the errors of spreadsheets, the same in
 brackets, and runs of nothing but dashes, dots, slashes, question marks and underscores.
 
-``NA`` is both a gap and a code (Namibia, sodium, North America), so its column decides: ``NA`` is a
-value where at least half of the column's other distinct values are codes: at most three letters
-and digits in one case (``NO``, ``IT``, ``A1``), or two letters of which the first is a capital
-(``Fe``). It is a gap everywhere else.
+Some are both a gap and a code: ``NA`` (Namibia, sodium, North America), ``TBA`` (Tampa Bay). Their
+column decides: they are values where at least half of the column's other distinct values are codes,
+at most three letters and digits in one case (``NO``, ``IT``, ``A1``), or two letters of which the
+first is a capital (``Fe``). They are gaps everywhere else.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ MISSING = (
 )
 """Texts that stand for a missing value, their case folded."""
 
-AMBIGUOUS = "na"
-"""The text that is a gap in some columns and a code in others, its case folded."""
+AMBIGUOUS = ("na", "tba", "tbc", "tbd")
+"""Texts that are gaps in some columns and codes in others, their case folded."""
 
 _MARKS = "^[\\-\u2010-\u2015\u2212_.\u2026?/]+$"
 _CODE = r"^(?:[\p{Lu}\pN]{1,3}|[\p{Ll}\pN]{1,3}|\p{Lu}\p{Ll})$"
@@ -98,7 +98,8 @@ def is_missing(texts: pa.Array, columns: np.ndarray | None = None) -> np.ndarray
         pc.match_substring_regex(lower, _MARKS),
     )
     missing[positions] = is_gap.to_numpy(zero_copy_only=False)
-    ambiguous = positions[pc.equal(lower, AMBIGUOUS).to_numpy(zero_copy_only=False)]
+    is_ambiguous = pc.is_in(lower, value_set=pa.array(AMBIGUOUS, pa.string()))
+    ambiguous = positions[is_ambiguous.to_numpy(zero_copy_only=False)]
     if len(ambiguous):
         missing[ambiguous] = ~_columns_of_codes(trimmed, missing, ambiguous, columns)
     return missing
@@ -155,7 +156,7 @@ def is_missing_word(cell: str) -> bool:
     (True, True, False)
     """
     text = cell.strip().lower()
-    return text in _MISSING_SET or text == AMBIGUOUS or bool(_MARKS_ONLY.match(text))
+    return text in _MISSING_SET or text in AMBIGUOUS or bool(_MARKS_ONLY.match(text))
 
 
 def names_no_column(cell: str) -> bool:
