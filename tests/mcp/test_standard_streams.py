@@ -95,13 +95,13 @@ def answers_of(lines, tmp_path):
 
 def test_malformed_lines_are_answered_with_errors(tmp_path):
     first, *rest = map(json.dumps, BEGIN)
-    asked = [
+    requests = [
         request("prompt", "prompts/get", name="no\u202esuch"),
         request("resource", "resources/read", uri="file:///etc/passwd"),
         request("method", "no/such"),
         request("end", "ping"),
     ]
-    answers = answers_of([*MALFORMED, "\ud800", first, *rest, *asked], tmp_path)
+    answers = answers_of([*MALFORMED, "\ud800", first, *rest, *requests], tmp_path)
     faults = [answer for answer in answers if answer["id"] is None]
     assert [answer["error"]["code"] for answer in faults] == [*MALFORMED.values(), -32700]
     assert all(answer["jsonrpc"] == "2.0" for answer in answers)
@@ -144,15 +144,15 @@ async def answered(texts):
             yield line
         await written.ended.wait()
 
-    given, taken = anyio.create_memory_object_stream()
+    given, messages = anyio.create_memory_object_stream()
     with anyio.fail_after(300):
         async with (
             stdio_server(stdin=Requests(endless()), stdout=written) as (received, answers),
-            taken,
+            messages,
             anyio.create_task_group() as group,
         ):
             group.start_soon(answer_malformed, received, given, answers)
-            await server.run(taken, answers, server.create_initialization_options())
+            await server.run(messages, answers, server.create_initialization_options())
     return written.answers
 
 

@@ -89,4 +89,5 @@ def test_answers_are_those_of_plain_loops(lake, device, n_kept):
 @pytest.mark.parametrize("there", [False, True])
 def test_auto_takes_the_gpu_that_there_is(monkeypatch, there):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: int(there))
     assert choose_device("auto").type == ("cuda" if there else CPU.type)

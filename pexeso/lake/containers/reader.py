@@ -348,7 +348,7 @@ class TablesInTurn:
 
 
 def _folder_kind(location: Path | Location) -> str | None:
-    return folder_kind(location) if isinstance(location, Path) and location.is_dir() else None
+    return folder_kind(location) if isinstance(location, Path) else None
 
 
 def _opened_folder(location: Path | Location, kind: str, shown: str, max_bytes: int) -> OpenFolder:

@@ -106,7 +106,7 @@ def folder_kind(folder: Path) -> str | None:
     try:
         with os.scandir(folder) as entries:
             kinds = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-    except OSError:
+    except (OSError, ValueError):  # no folder, or no name that a system has
         return None
     folders = {name for name, is_folder in kinds if is_folder}
     if DELTA_LOG in folders:
