@@ -98,7 +98,7 @@ def _driver_says(text: str) -> str:
 
 @cache
 def _tell_of_the_cpu(reason: str) -> None:
-    """Say once in a process that `auto` found no CUDA device, or why it can use none."""
+    """Log once in a process that `auto` found no CUDA device, or why it can use none."""
     if reason:
         _log.warning("Searches run on the CPU: %s.", reason)
     else:

@@ -157,7 +157,7 @@ def advise_columns(
         "asked_columns": min(QUERY_COLUMNS, len(learnt.sample)),
         "asked_joinability": share,
     }
-    # Where hardly a column is found, a small distance has nothing that speaks for it.
+    # Where hardly a column is found, there is no evidence for a small distance.
     distance = float(limits[position]) if is_estimated else max(float(limits[position]), usual)
     return Advice(distance, HALF if min_joinability is None else None, _why(evidence), evidence)
 

@@ -27,8 +27,9 @@ from long_runs import long_but, long_cases_but
 from pexeso.engine.dense_space import DenseSpace
 from pexeso.engine.interface import Pairs, Threshold
 from pexeso.engine.kernels.torch_kernel import TorchKernel
-from pexeso.engine.kernels.triton import counter, search, walk, workspace
+from pexeso.engine.kernels.triton import column, counter, search, walk, workspace
 from pexeso.engine.kernels.triton.kernel import TritonKernel
+from pexeso.engine.kernels.triton.lists import counting_grid
 from pexeso.engine.kernels.triton.search import DecidedPairs
 from pexeso.engine.kernels.triton.values import QueryPlaces
 from pexeso.engine.kernels.unmapped import UnmappedQuery
@@ -397,6 +398,25 @@ def test_partitions_are_launched_before_the_first_is_read(map_name):
     query[4] *= 1.1
     with pytest.raises(InputError, match="unit length"):
         search(query)
+
+
+def test_an_interrupted_count_leaves_nothing_behind(monkeypatch):
+    rng = np.random.default_rng(13)
+    options = PartitionLayoutOptions(map="projection", n_axes=3, block_size=16)
+    case = draw_case(rng, options, 9, 60, 12, 8, "clustered", "middle")
+    kernel, goal = TritonKernel(), Goal(case.tau, min_count=2)
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            column, "take_counts", {counting_grid(torch.device("cpu"), 1, 32): interrupted}
+        )
+        with pytest.raises(KeyboardInterrupt):
+            search_partition(*case.arguments(), goal, SearchStats(), kernel=kernel)
+    answer = search_partition(*case.arguments(), goal, SearchStats(), kernel=kernel)
+    assert as_dict(answer) == case.joinable(2) != {}
 
 
 @pytest.mark.parametrize("dims", [3, 20, 130])

@@ -27,7 +27,7 @@ def test_gaps_are_missing_and_values_are_not(kind):
 
 
 def codes_decide(column):
-    """Say whether `NA` is a value of a column, by the words of the rule."""
+    """Return whether `NA` is a value of a column, by the words of the rule."""
     others = {cell.strip() for cell in column if cell and not is_missing_word(cell)}
     codes = {
         cell

@@ -87,7 +87,8 @@ class ColumnSearch:
         partition, space = self._partition, self._space
         n, n_words, n_columns = len(self._query), words_of(partition), partition.n_columns
         n_at_once = max(1, min(n, counter.BITMAP_BYTES // (4 * n_words)))
-        zeros = space.lists.zeros(2 * n_columns + n_at_once * n_words)
+        scratch = space.lists.take_zeros(2 * n_columns + n_at_once * n_words)
+        zeros = scratch[: 2 * n_columns + n_at_once * n_words]
         cells, seen = zeros[: 2 * n_columns].view(torch.int64), zeros[2 * n_columns :]
         csr = partition.value_columns
         grid = counting_grid(partition.device, *COUNTING_PROGRAMS[n > TILES[-1]])
@@ -137,6 +138,7 @@ class ColumnSearch:
         )
         if n_at_once < n:
             seen.zero_()
+        space.lists.give_back(scratch)
         return zeros
 
 

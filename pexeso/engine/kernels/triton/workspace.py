@@ -79,13 +79,20 @@ class Lists:
         """Query values and complements of rows, int32."""
         return self._lists(2, "matches")
 
-    def zeros(self, n: int) -> torch.Tensor:
-        """Return zeros, int32 (n,), in memory that is kept: whoever writes there restores them."""
-        if len(self._scratch) < n:
-            self._scratch = torch.zeros(
-                1 << (n - 1).bit_length(), dtype=torch.int32, device=self._device
-            )
-        return self._scratch[:n]
+    def take_zeros(self, n: int) -> torch.Tensor:
+        """Hand out zeros, int32, n or more, to whoever gives them back as zeros.
+
+        Where that is interrupted they are not given back, and others are made.
+        """
+        scratch, self._scratch = self._scratch, self._scratch[:0]
+        if len(scratch) < n:
+            size = 1 << (n - 1).bit_length()
+            scratch = torch.zeros(size, dtype=torch.int32, device=self._device)
+        return scratch
+
+    def give_back(self, scratch: torch.Tensor) -> None:
+        """Take zeros back."""
+        self._scratch = scratch
 
     def _lists(
         self, n: int, name: str, dtype: torch.dtype = torch.int32
