@@ -221,12 +221,12 @@ class DenseSpace(VectorSpace):
         ]
         chosen = kernel or choose_kernel("auto", partitions[0].device)
         worker = chosen.for_work(len(on_host) * sum(part.n_values for part in partitions))
-        started = time.perf_counter()
+        started, tried = time.perf_counter(), True
         try:
             hits_of_all = worker.search_all(searches, goal.min_count, max_pairs, stats)
         except torch.OutOfMemoryError:
             # One after the other, and with fewer pairs where that is too much too.
-            hits_of_all = [None] * len(partitions)
+            hits_of_all, tried = [None] * len(partitions), False
         stats.add_seconds("block", time.perf_counter() - started)
         answers = []
         for (partition, query, threshold), hits, flags in zip(
@@ -239,7 +239,7 @@ class DenseSpace(VectorSpace):
             columns, counts = search_partition(
                 partition, vectors, torch.from_numpy(weights), total, goal, stats, _tensor(flags),
                 kernel=chosen, max_pairs=max_pairs,
-                outlook=PartitionProbe(query, torch.arange(len(weights)), threshold, None),
+                outlook=PartitionProbe(query, torch.arange(len(weights)), threshold, None, tried),
             )  # fmt: skip
             answers.append((columns.numpy(), counts.numpy()))
         return answers

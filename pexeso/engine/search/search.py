@@ -145,9 +145,12 @@ class _Work:
         """Search for one query column."""
         query, goal = outlook.query.real(), self.goal
         with self.stats.phase("block"):
-            hits = self.kernel.search(
-                self.partition, query, outlook.threshold, goal.min_count, self.max_pairs, self.stats
-            )
+            hits = None
+            if not outlook.by_steps:
+                hits = self.kernel.search(
+                    self.partition, query, outlook.threshold, goal.min_count, self.max_pairs,
+                    self.stats,
+                )  # fmt: skip
         if hits is not None:
             columns, counts = best_columns(
                 *hits, goal, None if left_out is None else left_out.numpy(force=True)

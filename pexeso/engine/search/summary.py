@@ -43,12 +43,15 @@ class PartitionProbe:
     boxes : int64 (m,) or None
         Boxes of the summary that each value is near to; None where there is no summary (a partition
         that is cut into a grid).
+    by_steps : bool
+        Whether a whole search by the kernel was tried, and is not tried again.
     """
 
     query: Query
     real: torch.Tensor
     threshold: Threshold
     boxes: torch.Tensor | None
+    by_steps: bool = False
 
     @property
     def max_count(self) -> int:
