@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.answers.match_details import MatchDetails
 from pexeso.answers.semantic_search import SemanticSearch
 from pexeso.errors import InputError
 from pexeso.html.renderer import HtmlRenderer
@@ -40,7 +41,7 @@ class Answering:
     def of(cls, opened: OpenIndex, executor: Executor) -> Answering:
         """Return what answers for a snapshot."""
         thresholds = Thresholds(opened)
-        semantic = SemanticSearch(opened, executor, thresholds, HtmlRenderer())
+        semantic = SemanticSearch(opened, executor, thresholds, HtmlRenderer(), MatchDetails)
         return cls(opened, thresholds, semantic)
 
     def require_known(self, table: str | None) -> None:

@@ -6,7 +6,7 @@ Query columns are encoded, searched by an executor, ranked, and described.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from pexeso.answers.hints import semantic_hints
 from pexeso.answers.lines import Lines, by_leader, find_lines
-from pexeso.answers.match_details import MatchDetails
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
 from pexeso.options import columns_wanted
@@ -26,6 +25,7 @@ from pexeso.thresholds.advice import Advice
 if TYPE_CHECKING:
     from pexeso.options import SearchOptions
     from pexeso.results import Renderer
+    from pexeso.search.column_matches import Details
     from pexeso.search.encoded_query import EncodedQuery
     from pexeso.search.executor import Executor
     from pexeso.search.open_index import OpenIndex
@@ -45,12 +45,15 @@ class SemanticSearch:
         What makes the options of searches.
     renderer : Renderer
         What makes pages of results.
+    details : callable
+        What makes the evidence of matches, such as `pexeso.answers.match_details.MatchDetails`.
     """
 
     opened: OpenIndex
     executor: Executor
     thresholds: Thresholds
     renderer: Renderer
+    details: Callable[..., Details]
 
     def search_batch(
         self,
@@ -110,7 +113,7 @@ class SemanticSearch:
         query = self.opened.encode(values)
         options = _by_kind(self.thresholds.pair_options(given, query, hit), query, given)
         options = replace(options, min_joinability=None, k=None)
-        details = MatchDetails(self.opened, query, [hit], options, SearchStats())
+        details = self.details(self.opened, query, [hit], options, SearchStats())
         hit = replace(hit, matched=details.matched(0))
         match = _matches(query, options, [hit], details)[0]
         return Explanation(query.describe(), options, match, match.unmatched(), self.renderer)
@@ -139,7 +142,7 @@ class SemanticSearch:
         self, query: EncodedQuery, options: SearchOptions, hits: Sequence[Hit], stats: SearchStats
     ) -> list[int]:
         """Count the values, or rows, of a query column that match in each of some columns."""
-        details = MatchDetails(self.opened, query, hits, options, stats)
+        details = self.details(self.opened, query, hits, options, stats)
         return [details.matched(position) for position in range(len(hits))]
 
     def matches_of(
@@ -151,7 +154,7 @@ class SemanticSearch:
         columns: TableColumns,
     ) -> tuple[Match, ...]:
         """Describe columns found; their evidence is found together when it is asked for."""
-        details = MatchDetails(self.opened, query, hits, options, stats)
+        details = self.details(self.opened, query, hits, options, stats)
         return _matches(query, options, hits, details, columns=columns)
 
     def _ranked(
@@ -197,13 +200,13 @@ class SemanticSearch:
         copies = [hit for line in ranking.lines for hit in line[1:]]
         # Evidence is found for the columns shown together, and for their copies when asked for.
         stats = ranking.stats
-        details = MatchDetails(self.opened, query, leaders, options, stats)
+        details = self.details(self.opened, query, leaders, options, stats)
         of_copies = iter(
             _matches(
                 query,
                 options,
                 copies,
-                MatchDetails(self.opened, query, copies, options, stats),
+                self.details(self.opened, query, copies, options, stats),
                 columns=columns,
             )
         )
@@ -243,7 +246,7 @@ def _matches(
     query: EncodedQuery,
     options: SearchOptions,
     hits: Sequence[Hit],
-    details: MatchDetails,
+    details: Details,
     similarities: Sequence[float | None] | None = None,
     *,
     columns: TableColumns | None = None,

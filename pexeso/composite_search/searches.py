@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pexeso.composite_search.query import KeyTable, key_table
@@ -14,7 +14,7 @@ from pexeso.errors import InputError
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.options import ALL, columns_wanted
 from pexeso.parts.metadata import has_aliases
-from pexeso.parts.row_keys.open import RowShard
+from pexeso.parts.row_keys.open import RowShard, open_row_shards
 from pexeso.runtime.checks import named_options
 from pexeso.search.open_index import OpenIndex
 
@@ -39,6 +39,10 @@ class CompositeSearches:
     opened: OpenIndex
     executor: Executor | None = None
 
+    @cached_property
+    def _shards(self) -> list[RowShard]:
+        return open_row_shards(self.opened.whole)
+
     @named_options("a search by composite keys")
     def search(
         self,
@@ -57,7 +61,7 @@ class CompositeSearches:
         started = time.perf_counter()
         limit = columns_wanted(k)
         require_min_joinability(min_joinability)
-        shards = self.opened.row_shards
+        shards = self._shards
         query_table = key_table(table, columns, reading=reading)
         query = query_table.query(self._normaliser)
         own_table = self._own_table(query_table) if exclude_self else None

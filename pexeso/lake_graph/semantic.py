@@ -21,8 +21,8 @@ from pexeso.search.batch_file import MAX_CHUNK_QUERIES
 from pexeso.search.copies import ColumnSets, foldable_sizes, sets_of_hits
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.executor import Executor
+from pexeso.search.loader import loader_of
 from pexeso.search.open_index import OpenIndex
-from pexeso.search.opening import loader_of
 from pexeso.search.partition_loader import PartitionLoader
 from pexeso.search.query import EXACT_KINDS, QueryColumn
 from pexeso.search.ranking import Hit

@@ -334,6 +334,10 @@ class Details(Protocol):
         """Return the pairs of a column."""
         ...
 
+    def matched(self, position: int) -> int:
+        """Count the values, or rows, of the query column with a pair in a column."""
+        ...
+
     def kinds(self, position: int) -> KindCounts:
         """Count pairs and values of a column by kind."""
         ...

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import torch
 
     from embed.protocol import Embedder
-    from pexeso.parts.row_keys.open import RowShard
     from pexeso.parts.token_sets.open import Shard
     from pexeso.search.encoded_query import EncodedQuery
     from pexeso.search.partition_loader import PartitionLoader
@@ -97,7 +96,7 @@ class OpenIndex:
     @cached_property
     def loader(self) -> PartitionLoader:
         """The partitions on the device."""
-        from pexeso.search.opening import loader_of
+        from pexeso.search.loader import loader_of
 
         options = self.options
         return loader_of(self.store, options.device, options.memory_budget, options.kernel)
@@ -131,13 +130,6 @@ class OpenIndex:
         from pexeso.parts.token_sets.open import open_shards  # a semantic search does without
 
         return open_shards(self.store)
-
-    @cached_property
-    def row_shards(self) -> list[RowShard]:
-        """The open shards of rows, for composite keys."""
-        from pexeso.parts.row_keys.open import open_row_shards
-
-        return open_row_shards(self.whole)
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from pexeso.runtime.threads import take_one_thread
 from pexeso.search.batch_file import MAX_CHUNK_QUERIES
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.executor import Answer, search_store
-from pexeso.search.opening import loader_of
+from pexeso.search.loader import loader_of
 from pexeso.search.query import QueryColumn
 from pexeso.search.ranking import Hit
 from pexeso.spark.failures import reason_of_failure
