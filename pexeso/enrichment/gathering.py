@@ -47,7 +47,7 @@ OWN_TABLE = "it holds a copy of every other column of yours: your own table, or 
 
 
 class FoundTable(Protocol):
-    """A column of the lake that the user's key can be joined with; `pexeso.results.Match` is one.
+    """A column of the lake that the user's key can be joined with, such as `pexeso.Match`.
 
     Attributes
     ----------

@@ -101,7 +101,7 @@ class Skeleton:
 
 
 def lake_graph(report: Mapping[str, Any]) -> LakeGraph:
-    """Make arrays of a report, which `pexeso.cleanup.redundancy.Redundancy.to_dict` returns."""
+    """Make arrays of a report of `pexeso.Redundancy.to_dict`."""
     edges, deletions = report["edges"], report["plan"]["delete"]
     size_of = {table["name"]: table["bytes"] for table in report["tables"]}
     pairs = {(edge["parent"], edge["child"]): edge["containment"] for edge in edges}
