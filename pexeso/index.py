@@ -773,6 +773,8 @@ class Index(Shown):
     def compact(self, **options: Any) -> Update:
         """Rewrite partitions that updates have left small or full of deleted columns.
 
+        Words are weighed by the columns that the index holds now.
+
         Parameters
         ----------
         **options

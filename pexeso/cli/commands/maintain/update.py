@@ -112,8 +112,9 @@ def compact(request: CompactRequest, form: str | None) -> None:
     Example:
       pexeso compact lake.pexeso
 
-    Reads nothing of the lake. Answers stay the same, and come faster where there were many small
-    partitions.
+    Reads nothing of the lake. Answers come faster where there were many small partitions. They are
+    those of a fresh build: the models lexical and hashing count again how rare words are, and are
+    written anew where that has changed. With other models answers stay the same.
 
     In Python: pexeso.open_index(INDEX).compact().
     """  # noqa: D301  click reads \b
