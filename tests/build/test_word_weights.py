@@ -62,7 +62,7 @@ def plain(result):
 
 def answers(index):
     """Return what searches by similar values find."""
-    found = []
+    results = []
     for values in queries():
         for options in (
             {"max_distance": 0.1, "min_joinability": 0.2},
@@ -71,9 +71,9 @@ def answers(index):
             {"max_distance": 0.25, "min_joinability": 0.2, "exact": True},
             {"k": 3},
         ):
-            found.append(plain(index.search(values, **options)))
+            results.append(plain(index.search(values, **options)))
     batch = index.search_batch(queries(), max_distance=0.25, min_joinability=0.3)
-    return [*found, *map(plain, batch)]
+    return [*results, *map(plain, batch)]
 
 
 def other_answers(index):
@@ -199,11 +199,11 @@ def test_a_compaction_that_is_interrupted_leaves_the_index_and_is_taken_up(tmp_p
     before = answers(index)
     with pytest.raises(Stop):
         index.compact(progress=stop)
-    found = pexeso.open_index(index.path)
-    assert answers(found) == before
-    assert [problem.kind for problem in found.check()] == ["unfinished"]
-    found.compact()
-    require_fresh(found, lake, tmp_path / "fresh")
+    reopened = pexeso.open_index(index.path)
+    assert answers(reopened) == before
+    assert [problem.kind for problem in reopened.check()] == ["unfinished"]
+    reopened.compact()
+    require_fresh(reopened, lake, tmp_path / "fresh")
     assert answers(index) == before, "who has it open reads it as it was"
 
 

@@ -43,7 +43,7 @@ _AS_PUBLISHED = (
     "as published: means of unit word vectors, pivots, a grid with levels by the cost model, "
     "partitions by JSD"
 )
-_EQUAL_TEXT = ("overlap", "containment")
+_EQUAL_TEXT = ("overlap", "containment", "bands")
 
 
 @click.command()
