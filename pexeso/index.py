@@ -569,16 +569,16 @@ class Index(Shown):
         min_containment : float
             In (0, 1], inclusive.
         verify : bool
-            Count the values of each candidate. Without it what is found is a guess from signatures,
-            and its containment an estimate.
+            Of an index with bands: count the values of each candidate. Without it what bands find
+            is a guess from signatures, and its containment an estimate.
         k : int or "all"
             The k best; ``"all"``: every column that has enough.
 
         Returns
         -------
         TokenSearchResult
-            Best first. With `verify` nothing is found wrongly, and a column that has enough is
-            missed with a probability of at most 0.02.
+            Best first. The answer is exact; where an index has the part bands, and they are read, a
+            column that has enough is missed with a probability of at most 0.02.
 
         Raises
         ------
@@ -772,6 +772,8 @@ class Index(Shown):
 
     def compact(self, **options: Any) -> Update:
         """Rewrite partitions that updates have left small or full of deleted columns.
+
+        Words are weighed by the columns that the index holds now.
 
         Parameters
         ----------

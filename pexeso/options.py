@@ -107,8 +107,8 @@ class BuildOptions:
         Larger files (unpacked) are left out: a table is read whole by one task.
     parts : tuple of str
         What the index has beside semantic search, of `pexeso.registry.choices`: ``"overlap"`` and
-        ``"containment"``, which brings it, for joins by equal values; ``"composite"`` for keys of
-        several columns; ``"redundancy"`` for redundant tables.
+        ``"containment"`` for joins by equal values, ``"bands"`` of signatures beside their posting
+        lists; ``"composite"`` for keys of several columns; ``"redundancy"`` for redundant tables.
     row_filters : tuple of str
         Filters of rows that composite keys are searched with; `pexeso.registry.require_filters`.
     seed : int

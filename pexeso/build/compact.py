@@ -19,6 +19,7 @@ from pexeso.build.recorded import options_of
 from pexeso.build.report import Update, folder_counts
 from pexeso.io.location import Location
 from pexeso.lake.catalog import COLUMNS, TABLES, Catalog
+from pexeso.parts.models import stale_models
 from pexeso.runtime.progress import with_bar
 from pexeso.store.id_ranges import merge_ranges
 from pexeso.store.opening import open_store_anywhere, open_writer
@@ -35,9 +36,12 @@ def compact(
 ) -> Update:
     """Rewrite partitions that updates left small or full of deleted columns.
 
-    The catalog is brought into one folder.
+    The catalog is brought into one folder. Nothing is read from the lake.
 
-    Nothing is read from the lake and nothing embedded again. Answers stay the same.
+    Models that weigh words by how rare they are (lexical, hashing) keep the weights of the build
+    through all appends and deletions; here words are counted again over the columns that hold, and
+    where that changes a weight, all partitions of the model are written anew. Answers are those of
+    a fresh build then. Of other models nothing is embedded again, and answers stay the same.
 
     Parameters
     ----------
@@ -70,12 +74,16 @@ def compact(
             else part.worn(store, options)
             for part in job.parts
         }
-        if not any(chosen.values()) and len(store.manifest.catalogs) == 1:
+        is_clean = not any(chosen.values()) and len(store.manifest.catalogs) == 1
+        if is_clean and not stale_models(store):
             return Update(store.manifest.generation, False, of_parts=folder_counts())
         with workers_for(None, writer, master, conf) as workers:
             job.workers = workers
             job.stage("catalog", lambda folder, meter: rewrite_catalog(job))
             written = {part.name: part.rewrite(job, chosen[part.name]) for part in job.parts}
+            for name, output in written.items():
+                if output.replaced is not None:
+                    chosen[name] = list(output.replaced)
             remaining = {
                 name: [
                     entry
@@ -85,7 +93,8 @@ def compact(
                 for name, numbers in chosen.items()
             }
             deleted = merge_ranges(*(output.deleted for output in written.values()))
-            manifest = job.commit(remaining, written, deleted=deleted)
+            facts = {"next_column": job.next_column()}
+            manifest = job.commit(remaining, written, facts=facts, deleted=deleted)
     added = {name: output.folders for name, output in written.items()}
     return Update(manifest.generation, True, of_parts=folder_counts(added, chosen))
 

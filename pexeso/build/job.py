@@ -47,7 +47,7 @@ from pexeso.lake.catalog import (
 from pexeso.lake.left_out.groups import ReasonGroup, in_words, left_out
 from pexeso.options import BuildOptions
 from pexeso.parts.base import IndexPart, Written
-from pexeso.parts.models import models_of
+from pexeso.parts.models import models_of, put_models
 from pexeso.runtime.progress import StageProgress, stage_bar
 from pexeso.store.files import write_document
 from pexeso.store.id_ranges import Ranges
@@ -121,6 +121,8 @@ class BuildJob:
         self._workers = workers
         self.tell = progress or (lambda stage: None)
         self.stages = Stages(writer.scratch, progress, self._keep)
+        self.renewed_models: dict[int, Path] = {}
+        """Models of the index that were made anew, and where they are."""
         self._digest: str | None = None
         self._n_folders = 0
 
@@ -445,12 +447,14 @@ class BuildJob:
             parts[name] = [*parts.get(name, ()), *output.folders]
             facts.update(output.facts)
             fingerprints.update(output.fingerprints)
-        embedder, options = before and before.embedder, described(self.options)
-        if self.makes_model(len(self.options.models) - 1):
+        if self.renewed_models:
+            put_models(self.index, writer.embedder_folder, self.renewed_models)
+        embedder, options, more = before and before.embedder, described(self.options), {}
+        makes_models = self.makes_model(len(self.options.models) - 1)
+        if makes_models or self.renewed_models:
             embedder = writer.seal_folder(writer.embedder_folder)
+        if makes_models:
             more = {name: options[name] for name in ("model", "grid", "layout")}
-        else:
-            more = {}
         if before:
             options = {**before.options, **more, "parts": list(self.options.parts)}
         return writer.commit(

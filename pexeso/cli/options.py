@@ -347,8 +347,9 @@ _BUILD_OPTIONS = with_options(
     ),
     _of_build(
         "parts",
-        f"Further parts, of {', '.join(choices())}: for pexeso overlap, pexeso contain, pexeso "
-        "search with several columns, and pexeso redundancy.",
+        f"Further parts, of {', '.join(choices())}: for pexeso overlap, pexeso contain "
+        "(bands: of signatures, beside its lists), pexeso search with several columns, and pexeso "
+        "redundancy.",
         "--include",
         "--with",
         metavar="PART,...",

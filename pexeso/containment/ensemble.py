@@ -230,22 +230,18 @@ class Ensemble:
         What is exact (`ContainingSets.exact`) has no false positives. By lists nothing is missed.
         """
         tuner = tuner or self._usual_tuner
-        self._require(threshold, route, tuner)
+        _require_threshold(threshold)
+        self._require(route, tuner)
         left_out = _ids(exclude)
         probed = self.lists.look_up(query)
         needed = tokens_needed(probed.size, threshold)
         if self._by_lists(probed, needed, threshold, tuner, route):
-            return self._found_by_lists(probed, needed, left_out)
+            return _found_by_lists(self.lists, probed, needed, left_out)
         return self._found_by_bands(
             np.unique(as_hashes(query)), probed, needed, threshold, tuner, left_out, verify
         )
 
-    def _require(self, threshold: float, route: str, tuner: Tuner) -> None:
-        if not isinstance(threshold, Real) or not 0 < threshold <= 1:
-            raise InputError(
-                "The threshold of a containment search must be above 0 and at most 1. Got "
-                f"{threshold!r}."
-            )
+    def _require(self, route: str, tuner: Tuner) -> None:
         if route not in ROUTES:
             raise InputError(
                 f"The route of a containment search must be one of {', '.join(ROUTES)}. Got "
@@ -275,23 +271,6 @@ class Ensemble:
             return True
         plan, _ = self._plan(size, needed, threshold, tuner)
         return bool((plan.recalls < tuner.recall).any())
-
-    def _found_by_lists(
-        self, probed: QueryLists, needed: int, left_out: np.ndarray
-    ) -> ContainingSets:
-        sets, counts = probed.at_least(needed)
-        sets, counts = _without(left_out, sets, counts)
-        if len(sets) > 1:
-            order = np.lexsort((sets, -counts))
-            sets, counts = sets[order], counts[order]
-        shares, sizes, hits = (
-            counts / max(probed.size, 1),
-            self.lists.sizes_of(sets),
-            np.zeros(len(sets), np.int64),
-        )
-        return ContainingSets(
-            sets, sizes, counts, shares, hits, probed.size, needed, len(sets), "lists", None
-        )
 
     @cached_property
     def _usual_tuner(self) -> Tuner:
@@ -370,6 +349,48 @@ class Ensemble:
         return np.minimum(
             containment_of(similarities(self.signatures, signed, rows), ratios),
             np.minimum(1.0, ratios),
+        )
+
+
+def search_lists(
+    lists: TokenLists,
+    query: Tokens,
+    threshold: float,
+    *,
+    exclude: Collection[int] | np.ndarray = (),
+) -> ContainingSets:
+    """Find the sets that contain at least a share of a query's tokens, by posting lists alone.
+
+    Parameters and answer are those of `Ensemble.search`, by lists.
+    """
+    _require_threshold(threshold)
+    probed = lists.look_up(query)
+    return _found_by_lists(lists, probed, tokens_needed(probed.size, threshold), _ids(exclude))
+
+
+def _found_by_lists(
+    lists: TokenLists, probed: QueryLists, needed: int, left_out: np.ndarray
+) -> ContainingSets:
+    sets, counts = probed.at_least(needed)
+    sets, counts = _without(left_out, sets, counts)
+    if len(sets) > 1:
+        order = np.lexsort((sets, -counts))
+        sets, counts = sets[order], counts[order]
+    shares, sizes, hits = (
+        counts / max(probed.size, 1),
+        lists.sizes_of(sets),
+        np.zeros(len(sets), np.int64),
+    )
+    return ContainingSets(
+        sets, sizes, counts, shares, hits, probed.size, needed, len(sets), "lists", None
+    )
+
+
+def _require_threshold(threshold: float) -> None:
+    if not isinstance(threshold, Real) or not 0 < threshold <= 1:
+        raise InputError(
+            "The threshold of a containment search must be above 0 and at most 1. Got "
+            f"{threshold!r}."
         )
 
 

@@ -9,6 +9,12 @@ from pexeso.errors import InputError
 FEW_SETS = 1 << 16
 """Sets that 16 bits can name."""
 
+DOCUMENT = "containment.json"
+"""What says how the sets of a folder are searched for containment, and in which version."""
+
+LISTS_ALONE = 3
+"""The version of a document beside which there are no bands."""
+
 MAX_PERMUTATIONS = 4096
 PARTITIONINGS = ("optimal", "equal")
 MAX_ROWS = 64

@@ -17,7 +17,7 @@ import numpy as np
 from pexeso.containment.bands import BandTables
 from pexeso.containment.ensemble import Ensemble
 from pexeso.containment.lists import TokenLists
-from pexeso.containment.options import EnsembleOptions
+from pexeso.containment.options import DOCUMENT, LISTS_ALONE, EnsembleOptions
 from pexeso.errors import IndexCorruptError, IndexNotFoundError, IndexVersionError, InputError
 from pexeso.store.arrays import open_array, write_arrays
 from pexeso.store.files import read_document, write_document
@@ -25,9 +25,7 @@ from pexeso.store.manifest import FileEntry
 
 VERSION = 2
 READ_VERSIONS = (1, 2)
-"""In version 1 signatures have 32 bits."""
-
-DOCUMENT = "containment.json"
+"""Of bands; in version 1 signatures have 32 bits."""
 
 _PREFIX = "containment_"
 _INDEX = {"sets": ("i8",), "sizes": ("i8",), "starts": ("i8",), "signatures": ("u2", "u4")}
@@ -64,8 +62,8 @@ def write_ensemble(index: Ensemble, folder: Path) -> list[FileEntry]:
     return [*entries, write_document(folder / DOCUMENT, document)]
 
 
-def read_ensemble(folder: Path, lists: TokenLists) -> Ensemble:
-    """Open an index that `write_ensemble` wrote.
+def read_ensemble(folder: Path, lists: TokenLists) -> Ensemble | None:
+    """Open an index that `write_ensemble` wrote; None where posting lists alone answer.
 
     Only headers are read, and numbers when they are used; `checking.check_ensemble` reads them all.
 
@@ -75,6 +73,8 @@ def read_ensemble(folder: Path, lists: TokenLists) -> Ensemble:
         Of the same sets.
     """
     options = _document(folder)
+    if options is None:
+        return None
     dtypes = _INDEX | _TABLES
     arrays = {
         name: _opened(folder / f"{_PREFIX}{name}.npy", dtype) for name, dtype in dtypes.items()
@@ -89,7 +89,7 @@ def read_ensemble(folder: Path, lists: TokenLists) -> Ensemble:
         ) from error
 
 
-def _document(folder: Path) -> EnsembleOptions:
+def _document(folder: Path) -> EnsembleOptions | None:
     path = folder / DOCUMENT
     if not path.is_file():
         raise IndexNotFoundError(
@@ -97,11 +97,14 @@ def _document(folder: Path) -> EnsembleOptions:
         )
     document: Any = read_document(path)
     version = document.get("version") if isinstance(document, dict) else None
-    if type(version) is not int or version not in READ_VERSIONS:
+    versions = (*READ_VERSIONS, LISTS_ALONE)
+    if type(version) is not int or version not in versions:
         raise IndexVersionError(
             f"'{path}' is of version {version!r}; this pexeso reads the versions "
-            f"{' and '.join(map(str, READ_VERSIONS))}: build it again."
+            f"{', '.join(map(str, versions))}: build it again."
         )
+    if version == LISTS_ALONE:
+        return None
     try:
         options = dict(document["options"])
         always = {name: options.pop(name) for name in _ALWAYS}

@@ -48,12 +48,15 @@ class Written:
         What the manifest is to say of the index besides.
     deleted : tuple of (int, int)
         After a rewriting: ids of deleted columns that folders which were kept still hold.
+    replaced : sequence of int, optional
+        After a rewriting of other folders than those that were to be rewritten: their numbers.
     """
 
     folders: Sequence[FolderEntry]
     facts: Mapping[str, Any] = field(default_factory=dict)
     fingerprints: Mapping[str, Any] = field(default_factory=dict)
     deleted: Ranges = ()
+    replaced: Sequence[int] | None = None
 
 
 @dataclass(frozen=True)

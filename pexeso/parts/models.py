@@ -7,6 +7,7 @@ the index of one model alone, it is searched and kept up like the first.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,12 +19,19 @@ from pexeso.errors import IndexCorruptError, InputError
 from pexeso.options import OF_VECTORS, BuildOptions
 from pexeso.parts.metadata import require_contents
 from pexeso.registry import MAX_MODELS, model_names
+from pexeso.store.local.removal import remove_tree
 from pexeso.store.manifest import SEMANTIC, Manifest
 
 if TYPE_CHECKING:
     from pexeso.store.local.reader import Store
 
 _SEEN_AS = "model_number"
+
+WEIGHED = ("lexical", "hashing")
+"""Models whose words weigh more, the rarer they are in the columns of the index."""
+
+WEIGHED_BY = "weighed_by"
+"""The fact that says by which columns the words of a model were weighed; see `held_columns`."""
 
 
 def part_of(model: int) -> str:
@@ -119,7 +127,7 @@ def store_of_model(store: Store, model: int) -> Store:
                 f"The manifest of the index tells nothing of its model {names[model]!r}: it was "
                 "not written by pexeso. Build the index again."
             )
-        common = {key: value for key, value in facts.items() if key != "letters"}
+        common = {key: value for key, value in facts.items() if key not in ("letters", WEIGHED_BY)}
         facts = {**common, **model_facts, _SEEN_AS: model}
         fingerprints = {**fingerprints, "embedder": fingerprint}
         parts[SEMANTIC] = further[name]
@@ -128,6 +136,54 @@ def store_of_model(store: Store, model: int) -> Store:
     seen = replace(manifest, options=options, facts=facts, fingerprints=fingerprints, parts=parts)
     require_contents(seen)
     return replace(store, manifest=seen)
+
+
+def held_columns(next_column: int, n_columns: int) -> list[int]:
+    """Return what tells the columns that an index holds from those of its other states.
+
+    Ids are given once: where the next one and the number of columns are the same, so are these.
+    """
+    return [next_column, n_columns]
+
+
+def stale_models(store: Store) -> list[int]:
+    """Return the positions of the models whose words were weighed by other columns.
+
+    Reads the manifest, and the ids of the columns of partitions of which some are deleted.
+    """
+    models = enumerate(models_of(store.manifest))
+    return [number for number, name in models if name in WEIGHED and _is_stale(store, number)]
+
+
+def _is_stale(store: Store, model: int) -> bool:
+    store = store_of_model(store, model)
+    facts, entries = store.manifest.facts, store.manifest.partitions
+    if any(entry.facts.get("values_without_vector", 0) for entry in entries):
+        return False  # words of these count too, and the index does not hold them
+    masks = map(store.deleted_mask, range(len(entries)))
+    deleted = sum(int(mask.sum()) for mask in masks if mask is not None)
+    held = sum(entry.facts["columns"] for entry in entries) - deleted
+    return facts.get(WEIGHED_BY) != held_columns(facts.get("next_column", -1), held)
+
+
+def put_models(store: Store, folder: Path, made: Mapping[int, Path]) -> None:
+    """Lay out the models of an index in another folder, some of them made anew.
+
+    Parameters
+    ----------
+    folder : Path
+        What is there is removed.
+    made : dict of int to Path
+        Of each that was made anew, its position and the folder that it was saved to.
+    """
+    remove_tree(folder)
+    shutil.copytree(store.embedder_folder, folder)
+    further = {part_of(number) for number in range(1, MAX_MODELS)}
+    for model, source in made.items():
+        target = folder_of_model(folder, model)
+        for path in [path for path in target.iterdir() if path.name not in further]:
+            remove_tree(path)
+        shutil.copytree(source, target, dirs_exist_ok=True)
 
 
 def embedder_folder(store: Store) -> Path:

@@ -188,7 +188,7 @@ class ContainRequest(ColumnsRequest, verb="contain"):
     min_containment : float
         In (0, 1]: the share of its distinct values.
     verify : bool
-        Count the values of every candidate; else estimate from signatures.
+        Of an index with bands: count the values of every candidate; else estimate from signatures.
     """
 
     min_containment: float = DEFAULT_MIN_CONTAINMENT

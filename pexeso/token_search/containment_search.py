@@ -82,7 +82,12 @@ def _containing(
         )
         counted = merge_list(shard.overlap, token_query, limit, exclude=hidden, at_least=needed)
         return found_by_lists(shard, counted, len(query)), len(counted.ids), "merge_list"
-    answer = shard.ensemble.search(query.tokens, min_containment, verify=verify, exclude=hidden)
+    if shard.bands is None:
+        from pexeso.containment.ensemble import search_lists
+
+        answer = search_lists(shard.lists, query.tokens, min_containment, exclude=hidden)
+    else:
+        answer = shard.bands.search(query.tokens, min_containment, verify=verify, exclude=hidden)
     return _contained(shard, answer), answer.n_candidates, answer.route
 
 

@@ -305,7 +305,7 @@ def test_a_column_or_an_option_that_is_not_there(fail, index, towns):
 def test_a_part_that_is_none_is_told_before_any_work(fail, small_lake, tmp_path):
     said = fail(2, "index", small_lake, tmp_path / "out", "--with", "meaning")
     assert (
-        "The parts that an index can have are overlap, containment, composite, "
+        "The parts that an index can have are overlap, containment, bands, composite, "
         "redundancy. Got 'meaning'." in said
     )
 

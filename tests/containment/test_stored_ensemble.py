@@ -10,8 +10,8 @@ from synthetic_sets import NumberLists, ensemble_of, ragged, some_of, vocabulari
 from pexeso.containment.bands import build_tables
 from pexeso.containment.hashing import distinct_sorted, gathered
 from pexeso.containment.minhash import seeds_of, shortened, signatures
-from pexeso.containment.options import EnsembleOptions
-from pexeso.containment.stored import DOCUMENT, read_ensemble, write_ensemble
+from pexeso.containment.options import DOCUMENT, LISTS_ALONE, EnsembleOptions
+from pexeso.containment.stored import read_ensemble, write_ensemble
 from pexeso.errors import IndexCorruptError, IndexNotFoundError, IndexVersionError, OutputError
 from pexeso.parts.token_sets.check import check_ensemble
 from pexeso.store.arrays import open_array
@@ -139,7 +139,13 @@ def changed(folder, change):
     (folder / DOCUMENT).write_text(json.dumps(document), encoding="ascii")
 
 
-@pytest.mark.parametrize("version", [3, None, "1"])
+def test_posting_lists_alone_are_told_from_bands(folder):
+    assert read_ensemble(folder, LISTS) is not None
+    (folder / DOCUMENT).write_text(f'{{"version": {LISTS_ALONE}}}', encoding="ascii")
+    assert read_ensemble(folder, LISTS) is None
+
+
+@pytest.mark.parametrize("version", [4, None, "1"])
 def test_another_version_is_named(folder, version):
     changed(folder, lambda document: document.update(version=version))
     with pytest.raises(IndexVersionError, match="build it again"):

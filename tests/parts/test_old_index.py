@@ -97,13 +97,14 @@ def test_the_same_lake_still_gives_the_same_bytes(tmp_path, spark):
     for name, text in LAKE.items():
         (tmp_path / "lake" / name).write_text(text, encoding="utf-8")
     built = build_index(
-        tmp_path / "lake", tmp_path / "index", model="hashing", dimensions=8, parts=["containment"]
+        tmp_path / "lake", tmp_path / "index", model="hashing", dimensions=8, parts=["bands"]
     )
     old, new = (index.store.manifest.parts for index in (open_index(OLD), built))
     [[before], [now]] = old["token_sets"], new["token_sets"]
     assert {file.path for file in before.files} == {file.path for file in now.files}
     other = [file.path for file in before.files if file != now.file(file.path)]
-    assert sorted(other) == sorted((*(f"{name}.npy" for name in NARROWER), "containment.json"))
+    documents = ("containment.json", "meta.json")  # which names the part bands
+    assert sorted(other) == sorted((*(f"{name}.npy" for name in NARROWER), *documents))
     for name in NARROWER:
         was, got = (
             np.load(root / entry.folder / f"{name}.npy")

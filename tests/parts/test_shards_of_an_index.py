@@ -22,6 +22,7 @@ from pexeso.lake.tokens import distinct_tokens
 from pexeso.overlap.index.saving import ARRAYS
 from pexeso.overlap.index.sets import build_index as build_overlap
 from pexeso.parts.token_sets.open import LABELS, TABLES
+from pexeso.runtime import jit
 from pexeso.store.texts import open_texts
 
 pytestmark = pytest.mark.spark
@@ -134,6 +135,32 @@ def test_parts_added_later_are_those_of_a_build(built, tmp_path):
     assert not any(problem.is_failure for problem in index.check())
     assert not index.add_parts(PARTS).committed
     assert index.search(["Oslo 1"], k=3).to_dict()["results"], "semantic search is as it was"
+
+
+def contained(index, columns):
+    queries = [sorted(query) for query in [*columns.values()][:4]]
+    return [
+        index.contain(query, min_containment=share, fold_copies=False).to_dict()["results"]
+        for query in queries
+        for share in (0.2, 0.5, 1.0)
+    ]
+
+
+def test_bands_are_kept_where_they_are_asked_for(built, tmp_path, monkeypatch):
+    monkeypatch.setattr(jit, "_left", 0)  # compiled loops answer, by lists or bands
+    shutil.copytree(built / "with.pexeso", tmp_path / "lake.pexeso")
+    index, columns = open_index(tmp_path / "lake.pexeso"), columns_of(built / "lake")
+    expected, n_bytes = contained(index, columns), index.info().bytes
+    assert any(expected)
+    assert [shard.bands for shard in index.shards] == [None] * len(index.shards)
+    assert index.add_parts(["bands"]).parts == (*PARTS, "bands")
+    assert all(shard.bands is not None for shard in index.shards)
+    assert index.info().bytes > n_bytes + 1000 * len(columns)
+    assert contained(index, columns) == expected
+    index.compact(everything=True)
+    assert all(shard.bands is not None for shard in index.shards)
+    assert contained(index, columns) == expected
+    assert not any(problem.is_failure for problem in index.check())
 
 
 @pytest.mark.long

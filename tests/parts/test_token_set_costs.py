@@ -25,6 +25,7 @@ from pexeso.parts.token_sets.estimate import (
     tokens_of_shards,
 )
 from pexeso.parts.token_sets.lists import ensemble_over
+from pexeso.parts.token_sets.part import TOKEN_SETS_PART
 
 RECORDS = pa.table(
     {
@@ -83,10 +84,12 @@ def test_bytes_are_those_of_the_arrays_that_are_written():
     counts = {"columns": index.n_sets, "pairs": pairs.shape[1], "tokens_written": index.n_tokens}
     size = parts_bytes(("overlap",), **counts, token_bytes=6.0, name_bytes=12.0)
     assert size == pytest.approx(held, abs=64)
-    ensemble = ensemble_over(index)
-    more = (
-        parts_bytes(("overlap", "containment"), **counts, token_bytes=6.0, name_bytes=12.0) - size
+    lists_alone = parts_bytes(
+        ("overlap", "containment"), **counts, token_bytes=6.0, name_bytes=12.0
     )
+    assert lists_alone == size
+    ensemble = ensemble_over(index)
+    more = parts_bytes(TOKEN_SETS_PART.choices, **counts, token_bytes=6.0, name_bytes=12.0) - size
     assert more == SIGNED_SET_BYTES * index.n_sets
     assert more == pytest.approx(3 * ensemble.signatures.nbytes + 16 * index.n_sets)
 
@@ -94,7 +97,7 @@ def test_bytes_are_those_of_the_arrays_that_are_written():
 def test_a_task_holds_one_shard():
     costs = TokenSetsEstimate(("overlap",), columns=100, pairs=10_000, shards=4)
     assert shard_memory(costs) == 500_000
-    assert shard_memory(replace(costs, parts=("overlap", "containment"))) == 500_000 + 25 * 6144
+    assert shard_memory(replace(costs, parts=TOKEN_SETS_PART.choices)) == 500_000 + 25 * 6144
     assert shard_memory(NO_SETS) == 0
 
 

@@ -223,7 +223,7 @@ def test_words_and_names_are_taken_once():
         register(PATH)
     with pytest.raises(
         InputError,
-        match="The parts that an index can have are overlap, containment, composite, redundancy, "
-        "longest",
+        match="The parts that an index can have are overlap, containment, bands, composite, "
+        "redundancy, longest",
     ):
         BuildOptions(parts="other")

@@ -43,7 +43,7 @@ _AS_PUBLISHED = (
     "as published: means of unit word vectors, pivots, a grid with levels by the cost model, "
     "partitions by JSD"
 )
-_EQUAL_TEXT = ("overlap", "containment")
+_EQUAL_TEXT = ("overlap", "containment", "bands")
 
 
 @click.command()
@@ -144,12 +144,20 @@ def _model_facts(model: Mapping[str, Any]) -> list[tuple[str, str]]:
             ("model", f"{model['model']}, {model['dimensions']} dimensions{_bits(model)}"),
             ("metric", f"{model['metric']}, {_map(model)}"),
             *([("method", _AS_PUBLISHED)] if model["as_published"] else []),
+            *_stale_weights(model),
         ]
     words = sum(partition["words"] for partition in model["partitions"])
     return [
         ("model", f"{model['model']}, {many(words, 'word')}"),
         ("metric", "euclidean, posting lists of pairs of letters"),
+        *_stale_weights(model),
     ]
+
+
+def _stale_weights(model: Mapping[str, Any]) -> list[tuple[str, str]]:
+    if model["word_weights"] != "earlier":
+        return []
+    return [("weights", "of words in an earlier state of the lake (pexeso compact renews them)")]
 
 
 def _bits(model: Mapping[str, Any]) -> str:

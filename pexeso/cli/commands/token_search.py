@@ -79,8 +79,8 @@ def find_overlap(request: OverlapRequest, n_shown: int, form: str | None) -> Non
 )
 @_of_containment(
     "verify",
-    "Count the values of every candidate, so that nothing is found wrongly; or estimate from "
-    "signatures.",
+    "Of an index with bands: count the values of every candidate, so that nothing is found "
+    "wrongly; or estimate from signatures.",
 )
 @top_k_option(
     ContainRequest,
@@ -98,10 +98,10 @@ def find_containing(request: ContainRequest, n_shown: int, form: str | None) -> 
       pexeso contain build lake.pexeso
 
     A column is found where it has a given share of your distinct values, compared as in pexeso
-    overlap. With --verify nothing is found wrongly, and a column right at the threshold is missed
-    with a probability of at most 0.02. The index needs its part for this: from pexeso index
-    --include containment, or from pexeso contain build INDEX, which adds it to an index that is
-    there.
+    overlap. The answer is exact; of an index with bands (--include bands) a column right at the
+    threshold may be missed, with a probability of at most 0.02. The index needs its part for this:
+    from pexeso index --include containment, or from pexeso contain build INDEX, which adds it to an
+    index that is there.
 
     In Python: pexeso.open_index(INDEX).contain(values).
     """  # noqa: D301  click reads \b

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from embed.half import SINGLE
-from pexeso.parts.models import models_of, store_of_model
+from pexeso.parts.models import WEIGHED, models_of, stale_models, store_of_model
 from pexeso.parts.presets import is_as_published
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
@@ -27,6 +27,9 @@ def info(store: Store, *, model: int = 0) -> dict[str, Any]:
         None for a lexical model; ``letters``, where the model is lexical: how
         words are compared; ``map``, the contractive map that was asked for:
         ``"auto"``, ``"projection"`` or ``"pivots"``; ``cells``: ``"blocks"`` or ``"grid"``;
+        ``word_weights``: ``"current"``, or ``"earlier"`` where the words of the model were weighed
+        by the columns of an earlier state, which a compaction mends; None for a model that weighs
+        none by the lake;
         ``as_published``: whether all this is as the preset ``"published"`` sets it;
         ``partitions``: of each its ``columns``, ``values``, ``postings``, ``cells``,
         ``coordinates``, ``map`` (the one in use), ``bytes``, and as ``choice`` what the map was
@@ -35,8 +38,16 @@ def info(store: Store, *, model: int = 0) -> dict[str, Any]:
     """
     if model:
         return {}
-    models = range(len(models_of(store.manifest)))
-    main, *further = (_of_model(store_of_model(store, number)) for number in models)
+    stale = stale_models(store)
+    main, *further = (
+        {
+            **_of_model(store_of_model(store, number)),
+            "word_weights": ("earlier" if number in stale else "current")
+            if name in WEIGHED
+            else None,
+        }
+        for number, name in enumerate(models_of(store.manifest))
+    )
     return {**main, "further_models": further}
 
 

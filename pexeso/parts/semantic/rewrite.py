@@ -6,23 +6,34 @@ New partitions are written from the content of the old ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from pexeso.parts.base import Written, worn_folders
 from pexeso.parts.copied import folders_fit
 from pexeso.parts.models import (
+    WEIGHED_BY,
     embedder_folder,
     entry_bytes,
+    held_columns,
     options_for_model,
     partition_limits,
+    stale_models,
     store_of_model,
     written_fields,
 )
-from pexeso.parts.semantic.stored import POSTINGS, VECTORS, copy_into_one, stored_rows
+from pexeso.parts.semantic.part import stage_of
+from pexeso.parts.semantic.stored import (
+    POSTINGS,
+    VECTORS,
+    copy_into_one,
+    read_values,
+    stored_rows,
+)
 from pexeso.store.id_ranges import merge_ranges, ranges_of
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
@@ -59,13 +70,21 @@ def rewrite(job: BuildJob, numbers: Sequence[int], *, model: int = 0) -> Written
     """Divide the remaining columns of some partitions anew.
 
     Vectors are copied from the partitions, and nothing is embedded but for sketches of the values
-    of a lexical model, where there is more than one new partition.
+    of a lexical model, where there is more than one new partition. Where the words of the model
+    were weighed by other columns, they are weighed again; and where that changes a weight, all
+    partitions are written anew.
     """
     from embed.spark import embed_values
     from pexeso.parts.semantic.write import (
         divide_and_write,
     )  # brings torch, which the tasks that read do without
 
+    weighed: dict[str, Any] = {}
+    if model in stale_models(job.index):
+        anew = _weigh_again(job, model)
+        if isinstance(anew, Written):
+            return anew
+        weighed = anew
     store = store_of_model(job.index, model)
     folder_of_embedder = embedder_folder(store)
     facts_before = store.manifest.facts
@@ -92,11 +111,34 @@ def rewrite(job: BuildJob, numbers: Sequence[int], *, model: int = 0) -> Written
         )
     every = [*(store.partition_entry(number) for number in rest), *entries]
     facts = {name: sum(entry.facts[name] for entry in every) for name in ("values", "postings")}
+    facts |= weighed
     masks = [(number, mask) for number in rest if (mask := store.deleted_mask(number)) is not None]
     still = [ranges_of(store.array(number, "column_ids")[mask]) for number, mask in masks]
     return Written(
         entries, **written_fields(job.index, model, facts, {}), deleted=merge_ranges(*still)
     )
+
+
+def _weigh_again(job: BuildJob, model: int) -> Written | dict[str, Any]:
+    """Weigh the words of a model by the columns that hold, and write all of them by the weights.
+
+    Returns
+    -------
+    Written or dict
+        Where all weights are as they were, nothing is written but what the manifest is to say.
+    """
+    from pexeso.parts.semantic.write import MADE, make_model, write_embedded
+
+    source, before = read_values(job), store_of_model(job.index, model).manifest
+    dimensions = None if "letters" in before.facts else before.facts["dimensions"]
+    made = make_model(job, model, source, dimensions=dimensions)
+    saved = job.stages.folder(stage_of("train", model)) / MADE
+    if made["fingerprint"] == before.fingerprints["embedder"]:
+        n_columns = job.stages.finished(source)["columns"]
+        return {WEIGHED_BY: held_columns(job.next_column(), n_columns)}
+    job.renewed_models[model] = saved
+    written = write_embedded(job, model, source, made, saved)
+    return replace(written, replaced=range(len(before.partitions)))
 
 
 def _fit_into_one(

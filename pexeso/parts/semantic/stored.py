@@ -17,7 +17,7 @@ from pexeso.io.location import read_parquet, spark_path
 from pexeso.io.parquet_folder import write_parquet_folder
 from pexeso.lake.catalog import COLUMNS, Catalog, files_in
 from pexeso.parts.base import Batches
-from pexeso.parts.copied import rows_of_folders
+from pexeso.parts.copied import folders_fit, rows_of_folders
 from pexeso.parts.models import models_of, store_of_model
 from pexeso.store.local.reader import Store
 from pexeso.store.texts import take_texts
@@ -35,7 +35,7 @@ ROWS_PER_BATCH = 1 << 14
 
 
 def read_values(job: BuildJob) -> str:
-    """Read all values of an index that is to get another model; gives the stage that left them.
+    """Read all values of an index that is to get a model; gives the stage that left them.
 
     Raises
     ------
@@ -44,7 +44,18 @@ def read_values(job: BuildJob) -> str:
     """
 
     def work(folder: Path, meter: TaskMeter) -> Facts:
-        postings = stored_rows(job, store, range(store.n_partitions), folder / "postings", POSTINGS)
+        numbers = range(store.n_partitions)
+        if folders_fit(store.manifest.partitions):
+            read = partial(read_partitions, store=store, schema=POSTINGS)
+            write_parquet_folder(rows_of_folders(numbers, read, POSTINGS), folder / "postings")
+            rows = pq.read_table(folder / "postings", columns=["column_id", "value"])
+            values = pa.table({"value": rows["value"].unique()})
+            return {
+                "columns": pc.count_distinct(rows["column_id"]).as_py(),
+                "postings": rows.num_rows,
+                "values": write_parquet_folder(values, folder / "values"),
+            }
+        postings = stored_rows(job, store, numbers, folder / "postings", POSTINGS)
         postings.select("value").distinct().write.parquet(spark_path(folder / "values"))
         values = read_parquet(job.spark, folder / "values")
         columns = postings.select("column_id").distinct()

@@ -22,12 +22,16 @@ from embed.registry import create_embedder, load_embedder
 from embed.spark import embed_values
 from partition.spark import limits_of, plan_partitions
 from pexeso.io.location import read_parquet, spark_path
+from pexeso.lake.catalog import Catalog, files_in
 from pexeso.parts.base import Filled, Written
 from pexeso.parts.encode import sparse_vectors
 from pexeso.parts.models import (
+    WEIGHED,
+    WEIGHED_BY,
     embedder_folder,
     entry_bytes,
     folder_of_model,
+    held_columns,
     options_for_model,
     partition_limits,
     store_of_model,
@@ -56,26 +60,47 @@ are in the lake."""
 
 VALUES_PER_CORPUS = MAX_TOKENS // 2
 
+MADE = "model"
+"""Where a stage leaves a model that may not come into the index."""
+
 
 def write(job: BuildJob, *, model: int = 0) -> Written:
     """Write partitions of the values in the job's catalog, embedded by a model of the index.
 
     Where the index is to get the model in this job, it is made first.
     """
-    is_new = job.makes_model(model)
-    source = read_values(job) if is_new and job.store is not None else "catalog"
-    counts = job.stages.finished(source)
+    if not job.makes_model(model):
+        return write_embedded(job, model, "catalog")
+    source = "catalog" if job.store is None else read_values(job)
+    saved = folder_of_model(job.writer.embedder_folder, model)
+    return write_embedded(job, model, source, make_model(job, model, source, saved), saved)
+
+
+def write_embedded(
+    job: BuildJob,
+    model: int,
+    source: str,
+    made: Facts | None = None,
+    saved: Path | None = None,
+) -> Written:
+    """Write partitions of the values that a stage left.
+
+    Parameters
+    ----------
+    made, saved : dict and Path, optional
+        Where the model was made in this job: what `make_model` said of it, and where it is.
+    """
+    counts, is_new = job.stages.finished(source), made is not None
     if is_new:
-        model_facts = _make_model(job, model, source)
-        folder = folder_of_model(job.writer.embedder_folder, model)
+        folder = saved
         facts = {
-            "embedder": model_facts["kind"],
-            "dimensions": model_facts["dimensions"],
-            **({"letters": model_facts["letters"]} if model_facts["letters"] else {}),
+            "embedder": made["kind"],
+            "dimensions": made["dimensions"],
+            **({"letters": made["letters"]} if made["letters"] else {}),
             "values": 0,
             "postings": 0,
         }
-        fingerprints = {"embedder": model_facts["fingerprint"]}
+        fingerprints = {"embedder": made["fingerprint"]}
     else:
         store = store_of_model(job.store, model)
         # Absolute: Spark's workers may have been started in another working folder.
@@ -83,7 +108,10 @@ def write(job: BuildJob, *, model: int = 0) -> Written:
         before, fingerprints = store.manifest.facts, {}
         names = ("dimensions", "values", "postings", "letters")
         facts = {name: before[name] for name in names if name in before}
+    weighs = is_new and job.options.models[model] in WEIGHED
+    next_column = counts["columns"] if job.store is None else job.next_column()
     if not counts["postings"]:
+        facts |= {WEIGHED_BY: held_columns(next_column, 0)} if weighs else {}
         return Written([], **written_fields(job.store, model, facts, fingerprints))
     embedded = None
     if "letters" not in facts:
@@ -111,11 +139,28 @@ def write(job: BuildJob, *, model: int = 0) -> Written:
         "values": facts["values"] + counts["values"],
         "postings": facts["postings"] + sum(entry.facts["postings"] for entry in entries),
     }
+    if weighs:
+        n_columns = sum(entry.facts["columns"] for entry in entries)
+        more[WEIGHED_BY] = held_columns(next_column, n_columns)
     return Written(entries, **written_fields(job.store, model, {**facts, **more}, fingerprints))
 
 
-def _make_model(job: BuildJob, model: int, source: str) -> Facts:
-    """Train the model on what a stage left, or read it, and save it into the index."""
+def make_model(
+    job: BuildJob,
+    model: int,
+    source: str,
+    saved: Path | None = None,
+    dimensions: int | None = None,
+) -> Facts:
+    """Train the model on what a stage left, or read it, and save it.
+
+    Parameters
+    ----------
+    saved : Path, optional
+        Where to; by default into the folder `MADE` of the stage.
+    dimensions : int, optional
+        Of a model that the index has; by default those of the options of the job.
+    """
 
     def work(folder: Path, meter: TaskMeter) -> Facts:
         options, corpus = options_for_model(job.options, model), None
@@ -125,15 +170,15 @@ def _make_model(job: BuildJob, model: int, source: str) -> Facts:
         embedder = create_embedder(
             options.model,
             corpus=corpus,
-            dimensions=options.dimensions,
+            dimensions=options.dimensions if dimensions is None else dimensions,
             value_vectors=options.value_vectors,
             seed=options.seed,
         )
         embedder = with_precision(embedder, options.vector_precision)
-        saved = folder_of_model(job.writer.embedder_folder, model)
-        saved.mkdir(exist_ok=True)
-        empty_folder(saved)
-        embedder.save(saved)
+        if saved is not None:
+            saved.mkdir(exist_ok=True)
+            empty_folder(saved)
+        embedder.save(folder / MADE if saved is None else saved)
         return {
             "kind": embedder.kind,
             "dimensions": embedder.dimensions,
@@ -147,8 +192,10 @@ def _make_model(job: BuildJob, model: int, source: str) -> Facts:
 def _write_corpus(job: BuildJob, source: str, pairs_folder: Path, path: Path) -> None:
     """Write a sample of (column, value) pairs as text.
 
-    Spark draws the sample if the lake is larger than the sample.
+    Spark draws the sample if the lake is larger than the sample. It hangs on the ids of columns;
+    of an index that is there those are taken that a fresh build would give.
     """
+    ranks = None if job.store is None else _column_ranks(job)
     pairs = job.stages.folder(source) / "postings"
     n_pairs = job.stages.finished(source)["postings"]
     if n_pairs > VALUES_PER_CORPUS:
@@ -156,12 +203,40 @@ def _write_corpus(job: BuildJob, source: str, pairs_folder: Path, path: Path) ->
 
         share = VALUES_PER_CORPUS / n_pairs
         drawn = sql.xxhash64("column_id", "value", sql.lit(job.options.seed)) % 1_000_000
-        sample = job.frame(source, "postings").where(sql.abs(drawn) < int(share * 1_000_000))
-        sample.select("column_id", "value").write.parquet(spark_path(pairs_folder))
+        frame = job.frame(source, "postings").select("column_id", "value")
+        if ranks is not None:
+            ranked = job.spark.createDataFrame(ranks)
+            frame = frame.join(ranked, "column_id").select(
+                sql.col("rank").alias("column_id"), "value"
+            )
+            ranks = None
+        frame.where(sql.abs(drawn) < int(share * 1_000_000)).write.parquet(spark_path(pairs_folder))
         pairs = pairs_folder
-    columns = {"group": ds.field("column_id"), "value": ds.field("value")}
-    batches = ds.dataset(os.fspath(pairs), format="parquet").to_batches(columns=columns)
-    write_corpus(batches, path, CorpusOptions(seed=job.options.seed))
+    dataset = ds.dataset(os.fspath(pairs), format="parquet")
+    batches = dataset.to_batches(
+        columns={"group": ds.field("column_id"), "value": ds.field("value")}
+    )
+    write_corpus(
+        batches if ranks is None else (_ranked(batch, ranks) for batch in batches),
+        path,
+        CorpusOptions(seed=job.options.seed),
+    )
+
+
+def _column_ranks(job: BuildJob) -> pa.Table:
+    """Return ``column_id`` of all columns that hold, ascending, and the ids of a fresh build.
+
+    These are the ``rank`` of each in the order of the catalog.
+    """
+    ids = Catalog(files_in([job.writer.catalog_folder])).columns(["column_id"])["column_id"]
+    table = pa.table({"column_id": ids.drop_null(), "rank": np.arange(len(ids) - ids.null_count)})
+    return table.sort_by("column_id")
+
+
+def _ranked(batch: pa.RecordBatch, ranks: pa.Table) -> pa.RecordBatch:
+    places = np.searchsorted(ranks["column_id"].to_numpy(), batch.column("group").to_numpy())
+    groups = ranks["rank"].to_numpy()[places]
+    return pa.RecordBatch.from_pydict({"group": groups, "value": batch.column("value")})
 
 
 def _embed(job: BuildJob, stage: str, source: str, embedder_folder: Path) -> Facts:

@@ -69,8 +69,8 @@ def _check_shard(
     missing = set(parts_of(store)) & set(TOKEN_SETS_PART.choices) - set(shard.parts)
     if missing:
         yield f"It has no {' and '.join(sorted(missing))}, which the index is to have."
-    if not wrong and "containment" in shard.parts:
-        yield from check_ensemble(shard.ensemble)
+    if not wrong and "containment" in shard.parts and shard.bands is not None:
+        yield from check_ensemble(shard.bands)
 
 
 def _check_names(shard: Shard, tables: pa.ChunkedArray) -> Iterator[str]:

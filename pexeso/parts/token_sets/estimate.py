@@ -50,7 +50,7 @@ SECONDS_IN_READ = 0.5
 """What two more kinds of records cost the reading stage, however few there are."""
 
 SIGNING_SECONDS, SECONDS_PER_SIGNED_PAIR, SECONDS_PER_SIGNED_SET = 0.1, 0.15e-6, 20e-6
-"""What containment adds to ``tokens``: loading its loops, hashing each pair, and putting each set
+"""What bands add to ``tokens``: loading its loops, hashing each pair, and putting each set
 into the tables; seconds of one core."""
 
 
@@ -123,7 +123,7 @@ def shard_seconds(sizes: TokenSetsEstimate, cores: int) -> dict[str, float]:
     seconds["read"] += SECONDS_IN_READ
     for stage, fixed in FIXED_SECONDS.items():
         seconds[stage] += fixed
-    if "containment" in sizes.parts:
+    if "bands" in sizes.parts:
         signing = SECONDS_PER_SIGNED_PAIR * sizes.pairs + SECONDS_PER_SIGNED_SET * sizes.columns
         seconds["tokens"] += SIGNING_SECONDS + signing / parallel["tokens"]
     return seconds
@@ -154,7 +154,7 @@ def parts_bytes(
         How many there are.
     """
     each_set = SET_BYTES + name_bytes
-    if "containment" in parts:
+    if "bands" in parts:
         is_large = columns > FEW_SETS * max(1, shards)
         each_set += SIGNED_SET_BYTES + (MORE_IN_LARGE_SHARDS if is_large else 0)
     return round(
@@ -167,7 +167,7 @@ def shard_memory(sizes: TokenSetsEstimate) -> int:
 
     The numbers are those of `pexeso.parts.token_sets.write.write_shard`.
     """
-    signed = MEMORY_OF_SIGNED_SET * sizes.columns if "containment" in sizes.parts else 0
+    signed = MEMORY_OF_SIGNED_SET * sizes.columns if "bands" in sizes.parts else 0
     return (MEMORY_OF_PAIR * sizes.pairs + signed) // max(1, sizes.shards)
 
 

@@ -33,6 +33,7 @@ from pexeso.store.texts import Texts, open_texts, take_texts
 if TYPE_CHECKING:
     from pexeso.containment.ensemble import Ensemble
     from pexeso.overlap.batched import BatchedMergeList
+    from pexeso.parts.token_sets.lists import OverlapLists
 
 
 @dataclass(frozen=True)
@@ -160,14 +161,20 @@ class Shard:
         return open_array(self.folder / f"{POSITIONS}.npy")
 
     @cached_property
-    def ensemble(self) -> Ensemble:
-        """Signatures of the sets, verified by their posting lists."""
+    def lists(self) -> OverlapLists:
+        """The posting lists, as searches for containment read them."""
+        from pexeso.parts.token_sets.lists import OverlapLists
+
+        return OverlapLists(self.overlap)
+
+    @cached_property
+    def bands(self) -> Ensemble | None:
+        """Bands of signatures of the sets beside the lists, where the shard has them."""
         from pexeso.containment.stored import (
             read_ensemble,
         )  # brings numba, which searches for overlaps do without
-        from pexeso.parts.token_sets.lists import OverlapLists
 
-        return read_ensemble(self.folder, OverlapLists(self.overlap))
+        return read_ensemble(self.folder, self.lists)
 
     def numbers_of(self, columns: Sequence[tuple[str, str]]) -> np.ndarray:
         """Return the numbers of the sets of columns given as (table, label), int64.

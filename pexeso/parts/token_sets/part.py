@@ -1,6 +1,7 @@
 """The part for exact-value searches.
 
-It holds columns as sets of tokens with posting lists, and signatures of these sets.
+It holds columns as sets of tokens with posting lists, by which overlap and containment are
+searched, and bands of signatures of these sets where they are asked for.
 """
 
 from pexeso.parts.base import PackagePart
@@ -8,7 +9,7 @@ from pexeso.parts.base import PackagePart
 TOKEN_SETS_PART = PackagePart(
     package="pexeso.parts.token_sets",
     name="token_sets",
-    choices=("overlap", "containment"),
+    choices=("overlap", "containment", "bands"),
     stages=("divide", "tokens"),
     folders_are="shards",
 )

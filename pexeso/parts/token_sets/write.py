@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from pexeso.containment.options import EnsembleOptions
+from pexeso.containment.options import DOCUMENT, LISTS_ALONE, EnsembleOptions
 from pexeso.overlap.index.saving import save_index
 from pexeso.overlap.index.sets import build_index
 from pexeso.parts.base import Written
@@ -103,7 +103,7 @@ def _lay_out(
 def shards_needed(n_sets: int, n_pairs: int, parts: tuple[str, ...], partition_bytes: int) -> int:
     """Return how many shards take what there is, each of about `partition_bytes`."""
     # A signature, and in the tables a value and a set for each of its places.
-    of_a_set = 8 * EnsembleOptions().permutations if "containment" in parts else 0
+    of_a_set = 8 * EnsembleOptions().permutations if "bands" in parts else 0
     return -(-(n_pairs * PAIR_BYTES + n_sets * of_a_set) // partition_bytes)
 
 
@@ -115,7 +115,7 @@ def write_shard(
     Returns the shard's facts and its files.
 
     The same sets give the same bytes, in whatever order rows come. Memory is some 200 bytes a
-    (column, token) pair, and 6 KiB a set with signatures.
+    (column, token) pair, and 6 KiB a set with bands.
     """
     sets = _read(placed, SETS, number, ["table", "position", "label"])
     sets = sets.sort_by([("table", "ascending"), ("label", "ascending")]).combine_chunks()
@@ -135,13 +135,15 @@ def write_shard(
         write_texts(folder / TABLES, sets["table"]),
         write_texts(folder / LABELS, sets["label"]),
     ]
-    if "containment" in parts:
+    if "bands" in parts:
         from pexeso.containment.stored import (
             write_ensemble,
         )  # brings numba, which other updates do without
         from pexeso.parts.token_sets.lists import ensemble_over
 
         files += write_ensemble(ensemble_over(index), folder)
+    elif "containment" in parts:
+        files.append(write_document(folder / DOCUMENT, {"version": LISTS_ALONE}))
     return facts, [*files, write_document(folder / META, facts)]
 
 

@@ -112,8 +112,9 @@ def compact(request: CompactRequest, form: str | None) -> None:
     Example:
       pexeso compact lake.pexeso
 
-    Reads nothing of the lake. Answers stay the same, and come faster where there were many small
-    partitions.
+    Reads nothing of the lake. Answers come faster where there were many small partitions. They are
+    those of a fresh build: the models lexical and hashing count again how rare words are, and are
+    written anew where that has changed. With other models answers stay the same.
 
     In Python: pexeso.open_index(INDEX).compact().
     """  # noqa: D301  click reads \b
@@ -163,8 +164,8 @@ def add_part(request: AddPartsRequest, form: str | None) -> None:
 
     PART is what pexeso index --include takes: composite for keys of several columns; redundancy for
     pexeso redundancy; overlap and containment, as pexeso overlap build and pexeso contain build
-    add them. The tables of the lake
-    are read once more; those that have changed since the index was written are left out until
+    add them; bands, which pexeso contain reads in place of long posting lists. The tables of the
+    lake are read once more; those that have changed since the index was written are left out until
     pexeso append. Later updates keep the part up to date.
 
     In Python: pexeso.open_index(INDEX).add_parts(["composite"]).
@@ -205,8 +206,8 @@ def build_containment(form: str | None, **given: Any) -> None:
     Example:
       pexeso contain build lake.pexeso
 
-    The part has a signature of each column. It brings the part for overlaps; where the index has
-    that, no table is read again. Later updates keep both up to date.
+    It is answered by the posting lists of the part for overlaps, which it brings; where the index
+    has that, no table is read again. Later updates keep both up to date.
 
     In Python: pexeso.open_index(INDEX).add_parts(["containment"]).
     """  # noqa: D301  click reads \b
