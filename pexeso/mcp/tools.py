@@ -77,9 +77,7 @@ Aggregate = Annotated[
 ManyToMany = Annotated[
     bool, Field(description="Allow a join of more than ten rows for each of yours.")
 ]
-ManyToOne = Annotated[
-    bool, Field(description="Allow a rule that makes one key of several values.")
-]
+ManyToOne = Annotated[bool, Field(description="Allow a rule that makes one key of several values.")]
 ByProgram = Annotated[
     bool,
     Field(

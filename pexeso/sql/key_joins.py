@@ -92,7 +92,7 @@ def _pairs(
                 else [(_whole(texts, "your table"), partner) for partner in partners]
             )
         elif None not in texts and texts in lake_texts:
-            pairs.append((texts, (None,) * len(texts)))
+            pairs.append((_whole(texts, "your table"), (None,) * len(texts)))
     return pairs
 
 
