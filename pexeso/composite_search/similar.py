@@ -22,6 +22,7 @@ import pyarrow as pa
 from pexeso.composite.similar import SimilarSearch
 from pexeso.composite_search.similar_cells import MatchingCells, SimilarColumn
 from pexeso.engine.damage import damage_made_plain
+from pexeso.io.wide_offsets import take_wide
 from pexeso.options import SearchOptions
 from pexeso.search.query import query_from_values
 from pexeso.store.texts import take_texts
@@ -194,7 +195,7 @@ class SimilarKeys:
         codes = matching.cells.cells[hits].astype(np.int64) * n_values + matching.cells.values[hits]
         distances = matching.distances[hits[np.searchsorted(codes, joined)]]
         texts = take_texts(rows.values, joined // n_values).to_pylist()
-        values = self._query.values.take(pa.array(joined % n_values)).to_pylist()
+        values = take_wide(self._query.values, pa.array(joined % n_values)).to_pylist()
         pairs = [
             SimilarPair(*fields)
             for fields in zip(values, texts, distances.tolist(), strict=True)

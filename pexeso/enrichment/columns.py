@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from pexeso.frames.columns import arrow_column, texts_of_cells
 from pexeso.frames.tables import NOT_OF_ARROW
+from pexeso.io.wide_offsets import take_wide
 from pexeso.join.aggregation import Groups, aggregated, read_numbers
 
 NUMBER = "number"
@@ -53,7 +54,7 @@ class Column:
 
     def take(self, rows: pa.Array) -> Column:
         """Return the column for these rows; null rows have no cell."""
-        return Column(self.kind, self.cells.take(rows))
+        return Column(self.kind, take_wide(self.cells, rows))
 
 
 def kind_of(cells: pa.StringArray, min_number_fraction: float) -> str:
@@ -99,7 +100,7 @@ def _numbers_of(values: Any) -> pa.DoubleArray | None:
 def trimmed(cells: pa.StringArray) -> pa.StringArray:
     """Leave out white space around cells, and make those of nothing else null."""
     cells = pc.utf8_trim_whitespace(cells)
-    return pc.if_else(pc.equal(cells, ""), pa.scalar(None, pa.string()), cells)
+    return pc.if_else(pc.equal(cells, ""), pa.scalar(None, cells.type), cells)
 
 
 def column_of_lists(lists: pa.ListArray, min_number_fraction: float) -> Column:
@@ -119,7 +120,7 @@ def column_of_lists(lists: pa.ListArray, min_number_fraction: float) -> Column:
     values = aggregated(cells, groups, "mean" if kind == NUMBER else "first")
     position = np.full(len(lists), -1, dtype=np.int64)
     position[parents[groups.starts]] = np.arange(len(groups))
-    return Column(kind, values.take(pa.array(position, mask=position < 0)))
+    return Column(kind, take_wide(values, pa.array(position, mask=position < 0)))
 
 
 def column_by_key(column: Column, key: pa.Int32Array) -> Column:
@@ -152,7 +153,7 @@ def column_by_key(column: Column, key: pa.Int32Array) -> Column:
     )  # the last is that of rows without a key
     position[keys[order][groups.starts]] = np.arange(len(groups))
     rows = position[keys]
-    return Column(column.kind, values.take(pa.array(rows, mask=rows < 0)))
+    return Column(column.kind, take_wide(values, pa.array(rows, mask=rows < 0)))
 
 
 def compared_rows(n_rows: int) -> np.ndarray:

@@ -42,6 +42,7 @@ from pexeso.enrichment.rules import (
 )
 from pexeso.errors import ColumnNotFoundError, PlaceError, TableReadError
 from pexeso.frames.columns import column_texts
+from pexeso.io.wide_offsets import take_wide
 
 OWN_TABLE = "it holds a copy of every other column of yours: your own table, or a version of it"
 
@@ -267,7 +268,7 @@ def _read_mine(
         if name != key:
             column = column_of_values(values, rules.min_number_fraction)
             others[name] = [Compared.of(column), Compared.of(column_by_key(column, by_case))]
-    own_key = Compared.of(Column("text", trimmed(encoded.dictionary).take(encoded.indices)))
+    own_key = Compared.of(Column("text", take_wide(trimmed(encoded.dictionary), encoded.indices)))
     own_target = None if target is None else others[target][1]
     keys = by_case.take(pa.array(compared_rows(len(by_case))))
     _, of_key = np.unique(pc.fill_null(keys, -1).to_numpy(zero_copy_only=False), return_index=True)

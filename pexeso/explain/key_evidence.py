@@ -173,7 +173,12 @@ def _others(
 
 
 def _sample(pair: TablePair, right: KeyedTable) -> JoinedRows:
-    lake_row = pc.index_in(pair.mine.keys, right.keys, skip_nulls=True)
+    lake_row = pc.coalesce(  # as the join prefers the row with the very cells
+        *(
+            pc.index_in(mine, lakes, skip_nulls=True)
+            for mine, lakes in ((pair.mine.texts, right.texts), (pair.mine.keys, right.keys))
+        )
+    )
     ours = pc.indices_nonzero(lake_row.is_valid())[:MOST_ROWS]
     labels, lake_labels = label_columns(pair.query_table.names), pair.rows.column_names
     order = _key_first(pair.mine, len(labels))

@@ -179,7 +179,7 @@ def read_numbers(cells: pa.StringArray) -> pa.DoubleArray:
         Length n; null where a cell is empty, no number, or beyond what float64 holds.
     """
     encoded = cells.dictionary_encode()
-    return _read(encoded.dictionary).take(encoded.indices)
+    return _read(encoded.dictionary.cast(pa.string())).take(encoded.indices)
 
 
 def _read(cells: pa.StringArray) -> pa.DoubleArray:

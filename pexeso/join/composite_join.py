@@ -2,7 +2,8 @@
 
 A key is one text here: its parts as `pexeso.lake.key_texts` has them, with a character between them
 that none of them holds. So all that joins by one column joins by keys. `equal_keys` makes the links
-between keys of both sides; a relation that links more than equal ones makes more of them.
+between keys of both sides; a relation that links more than equal ones makes more of them. Where
+rows of the lake's table have the very cells of a key, these alone are joined with it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _TO_QUOTE = '[",\r\n]'
 class KeyedTable:
     """The columns of a table that make up its composite key.
 
-    Memory: their texts three times.
+    Memory: their texts four times.
 
     Attributes
     ----------
@@ -53,7 +54,18 @@ class KeyedTable:
     @cached_property
     def keys(self) -> pa.LargeStringArray:
         """The key of each row, null where a part is missing."""
-        return pc.binary_join_element_wise(*self.parts, pa.scalar(SEPARATOR, pa.large_string()))
+        return _joined(self.parts)
+
+    @cached_property
+    def texts(self) -> pa.LargeStringArray:
+        """The cells of each row's key as they stand, null where a part is missing."""
+        texts = _joined([pc.utf8_trim_whitespace(cells) for cells in self.cells])
+        return pc.if_else(self.keys.is_valid(), texts, pa.scalar(None, texts.type))
+
+
+def _joined(parts: Sequence[pa.Array]) -> pa.LargeStringArray:
+    parts = [part.cast(pa.large_string()) for part in parts]
+    return pc.binary_join_element_wise(*parts, pa.scalar(SEPARATOR, pa.large_string()))
 
 
 @dataclass(frozen=True)
@@ -128,22 +140,33 @@ def join_keys(
     {'year': [2009, 2010], 'country': ['Peru', 'Chad'], 'match_value': ['Peru,2009', None], \
 'gdp': ['1', None]}
     """
+    found_rows = find_key_rows(mine, rows, name, theirs, options, typed)
+    # Each row has its key with it: there is none that was not searched.
+    return join_texts(table, mine.texts, found_rows, mine.texts, to=to, noun="key")
+
+
+def find_key_rows(
+    mine: KeyedTable,
+    rows: pa.Table,
+    name: str,
+    theirs: KeyedTable,
+    options: JoinOptions,
+    typed: Sequence[pa.ChunkedArray] | None = None,
+) -> FoundKeyRows:
+    """Find the rows of a table that are joined with each key; the arguments are `join_keys`'."""
     mapping = equal_keys(mine, theirs)
-    key = pc.fill_null(pc.index_in(theirs.keys, mapping.lake_keys, skip_nulls=True), -1)
-    key = key.to_numpy(zero_copy_only=False).astype(np.int64)
-    found_rows = FoundKeyRows(
+    key = _positions(theirs.keys, mapping.lake_keys)
+    return FoundKeyRows(
         name,
         spec_of(theirs.labels),
         rows,
         mapping,
         options,
         key,
-        joined_rows(key, mapping),
+        joined_rows(key, mapping, (mapping.texts, theirs.texts)),
         written_keys(theirs.cells),
         typed=typed,
     )
-    # Each row has its key with it: there is none that was not searched.
-    return join_texts(table, mine.keys, found_rows, mine.keys, to=to, noun="key")
 
 
 def equal_keys(mine: KeyedTable, theirs: KeyedTable) -> JoinMapping:
@@ -152,20 +175,21 @@ def equal_keys(mine: KeyedTable, theirs: KeyedTable) -> JoinMapping:
     Returns
     -------
     JoinMapping
-        Of keys; each has one link at most, of distance 0.
+        Its texts are keys as they stand, its values their forms; each of these has one link at
+        most, of distance 0.
     """
-    texts = pc.drop_null(mine.keys.unique())
-    lake_keys = texts.filter(pc.is_in(texts, value_set=theirs.keys, skip_nulls=True)).sort()
-    query = pc.index_in(lake_keys, texts).to_numpy(zero_copy_only=False).astype(np.int64)
+    keys, texts = (pc.drop_null(pc.unique(column)) for column in (mine.keys, mine.texts))
+    lake_keys = keys.filter(pc.is_in(keys, value_set=theirs.keys, skip_nulls=True)).sort()
+    query = _positions(lake_keys, keys)
     order = np.argsort(query)
-    names = _names_of_keys(mine, texts)
+    rows_of_texts = pc.index_in(texts, mine.texts)
     return JoinMapping(
         texts=texts,
-        query_of_text=np.arange(len(texts)),
-        query_names=names,
-        text_names=names,
+        query_of_text=_positions(mine.keys.take(rows_of_texts), keys),
+        query_names=_names_of_rows(mine, pc.index_in(keys, mine.keys)),
+        text_names=_names_of_rows(mine, rows_of_texts),
         lake_keys=lake_keys,
-        lake_names=_names_of_keys(theirs, lake_keys),
+        lake_names=_names_of_rows(theirs, pc.index_in(lake_keys, theirs.keys)),
         query=query[order],
         lake=order,
         distance=np.zeros(len(order)),
@@ -174,9 +198,14 @@ def equal_keys(mine: KeyedTable, theirs: KeyedTable) -> JoinMapping:
     )
 
 
-def _names_of_keys(table: KeyedTable, keys: pa.LargeStringArray) -> pa.StringArray:
-    """Return the cells of the first row that has each key, as `written_keys` writes them."""
-    rows = pc.index_in(keys, table.keys)
+def _positions(keys: pa.Array, among: pa.Array) -> np.ndarray:
+    """Return the position of each key among distinct ones, -1 where it is none: int64."""
+    positions = pc.fill_null(pc.index_in(keys, among, skip_nulls=True), -1)
+    return positions.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _names_of_rows(table: KeyedTable, rows: pa.Array) -> pa.StringArray:
+    """Return the cells of the keys of some rows, as `written_keys` writes them."""
     return written_keys([cells.take(rows) for cells in table.cells])
 
 

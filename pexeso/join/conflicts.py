@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.io.wide_offsets import take_wide
 from pexeso.join.aggregation import differing, not_numbers
 from pexeso.join.mapping import JoinMapping
 from pexeso.join.matched_rows import FoundRows
@@ -52,7 +53,10 @@ a conflict of it is about.
 
 CONFLICTS = pa.schema(
     [
-        *((name, pa.string()) for name in ("kind", "query_value", "lake_value", "column", "cell")),
+        *(
+            (name, pa.large_string())
+            for name in ("kind", "query_value", "lake_value", "column", "cell")
+        ),
         ("distance", pa.float64()),
         ("count", pa.int64()),
     ]
@@ -114,8 +118,8 @@ def _tied(mapping: JoinMapping) -> np.ndarray:
 def _links(kind: str, mapping: JoinMapping, links: np.ndarray) -> pa.Table:
     return conflict_rows(
         kind,
-        query_value=mapping.query_names.take(pa.array(mapping.query[links])),
-        lake_value=mapping.lake_names.take(pa.array(mapping.lake[links])),
+        query_value=take_wide(mapping.query_names, pa.array(mapping.query[links])),
+        lake_value=take_wide(mapping.lake_names, pa.array(mapping.lake[links])),
         distance=pa.array(mapping.distance[links]),
     )
 
@@ -133,8 +137,10 @@ def _repeated(found_rows: FoundRows) -> pa.Table:
     at = rows[first[order]]
     return conflict_rows(
         REPEATED,
-        query_value=found_rows.mapping.shown_texts.take(pa.array(found_rows.text[at])),
-        lake_value=found_rows.mapping.lake_names.take(pa.array(found_rows.key[found_rows.row[at]])),
+        query_value=take_wide(found_rows.mapping.shown_texts, pa.array(found_rows.text[at])),
+        lake_value=take_wide(
+            found_rows.mapping.lake_names, pa.array(found_rows.key[found_rows.row[at]])
+        ),
         distance=pa.array(found_rows.distance[at]),
         count=pa.array(sizes[order]),
     )
@@ -147,7 +153,7 @@ def _cells(found_rows: FoundRows) -> list[pa.Table]:
         if way == "first":
             group, cells = differing(found_rows.cells_of(position), found_rows.groups)
             text = found_rows.text[found_rows.groups.starts[group]]
-            names = found_rows.mapping.shown_texts.take(pa.array(text))
+            names = take_wide(found_rows.mapping.shown_texts, pa.array(text))
             parts.append(conflict_rows(DIFFERING, query_value=names, column=name, cell=cells))
         elif way in OF_NUMBERS:
             cells, counts = not_numbers(found_rows.cells_of(position, _rows_once(found_rows)))

@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.io.wide_offsets import take_wide
 from pexeso.join.assignment import assign
 from pexeso.search.match_kinds import Pair
 
@@ -93,18 +94,20 @@ def make_mapping(
     query_of_text : int64 (t,)
         For each its place in `query_values`.
     """
-    text = _places(pa.array([pair.query for pair in pairs], pa.string()), texts)
-    keys = pa.array([pair.key for pair in pairs], pa.string())
+    queries, keys, values_of_pairs = (
+        pa.array([getattr(pair, name) for pair in pairs], pa.large_string())
+        for name in ("query", "key", "value")
+    )
+    text = _places(queries, texts)
     query = query_of_text[text]
     # A pair is there for each text of a query value: one of them is the link.
-    lake_keys = keys.unique().sort()
+    lake_keys = keys.unique().sort().cast(pa.string())
     lake = _places(keys, lake_keys)
     _, first = np.unique(query * len(lake_keys) + lake, return_index=True)
     distance = np.array([pair.distance for pair in pairs], dtype=np.float64)
-    names = pa.array([pair.value for pair in pairs], pa.string()).take(
-        pa.array(_first_of(lake, len(lake_keys)))
-    )
-    same = pc.equal(query_values.take(pa.array(query)), keys).to_numpy(zero_copy_only=False)
+    names = values_of_pairs.take(pa.array(_first_of(lake, len(lake_keys)))).cast(pa.string())
+    own_values = take_wide(query_values, pa.array(query)).cast(pa.large_string())
+    same = pc.equal(own_values, keys).to_numpy(zero_copy_only=False)
     order = first[np.lexsort((lake[first], ~same[first], distance[first], query[first]))]
     links = (query[order], lake[order], distance[order], same[order])
     return JoinMapping(
@@ -135,9 +138,11 @@ def _chosen(
     return chosen
 
 
-def _places(values: pa.StringArray, among: pa.StringArray) -> np.ndarray:
+def _places(values: pa.LargeStringArray, among: pa.StringArray) -> np.ndarray:
     """Return the place of each value among distinct ones, all of which are there; int64."""
-    return pc.index_in(values, among).to_numpy(zero_copy_only=False).astype(np.int64)
+    return (
+        pc.index_in(values, among.cast(values.type)).to_numpy(zero_copy_only=False).astype(np.int64)
+    )
 
 
 def _first_of(positions: np.ndarray, n_places: int) -> np.ndarray:

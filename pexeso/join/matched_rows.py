@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.frames.beside import take_column_cells
+from pexeso.io.wide_offsets import take_wide
 from pexeso.join.aggregation import Groups, aggregated, type_of
 from pexeso.join.mapping import JoinMapping
 from pexeso.join.options import PROVENANCE, JoinOptions
@@ -176,7 +177,7 @@ class FoundRows:
         provenance = {
             "table": lambda: pa.array(np.repeat(self.table, len(one_row)), pa.string()),
             "column": lambda: pa.array(np.repeat(self.column, len(one_row)), pa.string()),
-            "value": lambda: self.matched_cells.take(one_row),
+            "value": lambda: take_wide(self.matched_cells, one_row),
             "distance": lambda: pa.array(distance),
         }
         columns = [provenance[name]() for name in PROVENANCE if name in self.options.provenance]
@@ -186,7 +187,7 @@ class FoundRows:
             else:
                 columns.append(
                     aggregated(
-                        self._cells(position).take(pa.array(self.row)),
+                        take_wide(self._cells(position), pa.array(self.row)),
                         self.groups,
                         self.ways[position],
                     )
@@ -195,7 +196,7 @@ class FoundRows:
 
     def cells_of(self, position: int, rows: np.ndarray | None = None) -> pa.StringArray:
         """Return the cells of a column in the joined rows, p of them, or in some rows."""
-        return self._cells(position).take(pa.array(self.row if rows is None else rows))
+        return take_wide(self._cells(position), pa.array(self.row if rows is None else rows))
 
     def _kept(self, position: int, one_row: pa.Int64Array) -> pa.Array:
         """Return cells of a column as they stand in the file, with its type where it has one."""

@@ -69,6 +69,14 @@ Work = Callable[[FoundRows], Iterator[pa.RecordBatch]]
 """What a task makes of the joined rows."""
 
 _QUERY, _TEXT, _LAKE, _BUCKET = "__query", "__text", "__lake", "__bucket"
+_CONFLICTS = pa.schema(
+    [
+        (field.name, pa.string() if pa.types.is_large_string(field.type) else field.type)
+        for field in CONFLICTS
+    ]
+)
+"""As a task gives them to Spark, some rows at a time."""
+
 _COUNTS = pa.schema([(_QUERY, pa.int64()), ("n_rows", pa.int64())])
 
 
@@ -233,7 +241,7 @@ class _File:
 
     def conflicts(self) -> pa.Table:
         """Return the conflicts that its rows make."""
-        return self._run(_row_conflicts, CONFLICTS).toArrow().cast(CONFLICTS)
+        return self._run(_row_conflicts, _CONFLICTS).toArrow().cast(CONFLICTS)
 
     def _types(self) -> tuple[pa.DataType, ...]:
         task = partial(_read_types, table=self._lake_table)
@@ -285,7 +293,8 @@ def _row_counts(found_rows: FoundRows) -> Iterator[pa.RecordBatch]:
 
 
 def _row_conflicts(found_rows: FoundRows) -> Iterator[pa.RecordBatch]:
-    yield from row_conflicts(found_rows).combine_chunks().to_batches(ROWS_PER_BATCH)
+    for batch in row_conflicts(found_rows).to_batches(ROWS_PER_BATCH):
+        yield batch.cast(_CONFLICTS)
 
 
 class _SparkTable:
@@ -341,7 +350,7 @@ class _SparkTable:
 
     def conflicts(self) -> pa.Table:
         """Return the conflicts that its rows make."""
-        conflicts = self._buckets(_row_conflicts, CONFLICTS).toArrow().cast(CONFLICTS)
+        conflicts = self._buckets(_row_conflicts, _CONFLICTS).toArrow().cast(CONFLICTS)
         conflicts = conflicts.filter(
             pc.not_equal(conflicts["kind"], GONE)
         )  # what one bucket lacks may be in another

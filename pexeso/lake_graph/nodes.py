@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from pexeso.io.wide_offsets import take_wide
 from pexeso.search.copies import ColumnSets, fold
 
 
@@ -42,7 +43,10 @@ class Nodes:
         """Return some of the columns."""
         at = pa.array(rows, pa.int64())
         return Nodes(
-            self.tables.take(at), self.labels.take(at), self.totals[rows], self.unique[rows]
+            take_wide(self.tables, at),
+            take_wide(self.labels, at),
+            self.totals[rows],
+            self.unique[rows],
         )
 
 

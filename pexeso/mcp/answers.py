@@ -134,6 +134,9 @@ class Program(Page):
     direction: Annotated[str, Field(description="Whose rows the rule reads, and whose it writes.")]
     coverage: Annotated[float, Field(description="Share of keys joined, 0 to 1.")]
     cardinality: str
+    collapse: Annotated[
+        str | None, Field(description="Values that become one key; null: each has its own.")
+    ]
     tried: str | None
     pairs: Annotated[list[list[Cell]], Field(description="[your value, lake value, how]")]
 

@@ -345,6 +345,7 @@ def program(
         "direction": transform_join.rule.direction,
         "coverage": transform_join.coverage,
         "cardinality": transform_join.cardinality,
+        "collapse": transform_join.collapse,
         "tried": None if transform_join.tried is None else visible(transform_join.tried, 600),
         "note": (
             "Join by it with preview_join, by_program=true."

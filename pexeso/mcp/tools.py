@@ -77,6 +77,7 @@ Aggregate = Annotated[
 ManyToMany = Annotated[
     bool, Field(description="Allow a join of more than ten rows for each of yours.")
 ]
+ManyToOne = Annotated[bool, Field(description="Allow a rule that makes one key of several values.")]
 ByProgram = Annotated[
     bool,
     Field(
@@ -261,6 +262,7 @@ class ReadTools:
         aggregate: Aggregate = None,
         by_program: ByProgram = False,
         many_to_many: ManyToMany = False,
+        many_to_one: ManyToOne = False,
         max_distance: Distance = None,
         offset: Offset = 0,
         limit: Annotated[int, Field(ge=1, le=MOST_ENTRIES, description="Most rows.")] = 10,
@@ -282,6 +284,7 @@ class ReadTools:
                     values=join_values,
                     aggregate=aggregate,
                     many_to_many=many_to_many,
+                    many_to_one=many_to_one,
                     max_distance=max_distance,
                     transform=by_program,
                 )
@@ -331,6 +334,7 @@ class ReadTools:
         column: Column = None,
         values: Values = None,
         file: File = None,
+        many_to_one: ManyToOne = False,
         offset: Offset = 0,
         limit: Annotated[int, Field(ge=1, le=MOST_ENTRIES, description="Most pairs.")] = 20,
         max_tokens: Tokens = DEFAULT_TOKENS,
@@ -348,7 +352,7 @@ class ReadTools:
                     lake_column=call.lake_column(lake_column),
                     transform=True,
                     aggregate="first",
-                    many_to_one=True,
+                    many_to_one=many_to_one,
                     **call.query(column, values, file),
                 )
             )
@@ -447,6 +451,7 @@ class WriteTools:
         aggregate: Aggregate = None,
         by_program: ByProgram = False,
         many_to_many: ManyToMany = False,
+        many_to_one: ManyToOne = False,
         overwrite: Annotated[bool, Field(description="Replace a file that is there.")] = False,
         max_distance: Distance = None,
         max_tokens: Tokens = DEFAULT_TOKENS,
@@ -469,6 +474,7 @@ class WriteTools:
                     values=join_values,
                     aggregate=aggregate,
                     many_to_many=many_to_many,
+                    many_to_one=many_to_one,
                     max_distance=max_distance,
                     transform=by_program,
                 )

@@ -122,7 +122,7 @@ class PairTable:
     def with_equal_cells(self) -> PairTable:
         """Return the same pairs, of which those of equal cells alone are exact."""
         rows = np.flatnonzero(self.kinds == KINDS.index(EXACT))
-        ours = pc.utf8_trim_whitespace(self.texts.take(pa.array(self.text[rows])))
+        ours = pc.utf8_trim_whitespace(take_wide(self.texts, pa.array(self.text[rows])))
         same = pc.equal(
             ours.cast(pa.large_string()), self.values.take(pa.array(rows)).cast(pa.large_string())
         )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from pexeso.errors import InputError
 from pexeso.io.location import Location
-from pexeso.join.composite_join import KeyedTable
+from pexeso.join.composite_join import FoundKeyRows, KeyedTable, find_key_rows
 from pexeso.join.options import join_options
 from pexeso.lake.key_columns import spec_of
 from pexeso.sql.joins import JoinSql, Key, source_of, statement
@@ -54,7 +55,8 @@ def sql_of_key(
         require_duckdb()
     lake_table = LakeTable.of_rows(lake, table, rows, their.positions)
     texts = duckdb_texts(cells) if has_duckdb() else _texts(own_key)
-    pairs = _pairs(zip(texts, own_key.keys.to_pylist(), strict=True), lake_table, their)
+    found_rows = find_key_rows(own_key, rows.texts, table, their, requested)
+    pairs = _pairs(zip(texts, own_key.texts.to_pylist(), strict=True), found_rows, lake_table)
     on, keys = cells.column_names, lake_table.keys
     sql = statement(
         pairs, (quoted(own_name), on), (source_of(lake_table, named), keys), requested.how
@@ -68,27 +70,29 @@ def _texts(table: KeyedTable) -> list[tuple[str | None, ...]]:
 
 
 def _pairs(
-    rows: Iterable[tuple[tuple[str | None, ...], str | None]], table: LakeTable, their: KeyedTable
+    rows: Iterable[tuple[tuple[str | None, ...], str | None]],
+    found_rows: FoundKeyRows,
+    table: LakeTable,
 ) -> list[tuple[Key, tuple[str | None, ...]]]:
     """Return what equal texts alone would not join, or would join though it is not joined."""
-    key_of_texts = dict(rows)
-    own_keys = set(key_of_texts.values()) - {None}
     lake_texts = set(table.texts)
-    partners: dict[str, dict[Key, None]] = {}
-    for texts, key in zip(table.texts, their.keys.to_pylist(), strict=True):
-        if key in own_keys:
-            partners.setdefault(key, {})[_whole(texts, table.name)] = None
+    position_of = {text: at for at, text in enumerate(found_rows.mapping.texts.to_pylist())}
+    starts = np.searchsorted(found_rows.text, np.arange(len(position_of) + 1))
     pairs: list[tuple[Key, tuple[str | None, ...]]] = []
-    for texts, key in key_of_texts.items():
-        own_partners = list(partners.get(key, ())) if key is not None else []
-        if own_partners:
+    for texts, key in dict(rows).items():
+        partners: dict[Key, None] = {}
+        if key is not None:
+            first, last = starts[position_of[key]], starts[position_of[key] + 1]
+            joined = (table.texts[row] for row in found_rows.row[first:last].tolist())
+            partners = dict.fromkeys(_whole(partner, table.name) for partner in joined)
+        if partners:
             pairs += (
                 []
-                if own_partners == [texts]
-                else [(_whole(texts, "your table"), partner) for partner in own_partners]
+                if list(partners) == [texts]
+                else [(_whole(texts, "your table"), partner) for partner in partners]
             )
         elif None not in texts and texts in lake_texts:
-            pairs.append((texts, (None,) * len(texts)))
+            pairs.append((_whole(texts, "your table"), (None,) * len(texts)))
     return pairs
 
 

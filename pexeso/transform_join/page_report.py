@@ -35,6 +35,7 @@ def page_report(joined: TransformJoin) -> dict[str, Any]:
         "rows": joined.n_rows,
         "coverage": joined.coverage,
         "cardinality": joined.cardinality,
+        "collapse": joined.collapse,
         "tried": joined.tried,
         "programs": _programs(joined),
         "fuzzy": _rows(joined, "fuzzy"),

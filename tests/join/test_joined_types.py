@@ -1,12 +1,14 @@
 """Joined tables of Arrow: types of which Arrow takes no rows, long texts, indexes of pandas."""
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from test_joined_tables import NORMALISER, mapping_of
+from test_joined_tables import NORMALISER, joined, mapping_of
 
 from pexeso.frames import beside
 from pexeso.io import wide_offsets
+from pexeso.io.wide_offsets import take_wide
 from pexeso.join.matched_rows import find_rows
 from pexeso.join.options import JoinOptions
 from pexeso.join.tables import join_table
@@ -75,6 +77,27 @@ def test_a_joined_table_has_longer_offsets_where_they_are_needed(monkeypatch):
     made = join(pa.table({"key": ["a", "b", "a"], "mine": ["x", "y", "z"]}))
     assert made.schema.types == [pa.large_string()] * 4
     assert made["odd"].to_pylist() == ["1", "2", "1"]
+
+
+@pytest.mark.parametrize("values", ["nearest", "one-to-one", "all"])
+@pytest.mark.parametrize("aggregate", [None, "first", "distinct", "mean"])
+def test_joins_and_reports_are_the_same_with_longer_offsets(monkeypatch, values, aggregate):
+    links = {("a", "x"): 0.25, ("a", "y"): 0.25, ("b", "x"): 0.25, ("b", "b"): 0.0}
+    plain = joined(values=values, aggregate=aggregate, links=links)
+    rows, conflicts = plain.table.to_pylist(), plain.report.conflicts.to_pylist()
+    assert conflicts
+    monkeypatch.setattr(wide_offsets, "MAX_BYTES", 2)
+    wide = joined(values=values, aggregate=aggregate, links=links)
+    assert wide.table.to_pylist() == rows
+    assert wide.report.conflicts.to_pylist() == conflicts
+    assert {pa.types.is_string(kind) for kind in wide.report.conflicts.schema.types} == {False}
+
+
+def test_cells_of_joined_rows_have_longer_offsets_where_they_are_needed(monkeypatch):
+    monkeypatch.setattr(wide_offsets, "MAX_BYTES", 2)
+    rows = found_rows()
+    assert rows.cells_of(1, np.array([0, 1, 0])).type == pa.large_string()
+    assert take_wide(rows.matched_cells, pa.array([0, 0, 0])).type == pa.large_string()
 
 
 def test_dates_that_python_does_not_have_are_shown_as_missing():

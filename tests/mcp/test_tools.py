@@ -13,11 +13,13 @@ from mcp.client.client import Client
 import pexeso
 from pexeso.cli.main import cli
 from pexeso.index import open_index
+from pexeso.join import growth
 from pexeso.mcp import telling
 from pexeso.mcp.asking import Desk
 from pexeso.mcp.budget import MAX_TOKENS, MIN_TOKENS, count_tokens
 from pexeso.mcp.serving import make_server
 from pexeso.runtime.formatting import is_hidden
+from tests.mcp.conftest import CITIES
 
 pytestmark = pytest.mark.spark
 
@@ -217,6 +219,50 @@ def test_a_rule_is_learned(call):
         "preview_join", column="mails.csv:mail", lake_column="cities.csv:city", by_program=True
     )
     assert joined["matched_rows"] == 8
+
+
+def test_a_rule_that_makes_one_key_of_several_values_is_refused_unless_allowed(call, desk):
+    shops = {"values": [f"{city}-{shop:03}" for city in CITIES for shop in (1, 2, 3)]}
+    rule = {**shops, "lake_column": "cities.csv:city"}
+    join = {**rule, "by_program": True}
+    for tool, arguments in (
+        ("learn_transformation", rule),
+        ("preview_join", join),
+        ("write_join", {**join, "output": "shops.csv"}),
+    ):
+        with pytest.raises(ValueError, match=r"24 source values became 8.*many_to_one"):
+            call(tool, **arguments)
+        answer = call(tool, **arguments, many_to_one=True)
+        assert answer["cardinality" if tool == "learn_transformation" else "matched_rows"] in (
+            "N:1",
+            24,
+        )
+    answer = call("learn_transformation", **rule, many_to_one=True)
+    assert answer["collapse"] == "24 source values became 8"
+    (desk.allow_write / "shops.csv").unlink()
+    with pytest.raises(ValueError, match="many_to_one is for a join by a program"):
+        call("preview_join", **MATCH, many_to_one=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "n_joined"),
+    [
+        (MATCH, 8),
+        ({"values": ["1900"] * 2, "lake_column": "games.csv:year", "by_program": True}, 6),
+    ],
+    ids=["similar", "rule"],
+)
+def test_a_join_that_multiplies_rows_is_refused_unless_allowed(
+    call, desk, monkeypatch, arguments, n_joined
+):
+    monkeypatch.setattr(growth, "MAX_GROWTH", 0)
+    monkeypatch.setattr(growth, "MAX_ROWS", 2)
+    for tool, more in (("preview_join", {}), ("write_join", {"output": "many.csv"})):
+        with pytest.raises(ValueError, match="many_to_many"):
+            call(tool, **arguments, **more)
+        assert not [*desk.allow_write.glob("many.csv")]
+        assert call(tool, **arguments, **more, many_to_many=True)["joined_rows"] == n_joined
+    (desk.allow_write / "many.csv").unlink()
 
 
 def test_composite_keys_are_proposed_and_searched(call):

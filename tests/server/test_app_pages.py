@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from pexeso.answers.by_method import METHODS
 from pexeso.cli.main import cli
 from pexeso.index import build_index
+from pexeso.join import growth
 
 pytestmark = pytest.mark.spark
 CAPITALS = "nested/capitals.tsv:Capital"
@@ -218,6 +219,50 @@ def test_formulas_of_a_joined_file_are_escaped_where_that_is_asked_for(client, t
         answer = client.get(f"{page}/{way}?{query}&escape_formulas=yes")
         assert answer.status_code == 400
         assert "escape_formulas must be 1 or 0" in said(answer)
+
+
+TOWNS = ("Oslo", "Rome", "Madrid", "Vienna", "Lisbon", "Dublin", "Helsinki", "Athens")
+
+
+@pytest.mark.parametrize(
+    ("text", "lake_column", "more", "box"),
+    [
+        ("city\nRome\nRome\nOslo\n", CAPITALS, "", "many_to_many"),
+        ("city\nRome\nRome\nOslo\n", CAPITALS, "&method=transform", "many_to_many"),
+        (
+            "shop\n" + "".join(f"{town}-{n:03}\n" for town in TOWNS for n in range(4)),
+            "cities.csv:city",
+            "&method=transform",
+            "many_to_one",
+        ),
+    ],
+    ids=["similar", "rule", "collapsing rule"],
+)
+def test_a_join_that_is_refused_is_allowed_by_a_box(
+    client, tmp_path, monkeypatch, text, lake_column, more, box
+):
+    if box == "many_to_many":
+        monkeypatch.setattr(growth, "MAX_GROWTH", 0)
+        monkeypatch.setattr(growth, "MAX_ROWS", 2)
+    page, path = client.give("mine.csv", text), tmp_path / "mine.csv"
+    path.write_text(text)
+    query = f"column=%230&lake_column={lake_column}{more}"
+    for way in ("join", "join.json", "joined.csv"):
+        refused = client.get(f"{page}/{way}?{query}")
+        assert refused.status_code == 400
+        assert box in refused.text
+    form = client.get(f"{page}/join?{query}").text
+    assert f'type="checkbox" name="{box}" value="1">' in form
+    shown = html.unescape(client.get(f"{page}/join?{query}&{box}=1").text)
+    assert f'type="checkbox" name="{box}" value="1" checked>' in shown
+    option = f"--{box.replace('_', '-')}"
+    assert option in shown
+    link = re.search(r'href="([^"]*/joined\.csv[^"]*)"', shown)[1]
+    words = ["join", client.pages.served.path, f"{path}:#0", lake_column, option]
+    words += ["--transform"] if more else []
+    printed = CliRunner().invoke(cli, words)
+    assert client.get(link).text == printed.stdout != ""
+    assert ('name="many_to_one"' in shown) == bool(more)
 
 
 @pytest.mark.parametrize(

@@ -92,12 +92,12 @@ def test_keys_whose_texts_differ_are_listed_and_no_other(lake, matches):
     [games] = (match for match in matches if match.table == "games.csv")
     pair = lake.composite_searches.pair(MINE, ["to'wn", "year"], "games.csv")
     join = pair.sql(pair.theirs(games.columns))
-    assert join.pairs[:3] == [
-        (("Oslo", "2009"), ("OSLO", "2009")),
-        (("Oslo", "2009"), ("Oslo", "2009")),
-        (("Oslo", "2009"), ("oslo", " 2009 ")),
+    assert join.pairs[:2] == [
+        (("rome ", "2010"), ("rome", "2010")),
+        ((FULL_WIDTH_ROME, "2010"), ("Rome", "2010")),
     ]
-    assert (("X'y", "2011"), ("X'y", "2011")) not in join.pairs
+    same = {("Oslo", "2009"), ("X'y", "2011")}
+    assert not [pair for pair in join.pairs if same & set(pair)]
     assert (join.query_column, join.lake_column) == ("to'wn,year", "city,held")
 
 
@@ -119,7 +119,7 @@ def test_a_blank_part_joins_nothing_though_the_lake_has_the_same_blank(lake):
     )
     made = in_duckdb(match.sql(mine, name="mi ne", how="inner"), match, mine)
     assert rows_of(made) == rows_of(match.join(mine, to="arrow", how="inner", provenance=()))
-    assert made.num_rows == 3
+    assert made.num_rows == 1
 
 
 @pytest.mark.parametrize("years", [[2009, 2010, 7], [2009.0, 2010.0, 7.0], [2009.0, None, 7.0]])

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from pexeso.acquisition.measures.codes import MAX_ROWS, key_codes, row_codes, row_weights
 from pexeso.errors import InputError
+from pexeso.frames.beside import take_cells
 
 
 def merged_rows(
@@ -115,8 +116,8 @@ def join_counts(
     weights, factors = left_weights[left_rows], right_weights[right_rows]
     if (weights.astype(np.float64) * factors).sum() > MAX_ROWS:
         raise InputError(f"A join result must have {MAX_ROWS} rows at most. Join a sample.")
-    result = left.take(pa.array(left_rows))
-    right_columns = right.select(list(right_names)).take(pa.array(right_rows))
+    result = take_cells(left, pa.array(left_rows))
+    right_columns = take_cells(right.select(list(right_names)), pa.array(right_rows))
     for name in right_names:
         result = result.append_column(name, right_columns.column(name))
     return result, weights * factors

@@ -34,6 +34,7 @@ from pexeso.acquisition.measures.codes import MAX_ROWS, key_codes
 from pexeso.acquisition.measures.join_counts import KeyMatches, join_counts, merged_rows
 from pexeso.acquisition.sampling.hashing import hash_positions, sorted_names, with_key_tokens
 from pexeso.errors import ColumnNotFoundError, InputError
+from pexeso.frames.beside import take_cells
 
 MODES = ("bernoulli", "correlated")
 """How intermediate results are thinned."""
@@ -364,8 +365,8 @@ def _thinned(
         parts.append((one[mask], two[mask], drawn[mask]))
         first = last
     one, two, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
-    result = left_rows.take(pa.array(one))
-    others = right_rows.take(pa.array(two))
+    result = take_cells(left_rows, pa.array(one))
+    others = take_cells(right_rows, pa.array(two))
     for name in right_rows.column_names:
         if name not in on:
             result = result.append_column(name, others.column(name))

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
 OF_DISTANCE = ("max_distance", "joinability_of")
 OF_JOIN = ("how", "suffix", "many_to_many")
+OF_RULE = "many_to_one"
 COMMAND = (
     *(*OF_DISTANCE, "values", "how", "aggregate", "suffix", "provenance", "many_to_many"),
-    "transform",
+    *("transform", OF_RULE),
 )
 ESCAPE_FORMULAS = "escape_formulas"
 PREVIEW_ROWS = 50
@@ -96,7 +97,9 @@ def read_join(pages: Pages, columns: QueryColumns, given: dict[str, str]) -> Joi
     """
     is_rule = given.get("method") == "transform"
     names = ("lake_column", *OF_JOIN)
-    if not (is_rule or columns.is_key):
+    if is_rule:
+        names += (OF_RULE,)
+    elif not columns.is_key:
         names += (*OF_DISTANCE, "values")
     fields = {"lake_column": "", **fields_of_query(JoinRequest, only(given, names))}
     if way := given.get("aggregate"):
@@ -118,7 +121,7 @@ def _shown(
         "method": method,
         **only(url_parameters, OF_DISTANCE),
     }
-    parameters = {**of_match, **only(url_parameters, ("values", "aggregate", *OF_JOIN))}
+    parameters = {**of_match, **only(url_parameters, ("values", "aggregate", *OF_JOIN, OF_RULE))}
     escapes = _escapes_formulas(url_parameters)
     of_kinds = {"csv": {ESCAPE_FORMULAS: escapes or None}, "parquet": {}}
     return {
