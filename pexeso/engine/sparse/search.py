@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from pexeso.engine.lists import Lists
 from pexeso.engine.sparse.compiled import Work, count_columns, matching_rows, pool
+from pexeso.engine.sparse.loops import product_loops
 from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.space import NO_COMMON_PAIR
 from pexeso.engine.sparse.vectors import SparseVectors
@@ -17,6 +18,9 @@ from pexeso.runtime.threads import available_threads
 
 PAIRS_AT_ONCE = 1 << 22
 """Of values whose distances are held together, by all threads: 32 MiB."""
+
+VALUES_AT_ONCE = 256
+"""Query values that are compared together: what is read of a stored word is read once for them."""
 
 PAIRS_A_THREAD = 1 << 16
 """Pairs that are worth a thread of their own."""
@@ -190,30 +194,75 @@ def pairs_within(
     distance : numpy.ndarray, float64
         As a fraction of the largest distance.
     """
-    n_pairs = len(vectors) * len(rows)
-    n_threads = max(1, min(available_threads(), n_pairs // PAIRS_A_THREAD))
-    chunk_size = max(1, PAIRS_AT_ONCE // n_threads)
-    n_queries = max(
-        1, min(chunk_size // max(1, min(len(rows), chunk_size)), -(-len(vectors) // n_threads))
-    )
     matches = []
-    for first in range(0, len(rows), chunk_size):
-        others = partition.vectors.take(rows[first : first + chunk_size])
 
-        def task(begin: int, others=others, first=first) -> tuple[np.ndarray, ...]:
-            distances = vectors[begin : begin + n_queries].distances(others)
-            query, position = np.nonzero(distances <= max_distance)
-            return query + begin, position + first, distances[query, position]
+    def keep(begin: int, first: int, distances: np.ndarray) -> None:
+        query, position = np.nonzero((distances <= max_distance).T)
+        matches.append((query + begin, position + first, distances[position, query]))
 
-        begins = range(0, len(vectors), n_queries)
-        matches += map(task, begins) if n_threads == 1 else pool(n_threads).map(task, begins)
+    compare(partition, vectors, rows, keep)
     if not matches:
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     query, position, distance = (np.concatenate(part) for part in zip(*matches, strict=True))
-    if len(rows) <= chunk_size:
+    if len(matches) == 1:
         return query, position, distance
     order = np.lexsort((position, query))
     return query[order], position[order], distance[order]
+
+
+def compare(
+    partition: SparsePartition,
+    vectors: SparseVectors,
+    rows: np.ndarray,
+    use: Callable[[int, int, np.ndarray], None],
+) -> None:
+    """Compute all distances of query values and some stored rows by the definition, in pieces.
+
+    Parameters
+    ----------
+    use : callable
+        Called with the first query value and the first position in `rows` of each piece, in any
+        order and by several threads, and with its distances, float64 (rows, values), as fractions
+        of the largest distance.
+    """
+    n_pairs = len(vectors) * len(rows)
+    n_threads = max(1, min(available_threads(), n_pairs // PAIRS_A_THREAD))
+    at_once = max(1, PAIRS_AT_ONCE // n_threads)
+    n_values = max(1, min(VALUES_AT_ONCE, at_once, -(-len(vectors) // n_threads)))
+    n_rows = max(1, at_once // n_values)
+    for first in range(0, len(rows), n_rows):
+        others = partition.vectors.take(rows[first : first + n_rows])
+
+        def task(begin: int, others: SparseVectors = others, first: int = first) -> None:
+            use(begin, first, vectors[begin : begin + n_values].distances(others).T)
+
+        begins = range(0, len(vectors), n_values)
+        for _ in map(task, begins) if n_threads == 1 else pool(n_threads).map(task, begins):
+            pass
+
+
+def nearest_in_columns(
+    partition: SparsePartition, vectors: SparseVectors, columns: np.ndarray, max_distance: float
+) -> np.ndarray:
+    """Return the distance of each query value to the nearest value of each column, float64 (r, n).
+
+    It is `max_distance` where no value is nearer.
+    """
+    owner, posting = partition.column_lists.of(columns)
+    rows, position = np.unique(partition.column_lists.members[posting], return_inverse=True)
+    order = np.argsort(position, kind="stable")
+    owner, position = owner[order], position[order]
+    nearest = np.full((len(columns), len(vectors)), max_distance)
+
+    def lower(begin: int, first: int, distances: np.ndarray) -> None:
+        start, stop = np.searchsorted(position, [first, first + len(distances)])
+        product_loops.keep_nearest(
+            distances, position[start:stop] - first, owner[start:stop],
+            nearest[:, begin : begin + distances.shape[1]],
+        )  # fmt: skip
+
+    compare(partition, vectors, rows.astype(np.int64), lower)
+    return nearest
 
 
 def search_exhaustively(

@@ -11,6 +11,7 @@ import numpy as np
 from pexeso.engine.sparse.compiled import Work
 from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.search import (
+    nearest_in_columns,
     pairs_within,
     search,
     search_exhaustively,
@@ -202,6 +203,18 @@ class SparseSpace(VectorSpace):
         """Compare with all of the rows."""
         stats.defining_distances += len(vectors) * len(rows)
         return pairs_within(partition, vectors, rows, max_distance)
+
+    def nearest_in_columns(
+        self,
+        partition: SparsePartition,
+        vectors: SparseVectors,
+        columns: np.ndarray,
+        max_distance: float,
+        stats: SearchStats,
+    ) -> np.ndarray:
+        """Compare with all values of the columns, and hold no pairs."""
+        stats.defining_distances += len(vectors) * int(partition.column_lists.sizes(columns).sum())
+        return nearest_in_columns(partition, vectors, columns, max_distance)
 
     def nearest(
         self, partition: SparsePartition, vectors: SparseVectors, rows: np.ndarray
