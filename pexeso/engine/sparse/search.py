@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from pexeso.engine.lists import Lists
-from pexeso.engine.sparse.compiled import Work, count_columns, matching_rows, pool
-from pexeso.engine.sparse.loops import product_loops
+from pexeso.engine.sparse.comparison import pairs_within
+from pexeso.engine.sparse.compiled import VALUES_A_CALL, Work, count_columns, matching_rows
 from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.space import NO_COMMON_PAIR
 from pexeso.engine.sparse.vectors import SparseVectors
 from pexeso.engine.vector_space import BatchColumn, ColumnCounts
-from pexeso.runtime.threads import available_threads
 
-PAIRS_AT_ONCE = 1 << 22
-"""Of values whose distances are held together, by all threads: 32 MiB."""
-
-VALUES_AT_ONCE = 256
-"""Query values that are compared together: what is read of a stored word is read once for them."""
-
-PAIRS_A_THREAD = 1 << 16
-"""Pairs that are worth a thread of their own."""
+MATCHES_AT_ONCE = 1 << 26
+"""Pairs of a query value and a stored value that are held together where all match: 0.25 GiB."""
 
 PAIRS_WORTH_COMPARING = 1 << 9
 """Where no more rows are left they are compared with the other values one by one."""
@@ -64,16 +57,44 @@ def search(
     work: Work,
 ) -> list[ColumnCounts]:
     """Find the joinable columns of each query column, ascending, with their exact counts."""
-    matches = find_rows(partition, vectors, max_distance, n_threads, work)
-    offsets = np.concatenate([[0], np.cumsum([len(query.members) for query in queries])])
+    owner = np.repeat(np.arange(len(queries)), [len(query.members) for query in queries])
     members = np.concatenate([np.zeros(0, np.int64), *(query.members for query in queries)])
     weights = np.concatenate([np.zeros(0, np.int64), *(query.weights for query in queries)])
     needed = np.array([query.min_count for query in queries], np.int64)
-    query, column, count = count_columns(
-        partition, matches, offsets.astype(np.int64), members, weights, needed, n_threads
-    )
-    bounds = np.searchsorted(query, np.arange(len(queries) + 1))
-    return [(column[begin:end], count[begin:end]) for begin, end in itertools.pairwise(bounds)]
+    n_columns = max(1, partition.n_columns)
+    place, count = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    for begin, matches in _runs(partition, vectors, max_distance, n_threads, work):
+        some = (begin <= members) & (members < begin + len(matches))
+        offsets = np.searchsorted(owner[some], np.arange(len(queries) + 1))
+        query, column, more = count_columns(
+            partition, matches, offsets, members[some] - begin, weights[some],
+            np.ones(len(queries), np.int64), n_threads,
+        )  # fmt: skip
+        place, of_place = np.unique(
+            np.concatenate([place, query * n_columns + column]), return_inverse=True
+        )
+        # Sums of whole numbers below 2^53, which float64 holds exactly.
+        count = np.bincount(of_place, np.concatenate([count, more])).astype(np.int64)
+    place, count = (array[count >= needed[place // n_columns]] for array in (place, count))
+    bounds = np.searchsorted(place, np.arange(len(queries) + 1) * n_columns)
+    return [
+        (place[begin:end] % n_columns, count[begin:end])
+        for begin, end in itertools.pairwise(bounds)
+    ]
+
+
+def _runs(
+    partition: SparsePartition,
+    vectors: SparseVectors,
+    max_distance: float,
+    n_threads: int,
+    work: Work,
+) -> Iterator[tuple[int, Lists]]:
+    """Yield runs of query values by their first and their rows, whose number is bounded."""
+    n_at_once = max(VALUES_A_CALL * n_threads, MATCHES_AT_ONCE // max(1, partition.n_values))
+    for begin in range(0, len(vectors), n_at_once):
+        some = vectors[begin : begin + n_at_once]
+        yield begin, find_rows(partition, some, max_distance, n_threads, work)
 
 
 def search_in_prefixes(
@@ -102,8 +123,9 @@ def search_in_prefixes(
         weights = query.weights[some]
         left -= int(weights.sum())
         part = vectors[query.members[some]]
-        matches = find_rows(partition, part, max_distance, n_threads, work)
-        _add(partition, matches, weights, counts, n_threads)
+        for first, matches in _runs(partition, part, max_distance, n_threads, work):
+            of_run = weights[first : first + len(matches)]
+            _add(partition, matches, of_run, counts, n_threads)
         alive = np.flatnonzero(counts + left >= query.min_count)
         if not left or not len(alive):
             break
@@ -179,90 +201,6 @@ def _compare(
     offsets = np.searchsorted(which, np.arange(len(part) + 1))
     matches = Lists(offsets.astype(np.int64), rows[row_index].astype(np.int32))
     _add(partition, matches, query.weights[positions], counts, 1)
-
-
-def pairs_within(
-    partition: SparsePartition, vectors: SparseVectors, rows: np.ndarray, max_distance: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the pairs of query values and some stored rows that match, by brute force.
-
-    Returns
-    -------
-    query : numpy.ndarray, int64
-    position : numpy.ndarray, int64
-        In `rows`. Ordered by query value, then position.
-    distance : numpy.ndarray, float64
-        As a fraction of the largest distance.
-    """
-    matches = []
-
-    def keep(begin: int, first: int, distances: np.ndarray) -> None:
-        query, position = np.nonzero((distances <= max_distance).T)
-        matches.append((query + begin, position + first, distances[position, query]))
-
-    compare(partition, vectors, rows, keep)
-    if not matches:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
-    query, position, distance = (np.concatenate(part) for part in zip(*matches, strict=True))
-    if len(matches) == 1:
-        return query, position, distance
-    order = np.lexsort((position, query))
-    return query[order], position[order], distance[order]
-
-
-def compare(
-    partition: SparsePartition,
-    vectors: SparseVectors,
-    rows: np.ndarray,
-    use: Callable[[int, int, np.ndarray], None],
-) -> None:
-    """Compute all distances of query values and some stored rows by the definition, in pieces.
-
-    Parameters
-    ----------
-    use : callable
-        Called with the first query value and the first position in `rows` of each piece, in any
-        order and by several threads, and with its distances, float64 (rows, values), as fractions
-        of the largest distance.
-    """
-    n_pairs = len(vectors) * len(rows)
-    n_threads = max(1, min(available_threads(), n_pairs // PAIRS_A_THREAD))
-    at_once = max(1, PAIRS_AT_ONCE // n_threads)
-    n_values = max(1, min(VALUES_AT_ONCE, at_once, -(-len(vectors) // n_threads)))
-    n_rows = max(1, at_once // n_values)
-    for first in range(0, len(rows), n_rows):
-        others = partition.vectors.take(rows[first : first + n_rows])
-
-        def task(begin: int, others: SparseVectors = others, first: int = first) -> None:
-            use(begin, first, vectors[begin : begin + n_values].distances(others).T)
-
-        begins = range(0, len(vectors), n_values)
-        for _ in map(task, begins) if n_threads == 1 else pool(n_threads).map(task, begins):
-            pass
-
-
-def nearest_in_columns(
-    partition: SparsePartition, vectors: SparseVectors, columns: np.ndarray, max_distance: float
-) -> np.ndarray:
-    """Return the distance of each query value to the nearest value of each column, float64 (r, n).
-
-    It is `max_distance` where no value is nearer.
-    """
-    owner, posting = partition.column_lists.of(columns)
-    rows, position = np.unique(partition.column_lists.members[posting], return_inverse=True)
-    order = np.argsort(position, kind="stable")
-    owner, position = owner[order], position[order]
-    nearest = np.full((len(columns), len(vectors)), max_distance)
-
-    def lower(begin: int, first: int, distances: np.ndarray) -> None:
-        start, stop = np.searchsorted(position, [first, first + len(distances)])
-        product_loops.keep_nearest(
-            distances, position[start:stop] - first, owner[start:stop],
-            nearest[:, begin : begin + distances.shape[1]],
-        )  # fmt: skip
-
-    compare(partition, vectors, rows.astype(np.int64), lower)
-    return nearest
 
 
 def search_exhaustively(

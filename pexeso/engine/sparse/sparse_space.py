@@ -8,15 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from pexeso.engine.sparse.comparison import nearest_in_columns, pairs_within
 from pexeso.engine.sparse.compiled import Work
 from pexeso.engine.sparse.partition import SparsePartition
-from pexeso.engine.sparse.search import (
-    nearest_in_columns,
-    pairs_within,
-    search,
-    search_exhaustively,
-    search_in_prefixes,
-)
+from pexeso.engine.sparse.search import search, search_exhaustively, search_in_prefixes
 from pexeso.engine.sparse.space import LetterSpace
 from pexeso.engine.sparse.vectors import SparseVectors, pair_distances
 from pexeso.engine.stats import SearchStats
