@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import itertools
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
 from pexeso.engine.kernels.numba.counts import count_batch
 from pexeso.engine.lists import Lists
+from pexeso.engine.sparse.comparison import matches_by_comparison, pool
 from pexeso.engine.sparse.loops import word_loops
 from pexeso.engine.sparse.loops.lane_loops import LANES
 from pexeso.engine.sparse.loops.search_loops import (
     CANDIDATES,
+    DEAR,
     DECIDED,
     ENTRIES,
     LEFT_OUT,
@@ -135,11 +135,19 @@ def matching_rows(
     for *_, counts in results:
         work.add(counts)
     before = offsets_of(np.array([len(rows) for rows, *_ in results]))
-    rows = np.concatenate([rows for rows, *_ in results])
+    found_rows = [rows for rows, *_ in results]
     starts = np.concatenate(
         [starts + first for (_, starts, *_), first in zip(results, before, strict=False)]
     )
-    offsets = offsets_of(np.concatenate([sizes for _, _, sizes, _ in results]))
+    sizes = np.concatenate([sizes for _, _, sizes, _ in results])
+    dear, n_rows, n_done = np.flatnonzero(sizes == DEAR), int(before[-1]), 0
+    for n_matches, some in matches_by_comparison(partition, vectors[dear], max_distance):
+        these = dear[n_done : n_done + len(n_matches)]
+        sizes[these], starts[these] = n_matches, n_rows + offsets_of(n_matches)[:-1]
+        found_rows.append(some)
+        n_rows, n_done = n_rows + len(some), n_done + len(these)
+        work.decided += len(these) * partition.n_values
+    rows, offsets = np.concatenate(found_rows), offsets_of(sizes)
     members = np.empty_like(rows)
     word_loops.put_in_order(starts, rows, offsets, members)
     return Lists(offsets, members)
@@ -215,9 +223,3 @@ def count_columns(
     query, column, count = (np.concatenate(part) for part in zip(*parts, strict=True))
     order = np.lexsort((column, query))
     return query[order], column[order], count[order]
-
-
-@cache
-def pool(n_threads: int) -> ThreadPoolExecutor:
-    """Return the threads of this process for tasks that start none themselves."""
-    return ThreadPoolExecutor(n_threads, thread_name_prefix="pexeso-sparse")

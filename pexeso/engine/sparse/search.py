@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from pexeso.engine.lists import Lists
-from pexeso.engine.sparse.compiled import Work, count_columns, matching_rows, pool
+from pexeso.engine.sparse.comparison import pairs_within
+from pexeso.engine.sparse.compiled import VALUES_A_CALL, Work, count_columns, matching_rows
 from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.space import NO_COMMON_PAIR
 from pexeso.engine.sparse.vectors import SparseVectors
 from pexeso.engine.vector_space import BatchColumn, ColumnCounts
-from pexeso.runtime.threads import available_threads
 
-PAIRS_AT_ONCE = 1 << 22
-"""Of values whose distances are held together, by all threads: 32 MiB."""
-
-PAIRS_A_THREAD = 1 << 16
-"""Pairs that are worth a thread of their own."""
+MATCHES_AT_ONCE = 1 << 26
+"""Pairs of a query value and a stored value that are held together where all match: 0.25 GiB."""
 
 PAIRS_WORTH_COMPARING = 1 << 9
 """Where no more rows are left they are compared with the other values one by one."""
@@ -60,16 +57,44 @@ def search(
     work: Work,
 ) -> list[ColumnCounts]:
     """Find the joinable columns of each query column, ascending, with their exact counts."""
-    matches = find_rows(partition, vectors, max_distance, n_threads, work)
-    offsets = np.concatenate([[0], np.cumsum([len(query.members) for query in queries])])
+    owner = np.repeat(np.arange(len(queries)), [len(query.members) for query in queries])
     members = np.concatenate([np.zeros(0, np.int64), *(query.members for query in queries)])
     weights = np.concatenate([np.zeros(0, np.int64), *(query.weights for query in queries)])
     needed = np.array([query.min_count for query in queries], np.int64)
-    query, column, count = count_columns(
-        partition, matches, offsets.astype(np.int64), members, weights, needed, n_threads
-    )
-    bounds = np.searchsorted(query, np.arange(len(queries) + 1))
-    return [(column[begin:end], count[begin:end]) for begin, end in itertools.pairwise(bounds)]
+    n_columns = max(1, partition.n_columns)
+    place, count = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    for begin, matches in _runs(partition, vectors, max_distance, n_threads, work):
+        some = (begin <= members) & (members < begin + len(matches))
+        offsets = np.searchsorted(owner[some], np.arange(len(queries) + 1))
+        query, column, more = count_columns(
+            partition, matches, offsets, members[some] - begin, weights[some],
+            np.ones(len(queries), np.int64), n_threads,
+        )  # fmt: skip
+        place, of_place = np.unique(
+            np.concatenate([place, query * n_columns + column]), return_inverse=True
+        )
+        # Sums of whole numbers below 2^53, which float64 holds exactly.
+        count = np.bincount(of_place, np.concatenate([count, more])).astype(np.int64)
+    place, count = (array[count >= needed[place // n_columns]] for array in (place, count))
+    bounds = np.searchsorted(place, np.arange(len(queries) + 1) * n_columns)
+    return [
+        (place[begin:end] % n_columns, count[begin:end])
+        for begin, end in itertools.pairwise(bounds)
+    ]
+
+
+def _runs(
+    partition: SparsePartition,
+    vectors: SparseVectors,
+    max_distance: float,
+    n_threads: int,
+    work: Work,
+) -> Iterator[tuple[int, Lists]]:
+    """Yield runs of query values by their first and their rows, whose number is bounded."""
+    n_at_once = max(VALUES_A_CALL * n_threads, MATCHES_AT_ONCE // max(1, partition.n_values))
+    for begin in range(0, len(vectors), n_at_once):
+        some = vectors[begin : begin + n_at_once]
+        yield begin, find_rows(partition, some, max_distance, n_threads, work)
 
 
 def search_in_prefixes(
@@ -98,8 +123,9 @@ def search_in_prefixes(
         weights = query.weights[some]
         left -= int(weights.sum())
         part = vectors[query.members[some]]
-        matches = find_rows(partition, part, max_distance, n_threads, work)
-        _add(partition, matches, weights, counts, n_threads)
+        for first, matches in _runs(partition, part, max_distance, n_threads, work):
+            of_run = weights[first : first + len(matches)]
+            _add(partition, matches, of_run, counts, n_threads)
         alive = np.flatnonzero(counts + left >= query.min_count)
         if not left or not len(alive):
             break
@@ -175,45 +201,6 @@ def _compare(
     offsets = np.searchsorted(which, np.arange(len(part) + 1))
     matches = Lists(offsets.astype(np.int64), rows[row_index].astype(np.int32))
     _add(partition, matches, query.weights[positions], counts, 1)
-
-
-def pairs_within(
-    partition: SparsePartition, vectors: SparseVectors, rows: np.ndarray, max_distance: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the pairs of query values and some stored rows that match, by brute force.
-
-    Returns
-    -------
-    query : numpy.ndarray, int64
-    position : numpy.ndarray, int64
-        In `rows`. Ordered by query value, then position.
-    distance : numpy.ndarray, float64
-        As a fraction of the largest distance.
-    """
-    n_pairs = len(vectors) * len(rows)
-    n_threads = max(1, min(available_threads(), n_pairs // PAIRS_A_THREAD))
-    chunk_size = max(1, PAIRS_AT_ONCE // n_threads)
-    n_queries = max(
-        1, min(chunk_size // max(1, min(len(rows), chunk_size)), -(-len(vectors) // n_threads))
-    )
-    matches = []
-    for first in range(0, len(rows), chunk_size):
-        others = partition.vectors.take(rows[first : first + chunk_size])
-
-        def task(begin: int, others=others, first=first) -> tuple[np.ndarray, ...]:
-            distances = vectors[begin : begin + n_queries].distances(others)
-            query, position = np.nonzero(distances <= max_distance)
-            return query + begin, position + first, distances[query, position]
-
-        begins = range(0, len(vectors), n_queries)
-        matches += map(task, begins) if n_threads == 1 else pool(n_threads).map(task, begins)
-    if not matches:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
-    query, position, distance = (np.concatenate(part) for part in zip(*matches, strict=True))
-    if len(rows) <= chunk_size:
-        return query, position, distance
-    order = np.lexsort((position, query))
-    return query[order], position[order], distance[order]
 
 
 def search_exhaustively(

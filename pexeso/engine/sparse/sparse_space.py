@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from pexeso.engine.sparse.comparison import nearest_in_columns, pairs_within
 from pexeso.engine.sparse.compiled import Work
 from pexeso.engine.sparse.partition import SparsePartition
-from pexeso.engine.sparse.search import (
-    pairs_within,
-    search,
-    search_exhaustively,
-    search_in_prefixes,
-)
+from pexeso.engine.sparse.search import search, search_exhaustively, search_in_prefixes
 from pexeso.engine.sparse.space import LetterSpace
 from pexeso.engine.sparse.vectors import SparseVectors, pair_distances
 from pexeso.engine.stats import SearchStats
@@ -202,6 +198,18 @@ class SparseSpace(VectorSpace):
         """Compare with all of the rows."""
         stats.defining_distances += len(vectors) * len(rows)
         return pairs_within(partition, vectors, rows, max_distance)
+
+    def nearest_in_columns(
+        self,
+        partition: SparsePartition,
+        vectors: SparseVectors,
+        columns: np.ndarray,
+        max_distance: float,
+        stats: SearchStats,
+    ) -> np.ndarray:
+        """Compare with all values of the columns, and hold no pairs."""
+        stats.defining_distances += len(vectors) * int(partition.column_lists.sizes(columns).sum())
+        return nearest_in_columns(partition, vectors, columns, max_distance)
 
     def nearest(
         self, partition: SparsePartition, vectors: SparseVectors, rows: np.ndarray

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.engine.sparse.loops import key_loops, word_loops
+from pexeso.engine.sparse.loops import key_loops, product_loops
 from pexeso.engine.sparse.space import LetterSpace, fractions_of
 from pexeso.errors import InputError
 from pexeso.runtime.ranges import offsets_of, ranges
@@ -85,7 +85,7 @@ class SparseVectors:
         squares = np.zeros(len(starts) - 1, np.int64)
         key_loops.count_squares(text, starts, squares)
         norms = np.zeros(len(offsets) - 1)
-        word_loops.value_squares(
+        product_loops.value_squares(
             text, starts, weights, squares, offsets, members,
             space.letters, 0, len(norms), norms,
         )  # fmt: skip
@@ -173,35 +173,25 @@ class SparseVectors:
 
         They are fractions of the largest distance; infinite where a value has no words.
         """
-        distances = np.full((len(self), len(others)), np.inf)
+        distances = np.empty((len(others), len(self)))
         sizes = np.diff(self.offsets)
         # Runs of values whose words, with all of the others', have a bounded number of products.
         limit = max(1, _SIMILARITIES_AT_ONCE // max(1, len(others.weights)))
         runs = np.cumsum(sizes) // limit
         bounds = [0, *(np.flatnonzero(np.diff(runs)) + 1).tolist(), len(self)]
-        everything = np.arange(len(others.weights))
         for begin, end in itertools.pairwise(bounds):
-            owners = np.unique(self.members[self.offsets[begin] : self.offsets[end]])
-            similarities = np.empty((len(owners), len(everything)))
-            word_loops.word_products(
-                self.text, self.starts, self.squares, owners.astype(np.int64),
-                others.text, others.starts, others.squares, everything,
-                self.space.letters, similarities,
+            members = self.members[self.offsets[begin] : self.offsets[end]]
+            words, places = np.unique(members, return_inverse=True)
+            product_loops.value_distances(
+                self.text, self.starts, self.weights, self.squares,
+                self.offsets[begin : end + 1], self.members, self.norms[begin:end],
+                words.astype(np.int64), places,
+                others.text, others.starts, others.weights, others.squares,
+                others.offsets, others.members, others.norms,
+                self.space.letters, np.empty((len(others.weights), end - begin)),
+                distances[:, begin:end],
             )  # fmt: skip
-            word_rows = np.zeros(len(self.weights), np.int64)
-            word_rows[owners] = np.arange(len(owners))
-            dots = np.empty((end - begin, len(others)))
-            word_loops.value_products(
-                self.weights, self.offsets, self.members, word_rows, begin, end, similarities,
-                others.weights, others.offsets, others.members, dots,
-            )  # fmt: skip
-            squares = np.outer(self.norms[begin:end], others.norms)
-            if self.is_known[begin:end].all() and others.is_known.all():
-                distances[begin:end] = fractions_of(dots, squares)
-            else:
-                known = np.outer(self.is_known[begin:end], others.is_known)
-                distances[begin:end][known] = fractions_of(dots[known], squares[known])
-        return distances
+        return distances.T
 
 
 def _texts_together(
@@ -219,7 +209,7 @@ def pair_distances(left: SparseVectors, right: SparseVectors) -> np.ndarray:
     It is infinite where one has no words.
     """
     space, dots = left.space, np.empty(len(left))
-    word_loops.pair_products(
+    product_loops.pair_products(
         left.text, left.starts, left.weights, left.squares, left.offsets, left.members,
         right.text, right.starts, right.weights, right.squares, right.offsets, right.members,
         space.letters, dots,

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from long_runs import long_but
 
-from pexeso.engine.sparse import compiled, search
+from pexeso.engine.sparse import comparison, compiled, search
 from pexeso.engine.sparse.building import build_partition
 from pexeso.engine.sparse.compiled import Work
 from pexeso.engine.sparse.loops import list_loops
@@ -87,11 +87,11 @@ def test_pairs_do_not_depend_on_threads_and_pieces(n_threads, at_once, monkeypat
     values, partition = lake_of(5, 90)
     queries = misspelt(values[:40], np.random.default_rng(5))
     exact = distances_of(queries, values, SPACE)
-    monkeypatch.setattr(search, "available_threads", lambda: n_threads)
-    monkeypatch.setattr(search, "PAIRS_AT_ONCE", at_once)
-    monkeypatch.setattr(search, "PAIRS_A_THREAD", 64)
+    monkeypatch.setattr(comparison, "available_threads", lambda: n_threads)
+    monkeypatch.setattr(comparison, "PAIRS_AT_ONCE", at_once)
+    monkeypatch.setattr(comparison, "PAIRS_A_THREAD", 64)
     rows = np.arange(0, len(values), 2)
-    pairs = search.pairs_within(partition, vectors_of(queries), rows, 0.4)
+    pairs = comparison.pairs_within(partition, vectors_of(queries), rows, 0.4)
     expected = np.argwhere(exact[:, rows] <= 0.4)
     assert len(expected) > 40
     np.testing.assert_array_equal(np.stack(pairs[:2], 1), expected)
@@ -377,3 +377,78 @@ def test_a_search_of_many_values_can_be_interrupted(n_threads, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         compiled.matching_rows(partition, vectors, 0.4, n_threads, Work())
     assert n_threads > 1 or len(calls) == 3
+
+
+def hostile_lakes() -> dict[str, tuple[list[str], list[str]]]:
+    """Return values that share all their pieces, and query values of the same kind."""
+    rng = np.random.default_rng(4)
+    two = ["".join(rng.choice(["a", "b"], 24)) for _ in range(90)]
+    lengths = [*range(1, 60), 300, 1_000]
+    words = ["abab", "abba", "baab", "aabb", "bbaa", "abaab"]
+    same = [" ".join([*words, "".join(rng.choice(["a", "b"], 5))]) for _ in range(60)]
+    enormous = [*two[:30], "ab" * 20_000, "ab" * 19_999 + "a", "ba" * 300]
+    return {
+        "two letters": (two, [*two[:20], *(value[:-1] for value in two[:20])]),
+        "one letter": (["a" * n for n in lengths], ["a" * n for n in (1, 7, 30, 59, 990)]),
+        "same words": (same, [*same[:15], "abab abba", "abab"]),
+        "one enormous word": (enormous, ["ab", "abab", *two[:5], "ab" * 250, "ab" * 20_000]),
+    }
+
+
+@pytest.mark.parametrize("compares_all", [False, True])
+@pytest.mark.parametrize("kind", hostile_lakes())
+def test_values_that_share_their_pieces_are_found(kind, compares_all, monkeypatch):
+    """Rows looked up in lists and rows compared are the same, also where one bit decides."""
+    stored, queries = (sorted(set(values)) for values in hostile_lakes()[kind])
+    arrays, order = build_partition(
+        vectors_of(stored), np.array([0, len(stored)]), np.arange(len(stored))
+    )
+    partition = SparsePartition.from_arrays(arrays, SPACE)
+    exact = distances_of(queries, [stored[row] for row in order])
+    if compares_all:
+        monkeypatch.setattr(compiled, "find_matches", _find_none)
+        monkeypatch.setattr(comparison, "PAIRS_AT_ONCE", 500)
+    limits = [0.0, 0.1, 0.3, 0.42, 0.65, *np.unique(exact[exact < 0.7])[:: 1 + exact.size // 12]]
+    for limit in limits:
+        hits = search.find_rows(partition, vectors_of(queries), float(limit), 1, Work())
+        rows = np.repeat(np.arange(len(queries)), np.diff(hits.offsets))
+        np.testing.assert_array_equal(
+            np.stack([rows, hits.members], 1), np.argwhere(exact <= limit)
+        )
+
+
+def _find_none(*arguments):
+    """Leave all query values to the comparison."""
+    arguments[-2][:] = compiled.DEAR
+    return np.zeros(0, np.int32)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_lists_are_not_read_where_a_comparison_takes_less_time(n_threads, monkeypatch):
+    """Words over two letters stand in most lists, more than once."""
+    rng = np.random.default_rng(8)
+    stored = sorted({"".join(rng.choice(["a", "b"], 24)) for _ in range(3_000)})
+    offsets = np.array([0, 1_000, 2_000, len(stored)])
+    arrays, _ = build_partition(vectors_of(stored), offsets, rng.permutation(len(stored)))
+    partition = SparsePartition.from_arrays(arrays, SPACE)
+    ordinary = ["abcdefg hijk", "zz"]
+    vectors = vectors_of(["".join(rng.choice(["a", "b"], 24)) for _ in range(40)] + ordinary)
+    distances = vectors.distances(partition.vectors)
+    queries = [BatchColumn(np.arange(5, 42), np.ones(37, np.int64), needed) for needed in (1, 30)]
+    for at_once in (1, 1 << 26):
+        monkeypatch.setattr(search, "MATCHES_AT_ONCE", at_once)
+        monkeypatch.setattr(search, "VALUES_A_CALL", 7)
+        for limit in (0.1, 0.3, float(np.median(distances))):
+            work = Work()
+            found = search.search(partition, vectors, queries, limit, n_threads, work)
+            assert 40 * len(stored) <= work.decided <= 42 * len(stored)
+            for query, (columns, counts) in zip(queries, found, strict=True):
+                weights = np.zeros(len(vectors), np.int64)
+                weights[query.members] = query.weights
+                expected = brute_force(partition, vectors, weights, query.min_count, limit)
+                np.testing.assert_array_equal(columns, expected[0])
+                np.testing.assert_array_equal(counts, expected[1])
+                alone = search.search_in_prefixes(
+                    partition, vectors, query, limit, n_threads, Work()
+                )
+                np.testing.assert_array_equal(alone, expected)

@@ -19,8 +19,8 @@ _BEGIN, _END = 0x110000, 0x110001
 _NUMBERS, _MOST_DIGITS = 1 << 42, 14
 """Keys of whole numbers begin where those of pairs end, and have room for so many digits."""
 
-_BITS_OF_BLOCK = 6
-_FIRST_BLOCK = LAST_BLOCK << _BITS_OF_BLOCK
+BITS_OF_BLOCK = 6
+FIRST_BLOCK = LAST_BLOCK << BITS_OF_BLOCK
 
 
 @loop
@@ -91,7 +91,7 @@ def write_keys(text: np.ndarray, start: int, stop: int, keys: np.ndarray, first:
             if other < 0:
                 continue
             position = number - 1 - back
-            blocks = (min(position // BLOCK, LAST_BLOCK) << _BITS_OF_BLOCK) | min(
+            blocks = (min(position // BLOCK, LAST_BLOCK) << BITS_OF_BLOCK) | min(
                 (size - position) // BLOCK, LAST_BLOCK
             )
             keys[key_index] = (other << 33) | (letter << BITS_OF_BLOCKS) | blocks
@@ -104,7 +104,7 @@ def write_keys(text: np.ndarray, start: int, stop: int, keys: np.ndarray, first:
 def common_of(blocks: int, others: int) -> int:
     """Return what two occurrences of a pair add to the dot product of two words."""
     differ = blocks ^ others
-    return PAIR + (differ & _FIRST_BLOCK == 0) + (differ & LAST_BLOCK == 0)
+    return PAIR + (differ & FIRST_BLOCK == 0) + (differ & LAST_BLOCK == 0)
 
 
 @loop
@@ -146,7 +146,7 @@ def squares_of_run(keys: np.ndarray) -> int:
     total = PAIR * len(keys) * len(keys)
     firsts, lasts = np.zeros((2, LAST_BLOCK + 1), np.int64)
     for key in keys:
-        firsts[(key & _FIRST_BLOCK) >> _BITS_OF_BLOCK] += 1
+        firsts[(key & FIRST_BLOCK) >> BITS_OF_BLOCK] += 1
         lasts[key & LAST_BLOCK] += 1
     for block in range(LAST_BLOCK + 1):
         total += firsts[block] * firsts[block] + lasts[block] * lasts[block]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pexeso.engine.sparse.loops.key_loops import common_of
+from pexeso.engine.sparse.loops.key_loops import BITS_OF_BLOCK, BLOCKS
+from pexeso.engine.sparse.space import LAST_BLOCK, PAIR
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.jit import loop
 
@@ -128,9 +129,10 @@ def weigh_pairs(
     costs : numpy.ndarray of shape (p,), float64
         0 where the partition has no word with the pair; written.
     """
+    sums = np.empty(2 * LAST_BLOCK + 3)
     for number in range(len(norms)):
         slot = filled[number]
-        cost, norm, entry = 0.0, 0.0, heads[slot]
+        cost, entry = 0.0, heads[slot]
         while entry >= 0:
             word = members[first + chain[entry, 0]]
             share = weights[word] * chain[entry, 2] / np.sqrt(np.float64(squares[word])) / length
@@ -141,16 +143,7 @@ def weigh_pairs(
                     word
                 ]
             entry = chain[entry, 3]
-        entry = heads[slot]
-        while entry >= 0:
-            other = heads[slot]
-            while other >= 0:
-                norm += (
-                    entry_shares[entry] * entry_shares[other]
-                    * common_of(chain[entry, 1], chain[other, 1])
-                )  # fmt: skip
-                other = chain[other, 3]
-            entry = chain[entry, 3]
+        norm = add_blocks(heads[slot], chain, entry_shares, sums)
         norms[number] = norm
         begin = first_key(pairs[slot] << 12, keys)
         end = begin
@@ -159,6 +152,38 @@ def weigh_pairs(
         lists[number, 0], lists[number, 1] = begin, end
         n_entries = list_offsets[end] - list_offsets[begin]
         costs[number] = n_entries + _A_VALUE * cost if end > begin else 0.0
+
+
+@loop
+def add_blocks(head: int, chain: np.ndarray, entry_shares: np.ndarray, sums: np.ndarray) -> float:
+    """Add up what a pair of a query value counts: all of it, by block, and by that from the end.
+
+    Parameters
+    ----------
+    head : int
+        The pair's last entry of `chain`.
+    sums : numpy.ndarray of shape (1 + 2 * 64,), float64
+        Written; all of it times `PAIR`.
+
+    Returns
+    -------
+    float
+        What the pair adds to the squared length of the features of the value.
+    """
+    sums[:] = 0.0
+    norm, entry = 0.0, head
+    while entry >= 0:
+        share = entry_shares[entry]
+        first = 1 + (chain[entry, 1] >> BITS_OF_BLOCK)
+        last = 2 + LAST_BLOCK + (chain[entry, 1] & LAST_BLOCK)
+        norm += share * (2.0 * (sums[first] + sums[last]) + 2.0 * share)
+        sums[first] += share
+        sums[last] += share
+        sums[0] += share
+        entry = chain[entry, 3]
+    norm += PAIR * sums[0] * sums[0]
+    sums[0] *= PAIR
+    return norm
 
 
 @loop
@@ -219,12 +244,13 @@ def read_lists(
     n_words: int,
 ) -> int:
     """Add what lists count to their words; note the words unless all are looked through anyway."""
+    sums = np.empty(2 * LAST_BLOCK + 3)
     for number in order:
+        add_blocks(heads[filled[number]], chain, entry_shares, sums)
         for position in range(lists[number, 0], lists[number, 1]):
-            share, entry = 0.0, heads[filled[number]]
-            while entry >= 0:
-                share += entry_shares[entry] * common_of(keys[position] & 4095, chain[entry, 1])
-                entry = chain[entry, 3]
+            blocks = keys[position] & BLOCKS
+            share = sums[0] + sums[1 + (blocks >> BITS_OF_BLOCK)]
+            share += sums[2 + LAST_BLOCK + (blocks & LAST_BLOCK)]
             added = np.float32(share)
             first, last = list_offsets[position], list_offsets[position + 1]
             if first < 0 or last < first or last > len(list_words):

@@ -19,6 +19,9 @@ several at a time."""
 _A_LOOK = 6
 """To look at all words of a row takes as long as to visit so many by one of them."""
 
+DEAR = -2
+"""In the place of a number of rows: to find them so takes longer than to compare all."""
+
 FULL, MAX_STEPS = 128, 255
 """Steps that a row needs to be worth a look, and those after which they are not counted."""
 
@@ -130,6 +133,7 @@ def look_at_rows(
     sure: float,
     letters: float,
     max_distance: float,
+    max_letters: int,
 ) -> tuple[int, int]:
     """Move the rows that match a query value to the beginning.
 
@@ -140,10 +144,14 @@ def look_at_rows(
     floor, sure : float
         With a similarity below the one, by what the lists tell, a row does not match; from the
         other on it does. Between them the definition decides.
+    max_letters : int
+        Of the words that the definition is asked for. Where it would be more, the rest is left
+        undone.
 
     Returns
     -------
     n_rows, n_decided : int
+        The first is `DEAR` where not all was done.
     """
     n_hits, n_decided = 0, 0
     for row in rows:
@@ -161,7 +169,10 @@ def look_at_rows(
             continue
         if estimate < sure:
             n_decided += 1
-            if not within(row, value, query, stored, noted, letters, max_distance):
+            is_match = within(row, value, query, stored, noted, letters, max_distance)
+            if noted.n_letters[0] > max_letters:
+                return DEAR, n_decided
+            if not is_match:
                 continue
         rows[n_hits] = row
         n_hits += 1
@@ -193,6 +204,7 @@ def within(
             dot += np.float64(stored.word_weights[word]) * noted.known[word]
             continue
         begin, end = stored.word_starts[word], stored.word_starts[word + 1]
+        noted.n_letters[0] += end - begin
         count_common(
             stored.word_text, begin, end,
             noted.word_keys, noted.pairs, noted.heads, noted.chain, counts,
@@ -232,4 +244,4 @@ def forget(noted: Noted) -> None:
     """Take back what was noted of words for one query value."""
     for position in range(noted.n_known[0]):
         noted.known[noted.known_words[position]] = -1.0
-    noted.n_known[0] = 0
+    noted.n_known[0] = noted.n_letters[0] = 0

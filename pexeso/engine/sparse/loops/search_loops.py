@@ -47,6 +47,7 @@ from pexeso.engine.sparse.loops.list_loops import (
     weigh_pairs,
 )
 from pexeso.engine.sparse.loops.row_loops import (
+    DEAR,
     collect_rows,
     forget,
     look_at_rows,
@@ -63,6 +64,18 @@ ENTRIES, VISITS, DECIDED, LEFT_OUT, CANDIDATES = range(5)
 """What is counted: entries of lists of words, and of rows, rows decided by the definition, lists
 left out, rows whose similarity was added up."""
 
+WAITS = -1
+"""In the place of a number of rows: they are found for several query values at once."""
+
+ENTRIES_A_WORD = 8
+"""To compare a word with another by the definition, among many, takes as long as to read so many
+entries of lists."""
+
+_A_LETTER, _A_STEP = 5, 2
+"""To decide by the definition takes, for each letter of a stored word, as long as to read so many
+entries, and so many more for each place where the query value has one of its pairs."""
+
+_FEW_ENTRIES = 1 << 14
 _ROOM = 1 << 12
 _ROUNDING = np.float64(2.0**-22)
 _ROUNDING_OF_A_SUM = np.float64(1.01 * 2.0**-24)
@@ -125,6 +138,7 @@ def find_matches(
         room.known,
         room.known_words,
         np.zeros(1, np.int64),
+        np.zeros(1, np.int64),
     )
     shares, norms, costs = np.empty(most_keys), np.empty(most_keys), np.empty(most_keys)
     lists = np.empty((most_keys, 2), np.int64)
@@ -134,13 +148,16 @@ def find_matches(
     waiting, floors, sure_from = np.empty(LANES, np.int64), np.empty(LANES), np.empty(LANES)
     for value in range(begin, end):
         first, last = query.offsets[value], query.offsets[value + 1]
-        near = room.lanes[n_waiting]
+        near, n_words = room.lanes[n_waiting], 0
         if first < last:
             take_note(value, query, noted)
             n_words, dense, bound, is_whole = read_value(
                 value, query, stored, noted, shares, norms, costs, lists, letters, cosine,
                 near, room.words, work,
             )  # fmt: skip
+        if n_words == DEAR:
+            found_sizes[value - begin] = DEAR
+        elif first < last:
             rounding = rounding_of(value, query, longest_word, most_value_words)
             floor = np.float32(max(bound * (1.0 - rounding), _LEAST_FLOOR))
             sure = np.float32(cosine * (1.0 + rounding) + 1e-6 if is_whole else np.inf)
@@ -154,13 +171,13 @@ def find_matches(
                 room.words[:n_near], near, value, query, stored, noted, room, floor, sure,
                 rounding, max_cost, letters, max_distance, work,
             )  # fmt: skip
-            if n_hits < 0:
+            if n_hits == WAITS:
                 waiting[n_waiting], floors[n_waiting], sure_from[n_waiting] = value, floor, sure
                 n_waiting += 1
             else:
-                found_rows = with_rows(found_rows, n_found, room.rows[:n_hits])
+                found_rows = with_rows(found_rows, n_found, room.rows[: max(n_hits, 0)])
                 found_starts[value - begin], found_sizes[value - begin] = n_found, n_hits
-                n_found += n_hits
+                n_found += max(n_hits, 0)
                 if dense:
                     near[:] = 0.0
                 else:
@@ -185,9 +202,9 @@ def find_matches(
                     room.words[:n_near], near, late, query, stored, noted, room, floor,
                     np.float32(sure_from[lane]), rounding, np.inf, letters, max_distance, work,
                 )  # fmt: skip
-                found_rows = with_rows(found_rows, n_found, room.rows[:n_hits])
+                found_rows = with_rows(found_rows, n_found, room.rows[: max(n_hits, 0)])
                 found_starts[late - begin], found_sizes[late - begin] = n_found, n_hits
-                n_found += n_hits
+                n_found += max(n_hits, 0)
         room.lanes[:n_waiting] = 0.0
         n_waiting = 0
     forget(noted)
@@ -203,6 +220,20 @@ def take_note(value: int, query: QueryValues, noted: Noted) -> None:
         query.text, query.starts, query.members[query.offsets[value] : query.offsets[value + 1]],
         noted.word_keys, noted.pairs, noted.heads, noted.chain, noted.filled, noted.sizes,
     )  # fmt: skip
+
+
+@loop
+def entries_worth_reading(value: int, query: QueryValues, stored: Stored) -> int:
+    """Return the entries of lists that take as long to read as to compare with all words."""
+    n_words = query.offsets[value + 1] - query.offsets[value]
+    return _FEW_ENTRIES + ENTRIES_A_WORD * n_words * len(stored.scales)
+
+
+@loop
+def letters_worth_deciding(value: int, query: QueryValues, stored: Stored, noted: Noted) -> int:
+    """Return the letters that take as long to decide by as to compare with all words."""
+    places = noted.sizes[0] / max(1, noted.sizes[1])
+    return np.int64(entries_worth_reading(value, query, stored) / (_A_LETTER + _A_STEP * places))
 
 
 @loop
@@ -244,7 +275,7 @@ def read_value(
     Returns
     -------
     n_words : int
-        Words written.
+        Words written; `DEAR` where nothing was read.
     dense : bool
         All are to be looked through.
     bound : float
@@ -261,6 +292,8 @@ def read_value(
     )  # fmt: skip
     order = np.argsort(costs[:n_pairs])
     n_read, n_entries, bound = count_read(order, norms, lists, stored.list_offsets, letters, cosine)
+    if n_entries > entries_worth_reading(value, query, stored):
+        return DEAR, False, 0.0, False
     dense, n_words = n_entries * DENSE >= len(near), 0
     if letters < 1.0:
         for position in range(first, last):
@@ -302,7 +335,8 @@ def look_up(
 ) -> int:
     """Write the rows that match a query value to ``room.rows``; return their number.
 
-    It is -1 where to look them up costs more than `max_cost`; see `collect_rows`.
+    It is `WAITS` where to look them up costs more than `max_cost`, see `collect_rows`, and `DEAR`
+    where to decide costs more than to compare all.
     """
     n_rows, n_touched, n_visits, is_done = collect_rows(
         words, near, stored, floor, rounding, max_cost, room.gained, room.touched, room.rows
@@ -311,10 +345,11 @@ def look_up(
         room.gained[room.touched[position]] = 0
     work[VISITS] += n_visits
     if not is_done:
-        return -1
+        return WAITS
     n_hits, n_decided = look_at_rows(
-        room.rows[:n_rows], near, value, query, stored, noted, floor, sure, letters, max_distance
-    )
+        room.rows[:n_rows], near, value, query, stored, noted, floor, sure, letters, max_distance,
+        letters_worth_deciding(value, query, stored, noted),
+    )  # fmt: skip
     work[CANDIDATES] += n_rows
     work[DECIDED] += n_decided
     return n_hits
@@ -356,7 +391,7 @@ def scan_for(
     )  # fmt: skip
     found_rows = with_room(found_rows, n_found, len(waiting) * len(rows))
     for lane in range(len(waiting)):
-        value, is_noted = waiting[lane], False
+        value, is_noted, max_letters = waiting[lane], False, np.int64(0)
         # What a row needs for each unit of its length to match for certain.
         enough = scale * (sure_from[lane] / np.float64(floors[lane])) * (1.0 + ROW_ROUNDING)
         found_starts[value - begin] = n_found
@@ -368,11 +403,17 @@ def scan_for(
                 work[DECIDED] += 1
                 if not is_noted:
                     take_note(value, query, noted)
+                    max_letters = letters_worth_deciding(value, query, stored, noted)
                     is_noted = True
+                if noted.n_letters[0] > max_letters:
+                    break
                 if not within(row, value, query, stored, noted, letters, max_distance):
                     continue
             found_rows[n_found] = row
             n_found += 1
+        if is_noted and noted.n_letters[0] > max_letters:
+            n_found, found_sizes[value - begin] = found_starts[value - begin], DEAR
+            continue
         found_sizes[value - begin] = n_found - found_starts[value - begin]
     work[CANDIDATES] += len(waiting) * len(room.gained)
     return found_rows, n_found

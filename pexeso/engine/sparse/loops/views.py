@@ -125,6 +125,8 @@ class Noted(NamedTuple):
         The nearness of words to the value, -1 where it is not known.
     known_words, n_known : numpy.ndarray
         The words that are known, and their number.
+    n_letters : numpy.ndarray of shape (1,), int64
+        Bytes of these words.
     """
 
     word_keys: np.ndarray
@@ -137,3 +139,4 @@ class Noted(NamedTuple):
     known: np.ndarray
     known_words: np.ndarray
     n_known: np.ndarray
+    n_letters: np.ndarray

@@ -1,0 +1,140 @@
+"""The comparison of query values with stored ones by the definition, all with all, in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+import numpy as np
+
+from pexeso.engine.sparse.loops import product_loops
+from pexeso.engine.sparse.partition import SparsePartition
+from pexeso.engine.sparse.vectors import SparseVectors
+from pexeso.runtime.threads import available_threads
+
+PAIRS_AT_ONCE = 1 << 22
+"""Of values whose distances are held together, by all threads: 32 MiB."""
+
+VALUES_AT_ONCE = 256
+"""Query values that are compared together: what is read of a stored word is read once for them."""
+
+PAIRS_A_THREAD = 1 << 16
+"""Pairs that are worth a thread of their own."""
+
+LEAST_AT_ONCE = 16
+"""Query values that are compared together with all stored ones, however many these are."""
+
+
+@cache
+def pool(n_threads: int) -> ThreadPoolExecutor:
+    """Return the threads of this process for tasks that start none themselves."""
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="pexeso-sparse")
+
+
+def pairs_within(
+    partition: SparsePartition, vectors: SparseVectors, rows: np.ndarray, max_distance: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the pairs of query values and some stored rows that match, by brute force.
+
+    Returns
+    -------
+    query : numpy.ndarray, int64
+    position : numpy.ndarray, int64
+        In `rows`. Ordered by query value, then position.
+    distance : numpy.ndarray, float64
+        As a fraction of the largest distance.
+    """
+    matches = []
+
+    def keep(begin: int, first: int, distances: np.ndarray) -> None:
+        query, position = np.nonzero((distances <= max_distance).T)
+        matches.append((query + begin, position + first, distances[position, query]))
+
+    compare(partition, vectors, rows, keep)
+    if not matches:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    query, position, distance = (np.concatenate(part) for part in zip(*matches, strict=True))
+    if len(matches) == 1:
+        return query, position, distance
+    order = np.lexsort((position, query))
+    return query[order], position[order], distance[order]
+
+
+def compare(
+    partition: SparsePartition,
+    vectors: SparseVectors,
+    rows: np.ndarray,
+    use: Callable[[int, int, np.ndarray], None],
+) -> None:
+    """Compute all distances of query values and some stored rows by the definition, in pieces.
+
+    Parameters
+    ----------
+    use : callable
+        Called with the first query value and the first position in `rows` of each piece, in any
+        order and by several threads, and with its distances, float64 (rows, values), as fractions
+        of the largest distance.
+    """
+    n_pairs = len(vectors) * len(rows)
+    n_threads = max(1, min(available_threads(), n_pairs // PAIRS_A_THREAD))
+    at_once = max(1, PAIRS_AT_ONCE // n_threads)
+    n_values = max(1, min(VALUES_AT_ONCE, at_once, -(-len(vectors) // n_threads)))
+    n_rows = max(1, at_once // n_values)
+    for first in range(0, len(rows), n_rows):
+        others = partition.vectors.take(rows[first : first + n_rows])
+
+        def task(begin: int, others: SparseVectors = others, first: int = first) -> None:
+            use(begin, first, vectors[begin : begin + n_values].distances(others).T)
+
+        begins = range(0, len(vectors), n_values)
+        for _ in map(task, begins) if n_threads == 1 else pool(n_threads).map(task, begins):
+            pass
+
+
+def nearest_in_columns(
+    partition: SparsePartition, vectors: SparseVectors, columns: np.ndarray, max_distance: float
+) -> np.ndarray:
+    """Return the distance of each query value to the nearest value of each column, float64 (r, n).
+
+    It is `max_distance` where no value is nearer.
+    """
+    owner, posting = partition.column_lists.of(columns)
+    rows, position = np.unique(partition.column_lists.members[posting], return_inverse=True)
+    order = np.argsort(position, kind="stable")
+    owner, position = owner[order], position[order]
+    nearest = np.full((len(columns), len(vectors)), max_distance)
+
+    def lower(begin: int, first: int, distances: np.ndarray) -> None:
+        start, stop = np.searchsorted(position, [first, first + len(distances)])
+        product_loops.keep_nearest(
+            distances, position[start:stop] - first, owner[start:stop],
+            nearest[:, begin : begin + distances.shape[1]],
+        )  # fmt: skip
+
+    compare(partition, vectors, rows.astype(np.int64), lower)
+    return nearest
+
+
+def matches_by_comparison(
+    partition: SparsePartition, vectors: SparseVectors, max_distance: float
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the number of matching rows of each query value, and the rows, ascending, int32.
+
+    A few query values at a time.
+    """
+    n_rows = partition.n_values
+    n_values = max(LEAST_AT_ONCE, min(VALUES_AT_ONCE, 2 * PAIRS_AT_ONCE // max(1, n_rows)))
+    rows = np.arange(n_rows)
+    for begin in range(0, len(vectors), n_values):
+        some = vectors[begin : begin + n_values]
+        is_match = np.zeros((len(some), n_rows), bool)
+
+        def mark(
+            value: int, row: int, distances: np.ndarray, is_match: np.ndarray = is_match
+        ) -> None:
+            after = value + distances.shape[1], row + len(distances)
+            is_match[value : after[0], row : after[1]] = (distances <= max_distance).T
+
+        compare(partition, some, rows, mark)
+        yield is_match.sum(1), np.nonzero(is_match)[1].astype(np.int32)
