@@ -226,7 +226,7 @@ def join_request(
         for name, usual in (("max_distance", None), ("values", "nearest")):
             if options.pop(name) != usual:
                 raise InputError(f"A join by a program has no use for {name}: leave it out.")
-    return JoinRequest(
+    return JoinRequest.of(
         index=call.index,
         lake_column=call.lake_column(lake_column),
         transform=transform,
@@ -445,7 +445,7 @@ def keys(
 def _by_key(call: Call, path: str, reading: dict[str, Any], key: str) -> tuple[Sequence[Any], str]:
     names = read_table(path, options=reading_of(reading)).names
     query = {"query": f"{path}:{by_positions(names, key)}", **reading}
-    request = SearchRequest(index=call.index, k="all", exclude_self=True, **query)
+    request = SearchRequest.of(index=call.index, k="all", exclude_self=True, **query)
     result = call.service.run(request).results[0]
     if result.matches:
         return result.matches, "Best first: each candidate is a table and its columns of the key."

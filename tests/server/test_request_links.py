@@ -163,7 +163,7 @@ def test_a_command_line_joins_as_the_page_joins(parameters):
 
 def test_a_command_line_explains_what_the_page_explains(tables, parsed):
     table = tables.add("a.csv", [b"x,y\n1,2\n"])
-    request = ExplainRequest(
+    request = ExplainRequest.of(
         index="i", query=f"{table.spec}:#1", lake_column=LAKE_COLUMN, max_distance=0.123456789
     )
     line = command_line(request, table, "y", "i", LAKE_COLUMN, options=match_pages.OPTIONS)
@@ -286,7 +286,7 @@ def test_a_position_and_what_pandas_cannot_read_alone_are_told(tables):
     with zipfile.ZipFile(both, "w") as archive:
         archive.writestr("a.csv", "x,x\n1,2\n")
     table = tables.add("a.zip", [both.getvalue()])
-    request = SearchRequest(index="i", query=f"{table.spec}:#1")
+    request = SearchRequest.of(index="i", query=f"{table.spec}:#1")
     lines = python_lines(request, table, "#1", "i", "search\nprint(found)", options=())
     assert "table = ...  #" in lines
     assert "index.search(table, on=1)" in lines
