@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from embed.half import HALF, check_precision
 from embed.registry import check_choices
 from pexeso.errors import InputError
@@ -438,7 +440,8 @@ def whole_number(name: str, value: Any, minimum: int, maximum: int | None = None
 def make_plain(options: Any) -> None:
     """Replace numpy scalars in the fields of options by Python numbers for JSON."""
     for name, value in vars(options).items():
-        object.__setattr__(options, name, plain_scalar(value))
+        if isinstance(value, np.generic):
+            object.__setattr__(options, name, value.item())
 
 
 def _small_enough(name: str, value: Any) -> Any:

@@ -154,14 +154,15 @@ def candidate(match: Any) -> dict[str, Any]:
         (facts[name] for name in ("joinability", "share", "containment") if facts.get(name)), None
     )
     others = {name: value for name, value in facts.items() if name not in _OF_CANDIDATES}
+    brings = match.brings
     return {
         "lake_column": reference(match.table, match.column),
         "joinability": share,
         "matched": facts.get("matched") or facts.get("overlap"),
         "total": facts.get("total"),
         "examples": [list(pair) for pair in islice(_examples(match), EXAMPLES)],
-        "brings": list(match.brings[:BRINGS]),
-        "n_brings": len(match.brings),
+        "brings": list(brings[:BRINGS]),
+        "n_brings": len(brings),
         "copies": [reference(copy.table, copy.column) for copy in match.copies[:COPIES]],
         "n_copies": len(match.copies),
         "measures": {name: value for name, value in others.items() if value is not None},

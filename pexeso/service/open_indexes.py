@@ -113,6 +113,8 @@ class OpenIndexes:
             indexes = [
                 index for (open_path, *_), index in self._indexes.items() if open_path == path
             ]
+        if indexes and all(index.store.is_newest() for index in indexes):
+            return "current"
         try:
             stored = open_store_anywhere(path).manifest.snapshot
         except StoredIndexError:

@@ -34,6 +34,7 @@ Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 _FIELD = re.compile(r"{(\w+)}")
 _PLACE = re.compile(r" - at `\$(.*)`$")
+_SCALARS = (str, int, float, bool, NoneType)
 _WORDS = {
     str: "a text",
     int: "a whole number",
@@ -159,7 +160,10 @@ def validated(kind: type[Record], values: Mapping[str, Any]) -> Record:
     hints = hints_of(kind)
     if is_dataclass(kind) and not set(values) <= set(hints):  # msgspec passes over them
         raise _of_names(kind, values)
-    values = {name: _plain(hints.get(name), value) for name, value in values.items()}
+    values = {
+        name: value if type(value) in _SCALARS else _plain(hints.get(name), value)
+        for name, value in values.items()
+    }
     try:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
