@@ -160,7 +160,7 @@ def measured(index: Path, names: np.ndarray, rounds: int, seed: int) -> dict[str
             def searched(distance: float) -> float:
                 begun = time.perf_counter()
                 service.run(
-                    SearchRequest(
+                    SearchRequest.of(
                         index=str(index),
                         query=f"{table_path}:#0",
                         max_distance=distance,

@@ -794,6 +794,8 @@ class Index(Shown):
         bool
             Whether there was a newer one.
         """
+        if self._opened.whole.is_newest():
+            return False
         newer = _open(self.path, self._opened.options)
         # An index that was built anew in the same place begins with the first generation again.
         if newer.whole.manifest.snapshot == self._opened.whole.manifest.snapshot:

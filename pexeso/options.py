@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from embed.half import HALF, check_precision
 from embed.registry import check_choices
 from pexeso.errors import InputError
@@ -21,9 +23,8 @@ from pexeso.runtime.formatting import plain_scalar, shown
 if TYPE_CHECKING:
     from pexeso.thresholds.advice import Advice
 
-METRICS = ("euclidean", "angular", "manhattan", "chebyshev")
+METRICS = ("euclidean", "angular")
 MAPS = ("projection", "pivots")
-PROJECTED_METRICS = ("euclidean", "angular")
 CELLS = ("blocks", "grid")
 OF_VECTORS = (
     "dimensions", "vector_precision", "metric", "map", "n_axes", "cells", "n_pivots", "n_levels",
@@ -79,7 +80,7 @@ class BuildOptions:
         (None: mean); refused with others. See `embed.registry.create_embedder`.
     vector_precision : {"half", "single"}
         Of vectors: rounded to float16, half the bytes, or float32; see `embed.half`.
-    metric : {"euclidean", "angular", "manhattan", "chebyshev"}
+    metric : {"euclidean", "angular"}
     map : {"auto", "projection", "pivots"}
         The contractive map that filters rest on: the leading principal axes and the rest, or the
         paper's pivots. ``"auto"`` takes what costs least on a sample of a partition's own columns.
@@ -150,11 +151,6 @@ class BuildOptions:
         require_choice("metric", self.metric, METRICS)
         require_choice("pivot_choice", self.pivot_choice, ("pca", "random"))
         require_choice("map", self.map, ("auto", *MAPS))
-        if self.map == "projection" and self.metric not in PROJECTED_METRICS:
-            raise InputError(
-                f"The map projection is for the metrics {' and '.join(PROJECTED_METRICS)}. Got "
-                f"{self.metric!r}; use the map pivots or auto."
-            )
         require_choice("cells", self.cells, CELLS)
         if self.n_axes is not None:
             whole_number("n_axes", self.n_axes, 1, 127)
@@ -383,31 +379,6 @@ def columns_wanted(k: Any) -> int | None:
     return DEFAULT_COLUMNS if k is None else None if k == ALL else k
 
 
-def max_distance_of_cosine(min_cosine: float) -> float:
-    """Convert a minimum cosine similarity into `max_distance` for the Euclidean metric.
-
-    On unit vectors, ``d**2 = 2 - 2 cos``.
-
-    Parameters
-    ----------
-    min_cosine : float
-        In [-1, 1], inclusive.
-
-    Returns
-    -------
-    float
-        In [0, 1]: the distance as a fraction of 2.
-
-    Examples
-    --------
-    >>> round(max_distance_of_cosine(0.9928), 4)
-    0.06
-    """
-    if not _is_number(min_cosine) or not -1 <= min_cosine <= 1:
-        raise InputError(f"min_cosine must be a number in [-1, 1]. Got {shown(min_cosine)}.")
-    return math.sqrt(max(0.0, 2.0 - 2.0 * min_cosine)) / 2.0
-
-
 def require_min_containment(min_containment: Any) -> None:
     """Raise InputError if a share of values is not a number in (0, 1]."""
     if not _is_number(min_containment) or not 0 < min_containment <= 1:
@@ -469,7 +440,8 @@ def whole_number(name: str, value: Any, minimum: int, maximum: int | None = None
 def make_plain(options: Any) -> None:
     """Replace numpy scalars in the fields of options by Python numbers for JSON."""
     for name, value in vars(options).items():
-        object.__setattr__(options, name, plain_scalar(value))
+        if isinstance(value, np.generic):
+            object.__setattr__(options, name, value.item())
 
 
 def _small_enough(name: str, value: Any) -> Any:

@@ -119,7 +119,7 @@ def _batch(
     setup: Setup, folder: Path, name: str, cluster: Cluster | None
 ) -> tuple[list[dict[tuple[str, str], int]], Ran]:
     path = folder / f"answers-{name}.jsonl"
-    command = ["batch", folder / "index", folder / lake.QUERIES, "-o", path, "--restart"]
+    command = ["batch", folder / "index", folder / lake.QUERIES, "-o", path, "--overwrite"]
     thresholds = [
         f"--max-distance={setup.max_distance}",
         f"--min-joinability={setup.min_joinability}",

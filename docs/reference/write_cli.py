@@ -13,6 +13,7 @@ import click
 
 from pexeso.cli.groups import WithVerbs
 from pexeso.cli.main import cli
+from pexeso.cli.options import GroupedCommand
 
 PAGE = Path(__file__).with_name("cli.md")
 WIDTH = 100
@@ -21,7 +22,8 @@ _HEAD = """\
 # The command line
 
 `pexeso COMMAND`, or `python -m pexeso COMMAND`. This page is written from the help texts by \
-`docs/reference/write_cli.py`.
+`docs/reference/write_cli.py`. Where a command has options for experts, `--help` is a summary \
+and `--help-all` what this page shows.
 
 Data goes to stdout, everything else to stderr: progress bars (on a terminal only), notes, \
 timings, errors. With `PEXESO_DEBUG=1`
@@ -66,7 +68,9 @@ def _with_verbs(command: WithVerbs, context: click.Context) -> list[str]:
 
 
 def _section(context: click.Context) -> str:
-    return f"## {context.command_path}\n\n```\n{context.get_help()}\n```\n"
+    command = context.command
+    text = command.full_help(context) if isinstance(command, GroupedCommand) else context.get_help()
+    return f"## {context.command_path}\n\n```\n{text}\n```\n"
 
 
 if __name__ == "__main__":

@@ -308,7 +308,7 @@ def _least_containment(
         raise InputError(
             f"The index '{index.path}' has no part for searches by containment, so "
             "min_containment has no meaning: add it with "
-            f"'pexeso contain build {index.path}', or leave min_containment out."
+            f"'pexeso add-part {index.path} containment', or leave min_containment out."
         )
     return None
 

@@ -1,6 +1,6 @@
 """A command with verbs beside it.
 
-``pexeso overlap INDEX FILE:COLUMN`` searches, ``pexeso overlap build INDEX`` builds.
+``pexeso redundancy LAKE`` makes a plan, ``pexeso redundancy apply PLAN`` applies it.
 """
 
 from __future__ import annotations

@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
+from pexeso.cli.options import cli_option
 from pexeso.runtime.json_log import MessageLines, logging_to
+from pexeso.service.schema import OUTPUT
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -23,12 +25,13 @@ def log_json_option(command: Command) -> Command:
     A command line that is not understood is told in plain words, since it is not known then what
     was meant.
     """
-    return click.option(
+    return cli_option(
         "--log-json",
         is_flag=True,
         is_eager=True,
         expose_value=False,
         callback=_start,
+        group=OUTPUT,
         help="Write log events to stderr as JSON lines; suppress other output.",
     )(command)
 

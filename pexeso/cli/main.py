@@ -28,7 +28,6 @@ from pexeso.cli.commands.redundancy import redundancy
 from pexeso.cli.commands.search import search
 from pexeso.cli.commands.serving.mcp import mcp
 from pexeso.cli.commands.serving.serve import serve
-from pexeso.cli.commands.token_search import contain, overlap
 from pexeso.cli.commands.transform import transform
 from pexeso.cli.commands.tune import tune
 from pexeso.cli.errors import plain_errors, remember_arguments
@@ -41,7 +40,7 @@ COMPLETE_VARIABLE = "_PEXESO_COMPLETE"
 
 _WITHOUT_FRAMES = frozenset(
     {
-        *("search", "overlap", "contain", "explain", "join", "transform", "acquire", "keys"),
+        *("search", "explain", "join", "transform", "acquire", "keys"),
         *("tune", "rules", "info", "check", "delete", "serve", "mcp"),
     }
 )
@@ -78,8 +77,6 @@ class _Group(click.Group):
             add_model,
             add_part,
             search,
-            overlap,
-            contain,
             batch,
             join,
             explain,

@@ -1,77 +1,188 @@
-"""The options that several commands share.
-
-Also how what was given becomes a request of the service.
-"""
+"""Options of commands, made of the fields of requests, and requests made of what was given."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from dataclasses import fields
-from functools import partial
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import NoneType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import click
-from click.core import ParameterSource
+import msgspec
 from click.shell_completion import CompletionItem
 
-from embed.half import PRECISIONS
-from embed.lexical.weights import VALUE_VECTORS
-from pexeso.cli.name_lists import name_list, read_names_or_none, together
-from pexeso.cli.standard_input import take_standard_input
+from pexeso.cli.standard_input import take_standard_input, written_out
 from pexeso.errors import InputError
+from pexeso.join.options import AGGREGATIONS, OTHERS
 from pexeso.lake.choose import KINDS, ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.options import (
-    ALL,
-    CELLS,
-    DEFAULT_COLUMNS,
-    DEFAULT_MIN_JOINABILITY,
-    JOINABILITY_OF,
-    KERNELS,
-    MAPS,
-    METRICS,
-    USUAL_BY_MODEL,
-    BuildOptions,
-    parse_bytes,
+from pexeso.options import ALL, parse_bytes
+from pexeso.service.bases import OF_READING, REQUESTS, Request, RequestError
+from pexeso.service.schema import (
+    GROUPS,
+    READING,
+    alternatives,
+    bare,
+    defaults_of,
+    hints_of,
+    meta_of,
 )
-from pexeso.parts.presets import PRESETS, with_preset
-from pexeso.registry import DEFAULT_FILTERS, ROW_FILTERS, choices
-from pexeso.service.bases import DistanceRequest, QueryRequest, Request, RequestError
-from pexeso.service.requests import SearchRequest
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+NONE = "none"
+"""What a list of names is that has none."""
 
-OPTION_OF = {
-    "counts": "--early-stop",
-    "conf": "--spark-conf",
-    "master": "--spark-master",
-    "output": "-o ANSWERS.jsonl",
-}
-"""The options of fields whose names are not theirs."""
+
+@functools.cache
+def _options_of_fields() -> dict[str, str]:
+    """Return the options of fields whose names are not theirs."""
+    names = {
+        name: meta.extra["names"][0]
+        for kind in REQUESTS.values()
+        for name, hint in hints_of(kind).items()
+        if (meta := meta_of(hint)) is not None and meta.extra["names"]
+    }
+    reading = {name: f"--read {name}" for name in OF_READING}
+    reading |= {f"target_{name}": f"--read target_{name}" for name in OF_READING}
+    return {**names, **reading, "output": "-o"}
 
 
 def option_name(field: str) -> str:
     """Return the option by which a field of a request is given."""
-    return OPTION_OF.get(field, f"--{field.replace('_', '-')}")
+    return _options_of_fields().get(field, f"--{field.replace('_', '-')}")
 
 
-def takes(kind: type[Request]) -> Callable[[Command], Command]:
-    """Pass the parameters that are fields of a request as one, before all others."""
+class GroupedOption(click.Option):
+    """An option that is listed in a group of the help text, or by ``--help-all`` alone."""
 
-    def decorate(command: Command) -> Command:
-        @functools.wraps(command)
+    def __init__(self, *names: Any, group: str = "", expert: bool = False, **settings: Any) -> None:
+        super().__init__(*names, **settings)
+        self.group, self.expert = group, expert
+
+
+class GroupedCommand(click.Command):
+    """A command whose options are listed in groups.
+
+    Where some are for experts, ``--help`` says in short what the command does and leaves them out,
+    so that it fits on a screen; ``--help-all`` has everything.
+    """
+
+    @property
+    def has_experts(self) -> bool:
+        """Whether there are options for experts."""
+        return any(getattr(parameter, "expert", False) for parameter in self.params)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters, with ``--help-all`` where there are options for experts."""
+        params = super().get_params(ctx)
+        if not self.has_experts:
+            return params
+        help_all = click.Option(
+            ["--help-all"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=self._help_all,
+            help="Show the whole help, with options for experts.",
+        )
+        return [*params, help_all]
+
+    def _help_all(self, context: click.Context, parameter: click.Parameter, value: bool) -> None:
+        if value and not context.resilient_parsing:
+            click.echo(self.full_help(context), color=context.color)
+            context.exit()
+
+    def full_help(self, context: click.Context) -> str:
+        """Return the help text with everything."""
+        context.meta[_EVERYTHING] = True
+        return self.get_help(context)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what the command does: all of it, or its first paragraph and the example."""
+        text = inspect.cleandoc(self.help or "")
+        if self.has_experts and not ctx.meta.get(_EVERYTHING):
+            lines = "\n\n".join(text.split("\n\n")[:2]).splitlines()
+            text = "\n".join(lines[:N_SHORT_LINES])
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(text)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options by groups."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            if isinstance(parameter, click.Argument):  # the usage has it
+                continue
+            record = parameter.get_help_record(ctx)
+            hidden = getattr(parameter, "expert", False) and not ctx.meta.get(_EVERYTHING)
+            if record is not None and not hidden:
+                group = getattr(parameter, "group", None)
+                title = "Help" if group is None else group or "Options"
+                sections.setdefault(title, []).append(record)
+        for title in sorted(sections, key=_order):
+            with formatter.section(title):
+                formatter.write_dl(sections[title])
+
+
+_EVERYTHING = "pexeso.help_all"
+N_SHORT_LINES = 10
+"""Lines of a command's text in its short help: what it does, and some examples."""
+
+
+def _order(title: str) -> int:
+    """Return where a group of options is listed: a command's own come first, help last."""
+    return 1 + GROUPS.index(title) if title in GROUPS else len(GROUPS) + 1 if title == "Help" else 0
+
+
+class QueryCommand(GroupedCommand):
+    """A command that takes ``-`` and ``-:COLUMN`` for a file."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Write ``-`` out before click takes ``-:COLUMN`` for an option."""
+        return super().parse_args(ctx, written_out(self.params, args))
+
+
+cli_option = functools.partial(click.option, cls=GroupedOption)
+"""An option that is no field of a request."""
+
+command = functools.partial(click.command, cls=GroupedCommand)
+
+
+def takes(
+    kind: type[Request], *, without: Collection[str] = (), **help_texts: str
+) -> Callable[[Command], Command]:
+    """Add the options of a request's fields, and pass the request before all other parameters.
+
+    Parameters
+    ----------
+    kind : type of Request
+    without : collection of str
+        Fields that the command has no option for.
+    **help_texts
+        Of fields that mean something else here.
+    """
+
+    def decorate(function: Command) -> Command:
+        @functools.wraps(function)
         def with_request(**values: Any) -> Any:
-            names = {field.name for field in fields(kind)} & values.keys()
+            values |= values.pop("reading", {})
+            names = {*kind.__struct_fields__} & values.keys()
+            fields = {name: values.pop(name) for name in names}
+            given = {name: value for name, value in fields.items() if value is not None}
             try:
-                request = kind(**{name: values.pop(name) for name in names})
+                request = kind.of(**kind.completed(given))
             except RequestError as error:
                 raise click.UsageError(error.written(option_name)) from error
-            return command(request, **values)
+            return function(request, **values)
 
-        return with_request
+        options = [
+            _field_option(kind, name, help_texts.get(name))
+            for name, hint in hints_of(kind).items()
+            if name not in without and meta_of(hint) is not None
+        ]
+        return with_options(*options)(with_request)
 
     return decorate
 
@@ -83,23 +194,51 @@ def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]
     )
 
 
-def field_option(
-    kind: type, name: str, help_text: str, *names: str, **more: Any
-) -> Callable[[Any], Any]:
-    """Return the option of a field of a dataclass, by default with its name, type and default."""
-    declared, default = get_type_hints(kind)[name], getattr(kind, name)
-    hint = next(
-        candidate for candidate in (*get_args(declared), declared) if candidate is not NoneType
+def _field_option(kind: type[Request], name: str, help_text: str | None) -> Callable[[Any], Any]:
+    """Return the option of a field; it is None where it is not given."""
+    hint, default = hints_of(kind)[name], defaults_of(kind).get(name)
+    meta = meta_of(hint) or msgspec.Meta()
+    extra: Mapping[str, Any] = meta.extra or {}
+    names = extra["names"] or (f"--{name.replace('_', '-')}",)
+    settings: dict[str, Any] = {"default": None, "type": str, "metavar": extra["metavar"]}
+    kinds = [bare(one) for one in alternatives(hint) if one is not NoneType]
+    shown = extra["default"]
+    if kinds == [bool]:
+        settings = {"default": None, "is_flag": True}
+        if default:
+            names = (f"{names[0]}/--no-{names[0][2:]}",)
+            shown = names[0].partition("/")[0][2:]
+    elif name in _READERS or kinds == [tuple[str, ...]]:
+        settings |= {"multiple": True, "callback": _list_reader(name, extra)}
+        if default and kinds == [tuple[str, ...]]:
+            shown = ",".join(default)
+        elif isinstance(default, str):
+            shown = shown or default
+    elif extra.get("is_size"):
+        settings |= {"metavar": "SIZE", "callback": _size}
+    elif get_origin(kinds[0]) is Literal:
+        settings["type"] = click.Choice(get_args(kinds[0]))
+        shown = shown or default
+    elif int in kinds and len(kinds) > 1 and str not in kinds:
+        settings["type"] = CountOrAll()
+    elif kinds[0] in (int, float):
+        settings["type"] = kinds[0]
+        shown = default if shown is None else shown
+    elif isinstance(default, str):
+        shown = shown or default
+    text = help_text or meta.description or ""
+    if shown is not None:
+        text = f"{text}  [default: {shown}]"
+    group, expert = extra["group"], bool(extra.get("expert"))
+    return cli_option(
+        *names,
+        name,
+        help=text,
+        group=group,
+        expert=expert,
+        required=name not in defaults_of(kind),
+        **settings,
     )
-    option = option_name(name)
-    if declared is bool:
-        more = {"is_flag": True, "show_default": default} | more
-        names = names or ((f"{option}/--no-{option[2:]}",) if default else (option,))
-    elif get_origin(declared) is Literal:
-        more = {"type": click.Choice(get_args(declared)), "show_default": True} | more
-    elif "flag_value" not in more:
-        more = {"type": hint, "show_default": default is not None} | more
-    return click.option(*(names or (option,)), name, **{"default": default} | more, help=help_text)
 
 
 class CountOrAll(click.ParamType):
@@ -122,301 +261,185 @@ class CountOrAll(click.ParamType):
         return number
 
 
-def top_k_option(kind: type, help_text: str) -> Callable[[Any], Any]:
-    """Return the option for the number of columns that a search gives."""
-    return field_option(kind, "k", help_text, "-k", "--top-k", type=CountOrAll(), metavar="N|all")
-
-
-def fold_copies_option(kind: type) -> Callable[[Any], Any]:
-    """Return the option for columns of the same values."""
-    return field_option(
-        kind,
-        "fold_copies",
-        "Fold columns of the same values, or nearly the same, into one line; or list each.",
-    )
-
-
-_of_distance, _of_search = (
-    partial(field_option, DistanceRequest),
-    partial(field_option, SearchRequest),
-)
-_of_build, _rule = partial(field_option, BuildOptions), partial(field_option, ColumnRules)
-_SHARE, _SIZE = {"metavar": "0..1"}, {"metavar": "SIZE"}
-
-distance_options = (
-    _of_distance(
-        "max_distance",
-        "Largest distance of two values that match, as a fraction of the largest there is.  "
-        f"[default: 0 for columns of dates, numbers or codes, else {USUAL_BY_MODEL}]",
-        **_SHARE,
-    ),
-    _of_distance(
-        "min_cosine",
-        "The same as a smallest cosine similarity; 0.9928 is a distance of 0.06.",
-        metavar="-1..1",
-    ),
-    _of_distance("auto", "Choose the thresholds for this lake, and say why these."),
-    _of_distance(
-        "min_precision",
-        "Choose thresholds for this estimated precision (implies --auto).  [default: 0.9]",
-        **_SHARE,
-    ),
-)
-choice_options = (
-    _of_search(
-        "min_joinability",
-        "Smallest share of your distinct values that must match.  [default: "
-        f"{DEFAULT_MIN_JOINABILITY}, or none with -k N]",
-        **_SHARE,
-    ),
-    top_k_option(
-        SearchRequest,
-        "The N best columns, without --min-joinability however few values match; all: every column "
-        f"that meets the thresholds.  [default: {DEFAULT_COLUMNS} of these]",
-    ),
-    fold_copies_option(SearchRequest),
-    _of_search("exclude_self", "Leave out the table that the query column is read from."),
-    _of_search(
-        "counts",
-        "Stop counting once a column is sure to be joinable: what is shown is a lower bound.",
-        flag_value="decide",
-    ),
-)
-model_option = partial(
-    field_option,
-    name="model",
-    help_text="Which of the models that the index holds compares values.  [default: the first]",
-    metavar="NAME",
-)
-run_options = (
-    model_option(DistanceRequest),
-    _of_distance(
-        "joinability_of",
-        "What joinability is a share of: your distinct values, or your rows, where a value counts "
-        "as often as it occurs.  [default: values]",
-        type=click.Choice(JOINABILITY_OF),
-    ),
-    _of_distance(
-        "ignore_missing",
-        "Do not count values that the model knows nothing about, nor rows that are empty.",
-    ),
-    _of_distance("exact", "Compare everything with everything in float64: slow, the same answer."),
-    _of_distance("device", "auto, cpu, cuda or cuda:1.", metavar="NAME"),
-    _of_distance(
-        "memory_budget",
-        "Most memory of a GPU for partitions and the pairs compared, such as 8GiB; on the CPU, for "
-        "the pairs of a dense model alone.",
-        **_SIZE,
-    ),
-    _of_distance("kernel", "Compute backend; results are identical.", type=click.Choice(KERNELS)),
-)
-search_settings = with_options(*distance_options, *choice_options, *run_options)
-distance_settings = with_options(*distance_options, *run_options)
-
-
-def _size(context: click.Context, option: click.Parameter, text: str | None) -> int | None:
+def _size(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
     return None if text is None else parse_bytes(text)
 
 
-def size_option(kind: type, name: str, help_text: str) -> Callable[[Any], Any]:
-    """Return the option of a field that is a number of bytes."""
-
-    def read(context: click.Context, option: click.Parameter, text: str | None) -> int:
-        return getattr(kind, name) if text is None else parse_bytes(text)
-
-    shown = f"{help_text}  [default: 1GiB]"
-    more = {"metavar": "SIZE", "default": None, "type": str, "show_default": False}
-    return field_option(kind, name, shown, callback=read, **more)
+def read_names(
+    context: click.Context | None, parameter: click.Parameter | None, texts: Sequence[str] | str
+) -> tuple[str, ...]:
+    """Read names with commas between them, which may be given several times too."""
+    text = texts if isinstance(texts, str) else ",".join(texts)
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-class _LevelsOrAuto(click.ParamType):
-    """A whole number, or ``auto`` for None."""
+def _list_reader(name: str, extra: Mapping[str, Any]) -> Callable[..., Any]:
+    """Return a callback that reads what was given of an option in any number of texts."""
 
-    name = "levels"
+    def read(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> Any:
+        if not texts:
+            return None
+        if name in _READERS:
+            return _READERS[name](texts)
+        if extra.get("is_repeated"):
+            return texts
+        names = read_names(context, parameter, texts)
+        return () if names == (NONE,) and NONE in (extra["metavar"] or "") else names
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | None:
-        return None if value == "auto" else click.INT.convert(value, param, ctx)
+    return read
 
 
-# Sizes have no default here: whether one was given is to be known.
-_SIZED = {"metavar": "SIZE", "callback": _size, "default": None, "type": str, "show_default": False}
-model_settings = with_options(
-    _of_build(
-        "dimensions",
-        "Of the vectors, where the model has any.  [default: the model's own, 256 for hashing, "
-        "100 for fasttext]",
-    ),
-    _of_build(
-        "value_vectors",
-        "How words of fasttext, a .bin file or a file of word vectors make up a value: centred, "
-        "rare words counting more; or the mean of their unit vectors, as published.  [default: "
-        "weighted, mean for a file of word vectors]",
-        type=click.Choice(VALUE_VECTORS),
-    ),
-)
-_BUILD_OPTIONS = with_options(
-    click.option(
-        "--preset",
-        type=click.Choice(PRESETS),
-        help="published: as in the PEXESO paper, on Spark. A fastText model, the mean of unit word "
-        "vectors, pivots, the grid with levels by the cost model, 10 partitions or more. Options "
-        "that contradict it are refused.",
-    ),
-    _of_build(
-        "model",
-        "lexical or hashing (spelling and rare words; sparse, or dense vectors; no training), "
-        "fasttext (trained on the lake), a fastText .bin file, a file of word vectors "
-        "(.txt, .vec), or sentence:NAME. Several with commas between them: a search takes the "
-        "first, or the one that it names.",
-        metavar="MODEL,...",
-        **name_list((BuildOptions.model,), together),
-    ),
-    model_settings,
-    _of_build(
-        "vector_precision",
-        "Of vectors: half takes half the room on disk and in memory, and moves a distance by at "
-        "most 0.0005; single rounds nothing.",
-        type=click.Choice(PRECISIONS),
-    ),
-    _of_build("metric", "Distance.", type=click.Choice(METRICS)),
-    _of_build(
-        "map",
-        "What filters rest on: projected axes, or pivots as published; auto takes what costs "
-        "least on a sample.",
-        type=click.Choice(("auto", *MAPS)),
-    ),
-    _of_build("n_axes", "Axes of the projection.  [default: what costs least]"),
-    _of_build("n_pivots", "Pivots, with --map pivots."),
-    _of_build(
-        "cells", "Equal blocks, or the grid as published (with --map).", type=click.Choice(CELLS)
-    ),
-    _of_build(
-        "n_levels",
-        "Levels of the grid, with --cells grid; auto chooses them by the published cost model.",
-        type=_LevelsOrAuto(),
-        metavar="N|auto",
-    ),
-    _of_build("n_partitions", "How many partitions; without it as many as --partition-bytes asks."),
-    _of_build(
-        "partition_bytes",
-        "Most bytes of one partition, which is what a search holds at a time.  [default: 1GiB]",
-        **_SIZED,
-    ),
-    _rule(
-        "kinds",
-        f"Kinds of columns that are indexed, of {', '.join(KINDS)}.",
+def spark_settings(texts: Sequence[str]) -> dict[str, str]:
+    """Read settings of Spark, each ``KEY=VALUE``."""
+    settings = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise InputError(
+                "--spark-conf must be KEY=VALUE, such as spark.driver.memory=8g. Got "
+                f"{text!r} instead."
+            )
+        settings[key.strip()] = value.strip()
+    return settings
+
+
+def read_ways(texts: Sequence[str]) -> dict[str, str]:
+    """Read what ``--aggregate`` was given.
+
+    Examples
+    --------
+    >>> read_ways(("list", "staff=sum"))
+    {'*': 'list', 'staff': 'sum'}
+    """
+    ways: dict[str, str] = {}
+    for text in texts:
+        column, equals, way = text.rpartition("=")
+        column = column if equals else OTHERS
+        if way not in AGGREGATIONS:
+            raise InputError(
+                f"--aggregate takes COLUMN=WAY or WAY, a way of {', '.join(AGGREGATIONS)}. Got "
+                f"{text!r}."
+            )
+        if column in ways:
+            what = "all other columns" if column == OTHERS else repr(column)
+            raise InputError(f"--aggregate was given twice for {what}: {ways[column]} and {way}.")
+        ways[column] = way
+    return ways
+
+
+LIMITS = tuple(name for name in ColumnRules.__dataclass_fields__ if name != "kinds")
+"""What ``--column-rule`` names."""
+
+
+def read_limits(texts: Sequence[str]) -> dict[str, float]:
+    """Read what ``--column-rule`` was given.
+
+    Examples
+    --------
+    >>> read_limits(("min_rows=2", "max_missing_fraction=0.5"))
+    {'min_rows': 2, 'max_missing_fraction': 0.5}
+    """
+    limits: dict[str, float] = {}
+    for text in ",".join(texts).split(","):
+        name, _, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        try:
+            number = msgspec.json.decode(value.strip(), type=int | float)
+        except msgspec.MsgspecError:
+            number = None
+        if name not in LIMITS or number is None:
+            raise InputError(
+                f"--column-rule takes NAME=N, a name of {', '.join(LIMITS)}. Got {text!r}."
+            )
+        limits[name] = number
+    return limits
+
+
+def read_switches(texts: Sequence[str]) -> Normaliser:
+    """Read what ``--rule`` was given.
+
+    Examples
+    --------
+    >>> "articles" in read_switches(("articles", "no-opponents")).rules
+    True
+    """
+    off = [text[3:] for text in texts if text.startswith("no-")]
+    on = [text for text in texts if not text.startswith("no-")]
+    return Normaliser().switched(on=on, off=off)
+
+
+_READERS: dict[str, Callable[[Sequence[str]], Any]] = {
+    "conf": spark_settings,
+    "aggregate": read_ways,
+    "rules": read_limits,
+    "normaliser": read_switches,
+    "model": ",".join,
+}
+
+
+def column_types_option(function: Command) -> Command:
+    """Add ``--column-types``, which is one of the rules of columns."""
+
+    @functools.wraps(function)
+    def with_rules(*, kinds: tuple[str, ...] | None, rules: dict[str, float] | None, **others: Any):
+        limits: dict[str, Any] = {**(rules or {})}
+        if kinds is not None:
+            limits["kinds"] = kinds
+        return function(rules=ColumnRules(**limits) if limits else None, **others)
+
+    added = cli_option(
         "--column-types",
+        "kinds",
+        multiple=True,
+        group="Columns",
         metavar="KIND,...",
-        **name_list(ColumnRules.kinds),
-    ),
-    _rule("min_rows", "Tables with fewer rows are left out."),
-    _rule("min_distinct", "Columns with fewer different values are left out."),
-    _rule(
-        "max_number_fraction", "A column is one of numbers where more of its values are numbers."
-    ),
-    _rule(
-        "max_median_tokens", "Columns whose median value has more words are left out as free text."
-    ),
-    _rule("max_missing_fraction", "Columns with more of their cells missing are left out."),
-    _of_build(
-        "max_table_bytes",
-        "Larger files are left out; a table is read whole by one task.  [default: 1GiB]",
-        **_SIZED,
-    ),
-    click.option(
-        "--rule",
-        "rules_on",
+        callback=_list_reader("kinds", {"metavar": None}),
+        help=f"Kinds of columns that are indexed, of {', '.join(KINDS)}.  [default: text,date]",
+    )
+    return added(with_rules)
+
+
+def reading_option(*, of: str = "FILE", and_target: bool = False) -> Callable[[Command], Command]:
+    """Return the option that says how a file is read.
+
+    Parameters
+    ----------
+    of : str
+        What the help text calls the file.
+    and_target : bool
+        Whether TARGET is read too, by names that begin with ``target_``.
+    """
+    names = (*OF_READING, *(f"target_{name}" for name in OF_READING if and_target))
+    target = " target_delimiter and so on are for TARGET." if and_target else ""
+
+    def read(
+        context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+    ) -> dict[str, Any]:
+        fields: dict[str, Any] = {}
+        for text in texts:
+            field, equals, value = text.partition("=")
+            field = field.strip().replace("-", "_")
+            if field not in names or not equals:
+                raise click.UsageError(
+                    f"--read takes NAME=VALUE, a name of {', '.join(names)}. Got {text!r}."
+                )
+            is_number = field.endswith(("header", "skip_rows"))
+            if is_number and not value.strip().lstrip("-").isdecimal():
+                raise click.UsageError(f"--read {field} is a whole number. Got {value!r}.")
+            fields[field] = int(value) if is_number else value
+        return fields
+
+    return cli_option(
+        "--read",
+        "reading",
         multiple=True,
-        metavar="NAME",
-        help="Switch a rule for normalising values on, such as articles; pexeso rules lists "
-        "them. May be repeated.",
-    ),
-    click.option(
-        "--no-rule",
-        "rules_off",
-        multiple=True,
-        metavar="NAME",
-        help="Switch a rule for normalising values off, such as opponents. May be repeated.",
-    ),
-    _of_build(
-        "aliases",
-        "A table of two columns, an alias and what it stands for: both are read as the same value.",
-        metavar="FILE",
-    ),
-    _of_build(
-        "parts",
-        f"Further parts, of {', '.join(choices())}: for pexeso overlap, pexeso contain "
-        "(bands: of signatures, beside its lists), pexeso search with several columns, and pexeso "
-        "redundancy.",
-        "--include",
-        "--with",
-        metavar="PART,...",
-        **name_list(),
-    ),
-    _of_build(
-        "row_filters",
-        f"What sorts out rows that lack a composite key: none, or one of each kind of "
-        f"{', '.join(ROW_FILTERS)}.",
-        metavar="NAME,...|none",
-        **name_list(DEFAULT_FILTERS, read_names_or_none),
-    ),
-    _of_build("seed", "Of samples and choices."),
-)
-
-
-_BY_DEFAULT = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP, None)
-
-
-def build_settings(command: Command) -> Command:
-    """Add all options of a build, as the parameters that are fields of `BuildOptions`."""
-
-    @functools.wraps(command)
-    def with_rules(**values: Any) -> Any:
-        if values["n_partitions"] is not None and values["partition_bytes"] is not None:
-            raise click.UsageError("Give --n-partitions or --partition-bytes, not both.")
-        values["rules"] = ColumnRules(
-            **{field.name: values.pop(field.name) for field in fields(ColumnRules)}
-        )
-        values["normaliser"] = Normaliser().switched(
-            on=values.pop("rules_on"), off=values.pop("rules_off")
-        )
-        for name in ("partition_bytes", "max_table_bytes"):
-            values[name] = getattr(BuildOptions, name) if values[name] is None else values[name]
-        source = click.get_current_context().get_parameter_source
-        given = {name: value for name, value in values.items() if source(name) not in _BY_DEFAULT}
-        return command(**{**values, **with_preset(given, values["preset"])})
-
-    return _BUILD_OPTIONS(with_rules)
-
-
-def spark_setting(text: str) -> tuple[str, str]:
-    """Read ``KEY=VALUE``."""
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise InputError(
-            f"--spark-conf must be KEY=VALUE, such as spark.driver.memory=8g. Got {text!r} instead."
-        )
-    return key.strip(), value.strip()
-
-
-spark_options = with_options(
-    click.option(
-        "--spark-master",
-        "master",
-        metavar="URL",
-        help="Spark master: local[*] (all cores), local[4], spark://...",
-    ),
-    click.option(
-        "--spark-conf",
-        "conf",
-        multiple=True,
-        callback=lambda context, option, texts: dict(map(spark_setting, texts)),
-        metavar="KEY=VALUE",
-        help="A Spark setting, such as spark.driver.memory=8g.",
-    ),
-)
+        group=READING,
+        metavar="NAME=VALUE",
+        callback=read,
+        help=f"How {of} is read, if it is delimited text: delimiter=';' (or tab, space), "
+        "encoding=latin-1, header=1 (rows; 0: none), skip_rows=3 (lines before the "
+        f"header).{target} May be repeated.  [default: detected]",
+    )
 
 
 def complete_path(
@@ -428,43 +451,6 @@ def complete_path(
 
 index_argument = click.argument("index", metavar="INDEX", shell_complete=complete_path)
 
-
-def reading_options(
-    kind: type, *, of: str = "FILE", prefix: str = ""
-) -> Callable[[Command], Command]:
-    """Return the options that say how a file is read.
-
-    Parameters
-    ----------
-    kind : type
-        The request.
-    of : str
-        What the help texts call the file.
-    prefix : str
-        Of the names of the fields: one request may read two files.
-    """
-    return with_options(
-        field_option(
-            kind,
-            f"{prefix}delimiter",
-            f"What separates the cells of {of}, such as ';', tab or space.",
-            metavar="CHARACTER",
-        ),
-        field_option(
-            kind,
-            f"{prefix}encoding",
-            f"Character encoding of {of}, such as latin-1.",
-            metavar="NAME",
-        ),
-        field_option(
-            kind, f"{prefix}header", f"Rows of the header of {of}; 0: it has none.", metavar="ROWS"
-        ),
-        field_option(
-            kind, f"{prefix}skip_rows", f"Lines of {of} before its header.", metavar="LINES"
-        ),
-    )
-
-
 query_argument = with_options(
     click.argument(
         "query",
@@ -472,6 +458,6 @@ query_argument = with_options(
         callback=take_standard_input,
         shell_complete=complete_path,
     ),
-    reading_options(QueryRequest),
+    reading_option(),
 )
 """Of a `QueryCommand`."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import IO
 
@@ -23,24 +24,23 @@ NAME = "/dev/stdin"
 _PIECE_BYTES = 1 << 20
 
 
-class QueryCommand(click.Command):
-    """A command that takes ``-`` and ``-:COLUMN`` for a file."""
+def written_out(params: Sequence[click.Parameter], args: Sequence[str]) -> list[str]:
+    """Return arguments with ``-`` and ``-:COLUMN`` for a file written out.
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Write ``-`` out before click takes ``-:COLUMN`` for an option."""
-        with_value = {
-            name
-            for option in self.params
-            if isinstance(option, click.Option) and not option.is_flag and not option.count
-            for name in option.opts
-        }
-        args = [
-            NAME + text[1:]
-            if (text == "-" or text.startswith("-:")) and before not in with_value
-            else text
-            for before, text in pairwise(["", *args])
-        ]
-        return super().parse_args(ctx, args)
+    click would take the latter for an option.
+    """
+    with_value = {
+        name
+        for option in params
+        if isinstance(option, click.Option) and not option.is_flag and not option.count
+        for name in option.opts
+    }
+    return [
+        NAME + text[1:]
+        if (text == "-" or text.startswith("-:")) and before not in with_value
+        else text
+        for before, text in pairwise(["", *args])
+    ]
 
 
 def take_standard_input(context: click.Context, argument: click.Parameter, spec: str) -> str:

@@ -68,10 +68,11 @@ def readable(value: Any, cap: int = MAX_TEXT, items: int = 30, keep: Sequence[st
     {'cell': 'a\\x07bbbbbb… (92 chars)', 'id': 't:c'}
     """
     if isinstance(value, str):
-        return visible(value, cap)
+        short = len(value) <= cap and value.isprintable()
+        return value if short else visible(value, cap)
     if isinstance(value, dict):
         return {
-            visible(str(name), cap): inner if name in keep else readable(inner, cap, items, keep)
+            readable(str(name), cap): inner if name in keep else readable(inner, cap, items, keep)
             for name, inner in list(value.items())[:items]
         }
     if isinstance(value, list | tuple):

@@ -26,7 +26,11 @@ def reference(table: str, column: str) -> str:
     ('geo/cities.csv:city', '~86977a0234b82049')
     """
     name = f"{table}:{column}"
-    if len(name) > LONGEST or name.startswith(_CODE) or any(map(is_hidden, name)):
+    if (
+        len(name) > LONGEST
+        or name.startswith(_CODE)
+        or (not name.isprintable() and any(map(is_hidden, name)))
+    ):
         return _CODE + blake2b(name.encode(), digest_size=8).hexdigest()
     return name
 

@@ -154,14 +154,15 @@ def candidate(match: Any) -> dict[str, Any]:
         (facts[name] for name in ("joinability", "share", "containment") if facts.get(name)), None
     )
     others = {name: value for name, value in facts.items() if name not in _OF_CANDIDATES}
+    brings = match.brings
     return {
         "lake_column": reference(match.table, match.column),
         "joinability": share,
         "matched": facts.get("matched") or facts.get("overlap"),
         "total": facts.get("total"),
         "examples": [list(pair) for pair in islice(_examples(match), EXAMPLES)],
-        "brings": list(match.brings[:BRINGS]),
-        "n_brings": len(match.brings),
+        "brings": list(brings[:BRINGS]),
+        "n_brings": len(brings),
         "copies": [reference(copy.table, copy.column) for copy in match.copies[:COPIES]],
         "n_copies": len(match.copies),
         "measures": {name: value for name, value in others.items() if value is not None},
@@ -226,7 +227,7 @@ def join_request(
         for name, usual in (("max_distance", None), ("values", "nearest")):
             if options.pop(name) != usual:
                 raise InputError(f"A join by a program has no use for {name}: leave it out.")
-    return JoinRequest(
+    return JoinRequest.of(
         index=call.index,
         lake_column=call.lake_column(lake_column),
         transform=transform,
@@ -446,7 +447,7 @@ def keys(
 def _by_key(call: Call, path: str, reading: dict[str, Any], key: str) -> tuple[Sequence[Any], str]:
     names = read_table(path, options=reading_of(reading)).names
     query = {"query": f"{path}:{by_positions(names, key)}", **reading}
-    request = SearchRequest(index=call.index, k="all", exclude_self=True, **query)
+    request = SearchRequest.of(index=call.index, k="all", exclude_self=True, **query)
     result = call.service.run(request).results[0]
     if result.matches:
         return result.matches, "Best first: each candidate is a table and its columns of the key."

@@ -123,9 +123,9 @@ class ReadTools:
         """
 
         def work(call: Call, tokens: int) -> dict[str, Any]:
-            info = call.service.run(InfoRequest(index=call.index))
+            info = call.service.run(InfoRequest.of(index=call.index))
             listing = call.service.run(
-                BrowseRequest(
+                BrowseRequest.of(
                     index=call.index,
                     what=what,
                     text=text,
@@ -192,7 +192,7 @@ class ReadTools:
         def work(call: Call, tokens: int) -> dict[str, Any]:
             options = telling.search_fields(method, max_distance, min_joinability, MIN_JOINABILITY)
             result = call.service.run(
-                SearchRequest(
+                SearchRequest.of(
                     index=call.index,
                     method=method,
                     exclude_self=exclude_own_table,
@@ -238,7 +238,7 @@ class ReadTools:
 
         def work(call: Call, tokens: int) -> dict[str, Any]:
             explanation = call.service.run(
-                ExplainRequest(
+                ExplainRequest.of(
                     index=call.index,
                     lake_column=call.lake_column(lake_column),
                     max_distance=max_distance,
@@ -314,7 +314,7 @@ class ReadTools:
 
         def work(call: Call, tokens: int) -> dict[str, Any]:
             join = call.service.run(
-                JoinSqlRequest(
+                JoinSqlRequest.of(
                     index=call.index,
                     lake_column=call.lake_column(lake_column),
                     how=how,
@@ -347,7 +347,7 @@ class ReadTools:
 
         def work(call: Call, tokens: int) -> dict[str, Any]:
             join = call.service.run(
-                JoinRequest(
+                JoinRequest.of(
                     index=call.index,
                     lake_column=call.lake_column(lake_column),
                     transform=True,
@@ -376,7 +376,7 @@ class ReadTools:
         """
 
         def work(call: Call, tokens: int) -> dict[str, Any]:
-            request = RedundancyRequest(lake=call.index, min_containment=min_containment)
+            request = RedundancyRequest.of(lake=call.index, min_containment=min_containment)
             report = call.service.run(request, progress=telling.stages(call)).to_dict()
             return telling.redundancy(report, offset, limit, tokens)
 
@@ -405,7 +405,7 @@ class ReadTools:
 
         def work(call: Call, tokens: int) -> dict[str, Any]:
             read = path, reading = telling.table_of(call, table, file)
-            keys = call.service.run(KeysRequest(table=path, **reading)).to_dict()
+            keys = call.service.run(KeysRequest.of(table=path, **reading)).to_dict()
             return telling.keys(call, read, table or str(file), keys, key, offset, limit, tokens)
 
         return await self._desk.answer(context, max_tokens, "Looking for keys.", work)

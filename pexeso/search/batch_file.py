@@ -166,7 +166,7 @@ def run_batch(
     output: str | os.PathLike[str],
     *,
     resume: bool = False,
-    restart: bool = False,
+    overwrite: bool = False,
     explain: bool = False,
     passes: int = 1,
     reading: ReadingOptions = AS_FOUND,
@@ -187,8 +187,8 @@ def run_batch(
         The file of answers.
     resume : bool
         Go on with a file that is there; without one, begin it.
-    restart : bool
-        Write a file that is there anew.
+    overwrite : bool
+        Replace an existing file.
     explain, passes, reading, **options
         As in `answer_lines`.
     progress : callable, optional
@@ -197,16 +197,16 @@ def run_batch(
     Raises
     ------
     OutputError
-        The file is there and neither `resume` nor `restart` was asked for; its answers are not to
+        The file is there and neither `resume` nor `overwrite` was asked for; its answers are not to
         these queries, were made with other options or of another index or state of it; another run
         is writing it; it is no regular file or cannot be written.
     """
-    if resume and restart:
-        raise InputError("resume and restart exclude each other. Got both.")
+    if resume and overwrite:
+        raise InputError("resume and overwrite exclude each other. Got both.")
     run = BatchRun()
     remaining = iter(lines)
-    with _open_output(Path(output), must_be_new=not (resume or restart)) as stream:
-        if restart:
+    with _open_output(Path(output), must_be_new=not (resume or overwrite)) as stream:
+        if overwrite:
             stream.truncate(0)
         _skip_answered(
             Path(output), stream, remaining, run, _marks(index, explain, reading, options)
@@ -240,8 +240,8 @@ def _open_output(path: Path, *, must_be_new: bool) -> Iterator[IO[bytes]]:
             )
         if must_be_new and os.fstat(stream.fileno()).st_size:
             raise OutputError(
-                f"'{path}' is there already. Go on with it by --resume, write it anew by "
-                "--restart, or choose another name."
+                f"'{path}' exists already. Go on with it by --resume, replace it by "
+                "--overwrite, or choose another name."
             )
         yield stream
 
@@ -320,8 +320,8 @@ def _skip_answered(
         if answer["of"].get("line") != _digest_of_line(query[1]):
             raise OutputError(
                 f"'{path}' belongs to other queries: line {query[0]} has changed since it was "
-                "answered. Write new queries below those that are answered, or --restart to "
-                "answer everything anew."
+                "answered. Write new queries below those that are answered, or --overwrite to "
+                "answer everything again."
             )
         run.note(answer)
     stream.truncate(end)
@@ -340,7 +340,7 @@ def _answer(path: Path, position: int, line: bytes) -> dict[str, Any]:
     ):
         raise OutputError(
             f"'{path}' is no file of answers: its line {position} is none. Choose another name, "
-            "or --restart to lose what is in it."
+            "or --overwrite to lose what is in it."
         )
     return answer
 
@@ -352,7 +352,7 @@ def _require_same_options(
     if not isinstance(basis, dict) or basis.get("index") != ours["index"]:
         raise OutputError(
             f"The answers in '{path}' are those of another index, or of another state of this one "
-            f"(line {position}), and would be mixed. --restart answers everything anew."
+            f"(line {position}), and would be mixed. --overwrite answers everything again."
         )
     # A line that could not be used may be one that was read in another way.
     same = basis == {**ours, "line": basis.get("line")}
@@ -362,7 +362,7 @@ def _require_same_options(
     if not same:
         raise OutputError(
             f"The answers in '{path}' were made with other options (line {position}). Resume "
-            "with the same ones, or --restart to answer everything anew."
+            "with the same ones, or --overwrite to answer everything again."
         )
 
 

@@ -6,13 +6,12 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
-from types import NoneType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 from urllib.parse import urlencode
 
 from pexeso.errors import InputError
 from pexeso.runtime.formatting import shown
+from pexeso.service.schema import alternatives, bare, defaults_of, hints_of
 
 if TYPE_CHECKING:
     from pexeso.lake.readers.options import ReadingOptions
@@ -47,18 +46,17 @@ def fields_of_query(kind: type[Request], given: Mapping[str, str]) -> dict[str, 
     >>> fields_of_query(SearchRequest, {"k": "5", "max_distance": "0.2", "exclude_self": "1"})
     {'k': 5, 'max_distance': 0.2, 'exclude_self': True}
     """
-    hints = get_type_hints(kind)
-    declared = {field.name for field in fields(kind)}
+    hints = hints_of(kind)
     return {
         name: _value(hints[name], text, name)
         for name, text in given.items()
-        if name in declared and text != ""
+        if name in kind.__struct_fields__ and text != ""
     }
 
 
 def _value(hint: Any, text: str, name: str) -> Any:
-    kinds = [member for member in (hint, *get_args(hint)) if member is not NoneType]
-    if hint is bool:
+    kinds = [bare(kind) for kind in alternatives(hint)]
+    if bool in kinds:
         return is_on(text, name)
     if any(get_origin(kind) is Literal and text in get_args(kind) for kind in kinds):
         return text
@@ -131,11 +129,11 @@ def command_line(
     if any(mark in column for mark in _MARKS):
         column = str(request.column)
     words = ["pexeso", request.verb, index, f"{_own_name(table)}:{column}", *more]
-    for field in fields(request):
-        value = getattr(request, field.name)
-        if field.name not in options or value == field.default:
+    for field, default in defaults_of(type(request)).items():
+        value = getattr(request, field)
+        if field not in options or value == default:
             continue
-        name = "-k" if field.name == "k" else f"--{_OPTION_OF.get(field.name, field.name)}"
+        name = "-k" if field == "k" else f"--{_OPTION_OF.get(field, field)}"
         name = name.replace("_", "-")
         if isinstance(value, bool):
             words.append(name if value else f"--no-{name[2:]}")
@@ -155,17 +153,13 @@ def reading_words(request: QueryRequest) -> list[str]:
     Examples
     --------
     >>> from pexeso.service.requests import SearchRequest
-    >>> reading_words(SearchRequest(index="i", query="f:c", delimiter="\t", skip_rows=2))
-    ['--delimiter', 'tab', '--skip-rows', '2']
+    >>> reading_words(SearchRequest.of(index="i", query="f:c", delimiter="\t", skip_rows=2))
+    ['--read', 'delimiter=tab', '--read', 'skip_rows=2']
     """
     options = request.reading.to_dict()
     if options.get("delimiter") == "\t":
         options["delimiter"] = "tab"
-    return [
-        word
-        for name, value in options.items()
-        for word in (f"--{name.replace('_', '-')}", str(value))
-    ]
+    return [word for name, value in options.items() for word in ("--read", f"{name}={value}")]
 
 
 def python_lines(
@@ -186,9 +180,9 @@ def python_lines(
     # A table in memory does not tell that it is the lake's own; it is left out of what is found.
     names = {*options} - {"exclude_self"}
     arguments = [
-        f"{field.name}={value!r}"
-        for field in fields(request)
-        if field.name in names and (value := getattr(request, field.name)) != field.default
+        f"{field}={value!r}"
+        for field, default in defaults_of(type(request)).items()
+        if field in names and (value := getattr(request, field)) != default
     ]
     name, _, after = call.partition("\n")
     on = column[1:] if column.startswith("#") else repr(column)

@@ -1,25 +1,35 @@
-"""What requests share: they check themselves, go to JSON and back, and read query columns."""
+"""What requests share: they come from JSON and go there, and read query columns."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_type_hints
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+
+import msgspec
 
 from pexeso.errors import InputError
 from pexeso.options import (
     JOINABILITY_OF,
+    USUAL_BY_MODEL,
     SearchOptions,
-    max_distance_of_cosine,
     parse_bytes,
-    require_k,
-    search_options,
 )
-from pexeso.parts.presets import with_preset
 from pexeso.runtime.formatting import shown
-from pexeso.service.plain_fields import from_plain, to_plain, typed
-from pexeso.thresholds.advice import ADVICE_OPTIONS, require_min_precision
+from pexeso.service.schema import (
+    FIND,
+    RUNNING,
+    SPARK,
+    THRESHOLDS,
+    Fraction,
+    Positive,
+    RequestError,
+    Share,
+    defaults_of,
+    option,
+    to_plain,
+    validated,
+)
+from pexeso.thresholds.advice import ADVICE_OPTIONS, DEFAULT_MIN_PRECISION
 
 if TYPE_CHECKING:
     from pexeso.composite_search.query import KeyTable
@@ -32,45 +42,102 @@ REQUESTS: dict[str, type[Request]] = {}
 OF_READING = ("delimiter", "encoding", "header", "skip_rows")
 """The fields of a request that say how its file is read."""
 
-_FIELD = re.compile(r"{(\w+)}")
+# Options that several requests have.
+Master = Annotated[
+    str | None,
+    option(
+        "Spark master: local[*] (all cores), local[4], spark://...",
+        "--spark-master",
+        group=SPARK,
+        metavar="URL",
+    ),
+]
+Conf = Annotated[
+    Mapping[str, str],
+    option(
+        "A Spark setting, such as spark.driver.memory=8g. May be repeated.",
+        "--spark-conf",
+        group=SPARK,
+        metavar="KEY=VALUE",
+    ),
+]
+Model = Annotated[
+    str | None,
+    option(
+        "The model of the index that compares values.",
+        group=RUNNING,
+        metavar="NAME",
+        default="the first",
+        expert=True,
+    ),
+]
+Device = Annotated[
+    str, option("auto, cpu, cuda or cuda:1.", group=RUNNING, metavar="NAME", expert=True)
+]
+MemoryBudget = Annotated[
+    str | int | None,
+    option(
+        "Maximum memory on a GPU for partitions and compared pairs, such as 8GiB; on the CPU, for "
+        "the pairs of a dense model.",
+        group=RUNNING,
+        metavar="SIZE",
+        expert=True,
+    ),
+]
+FoldCopies = Annotated[
+    bool,
+    option("Show columns with (nearly) the same values as one.", group=FIND),
+]
+ExcludeSelf = Annotated[
+    bool, option("Leave out the table that the query column is read from.", group=FIND)
+]
+MinJoinability = Annotated[
+    Share | None,
+    option(
+        "Minimum share of your distinct values that must match.",
+        group=THRESHOLDS,
+        metavar="0..1",
+        default="0.5; none with -k N; 0.7 for containment",
+        usual="It is the share of your values that must match: 0.5 is a usual value.",
+    ),
+]
+MinPrecision = Annotated[
+    Share | None,
+    option(
+        "Choose thresholds for this estimated precision (implies --auto).",
+        group=THRESHOLDS,
+        metavar="0..1",
+        default="0.9",
+        usual="It is the share of what is found that must be right: "
+        f"{DEFAULT_MIN_PRECISION} is usual.",
+    ),
+]
+MaxDistance = Annotated[
+    Fraction | None,
+    option(
+        "Maximum distance of values that match, as a fraction of the largest possible.",
+        group=THRESHOLDS,
+        metavar="0..1",
+        default="0 for dates, numbers and codes, otherwise by the model: 0.4 for lexical",
+        usual=f"It is a fraction of the largest distance: usual are {USUAL_BY_MODEL}.",
+    ),
+]
+Overwrite = Annotated[bool, option("Replace an existing file.", group="Output")]
 
 
-class RequestError(InputError):
-    """Fields of a request do not go together.
-
-    Parameters
-    ----------
-    text : str
-        With names of fields in braces, so that a face can write its own for them.
-    *values
-        What stands for ``%s`` in it.
-
-    Examples
-    --------
-    >>> error = RequestError("Give {resume} or {restart}, not both.")
-    >>> str(error), error.written(lambda name: f"--{name}")
-    ('Give resume or restart, not both.', 'Give --resume or --restart, not both.')
-    """
-
-    def __init__(self, text: str, *values: Any) -> None:
-        super().__init__(text, *values)
-
-    def __str__(self) -> str:
-        return self.written(str)
-
-    def written(self, name: Callable[[str], str]) -> str:
-        """Return the message with each field under the name that a face has for it."""
-        return _FIELD.sub(lambda match: name(match[1]), self.args[0]) % self.args[1:]
+def top_k(help_text: str, default: str | None) -> msgspec.Meta:
+    """Return the option for the number of entries that an answer has."""
+    return option(help_text, "-k", "--top-k", group=FIND, metavar="N|all", default=default)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
+Limit = Positive | Literal["all"] | None
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of all requests.
 
-    Raises
-    ------
-    InputError
-        A field is unknown, is missing, or has a value of another type or out of its range.
+    What a face is given becomes a request by `of` or `from_dict`, which validate it: below them
+    nothing is validated again.
 
     Examples
     --------
@@ -83,18 +150,24 @@ class Request:
 
     verb: ClassVar[str] = ""
 
-    def __init_subclass__(cls, verb: str = "") -> None:
-        cls.verb = verb
-        if verb:
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if verb := cls.__dict__.get("verb", ""):
             REQUESTS[verb] = cls
 
     def __post_init__(self) -> None:
-        hints = get_type_hints(type(self))
-        for own_field in fields(self):
-            value = typed(hints[own_field.name], getattr(self, own_field.name), own_field.name)
-            object.__setattr__(self, own_field.name, value)
-        if hasattr(super(), "__post_init__"):  # of options that the request has as fields
-            super().__post_init__()
+        """Refuse fields that do not go together."""
+
+    @classmethod
+    def of(cls, **values: Any) -> Self:
+        """Return a request of fields, each held against its type and range.
+
+        Raises
+        ------
+        InputError
+            A field is unknown, is missing, or has a value of another type or out of its range.
+        """
+        return validated(cls, values)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -108,12 +181,16 @@ class Request:
             raise InputError(
                 f"verb must be one of {', '.join(sorted(kinds))}. Got {shown(verb)} instead."
             )
-        return from_plain(kinds[verb], kinds[verb].completed(field_values))
+        return kinds[verb].of(**kinds[verb].completed(field_values))  # type: ignore[return-value]
 
     @classmethod
     def completed(cls, given: dict[str, Any]) -> dict[str, Any]:
         """Return the fields that were given, with those that follow from them."""
         return given
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields and their values."""
+        return {name: getattr(self, name) for name in self.__struct_fields__}
 
     def require_use(self, usable: Collection[str], what: str) -> None:
         """Refuse fields that were given and have no use.
@@ -131,9 +208,9 @@ class Request:
             There is such a field.
         """
         useless = [
-            f"{{{own_field.name}}}"
-            for own_field in fields(self)
-            if own_field.name not in usable and getattr(self, own_field.name) != own_field.default
+            f"{{{name}}}"
+            for name, default in defaults_of(type(self)).items()
+            if name not in usable and getattr(self, name) != default
         ]
         if useless:
             raise RequestError(
@@ -143,63 +220,35 @@ class Request:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verb and all fields as plain JSON."""
-        return {"verb": self.verb, **to_plain(self)}
+        return {"verb": self.verb, **to_plain(msgspec.to_builtins(self))}
 
 
-@dataclass(frozen=True, kw_only=True)
-class PresetRequest(Request):
-    """A request with the options of a build, which a preset may set; see `pexeso.parts.presets`."""
-
-    preset: str | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        with_preset(vars(self), self.preset)
-
-    @classmethod
-    def completed(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Add the options of the preset."""
-        return with_preset(given, given.get("preset"))
-
-
-@dataclass(frozen=True, kw_only=True)
-class IndexRequest(Request):
-    """Base of what is asked of an index.
-
-    Attributes
-    ----------
-    index : str
-        Path or URL.
-    """
+class IndexRequest(Request, frozen=True, kw_only=True):
+    """Base of requests about an index: its path or URL."""
 
     index: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class SparkRequest(IndexRequest):
-    """Base of what can run on Spark.
+class SparkRequest(IndexRequest, frozen=True, kw_only=True):
+    """Base of requests that can run on Spark: its master and settings."""
 
-    Attributes
-    ----------
-    master : str or None
-        Of Spark, such as ``"local[*]"``.
-    conf : mapping of str to str
-        Settings of Spark.
-    """
-
-    master: str | None = None
-    conf: Mapping[str, str] = field(default_factory=dict)
+    master: Master = None
+    conf: Conf = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReadingRequest(Request):
-    """Base of what reads a file of the user.
+def require_master(master: str | None, conf: Mapping[str, str], what: str) -> None:
+    """Refuse settings of Spark without Spark."""
+    if conf and master is None:
+        raise RequestError(
+            f"{{conf}} is for {what} on Spark: give {{master}} too, such as {{master}} local[*]."
+        )
 
-    Attributes
-    ----------
-    delimiter, encoding, header, skip_rows
-        How the file is read, where it is delimited text; see
-        `pexeso.lake.readers.options.ReadingOptions`. None: found.
+
+class ReadingRequest(Request, frozen=True, kw_only=True):
+    """Base of requests that read a file of the user.
+
+    `delimiter`, `encoding`, `header` and `skip_rows` say how, where it is delimited text; see
+    `pexeso.lake.readers.options.ReadingOptions`. None: found.
     """
 
     delimiter: str | None = None
@@ -220,11 +269,11 @@ class ReadingRequest(Request):
     @property
     def reading(self) -> ReadingOptions:
         """How the file is read."""
-        return reading_of(vars(self))
+        return reading_of(self.fields())
 
     def arguments(self) -> dict[str, Any]:
         """Return the other fields, and `reading` in the place of those that it is made of."""
-        others = {name: value for name, value in vars(self).items() if name not in OF_READING}
+        others = {name: value for name, value in self.fields().items() if name not in OF_READING}
         return {**others, "reading": self.reading}
 
 
@@ -235,9 +284,89 @@ def reading_of(values: Mapping[str, Any], prefix: str = "") -> ReadingOptions:
     return ReadingOptions(**{name: values.get(prefix + name) for name in OF_READING})
 
 
-@dataclass(frozen=True, kw_only=True)
-class QueryRequest(IndexRequest, ReadingRequest):
-    """Base of what is asked with a query column; it says too how the file of that is read.
+class DistanceRequest(ReadingRequest, frozen=True, kw_only=True):
+    """Base of requests that compare values of a user's table by their distance.
+
+    Attributes
+    ----------
+    max_distance : float or None
+        In [0, 1]; None: 0 for columns of dates, numbers or codes, else what suits the model of the
+        index.
+    auto : bool
+        Let the index choose the thresholds.
+    min_precision : float or None
+        In (0, 1]: the same, so that this share of what is found is right.
+    joinability_of : {"values", "rows"} or None
+        What joinability counts, of the query column; None: distinct values.
+    ignore_missing : bool
+        See `pexeso.options.SearchOptions`.
+    model : str or None
+        See `pexeso.open_index`.
+    device, memory_budget
+        See `pexeso.open_index`.
+    """
+
+    index: str
+    max_distance: MaxDistance = None
+    auto: Annotated[
+        bool, option("Choose the thresholds for this lake, and say why.", group=THRESHOLDS)
+    ] = False
+    min_precision: MinPrecision = None
+    joinability_of: Annotated[
+        Literal[JOINABILITY_OF] | None,  # type: ignore[valid-type]
+        option(
+            "What joinability is a share of: your distinct values, or your rows, where a value "
+            "counts as often as it occurs.",
+            group=THRESHOLDS,
+            default="values",
+            expert=True,
+        ),
+    ] = None
+    ignore_missing: Annotated[
+        bool,
+        option(
+            "Do not count values that the model does not know, nor empty rows.",
+            group=THRESHOLDS,
+            expert=True,
+        ),
+    ] = False
+    model: Model = None
+    device: Device = "auto"
+    memory_budget: MemoryBudget = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.is_auto and self.max_distance is not None:
+            way = "{auto}" if self.min_precision is None else "{min_precision}"
+            raise RequestError(
+                f"{way} chooses the distance, and {{max_distance}} gives one: leave one of them "
+                "out."
+            )
+        if self.memory_budget is not None:
+            parse_bytes(self.memory_budget)
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether the index is to choose the thresholds."""
+        return self.auto or self.min_precision is not None
+
+    def options(self) -> dict[str, Any]:
+        """Return the arguments of `Index.search_options` that were given."""
+        # Only what was given: some defaults depend on others.
+        return {
+            name: value
+            for name in self.__struct_fields__
+            if name in _SEARCH_OPTIONS
+            and (value := getattr(self, name)) is not None
+            and value is not False
+        }
+
+
+_SEARCH_OPTIONS = frozenset((*SearchOptions.__dataclass_fields__, *ADVICE_OPTIONS))
+
+
+class QueryRequest(DistanceRequest, frozen=True, kw_only=True):
+    """Base of requests with a query column; they say too how the file of that is read.
 
     Attributes
     ----------
@@ -300,127 +429,3 @@ class QueryRequest(IndexRequest, ReadingRequest):
         if isinstance(self.query, str):
             return read_query(self.query, reading=self.reading)
         return query_from_values(self.query)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ColumnsRequest(QueryRequest):
-    """Base of searches for columns.
-
-    Attributes
-    ----------
-    all_columns : bool
-        `query` is a file: search with each of its columns.
-    k : int, "all" or None
-        So many columns, 1 or more; None: 20.
-    fold_copies : bool
-        Fold columns of the same values, or nearly the same, into one.
-    exclude_self : bool
-        Do not find the table that the query column is read from.
-    explain : bool
-        The JSON form of the response has the values that match.
-    """
-
-    all_columns: bool = False
-    k: int | Literal["all"] | None = None
-    fold_copies: bool = True
-    exclude_self: bool = False
-    explain: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.all_columns and (self.column is not None or not isinstance(self.query, str)):
-            conflict = "values" if self.column is None else f"the column {self.column!r} too"
-            raise RequestError("{all_columns} takes a file alone. Got %s.", conflict)
-        require_k(self.k)
-
-    def read_columns(self, *, numbers: bool) -> list[QueryColumn]:
-        """Return the query columns; `all_columns` takes those of numbers only with `numbers`.
-
-        Raises
-        ------
-        TableReadError, ColumnNotFoundError, QueryError
-            There is no such column.
-        """
-        from pexeso.errors import QueryError
-        from pexeso.lake.choose import KINDS
-        from pexeso.search.query import TEXT_KINDS, read_every_query
-
-        if not self.all_columns:
-            return [self.read_column()]
-        queries = read_every_query(
-            str(self.query), kinds=KINDS if numbers else TEXT_KINDS, reading=self.reading
-        )
-        if not queries:
-            kinds = "text, dates or numbers" if numbers else "text or dates"
-            raise QueryError(f"'{self.query}' has no column of {kinds} to search with.")
-        return queries
-
-
-@dataclass(frozen=True, kw_only=True)
-class DistanceRequest(IndexRequest):
-    """Base of what compares values by their distance.
-
-    Attributes
-    ----------
-    max_distance : float or None
-        In [0, 1]; None: 0 for columns of dates, numbers or codes, else what suits the model of the
-        index.
-    min_cosine : float or None
-        In [-1, 1], in place of `max_distance`.
-    auto : bool
-        Let the index choose the thresholds.
-    min_precision : float or None
-        In (0, 1]: the same, so that this share of what is found is right.
-    joinability_of : {"values", "rows"} or None
-        What joinability counts, of the query column; None: distinct values.
-    ignore_missing, exact : bool
-        See `pexeso.options.SearchOptions`.
-    device, memory_budget, kernel, model
-        See `pexeso.open_index`.
-    """
-
-    max_distance: float | None = None
-    min_cosine: float | None = None
-    auto: bool = False
-    min_precision: float | None = None
-    joinability_of: Literal[JOINABILITY_OF] | None = None  # type: ignore[valid-type]
-    ignore_missing: bool = False
-    exact: bool = False
-    device: str = "auto"
-    memory_budget: str | int | None = None
-    kernel: str = "auto"
-    model: str | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.max_distance is not None and self.min_cosine is not None:
-            raise RequestError("Give {max_distance} or {min_cosine}, not both.")
-        if self.is_auto and (self.max_distance is not None or self.min_cosine is not None):
-            way = "{auto}" if self.min_precision is None else "{min_precision}"
-            option = "{min_cosine}" if self.max_distance is None else "{max_distance}"
-            template = "chooses the distance, and %s gives one: leave one of them out."
-            raise RequestError(f"{way} {template % option}")
-        if self.min_precision is not None:
-            require_min_precision(self.min_precision)
-        options = self.options()
-        search_options({name: options[name] for name in options if name not in ADVICE_OPTIONS})
-        if self.memory_budget is not None:
-            parse_bytes(self.memory_budget)
-
-    @property
-    def is_auto(self) -> bool:
-        """Whether the index is to choose the thresholds."""
-        return self.auto or self.min_precision is not None
-
-    def options(self) -> dict[str, Any]:
-        """Return the arguments of `Index.search_options` that were given."""
-        names = (*SearchOptions.__dataclass_fields__, *ADVICE_OPTIONS)
-        # Only what was given: some defaults depend on others.
-        options = {
-            name: value
-            for name, value in vars(self).items()
-            if name in names and value is not None and value is not False
-        }
-        if self.min_cosine is not None:
-            options["max_distance"] = max_distance_of_cosine(self.min_cosine)
-        return options

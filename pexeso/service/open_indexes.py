@@ -7,7 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pexeso.errors import StoredIndexError
-from pexeso.service.bases import DistanceRequest, RequestError
+from pexeso.service.bases import DistanceRequest
 
 if TYPE_CHECKING:
     from pexeso.acquisition_search.searches import AcquisitionSearches
@@ -47,13 +47,12 @@ class OpenIndexes:
         path: str,
         device: str = "auto",
         budget: str | int | None = None,
-        kernel: str = "auto",
         model: str | None = None,
     ) -> Index:
         """Return an open index; see `pexeso.open_index`."""
         from pexeso.index import open_index
 
-        key = (path, device, budget, kernel, model)
+        key = (path, device, budget, model)
         with self._lock:
             cached_index = self._indexes.get(key)
             if cached_index is not None:
@@ -64,7 +63,6 @@ class OpenIndexes:
                 path,
                 device=device,
                 memory_budget=budget,
-                kernel=kernel,
                 model=model,
                 keep_files=not self._follow,
             )
@@ -115,6 +113,8 @@ class OpenIndexes:
             indexes = [
                 index for (open_path, *_), index in self._indexes.items() if open_path == path
             ]
+        if indexes and all(index.store.is_newest() for index in indexes):
+            return "current"
         try:
             stored = open_store_anywhere(path).manifest.snapshot
         except StoredIndexError:
@@ -124,17 +124,7 @@ class OpenIndexes:
 
     def open_for(self, request: DistanceRequest) -> Index:
         """Return the index of a request, open where it is to be searched."""
-        where = (request.device, request.memory_budget, request.kernel, request.model)
-        index = self.open(request.index, *where)
-        metric = index.store.manifest.options["grid"]["metric"]
-        if request.min_cosine is not None and metric != "euclidean":
-            raise RequestError(
-                "{min_cosine} is for indexes with the euclidean metric; '%s' has the %s metric. "
-                "Give {max_distance} instead.",
-                request.index,
-                metric,
-            )
-        return index
+        return self.open(request.index, request.device, request.memory_budget, request.model)
 
     def open_tokens(self, path: str) -> Index | TokenSearches:
         """Return what searches by equal values.

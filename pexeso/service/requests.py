@@ -1,48 +1,55 @@
-"""What can be asked for: one frozen dataclass for each verb."""
+"""Requests: one class for each verb, which declares its fields, their ranges and help texts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+import msgspec
+
+from embed.half import PRECISIONS
+from embed.lexical.weights import VALUE_VECTORS
 from pexeso.answers.by_method import METHODS
 from pexeso.composite.key_options import (
     DEFAULT_KEYS,
     DEFAULT_MAX_COLUMNS,
     DEFAULT_NEARLY,
-    require_key_options,
+    LARGEST_KEY,
 )
 from pexeso.errors import InputError
-from pexeso.join.options import JoinOptions
-from pexeso.options import (
-    DEFAULT_MIN_CONTAINMENT,
-    BuildOptions,
-    require_min_containment,
-)
-from pexeso.registry import require_parts
+from pexeso.join.options import AGGREGATIONS, HOW, PROVENANCE, VALUES, JoinOptions
+from pexeso.lake.choose import KINDS, ColumnRules
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.options import DEFAULT_COLUMNS, DEFAULT_MIN_CONTAINMENT, METRICS, BuildOptions
+from pexeso.parts.presets import PRESETS, with_preset
+from pexeso.registry import choices, require_parts
 from pexeso.service.bases import (
-    OF_READING,
-    ColumnsRequest,
+    Conf,
     DistanceRequest,
+    ExcludeSelf,
+    FoldCopies,
     IndexRequest,
-    PresetRequest,
+    Limit,
+    Master,
+    MinJoinability,
+    Model,
+    Overwrite,
     QueryRequest,
     ReadingRequest,
     Request,
     RequestError,
     SparkRequest,
+    require_master,
+    top_k,
 )
-from pexeso.thresholds.advice import require_min_precision
+from pexeso.service.schema import FIND, OUTPUT, THRESHOLDS, Positive, Share, option
 
 if TYPE_CHECKING:
     from pexeso.lake.catalog import Catalog
+    from pexeso.search.query import QueryColumn
 
-WAYS = ("auto", "none", "bloom", "xash", "intersection")
-FIRST_COLUMNS = ("postings", "cardinality", "order", "longest")
-_OF_EQUAL_KEYS = ("row_filter", "first_column")
 _OF_KEYS = ("k", "min_joinability", "exclude_self")
-_OF_SIMILAR_KEYS = ("max_distance", "explain", "device", "memory_budget", "kernel", "model")
+_OF_SIMILAR_KEYS = ("max_distance", "explain", "device", "memory_budget", "model")
 _OF_TRANSFORM = (
     "index",
     "query",
@@ -56,56 +63,124 @@ _OF_TRANSFORM = (
     "many_to_many",
     "many_to_one",
 )
-_OF_TOKENS = (
-    *("index", "query", "all_columns", "explain", "exclude_self", "k", "fold_copies"),
-    *OF_READING,
-)
+_OF_TOKENS = ("index", "query", "all_columns", "explain", "exclude_self", "k", "fold_copies")
+MODEL, COLUMNS, VALUES_READ = "Model", "Columns", "Values"
+STORED = "Index"
+
+Dimensions = Annotated[
+    int | None,
+    option(
+        "Number of dimensions of the vectors.",
+        group=MODEL,
+        metavar="N",
+        default="the model's own; 256 for hashing, 100 for fasttext",
+        expert=True,
+    ),
+]
+ValueVectors = Annotated[
+    Literal[VALUE_VECTORS] | None,  # type: ignore[valid-type]
+    option(
+        "How the words of a value make up its vector, with fasttext, a .bin file or a file of word "
+        "vectors: weighted (rare words count more) or the mean of unit vectors.",
+        group=MODEL,
+        default="weighted; mean for a file of word vectors",
+        expert=True,
+    ),
+]
 
 
-@dataclass(frozen=True, kw_only=True)
-class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
+class SearchRequest(QueryRequest, frozen=True, kw_only=True):
     """Find the columns that a query column can be joined with.
 
     Attributes
     ----------
     method : {"semantic", "overlap", "containment", "transform", "all"}
         By values alike, by equal values, by a learned program, or by all evidence in one list.
+    k : int, "all" or None
+        So many columns, 1 or more; None: 20.
     min_joinability : float or None
         In (0, 1]; by containment the smallest one.
     max_candidates : int or None
         By programs: columns of the lake that programs are learned from, at least 1.
-    counts : {"exact", "decide"} or None
-        See `pexeso.options.SearchOptions`.
+    all_columns : bool
+        `query` is a file: search with each of its columns.
+    fold_copies : bool
+        Fold columns of the same values, or nearly the same, into one.
+    exclude_self : bool
+        Do not find the table that the query column is read from.
+    explain : bool
+        The JSON form of the response has the values that match.
     rerank : bool
         Order what semantic search finds by the similarity of all values; other methods have an
         order of their own.
     keys : {"auto"} or None
         `query` is a file alone: search by the key that `pexeso.find_keys` proposes first.
-    row_filter : {"auto", "none", "bloom", "xash", "intersection"}
-        Of a composite key, ``FILE:COLUMN,COLUMN``: how rows without the key are sorted out. The
-        answer is the same.
-    first_column : str
-        Of a composite key: what chooses the column that is looked up first, see
-        `pexeso.composite.query.first_column`. The answer is the same.
     """
 
-    method: Literal[METHODS] = "semantic"  # type: ignore[valid-type]
-    min_joinability: float | None = None
-    max_candidates: int | None = None
-    counts: str | None = None
-    rerank: bool = True
-    keys: Literal["auto"] | None = None
-    row_filter: Literal[WAYS] = "auto"  # type: ignore[valid-type]
-    first_column: Literal[FIRST_COLUMNS] = "postings"  # type: ignore[valid-type]
+    verb: ClassVar[str] = "search"
+
+    method: Annotated[
+        Literal[METHODS],  # type: ignore[valid-type]
+        option(
+            "semantic (similar values), overlap and containment (equal values), transform (values "
+            "that a learned rule rewrites), or all of these in one list.",
+            group=FIND,
+            metavar="METHOD",
+        ),
+    ] = "semantic"
+    k: Annotated[
+        Limit,
+        top_k(
+            "The N best columns, without --min-joinability however few values match; all: every "
+            "column that meets the thresholds.",
+            f"{DEFAULT_COLUMNS} of these",
+        ),
+    ] = None
+    all_columns: Annotated[
+        bool,
+        option(
+            "Search with each text column of FILE; by equal values with those of numbers too.",
+            group=FIND,
+        ),
+    ] = False
+    exclude_self: ExcludeSelf = False
+    fold_copies: FoldCopies = True
+    keys: Annotated[
+        Literal["auto"] | None,
+        option("auto: search by the key that pexeso keys proposes first.", group=FIND),
+    ] = None
+    max_candidates: Annotated[
+        Positive | None,
+        option(
+            "With --method transform or all: learn programs from the N columns of the lake that "
+            "share most pieces of text with yours.",
+            group=FIND,
+            metavar="N",
+            default="100, or 32 with all",
+            expert=True,
+        ),
+    ] = None
+    min_joinability: MinJoinability = None
+    explain: Annotated[
+        bool,
+        option("Show why: the values that match, with their distances and kinds.", group=OUTPUT),
+    ] = False
+    rerank: Annotated[
+        bool,
+        option(
+            "Order columns by the average similarity of your values; or by joinability.",
+            group=OUTPUT,
+        ),
+    ] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.max_candidates is not None and self.max_candidates < 1:
-            raise InputError(f"max_candidates is at least 1. Got {self.max_candidates!r}.")
+        if self.all_columns and (self.column is not None or not isinstance(self.query, str)):
+            conflict = "values" if self.column is None else f"the column {self.column!r} too"
+            raise RequestError("{all_columns} takes a file alone. Got %s.", conflict)
+        if self.method == "semantic" and self.max_candidates is not None:
+            raise RequestError("Semantic search has no use for {max_candidates}: leave it out.")
         if self.method in ("semantic", "all"):
-            if self.method == "semantic":
-                others = {field.name for field in fields(self)} - {"max_candidates"}
-                self.require_use(others, "Semantic search")
             return
         usable = {*_OF_TOKENS, "method", "rerank"}
         if self.method == "transform":
@@ -132,9 +207,9 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
 
         key = choose_key(self.query, reading=self.reading)
         columns = ",".join(f"#{position}" for position in key.positions)
-        return replace(self, query=f"{self.query}:{columns}", keys=None)
+        return msgspec.structs.replace(self, query=f"{self.query}:{columns}", keys=None)
 
-    def by_keys(self, *, similar: bool) -> dict[str, Any]:
+    def key_options(self, *, similar: bool) -> dict[str, Any]:
         """Return the options of the search where the query is a composite key.
 
         Parameters
@@ -147,17 +222,13 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
         RequestError
             One was given that has no use there.
         """
-        names = (*_OF_KEYS, "max_distance") if similar else (*_OF_KEYS, *_OF_EQUAL_KEYS)
+        names = (*_OF_KEYS, "max_distance") if similar else _OF_KEYS
         usable = {"index", "query", *names, *(_OF_SIMILAR_KEYS if similar else ())}
         columns = "with similar values" if similar else "without a column marked ~"
         self.require_use(usable, f"A search by a composite key {columns}")
         return {name: getattr(self, name) for name in names}
 
-    def require_for_a_column(self) -> None:
-        """Refuse options of composite keys."""
-        self.require_use({field.name for field in fields(self)} - {*_OF_EQUAL_KEYS}, "One column")
-
-    def by_programs(self) -> dict[str, Any]:
+    def program_options(self) -> dict[str, Any]:
         """Return the options of the search where `method` learns programs."""
         names = ("k", "min_joinability", "exclude_self", "fold_copies")
         options = {name: getattr(self, name) for name in names}
@@ -165,42 +236,39 @@ class SearchRequest(ColumnsRequest, DistanceRequest, verb="search"):
             options["max_candidates"] = self.max_candidates
         return options
 
-    def by_tokens(self) -> OverlapRequest | ContainRequest:
-        """Return the same request as one by equal values, where `method` is such a search."""
-        options = {name: value for name in _OF_TOKENS if (value := getattr(self, name)) is not None}
-        if self.method == "overlap":
-            return OverlapRequest(**options)
-        share = DEFAULT_MIN_CONTAINMENT if self.min_joinability is None else self.min_joinability
-        return ContainRequest(**options, min_containment=share)
+    def token_options(self) -> dict[str, Any]:
+        """Return the options of the search where `method` compares equal values."""
+        names = ("k", "exclude_self", "fold_copies")
+        options = {name: getattr(self, name) for name in names}
+        if self.method == "containment":
+            share = self.min_joinability
+            options["min_containment"] = DEFAULT_MIN_CONTAINMENT if share is None else share
+            options["verify"] = True
+        return options
+
+    def read_columns(self, *, numbers: bool) -> list[QueryColumn]:
+        """Return the query columns; `all_columns` takes those of numbers only with `numbers`.
+
+        Raises
+        ------
+        TableReadError, ColumnNotFoundError, QueryError
+            There is no such column.
+        """
+        from pexeso.errors import QueryError
+        from pexeso.search.query import TEXT_KINDS, read_every_query
+
+        if not self.all_columns:
+            return [self.read_column()]
+        queries = read_every_query(
+            str(self.query), kinds=KINDS if numbers else TEXT_KINDS, reading=self.reading
+        )
+        if not queries:
+            kinds = "text, dates or numbers" if numbers else "text or dates"
+            raise QueryError(f"'{self.query}' has no column of {kinds} to search with.")
+        return queries
 
 
-@dataclass(frozen=True, kw_only=True)
-class OverlapRequest(ColumnsRequest, verb="overlap"):
-    """Find the k columns that share most distinct values with a query column."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ContainRequest(ColumnsRequest, verb="contain"):
-    """Find the columns that contain the values of a query column.
-
-    Attributes
-    ----------
-    min_containment : float
-        In (0, 1]: the share of its distinct values.
-    verify : bool
-        Of an index with bands: count the values of every candidate; else estimate from signatures.
-    """
-
-    min_containment: float = DEFAULT_MIN_CONTAINMENT
-    verify: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_min_containment(self.min_containment)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainRequest(QueryRequest, DistanceRequest, verb="explain"):
+class ExplainRequest(QueryRequest, frozen=True, kw_only=True):
     """Explain why a query column and one of the lake match or not.
 
     Attributes
@@ -210,6 +278,8 @@ class ExplainRequest(QueryRequest, DistanceRequest, verb="explain"):
         ``TABLE:COLUMN,COLUMN``, or ``TABLE`` for the columns that join most.
     """
 
+    verb: ClassVar[str] = "explain"
+
     lake_column: str
 
     def __post_init__(self) -> None:
@@ -218,16 +288,15 @@ class ExplainRequest(QueryRequest, DistanceRequest, verb="explain"):
             require_lake_column(self.lake_column)
 
 
-@dataclass(frozen=True, kw_only=True)
-class JoinRequest(QueryRequest, DistanceRequest, JoinOptions, verb="join"):
-    """Add to a table the matching rows of one of the lake.
-
-    See also `pexeso.join.options.JoinOptions`.
+class JoinRequest(QueryRequest, frozen=True, kw_only=True):
+    """Add to a table the matching rows of one of the lake; see `pexeso.join.options.JoinOptions`.
 
     Attributes
     ----------
     lake_column : str or None
         As in `ExplainRequest`; None: the one that a search lists first.
+    values, how, aggregate, suffix, provenance, many_to_many
+        See `JoinOptions`.
     transform : bool
         Join by a program that writes keys of one table in the form of the other's, learned from
         the two; see `pexeso.learn_transformation`.
@@ -237,13 +306,71 @@ class JoinRequest(QueryRequest, DistanceRequest, JoinOptions, verb="join"):
         Allow programs that make one key of several values.
     """
 
+    verb: ClassVar[str] = "join"
+
     lake_column: str | None = None
-    transform: bool = False
-    program: str | None = None
-    many_to_one: bool = False
+    values: Annotated[
+        Literal[VALUES],  # type: ignore[valid-type]
+        option(
+            "Join the nearest value of the lake; each value at most once, as many as possible; or "
+            "all values that match."
+        ),
+    ] = "nearest"
+    how: Annotated[
+        Literal[HOW],  # type: ignore[valid-type]
+        option("left keeps rows without a match, inner drops them.", "--type"),
+    ] = "left"
+    aggregate: Annotated[
+        str | Mapping[str, str] | None,
+        option(
+            "Keep each row one where several rows of the lake match: "
+            f"{', '.join(AGGREGATIONS)}. For a column of the lake's table, or for all columns that "
+            "are not named (first). May be repeated.",
+            metavar="[COLUMN=]WAY",
+            is_repeated=True,
+        ),
+    ] = None
+    suffix: Annotated[
+        str | None,
+        option(
+            "Suffix for column names of the lake's table that your table has too.",
+            metavar="TEXT",
+            default="they become TABLE:COLUMN",
+        ),
+    ] = None
+    provenance: Annotated[
+        tuple[str, ...],
+        option(
+            "Which of the columns match_table, match_column, match_value and match_distance are "
+            f"added: {', '.join(PROVENANCE)}.",
+            metavar="NAME,...|none",
+        ),
+    ] = ("value", "distance")
+    many_to_many: Annotated[
+        bool,
+        option(
+            "Allow a join that makes more than ten rows from each of yours on average; without it "
+            "only joins of at most 5,000 rows do."
+        ),
+    ] = False
+    transform: Annotated[
+        bool, option("Join by a rule that is learned from both tables and rewrites one key.")
+    ] = False
+    program: Annotated[
+        str | None,
+        option(
+            "With --transform: use programs that pexeso transform --save wrote, instead of "
+            "learning.",
+            metavar="FILE",
+        ),
+    ] = None
+    many_to_one: Annotated[
+        bool, option("With --transform: allow a rule that makes one key from several values.")
+    ] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.join_options()
         if self.transform:
             self.require_use(_OF_TRANSFORM, "A join by a program")
             if self.lake_column is None and self.program is not None:
@@ -258,9 +385,15 @@ class JoinRequest(QueryRequest, DistanceRequest, JoinOptions, verb="join"):
         if self.lake_column is not None and not self.may_be_key:
             require_lake_column(self.lake_column)
 
+    def join_options(self) -> JoinOptions:
+        """Return how the tables are joined."""
+        return JoinOptions(**{name: getattr(self, name) for name in _JOIN_OPTIONS})
 
-@dataclass(frozen=True, kw_only=True)
-class BatchRequest(SparkRequest, DistanceRequest, ReadingRequest, verb="batch"):
+
+_JOIN_OPTIONS = tuple(JoinOptions.__dataclass_fields__)
+
+
+class BatchRequest(DistanceRequest, frozen=True, kw_only=True):
     """Answer many queries; on Spark where `master` is given.
 
     Attributes
@@ -270,78 +403,247 @@ class BatchRequest(SparkRequest, DistanceRequest, ReadingRequest, verb="batch"):
         read, by the names of the fields for that.
     output : str or None
         The file of answers; None: the response has them.
-    min_joinability, k, counts, exclude_self, explain, rerank, fold_copies
+    min_joinability, k, exclude_self, explain, rerank, fold_copies
         As in `SearchRequest`.
-    resume, restart : bool
-        Go on with a file of answers that exists; or overwrite it.
+    resume, overwrite : bool
+        Go on with a file of answers that exists; or replace it.
+    master, conf
+        As in `pexeso.service.bases.SparkRequest`.
     """
+
+    verb: ClassVar[str] = "batch"
 
     queries: str | tuple[Mapping[str, Any], ...]
     output: str | None = None
-    min_joinability: float | None = None
-    k: int | Literal["all"] | None = None
-    counts: str | None = None
-    exclude_self: bool = False
-    explain: bool = False
-    rerank: bool = True
-    fold_copies: bool = True
-    resume: bool = False
-    restart: bool = False
+    k: Annotated[
+        Limit,
+        top_k(
+            "Answer with the N best columns of each query; all: every column that meets the "
+            "thresholds.",
+            f"{DEFAULT_COLUMNS} columns that meet the thresholds",
+        ),
+    ] = None
+    exclude_self: ExcludeSelf = False
+    fold_copies: FoldCopies = True
+    min_joinability: MinJoinability = None
+    explain: Annotated[
+        bool,
+        option("Add the values that match, with their distances and kinds.", group=OUTPUT),
+    ] = False
+    rerank: Annotated[
+        bool, option("Order columns by similarity, or by joinability.", group=OUTPUT)
+    ] = True
+    resume: Annotated[bool, option("Resume an existing file of answers.", group=OUTPUT)] = False
+    overwrite: Overwrite = False
+    master: Master = None
+    conf: Conf = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.resume and self.restart:
-            raise RequestError("Give {resume} or {restart}, not both.")
-        if self.output is None and (self.resume or self.restart):
-            raise RequestError("{resume} and {restart} need a file of answers: {output}.")
-        if self.conf and self.master is None:
-            raise RequestError(
-                "{conf} is for a search on Spark: give {master} too, such as {master} local[*]."
-            )
+        if self.resume and self.overwrite:
+            raise RequestError("Give {resume} or {overwrite}, not both.")
+        if self.output is None and (self.resume or self.overwrite):
+            raise RequestError("{resume} and {overwrite} need a file of answers: {output}.")
+        require_master(self.master, self.conf, "a search")
 
 
-@dataclass(frozen=True, kw_only=True)
-class BuildRequest(PresetRequest, SparkRequest, BuildOptions, verb="build"):
-    """Build an index of a lake; for the other fields see `pexeso.options.BuildOptions`.
+class LakeRequest(Request, frozen=True, kw_only=True):
+    """Base of requests to build an index; for the fields see `pexeso.options.BuildOptions`.
 
-    Attributes
-    ----------
-    lake : str
-        A folder of tables, a table, a URL, or the name of a Spark table or database.
-    overwrite : bool
-        Replace an index that exists.
+    `lake` is a folder of tables, a table, a URL, or the name of a Spark table or database.
     """
 
     lake: str
-    overwrite: bool = False
+    preset: Annotated[
+        Literal[PRESETS] | None,  # type: ignore[valid-type]
+        option(
+            "published: as in the PEXESO paper, on Spark, with a fastText model, the mean of unit "
+            "word vectors, pivots, a grid with levels by the cost model, and 10 partitions or "
+            "more. Options that contradict it are refused.",
+            group=MODEL,
+        ),
+    ] = None
+    model: Annotated[
+        str,
+        option(
+            "lexical or hashing (spelling and rare words; sparse, or dense vectors; no training), "
+            "fasttext (trained on the lake), a fastText .bin file, a file of word vectors (.txt, "
+            ".vec), or sentence:NAME. Several are separated by commas: a search takes the first, "
+            "or the one that it names.",
+            group=MODEL,
+            metavar="MODEL,...",
+            is_repeated=True,
+        ),
+    ] = BuildOptions.model
+    dimensions: Dimensions = None
+    value_vectors: ValueVectors = None
+    vector_precision: Annotated[
+        Literal[PRECISIONS],  # type: ignore[valid-type]
+        option(
+            "half needs half the space on disk and in memory, and moves a distance by at most "
+            "0.0005; single rounds nothing.",
+            group=MODEL,
+            expert=True,
+        ),
+    ] = BuildOptions.vector_precision  # type: ignore[assignment]
+    metric: Annotated[
+        Literal[METRICS],  # type: ignore[valid-type]
+        option("Distance of vectors.", group=MODEL, expert=True),
+    ] = BuildOptions.metric  # type: ignore[assignment]
+    map: str = BuildOptions.map
+    n_axes: int | None = BuildOptions.n_axes
+    cells: str = BuildOptions.cells
+    n_pivots: Annotated[
+        int, option("With --preset published: number of pivots.", group=STORED, expert=True)
+    ] = BuildOptions.n_pivots
+    n_levels: int | None = BuildOptions.n_levels
+    pivot_choice: str = BuildOptions.pivot_choice
+    n_partitions: Annotated[
+        int | None,
+        option(
+            "Number of partitions.",
+            group=STORED,
+            metavar="N",
+            default="as many as --partition-bytes needs",
+            expert=True,
+        ),
+    ] = None
+    min_partitions: int = BuildOptions.min_partitions
+    partition_bytes: Annotated[
+        int,
+        option(
+            "Maximum size of one partition, which is what a search holds at a time.",
+            group=STORED,
+            is_size=True,
+            default="1GiB",
+            expert=True,
+        ),
+    ] = BuildOptions.partition_bytes
+    rules: Annotated[
+        ColumnRules,
+        option(
+            "A limit below or above which a table or column is left out: min_rows=5, "
+            "min_distinct=2, max_missing_fraction=1, max_median_tokens=12 (words of a value), or "
+            "max_number_fraction=0.5, above which a column is one of numbers. May be repeated.",
+            "--column-rule",
+            group=COLUMNS,
+            metavar="NAME=N",
+        ),
+    ] = msgspec.field(default_factory=ColumnRules)
+    normaliser: Annotated[
+        Normaliser,
+        option(
+            "Switch a rule for normalising values on, such as articles, or off, such as "
+            "no-opponents; pexeso rules lists them. May be repeated.",
+            "--rule",
+            group=VALUES_READ,
+            metavar="[no-]NAME",
+        ),
+    ] = msgspec.field(default_factory=Normaliser)
+    aliases: Annotated[
+        str | None,
+        option(
+            "A table with two columns, an alias and what it stands for: both are read as the same "
+            "value.",
+            group=VALUES_READ,
+            metavar="FILE",
+        ),
+    ] = None
+    max_table_bytes: Annotated[
+        int,
+        option(
+            "Leave out larger files; one task reads a whole table.",
+            group=COLUMNS,
+            is_size=True,
+            default="1GiB",
+        ),
+    ] = BuildOptions.max_table_bytes
+    parts: Annotated[
+        tuple[str, ...],
+        option(
+            f"Further parts of {', '.join(choices())}: for pexeso search --method overlap and "
+            "containment (bands: of signatures, beside its lists), pexeso search with several "
+            "columns, and pexeso redundancy.",
+            "--include",
+            group=STORED,
+            metavar="PART,...",
+        ),
+    ] = ()
+    row_filters: tuple[str, ...] = BuildOptions.row_filters
+    seed: Annotated[int, option("Random seed.", group=STORED, metavar="N", expert=True)] = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given = {
+            name: value
+            for name, value in self.fields().items()
+            if name in BuildOptions.__dataclass_fields__
+        }
+        with_preset(given, self.preset)
+        BuildOptions(**given)
+
+    @classmethod
+    def completed(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Add the options of the preset."""
+        return with_preset(given, given.get("preset"))
+
+    def build_options(self) -> BuildOptions:
+        """Return how the index is built."""
+        return BuildOptions(
+            **{name: getattr(self, name) for name in BuildOptions.__dataclass_fields__}
+        )
 
 
-@dataclass(frozen=True, kw_only=True)
-class EstimateRequest(PresetRequest, BuildOptions, verb="estimate"):
+class BuildRequest(LakeRequest, frozen=True, kw_only=True):
+    """Build an index of a lake; `overwrite` replaces an index that exists."""
+
+    verb: ClassVar[str] = "build"
+
+    index: str
+    overwrite: Annotated[
+        bool,
+        option("Replace an existing index, which serves until the new one is done.", group=STORED),
+    ] = False
+    master: Master = None
+    conf: Conf = msgspec.field(default_factory=dict)
+
+
+class EstimateRequest(LakeRequest, frozen=True, kw_only=True):
     """Estimate what a build of a lake, a folder or one table, with the same options will cost."""
 
-    lake: str
+    verb: ClassVar[str] = "estimate"
 
 
-@dataclass(frozen=True, kw_only=True)
-class AppendRequest(SparkRequest, verb="append"):
+class AppendRequest(SparkRequest, frozen=True, kw_only=True):
     """Add the tables of a lake that are new or have changed; see `pexeso.build.append.append`."""
 
+    verb: ClassVar[str] = "append"
+
     lake: str | None = None
-    delete_missing: bool = False
-    compare: Literal["modified", "content"] = "modified"
+    delete_missing: Annotated[
+        bool, option("Delete the tables whose files are gone from the lake.")
+    ] = False
+    compare: Annotated[
+        Literal["modified", "content"],
+        option(
+            "How a changed file is recognised: by its size and time of change, or by its content, "
+            "which is then read."
+        ),
+    ] = "modified"
 
 
-@dataclass(frozen=True, kw_only=True)
-class CompactRequest(SparkRequest, verb="compact"):
-    """Merge small partitions and purge deleted columns; `everything`: divide all columns anew."""
+class CompactRequest(SparkRequest, frozen=True, kw_only=True):
+    """Merge small partitions and purge deleted columns; `everything`: repartition all columns."""
 
-    everything: bool = False
+    verb: ClassVar[str] = "compact"
+
+    everything: Annotated[bool, option("Repartition all columns.", "--all")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class AddPartsRequest(SparkRequest, verb="add_parts"):
+class AddPartsRequest(SparkRequest, frozen=True, kw_only=True):
     """Add parts, of `pexeso.registry.choices`, to an index that exists."""
+
+    verb: ClassVar[str] = "add_parts"
 
     parts: tuple[str, ...]
 
@@ -350,37 +652,44 @@ class AddPartsRequest(SparkRequest, verb="add_parts"):
         require_parts(self.parts)
 
 
-@dataclass(frozen=True, kw_only=True)
-class AddModelRequest(SparkRequest, verb="add_model"):
+class AddModelRequest(SparkRequest, frozen=True, kw_only=True):
     """Add a model to an index that exists; see `pexeso.build.add_model.add_model`."""
 
+    verb: ClassVar[str] = "add_model"
+
     model: str
-    dimensions: int | None = None
-    value_vectors: str | None = None
+    dimensions: Dimensions = None
+    value_vectors: ValueVectors = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         BuildOptions(model=self.model, dimensions=self.dimensions, value_vectors=self.value_vectors)
 
 
-@dataclass(frozen=True, kw_only=True)
-class DeleteRequest(IndexRequest, verb="delete"):
+class DeleteRequest(IndexRequest, frozen=True, kw_only=True):
     """Delete tables, by the names that searches give, from an index."""
+
+    verb: ClassVar[str] = "delete"
 
     tables: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class InfoRequest(IndexRequest, verb="info"):
+class InfoRequest(IndexRequest, frozen=True, kw_only=True):
     """Show what is in an index.
 
     With `report` show what the last build or update did instead, with `left_out` every table and
     column that was left out, with `notes` every note about a table that was repaired.
     """
 
-    report: bool = False
-    left_out: bool = False
-    notes: bool = False
+    verb: ClassVar[str] = "info"
+
+    report: Annotated[bool, option("Show what the last build or update did.")] = False
+    left_out: Annotated[
+        bool, option("List every file and column that was left out, with the reason.")
+    ] = False
+    notes: Annotated[bool, option("List what was repaired or guessed while tables were read.")] = (
+        False
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -388,49 +697,64 @@ class InfoRequest(IndexRequest, verb="info"):
             raise RequestError("Give one of {report}, {left_out} and {notes}.")
 
 
-@dataclass(frozen=True, kw_only=True)
-class CheckRequest(IndexRequest, verb="check"):
+class CheckRequest(IndexRequest, frozen=True, kw_only=True):
     """Compare every byte of an index with its checksums."""
 
+    verb: ClassVar[str] = "check"
 
-@dataclass(frozen=True, kw_only=True)
-class TuneRequest(IndexRequest, ReadingRequest, verb="tune"):
+
+class TuneRequest(ReadingRequest, frozen=True, kw_only=True):
     """Choose thresholds from a table of labelled pairs; see `pexeso.Index.tune`."""
 
+    verb: ClassVar[str] = "tune"
+
+    index: str
     labels: str
-    min_precision: float | None = None
-    model: str | None = None
+    min_precision: Annotated[
+        Share | None,
+        option(
+            "Minimum precision on the labels.",
+            group=THRESHOLDS,
+            metavar="0..1",
+            default="that of the highest F1",
+            usual="It is the share of what is found that must be right: 0.9 is usual.",
+        ),
+    ] = None
+    model: Model = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.min_precision is not None:
-            require_min_precision(self.min_precision)
 
-
-@dataclass(frozen=True, kw_only=True)
-class RulesRequest(Request, verb="rules"):
+class RulesRequest(Request, frozen=True, kw_only=True):
     """List the rules by which values are normalised: by default, or in an index."""
+
+    verb: ClassVar[str] = "rules"
 
     index: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class KeysRequest(ReadingRequest, verb="keys"):
+class KeysRequest(ReadingRequest, frozen=True, kw_only=True):
     """Propose keys for a table; see `pexeso.find_keys`."""
 
+    verb: ClassVar[str] = "keys"
+
     table: str
-    max_columns: int = DEFAULT_MAX_COLUMNS
-    nearly: float = DEFAULT_NEARLY
-    k: int = DEFAULT_KEYS
+    max_columns: Annotated[
+        Annotated[int, msgspec.Meta(ge=1, le=LARGEST_KEY)],
+        option(f"Maximum number of columns of a key, up to {LARGEST_KEY}.", metavar="N"),
+    ] = DEFAULT_MAX_COLUMNS
+    nearly: Annotated[
+        Share,
+        option(
+            "Where no key is unique, propose those that identify this share of the rows; 1: none.",
+            metavar="0..1",
+        ),
+    ] = DEFAULT_NEARLY
+    k: Annotated[Positive, option("The N best keys.", "-k", "--top-k", metavar="N")] = DEFAULT_KEYS
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_key_options(self.max_columns, self.nearly, self.k)
 
-
-@dataclass(frozen=True, kw_only=True)
-class DoctorRequest(Request, verb="doctor"):
+class DoctorRequest(Request, frozen=True, kw_only=True):
     """See whether this machine has what pexeso needs, to write an index to `folder` too."""
+
+    verb: ClassVar[str] = "doctor"
 
     folder: str = "."
 

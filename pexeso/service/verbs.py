@@ -7,10 +7,9 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pexeso.join.options import JoinOptions
-from pexeso.options import DEFAULT_COLUMNS, BuildOptions
+from pexeso.options import DEFAULT_COLUMNS
 from pexeso.service import requests
-from pexeso.service.bases import OF_READING, ColumnsRequest, Request, RequestError
+from pexeso.service.bases import Request, RequestError
 from pexeso.service.by_verb import (
     acquisition,
     batch,
@@ -88,32 +87,24 @@ def run(request: Request, **live: Any) -> Any:
     return Service().run(request, **live)
 
 
-def _fields_of(kind: type, request: Request) -> dict[str, Any]:
-    return {name: vars(request)[name] for name in kind.__dataclass_fields__}
-
-
 def _calls(home: str) -> Callable[..., Any]:
     """Return what calls the function at ``module:name`` with the index and the other fields."""
 
     def answer(service: Service, request: requests.IndexRequest, **live: Any) -> Any:
-        arguments = dict(vars(request))
+        arguments = request.fields()
         module, _, name = home.partition(":")
         return getattr(import_module(module), name)(arguments.pop("index"), **arguments, **live)
 
     return answer
 
 
-def _searches(method: str) -> Callable[..., SearchResponse]:
-    """Return what searches by equal values, by a method of an index that takes the other fields."""
-
-    def answer(service: Service, request: ColumnsRequest) -> SearchResponse:
-        search = getattr(service.open_tokens(request.index), method)
-        others = ("index", "query", "from_lake", "all_columns", "explain", *OF_READING)
-        arguments = {name: value for name, value in vars(request).items() if name not in others}
-        queries = request.read_columns(numbers=True)
-        return SearchResponse(request, [search(query, **arguments) for query in queries])
-
-    return answer
+def _search_tokens(service: Service, request: requests.SearchRequest) -> SearchResponse:
+    """Answer a search by equal values."""
+    searches = service.open_tokens(request.index)
+    search = searches.overlap if request.method == "overlap" else searches.contain
+    queries = request.read_columns(numbers=True)
+    options = request.token_options()
+    return SearchResponse(request, [search(query, **options) for query in queries])
 
 
 def _search(
@@ -132,7 +123,7 @@ def _search(
     if request.method == "transform":
         return transform.search_by_programs(service, request)
     if (key := request.read_key()) is not None:
-        options = request.by_keys(similar=key.is_similar)
+        options = request.key_options(similar=key.is_similar)
         if key.is_similar:
             return SearchResponse(
                 request, [service.open_for(request).search_composite(key, **options)]
@@ -140,9 +131,8 @@ def _search(
         return SearchResponse(
             request, [service.open_composite(request.index).search(key, **options)]
         )
-    request.require_for_a_column()
     if request.method in ("overlap", "containment"):
-        return service.run(request.by_tokens())
+        return _search_tokens(service, request)
     index, arguments = service.open_for(request), request.options()
     arguments |= {"exclude_self": request.exclude_self, "fold_copies": request.fold_copies}
     if request.method == "semantic" and encoded is not None and not request.all_columns:
@@ -196,8 +186,10 @@ def _join(service: Service, request: requests.JoinRequest) -> JoinResponse:
         explanation = index.explain(column, *named, **options)
         match, advised = explanation.match, explanation.options
     # By the texts that were searched with: those of dates and the like differ from Arrow's.
-    how, (table, texts) = _fields_of(JoinOptions, request), _table_of(column)
-    joined = match._details.join(match, table, None, None, how, texts=texts)
+    table, texts = _table_of(column)
+    joined = match._details.join(
+        match, table, None, None, vars(request.join_options()), texts=texts
+    )
     return JoinResponse(column.describe(), match, advised, joined)
 
 
@@ -237,14 +229,14 @@ def _table_of(column: QueryColumn) -> tuple[pa.Table, pa.StringArray]:
 def _build(service: Service, request: requests.BuildRequest, **live: Any) -> IndexInfo:
     from pexeso.index import build_index
 
-    arguments = dict(vars(request))
+    arguments = request.fields()
     return build_index(arguments.pop("lake"), arguments.pop("index"), **arguments, **live).info()
 
 
 def _estimate(service: Service, request: requests.EstimateRequest, **live: Any) -> Estimate:
     from pexeso.diagnostics.estimate import estimate_build
 
-    return estimate_build(request.lake, BuildOptions(**_fields_of(BuildOptions, request)), **live)
+    return estimate_build(request.lake, request.build_options(), **live)
 
 
 def _tune(service: Service, request: requests.TuneRequest) -> Advice:
@@ -309,8 +301,6 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "add_parts": _calls("pexeso.build.add_part:add_parts"),
     "add_model": _calls("pexeso.build.add_model:add_model"),
     "search": _search,
-    "overlap": _searches("overlap"),
-    "contain": _searches("contain"),
     "batch": batch.batch,
     "join": _join,
     "explain": _explain,

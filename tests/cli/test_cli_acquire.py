@@ -11,6 +11,7 @@ import pytest
 
 from pexeso.acquisition_search.searches import AcquisitionSearches
 from pexeso.service.by_verb.acquisition import AcquireRequest
+from pexeso.service.schema import defaults_of
 from pexeso.service.verbs import Service
 from tests.acquisition_search.small_market import LAKE, PEOPLE, ZIPS, small_index
 
@@ -277,9 +278,8 @@ def test_defaults_are_those_of_python():
         "exclude_joins", "max_seconds", "max_memory", "seed", "sample_rate", "graph", "k", "prices",
         "max_fan_out",
     )  # fmt: skip
-    assert {name: getattr(AcquireRequest, name) for name in same} == {
-        name: python[name].default for name in same
-    }
+    defaults = defaults_of(AcquireRequest)
+    assert {name: defaults[name] for name in same} == {name: python[name].default for name in same}
 
 
 def test_a_page_is_written_and_not_replaced_unasked(acquire, refused, tmp_path):

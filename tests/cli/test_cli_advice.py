@@ -80,10 +80,13 @@ def test_a_batch_says_it_once_and_goes_on_with_its_own_answers(run, fail, small_
             "--auto chooses the distance, and --max-distance gives one",
         ),
         (
-            ("--min-precision", "0.9", "--min-cosine", "0.9"),
-            "--min-precision chooses the distance, and --min-cosine gives one",
+            ("--min-precision", "0.9", "--max-distance", "0.1"),
+            "--min-precision chooses the distance, and --max-distance gives one",
         ),
-        (("--min-precision", "90"), "min_precision must be a number in (0, 1]. Got 90.0 instead."),
+        (
+            ("--min-precision", "90"),
+            "--min-precision must be a number in (0, 1]. Got 90.0 instead.",
+        ),
     ],
 )
 def test_what_cannot_be_asked_is_one_sentence(fail, small_index, places, options, message):

@@ -128,19 +128,19 @@ def test_a_file_that_is_there_is_refused(run, fail, small_index, queries, tmp_pa
     output.write_text("precious\n", encoding="utf-8")
     said = fail(1, "batch", small_index, queries, "-o", output)
     assert said == (
-        f"Error: '{output}' is there already. Go on with it by --resume, write it anew by "
-        "--restart, or choose another name.\n"
+        f"Error: '{output}' exists already. Go on with it by --resume, replace it by "
+        "--overwrite, or choose another name.\n"
     )
     said = fail(1, "batch", small_index, queries, "-o", output, "--resume")
     assert said.startswith(f"Error: '{output}' is no file of answers: its line 1 is none.")
     assert output.read_text(encoding="utf-8") == "precious\n"
-    assert run("batch", small_index, queries, "-o", output, "--restart").exit_code == 0
+    assert run("batch", small_index, queries, "-o", output, "--overwrite").exit_code == 0
     assert len(output.read_text(encoding="utf-8").splitlines()) == 5
 
 
 def test_the_queries_are_never_the_answers(fail, small_index, queries):
     before = queries.read_text(encoding="utf-8")
-    said = fail(1, "batch", small_index, queries, "-o", queries, "--restart")
+    said = fail(1, "batch", small_index, queries, "-o", queries, "--overwrite")
     assert "is the file of queries: choose another name for the answers." in said
     assert queries.read_text(encoding="utf-8") == before
 
@@ -153,7 +153,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(
     assert run("batch", small_index, queries, "-o", whole).exit_code == 0
     with monkeypatch.context() as patch:
         interrupt_after(patch, n_chunks)
-        stopped = run("batch", small_index, queries, "-o", output, "--restart")
+        stopped = run("batch", small_index, queries, "-o", output, "--overwrite")
     assert stopped.exit_code == 130
     assert stopped.stderr == (
         f"\nInterrupted; the answers so far are in '{output}'. "
@@ -212,14 +212,19 @@ def test_answers_to_files_that_were_read_otherwise_are_not_gone_on_with(
     queries.write_text(f'{{"id": "a", "file": "{cities}", "column": "place"}}\n', encoding="utf-8")
     output = tmp_path / "answers.jsonl"
     command = ("batch", small_index, queries, "-o", output)
-    reading = ("--delimiter", ";", "--skip-rows", "1")
+    reading = ("--read", "delimiter=;", "--read", "skip_rows=1")
     # A line that had no answer for want of these options may have one with them.
-    assert run(*command, "--delimiter", ";", "--skip-rows", "0").exit_code == 1
+    assert run(*command, "--read", "delimiter=;", "--read", "skip_rows=0").exit_code == 1
     assert "made with other options (line 1)" in fail(1, *command, *reading, "--resume")
-    assert run(*command, *reading, "--restart").exit_code == 0
+    assert run(*command, *reading, "--overwrite").exit_code == 0
     assert json.loads(output.read_text())["reading"] == {"delimiter": ";", "skip_rows": 1}
     assert run(*command, *reading, "--resume").exit_code == 0
-    for other in ((), reading[:2], (*reading, "--encoding", "latin1"), (*reading, "--header", "1")):
+    for other in (
+        (),
+        reading[:2],
+        (*reading, "--read", "encoding=latin1"),
+        (*reading, "--read", "header=1"),
+    ):
         assert "made with other options (line 1)" in fail(1, *command, *other, "--resume")
 
 
@@ -231,7 +236,7 @@ def test_answers_to_other_queries_are_not_gone_on_with(small_index, queries, tmp
     ):
         run_batch(open_index(small_index), batch_lines(queries), output, resume=True)
     index, lines = open_index(small_index), list(batch_lines(queries))
-    run_batch(index, lines[:2], output, restart=True)
+    run_batch(index, lines[:2], output, overwrite=True)
     with pytest.raises(OutputError, match="holds more answers than there are queries"):
         run_batch(index, lines[:1], output, resume=True)
 
@@ -295,7 +300,7 @@ def test_answers_with_other_options_are_not_gone_on_with(small_index, queries, t
     with pytest.raises(OutputError, match="were made with other options"):
         run_batch(index, lines, output, resume=True, **other)
     assert output.read_bytes() == before
-    run_batch(index, lines[:2], output, restart=True, **other)
+    run_batch(index, lines[:2], output, overwrite=True, **other)
     assert run_batch(index, lines, output, resume=True, **other).earlier == 2
     with pytest.raises(OutputError, match="were made with other options"):
         run_batch(index, lines, output, resume=True)
@@ -383,8 +388,8 @@ def test_values_that_are_no_text(run, small_index, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--resume", "--restart", "-o", "a.jsonl"], "Give --resume or --restart, not both."),
-        (["--resume"], "--resume and --restart need a file of answers: -o ANSWERS.jsonl."),
+        (["--resume", "--overwrite", "-o", "a.jsonl"], "Give --resume or --overwrite, not both."),
+        (["--resume"], "--resume and --overwrite need a file of answers: -o."),
     ],
 )
 def test_options_that_do_not_go_together(fail, small_index, queries, arguments, words):

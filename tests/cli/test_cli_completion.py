@@ -46,9 +46,9 @@ def completed(*words: str) -> list[str]:
             pytest.param(*line, marks=pytest.mark.long)
             for line in (
                 (("pexeso", "search", "--method"), ["--method"]),
-                (("pexeso", "overlap", "--ex"), ["--exclude-self", "--explain"]),
+                (("pexeso", "search", "--ex"), ["--exclude-self", "--explain"]),
                 (("pexeso", "search", "la"), ["compopt -o default"]),
-                (("pexeso", "overlap", "a", "my"), ["compopt -o default"]),
+                (("pexeso", "search", "a", "my"), ["compopt -o default"]),
             )
         ),
     ],

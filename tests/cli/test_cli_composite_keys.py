@@ -163,13 +163,13 @@ def test_the_same_as_json(run, key_index, mine):
         ),
         (
             2,
-            ["join", "games.csv", "--max-distance", "0.2", "--device", "cpu"],
-            "no use for --max-distance, --device: leave them out",
+            ["join", "games.csv", "--max-distance", "0.2", "--model", "x"],
+            "no use for --max-distance, --model: leave them out",
         ),
         (
             2,
-            ["explain", "games.csv", "--exact"],
-            "The explanation of a composite key has no use for --exact: leave it",
+            ["explain", "games.csv", "--auto"],
+            "The explanation of a composite key has no use for --auto: leave it",
         ),
         (2, ["explain", "games.csv", "--csv"], "--csv shows pairs of values"),
         (2, ["explain", "games.csv", "--html", "why.html"], "--html shows pairs of values"),

@@ -1,6 +1,6 @@
 """Tests of the exact output of the commands for exact-value search.
 
-These are `pexeso overlap`, `pexeso contain`, their `build`, and `pexeso search --method`.
+These are `pexeso search --method overlap`, `containment` and `all`, and `pexeso add-part`.
 """
 
 import csv
@@ -31,7 +31,7 @@ containment  overlap  values  table                 column  brings
      75.0 %      3/4       8  cities.csv            city    country, people
     Dublin
     Madrid
-    and 1 more value (--values all)
+    and 1 more value (--pairs all)
 
      50.0 %      2/4       5  nested/companies.csv  place   name, +2 more
     Madrid
@@ -62,11 +62,11 @@ def towns(tmp_path):
     return path
 
 
-def added(command, source, folder):
-    """Copy an index, and add the part of a command to it."""
+def added(part, source, folder):
+    """Copy an index, and add a part to it."""
     index = shutil.copytree(source, folder / "lake.pexeso")
     return index, CliRunner().invoke(
-        cli, [command, "build", str(index), "--json"], prog_name="pexeso"
+        cli, ["add-part", str(index), part, "--json"], prog_name="pexeso"
     )
 
 
@@ -88,7 +88,7 @@ def built(bare, spark, tmp_path_factory):
 @pytest.fixture(scope="module")
 def built_both(built, tmp_path_factory):
     """Add the containment part to that index by the command; return the index and the output."""
-    return added("contain", built[0], tmp_path_factory.mktemp("containment"))
+    return added("containment", built[0], tmp_path_factory.mktemp("containment"))
 
 
 @pytest.fixture
@@ -116,32 +116,48 @@ def test_the_part_is_added_and_told(built, run):
     assert done.stderr.startswith(
         "Added: the index has overlap now (11 columns with 66 values); generation 2, "
     )
-    again = run("overlap", "build", index)
+    again = run("add-part", index, "overlap")
     assert (again.exit_code, again.stdout) == (0, "")
     assert again.stderr.startswith(
         "There was nothing to add: the index has overlap (11 columns with 66 values); "
     )
-    assert json.loads(run("overlap", "build", index, "--json").stdout)["committed"] is False
+    assert json.loads(run("add-part", index, "overlap", "--json").stdout)["committed"] is False
 
 
 def test_a_table_for_people(run, index, towns):
-    result = run("overlap", index, f"{towns}:town")
+    result = run("search", "--method", "overlap", index, f"{towns}:town")
     assert (result.exit_code, result.stdout) == (0, TABLE)
     assert result.stderr.startswith("2 columns in ")
     assert result.stderr.endswith(" ms\n")
 
 
 def test_the_values_that_both_have_and_how_many_more(run, index, towns):
-    assert run("overlap", index, f"{towns}:town", "--explain", "--values", 2).stdout == EXPLAINED
+    assert (
+        run(
+            "search", "--method", "overlap", index, f"{towns}:town", "--explain", "--pairs", 2
+        ).stdout
+        == EXPLAINED
+    )
     shown = run(
-        "overlap", index, f"{towns}:town", "--explain", "--values", "all", "-k", 1
+        "search",
+        "--method",
+        "overlap",
+        index,
+        f"{towns}:town",
+        "--explain",
+        "--pairs",
+        "all",
+        "-k",
+        1,
     ).stdout.splitlines()
     values = ["    Dublin", "    Madrid", "    Oslo"]
     assert shown[2:] == [*values, "", "and 1 more column (-k 2, or -k all)"]
 
 
 def test_json_has_three_fields_a_column_and_the_shared_values_when_asked(run, index, towns):
-    document = json.loads(run("overlap", index, f"{towns}:town", "--json").stdout)
+    document = json.loads(
+        run("search", "--method", "overlap", index, f"{towns}:town", "--json").stdout
+    )
     assert list(document) == ["query", "options", "results", "n_more", "stats"]
     city = {"table": "cities.csv", "column": "city", "overlap": 3, **CITY_BESIDE}
     place = {"table": "nested/companies.csv", "column": "place", "overlap": 2, **PLACE_BESIDE}
@@ -149,24 +165,38 @@ def test_json_has_three_fields_a_column_and_the_shared_values_when_asked(run, in
     assert document["query"] == {"file": str(towns), "column": "town", "rows": 4, "values": 4}
     assert document["options"] == {"k": 20, "exclude_table": None}
     explained = json.loads(
-        run("overlap", index, f"{towns}:town", "-k", 1, "--explain", "--json").stdout
+        run(
+            "search", "--method", "overlap", index, f"{towns}:town", "-k", 1, "--explain", "--json"
+        ).stdout
     )
     assert explained["results"] == [{**city, "shared": ["Dublin", "Madrid", "Oslo"]}]
 
 
 def test_json_lines_and_csv(run, index, towns):
-    lines = run("overlap", index, f"{towns}:town", "--jsonl").stdout.splitlines()
+    lines = run(
+        "search", "--method", "overlap", index, f"{towns}:town", "--jsonl"
+    ).stdout.splitlines()
     assert [json.loads(line) for line in lines] == [
         {"table": "cities.csv", "column": "city", "overlap": 3, **CITY_BESIDE},
         {"table": "nested/companies.csv", "column": "place", "overlap": 2, **PLACE_BESIDE},
     ]
-    assert run("overlap", index, f"{towns}:town", "-k", 1, "--csv").stdout == (
-        "table,column,overlap,n_copies,brings\ncities.csv,city,3,0,country; people\n"
-    )
+    assert run(
+        "search", "--method", "overlap", index, f"{towns}:town", "-k", 1, "--csv"
+    ).stdout == ("table,column,overlap,n_copies,brings\ncities.csv,city,3,0,country; people\n")
     rows = list(
         csv.reader(
             io.StringIO(
-                run("overlap", index, f"{towns}:town", "-k", 1, "--explain", "--csv").stdout
+                run(
+                    "search",
+                    "--method",
+                    "overlap",
+                    index,
+                    f"{towns}:town",
+                    "-k",
+                    1,
+                    "--explain",
+                    "--csv",
+                ).stdout
             )
         )
     )
@@ -175,16 +205,18 @@ def test_json_lines_and_csv(run, index, towns):
 
 
 def test_numbers_join_by_equal_text_and_a_column_can_be_named_by_its_position(run, index, towns):
-    assert run("overlap", index, f"{towns}:#1").stdout == NUMBERS
-    assert run("overlap", index, f"{towns}:number").stdout == NUMBERS
+    assert run("search", "--method", "overlap", index, f"{towns}:#1").stdout == NUMBERS
+    assert run("search", "--method", "overlap", index, f"{towns}:number").stdout == NUMBERS
 
 
 def test_every_column_means_those_of_numbers_too(run, index, towns):
-    lines = run("overlap", index, towns, "--all-columns", "--json").stdout.splitlines()
+    lines = run(
+        "search", "--method", "overlap", index, towns, "--all-columns", "--json"
+    ).stdout.splitlines()
     answers = {answer["query"]["column"]: answer["results"] for answer in map(json.loads, lines)}
     assert [len(results) for results in answers.values()] == [2, 1]
     assert list(answers) == ["town", "number"]
-    table = run("overlap", index, towns, "--all-columns", "-k", 1)
+    table = run("search", "--method", "overlap", index, towns, "--all-columns", "-k", 1)
     assert [line for line in table.stdout.splitlines() if line and "  " not in line] == [
         "town",
         "and 1 more column (-k 2, or -k all)",
@@ -195,30 +227,36 @@ def test_every_column_means_those_of_numbers_too(run, index, towns):
         "number: 1 column",
         "2 searches",
     ]
-    rows = run("overlap", index, towns, "--all-columns", "--csv").stdout.splitlines()
+    rows = run(
+        "search", "--method", "overlap", index, towns, "--all-columns", "--csv"
+    ).stdout.splitlines()
     assert rows == [
         "query_column,table,column,overlap,n_copies,brings",
         "town,cities.csv,city,3,0,country; people",
         "town,nested/companies.csv,place,2,0,name; #2; #3",
         "number,numbers.csv,id,3,0,amount",
     ]
-    rows = run("overlap", index, towns, "--all-columns", "--jsonl").stdout.splitlines()
+    rows = run(
+        "search", "--method", "overlap", index, towns, "--all-columns", "--jsonl"
+    ).stdout.splitlines()
     assert [json.loads(row)["query_column"] for row in rows] == ["town", "town", "number"]
 
 
 def test_a_table_of_the_lake_leaves_itself_out(run, index, small_lake):
     spec = f"{small_lake / 'cities.csv'}:city"
-    rows = run("overlap", index, spec, "--csv").stdout.splitlines()
+    rows = run("search", "--method", "overlap", index, spec, "--csv").stdout.splitlines()
     assert rows[1] == "cities.csv,city,8,0,country; people"
-    assert run("overlap", index, spec, "--exclude-self", "--csv").stdout.splitlines() == [
+    assert run(
+        "search", "--method", "overlap", index, spec, "--exclude-self", "--csv"
+    ).stdout.splitlines() == [
         "table,column,overlap,n_copies,brings",
         "nested/companies.csv,place,5,0,name; #2; #3",
     ]
 
 
 def test_more_columns_than_there_are_is_no_mistake_and_none_is(run, fail, index, towns):
-    assert run("overlap", index, f"{towns}:town", "-k", 10**9).stdout == TABLE
-    said = fail(2, "overlap", index, f"{towns}:town", "-k", 0)
+    assert run("search", "--method", "overlap", index, f"{towns}:town", "-k", 10**9).stdout == TABLE
+    said = fail(2, "search", "--method", "overlap", index, f"{towns}:town", "-k", 0)
     assert "'0' is neither 'all' nor a whole number of at least 1." in said
 
 
@@ -240,18 +278,23 @@ def test_more_columns_than_there_are_is_no_mistake_and_none_is(run, fail, index,
 def test_a_query_that_finds_nothing_says_why(run, index, tmp_path, rows, said):
     path = tmp_path / "query.csv"
     path.write_text(f"town,n\n{rows}", encoding="utf-8")
-    result = run("overlap", index, f"{path}:town")
+    result = run("search", "--method", "overlap", index, f"{path}:town")
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr.startswith(said)
-    assert json.loads(run("overlap", index, f"{path}:town", "--json").stdout)["results"] == []
-    table = run("overlap", index, f"{path}:town", "--csv").stdout
+    assert (
+        json.loads(run("search", "--method", "overlap", index, f"{path}:town", "--json").stdout)[
+            "results"
+        ]
+        == []
+    )
+    table = run("search", "--method", "overlap", index, f"{path}:town", "--csv").stdout
     assert table == "table,column,overlap,n_copies,brings\n"
 
 
 def test_one_value_is_a_query(run, index, tmp_path):
     path = tmp_path / "one.csv"
     path.write_text("town\nMadrid\n", encoding="utf-8")
-    assert run("overlap", index, path, "--csv").stdout.splitlines()[1:] == [
+    assert run("search", "--method", "overlap", index, path, "--csv").stdout.splitlines()[1:] == [
         "cities.csv,city,1,0,country; people",
         "nested/companies.csv,place,1,0,name; #2; #3",
     ]
@@ -260,27 +303,24 @@ def test_one_value_is_a_query(run, index, tmp_path):
 def test_a_value_cannot_forge_what_a_terminal_shows(run, index, tmp_path):
     path = tmp_path / "evil.csv"
     path.write_text('"to\x1b[31mwn"\nOslo\nMadrid\n', encoding="utf-8")
-    result = run("overlap", index, path, "--all-columns")
+    result = run("search", "--method", "overlap", index, path, "--all-columns")
     assert "\x1b" not in result.output
 
 
-@pytest.mark.parametrize("command", ["overlap", "contain"])
-def test_an_index_without_the_part_says_how_to_add_it(fail, bare, towns, command):
-    part = {"overlap": "overlap", "contain": "containment"}[command]
-    said = fail(2, command, bare, f"{towns}:town")
+@pytest.mark.parametrize("part", ["overlap", "containment"])
+def test_an_index_without_the_part_says_how_to_add_it(fail, bare, towns, part):
+    said = fail(2, "search", "--method", part, bare, f"{towns}:town")
     assert said.startswith(
         f"Error: The index '{bare}' has no part for searches by {part} of equal texts. "
     )
-    assert f"Add it with 'pexeso {command} build {bare}', or " in said
+    assert f"Add it with 'pexeso add-part {bare} {part}', or " in said
     assert f"'pexeso index LAKE INDEX --include {part}'" in said
 
 
-@pytest.mark.parametrize(
-    "words", [["overlap"], ["contain"], ["overlap", "build"], ["contain", "build"]]
-)
-def test_no_index_is_one_sentence(fail, tmp_path, towns, words):
-    query = [] if "build" in words else [f"{towns}:town"]
-    said = fail(1, *words, tmp_path / "none", *query)
+@pytest.mark.parametrize("command", ["search", "add-part"])
+def test_no_index_is_one_sentence(fail, tmp_path, towns, command):
+    words = [f"{towns}:town", "--method", "overlap"] if command == "search" else ["overlap"]
+    said = fail(1, command, tmp_path / "none", *words)
     assert (
         said
         == f"Error: There is no index at '{tmp_path / 'none'}': no such folder. Build one with "
@@ -289,21 +329,22 @@ def test_no_index_is_one_sentence(fail, tmp_path, towns, words):
 
 
 def test_a_column_or_an_option_that_is_not_there(fail, index, towns):
-    assert "There is no column 'city'." in fail(2, "overlap", index, f"{towns}:city")
+    assert "There is no column 'city'." in fail(
+        2, "search", "--method", "overlap", index, f"{towns}:city"
+    )
     assert "--all-columns takes a file alone." in fail(
-        2, "overlap", index, f"{towns}:town", "--all-columns"
+        2, "search", "--method", "overlap", index, f"{towns}:town", "--all-columns"
     )
     assert "neither 'all' nor a whole number" in fail(
-        2, "overlap", index, f"{towns}:town", "--values", 0
+        2, "search", "--method", "overlap", index, f"{towns}:town", "--pairs", 0
     )
-    said = fail(2, "overlap", index)
-    assert "Usage: pexeso overlap [OPTIONS] INDEX FILE:COLUMN" in said
+    said = fail(2, "search", "--method", "overlap", index)
+    assert "Usage: pexeso search [OPTIONS] INDEX FILE:COLUMN" in said
     assert "Missing argument 'FILE:COLUMN'." in said
-    assert "Usage: pexeso overlap build [OPTIONS] INDEX" in fail(2, "overlap", "build")
 
 
 def test_a_part_that_is_none_is_told_before_any_work(fail, small_lake, tmp_path):
-    said = fail(2, "index", small_lake, tmp_path / "out", "--with", "meaning")
+    said = fail(2, "index", small_lake, tmp_path / "out", "--include", "meaning")
     assert (
         "The parts that an index can have are overlap, containment, bands, composite, "
         "redundancy. Got 'meaning'." in said
@@ -360,24 +401,6 @@ def test_all_ways_explained(run, index, towns):
     assert shown[2:4] == ["    1", "    and 2 more values (--pairs all)"]
 
 
-def test_search_by_overlap_is_overlap(run, index, towns):
-    assert run("search", index, f"{towns}:town", "--method", "overlap").stdout == TABLE
-    shown = run(
-        "search", index, f"{towns}:town", "--method", "overlap", "--explain", "--pairs", 2
-    ).stdout
-    assert shown == EXPLAINED.replace("--values", "--pairs")
-    document = json.loads(
-        run("search", index, f"{towns}:#1", "--method", "overlap", "-k", 1, "--json").stdout
-    )
-    assert document["results"] == [
-        {
-            **{"table": "numbers.csv", "column": "id", "overlap": 3},
-            "copies": [],
-            "brings": ["amount"],
-        }
-    ]
-
-
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -386,10 +409,13 @@ def test_search_by_overlap_is_overlap(run, index, towns):
             "--method overlap compares equal texts and has no use for --max-distance",
         ),
         (["overlap", "--min-joinability", 0.5], "has no use for --min-joinability: leave it out."),
-        (["overlap", "--auto", "--exact"], "has no use for --auto, --exact: leave them out."),
         (
-            ["containment", "--kernel", "torch"],
-            "--method containment compares equal texts and has no use for --kernel",
+            ["overlap", "--auto", "--joinability-of", "rows"],
+            "has no use for --auto, --joinability-of: leave them out.",
+        ),
+        (
+            ["containment", "--device", "cuda"],
+            "--method containment compares equal texts and has no use for --device",
         ),
         (["all", "--html", "page.html"], "--html shows what semantic search finds"),
         (["overlap", "--no-rerank"], "--rerank and --no-rerank order what semantic search finds"),
@@ -420,24 +446,43 @@ def test_containment_is_made_of_the_sets_that_are_there(built_both, run, small_l
     assert done.stderr.startswith(
         "Added: the index has overlap and containment now (11 columns with 66 values); "
     )
-    again = run("contain", "build", both)
+    again = run("add-part", both, "containment")
     assert again.stderr.startswith(
         "There was nothing to add: the index has overlap and containment (11 columns "
     )
-    assert run("overlap", "build", both).stderr.startswith("There was nothing to add: ")
+    assert run("add-part", both, "overlap").stderr.startswith("There was nothing to add: ")
 
 
 def test_columns_that_contain_a_share(run, both, towns):
-    result = run("contain", both, f"{towns}:town")
+    result = run("search", "--method", "containment", both, f"{towns}:town")
     assert (result.exit_code, result.stdout.splitlines()[1:]) == (
         0,
         ["     75.0 %      3/4       8  cities.csv  city    country, people"],
     )
     assert result.stderr.startswith("1 column in ")
-    assert run("contain", both, f"{towns}:town", "--min-containment", 0.5).stdout == TABLE
-    assert run("contain", both, f"{towns}:#1", "--min-containment", 0.75).stdout == NUMBERS
+    assert (
+        run(
+            "search", "--method", "containment", both, f"{towns}:town", "--min-joinability", 0.5
+        ).stdout
+        == TABLE
+    )
+    assert (
+        run(
+            "search", "--method", "containment", both, f"{towns}:#1", "--min-joinability", 0.75
+        ).stdout
+        == NUMBERS
+    )
     explained = run(
-        "contain", both, f"{towns}:town", "--min-containment", 0.5, "--explain", "--values", 2
+        "search",
+        "--method",
+        "containment",
+        both,
+        f"{towns}:town",
+        "--min-joinability",
+        0.5,
+        "--explain",
+        "--pairs",
+        2,
     )
     assert explained.stdout == EXPLAINED
 
@@ -452,7 +497,7 @@ def test_containment_as_documents(run, both, towns):
         "estimated": False,
         **PLACE_BESIDE,
     }
-    command = ("contain", both, f"{towns}:town", "--min-containment", 0.5)
+    command = ("search", "--method", "containment", both, f"{towns}:town", "--min-joinability", 0.5)
     document = json.loads(run(*command, "--json").stdout)
     assert document["results"] == [city, place]
     assert document["options"] == {
@@ -477,11 +522,14 @@ def test_containment_as_documents(run, both, towns):
     assert [row.rpartition(",")[2] for row in rows] == ["value", "Dublin", "Madrid", "Oslo"]
 
 
-def test_small_sets_are_counted_also_where_nothing_need_be(run, both, towns):
-    command = ("contain", both, f"{towns}:town", "--min-containment", 0.5, "--json")
+def test_small_sets_are_counted_also_where_nothing_need_be(both):
+    index = open_index(both, device="cpu")
+    values = ["Oslo", "Madrid", "Dublin", "Xyzzyx"]
     results = [
-        json.loads(run(*command, way).stdout)["results"] for way in ("--verify", "--no-verify")
+        index.contain(values, min_containment=0.5, verify=verify).to_dict()["results"]
+        for verify in (True, False)
     ]
+    assert len(results[0]) == 2
     assert results[0] == results[1]
 
 
@@ -501,37 +549,39 @@ def test_an_estimate_is_marked_as_one(capsys):
 
 def test_containment_leaves_its_own_table_out_and_takes_every_column(run, both, small_lake, towns):
     spec = f"{small_lake / 'cities.csv'}:city"
-    command = ("contain", both, spec, "--min-containment", 0.5, "--csv")
+    command = ("search", "--method", "containment", both, spec, "--min-joinability", 0.5, "--csv")
     assert len(run(*command).stdout.splitlines()) == 3
     assert run(*command, "--exclude-self").stdout.splitlines()[1:] == [
         "nested/companies.csv,place,0.625,False,0,name; #2; #3"
     ]
-    rows = run("contain", both, towns, "--all-columns", "--csv").stdout.splitlines()
+    rows = run(
+        "search", "--method", "containment", both, towns, "--all-columns", "--csv"
+    ).stdout.splitlines()
     assert [row.partition(",")[0] for row in rows] == ["query_column", "town", "number"]
 
 
 @pytest.mark.parametrize("share", [0, -0.5, 1.01, "nan"])
 def test_a_share_must_lie_above_zero_and_at_most_at_one(fail, both, towns, share):
-    said = fail(2, "contain", both, f"{towns}:town", "--min-containment", share)
-    assert (
-        f"min_containment must be a number above 0 and at most 1. Got {float(share)} instead."
-        in said
+    said = fail(
+        2, "search", "--method", "containment", both, f"{towns}:town", "--min-joinability", share
     )
+    assert f"--min-joinability must be a number in (0, 1]. Got {float(share)} instead." in said
 
 
 def test_containment_that_finds_nothing_says_why(run, fail, both, tmp_path, towns):
-    result = run("contain", both, f"{towns}:town", "--min-containment", 1)
+    result = run("search", "--method", "containment", both, f"{towns}:town", "--min-joinability", 1)
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr.startswith(
-        "No column has 100.0 % of the 4 values. Try a smaller --min-containment, or "
+        "No column has 100.0 % of the 4 values. Try a smaller --min-joinability, or "
     )
     path = tmp_path / "empty.csv"
     path.write_text("town,n\n,\n", encoding="utf-8")
     assert (
-        "has no value: there is nothing to look for." in run("contain", both, f"{path}:town").stderr
+        "has no value: there is nothing to look for."
+        in run("search", "--method", "containment", both, f"{path}:town").stderr
     )
     assert "neither 'all' nor a whole number of at least 1" in fail(
-        2, "contain", both, f"{towns}:town", "-k", 0
+        2, "search", "--method", "containment", both, f"{towns}:town", "-k", 0
     )
 
 

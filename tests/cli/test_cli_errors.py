@@ -46,18 +46,13 @@ def test_a_folder_that_is_no_index(fail, tmp_path, places):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--max-distance", "1.5"], "max_distance must be a number in [0, 1]. Got 1.5 instead."),
-        (["--max-distance", "nan"], "max_distance must be a number in [0, 1]. Got nan instead."),
+        (["--max-distance", "1.5"], "--max-distance must be a number in [0, 1]. Got 1.5 instead."),
+        (["--max-distance", "nan"], "--max-distance must be a number in [0, 1]. Got nan instead."),
         (
             ["--min-joinability", "0"],
-            "min_joinability must be a number in (0, 1]. Got 0.0 instead.",
+            "--min-joinability must be a number in (0, 1]. Got 0.0 instead.",
         ),
         (["-k", "0"], "'0' is neither 'all' nor a whole number of at least 1."),
-        (["--min-cosine", "2"], "min_cosine must be a number in [-1, 1]. Got 2.0."),
-        (
-            ["--min-cosine", "0.9", "--max-distance", "0.1"],
-            "Give --max-distance or --min-cosine, not both.",
-        ),
         (["--memory-budget", "lots"], "A size must be a number with a unit"),
         (
             ["--device", "tpu"],
@@ -94,7 +89,7 @@ def test_a_table_without_text_columns(fail, small_index, tmp_path):
 def test_a_table_without_rows_finds_nothing(run, small_index, tmp_path):
     path = tmp_path / "none.csv"
     path.write_text("place\n", encoding="utf-8")
-    for options in ([], ["-k", 3], ["--ignore-missing"], ["--exact"]):
+    for options in ([], ["-k", 3], ["--joinability-of", "rows"]):
         result = run("search", small_index, f"{path}:place", *options)
         assert (result.exit_code, result.stdout) == (0, ""), options
 

@@ -46,7 +46,16 @@ def test_json(run, small_lake):
 
 
 def test_parts_for_equal_text(run, small_lake):
-    words = ("estimate", small_lake, "--model", "hashing", "--dimensions", 64, "--with", "overlap")
+    words = (
+        "estimate",
+        small_lake,
+        "--model",
+        "hashing",
+        "--dimensions",
+        64,
+        "--include",
+        "overlap",
+    )
     lines = run(*words).stdout.splitlines()
     assert lines[0].startswith(f"lake        {small_lake}: 7 files, ")
     assert lines[5].startswith(

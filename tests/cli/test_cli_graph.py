@@ -153,11 +153,11 @@ def test_graphs_on_spark_are_the_same(run, small_index, spark, tmp_path, monkeyp
     ("arguments", "message"),
     [
         (("--method", "overlap", "--max-distance", 0.1), "compares equal ones: leave it out"),
-        (("--method", "overlap", "--kernel", "torch"), "has no use for --kernel: leave it out"),
+        (("--method", "overlap", "--device", "cuda"), "has no use for --device: leave it out"),
         (("--spark-conf", "a=b"), "--spark-conf is for a graph made on Spark: give --spark-master"),
         (("-o", "joins.xlsx"), "must end in .jsonl, .csv, .parquet, .mmd or .graphml"),
         (("-o", "a.jsonl", "--json"), "leave --json out"),
-        (("--min-joinability", 0), "min_joinability must be a number in (0, 1]"),
+        (("--min-joinability", 0), "--min-joinability must be a number in (0, 1]"),
     ],
 )
 def test_what_does_not_go_together_is_refused(run, small_index, arguments, message):
@@ -168,7 +168,7 @@ def test_what_does_not_go_together_is_refused(run, small_index, arguments, messa
 
 def test_an_index_without_the_part_says_how_to_add_it(run, fail, small_index, tmp_path):
     bare = without_parts(small_index, tmp_path / "bare.pexeso")
-    assert "pexeso overlap build" in fail(2, "graph", bare, "--method", "overlap")
+    assert f"pexeso add-part {bare} overlap" in fail(2, "graph", bare, "--method", "overlap")
     done = run("graph", bare)
     assert ", by semantic, in " in done.stderr
 

@@ -101,8 +101,12 @@ def test_what_was_not_looked_at_is_noted(run, gdp, monkeypatch):
 
 
 def test_what_cannot_be_read_or_is_out_of_its_range(fail, gdp, tmp_path):
-    assert "Got 6." in fail(2, "keys", gdp, "--max-columns", 6)
-    assert "Got 2.0." in fail(2, "keys", gdp, "--nearly", 2)
+    assert "--max-columns must be a whole number in [1, 5]. Got 6 instead." in fail(
+        2, "keys", gdp, "--max-columns", 6
+    )
+    assert "--nearly must be a number in (0, 1]. Got 2.0 instead." in fail(
+        2, "keys", gdp, "--nearly", 2
+    )
     assert fail(2, "keys", gdp, "--max-columns", "two")
     photo = tmp_path / "photo.csv"
     photo.write_bytes(bytes(range(256)) * 9)

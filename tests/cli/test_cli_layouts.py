@@ -15,7 +15,7 @@ from layouts import LAYOUTS, drop_pages, laid_out
 from long_runs import long_but
 
 from pexeso.diagnostics.check import check_index
-from pexeso.index import build_index
+from pexeso.index import build_index, open_index
 
 pytestmark = pytest.mark.spark
 
@@ -63,7 +63,10 @@ def arguments(index: Path) -> list[str]:
 def test_a_layout_gives_the_same_answers_cold_and_warm(built, layout, run):
     index = laid_out(built, built.parent / f"{layout}.pexeso", LAYOUTS[layout])
     assert [problem for problem in check_index(index) if problem.is_failure] == []
-    exact = columns_of(run(*arguments(index), "--exact").stdout)
+    query = (index.parent / "query.csv").read_text(encoding="utf-8").split()[1:]
+    options = {"min_joinability": 0.12, "rerank": False, "exact": True}
+    result = open_index(index, device="cpu").search(query, **options)
+    exact = [(match.table, match.column, match.matched) for match in result]
     assert exact
     assert columns_of(run(*arguments(index)).stdout) == exact
     drop_pages(index)

@@ -10,7 +10,7 @@ import pexeso
 from pexeso.errors import InputError
 from pexeso.service import verbs
 from pexeso.service.by_verb.lake import BrowseRequest
-from pexeso.service.requests import OverlapRequest, SearchRequest
+from pexeso.service.requests import SearchRequest
 
 pytestmark = pytest.mark.spark
 
@@ -90,16 +90,17 @@ def test_python_and_the_service_take_the_name_of_a_file(index, query):
     with pytest.raises(InputError, match="holds 2 tables; name one of them"):
         index.explain(CITIES, "two.xlsx", "city")
     path = str(index.path)
-    listing = verbs.run(BrowseRequest(index=path, table="one.xlsx")).to_dict()
+    listing = verbs.run(BrowseRequest.of(index=path, table="one.xlsx")).to_dict()
     assert [row["table"] for row in listing["items"]] == ["one.xlsx#One"]
-    of_lake = verbs.run(SearchRequest(index=path, query="one.xlsx:city", from_lake=True))
+    of_lake = verbs.run(SearchRequest.of(index=path, query="one.xlsx:city", from_lake=True))
     assert of_lake.results[0].query["file"].endswith("one.xlsx#One")
 
 
-@pytest.mark.parametrize("request_of", [SearchRequest, OverlapRequest])
-def test_a_query_of_a_file_of_the_lake_does_not_find_its_own_table(index, lake, request_of):
+@pytest.mark.parametrize("method", ["semantic", "overlap"])
+def test_a_query_of_a_file_of_the_lake_does_not_find_its_own_table(index, lake, method):
     options = {"index": str(index.path), "exclude_self": True, "k": 9, "fold_copies": False}
-    (matches,) = verbs.run(request_of(query=f"{lake / 'one.xlsx'}:city", **options)).results
+    request = SearchRequest.of(query=f"{lake / 'one.xlsx'}:city", method=method, **options)
+    (matches,) = verbs.run(request).results
     tables = {match.table for match in matches}
     assert tables == {"two.xlsx#A", "two.xlsx#B", "z.zip/deep/m.csv"}
 

@@ -58,8 +58,8 @@ def outputs(run, index, query):
     commands = [
         ("search", index, query, "--min-joinability", "0.1", "--csv"),
         ("search", index, query, "--method", "all", "--min-joinability", "0.1", "--csv"),
-        ("overlap", index, query, "--csv"),
-        ("contain", index, query, "--min-containment", "0.1", "--csv"),
+        ("search", index, query, "--method", "overlap", "--csv"),
+        ("search", index, query, "--method", "containment", "--min-joinability", "0.1", "--csv"),
         ("explain", index, query, f"nested/{ODD_TABLE}:city", "--csv"),
         ("join", index, query, f"nested/{ODD_TABLE}:city"),
     ]
@@ -78,8 +78,8 @@ def test_every_command_takes_any_name(run, plain, tmp_path, name):
     expected = outputs(run, plain[1], query_column)
 
     outcome(run, "estimate", lake)
-    outcome(run, "index", lake, index, *OPTIONS, "--with", "containment")
-    outcome(run, "overlap", "build", index)
+    outcome(run, "index", lake, index, *OPTIONS, "--include", "containment")
+    outcome(run, "add-part", index, "overlap")
     assert outputs(run, index, query_column) == expected
     assert any(ODD_TABLE in answer for answer in expected)
 

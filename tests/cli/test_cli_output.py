@@ -107,11 +107,9 @@ def test_milliseconds_for_people(seconds, shown):
     ("arguments", "form"),
     [
         ([], None),
-        (["-t"], "table"),
-        (["--table"], "table"),
         (["--json"], "json"),
         (["--csv"], "csv"),
-        (["--json", "-t"], "table"),
+        (["--json", "--csv"], "csv"),
     ],
 )
 def test_the_last_output_option_counts(arguments, form):

@@ -17,11 +17,11 @@ from tests.transform_join.small_tables import MAILS, NAMES
 
 TITLE = "exported; 2019\n"
 """Above the header of files of cells with ! between them, which are read wrongly without help."""
-SAID = ("--delimiter", "!", "--skip-rows", 1)
+SAID = ("--read", "delimiter=!", "--read", "skip_rows=1")
 READING = ReadingOptions(delimiter="!", skip_rows=1)
-OPTIONS = {"--delimiter", "--encoding", "--header", "--skip-rows"}
+OPTIONS = {"--read"}
 READERS = {
-    *("search", "overlap", "contain", "batch", "join", "explain", "tune", "transform", "acquire"),
+    *("search", "batch", "join", "explain", "tune", "transform", "acquire"),
     "keys",
 }
 
@@ -70,8 +70,7 @@ def test_every_command_that_reads_a_file_has_the_options():
     [
         ("search",),
         ("search", "--method", "overlap"),
-        ("overlap",),
-        ("contain", "--min-containment", "0.1"),
+        ("search", "--method", "containment", "--min-joinability", "0.1"),
         ("join",),
         ("explain",),
     ],
@@ -150,7 +149,7 @@ def test_both_tables_of_a_transformation(run, fail, messy, tmp_path):
     source, target = messy("names.csv", NAMES), messy("mails.csv", MAILS)
     column, key = "name", "mail"
     command = ("transform", f"{source}:{column}", f"{target}:{key}")
-    of_target = ("--target-delimiter", "!", "--target-skip-rows", 1)
+    of_target = ("--read", "target_delimiter=!", "--read", "target-skip-rows=1")
     assert f"no column '{column}'" in fail(2, *command, *of_target)
     assert f"no column '{key}'" in fail(2, *command, *SAID)
     result = run(*command, *SAID, *of_target, "--json")
@@ -173,7 +172,21 @@ def test_columns_to_be_explained(run, fail, messy, monkeypatch, tmp_path):
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("What tells most of sick of people.csv")
     said = fail(2, "acquire", "lake.pexeso", "--want", "rate", *SAID)
-    assert "--delimiter, --skip-rows tell how a file is read. Got no --have." in said
+    assert "--read delimiter, --read skip_rows tell how a file is read. Got no --have." in said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("colour=1", "--read takes NAME=VALUE, a name of delimiter, encoding, header, skip_rows."),
+        ("header", "--read takes NAME=VALUE"),
+        ("target_header=1", "--read takes NAME=VALUE"),
+        ("header=two", "--read header is a whole number. Got 'two'."),
+        ("skip_rows=-1", "skip_rows must be"),
+    ],
+)
+def test_what_is_no_way_to_read_is_refused(fail, places, text, said):
+    assert said in fail(2, "keys", places, "--read", text)
 
 
 def test_composite_keys_in_python(small_index, places):

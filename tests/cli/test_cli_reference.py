@@ -22,8 +22,6 @@ NAMES = [
     "add-model",
     "add-part",
     "search",
-    "overlap",
-    "contain",
     "batch",
     "join",
     "explain",
@@ -45,8 +43,6 @@ NAMES = [
 
 
 VERBS = {
-    "overlap": ["build"],
-    "contain": ["build"],
     "redundancy": ["verify", "apply", "undo"],
 }
 """Commands with others beside them."""
@@ -65,6 +61,12 @@ def command_of(name: str) -> click.Command:
     if isinstance(command, WithVerbs):
         return command.commands[verb] if verb else command.default
     return command
+
+
+def whole_help(run, name: str) -> str:
+    """Return the help text of a command with everything."""
+    option = "--help-all" if command_of(name).has_experts else "--help"
+    return run(*name.split(), option).stdout
 
 
 @pytest.fixture(scope="module")
@@ -110,14 +112,14 @@ def test_every_option_has_help(name):
 
 @pytest.mark.parametrize("name", [name for name in EVERY_NAME if name not in WITHOUT_TWIN])
 def test_a_command_names_its_twin_in_python(run, name):
-    assert "In Python: pexeso." in run(*name.split(), "-h").stdout
+    assert "In Python: pexeso." in whole_help(run, name)
 
 
 def test_the_twins_in_python_are_there(run):
     """Names behind ``pexeso.`` exist after ``import pexeso`` and the imports that are named."""
     script = ["import pexeso"]
     for name in EVERY_NAME:
-        twin = " ".join(run(*name.split(), "-h").stdout.partition("In Python: ")[2].split())
+        twin = " ".join(whole_help(run, name).partition("In Python: ")[2].split())
         twin = twin.partition("Options:")[0]
         script += re.findall(r"import pexeso[.\w]*\w", twin)
         script += re.findall(r"(?<!import )pexeso(?:\.\w+)+", twin)
@@ -128,7 +130,7 @@ def test_the_twins_in_python_are_there(run):
 
 
 def test_a_query_may_be_of_any_format_that_is_read(run):
-    said = run("search", "-h").stdout
+    said = whole_help(run, "search")
     assert all(word in said for word in ("CSV", "Excel", "SQLite", "JSON", "Parquet"))
 
 
@@ -149,23 +151,45 @@ def test_without_a_command_there_is_help(run):
     assert "Usage: pexeso [OPTIONS] COMMAND [ARGS]..." in result.output
 
 
-RETIRED = {"--how", "--best", "-n", "--every-column", "--kinds", "--master", "--conf", "--counts"}
+RETIRED = {
+    *("--how", "--best", "-n", "--every-column", "--kinds", "--master", "--conf", "--counts"),
+    *("--restart", "--with", "--first-column", "--row-filter", "--row-filters", "--early-stop"),
+    *("--min-cosine", "--kernel", "--exact", "--table", "--threshold"),
+}
+
+
+def options_of(name: str) -> list[click.Option]:
+    return [option for option in command_of(name).params if isinstance(option, click.Option)]
 
 
 def test_renamed_options_have_no_aliases():
-    names = {
-        name
-        for command in EVERY_NAME
-        for option in command_of(command).params
-        for name in option.opts
-    }
-    assert {
-        "--method",
-        "--type",
-        "--top-k",
-        "--all-columns",
-        "--column-types",
-        "--early-stop",
-    } <= names
-    assert {"--spark-master", "--spark-conf"} <= names
+    names = {name for command in EVERY_NAME for one in options_of(command) for name in one.opts}
+    assert {"--method", "--type", "--top-k", "--all-columns", "--column-types"} <= names
+    assert {"--spark-master", "--spark-conf", "--overwrite"} <= names
     assert names & RETIRED == set()
+
+
+MAX_DISTINCT, MAX_SLOTS, MAX_SHOWN = 95, 235, 20
+"""Options of all commands together, under how many names; and those that --help shows of one."""
+
+
+def test_there_are_few_options():
+    slots = [max(one.opts, key=len) for command in EVERY_NAME for one in options_of(command)]
+    assert len(set(slots)) <= MAX_DISTINCT
+    assert len(slots) <= MAX_SLOTS
+
+
+@pytest.mark.parametrize("name", EVERY_NAME)
+def test_experts_options_are_shown_by_help_all_alone(run, name):
+    few, everything = run(*name.split(), "-h").stdout, run(*name.split(), "--help-all")
+    options = options_of(name)
+    experts = {max(one.opts, key=len) for one in options if one.expert}
+    assert len(options) - len(experts) <= MAX_SHOWN
+    assert bool(experts) == (everything.exit_code == 0)
+    for option in experts:
+        assert f"  {option} " not in few
+        assert f"  {option} " in everything.stdout
+
+
+def test_the_help_of_a_search_fits_on_a_screen(run):
+    assert len(run("search", "--help").stdout.splitlines()) <= 70

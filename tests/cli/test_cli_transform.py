@@ -11,7 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import pexeso
+from pexeso.errors import InputError
+from pexeso.service import verbs
 from pexeso.service.by_verb.transform import TransformRequest
+from pexeso.service.schema import defaults_of
 from pexeso.service.verbs import Service
 from tests.transform_join.small_tables import (
     EMAILS,
@@ -204,12 +207,13 @@ def test_repeated_keys_are_told_and_refused(run, fail, files, mails, tmp_path):
 def test_defaults_are_those_of_python():
     python = inspect.signature(pexeso.learn_transformation).parameters
     for name in ("program", "fuzzy", "max_programs", "seed"):
-        assert getattr(TransformRequest, name) == python[name].default
+        assert defaults_of(TransformRequest)[name] == python[name].default
 
 
-def test_the_seed_decides(run, people, mails):
-    texts = [run("transform", people, mails, "--json", "--seed", 5).stdout for _ in range(2)]
-    assert texts[0] == texts[1] != ""
+def test_the_seed_decides(people, mails):
+    request = {"source": str(people), "target": str(mails), "seed": 5}
+    answers = [verbs.run(TransformRequest.of(**request)).to_dict() for _ in range(2)]
+    assert answers[0] == answers[1]
 
 
 def test_nothing_is_replaced_unasked(run, fail, people, mails, tmp_path):
@@ -322,16 +326,18 @@ def test_without_a_program_nothing_is_saved(fail, files, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("fields", "words"),
     [
-        (["--max-programs", "0"], "at least 1 and at most 16. Got 0 instead."),
-        (["--seed", "-1"], "seed must be a whole number of at least 0. Got -1 instead."),
-        (["--seed", "x"], "'x' is not a valid integer"),
-        (["--max-programs", "99"], "at least 1 and at most 16. Got 99 instead."),
+        ({"max_programs": 0}, "max_programs must be a whole number in [1, 16]. Got 0 instead."),
+        ({"seed": -1}, "seed must be a whole number of at least 0. Got -1 instead."),
+        ({"seed": "x"}, "seed must be a whole number of at least 0. Got 'x' instead."),
+        ({"max_programs": 99}, "max_programs must be a whole number in [1, 16]. Got 99 instead."),
     ],
 )
-def test_options_out_of_range(fail, people, mails, options, words):
-    assert words in fail(2, "transform", people, mails, *options)
+def test_fields_out_of_range(fields, words):
+    with pytest.raises(InputError) as raised:
+        TransformRequest.of(source="a.csv", target="b.csv", **fields)
+    assert str(raised.value) == words
 
 
 def test_a_program_of_another_version(run, fail, people, mails, tmp_path):

@@ -78,7 +78,7 @@ def test_standard_streams(hostile_index, call):
 @contextmanager
 def served(index):
     """Serve an index on a free port; yield the port, and end the process whatever happens."""
-    command = [sys.executable, "-m", "pexeso", "mcp", str(index), "--http", "--port", "0"]
+    command = [sys.executable, "-m", "pexeso", "mcp", str(index), "--port", "0"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         line = process.stderr.readline()
@@ -98,7 +98,7 @@ def test_http(hostile_index, call):
 
     with served(hostile_index) as port:
         assert anyio.run(ask, port).structured_content == call("find_joins", **QUERY)
-        result = CliRunner().invoke(cli, ["mcp", str(hostile_index), "--http", "--port", str(port)])
+        result = CliRunner().invoke(cli, ["mcp", str(hostile_index), "--port", str(port)])
         assert result.exit_code == 2
         assert f"Port {port} cannot be used" in result.output
         for headers, status in (
@@ -137,7 +137,7 @@ def test_bad_arguments_end_the_command_with_a_sentence(tmp_path):
     for arguments, said in (
         (["mcp", nowhere], "There is no index"),
         (["mcp", nowhere, "--allow-read", str(tmp_path / "no")], "is no folder"),
-        (["mcp", nowhere, "--port", "8765"], "--port is that of --http: add --http, or leave"),
+        (["mcp", nowhere, "--port", "70000"], "70000 is not in the range 0<=x<=65535"),
     ):
         done = CliRunner().invoke(cli, arguments)
         assert done.exit_code != 0

@@ -127,7 +127,7 @@ def test_a_request_that_contradicts_its_preset_is_refused(more, sentence):
 
 def test_a_request_made_in_python_must_agree_with_its_preset():
     with pytest.raises(InputError, match="Got "):
-        BuildRequest(lake="lake", index="out", preset="published")
+        BuildRequest.of(lake="lake", index="out", preset="published")
 
 
 PUBLISHED = {

@@ -123,7 +123,7 @@ def test_parts_added_later_are_those_of_a_build(built, tmp_path):
     index = open_index(tmp_path / "lake.pexeso")
     with pytest.raises(
         InputError,
-        match=r"has no part for searches by overlap.*'pexeso overlap build .*lake\.pexeso'",
+        match=r"has no part for searches by overlap.*'pexeso add-part .*lake\.pexeso overlap'",
     ):
         index.overlap(["Oslo 1"])
     added = index.add_parts(PARTS)

@@ -289,12 +289,12 @@ _WORDS_TEXT = """
 index search batch join explain estimate info check -h --help --version nosuch
 lake.pexeso t.csv t.csv:city t.csv:people t.csv:#0 \
 t.csv: : q.jsonl - new.pexeso out.csv cities.csv:city
---max-distance --min-cosine --min-joinability -k --early-stop --device --memory-budget --kernel \
+--max-distance --min-joinability -k --device --memory-budget \
 -o --json --csv --jsonl --explain --pairs --all-columns
---exact --ignore-missing --exclude-self --values all nearest --model \
---dimensions --metric --map --n-axes --n-pivots --cells --n-levels --n-partitions
---partition-bytes --column-types --min-rows --max-table-bytes --seed \
---spark-conf --overwrite --resume --restart --preset published a=b spark.x hashing
+--joinability-of --exclude-self --values all nearest --model \
+--dimensions --metric --column-rule min_rows=2 --read delimiter=; header=x
+--partition-bytes --column-types --max-table-bytes \
+--spark-conf --overwrite --resume --preset published a=b spark.x hashing
 0 1 -1 0.5 1.5 nan inf -inf 1e400 8GiB 1e9TB 0x10 \uff11 text,date cuda cuda:99 cpu
 """
 _WORDS = [*_WORDS_TEXT.split(), "9" * 400]

@@ -58,8 +58,8 @@ COMMANDS = (
     ("search", "examples/my_suppliers.csv:supplier", "--min-precision", "0.99"),
     ("search", "examples/my_suppliers.csv:supplier", "--explain"),
     ("explain", "examples/my_autographs.csv:signed_by", "science/scientists.csv:name", "--auto"),
-    ("overlap", "examples/my_suppliers.csv:supplier"),
-    ("contain", "examples/my_suppliers.csv:supplier"),
+    ("search", "examples/my_suppliers.csv:supplier", "--method", "overlap"),
+    ("search", "examples/my_suppliers.csv:supplier", "--method", "containment"),
 )
 TIMED = ("seconds", "cores", "created", "path", "bytes", "report", "committed", "work", "stats")
 
@@ -154,7 +154,7 @@ def outputs_of(name: str, folder: Path) -> dict[str, object]:
         str(index),
         "--spark-master",
         CORES.get(name, "local[2]"),
-        "--with",
+        "--include",
         "containment",
     )
     outputs = {}

@@ -33,7 +33,7 @@ def test_pages_read_it_alike(page):
 def test_the_lines_to_copy_say_how_it_is_read(page):
     client, path = page
     shown = client.get(f"{path}/search", params={"column": "city"}).text
-    for word in ("--encoding cp850", "--skip-rows 1", "--header 1", "skiprows=1"):
+    for word in ("encoding=cp850", "--read skip_rows=1", "--read header=1", "skiprows=1"):
         assert word in shown
 
 

@@ -5,9 +5,9 @@ import io
 import os
 import re
 import shlex
-from dataclasses import replace
 from types import SimpleNamespace
 
+import msgspec
 import pandas
 import pytest
 from app_clients import CITIES, app_of
@@ -119,7 +119,7 @@ def test_a_command_line_asks_what_the_page_asks(tables, parsed, file):
         file_given, column_given = split_spec(parsed_request.query)
         assert os.path.normpath(file_given) == table.name
         assert find_column(read, column_given) == position
-        assert replace(parsed_request, query=request.query) == request
+        assert msgspec.structs.replace(parsed_request, query=request.query) == request
 
     check()
 
@@ -157,17 +157,19 @@ def test_a_command_line_joins_as_the_page_joins(parameters):
             chain = chain.__cause__ or chain.__context__
         parsed_request = chain.args[0]
         if isinstance(parsed_request.aggregate, str):
-            parsed_request = replace(parsed_request, aggregate={"*": parsed_request.aggregate})
-        assert replace(parsed_request, query=request.query) == request
+            parsed_request = msgspec.structs.replace(
+                parsed_request, aggregate={"*": parsed_request.aggregate}
+            )
+        assert msgspec.structs.replace(parsed_request, query=request.query) == request
 
 
 def test_a_command_line_explains_what_the_page_explains(tables, parsed):
     table = tables.add("a.csv", [b"x,y\n1,2\n"])
-    request = ExplainRequest(
+    request = ExplainRequest.of(
         index="i", query=f"{table.spec}:#1", lake_column=LAKE_COLUMN, max_distance=0.123456789
     )
     line = command_line(request, table, "y", "i", LAKE_COLUMN, options=match_pages.OPTIONS)
-    assert replace(parsed(line), query=request.query) == request
+    assert msgspec.structs.replace(parsed(line), query=request.query) == request
 
 
 @settings(max_examples=200)
@@ -185,7 +187,7 @@ def test_whatever_stands_in_an_url_is_read_or_refused_in_a_sentence(kind, given_
         needed["lake_column"] = "a:b"
     said = "read"
     try:
-        kind(**needed | fields_of_query(kind, given_))
+        kind.of(**needed | fields_of_query(kind, given_))
     except PexesoError as error:
         said = str(error)
     assert 0 < len(said) < 1000
@@ -286,7 +288,7 @@ def test_a_position_and_what_pandas_cannot_read_alone_are_told(tables):
     with zipfile.ZipFile(both, "w") as archive:
         archive.writestr("a.csv", "x,x\n1,2\n")
     table = tables.add("a.zip", [both.getvalue()])
-    request = SearchRequest(index="i", query=f"{table.spec}:#1")
+    request = SearchRequest.of(index="i", query=f"{table.spec}:#1")
     lines = python_lines(request, table, "#1", "i", "search\nprint(found)", options=())
     assert "table = ...  #" in lines
     assert "index.search(table, on=1)" in lines

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.spark
 
 
 def browsed(index, **fields):
-    return run(BrowseRequest(index=str(index), **fields)).to_dict()
+    return run(BrowseRequest.of(index=str(index), **fields)).to_dict()
 
 
 def test_tables_and_their_columns(small_index):
@@ -65,8 +65,8 @@ def test_an_unknown_table_is_told_with_the_path_of_the_lake(small_index, small_l
 
 def test_a_query_of_the_lake_is_the_same_as_its_file(small_index, small_lake):
     fields = {"index": str(small_index), "exclude_self": True, "k": 3}
-    of_lake = run(SearchRequest(query="cities.csv:city", from_lake=True, **fields))
-    of_file = run(SearchRequest(query=f"{small_lake / 'cities.csv'}:city", **fields))
+    of_lake = run(SearchRequest.of(query="cities.csv:city", from_lake=True, **fields))
+    of_file = run(SearchRequest.of(query=f"{small_lake / 'cities.csv'}:city", **fields))
     assert of_lake.results[0].matches == of_file.results[0].matches != ()
     assert of_lake.results[0].query == of_file.results[0].query
 
@@ -78,14 +78,14 @@ def test_only_tables_of_the_lake_are_read(small_index, small_lake, tmp_path):
         with pytest.raises(InputError, match=r"no table|not in the index"):
             lake_file(service, str(small_index), table)
     with pytest.raises(RequestError, match="takes TABLE:COLUMN of the lake"):
-        SearchRequest(index=str(small_index), query=("a",), from_lake=True)
+        SearchRequest.of(index=str(small_index), query=("a",), from_lake=True)
 
 
 def test_an_open_index_stays_until_it_is_reloaded(small_index, tmp_path):
     path = str(tmp_path / "lake.pexeso")
     shutil.copytree(small_index, path)
     service = Service(keep_open=True, follow=False)
-    request = SearchRequest(index=path, query=("Oslo", "Rome"), k="all")
+    request = SearchRequest.of(index=path, query=("Oslo", "Rome"), k="all")
     before = service.run(request).results[0].matches
     assert service.state(path) == "current"
     open_index(path).delete(["nested/capitals.tsv"])

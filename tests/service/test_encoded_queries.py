@@ -55,7 +55,7 @@ def test_answers_are_those_of_a_search_alone(small_index, tmp_path):
     path.write_text("place\nOslo\nrome\nMADRID\nXyzzyx\nViena\n", encoding="utf-8")
     service, encoded = Service(keep_open=True, follow=False), EncodedQueries()
     for distance in (0.1, 0.4, 0.2, 0.6):
-        request = SearchRequest(
+        request = SearchRequest.of(
             index=str(small_index), query=f"{path}:place", max_distance=distance, explain=True
         )
         kept = service.run(request, encoded=encoded)
@@ -71,7 +71,7 @@ def test_another_state_of_the_index_is_encoded_for_anew(small_index, tmp_path):
     shutil.copytree(small_index, index)
     file.write_text("city\nOslo\nRome\nMadrid\n", encoding="utf-8")
     service, encoded = Service(keep_open=True, follow=False), EncodedQueries()
-    request = SearchRequest(index=str(index), query=f"{file}:city")
+    request = SearchRequest.of(index=str(index), query=f"{file}:city")
     before = document_of(service.run(request, encoded=encoded))
     pexeso.open_index(index).delete(["cities.csv"])
     service.reload(str(index))

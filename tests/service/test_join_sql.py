@@ -25,8 +25,8 @@ def mine(tmp_path):
 @pytest.mark.parametrize("lake_column", ["cities.csv:city", "nested/capitals.tsv:Capital"])
 def test_duckdb_makes_the_same_rows(small_index, mine, how, lake_column):
     fields = {"index": str(small_index), "query": f"{mine}:place", "lake_column": lake_column}
-    response = run(JoinSqlRequest(**fields, how=how))
-    joined = run(JoinRequest(**fields, how=how, provenance=())).joined.table
+    response = run(JoinSqlRequest.of(**fields, how=how))
+    joined = run(JoinRequest.of(**fields, how=how, provenance=())).joined.table
     database = duckdb.connect()
     for statement in response.tables.values():
         database.execute(statement)
@@ -38,7 +38,9 @@ def test_duckdb_makes_the_same_rows(small_index, mine, how, lake_column):
 
 def test_pairs_are_those_whose_texts_differ(small_index, mine):
     response = run(
-        JoinSqlRequest(index=str(small_index), query=f"{mine}:place", lake_column="cities.csv:city")
+        JoinSqlRequest.of(
+            index=str(small_index), query=f"{mine}:place", lake_column="cities.csv:city"
+        )
     )
     assert response.pairs == [("rome", "Rome"), (" MADRID ", "Madrid")]
     assert response.to_dict()["query_column"] == "place"
@@ -59,7 +61,7 @@ def test_a_file_that_duckdb_reads_otherwise_is_given_no_statement(
     path = tmp_path / "mine.csv"
     path.write_bytes(content)
     fields = {"index": str(small_index), "query": f"{path}:place", "lake_column": "cities.csv:city"}
-    response = run(JoinSqlRequest(**fields, **options))
+    response = run(JoinSqlRequest.of(**fields, **options))
     assert response.tables["your_table"] is None
     assert response.tables["lake_table"] is not None
 
@@ -68,7 +70,7 @@ def test_a_column_named_by_its_position_is_given_no_statement(small_index, tmp_p
     path = tmp_path / "mine.csv"
     path.write_text("place,place\nOslo,1\nrome,2\n")
     fields = {"index": str(small_index), "query": f"{path}:#0", "lake_column": "cities.csv:city"}
-    assert run(JoinSqlRequest(**fields)).tables["your_table"] is None
+    assert run(JoinSqlRequest.of(**fields)).tables["your_table"] is None
 
 
 def test_a_parquet_file_of_yours_is_read_where_its_texts_are_the_same(small_index, tmp_path):
@@ -77,14 +79,14 @@ def test_a_parquet_file_of_yours_is_read_where_its_texts_are_the_same(small_inde
     pq.write_table(pa.table({"place": [datetime.datetime(2020, 1, 2, tzinfo=datetime.UTC)]}), whens)
     for file, expected in ((texts, f"read_parquet('{texts}')"), (whens, None)):
         fields = {"query": f"{file}:place", "lake_column": "cities.csv:city"}
-        table = run(JoinSqlRequest(index=str(small_index), **fields)).tables["your_table"]
+        table = run(JoinSqlRequest.of(index=str(small_index), **fields)).tables["your_table"]
         assert (table is None) == (expected is None)
         assert expected is None or expected in table
 
 
 def test_values_have_no_file(small_index):
     response = run(
-        JoinSqlRequest(
+        JoinSqlRequest.of(
             index=str(small_index), query=("Oslo", "ROME"), lake_column="cities.csv:city"
         )
     )
@@ -94,6 +96,6 @@ def test_values_have_no_file(small_index):
 
 def test_characters_that_are_not_seen_are_written_by_number(small_index):
     fields = {"index": str(small_index), "lake_column": "cities.csv:city"}
-    response = run(JoinSqlRequest(query=("Oslo\u200b",), **fields, max_distance=0.9))
+    response = run(JoinSqlRequest.of(query=("Oslo\u200b",), **fields, max_distance=0.9))
     if response.pairs:
         assert "'Oslo' || chr(8203)" in response.sql

@@ -63,13 +63,13 @@ def test_a_key(answer_of):
 
 def test_the_best_table_is_joined_by_a_program(places):
     index, mine = places
-    request = JoinRequest(index=str(index), query=f"{mine}:mail", transform=True)
+    request = JoinRequest.of(index=str(index), query=f"{mine}:mail", transform=True)
     assert run(request).joined.report.matched_rows == 8
 
 
 def test_a_key_of_the_lake_is_searched_with(places):
     fields = {"index": str(places[0]), "from_lake": True, "exclude_self": True}
-    result = run(SearchRequest(query=f"games.csv:{spec_of(KEY)}", **fields)).results[0]
+    result = run(SearchRequest.of(query=f"games.csv:{spec_of(KEY)}", **fields)).results[0]
     assert [match.table for match in result.matches] == ["other:games.csv"]
 
 
@@ -77,11 +77,11 @@ def test_a_key_of_the_lake_is_searched_with(places):
 def test_what_is_bought(places, name):
     request = {"index": str(places[0]), "max_fan_out": 9.0}
     response = run(
-        AcquireRequest(have=f"games.csv:{name}", want=(f"other:games.csv:{name}",), **request)
+        AcquireRequest.of(have=f"games.csv:{name}", want=(f"other:games.csv:{name}",), **request)
     )
     assert response.query["have"] == [COLUMN]
     assert response.query["want"] == [f"other:games.csv:{COLUMN}"]
-    assert run(AcquireRequest(want=(COLUMN,), have="games.csv:#2", **request)).query["want"] == [
+    assert run(AcquireRequest.of(want=(COLUMN,), have="games.csv:#2", **request)).query["want"] == [
         COLUMN
     ]
 
@@ -97,7 +97,7 @@ def test_what_is_bought(places, name):
 def test_what_is_not_there_is_told(places, spec, said):
     index, mine = places
     with pytest.raises(PexesoError, match=said):
-        run(ExplainRequest(index=str(index), query=f"{mine}:place", lake_column=spec))
+        run(ExplainRequest.of(index=str(index), query=f"{mine}:place", lake_column=spec))
 
 
 def test_labels_name_it_too(places, tmp_path):
@@ -107,4 +107,4 @@ def test_labels_name_it_too(places, tmp_path):
         "query_column,lake_column,same\n"
         f"{mine}:place,games.csv:{COLUMN},yes\n{mine}:n,games.csv:{COLUMN},no\n"
     )
-    assert run(TuneRequest(index=str(index), labels=str(labels))).max_distance >= 0
+    assert run(TuneRequest.of(index=str(index), labels=str(labels))).max_distance >= 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pexeso.service.requests import ContainRequest, ExplainRequest, JoinRequest, SearchRequest
+from pexeso.service.requests import ExplainRequest, JoinRequest, SearchRequest
 from pexeso.service.verbs import run
 
 pytestmark = pytest.mark.spark
@@ -11,13 +11,13 @@ OTHER = "cities.csv:name"
 
 
 def ask(kind, index, column="city", **fields):
-    request = kind(index=str(index), query=f"sub/told.csv:{column}", from_lake=True, **fields)
+    request = kind.of(index=str(index), query=f"sub/told.csv:{column}", from_lake=True, **fields)
     return run(request)
 
 
 def test_a_search_finds_the_values_that_the_index_has(told_index):
-    for kind, share in ((SearchRequest, "joinability"), (ContainRequest, "containment")):
-        result = ask(kind, told_index, exclude_self=True).results[0]
+    for method, share in (("semantic", "joinability"), ("containment", "containment")):
+        result = ask(SearchRequest, told_index, exclude_self=True, method=method).results[0]
         assert [f"{match.table}:{match.column}" for match in result.matches] == [OTHER]
         assert getattr(result.matches[0], share) == 1
 

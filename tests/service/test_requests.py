@@ -9,7 +9,7 @@ import pytest
 from pexeso.errors import InputError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.service import bases, plain_fields, requests, verbs
+from pexeso.service import bases, requests, schema, verbs
 from pexeso.service.bases import REQUESTS, Request, RequestError
 from pexeso.service.by_verb.acquisition import AcquireRequest
 from pexeso.service.by_verb.graph import ExportRequest, GraphRequest
@@ -30,7 +30,6 @@ from pexeso.service.requests import (
     BuildRequest,
     CheckRequest,
     CompactRequest,
-    ContainRequest,
     DeleteRequest,
     DoctorRequest,
     EstimateRequest,
@@ -38,7 +37,6 @@ from pexeso.service.requests import (
     InfoRequest,
     JoinRequest,
     KeysRequest,
-    OverlapRequest,
     RulesRequest,
     SearchRequest,
     TuneRequest,
@@ -46,7 +44,7 @@ from pexeso.service.requests import (
 from pexeso.service.verbs import _VERBS
 
 EXAMPLES = [
-    BuildRequest(
+    BuildRequest.of(
         lake="lake",
         index="lake.pexeso",
         rules=ColumnRules(kinds=("text",), min_rows=3),
@@ -56,43 +54,45 @@ EXAMPLES = [
         n_levels=None,
         conf={"spark.driver.memory": "1g"},
     ),
-    EstimateRequest(lake="lake", model="fasttext"),
-    AppendRequest(index="lake.pexeso", compare="content"),
-    CompactRequest(index="lake.pexeso", everything=True, master="local[2]"),
-    AddPartsRequest(index="lake.pexeso", parts=("overlap", "containment")),
-    AddModelRequest(index="lake.pexeso", model="lexical,fasttext", value_vectors="mean"),
-    DeleteRequest(index="lake.pexeso", tables=("a.csv", "b.csv")),
-    SearchRequest(index="lake.pexeso", query="a.csv:city", k=3, min_cosine=0.9, rerank=False),
-    SearchRequest(index="lake.pexeso", query=("Oslo", None, 7, 2.5), method="containment"),
-    OverlapRequest(index="lake.pexeso", query="a.csv", all_columns=True),
-    ContainRequest(index="lake.pexeso", query="a.csv:#1", min_containment=1, verify=False),
-    ExplainRequest(index="lake.pexeso", query="a.csv:city", lake_column="b.csv:town", auto=True),
-    JoinRequest(index="lake.pexeso", query="a.csv:city", aggregate={"*": "list"}, provenance=()),
-    BatchRequest(index="lake.pexeso", queries=({"id": 1, "values": ["Oslo"]},), counts="decide"),
-    BatchRequest(index="lake.pexeso", queries="queries.jsonl", output="a.jsonl", resume=True),
-    TuneRequest(index="lake.pexeso", labels="labels.csv", min_precision=0.9),
-    InfoRequest(index="lake.pexeso", report=True),
-    InfoRequest(index="lake.pexeso", left_out=True),
-    RulesRequest(),
-    CheckRequest(index="lake.pexeso"),
-    DoctorRequest(folder="there"),
-    KeysRequest(table="a.csv", max_columns=2, nearly=1, k=3),
-    RedundancyRequest(lake="lake", min_containment=0.9, semantics="bag", plan="plan.json"),
-    VerifyPlanRequest(plan="plan.json"),
-    ApplyPlanRequest(plan="plan.json", holding="held", expires_days=7, yes=True),
-    UndoPlanRequest(source="held", tables=("a.csv",)),
-    GraphRequest(index="lake.pexeso", method="semantic", max_distance=0.2, k=5, output="graph.csv"),
-    ExportRequest(index="lake.pexeso", format="dbt", output="models"),
-    BrowseRequest(index="lake.pexeso", what="columns", text="city", offset=50, limit=5),
-    JoinSqlRequest(
+    EstimateRequest.of(lake="lake", model="fasttext"),
+    AppendRequest.of(index="lake.pexeso", compare="content"),
+    CompactRequest.of(index="lake.pexeso", everything=True, master="local[2]"),
+    AddPartsRequest.of(index="lake.pexeso", parts=("overlap", "containment")),
+    AddModelRequest.of(index="lake.pexeso", model="lexical,fasttext", value_vectors="mean"),
+    DeleteRequest.of(index="lake.pexeso", tables=("a.csv", "b.csv")),
+    SearchRequest.of(index="lake.pexeso", query="a.csv:city", k=3, max_distance=0.1, rerank=False),
+    SearchRequest.of(index="lake.pexeso", query=("Oslo", None, 7, 2.5), method="containment"),
+    SearchRequest.of(index="lake.pexeso", query="a.csv", method="overlap", all_columns=True),
+    SearchRequest.of(index="lake.pexeso", query="b.csv", method="containment", min_joinability=1),
+    ExplainRequest.of(index="lake.pexeso", query="a.csv:city", lake_column="b.csv:town", auto=True),
+    JoinRequest.of(index="lake.pexeso", query="a.csv:city", aggregate={"*": "list"}, provenance=()),
+    BatchRequest.of(index="lake.pexeso", queries=({"id": 1, "values": ["Oslo"]},), k="all"),
+    BatchRequest.of(index="lake.pexeso", queries="queries.jsonl", output="a.jsonl", resume=True),
+    TuneRequest.of(index="lake.pexeso", labels="labels.csv", min_precision=0.9),
+    InfoRequest.of(index="lake.pexeso", report=True),
+    InfoRequest.of(index="lake.pexeso", left_out=True),
+    RulesRequest.of(),
+    CheckRequest.of(index="lake.pexeso"),
+    DoctorRequest.of(folder="there"),
+    KeysRequest.of(table="a.csv", max_columns=2, nearly=1, k=3),
+    RedundancyRequest.of(lake="lake", min_containment=0.9, semantics="bag", plan="plan.json"),
+    VerifyPlanRequest.of(plan="plan.json"),
+    ApplyPlanRequest.of(plan="plan.json", holding="held", expires_days=7, yes=True),
+    UndoPlanRequest.of(source="held", tables=("a.csv",)),
+    GraphRequest.of(
+        index="lake.pexeso", method="semantic", max_distance=0.2, k=5, output="graph.csv"
+    ),
+    ExportRequest.of(index="lake.pexeso", format="dbt", output="models"),
+    BrowseRequest.of(index="lake.pexeso", what="columns", text="city", offset=50, limit=5),
+    JoinSqlRequest.of(
         index="lake.pexeso",
         query="a.csv:city",
         from_lake=True,
         lake_column="b.csv:town",
         how="inner",
     ),
-    TransformRequest(source="a.csv:name", target="b.csv", max_programs=2, save="rule.json"),
-    AcquireRequest(
+    TransformRequest.of(source="a.csv:name", target="b.csv", max_programs=2, save="rule.json"),
+    AcquireRequest.of(
         index="lake.pexeso",
         have="a.csv:age",
         want=("b.csv:disease",),
@@ -129,7 +129,7 @@ def test_unknown_fields_are_named_with_those_there_are(kind):
         (7, "A request must be an object. Got 7 instead."),
         ({"verb": "serach"}, "verb must be one of acquire, add_model, add_parts, "),
         ({"index": "a"}, "Got '' instead."),
-        ({"verb": "overlap", "index": "a"}, "OverlapRequest needs query. Got {'index': 'a'}."),
+        ({"verb": "search", "index": "a"}, "SearchRequest needs query. Got {'index': 'a'}."),
         ({"verb": "info", "index": 7}, "index must be a text. Got 7 instead."),
         (
             {"verb": "info", "index": "a", "report": 1},
@@ -165,11 +165,11 @@ def test_unknown_fields_are_named_with_those_there_are(kind):
         ),
         (
             {"verb": "search", "index": "a", "query": "b", "k": 2.5},
-            "k must be a whole number or 'all' or null. Got 2.5",
+            "k must be a whole number of at least 1 or 'all' or null. Got 2.5",
         ),
         (
             {"verb": "search", "index": "a", "query": "b", "k": 0},
-            "k must be a whole number of at least 1, or 'all' for every column",
+            "k must be a whole number of at least 1 or 'all'. Got 0",
         ),
         (
             {"verb": "search", "index": "a", "query": "b", "max_distance": 2},
@@ -180,12 +180,12 @@ def test_unknown_fields_are_named_with_those_there_are(kind):
             "method must be one of semantic, overlap, ",
         ),
         (
-            {"verb": "overlap", "index": "a", "query": "b", "k": 0},
-            "k must be a whole number of at least 1, or 'all' for every column",
+            {"verb": "search", "index": "a", "query": "b", "min_joinability": 0},
+            "min_joinability must be a number in (0, 1]. Got 0 instead. It is the share",
         ),
         (
-            {"verb": "contain", "index": "a", "query": "b", "min_containment": 0},
-            "min_containment must be a number",
+            {"verb": "search", "index": "a", "query": "b", "max_distance": float("nan")},
+            "max_distance must be a number in [0, 1]. Got nan",
         ),
         (
             {"verb": "explain", "index": "a", "query": "b", "lake_column": "c"},
@@ -222,7 +222,6 @@ def test_what_is_no_request_is_one_sentence(document, said):
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        ({"max_distance": 0.1, "min_cosine": 0.9}, "Give max_distance or min_cosine, not both."),
         (
             {"auto": True, "max_distance": 0.1},
             "auto chooses the distance, and max_distance gives one",
@@ -233,8 +232,8 @@ def test_what_is_no_request_is_one_sentence(document, said):
         ),
         ({"query": ["x"], "all_columns": True}, "all_columns takes a file alone. Got values."),
         (
-            {"method": "overlap", "exact": True},
-            "method overlap compares equal texts and has no use for exact:",
+            {"method": "overlap", "ignore_missing": True},
+            "method overlap compares equal texts and has no use for ignore_missing:",
         ),
     ],
 )
@@ -251,20 +250,18 @@ def test_a_face_writes_its_own_names_of_fields_and_values_as_they_are():
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
-def test_a_search_by_equal_values_is_a_request_of_its_own():
-    search = SearchRequest(
-        index="a", query="b", method="containment", min_joinability=0.4, explain=True
-    )
-    assert search.by_tokens() == ContainRequest(
-        index="a", query="b", min_containment=0.4, explain=True
-    )
-    assert SearchRequest(index="a", query="b", method="overlap").by_tokens().k is None
-    every = SearchRequest(index="a", query="b", method="overlap", k="all", fold_copies=False)
-    assert every.by_tokens() == OverlapRequest(index="a", query="b", k="all", fold_copies=False)
+def test_a_search_by_equal_values_has_options_of_its_own():
+    search = SearchRequest.of(index="a", query="b", method="containment", min_joinability=0.4)
+    assert search.token_options()["min_containment"] == 0.4
+    assert SearchRequest.of(index="a", query="b", method="overlap").token_options() == {
+        "k": None,
+        "exclude_self": False,
+        "fold_copies": True,
+    }
 
 
 @pytest.mark.parametrize(
-    "module", [bases, plain_fields, requests, verbs], ids=lambda module: module.__name__
+    "module", [bases, schema, requests, verbs], ids=lambda module: module.__name__
 )
 def test_examples(module):
     done = doctest.testmod(module)

@@ -22,7 +22,7 @@ def copy(small_index, tmp_path, monkeypatch):
 
 def test_a_turn_keeps_its_snapshot_while_another_one_reloads(copy):
     served = ServedIndex.of(str(copy))
-    browse = BrowseRequest(index=str(copy))
+    browse = BrowseRequest.of(index=str(copy))
     before = served.run(browse)
     with served.turn() as service:
         pexeso.open_index(copy).delete(["cities.csv"])
@@ -41,7 +41,7 @@ def test_an_index_that_was_built_anew_in_its_place_is_reloaded(copy, small_lake)
     assert served.state() == "newer"
     served.reload()
     assert served.state() == "current"
-    assert served.run(BrowseRequest(index=str(copy))).total == 1
+    assert served.run(BrowseRequest.of(index=str(copy))).total == 1
 
 
 def test_a_storage_that_does_not_answer_is_no_deleted_index(copy, monkeypatch):

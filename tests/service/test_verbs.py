@@ -7,7 +7,6 @@ import pytest
 from click.testing import CliRunner
 
 from pexeso.cli.main import cli
-from pexeso.errors import InputError
 from pexeso.index import build_index
 from pexeso.service.bases import RequestError
 from pexeso.service.requests import DeleteRequest, JoinRequest, SearchRequest
@@ -48,8 +47,10 @@ def timeless(document):
             {"verb": "search", "method": "all", "explain": True},
             ("search", "--method", "all", "--explain"),
         ),
-        ({"verb": "overlap", "explain": True}, ("overlap", "--explain")),
-        ({"verb": "contain", "min_containment": 0.2}, ("contain", "--min-containment", 0.2)),
+        (
+            {"verb": "search", "method": "containment", "min_joinability": 0.2},
+            ("search", "--method", "containment", "--min-joinability", 0.2),
+        ),
         ({"verb": "explain", "lake_column": "cities.csv:city"}, ("explain",)),
     ],
 )
@@ -113,7 +114,8 @@ def test_thresholds_from_labels(small_index, tmp_path):
 
 def test_every_column_of_a_file(small_index, small_lake):
     request = {
-        "verb": "overlap",
+        "verb": "search",
+        "method": "overlap",
         "index": str(small_index),
         "query": str(small_lake / "cities.csv"),
         "all_columns": True,
@@ -161,26 +163,26 @@ def physicists(tmp_path_factory):
 
 def test_a_join_without_a_column_takes_the_one_that_a_search_lists_first(physicists):
     fields = {"index": str(physicists), "query": tuple(PHYSICISTS)}
-    hits = run(SearchRequest(**fields)).results[0]
+    hits = run(SearchRequest.of(**fields)).results[0]
     assert [(hit.table, hit.matched) for hit in hits] == [("right.csv", 4), ("misspelt.csv", 5)]
-    assert run(JoinRequest(**fields)).match.table == "right.csv"
+    assert run(JoinRequest.of(**fields)).match.table == "right.csv"
 
 
 def test_a_join_without_a_column_takes_one_that_few_values_match(physicists):
     others = ["Ada Lovelace", "Alan Turing", "Grace Hopper", "Kurt Goedel", "David Hilbert"]
     fields = {"index": str(physicists), "query": ("Marie Curie", *others)}
-    assert len(run(SearchRequest(**fields)).results[0]) == 0
-    assert run(JoinRequest(**fields)).match.table == "right.csv"
+    assert len(run(SearchRequest.of(**fields)).results[0]) == 0
+    assert run(JoinRequest.of(**fields)).match.table == "right.csv"
 
 
 def test_the_join_that_the_command_line_writes(small_index, places):
     response = run(
-        JoinRequest(index=small_index, query=f"{places}:place", lake_column="cities.csv:city")
+        JoinRequest.of(index=small_index, query=f"{places}:place", lake_column="cities.csv:city")
     )
     done = CliRunner().invoke(cli, ["join", str(small_index), f"{places}:place", "cities.csv:city"])
     assert response.joined.table.to_pandas().to_csv(index=False) == done.stdout
     places.write_text("place\nNowhere\n", encoding="utf-8")
-    nothing = JoinRequest(index=small_index, query=f"{places}:place", max_distance=0)
+    nothing = JoinRequest.of(index=small_index, query=f"{places}:place", max_distance=0)
     with pytest.raises(
         RequestError, match=r"within distance 0 of 'place'\. Try a larger max_distance\."
     ):
@@ -206,25 +208,12 @@ def test_a_batch_of_objects_is_answered_at_once_or_into_a_file(small_index, tmp_
 def test_an_index_that_is_kept_open_is_opened_once_and_follows_updates(small_index, tmp_path):
     path = shutil.copytree(small_index, tmp_path / "lake.pexeso")
     service = Service(keep_open=True)
-    request = SearchRequest(index=path, query=("Oslo", "Rome"), k=1)
+    request = SearchRequest.of(index=path, query=("Oslo", "Rome"), k=1)
     assert service.run(request).results[0][0].table == "cities.csv"
     index = service.open(str(path))
     assert service.open(str(path)) is index
-    assert service.run(DeleteRequest(index=path, tables=("cities.csv",))).deleted == 1
+    assert service.run(DeleteRequest.of(index=path, tables=("cities.csv",))).deleted == 1
     assert service.run(request).results[0][0].table != "cities.csv"
-    by_values = SearchRequest(index=path, query=("Oslo", "Rome"), method="overlap")
+    by_values = SearchRequest.of(index=path, query=("Oslo", "Rome"), method="overlap")
     assert [match.table for match in service.run(by_values).results[0]] == ["nested/companies.csv"]
     assert Service().open(str(path)) is not index
-
-
-def test_a_cosine_is_refused_where_the_metric_has_none(small_index, monkeypatch):
-    service = Service(keep_open=True)
-    request = SearchRequest(index=small_index, query=("Oslo",), min_cosine=0.9)
-    monkeypatch.setitem(
-        service.open(str(small_index)).store.manifest.options["grid"], "metric", "manhattan"
-    )
-    with pytest.raises(
-        InputError,
-        match=r"min_cosine is for indexes with the euclidean metric; .* Give max_distance",
-    ):
-        service.run(request)

@@ -152,8 +152,8 @@ def test_the_verb_answers_for_a_key(lake, tmp_path, how):
     path = tmp_path / "mine.csv"
     path.write_text("a,b,c\nOslo,2009,x\n rome,2010,y\n,2012,z\nX'y,2011,\nOslo,2009,w\n")
     fields = {"index": str(lake.path), "query": f"{path}:a,b", "lake_column": "games.csv:city,held"}
-    response = run(JoinSqlRequest(**fields, how=how))
-    joined = run(JoinRequest(**fields, how=how, provenance=())).joined.table
+    response = run(JoinSqlRequest.of(**fields, how=how))
+    joined = run(JoinRequest.of(**fields, how=how, provenance=())).joined.table
     with duckdb.connect() as database:
         for statement in response.tables.values():
             database.execute(statement)
@@ -167,4 +167,4 @@ def test_the_verb_says_which_fields_a_key_takes(lake, tmp_path):
     path.write_text("a,b\nOslo,2009\n")
     fields = {"index": str(lake.path), "query": f"{path}:a,b", "lake_column": "games.csv:city,held"}
     with pytest.raises(pexeso.PexesoError, match="composite key"):
-        run(JoinSqlRequest(**fields, values="all"))
+        run(JoinSqlRequest.of(**fields, values="all"))

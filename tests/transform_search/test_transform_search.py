@@ -399,7 +399,10 @@ def test_nothing_found_is_told(path, tmp_path):
     ("given", "words"),
     [
         (["transform", "--max-distance", 0.1], "has no use for --max-distance: leave it out"),
-        (["transform", "--max-candidates", 0], "max_candidates is at least 1"),
+        (
+            ["transform", "--max-candidates", 0],
+            "--max-candidates must be a whole number of at least 1. Got 0",
+        ),
         (["semantic", "--max-candidates", 5], "has no use for --max-candidates"),
         (["overlap", "--max-candidates", 5], "has no use for --max-candidates"),
         (["transform", "--html", "page.html"], "--html shows what semantic search finds"),

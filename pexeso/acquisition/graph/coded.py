@@ -1,6 +1,6 @@
 """Columns of a market as numbers, read once and kept: values, and the keys of joins.
 
-Keys are compared by their tokens (`pexeso.lake.tokens`), as `pexeso overlap` compares them: 1, 1.0
+Keys are compared by their tokens (`pexeso.lake.tokens`), as overlap searches compare them: 1, 1.0
 and "1" are one key, a missing cell is none.
 
 Memory: 4 bytes a row for each column of values and 8 for each set of join columns and side, and

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from pexeso.acquisition_search.defaults import METHODS
-from pexeso.cli.options import field_option, index_argument, reading_options, takes
+from pexeso.cli.options import (
+    GroupedCommand,
+    index_argument,
+    reading_option,
+    takes,
+)
 from pexeso.cli.output.output import (
     MAX_NAME,
     output_options,
@@ -26,8 +29,6 @@ if TYPE_CHECKING:
     from pexeso.acquisition_search.plans import AcquisitionPlan
     from pexeso.acquisition_search.results import AcquisitionResult
 
-_of_acquire = partial(field_option, AcquireRequest)
-
 _LONGEST = 5000
 """Characters of a statement, a condition or a sentence that are shown."""
 
@@ -40,25 +41,7 @@ _BEST_SEEN = {
 }
 
 
-def _as_list(context: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> list[str]:
-    return list(texts)
-
-
-def _repeated(name: str, help_text: str, option: str, metavar: str):
-    """Return the option of a field that holds several texts."""
-    return _of_acquire(
-        name,
-        f"{help_text} May be repeated.",
-        option,
-        multiple=True,
-        type=str,
-        metavar=metavar,
-        callback=_as_list,
-        show_default=False,
-    )
-
-
-class _Acquire(click.Command):
+class _Acquire(GroupedCommand):
     """Says where columns go that were given as search and other commands take them."""
 
     allow_extra_args = True
@@ -75,77 +58,10 @@ class _Acquire(click.Command):
 
 @click.command(cls=_Acquire)
 @index_argument
-@_of_acquire(
-    "have",
-    "The columns to be explained: of a table of yours, or TABLE:COLUMN of the lake.",
-    metavar="FILE:COLUMN,...",
-)
-@reading_options(AcquireRequest, of="FILE of --have")
-@_repeated(
-    "want",
-    "A column to get, or COLUMN of any table; without it any column that joins reach.",
-    "--want",
-    "TABLE:COLUMN,...",
-)
-@_of_acquire("budget", "The largest price of a plan.  [default: no limit]", metavar="N")
-@_of_acquire(
-    "prices",
-    "What columns cost: nothing (free), one for each bit of their entropy (entropy), or as FILE "
-    "lists, a table with the columns table, column and price.  [default: free, and entropy with "
-    "--budget]",
-    metavar="free|entropy|FILE",
-    type=str,
-    show_default=False,
-)
-@_of_acquire(
-    "min_quality",
-    "The least share of joined rows that break no dependency of the tables.",
-    metavar="0..1",
-)
-@_of_acquire(
-    "max_informativeness",
-    "The largest sum of join informativeness, from 0 (best) to 1 for each join.  [default: no "
-    "limit]",
-    metavar="N",
-)
-@_of_acquire("max_tables", "Most tables of a plan, yours included.", metavar="N")
-@_of_acquire(
-    "max_fan_out",
-    "The most rows of one key in a table that a join leads to; 1 for joins that multiply no rows.  "
-    "[default: no limit, and 1 without --want]",
-    metavar="N",
-)
-@_repeated("exclude_tables", "A table not to be used.", "--exclude-table", "TABLE")
-@_repeated("exclude_joins", "Two tables not to be joined.", "--exclude-join", "TABLE,TABLE")
-@_of_acquire(
-    "method",
-    "Prove which plan is best; or search as the paper does.",
-    type=click.Choice(METHODS),
-)
-@_of_acquire(
-    "sample_rate",
-    "Estimate from samples with this share of the keys.  [default: all rows]",
-    metavar="0..1",
-)
-@_of_acquire("seed", "Of samples, and of --method published.", metavar="N")
-@_of_acquire(
-    "graph",
-    "Keep the join graph of the lake in a file: made where it is absent, updated where the lake "
-    "has changed.",
-    metavar="FILE",
-)
-@_of_acquire("max_seconds", "End the search after so many seconds, proved or not.", metavar="N")
-@_of_acquire(
-    "max_memory",
-    "Most memory for columns, such as 8GiB.  [default: 2GiB]",
-    metavar="SIZE",
-    type=str,
-    show_default=False,
-)
-@_of_acquire("k", "The N best plans.", "-k", "--top-k", metavar="N")
+@reading_option(of="FILE of --have")
 @page_options
 @output_options("json")
-@takes(AcquireRequest)
+@takes(AcquireRequest, without=("seed",))
 def acquire(request: AcquireRequest, html: str | None, overwrite: bool, form: str | None) -> None:
     """Find tables to buy or fetch that explain your columns.
 

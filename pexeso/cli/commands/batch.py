@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,12 +11,11 @@ import click
 from pexeso.cli.errors import Failure, Interrupted, command_again
 from pexeso.cli.logs import log_json_option
 from pexeso.cli.options import (
+    cli_option,
+    command,
     complete_path,
-    field_option,
     index_argument,
-    reading_options,
-    search_settings,
-    spark_options,
+    reading_option,
     takes,
 )
 from pexeso.cli.output.advice import tell_advice
@@ -26,6 +24,7 @@ from pexeso.cli.output.progress import query_progress
 from pexeso.errors import QueryError
 from pexeso.runtime.shown import many
 from pexeso.service.requests import BatchRequest
+from pexeso.service.schema import OUTPUT
 from pexeso.service.verbs import run
 
 if TYPE_CHECKING:
@@ -33,37 +32,26 @@ if TYPE_CHECKING:
 
 STANDARD = "-"
 
-_of_batch = partial(field_option, BatchRequest)
-
 
 def _file(context: click.Context, option: click.Parameter, name: str) -> str | None:
     return None if name == STANDARD else name
 
 
-@click.command()
+@command()
 @index_argument
 @click.argument("queries", metavar="QUERIES.jsonl", shell_complete=complete_path)
-@click.option(
+@cli_option(
     "-o",
     "--output",
     default=STANDARD,
     callback=_file,
+    group=OUTPUT,
     metavar="ANSWERS.jsonl",
     help="Where answers go; stdout by default.",
 )
-@reading_options(BatchRequest, of="each file that is named")
-@search_settings
-@_of_batch("explain", "Add the values that match, with their distances and kinds.")
-@_of_batch(
-    "rerank",
-    "Give each result its similarity, how near your values are to it on average, and order by it; "
-    "or by joinability.",
-)
-@_of_batch("resume", "Go on with a file of answers that is there.")
-@_of_batch("restart", "Overwrite an existing output file.")
-@spark_options
+@reading_option(of="each file that is named")
 @log_json_option
-@takes(BatchRequest)
+@takes(BatchRequest, without=("ignore_missing",))
 def batch(request: BatchRequest) -> None:
     """Answer many queries, written as JSON lines.
 
@@ -125,7 +113,7 @@ def _write(answers: list[dict[str, Any]]) -> None:
 def _how_to_go_on(queries: str, output: str | None) -> str:
     if output is None or queries == STANDARD:
         return f"Interrupted. Run again: {command_again()}"
-    again = command_again(add="--resume", drop=("--restart",))
+    again = command_again(add="--resume", drop=("--overwrite",))
     return f"Interrupted; the answers so far are in '{output}'. Go on: {again}"
 
 

@@ -12,6 +12,7 @@ import click
 
 import pexeso
 from pexeso.cli.errors import Failure
+from pexeso.cli.options import cli_option, command
 from pexeso.errors import TableReadError
 
 LAKE, SUPPLIERS, AUTOGRAPHS = "lake", "my_suppliers.csv", "my_autographs.csv"
@@ -23,8 +24,8 @@ Your turn:
   pexeso join my.pexeso TABLE.csv:COLUMN -o joined.csv"""
 
 
-@click.command()
-@click.option(
+@command()
+@cli_option(
     "--keep",
     metavar="FOLDER",
     help="Keep the index here; without it, it is made in a temporary folder.",

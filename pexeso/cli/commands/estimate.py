@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pexeso.cli.options import build_settings, complete_path, takes
+from pexeso.cli.options import column_types_option, command, complete_path, takes
 from pexeso.cli.output.output import MAX_NAME, human_bytes, output_options, plain, write_json
 from pexeso.cli.output.progress import counted_progress
 from pexeso.runtime.shown import many
@@ -18,11 +18,17 @@ if TYPE_CHECKING:
     from pexeso.diagnostics.estimate import Estimate
 
 
-@click.command()
+@command()
 @click.argument("lake", metavar="LAKE", shell_complete=complete_path)
-@build_settings
 @output_options("json")
-@takes(EstimateRequest)
+@column_types_option
+@takes(
+    EstimateRequest,
+    without=(
+        *("value_vectors", "metric", "n_pivots", "n_partitions"),
+        *("aliases", "normaliser", "seed"),
+    ),
+)
 def estimate(request: EstimateRequest, form: str | None) -> None:
     """Estimate what indexing a lake will cost, before it is done.
 
@@ -32,7 +38,8 @@ def estimate(request: EstimateRequest, form: str | None) -> None:
 
     Reads a sample of the files, at most 200 and 64 MiB, and measures on it how fast this machine
     is. The counts of a lake that is sampled whole are exact; all else is rough, and the time holds
-    for a machine as busy as it is now. Takes the options of pexeso index.
+    for a machine as busy as it is now. Takes the options of pexeso index on
+    which the cost depends.
 
     In Python: pexeso.diagnostics.estimate.estimate_build(LAKE), after import
     pexeso.diagnostics.estimate.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pexeso.cli.options import distance_settings, index_argument, query_argument, takes
+from pexeso.cli.options import QueryCommand, index_argument, query_argument, takes
 from pexeso.cli.output.advice import tell_advice
 from pexeso.cli.output.key_report import key_explanation_lines
 from pexeso.cli.output.output import (
@@ -19,7 +19,6 @@ from pexeso.cli.output.output import (
 )
 from pexeso.cli.output.pages import page_options, require_page, write_page
 from pexeso.cli.output.report import ALL_PAIRS, pair_lines, percent, shares
-from pexeso.cli.standard_input import QueryCommand
 from pexeso.explain.key_explanation import KeyExplanation
 from pexeso.runtime.shown import many
 from pexeso.service.requests import ExplainRequest
@@ -41,10 +40,9 @@ _REASONS = {
 @index_argument
 @query_argument
 @click.argument("lake_column", metavar="TABLE:COLUMN")
-@distance_settings
 @page_options
 @output_options("json", "csv")
-@takes(ExplainRequest)
+@takes(ExplainRequest, without=("device", "memory_budget", "ignore_missing"))
 def explain(request: ExplainRequest, html: str | None, overwrite: bool, form: str | None) -> None:
     """Explain why a column of yours and one of the lake match or not.
 

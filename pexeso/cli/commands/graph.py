@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pexeso.cli.options import (
-    field_option,
-    index_argument,
-    model_option,
-    spark_options,
-    takes,
-    top_k_option,
-    with_options,
-)
+from pexeso.cli.options import command, index_argument, takes
 from pexeso.cli.output.output import (
     MAX_NAME,
     escapes_formulas,
@@ -32,9 +24,7 @@ from pexeso.cli.output.output import (
     write_json_with_rows,
 )
 from pexeso.cli.output.progress import counted_progress
-from pexeso.exports.registry import FORMATS, OF_FILES
-from pexeso.lake_graph.options import METHODS
-from pexeso.options import DEFAULT_COLUMNS, KERNELS
+from pexeso.exports.registry import FORMATS
 from pexeso.runtime.formatting import percent
 from pexeso.runtime.shown import many
 from pexeso.service.by_verb.graph import ExportRequest, GraphRequest
@@ -46,58 +36,9 @@ if TYPE_CHECKING:
 MOST_SHOWN = 50
 """Edges that a table shows; the others are counted."""
 
-_of_graph, _of_export = partial(field_option, GraphRequest), partial(field_option, ExportRequest)
-_graph_options = with_options(
-    _of_graph(
-        "method",
-        "By equal values (overlap), or by values alike (semantic).  [default: overlap where the "
-        "index has that part, and semantic with --max-distance or --model]",
-        type=click.Choice(METHODS),
-    ),
-    _of_graph(
-        "min_joinability",
-        "Smallest share of the distinct values of a column that match in the other.  [default: "
-        "0.5, and 1 for dbt]",
-        metavar="0..1",
-    ),
-    _of_graph(
-        "max_distance",
-        "Of values alike.  [default: 0 for columns of dates, numbers or codes, else what suits the "
-        "model of the index]",
-        metavar="0..1",
-    ),
-    top_k_option(
-        GraphRequest,
-        "At most N edges of each column, those of the largest joinability; all: every one.  "
-        f"[default: {DEFAULT_COLUMNS}]",
-    ),
-    _of_graph(
-        "fold_copies",
-        "Let the first of columns of the same values, or nearly the same, stand for all.",
-    ),
-    model_option(GraphRequest),
-    _of_graph("device", "auto, cpu, cuda or cuda:1.", metavar="NAME"),
-    _of_graph(
-        "memory_budget",
-        "Most memory for partitions on a GPU, and for the pairs compared, such as 8GiB.",
-        metavar="SIZE",
-        type=str,
-    ),
-    _of_graph("kernel", "Compute backend; results are identical.", type=click.Choice(KERNELS)),
-    spark_options,
-    _of_graph("overwrite", "Replace a file that is there."),
-)
 
-
-@click.command()
+@command()
 @index_argument
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    help=f"Write the edges to a file that ends in {', '.join(OF_FILES)}, as they are found.",
-)
-@_graph_options
 @output_options("json", "jsonl", "csv")
 @takes(GraphRequest)
 def graph(request: GraphRequest, form: str | None) -> None:
@@ -136,24 +77,10 @@ def graph(request: GraphRequest, form: str | None) -> None:
     _tell(counts, started)
 
 
-@click.command()
+@command()
 @click.argument("format", type=click.Choice(list(FORMATS)))
 @index_argument
-@click.option(
-    "-o",
-    "--output",
-    metavar="PATH",
-    required=True,
-    help="The file; for dbt a folder, such as models.",
-)
-@_of_export(
-    "namespace",
-    "What the tables of the lake are in there: the source of dbt, or SERVICE.DATABASE.SCHEMA of "
-    "OpenMetadata.",
-    metavar="NAME",
-)
-@_graph_options
-@takes(ExportRequest)
+@takes(ExportRequest, without=("device", "memory_budget"))
 def export(request: ExportRequest) -> None:
     """Write the joins of a lake for a catalogue or another tool.
 

@@ -10,7 +10,7 @@ import click
 
 from embed.half import ENTRY_BYTES
 from pexeso.cli.errors import Failure
-from pexeso.cli.options import complete_path, field_option, index_argument, takes
+from pexeso.cli.options import command, complete_path, index_argument, takes
 from pexeso.cli.output.build_report import group_lines, listing_lines, report_lines, total
 from pexeso.cli.output.output import (
     MAX_NAME,
@@ -46,13 +46,8 @@ _AS_PUBLISHED = (
 _EQUAL_TEXT = ("overlap", "containment", "bands")
 
 
-@click.command()
+@command()
 @index_argument
-@click.option(
-    "--report", is_flag=True, help="Tell what the stages of the last build or update did."
-)
-@field_option(InfoRequest, "left_out", "List every file and column left out, with the reason.")
-@field_option(InfoRequest, "notes", "List what was repaired or guessed while reading tables.")
 @output_options("json")
 @takes(InfoRequest)
 def info(request: InfoRequest, form: str | None) -> None:
@@ -227,7 +222,7 @@ def _numbered_lines(noun: str, folders: list[dict[str, Any]], names: tuple[str, 
     return [*lines, f"and {many(n_more, f'more {noun}')} (--json lists all)"] if n_more else lines
 
 
-@click.command()
+@command()
 @index_argument
 @output_options("json")
 @takes(CheckRequest)
@@ -261,7 +256,7 @@ def check(request: CheckRequest, form: str | None) -> None:
         )
 
 
-@click.command()
+@command()
 @click.argument("folder", metavar="[FOLDER]", default=".", shell_complete=complete_path)
 @output_options("json")
 @takes(DoctorRequest)
@@ -332,7 +327,7 @@ def _range(numbers: list[int]) -> str:
     return f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
 
 
-@click.command()
+@command()
 @click.argument("index", metavar="[INDEX]", required=False, shell_complete=complete_path)
 @output_options("json")
 @takes(RulesRequest)
@@ -345,7 +340,7 @@ def rules(request: RulesRequest, form: str | None) -> None:
       pexeso rules lake.pexeso
 
     Tells which are on by default, or which INDEX was built with. Each stands with an example and
-    what becomes of it; pexeso index and estimate switch them with --rule and --no-rule.
+    what becomes of it; pexeso index and estimate switch them with --rule.
 
     In Python: pexeso.Normaliser().rules, pexeso.open_index(INDEX).normaliser.
     """  # noqa: D301  click reads \b

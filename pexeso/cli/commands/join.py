@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from pexeso.cli.name_lists import name_list, read_names_or_none
 from pexeso.cli.options import (
-    distance_settings,
-    field_option,
+    QueryCommand,
+    cli_option,
     index_argument,
     query_argument,
     takes,
@@ -28,12 +26,11 @@ from pexeso.cli.output.output import (
 )
 from pexeso.cli.output.report import percent
 from pexeso.cli.output.tables import require_writable, write_table
-from pexeso.cli.standard_input import QueryCommand
 from pexeso.errors import InputError, OutputError
-from pexeso.join.options import AGGREGATIONS, HOW, OTHERS, PROVENANCE, VALUES
 from pexeso.runtime.shown import many
 from pexeso.service.by_verb.lineage import write_lineage
 from pexeso.service.requests import JoinRequest
+from pexeso.service.schema import OUTPUT
 from pexeso.service.verbs import run
 
 if TYPE_CHECKING:
@@ -44,74 +41,31 @@ if TYPE_CHECKING:
 
 MAX_SENTENCE = 1000
 
-_of_join = partial(field_option, JoinRequest)
-
 
 @click.command(cls=QueryCommand)
 @index_argument
 @query_argument
 @click.argument("lake_column", metavar="[TABLE:COLUMN]", required=False)
-@click.option(
+@cli_option(
     "-o",
     "--output",
+    group=OUTPUT,
     metavar="OUT",
     help="A .csv, .parquet, .arrow or .feather file; without it CSV goes to stdout.",
 )
-@_of_join(
-    "values",
-    "Join the nearest value of the lake; none of them twice, as many as possible; or all that "
-    "match.",
-    type=click.Choice(VALUES),
+@cli_option(
+    "--conflicts", group=OUTPUT, metavar="FILE", help="Write every conflict to a .csv file."
 )
-@_of_join(
-    "how", "left keeps rows without a match, inner drops them.", "--type", type=click.Choice(HOW)
-)
-@_of_join(
-    "aggregate",
-    f"Keep each row one where several rows of the lake match: {', '.join(AGGREGATIONS)}. "
-    "For a column of the lake's table, or for all that are not named (first). Can be repeated.",
-    multiple=True,
-    callback=lambda context, option, texts: read_ways(texts),
-    metavar="[COLUMN=]WAY",
-)
-@_of_join(
-    "suffix",
-    "Put behind names of the lake's table that are taken.  [default: they become TABLE:COLUMN]",
-    metavar="TEXT",
-)
-@_of_join(
-    "provenance",
-    "Which of the columns match_table, match_column, match_value and match_distance are added: "
-    f"{', '.join(PROVENANCE)}.",
-    metavar="NAME,...|none",
-    **name_list(JoinRequest.provenance, read_names_or_none),
-)
-@_of_join(
-    "many_to_many",
-    "Allow a join that makes more than ten rows of each of yours on average; without it only joins "
-    "of at most 5,000 rows do.",
-)
-@_of_join(
-    "transform",
-    "Join by a rule that is learned from the two tables and rewrites the key of one.",
-)
-@_of_join(
-    "program",
-    "With --transform: use programs that pexeso transform --save wrote, instead of learning.",
-    metavar="FILE",
-)
-@_of_join("many_to_one", "With --transform: allow a rule that makes one key of several values.")
-@click.option("--conflicts", metavar="FILE", help="Write every conflict to a .csv file.")
-@click.option(
+@cli_option(
     "--lineage",
+    group=OUTPUT,
     metavar="FILE",
     help="Append OpenLineage events of the join, with the columns that each column comes from, to "
     "a file of JSON lines.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace files that are there.")
+@cli_option("--overwrite", is_flag=True, group=OUTPUT, help="Replace existing files.")
 @escape_formulas_option
-@distance_settings
-@takes(JoinRequest)
+@takes(JoinRequest, without=("device", "memory_budget", "ignore_missing"))
 def join(
     request: JoinRequest,
     output: str | None,
@@ -187,30 +141,6 @@ def _tell_programs(joined: TransformJoin) -> None:
         talk(f"Program {number}: {plain(words, MAX_NAME)}")
     if joined.tried is not None:
         talk(f"No program: {plain(joined.tried, MAX_SENTENCE)}.")
-
-
-def read_ways(texts: tuple[str, ...]) -> dict[str, str] | None:
-    """Read what ``--aggregate`` was given.
-
-    Examples
-    --------
-    >>> read_ways(("list", "staff=sum")), read_ways(())
-    ({'*': 'list', 'staff': 'sum'}, None)
-    """
-    ways: dict[str, str] = {}
-    for text in texts:
-        column, equals, way = text.rpartition("=")
-        column = column if equals else OTHERS
-        if way not in AGGREGATIONS:
-            raise InputError(
-                f"--aggregate takes COLUMN=WAY or WAY, a way of {', '.join(AGGREGATIONS)}. Got "
-                f"{text!r}."
-            )
-        if column in ways:
-            what = "all other columns" if column == OTHERS else repr(column)
-            raise InputError(f"--aggregate was given twice for {what}: {ways[column]} and {way}.")
-        ways[column] = way
-    return ways or None
 
 
 def _tell(

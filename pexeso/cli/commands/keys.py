@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from pexeso.cli.options import complete_path, field_option, reading_options, takes
+from pexeso.cli.options import QueryCommand, complete_path, reading_option, takes
 from pexeso.cli.output.output import (
     MAX_NAME,
     heading,
@@ -18,8 +17,7 @@ from pexeso.cli.output.output import (
     warn,
     write_json,
 )
-from pexeso.cli.standard_input import QueryCommand, take_standard_input
-from pexeso.composite.key_options import LARGEST_KEY
+from pexeso.cli.standard_input import take_standard_input
 from pexeso.runtime.formatting import percent
 from pexeso.runtime.shown import many
 from pexeso.service.requests import KeysRequest
@@ -28,19 +26,10 @@ from pexeso.service.verbs import run
 if TYPE_CHECKING:
     from pexeso.composite.candidate_keys import CandidateKey, FoundKeys, Uniqueness
 
-_of_keys = partial(field_option, KeysRequest)
-
 
 @click.command(cls=QueryCommand)
 @click.argument("table", metavar="FILE", callback=take_standard_input, shell_complete=complete_path)
-@reading_options(KeysRequest)
-@_of_keys("max_columns", f"Most columns of a key, up to {LARGEST_KEY}.", metavar="N")
-@_of_keys(
-    "nearly",
-    "Where no key is unique, propose those that tell this share of the rows apart; 1: none.",
-    metavar="0..1",
-)
-@_of_keys("k", "The N best keys.", "-k", "--top-k", metavar="N")
+@reading_option()
 @output_options("json")
 @takes(KeysRequest)
 def keys(request: KeysRequest, form: str | None) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from pexeso.cli.errors import Failure
 from pexeso.cli.groups import WithVerbs
-from pexeso.cli.options import complete_path, field_option, size_option, spark_options, takes
+from pexeso.cli.options import command, complete_path, takes
 from pexeso.cli.output.output import (
     MAX_NAME,
     output_options,
@@ -19,7 +18,7 @@ from pexeso.cli.output.output import (
     warn,
     write_json,
 )
-from pexeso.cli.output.pages import require_page, write_page
+from pexeso.cli.output.pages import html_option, require_page, write_page
 from pexeso.cli.output.progress import stage_progress
 from pexeso.cli.output.redundancy_report import redundancy_lines, stages_line
 from pexeso.runtime.shown import many
@@ -34,58 +33,12 @@ from pexeso.service.verbs import run
 if TYPE_CHECKING:
     from pexeso.cleanup.set_aside.outcome import Applied
 
-_of_search, _of_apply, _of_undo = (
-    partial(field_option, kind) for kind in (RedundancyRequest, ApplyPlanRequest, UndoPlanRequest)
-)
 
-
-@click.command("redundancy")
+@command("redundancy")
 @click.argument("lake", metavar="INDEX|LAKE", shell_complete=complete_path)
-@_of_search(
-    "min_containment",
-    "List pairs of which at least this share of the rows is contained; 1: all. Only tables that "
-    "are contained whole can go.",
-    metavar="0..1",
-)
-@_of_search(
-    "semantics",
-    "Whether each row of a table has to be in the other one; or as often as in the table.",
-)
-@_of_search("row_count_gate", "Leave out pairs whose smaller table has more rows.")
-@_of_search("case_sensitive", "Tell columns apart whose names differ by case alone.")
-@_of_search("synonyms", "Columns that mean the same under other names: TOML.", metavar="FILE")
-@_of_search("costs", "Prices of keeping and rebuilding tables: TOML.", metavar="FILE")
-@_of_search(
-    "accesses",
-    "How often tables are used in a month: a CSV with the columns table and accesses.",
-    metavar="FILE",
-)
-@_of_search(
-    "statements",
-    "Statements that rebuild tables, where you know them: TOML. They count with --plan.",
-    metavar="FILE",
-)
-@_of_search(
-    "plan",
-    "Write the plan for pexeso redundancy apply; each of its statements is run first.",
-    metavar="FILE",
-)
-@click.option(
-    "--html",
-    metavar="PAGE",
-    help="Write a page for the browser too: one file, which loads nothing else.",
-)
-@_of_search("overwrite", "Replace files of --plan and --html that are there.")
-@size_option(RedundancyRequest, "max_table_bytes", "Larger files of text are left out.")
-@_of_search(
-    "work_folder",
-    "Where hashes of all cells go meanwhile, up to 16 bytes each, of a lake without an index.  "
-    "[default: the folder for temporary files]",
-    metavar="FOLDER",
-)
-@spark_options
+@html_option
 @output_options("json")
-@takes(RedundancyRequest)
+@takes(RedundancyRequest, without=("row_count_gate", "case_sensitive", "work_folder"))
 def find(request: RedundancyRequest, html: str | None, form: str | None) -> None:
     """Find tables that others contain whole, and plan what can go.
 
@@ -131,9 +84,8 @@ def find(request: RedundancyRequest, html: str | None, form: str | None) -> None
 _SHOWN = 10
 
 
-@click.command("verify")
+@command("verify")
 @click.argument("plan", metavar="PLAN", shell_complete=complete_path)
-@spark_options
 @output_options("json")
 @takes(VerifyPlanRequest)
 def verify(request: VerifyPlanRequest, form: str | None) -> None:
@@ -163,18 +115,8 @@ def verify(request: VerifyPlanRequest, form: str | None) -> None:
         )
 
 
-@click.command("apply")
+@command("apply")
 @click.argument("plan", metavar="PLAN", shell_complete=complete_path)
-@_of_apply(
-    "holding",
-    "Folder that tables are moved to, outside the lake.  [default: beside the lake, with .holding "
-    "behind its name]",
-    metavar="FOLDER",
-)
-@_of_apply("expires_days", "Days until tables that were set aside count as expired.", metavar="N")
-@_of_apply("compare_rows", "Run the statements again first, and compare all rows.")
-@_of_apply("yes", "Move them; without it you are told what would be moved.")
-@spark_options
 @output_options("json")
 @takes(ApplyPlanRequest)
 def apply(request: ApplyPlanRequest, form: str | None) -> None:
@@ -195,17 +137,8 @@ def apply(request: ApplyPlanRequest, form: str | None) -> None:
     _tell(run(request), form, "set aside", yes=request.yes)
 
 
-@click.command("undo")
+@command("undo")
 @click.argument("source", metavar="PLAN|HOLDING", shell_complete=complete_path)
-@_of_undo("holding", "The folder that the plan was applied with.", metavar="FOLDER")
-@click.option(
-    "--only",
-    "tables",
-    multiple=True,
-    metavar="TABLE",
-    help="Bring this table back, not all. May be repeated.",
-)
-@_of_undo("yes", "Move them; without it you are told what would be moved.")
 @output_options("json")
 @takes(UndoPlanRequest)
 def undo(request: UndoPlanRequest, form: str | None) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import click
 from click.core import ParameterSource
 
-from pexeso.cli.options import field_option, index_argument, query_argument, search_settings, takes
+from pexeso.cli.options import QueryCommand, index_argument, query_argument, takes
 from pexeso.cli.output.advice import tell_advice
 from pexeso.cli.output.output import output_options, talk, tell_column, warn
 from pexeso.cli.output.pages import page_options, require_page, write_page
@@ -21,63 +19,20 @@ from pexeso.cli.output.report import (
     write_results,
 )
 from pexeso.cli.output.transformed import TRANSFORMED
-from pexeso.cli.standard_input import QueryCommand
 from pexeso.composite_search.results import CompositeResult
 from pexeso.service.requests import SearchRequest
 from pexeso.service.verbs import run
 
-_of_search = partial(field_option, SearchRequest)
 _LAYOUTS = {"semantic": ALIKE, "transform": TRANSFORMED, "all": COMBINED}
 
 
 @click.command(cls=QueryCommand)
 @index_argument
 @query_argument
-@search_settings
-@_of_search(
-    "explain",
-    "Show why: the values that match, with their distances and kinds.",
-)
-@shown_option(
-    "--pairs", "With --explain in a table: so many pairs of each column; JSON and CSV have all."
-)
-@_of_search(
-    "rerank",
-    "Order what is found by similarity, how near your values are to it on average; or by "
-    "joinability.",
-)
-@_of_search(
-    "all_columns",
-    "Search with each text column of FILE in turn, with --method by equal values those of "
-    "numbers too.",
-)
-@_of_search(
-    "method",
-    "What joins: values alike, equal texts (as in pexeso overlap or contain), values that a "
-    "learned program writes, or all of these in one list that says which.",
-)
-@_of_search(
-    "max_candidates",
-    "With --method transform or all: learn programs from so many columns of the lake, those that "
-    "share most pieces of text with yours.  [default: 100, or 32 with all]",
-    metavar="N",
-)
-@_of_search(
-    "keys",
-    "auto: search by the key of FILE that pexeso keys proposes first.",
-    type=click.Choice(("auto",)),
-)
-@_of_search(
-    "row_filter",
-    "Of a composite key: how rows that lack it are sorted out; the answer is the same.",
-)
-@_of_search(
-    "first_column",
-    "Of a composite key: which column is looked up first; the answer is the same.",
-)
+@shown_option("--pairs", "With --explain: pairs of each column in a table; JSON and CSV have all.")
 @page_options
 @output_options("json", "jsonl", "csv")
-@takes(SearchRequest)
+@takes(SearchRequest, without=("ignore_missing",))
 def search(
     request: SearchRequest, n_shown: int, html: str | None, overwrite: bool, form: str | None
 ) -> None:

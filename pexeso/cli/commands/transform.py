@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
 
-from pexeso.cli.options import complete_path, field_option, reading_options, takes
+from pexeso.cli.options import (
+    QueryCommand,
+    cli_option,
+    complete_path,
+    reading_option,
+    takes,
+)
 from pexeso.cli.output.output import (
     MAX_NAME,
     escape_formulas_option,
@@ -19,19 +24,18 @@ from pexeso.cli.output.output import (
     talk,
     write_json,
 )
-from pexeso.cli.output.pages import require_page, write_page
+from pexeso.cli.output.pages import html_option, require_page, write_page
 from pexeso.cli.output.tables import require_writable, write_table
-from pexeso.cli.standard_input import QueryCommand, take_standard_input
+from pexeso.cli.standard_input import take_standard_input
 from pexeso.errors import InputError
 from pexeso.runtime.formatting import percent
 from pexeso.runtime.shown import many
 from pexeso.service.by_verb.transform import TransformRequest
+from pexeso.service.schema import OUTPUT
 from pexeso.service.verbs import run
 
 if TYPE_CHECKING:
     from pexeso.transform_join.joined import TransformJoin
-
-_of_transform = partial(field_option, TransformRequest)
 
 _SHOWN = 3
 _LONGEST = 1000
@@ -41,42 +45,29 @@ _LONGEST = 1000
 @click.command(cls=QueryCommand)
 @click.argument("source", callback=take_standard_input, shell_complete=complete_path)
 @click.argument("target", callback=take_standard_input, shell_complete=complete_path)
-@click.option(
+@cli_option(
     "-o",
     "--output",
+    group=OUTPUT,
     metavar="OUT",
-    help="Write the rows of the first table with those of the second beside them: a .csv, "
-    ".parquet, .arrow or .feather file.",
+    help="Write the rows of the first table next to those of the second: a .csv, .parquet, .arrow "
+    "or .feather file.",
 )
-@click.option(
+@cli_option(
     "--many-to-many",
     is_flag=True,
     help="Write OUT even where keys have several rows in both tables.",
 )
-@click.option(
+@cli_option(
     "--many-to-one",
     is_flag=True,
-    help="Write OUT even where the rule makes one key of several values.",
+    help="Write OUT even where the rule makes one key from several values.",
 )
-@click.option(
-    "--html",
-    metavar="PAGE",
-    help="Write a page for the browser too: one file, which loads nothing else.",
-)
-@reading_options(TransformRequest, of="SOURCE")
-@reading_options(TransformRequest, of="TARGET", prefix="target_")
-@_of_transform("program", "Use programs that --save wrote, instead of learning.", metavar="FILE")
-@_of_transform("save", "Write the programs, for --program.", metavar="FILE")
-@_of_transform(
-    "fuzzy",
-    "Join what is nearly equal of what programs leave; similar keys where named columns have none.",
-)
-@_of_transform("max_programs", "Learn at most so many, each from what others leave.", metavar="N")
-@_of_transform("seed", "Of samples and sets of examples.", metavar="N")
-@_of_transform("overwrite", "Replace files that are there.")
+@html_option
+@reading_option(of="SOURCE", and_target=True)
 @escape_formulas_option
 @output_options("json")
-@takes(TransformRequest)
+@takes(TransformRequest, without=("max_programs", "seed"))
 def transform(
     request: TransformRequest,
     output: str | None,

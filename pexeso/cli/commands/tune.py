@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from pexeso.cli.options import (
+    command,
     complete_path,
-    field_option,
     index_argument,
-    model_option,
-    reading_options,
+    reading_option,
     takes,
 )
 from pexeso.cli.output.advice import thresholds
@@ -23,17 +22,10 @@ if TYPE_CHECKING:
     from pexeso.thresholds.advice import Advice
 
 
-@click.command()
+@command()
 @index_argument
 @click.argument("labels", metavar="LABELS.csv", shell_complete=complete_path)
-@reading_options(TuneRequest, of="LABELS.csv")
-@field_option(
-    TuneRequest,
-    "min_precision",
-    "The precision that must hold on the labels.  [default: the highest F1 that can be had]",
-    metavar="0..1",
-)
-@model_option(TuneRequest)
+@reading_option(of="LABELS.csv")
 @output_options("json")
 @takes(TuneRequest)
 def tune(request: TuneRequest, form: str | None) -> None:

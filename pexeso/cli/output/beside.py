@@ -133,7 +133,7 @@ def hint_lines(hints: Hints) -> list[str]:
     if left_out:
         lines += ["Not in this index (pexeso info --left-out lists all):", *left_out]
     if any(group.reason == "numbers" for group in columns):
-        lines.append("Columns of numbers join by equal values: pexeso overlap.")
+        lines.append("Columns of numbers join by equal values: pexeso search --method overlap.")
     return lines
 
 

@@ -49,14 +49,14 @@ def _table(result: CompositeResult) -> Table:
     return ("joinability", "keys", "rows", "fan-out", "table", "columns"), rows, ">>><<<"
 
 
-def _why(match: CompositeMatch, n_shown: int, option: str) -> list[str]:
+def _why(match: CompositeMatch, n_shown: int) -> list[str]:
     """Lay out the pairs of similar values, where any are to be shown, and say how many more."""
     lines = []
     for column, pairs in match.similar_pairs(None).items() if n_shown else ():
         chosen = pairs[:n_shown]
         rows = [(pair.value, "~", pair.cell, f"{pair.distance:.3f}", column) for pair in chosen]
         lines += [INDENT + line for line in table_lines(("",) * 5, rows, "<<<><")] if rows else []
-        lines += more_line(len(pairs) - len(chosen), "pair", option)
+        lines += more_line(len(pairs) - len(chosen), "pair")
     return lines
 
 

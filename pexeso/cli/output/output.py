@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from pexeso.cli.options import cli_option
 from pexeso.cli.output.streams import styled
 from pexeso.frames.writing import without_formula
 from pexeso.io.csv_rows import csv_row
 from pexeso.runtime.formatting import MAX_CELL, plain
 from pexeso.runtime.formatting import human_bytes as human_bytes
 from pexeso.service.json_text import json_line, json_pieces, json_text
+from pexeso.service.schema import OUTPUT
 
 if TYPE_CHECKING:
     from pexeso.service.bases import QueryRequest
@@ -31,7 +33,6 @@ MAX_NAME = 1000
 _FORMULAS = "pexeso.escape_formulas"
 
 _HELP = {
-    "table": "Print aligned text for people (the default).",
     "json": "Print one JSON document.",
     "jsonl": "Print JSON lines, one result a line.",
     "csv": "Print CSV with a header.",
@@ -41,17 +42,20 @@ _HELP = {
 def output_options(*forms: str) -> Callable[[Command], Command]:
     """Add output options as the parameter `form`.
 
-    The options are those named, of ``-t/--table``, ``--json``, ``--jsonl``, ``--csv``.
+    The options are those named, of ``--json``, ``--jsonl``, ``--csv``; without one the command
+    prints aligned text for people.
     """
 
     def decorate(command: Command) -> Command:
-        for form in reversed(("table", *forms)):
-            names = ["-t", "--table"] if form == "table" else [f"--{form}"]
-            # A default of None, filled in by `chosen_form`: click's versions disagree on defaults
-            # of such groups.
-            command = click.option(*names, "form", flag_value=form, default=None, help=_HELP[form])(
-                command
-            )
+        for form in reversed(forms):
+            command = cli_option(
+                f"--{form}",
+                "form",
+                flag_value=form,
+                default=None,
+                group=OUTPUT,
+                help=_HELP[form],
+            )(command)
         return escape_formulas_option(command) if "csv" in forms else command
 
     return decorate
@@ -63,9 +67,11 @@ def escape_formulas_option(command: Command) -> Command:
     def remember(context: click.Context, parameter: click.Parameter, value: bool) -> None:
         context.find_root().meta[_FORMULAS] = value
 
-    return click.option(
+    return cli_option(
         "--escape-formulas",
         is_flag=True,
+        group=OUTPUT,
+        expert=True,
         expose_value=False,
         callback=remember,
         help="In CSV: put ' before cells that a spreadsheet would run as a formula.",

@@ -8,23 +8,31 @@ from typing import Any, TypeVar
 
 import click
 
+from pexeso.cli.options import cli_option
 from pexeso.cli.output.output import human_bytes, talk
 from pexeso.io.whole_files import require_free, written_whole
+from pexeso.service.schema import OUTPUT
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def page_options(command: Command) -> Command:
     """Add ``--html`` and ``--overwrite``, as the parameters `html` and `overwrite`."""
-    overwrite = click.option(
-        "--overwrite", is_flag=True, help="With --html: replace a file PAGE that is there."
+    overwrite = cli_option(
+        "--overwrite",
+        is_flag=True,
+        group=OUTPUT,
+        help="With --html: replace an existing file PAGE.",
     )
-    html = click.option(
-        "--html",
-        metavar="PAGE",
-        help="Write a page for the browser too: one file, which loads nothing else.",
-    )
-    return html(overwrite(command))
+    return html_option(overwrite(command))
+
+
+html_option = cli_option(
+    "--html",
+    group=OUTPUT,
+    metavar="PAGE",
+    help="Also write a page for the browser: one file, which loads nothing else.",
+)
 
 
 def require_page(html: str | None, *, overwrite: bool) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from pexeso.cli.clock import seconds_waited
-from pexeso.cli.options import CountOrAll
+from pexeso.cli.options import CountOrAll, cli_option
 from pexeso.cli.output.beside import copies_line, hint_lines, rest_lines, with_beside
 from pexeso.cli.output.output import (
     MAX_NAME,
@@ -28,6 +28,7 @@ from pexeso.cli.output.streams import styled
 from pexeso.options import ROWS
 from pexeso.runtime.formatting import percent, plain
 from pexeso.runtime.shown import many
+from pexeso.service.schema import OUTPUT
 
 if TYPE_CHECKING:
     from pexeso.answers.combined import CombinedMatch, CombinedResult
@@ -58,9 +59,10 @@ def shown_option(name: str, help_text: str) -> Callable[[Any], Any]:
 
     It gives the parameter `n_shown`.
     """
-    return click.option(
+    return cli_option(
         name,
         "n_shown",
+        group=OUTPUT,
         type=PairsCount(),
         default=5,
         metavar="N|all",
@@ -74,8 +76,8 @@ class Layout(NamedTuple):
 
     table: Callable[[Any], Table]
     """From a result."""
-    why: Callable[[Any, int, str], list[str]]
-    """From a match, how many values to show, and the option by which more are shown: lines below
+    why: Callable[[Any, int], list[str]]
+    """From a match and how many values to show: lines below
     its row."""
     nothing: Callable[[Any], str]
     """From an empty result."""
@@ -96,14 +98,13 @@ def write_results(
     *,
     explain: bool,
     name_queries: bool,
-    option: str = "--pairs",
 ) -> None:
     """Write the result of each query column, all asked alike, in a form of `output_options`.
 
     Without a form they are written as tables.
 
-    With `explain` the values that match are written too, in a table `n_shown` of each column, and
-    `option` shows more. With `name_queries` each result is headed by its query column.
+    With `explain` the values that match are written too, in a table `n_shown` of each column. With
+    `name_queries` each result is headed by its query column.
     """
     if form == "csv":
         _write_csv(layout, results, explain, name_queries)
@@ -122,9 +123,7 @@ def write_results(
                     f"{chr(10) if position else ''}{plain(result.query['column'], MAX_NAME)}"
                 )
             if len(result):
-                click.echo(
-                    "\n".join(result_lines(layout, result, n_shown if explain else 0, option))
-                )
+                click.echo("\n".join(result_lines(layout, result, n_shown if explain else 0)))
             else:
                 tell_nothing(layout, result)
 
@@ -154,7 +153,7 @@ def tell_work(layout: Layout, results: Sequence[Any], *, name_queries: bool) -> 
         talk(f"{len(results):,} searches in {milliseconds(seconds)} ms")
 
 
-def result_lines(layout: Layout, result: Any, n_shown: int, option: str = "--pairs") -> list[str]:
+def result_lines(layout: Layout, result: Any, n_shown: int) -> list[str]:
     """Lay out the columns found, best first.
 
     Each has up to `n_shown` of its matching values below it.
@@ -167,7 +166,7 @@ def result_lines(layout: Layout, result: Any, n_shown: int, option: str = "--pai
     lines = [styled(line[:width], fg="cyan") + line[width:] for line in lines]
     if not n_shown:
         return [header, *lines, *rest_lines(result)]
-    below = [[*copies_line(match), *layout.why(match, n_shown, option)] for match in result]
+    below = [[*copies_line(match), *layout.why(match, n_shown)] for match in result]
     apart = [""] if any(below) else []
     shown = [
         text for line, more in zip(lines, below, strict=True) for text in (line, *more, *apart)
@@ -198,7 +197,7 @@ def _csv_cell(name: str, cell: Any) -> Any:
     return ("; " if labels else " ").join(cell) if isinstance(cell, list) else cell
 
 
-def pair_lines(pairs: Sequence[Pair], n_shown: int, option: str = "--pairs") -> list[str]:
+def pair_lines(pairs: Sequence[Pair], n_shown: int) -> list[str]:
     """Lay out value pairs, and say how many more there are."""
     chosen = pairs[:n_shown]
     rows = [
@@ -212,29 +211,29 @@ def pair_lines(pairs: Sequence[Pair], n_shown: int, option: str = "--pairs") -> 
         for pair in chosen
     ]
     lines = [INDENT + line for line in table_lines(("",) * 5, rows, "<<<><")] if rows else []
-    return [*lines, *more_line(len(pairs) - len(chosen), "pair", option)]
+    return [*lines, *more_line(len(pairs) - len(chosen), "pair")]
 
 
-def value_lines(match: TokenMatch, n_shown: int, option: str) -> list[str]:
+def value_lines(match: TokenMatch, n_shown: int) -> list[str]:
     """Lay out shared values with your aliases of them, and say how many more there are."""
     values, aliases = match.shared(), match.aliases()
     chosen = values[:n_shown]
     notes = {value: f"  alias: {plain(', '.join(texts))}" for value, texts in aliases.items()}
     lines = [f"{INDENT}{plain(value)}{notes.get(value, '')}" for value in chosen]
-    return [*lines, *more_line(len(values) - len(chosen), "value", option)]
+    return [*lines, *more_line(len(values) - len(chosen), "value")]
 
 
-def transformed_lines(match: TransformMatch, n_shown: int, option: str) -> list[str]:
+def transformed_lines(match: TransformMatch, n_shown: int) -> list[str]:
     """Lay out values joined after a program, those that are equal last."""
     pairs = sorted(match.pairs(), key=lambda pair: pair[2] == "equal")
     chosen = pairs[:n_shown]
     lines = [INDENT + line for line in table_lines(("",) * 3, chosen, "<<<")] if chosen else []
-    return [*lines, *more_line(len(pairs) - len(chosen), "pair", option)]
+    return [*lines, *more_line(len(pairs) - len(chosen), "pair")]
 
 
-def more_line(n_more: int, noun: str, option: str) -> list[str]:
+def more_line(n_more: int, noun: str) -> list[str]:
     """Return the line that counts those left out, if any, with the option that shows them."""
-    return [f"{INDENT}and {many(n_more, f'more {noun}')} ({option} all)"] if n_more else []
+    return [f"{INDENT}and {many(n_more, f'more {noun}')} (--pairs all)"] if n_more else []
 
 
 def _alike_table(result: SearchResult) -> Table:
@@ -262,11 +261,11 @@ def _alike_table(result: SearchResult) -> Table:
     )
 
 
-def _alike_why(match: Match, n_shown: int, option: str) -> list[str]:
+def _alike_why(match: Match, n_shown: int) -> list[str]:
     """Return the kinds of the matches of a column, and pairs."""
     return [
         f"{INDENT}{shares(match.kinds())}",
-        *pair_lines(match.pairs(), n_shown, option),
+        *pair_lines(match.pairs(), n_shown),
     ]
 
 
@@ -333,7 +332,7 @@ def _nothing_equal(result: TokenSearchResult) -> str:
             "for other spellings too."
         )
     return (
-        f"No column has {percent(share)} of {phrase}. Try a smaller --min-containment, or "
+        f"No column has {percent(share)} of {phrase}. Try a smaller --min-joinability, or "
         "pexeso search for other spellings."
     )
 
@@ -383,23 +382,23 @@ def _semantically(match: CombinedMatch) -> str:
     return f"{', '.join(named) or one} {match.meaning.joinability_of}"
 
 
-def _combined_why(match: CombinedMatch, n_shown: int, option: str) -> list[str]:
+def _combined_why(match: CombinedMatch, n_shown: int) -> list[str]:
     """Format the semantic pairs of a match, or its shared values if there are none.
 
     The shared values are among the semantic pairs. A program that joins the column comes first.
     """
     if match.transform is not None:
         program = f"{INDENT}program: {plain(match.transform.program, MAX_NAME)}"
-        return [program, *_combined_values(match, n_shown, option)]
-    return _combined_values(match, n_shown, option)
+        return [program, *_combined_values(match, n_shown)]
+    return _combined_values(match, n_shown)
 
 
-def _combined_values(match: CombinedMatch, n_shown: int, option: str) -> list[str]:
+def _combined_values(match: CombinedMatch, n_shown: int) -> list[str]:
     if match.meaning is not None:
-        return pair_lines(match.meaning.pairs(), n_shown, option)
+        return pair_lines(match.meaning.pairs(), n_shown)
     if match.equal_text is not None:
-        return value_lines(match.equal_text, n_shown, option)
-    return [] if match.transform is None else transformed_lines(match.transform, n_shown, option)
+        return value_lines(match.equal_text, n_shown)
+    return [] if match.transform is None else transformed_lines(match.transform, n_shown)
 
 
 def _shared(match: TokenMatch) -> list[tuple[str]]:

@@ -34,11 +34,11 @@ def _short(program: str) -> str:
     return program if len(program) <= MAX_PROGRAM else f"{program[: MAX_PROGRAM - 1]}…"
 
 
-def _transformed_why(match: TransformMatch, n_shown: int, option: str) -> list[str]:
+def _transformed_why(match: TransformMatch, n_shown: int) -> list[str]:
     """Return the whole program, whose values it reads, and values that are joined by it."""
     whose = "yours" if match.direction == "source to target" else "theirs"
     program = f"{INDENT}reads {whose}: {plain(match.program, MAX_NAME)}"
-    return [program, *transformed_lines(match, n_shown, option)]
+    return [program, *transformed_lines(match, n_shown)]
 
 
 def _nothing_transformed(result: TransformSearchResult) -> str:
@@ -47,7 +47,7 @@ def _nothing_transformed(result: TransformSearchResult) -> str:
     learned = many(result.stats["candidates"], "column")
     return (
         f"No program joins a column with yours: {learned} shared enough rare pieces of text to "
-        "learn from. pexeso search looks for similar values, pexeso overlap for equal ones."
+        "learn from. pexeso search looks for similar values, --method overlap for equal ones."
     )
 
 

@@ -232,10 +232,9 @@ def require_shard_facts(entry: FolderEntry) -> None:
 def require_part(store: Store, part: str) -> None:
     """Refuse to search an index without a part."""
     if part not in parts_of(store):
-        verb = {"overlap": "overlap", "containment": "contain"}[part]
         raise InputError(
             f"The index '{store.path}' has no part for searches by {part} of equal texts. Add it "
-            f"with 'pexeso {verb} build {store.path}', or build "
+            f"with 'pexeso add-part {store.path} {part}', or build "
             f"indexes with it from the start: 'pexeso index LAKE INDEX --include {part}'."
         )
 

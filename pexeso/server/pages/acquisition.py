@@ -50,7 +50,7 @@ def _read(pages: Pages, parameters: dict[str, str]) -> AcquireRequest:
     prices = parameters.get("prices") or None
     if prices not in (None, *PRICES):
         raise InputError(f"prices must be one of {', '.join(PRICES)}, or left out.")
-    return AcquireRequest(
+    return AcquireRequest.of(
         index=pages.served.path,
         **_have(pages, parameters),
         want=want,

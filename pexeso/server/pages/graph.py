@@ -159,7 +159,7 @@ def _read(pages: Pages, parameters: dict[str, str]) -> GraphRequest:
     fields = fields_of_query(GraphRequest, only(parameters, OPTIONS))
     if fields.get("method", OVERLAP) not in METHODS:
         raise InputError(f"method must be one of {', '.join(METHODS)}.")
-    return GraphRequest(index=pages.served.path, **fields)
+    return GraphRequest.of(index=pages.served.path, **fields)
 
 
 def _about(batch: pa.RecordBatch, text: str) -> pa.RecordBatch:

@@ -104,7 +104,7 @@ def read_join(pages: Pages, columns: QueryColumns, given: dict[str, str]) -> Joi
     fields = {"lake_column": "", **fields_of_query(JoinRequest, only(given, names))}
     if way := given.get("aggregate"):
         fields["aggregate"] = {"*": way}
-    return JoinRequest(index=pages.served.path, transform=is_rule, **columns.query, **fields)
+    return JoinRequest.of(index=pages.served.path, transform=is_rule, **columns.query, **fields)
 
 
 def _escapes_formulas(parameters: dict[str, str]) -> bool:

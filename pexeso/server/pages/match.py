@@ -108,7 +108,7 @@ def match(pages: Pages, request: Request) -> Page:
 
 
 def _by_similar_values(pages: Pages, pair: RequestedMatch, ways: list[Any]) -> Page:
-    request = ExplainRequest(
+    request = ExplainRequest.of(
         index=pages.served.path,
         lake_column=pair.lake_column,
         **pair.query_columns.query,
@@ -134,7 +134,7 @@ def _by_similar_values(pages: Pages, pair: RequestedMatch, ways: list[Any]) -> P
 
 def _by_equal_values(pages: Pages, pair: RequestedMatch, ways: list[Any], *, indexed: bool) -> Page:
     index = pages.served.index
-    request = ExplainRequest(
+    request = ExplainRequest.of(
         index=pages.served.path, lake_column=pair.lake_column, **pair.query_columns.query
     )
     column = request.read_column()
@@ -166,7 +166,7 @@ def _by_equal_values(pages: Pages, pair: RequestedMatch, ways: list[Any], *, ind
 def _by_rule(pages: Pages, pair: RequestedMatch, ways: list[Any]) -> Page:
     from pexeso.transform_join.page_report import page_report  # brings numba
 
-    request = JoinRequest(
+    request = JoinRequest.of(
         index=pages.served.path,
         lake_column=pair.lake_column,
         transform=True,
@@ -193,7 +193,7 @@ def _by_rule(pages: Pages, pair: RequestedMatch, ways: list[Any]) -> Page:
 
 
 def _by_key(pages: Pages, pair: RequestedMatch) -> Page:
-    request = ExplainRequest(
+    request = ExplainRequest.of(
         index=pages.served.path, lake_column=pair.lake_column, **pair.query_columns.query
     )
     explained = pages.served.run(request)

@@ -21,7 +21,7 @@ def redundancy(pages: Pages, request: Request) -> Page:
     """Return the page, with an answer where its button was pressed: all tables are compared."""
     parameters = dict(request.query_params)
     fields = fields_of_query(RedundancyRequest, only(parameters, ("min_containment", "semantics")))
-    redundancy_request = RedundancyRequest(lake=pages.served.path, **fields)
+    redundancy_request = RedundancyRequest.of(lake=pages.served.path, **fields)
     report = None
     if parameters.get("run") == ON or request.url.path.endswith(".json"):
         report = pages.served.run(redundancy_request).to_dict()

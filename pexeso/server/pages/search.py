@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pyarrow.compute as pc
 
 from pexeso.answers.by_method import METHODS
@@ -214,7 +215,7 @@ def read_search(pages: Pages, columns: QueryColumns, given: dict[str, str]) -> S
         chosen = only(chosen, option_names)
     defaults: dict[str, Any] = {"exclude_self": columns.table.is_of_lake}
     values = defaults | fields_of_query(SearchRequest, chosen)
-    return SearchRequest(index=pages.served.path, **columns.query, **values)
+    return SearchRequest.of(index=pages.served.path, **columns.query, **values)
 
 
 def _at_its_distance(search_request: SearchRequest, section: Any) -> SearchRequest:
@@ -222,7 +223,7 @@ def _at_its_distance(search_request: SearchRequest, section: Any) -> SearchReque
     if section is None or section.options.advice is None:
         return search_request
     chosen = {"auto": False, "min_precision": None, "max_distance": section.options.max_distance}
-    return replace(search_request, **chosen)
+    return msgspec.structs.replace(search_request, **chosen)
 
 
 def match_link(
@@ -232,7 +233,7 @@ def match_link(
     named = spec_of(match.columns) if columns.is_key else match.column
     target = {"column": columns.parameter, "lake_column": f"{match.table}:{named}"}
     method = _way(search_request.method, match)
-    options = only(vars(search_request), OF_DISTANCE) if method is None else {"method": method}
+    options = only(search_request.fields(), OF_DISTANCE) if method is None else {"method": method}
     return url(f"{columns.path}/match", {**target, **options})
 
 

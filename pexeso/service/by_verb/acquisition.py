@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pexeso.acquisition.search.defaults import DEFAULT_MAX_TABLES
 from pexeso.acquisition_search.defaults import (
@@ -14,15 +13,15 @@ from pexeso.acquisition_search.defaults import (
     METHODS,
 )
 from pexeso.options import parse_bytes
-from pexeso.service.bases import IndexRequest, ReadingRequest, RequestError
+from pexeso.service.bases import ReadingRequest, RequestError
+from pexeso.service.schema import option
 
 if TYPE_CHECKING:
     from pexeso.acquisition_search.results import AcquisitionResult
     from pexeso.service.verbs import Service
 
 
-@dataclass(frozen=True, kw_only=True)
-class AcquireRequest(IndexRequest, ReadingRequest, verb="acquire"):
+class AcquireRequest(ReadingRequest, frozen=True, kw_only=True):
     """Find tables to buy or fetch for a budget; see `pexeso.Index.acquire`.
 
     It says how the file of `have` is read.
@@ -41,23 +40,120 @@ class AcquireRequest(IndexRequest, ReadingRequest, verb="acquire"):
         Pairs of tables, each ``TABLE,TABLE``.
     """
 
-    have: str | None = None
-    want: tuple[str, ...] = ()
-    budget: float | None = None
-    min_quality: float = 0.0
-    max_informativeness: float | None = None
-    prices: str | Mapping[str, Mapping[str, float]] | None = None
-    max_tables: int = DEFAULT_MAX_TABLES
-    max_fan_out: float | None = None
-    method: Literal[METHODS] = "exact"  # type: ignore[valid-type]
-    exclude_tables: tuple[str, ...] = ()
-    exclude_joins: tuple[str, ...] = ()
-    max_seconds: float | None = DEFAULT_MAX_SECONDS
-    max_memory: str | int = DEFAULT_MAX_MEMORY
-    sample_rate: float | None = None
-    seed: int = 0
-    graph: str | None = None
-    k: int = DEFAULT_PLANS
+    verb: ClassVar[str] = "acquire"
+
+    index: str
+    have: Annotated[
+        str | None,
+        option(
+            "Columns to explain: of your table, or TABLE:COLUMN of the lake.",
+            metavar="FILE:COLUMN,...",
+        ),
+    ] = None
+    want: Annotated[
+        tuple[str, ...],
+        option(
+            "A column to get, or COLUMN of any table; without it any column that joins reach. May "
+            "be repeated.",
+            metavar="TABLE:COLUMN,...",
+            is_repeated=True,
+        ),
+    ] = ()
+    budget: Annotated[
+        float | None, option("Maximum price of a plan.", metavar="N", default="no limit")
+    ] = None
+    prices: Annotated[
+        str | Mapping[str, Mapping[str, float]] | None,
+        option(
+            "Prices of columns: none (free), one for each bit of their entropy (entropy), or those "
+            "that FILE lists, a table with the columns table, column and price.",
+            metavar="free|entropy|FILE",
+            default="free, and entropy with --budget",
+        ),
+    ] = None
+    min_quality: Annotated[
+        float,
+        option(
+            "Minimum share of joined rows that break no dependency of the tables.", metavar="0..1"
+        ),
+    ] = 0.0
+    max_informativeness: Annotated[
+        float | None,
+        option(
+            "Maximum sum of join informativeness, from 0 (best) to 1 for each join.",
+            metavar="N",
+            default="no limit",
+            expert=True,
+        ),
+    ] = None
+    max_tables: Annotated[
+        int, option("Maximum number of tables of a plan, including yours.", metavar="N")
+    ] = DEFAULT_MAX_TABLES
+    max_fan_out: Annotated[
+        float | None,
+        option(
+            "Maximum rows of one key in a table that a join leads to; 1 for joins that multiply no "
+            "rows.",
+            metavar="N",
+            default="no limit, and 1 without --want",
+            expert=True,
+        ),
+    ] = None
+    exclude_tables: Annotated[
+        tuple[str, ...],
+        option(
+            "A table that no plan may use. May be repeated.",
+            "--exclude-table",
+            metavar="TABLE",
+            is_repeated=True,
+        ),
+    ] = ()
+    exclude_joins: Annotated[
+        tuple[str, ...],
+        option(
+            "Two tables that no plan may join. May be repeated.",
+            "--exclude-join",
+            metavar="TABLE,TABLE",
+            is_repeated=True,
+        ),
+    ] = ()
+    method: Annotated[
+        Literal[METHODS],  # type: ignore[valid-type]
+        option("Prove which plan is best; or search as the paper does.", expert=True),
+    ] = "exact"
+    sample_rate: Annotated[
+        float | None,
+        option(
+            "Estimate from samples with this share of the keys.",
+            metavar="0..1",
+            default="all rows",
+            expert=True,
+        ),
+    ] = None
+    seed: Annotated[int, option("Random seed.", metavar="N", expert=True)] = 0
+    graph: Annotated[
+        str | None,
+        option(
+            "Keep the join graph of the lake in a file: made where it is absent, updated where the "
+            "lake has changed.",
+            metavar="FILE",
+            expert=True,
+        ),
+    ] = None
+    max_seconds: Annotated[
+        float | None,
+        option("End the search after so many seconds, proved or not.", metavar="N", expert=True),
+    ] = DEFAULT_MAX_SECONDS
+    max_memory: Annotated[
+        str | int,
+        option(
+            "Maximum memory for columns, such as 8GiB.",
+            metavar="SIZE",
+            default="2GiB",
+            expert=True,
+        ),
+    ] = DEFAULT_MAX_MEMORY
+    k: Annotated[int, option("The N best plans.", "-k", "--top-k", metavar="N")] = DEFAULT_PLANS
 
     def __post_init__(self) -> None:
         super().__post_init__()

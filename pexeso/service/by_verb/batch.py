@@ -51,7 +51,8 @@ def batch(
         options = {name: getattr(request, name) for name in names}
         options |= {**request.options(), "passes": passes, "reading": request.reading}
         if request.output is not None:
-            options |= {"resume": request.resume, "restart": request.restart, "progress": progress}
+            options |= {"resume": request.resume, "overwrite": request.overwrite}
+            options["progress"] = progress
             return BatchResponse(run_batch(index, lines, request.output, **options))
         response = BatchResponse(BatchRun())
         for answers in answer_lines(index, lines, **options):

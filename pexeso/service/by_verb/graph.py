@@ -4,22 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pexeso.exports.formats import Naming
 from pexeso.exports.registry import (
     FORMATS,
+    OF_FILES,
     format_named,
     format_of_file,
     target_of,
     write_export,
 )
 from pexeso.lake_graph.options import METHODS, OVERLAP, SEMANTIC, GraphOptions
-from pexeso.options import parse_bytes
+from pexeso.options import DEFAULT_COLUMNS, parse_bytes
 from pexeso.runtime.formatting import shown
-from pexeso.service.bases import RequestError, SparkRequest
+from pexeso.service.bases import (
+    Device,
+    Limit,
+    MemoryBudget,
+    Model,
+    Overwrite,
+    RequestError,
+    SparkRequest,
+    require_master,
+    top_k,
+)
 from pexeso.service.by_verb.on_spark import searching
+from pexeso.service.schema import FIND, OUTPUT, THRESHOLDS, Fraction, Share, option
 
 if TYPE_CHECKING:
     from pexeso.exports.formats import ExportFormat
@@ -28,43 +40,77 @@ if TYPE_CHECKING:
     from pexeso.lake_graph.results import ColumnGraph
     from pexeso.service.verbs import Service
 
-_OF_VALUES_ALIKE = {"max_distance", "device", "memory_budget", "kernel", "model"}
+_OF_VALUES_ALIKE = {"max_distance", "device", "memory_budget", "model"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class GraphBase(SparkRequest):
+class GraphBase(SparkRequest, frozen=True, kw_only=True):
     """Base of requests for a join graph; see `pexeso.lake_graph.options.GraphOptions`.
 
     Attributes
     ----------
     min_joinability : float or None
         None: 0.5, or what suits the format of an export.
-    device, memory_budget, kernel, model
+    device, memory_budget, model
         See `pexeso.open_index`.
     overwrite : bool
         Replace a file that exists.
     """
 
-    method: Literal[METHODS] | None = None  # type: ignore[valid-type]
-    min_joinability: float | None = None
-    max_distance: float | None = None
-    k: int | Literal["all"] | None = None
-    fold_copies: bool = False
-    device: str = "auto"
-    memory_budget: str | int | None = None
-    kernel: str = "auto"
-    model: str | None = None
-    overwrite: bool = False
+    method: Annotated[
+        Literal[METHODS] | None,  # type: ignore[valid-type]
+        option(
+            "By equal values (overlap), or by similar values (semantic).",
+            group=FIND,
+            default="overlap where the index has that part, and semantic with --max-distance or "
+            "--model",
+        ),
+    ] = None
+    k: Annotated[
+        Limit,
+        top_k(
+            "Maximum number of edges of a column, those of the largest joinability; all: every "
+            "one.",
+            str(DEFAULT_COLUMNS),
+        ),
+    ] = None
+    fold_copies: Annotated[
+        bool,
+        option(
+            "Let the first of columns with the same or nearly the same values represent all of "
+            "them.",
+            group=FIND,
+        ),
+    ] = False
+    min_joinability: Annotated[
+        Share | None,
+        option(
+            "Minimum share of the distinct values of a column that match in the other.",
+            group=THRESHOLDS,
+            metavar="0..1",
+            default="0.5, and 1 for dbt",
+            usual="It is the share of your values that must match: 0.5 is a usual value.",
+        ),
+    ] = None
+    max_distance: Annotated[
+        Fraction | None,
+        option(
+            "Maximum distance of similar values.",
+            group=THRESHOLDS,
+            metavar="0..1",
+            default="0 for columns of dates, numbers or codes, otherwise what suits the model",
+        ),
+    ] = None
+    model: Model = None
+    device: Device = "auto"
+    memory_budget: MemoryBudget = None
+    overwrite: Overwrite = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.options(GraphOptions.min_joinability).method == OVERLAP:
-            usable = {own_field.name for own_field in fields(self)} - _OF_VALUES_ALIKE
+            usable = {*self.__struct_fields__} - _OF_VALUES_ALIKE
             self.require_use(usable, "A graph by equal values")
-        if self.conf and self.master is None:
-            raise RequestError(
-                "{conf} is for a graph made on Spark: give {master} too, such as {master} local[*]."
-            )
+        require_master(self.master, self.conf, "a graph made")
         if self.memory_budget is not None:
             parse_bytes(self.memory_budget)
 
@@ -77,8 +123,7 @@ class GraphBase(SparkRequest):
         return GraphOptions(method, threshold, self.max_distance, self.k, self.fold_copies)
 
 
-@dataclass(frozen=True, kw_only=True)
-class GraphRequest(GraphBase, verb="graph"):
+class GraphRequest(GraphBase, frozen=True, kw_only=True):
     """Find all pairs of columns of a lake that join.
 
     Attributes
@@ -87,7 +132,18 @@ class GraphRequest(GraphBase, verb="graph"):
         The file that edges go to; None: the response has them.
     """
 
-    output: str | None = None
+    verb: ClassVar[str] = "graph"
+
+    output: Annotated[
+        str | None,
+        option(
+            f"Write the edges to a file that ends in {', '.join(OF_FILES)}, as they are found.",
+            "-o",
+            "--output",
+            group=OUTPUT,
+            metavar="FILE",
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -95,8 +151,7 @@ class GraphRequest(GraphBase, verb="graph"):
             format_of_file(self.output)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExportRequest(GraphBase, verb="export"):
+class ExportRequest(GraphBase, frozen=True, kw_only=True):
     """Write the join graph of a lake for another tool.
 
     Attributes
@@ -108,9 +163,28 @@ class ExportRequest(GraphBase, verb="export"):
         What the tables of the lake are in there: see `pexeso.exports.formats.Naming`.
     """
 
+    verb: ClassVar[str] = "export"
+
     format: Literal[tuple(FORMATS)]  # type: ignore[valid-type]
-    output: str
-    namespace: str = Naming.namespace
+    output: Annotated[
+        str,
+        option(
+            "The file; for dbt a folder, such as models.",
+            "-o",
+            "--output",
+            group=OUTPUT,
+            metavar="PATH",
+        ),
+    ]
+    namespace: Annotated[
+        str,
+        option(
+            "What the tables of the lake are in there: the source of dbt, or "
+            "SERVICE.DATABASE.SCHEMA of OpenMetadata.",
+            group=OUTPUT,
+            metavar="NAME",
+        ),
+    ] = Naming.namespace
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -182,7 +256,7 @@ def export(service: Service, request: ExportRequest, **live: Any) -> GraphWritte
             raise RequestError(
                 "{format} %s takes columns of equal values alone, since it compares values as they "
                 "stand. Leave out what asks for values alike; an index that has no part for equal "
-                "values gets it by 'pexeso overlap build %s'.",
+                "values gets it by 'pexeso add-part %s overlap'.",
                 request.format,
                 request.index,
             )
@@ -228,7 +302,6 @@ def _edges(
         where = (
             graph_request.device,
             graph_request.memory_budget,
-            graph_request.kernel,
             graph_request.model,
         )
         return service.open(graph_request.index, *where)

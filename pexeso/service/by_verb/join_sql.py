@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import pyarrow as pa
 
 from pexeso.join.options import HOW
 from pexeso.lake.columns import label_columns
 from pexeso.lake.containers.reader import read_table
-from pexeso.service.bases import DistanceRequest, QueryRequest
+from pexeso.service.bases import QueryRequest
 from pexeso.service.requests import require_lake_column, split_lake_column
 from pexeso.sql.lake_tables import reader_of_yours
 from pexeso.sql.texts import LAKES, YOURS
@@ -24,8 +24,7 @@ VALUE = "value"
 """What the query column is called where values were given."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class JoinSqlRequest(QueryRequest, DistanceRequest, verb="join_sql"):
+class JoinSqlRequest(QueryRequest, frozen=True, kw_only=True):
     """Write the join that `JoinRequest` makes as a statement of SQL.
 
     Attributes
@@ -37,6 +36,8 @@ class JoinSqlRequest(QueryRequest, DistanceRequest, verb="join_sql"):
     how : {"left", "inner"}
         Keep rows without a match, or drop them.
     """
+
+    verb: ClassVar[str] = "join_sql"
 
     lake_column: str
     values: Literal["nearest", "one-to-one", "all"] = "nearest"

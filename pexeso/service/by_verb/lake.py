@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -28,8 +29,7 @@ MAX_NUMBER = 10**9
 """Largest number of an entry."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class BrowseRequest(IndexRequest, verb="browse"):
+class BrowseRequest(IndexRequest, frozen=True, kw_only=True):
     """List what is in a lake: its tables, its columns, or what was left out.
 
     Attributes
@@ -43,19 +43,13 @@ class BrowseRequest(IndexRequest, verb="browse"):
         Which part of the list, which is ordered by names; what was left out by reason.
     """
 
+    verb: ClassVar[str] = "browse"
+
     what: Literal["tables", "columns", "left_out"] = "tables"
     text: str = ""
     table: str | None = None
-    offset: int = 0
-    limit: int = DEFAULT_PAGE
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name, lowest in (("offset", 0), ("limit", 1)):
-            if not lowest <= getattr(self, name) <= MAX_NUMBER:
-                raise InputError(
-                    f"{name} is {lowest} to {MAX_NUMBER:,}. Got {getattr(self, name)}."
-                )
+    offset: Annotated[int, msgspec.Meta(ge=0, le=MAX_NUMBER)] = 0
+    limit: Annotated[int, msgspec.Meta(ge=1, le=MAX_NUMBER)] = DEFAULT_PAGE
 
 
 @dataclass(frozen=True)
@@ -87,7 +81,7 @@ def browse(service: Service, request: BrowseRequest) -> Listing:
     if request.what == "left_out":
         return _left_out(catalog, request)
     if request.table is not None:
-        request = replace(request, table=_named(index, request.table))
+        request = msgspec.structs.replace(request, table=_named(index, request.table))
     if request.what == "columns":
         return _columns(catalog, request)
     return _tables(catalog, request)
@@ -101,7 +95,8 @@ def with_file(service: Service, request: Request) -> Request:
     file, reading = lake_file(service, request.index, table)
     # What the request says of reading goes before what the lake's settings say.
     reading_options = {**reading.to_dict(), **request.reading.to_dict()}
-    return replace(request, query=f"{file}{column}", from_lake=False, **reading_options)
+    query = f"{file}{column}"
+    return msgspec.structs.replace(request, query=query, from_lake=False, **reading_options)
 
 
 def split_lake_spec(catalog: Catalog, query: str) -> tuple[str, str]:

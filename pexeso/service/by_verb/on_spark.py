@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from pexeso.options import parse_bytes
 
@@ -22,17 +23,17 @@ def searching(open_index: Callable[[Any], Index], request: Any) -> Iterator[tupl
     open_index : callable
         From a request to its index.
     request : SparkRequest
-        With `device`, `kernel` and `memory_budget`.
+        With `device` and `memory_budget`.
     """
     if request.master is None:
         yield open_index(request), 1
         return
     # What is asked of device and memory is asked of the tasks.
-    index = open_index(replace(request, device="cpu", kernel="auto", memory_budget=None))
+    index = open_index(msgspec.structs.replace(request, device="cpu", memory_budget=None))
     from pexeso.search.spark_executor import on_spark, passes_of
     from pexeso.spark.session import spark_session
 
     budget = None if request.memory_budget is None else parse_bytes(request.memory_budget)
-    where = {"device": request.device, "kernel": request.kernel, "memory_budget": budget}
+    where = {"device": request.device, "kernel": "auto", "memory_budget": budget}
     with spark_session(request.master, conf=request.conf) as spark:
         yield on_spark(index, spark, **where), passes_of(index, spark)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pexeso.errors import InputError
+import msgspec
+
 from pexeso.io.whole_files import require_free
 from pexeso.options import BuildOptions
 from pexeso.redundancy import SEMANTICS
-from pexeso.service.bases import Request
+from pexeso.service.bases import Conf, Master, Overwrite, Request
+from pexeso.service.schema import Share, option
 
 if TYPE_CHECKING:
     from pexeso.cleanup.acting import PlanCheck
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 DEFAULT_EXPIRES_DAYS = 30.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class RedundancyRequest(Request, verb="redundancy"):
+class RedundancyRequest(Request, frozen=True, kw_only=True):
     """Find tables that are contained in others, and plan which can go.
 
     See `pexeso.find_redundancy`.
@@ -37,42 +36,87 @@ class RedundancyRequest(Request, verb="redundancy"):
         Replace a file that exists.
     """
 
+    verb: ClassVar[str] = "redundancy"
+
     lake: str
-    min_containment: float = 1.0
-    semantics: Literal[SEMANTICS] = "set"  # type: ignore[valid-type]
-    row_count_gate: bool = True
-    case_sensitive: bool = False
-    synonyms: str | None = None
-    costs: str | None = None
-    accesses: str | None = None
-    statements: str | None = None
-    plan: str | None = None
-    overwrite: bool = False
-    max_table_bytes: int = BuildOptions.max_table_bytes
-    work_folder: str | None = None
-    master: str | None = None
-    conf: Mapping[str, str] = field(default_factory=dict)
+    min_containment: Annotated[
+        Share,
+        option(
+            "List pairs of which at least this share of the rows is contained; 1: all. Only tables "
+            "that are contained completely can go.",
+            metavar="0..1",
+        ),
+    ] = 1.0
+    semantics: Annotated[
+        Literal[SEMANTICS],  # type: ignore[valid-type]
+        option(
+            "Whether each row of a table must be in the other one (set), or as often as in the "
+            "table (bag)."
+        ),
+    ] = "set"
+    row_count_gate: Annotated[
+        bool, option("Leave out pairs whose smaller table has more rows.", expert=True)
+    ] = True
+    case_sensitive: Annotated[
+        bool, option("Distinguish columns whose names differ in case alone.", expert=True)
+    ] = False
+    synonyms: Annotated[
+        str | None,
+        option("Column names with the same meaning: TOML.", metavar="FILE", expert=True),
+    ] = None
+    costs: Annotated[
+        str | None, option("Prices of keeping and rebuilding tables: TOML.", metavar="FILE")
+    ] = None
+    accesses: Annotated[
+        str | None,
+        option(
+            "How often tables are used in a month: a CSV with the columns table and accesses.",
+            metavar="FILE",
+        ),
+    ] = None
+    statements: Annotated[
+        str | None,
+        option(
+            "Statements that rebuild tables, where you know them: TOML. They count with --plan.",
+            metavar="FILE",
+        ),
+    ] = None
+    plan: Annotated[
+        str | None,
+        option(
+            "Write the plan for pexeso redundancy apply; each of its statements is run first.",
+            metavar="FILE",
+        ),
+    ] = None
+    overwrite: Overwrite = False
+    max_table_bytes: Annotated[
+        int,
+        option("Leave out larger text files.", is_size=True, default="1GiB", expert=True),
+    ] = BuildOptions.max_table_bytes
+    work_folder: Annotated[
+        str | None,
+        option(
+            "Folder for hashes of all cells of a lake without an index, up to 16 bytes each.",
+            metavar="FOLDER",
+            default="the folder for temporary files",
+            expert=True,
+        ),
+    ] = None
+    master: Master = None
+    conf: Conf = msgspec.field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.min_containment <= 1:
-            raise InputError(
-                "min_containment is above 0 and at most 1 (inclusive). Got "
-                f"{self.min_containment!r}."
-            )
 
-
-@dataclass(frozen=True, kw_only=True)
-class VerifyPlanRequest(Request, verb="verify_plan"):
+class VerifyPlanRequest(Request, frozen=True, kw_only=True):
     """Hold a plan against the lake of now; see `pexeso.verify_plan`."""
 
+    verb: ClassVar[str] = "verify_plan"
+
     plan: str
-    master: str | None = None
-    conf: Mapping[str, str] = field(default_factory=dict)
+    master: Master = None
+    conf: Conf = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ApplyPlanRequest(Request, verb="apply_plan"):
+class ApplyPlanRequest(Request, frozen=True, kw_only=True):
     """Move the tables of a plan to a holding folder; see `pexeso.apply_plan`.
 
     Attributes
@@ -81,17 +125,31 @@ class ApplyPlanRequest(Request, verb="apply_plan"):
         Without it nothing is moved, and the response says what would be.
     """
 
+    verb: ClassVar[str] = "apply_plan"
+
     plan: str
-    holding: str | None = None
-    expires_days: float = DEFAULT_EXPIRES_DAYS
-    compare_rows: bool = False
-    yes: bool = False
-    master: str | None = None
-    conf: Mapping[str, str] = field(default_factory=dict)
+    holding: Annotated[
+        str | None,
+        option(
+            "Folder that tables are moved to, outside the lake.",
+            metavar="FOLDER",
+            default="next to the lake, with .holding after its name",
+        ),
+    ] = None
+    expires_days: Annotated[
+        float, option("Days until tables that were set aside count as expired.", metavar="N")
+    ] = DEFAULT_EXPIRES_DAYS
+    compare_rows: Annotated[
+        bool, option("Run the statements again first, and compare all rows.")
+    ] = False
+    yes: Annotated[bool, option("Move the tables; without it, what would be moved is listed.")] = (
+        False
+    )
+    master: Master = None
+    conf: Conf = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
-class UndoPlanRequest(Request, verb="undo_plan"):
+class UndoPlanRequest(Request, frozen=True, kw_only=True):
     """Bring tables of a plan or a holding folder back; see `pexeso.undo_plan`.
 
     Attributes
@@ -100,17 +158,31 @@ class UndoPlanRequest(Request, verb="undo_plan"):
         Without it nothing is moved, and the response says what would be.
     """
 
+    verb: ClassVar[str] = "undo_plan"
+
     source: str
-    holding: str | None = None
-    tables: tuple[str, ...] = ()
-    yes: bool = False
+    holding: Annotated[
+        str | None, option("The folder that the plan was applied with.", metavar="FOLDER")
+    ] = None
+    tables: Annotated[
+        tuple[str, ...],
+        option(
+            "Bring this table back, not all. May be repeated.",
+            "--only",
+            metavar="TABLE",
+            is_repeated=True,
+        ),
+    ] = ()
+    yes: Annotated[bool, option("Move the tables; without it, what would be moved is listed.")] = (
+        False
+    )
 
 
 def redundancy(service: Service, request: RedundancyRequest, **live: Any) -> Redundancy:
     """Answer a request for redundant tables, and write the plan where one is asked for."""
     from pexeso.cleanup.redundancy import find_redundancy
 
-    arguments = dict(vars(request))
+    arguments = request.fields()
     lake, plan, overwrite = (arguments.pop(name) for name in ("lake", "plan", "overwrite"))
     if plan is not None:
         require_free(plan, overwrite=overwrite)
@@ -125,7 +197,7 @@ def verify_plan(service: object, request: VerifyPlanRequest) -> PlanCheck:
     """Answer a request to verify a plan."""
     from pexeso.cleanup import acting
 
-    arguments = dict(vars(request))
+    arguments = request.fields()
     return acting.verify_plan(arguments.pop("plan"), **arguments)
 
 
@@ -133,7 +205,7 @@ def apply_plan(service: object, request: ApplyPlanRequest) -> Applied:
     """Answer a request to apply a plan."""
     from pexeso.cleanup import acting
 
-    arguments = dict(vars(request))
+    arguments = request.fields()
     if arguments.pop("yes"):
         return acting.apply_plan(arguments.pop("plan"), **arguments)
     return acting.before_applying(request.plan, request.holding)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import msgspec
 
 from pexeso.errors import OutputError
 from pexeso.io.whole_files import require_free
-from pexeso.options import whole_number
-from pexeso.service.bases import ReadingRequest, RequestError, reading_of
+from pexeso.service.bases import Overwrite, ReadingRequest, RequestError, reading_of
 from pexeso.service.by_verb.composite_keys import OF_JOIN
 from pexeso.service.responses import JoinResponse, SearchResponse
+from pexeso.service.schema import Natural, option
 from pexeso.transform.programs.storing import MAX_PROGRAMS
 
 if TYPE_CHECKING:
@@ -24,8 +25,7 @@ DEFAULT_PROGRAMS = 12
 """As `pexeso.transform.transformation` has it, which brings numba."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TransformRequest(ReadingRequest, verb="transform"):
+class TransformRequest(ReadingRequest, frozen=True, kw_only=True):
     """Learn a program that joins two tables; see `pexeso.learn_transformation`.
 
     Attributes
@@ -42,29 +42,46 @@ class TransformRequest(ReadingRequest, verb="transform"):
         Replace a file that exists.
     """
 
+    verb: ClassVar[str] = "transform"
+
     source: str
     target: str
     target_delimiter: str | None = None
     target_encoding: str | None = None
     target_header: int | None = None
     target_skip_rows: int | None = None
-    program: str | None = None
-    save: str | None = None
-    fuzzy: bool = True
-    max_programs: int = DEFAULT_PROGRAMS
-    seed: int = 0
-    overwrite: bool = False
+    program: Annotated[
+        str | None,
+        option("Use programs that --save wrote, instead of learning.", metavar="FILE"),
+    ] = None
+    save: Annotated[str | None, option("Write the programs, for --program.", metavar="FILE")] = None
+    fuzzy: Annotated[
+        bool,
+        option(
+            "Join nearly equal keys of rows that programs leave, and similar keys where named "
+            "columns have no program."
+        ),
+    ] = True
+    max_programs: Annotated[
+        Annotated[int, msgspec.Meta(ge=1, le=MAX_PROGRAMS)],
+        option(
+            "Maximum number of programs to learn. Each is learned from the rows that earlier "
+            "programs left.",
+            metavar="N",
+            expert=True,
+        ),
+    ] = DEFAULT_PROGRAMS
+    seed: Annotated[Natural, option("Random seed.", metavar="N", expert=True)] = 0
+    overwrite: Overwrite = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        whole_number("max_programs", self.max_programs, 1, MAX_PROGRAMS)
-        whole_number("seed", self.seed, 0)
         _ = self.target_reading
 
     @property
     def target_reading(self) -> ReadingOptions:
         """How the file of `target` is read."""
-        return reading_of(vars(self), "target_")
+        return reading_of(self.fields(), "target_")
 
 
 def search_by_programs(service: Service, request: SearchRequest) -> SearchResponse:
@@ -77,7 +94,7 @@ def search_by_programs(service: Service, request: SearchRequest) -> SearchRespon
         )
     searches = service.open_transform(request.index)
     queries = request.read_columns(numbers=True)
-    results = [searches.search(query, **request.by_programs()) for query in queries]
+    results = [searches.search(query, **request.program_options()) for query in queries]
     return SearchResponse(request, results)
 
 
@@ -92,7 +109,8 @@ def with_best_table(service: Service, request: JoinRequest) -> JoinRequest:
             "one from two tables alone.",
             column.column or "values",
         )
-    return replace(request, lake_column=f"{result[0].table}:{result[0].column}")
+    best = f"{result[0].table}:{result[0].column}"
+    return msgspec.structs.replace(request, lake_column=best)
 
 
 def learn_with_lake(service: Service, request: JoinRequest) -> TransformJoin:

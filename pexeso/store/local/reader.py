@@ -268,6 +268,13 @@ class Store:
             raise IndexCorruptError(_NOT_AS_WRITTEN.format(path=full))
         return full
 
+    def is_newest(self) -> bool:
+        """Return whether no commit was made since this store was opened, as far as a look tells.
+
+        It reads nothing; where it returns False the manifest in place has to be read.
+        """
+        return self.hold is not None and self.hold.is_in_place(self.path)
+
     def _is_replaced(self) -> bool:
         return _manifest(self.path).generation != self.manifest.generation
 

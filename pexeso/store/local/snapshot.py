@@ -40,7 +40,12 @@ class Hold:
     """
 
     def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
         self._close = weakref.finalize(self, os.close, descriptor)
+
+    def is_in_place(self, root: Path) -> bool:
+        """Return whether the manifest of the index at `root` is still the one that is held."""
+        return self._close.alive and _is_in_place(self._descriptor, root / MANIFEST)
 
     def release(self) -> None:
         """Let go; once is enough, and the end of the object does it too."""
@@ -180,7 +185,7 @@ def _in_use(path: Path) -> bool:
 def _is_in_place(descriptor: int, path: Path) -> bool:
     try:
         return os.path.samestat(os.fstat(descriptor), os.lstat(path))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
 
 

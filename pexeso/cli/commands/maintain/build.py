@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from pexeso.cli.logs import log_json_option
-from pexeso.cli.options import build_settings, complete_path, index_argument, spark_options, takes
+from pexeso.cli.options import (
+    column_types_option,
+    command,
+    complete_path,
+    index_argument,
+    takes,
+)
 from pexeso.cli.output.build_report import left_out_lines
 from pexeso.cli.output.output import human_bytes, output_options, talk, write_json
 from pexeso.cli.output.progress import run_stages
@@ -18,19 +24,13 @@ if TYPE_CHECKING:
     from pexeso.diagnostics.info import IndexInfo
 
 
-@click.command()
+@command()
 @click.argument("lake", metavar="LAKE", shell_complete=complete_path)
 @index_argument
-@build_settings
-@click.option(
-    "--overwrite",
-    is_flag=True,
-    help="Replace an index that is there; it serves until the new one is done.",
-)
-@spark_options
 @log_json_option
 @output_options("json")
-@takes(BuildRequest)
+@column_types_option
+@takes(BuildRequest, without=("n_pivots", "n_partitions", "seed"))
 def index(request: BuildRequest, form: str | None) -> None:
     """Build an index of all tables in a folder.
 

@@ -1,7 +1,4 @@
-"""The commands that change an index that is there.
-
-``pexeso append``, ``delete``, ``compact``, ``add-model``, ``overlap build`` and ``contain build``.
-"""
+"""``pexeso append``, ``delete``, ``compact``, ``add-model``, ``add-part``: updates of an index."""
 
 from __future__ import annotations
 
@@ -12,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pexeso.cli.logs import log_json_option
-from pexeso.cli.name_lists import read_names
 from pexeso.cli.options import (
+    command,
     complete_path,
-    field_option,
     index_argument,
-    model_settings,
-    spark_options,
+    read_names,
     takes,
 )
 from pexeso.cli.output.build_report import left_out_lines
@@ -39,19 +34,9 @@ if TYPE_CHECKING:
     from pexeso.build.report import Update
 
 
-@click.command()
+@command()
 @index_argument
 @click.argument("lake", metavar="[LAKE]", required=False, shell_complete=complete_path)
-@field_option(
-    AppendRequest, "delete_missing", "Delete the tables whose files are gone from the lake."
-)
-@field_option(
-    AppendRequest,
-    "compare",
-    "What tells that a file is as it was: its size and time of change, or its content, which is "
-    "read then.",
-)
-@spark_options
 @log_json_option
 @output_options("json")
 @takes(AppendRequest)
@@ -74,7 +59,7 @@ def append(request: AppendRequest, form: str | None) -> None:
         talk(line)
 
 
-@click.command()
+@command()
 @index_argument
 @click.argument("tables", metavar="TABLE...", nargs=-1, required=True)
 @output_options("json")
@@ -98,10 +83,8 @@ def delete(request: DeleteRequest, form: str | None) -> None:
     _tell(update, form, text, time.perf_counter() - started)
 
 
-@click.command()
+@command()
 @index_argument
-@click.option("--all", "everything", is_flag=True, help="Repartition all columns.")
-@spark_options
 @log_json_option
 @output_options("json")
 @takes(CompactRequest)
@@ -112,9 +95,8 @@ def compact(request: CompactRequest, form: str | None) -> None:
     Example:
       pexeso compact lake.pexeso
 
-    Reads nothing of the lake. Answers come faster where there were many small partitions. They are
-    those of a fresh build: the models lexical and hashing count again how rare words are, and are
-    written anew where that has changed. With other models answers stay the same.
+    Reads nothing of the lake. Answers stay the same, and come faster where there were many small
+    partitions.
 
     In Python: pexeso.open_index(INDEX).compact().
     """  # noqa: D301  click reads \b
@@ -122,16 +104,14 @@ def compact(request: CompactRequest, form: str | None) -> None:
     _tell(update, form, compact_summary(update), seconds)
 
 
-@click.command("add-model")
+@command("add-model")
 @index_argument
 @click.argument("model", metavar="MODEL,...")
-@model_settings
-@spark_options
 @log_json_option
 @output_options("json")
 @takes(AddModelRequest)
 def add_model(request: AddModelRequest, form: str | None) -> None:
-    """Add a model to an index that is there.
+    """Add a model to an existing index.
 
     \b
     Example:
@@ -148,73 +128,27 @@ def add_model(request: AddModelRequest, form: str | None) -> None:
     _tell(update, form, text, seconds)
 
 
-@click.command("add-part")
+@command("add-part")
 @index_argument
 @click.argument("parts", metavar="PART,...", callback=read_names)
-@spark_options
 @log_json_option
 @output_options("json")
 @takes(AddPartsRequest)
 def add_part(request: AddPartsRequest, form: str | None) -> None:
-    """Add a part to an index that is there.
+    """Add a part to an existing index.
 
     \b
     Example:
       pexeso add-part lake.pexeso composite
 
     PART is what pexeso index --include takes: composite for keys of several columns; redundancy for
-    pexeso redundancy; overlap and containment, as pexeso overlap build and pexeso contain build
-    add them; bands, which pexeso contain reads in place of long posting lists. The tables of the
-    lake are read once more; those that have changed since the index was written are left out until
-    pexeso append. Later updates keep the part up to date.
+    pexeso redundancy; overlap for equal values; containment, which brings overlap; bands of
+    signatures, which are read in place of long posting lists. The tables of the lake are read once
+    more, unless the index has overlap and containment is added; those that have changed since the
+    index was written are left out until pexeso append. Later updates keep the part up to date.
 
     In Python: pexeso.open_index(INDEX).add_parts(["composite"]).
     """  # noqa: D301  click reads \b
-    _add(request, form)
-
-
-@click.command("build")
-@index_argument
-@spark_options
-@log_json_option
-@output_options("json")
-def build_overlap(form: str | None, **given: Any) -> None:
-    """Add the part for overlaps to an index that is there.
-
-    \b
-    Example:
-      pexeso overlap build lake.pexeso
-
-    The part has all columns, those of numbers too, as sets of values with posting lists. The tables
-    of the lake are read once more; those that have changed since the index was written are left out
-    until pexeso append. Later updates keep the part up to date.
-
-    In Python: pexeso.open_index(INDEX).add_parts(["overlap"]).
-    """  # noqa: D301  click reads \b
-    _add(AddPartsRequest(parts=("overlap",), **given), form)
-
-
-@click.command("build")
-@index_argument
-@spark_options
-@log_json_option
-@output_options("json")
-def build_containment(form: str | None, **given: Any) -> None:
-    """Add the part for containment to an index that is there.
-
-    \b
-    Example:
-      pexeso contain build lake.pexeso
-
-    It is answered by the posting lists of the part for overlaps, which it brings; where the index
-    has that, no table is read again. Later updates keep both up to date.
-
-    In Python: pexeso.open_index(INDEX).add_parts(["containment"]).
-    """  # noqa: D301  click reads \b
-    _add(AddPartsRequest(parts=("containment",), **given), form)
-
-
-def _add(request: AddPartsRequest, form: str | None) -> None:
     added, seconds = run_stages(request)
     _tell(added, form, added_summary(added), seconds)
 

@@ -3,61 +3,48 @@
 from __future__ import annotations
 
 import click
-from click.core import ParameterSource
 
-from pexeso.cli.options import index_argument
+from pexeso.cli.options import cli_option, command, index_argument
 from pexeso.errors import MissingPackageError
 
-DEFAULT_PORT = 8765
-"""As `pexeso.mcp.serving` has it, which brings the protocol."""
 
-
-@click.command()
+@command()
 @index_argument
-@click.option(
+@cli_option(
     "--allow-read",
     "allow_read",
     multiple=True,
     metavar="FOLDER",
     help="Let agents search with files of this folder. May be repeated.",
 )
-@click.option(
+@cli_option(
     "--allow-write",
     "allow_write",
     metavar="FOLDER",
     help="Let agents write joins into this folder; without it they write nothing.",
 )
-@click.option("--http", is_flag=True, help="Serve HTTP on this machine, not stdin and stdout.")
-@click.option(
+@cli_option(
     "--port",
     type=click.IntRange(0, 65535),
-    default=DEFAULT_PORT,
-    show_default=True,
-    help="With --http: the port; 0 takes any that is free.",
+    metavar="N",
+    help="Serve HTTP at this port of this machine, not stdin and stdout; 0 takes any free port.",
 )
-def mcp(
-    index: str, allow_read: tuple[str, ...], allow_write: str | None, http: bool, port: int
-) -> None:
+def mcp(index: str, allow_read: tuple[str, ...], allow_write: str | None, port: int | None) -> None:
     """Serve an index to agents, by the Model Context Protocol.
 
     \b
     Example:
       pexeso mcp lake.pexeso
       pexeso mcp lake.pexeso --allow-read queries --allow-write joined
-      pexeso mcp lake.pexeso --http --port 8765
+      pexeso mcp lake.pexeso --port 8765
 
-    A client starts the command and talks to it on stdin and stdout; with --http it listens on
+    A client starts the command and talks to it on stdin and stdout; with --port it listens on
     http://127.0.0.1:PORT/mcp. Its tools find the columns that join, say why, show the first rows of
     a join and its SQL. They read the lake, and files of --allow-read alone. What they answer is
     that of the moment when the index was opened, until a client asks to reload it.
 
     Needs the extra pexeso[mcp].
     """  # noqa: D301  click reads \b
-    port_source = click.get_current_context().get_parameter_source("port")
-    if port_source is ParameterSource.COMMANDLINE and not http:
-        raise click.UsageError(
-            "--port is that of --http: add --http, or leave --port out to serve stdin and stdout."
-        )
     try:
         from pexeso.mcp import serving
         from pexeso.mcp.asking import Desk
@@ -69,7 +56,7 @@ def mcp(
             "installed. Install it with pip install 'pexeso[mcp]'."
         ) from error
     desk = Desk.of(index, allow_read=allow_read, allow_write=allow_write)
-    if http:
+    if port is not None:
         serving.serve_http(desk, port)
     else:
         serving.serve_stdio(desk)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import click
-
 from pexeso.cli.errors import Interrupted
-from pexeso.cli.options import index_argument
+from pexeso.cli.options import cli_option, command, index_argument
 from pexeso.cli.output.output import talk
 from pexeso.options import parse_bytes
 
 
-@click.command()
+@command()
 @index_argument
-@click.option(
+@cli_option(
     "--port",
     type=int,
     metavar="N",
     help="The port; 0 takes any that is free.  [default: 8765, or the first free one after it]",
 )
-@click.option(
+@cli_option(
     "--max-upload",
     default="256MiB",
     metavar="SIZE",
