@@ -6,7 +6,7 @@ files that may hold several are opened to see which they are.
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,7 +17,7 @@ from pexeso.errors import LakeError, PlaceError, TableReadError
 from pexeso.io.location import Location, PlaceEntry, is_refusal, locate
 from pexeso.lake.containers.formats import format_of, reason_not_read
 from pexeso.lake.containers.tables_inside import tables_inside
-from pexeso.lake.folders.folder_tables import DELTA_LOG, HIVE, folder_kind, folder_table
+from pexeso.lake.folders.folder_tables import HIVE, folder_kind, folder_table
 from pexeso.lake.folders.table_logs import CannotRead
 from pexeso.lake.left_out.entries import reason_by_name, reason_link_not_followed
 from pexeso.lake.left_out.indexes import (
@@ -375,11 +375,8 @@ def _list_place(root: Location, folder: str, *, single_files: bool) -> Listing:
         reason = f"the folder cannot be listed: {error}"
         listing.skipped.append(SkippedFile(folder, reason, is_closed=True))
         return listing
-    is_logged = any(entry.kind == "folder" and entry.name == DELTA_LOG for entry in entries)
-    if is_logged and not single_files:
-        reason = "a folder that is one delta table, whose log is read on this machine alone"
-        listing.skipped.append(_skipped(folder or root.name, reason))
-        return listing
+    if not single_files and (table := _folder_listing(root, folder, entries)) is not None:
+        return table
     for entry in entries:
         relative = f"{folder}/{entry.name}" if folder else entry.name
         reason = _reason_not_taken(entry)
@@ -408,9 +405,12 @@ def _file_at(location: Location, table: str, entry: PlaceEntry) -> TableFile:
     return TableFile(table, location, "", entry.n_bytes, entry.modified, entry.version)
 
 
-def _folder_listing(root: Path, folder: str) -> Listing | None:
+def _folder_listing(
+    root: Path | Location, folder: str, entries: Iterable[PlaceEntry] | None = None
+) -> Listing | None:
     """Return the listing of a folder that is one table; None where it is none."""
-    path, kind = root / folder, folder_kind(root / folder)
+    path = root / folder if folder else root
+    kind = folder_kind(path, entries)
     if kind is None or (kind == HIVE and not folder):
         return None
     if not folder:

@@ -29,15 +29,24 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [path for path in (str(HERE), str(HERE.parent.parent)) if path not in sys.path]
 
-from holding_lakes import GONE, Bytes, contents, part_of, plan_of, shown, write_lake  # noqa: E402
+from holding_lakes import (  # noqa: E402
+    GONE,
+    Bytes,
+    contents,
+    held_tables,
+    part_of,
+    plan_of,
+    shown,
+    write_lake,
+)
 
 from pexeso.cleanup.set_aside import moving  # noqa: E402
-from pexeso.cleanup.set_aside.holding import apply_plan, held_tables, undo  # noqa: E402
+from pexeso.cleanup.set_aside.holding import apply_plan, undo  # noqa: E402
 from pexeso.cleanup.set_aside.journal import JOURNAL  # noqa: E402
 from pexeso.cleanup.set_aside.outcome import Applied  # noqa: E402
 
 KILLS, SEED = 200, 20_261_123
-STEPS = ("rename", "replace", "mkdir", "rmdir", "unlink", "fsync", "ftruncate", "chown")
+STEPS = ("rename", "replace", "mkdir", "rmdir", "unlink", "fsync", "ftruncate", "fchown")
 PIECE = 700
 OPERATIONS = [(name, elsewhere) for name in ("apply", "undo") for elsewhere in (False, True)]
 

@@ -1,9 +1,12 @@
 """Small lakes to move tables of, and what there is of each table afterwards."""
 
+import os
 from pathlib import Path
 
 from pexeso.cleanup.plan import Deletion, Plan
+from pexeso.cleanup.set_aside.journal import HeldTable, read_journal
 from pexeso.cleanup.set_aside.moving import table_fingerprint
+from pexeso.cleanup.set_aside.places import TABLES
 
 GONE = ["sales/2020.csv", "sales/2021.csv", "parts", "deep/in/side.csv", "copy.csv"]
 KEPT = ["all.csv", "sales/all.csv"]
@@ -78,3 +81,14 @@ def part_of(files: Bytes, table: str) -> Bytes:
     return {
         name: data for name, data in files.items() if name == table or name.startswith(f"{table}/")
     }
+
+
+def held_tables(holding: Path) -> list[HeldTable]:
+    """Return the tables that lie in a holding folder now, and not in the lake."""
+    journal = read_journal(holding)
+    return [
+        entry
+        for name, entry in journal.tables.items()
+        if os.path.lexists(holding / TABLES / name)
+        and not os.path.lexists(Path(journal.lake, name))
+    ]

@@ -1,7 +1,10 @@
 """A folder with a log, or with partitions in its folders' names, is one table: its rows of now."""
 
+import base64
 import json
 import shutil
+import string
+import struct
 
 import pyarrow as pa
 import pyarrow.csv
@@ -11,6 +14,7 @@ import pytest
 import pexeso
 from pexeso.errors import TableReadError
 from pexeso.index import build_index
+from pexeso.io.location import locate
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
 from pexeso.lake.folders import folder_tables
@@ -186,3 +190,165 @@ def test_a_lake_that_is_one_table_is_told(tmp_path):
     tables, reasons = names(tmp_path / "towns")
     assert tables == []
     assert "the lake itself is one delta table" in reasons["towns"]
+
+
+def iceberg(folder, table, **options):
+    """Write a table of Iceberg by its library, and return it."""
+    catalog = pytest.importorskip("pyiceberg.catalog.sql")
+    opened = catalog.SqlCatalog("test", uri="sqlite:///:memory:", warehouse=f"file://{folder}")
+    opened.create_namespace("n")
+    written = opened.create_table("n.t", table.schema, location=f"file://{folder}", **options)
+    written.append(table)
+    return written
+
+
+def test_an_index_follows_the_log_of_iceberg(lake, tmp_path):
+    written = iceberg(lake / "towns", towns())
+    (lake / "other.csv").write_text("fruit\n" + "apple\npear\nplum\nfig\nlime\n")
+    assert names(lake)[0] == [("other.csv", "delimited"), ("towns", "iceberg")]
+    index = build_index(lake, tmp_path / "ix")
+    match = index.search(TOWNS)[0]
+    assert (match.table, match.matched) == ("towns", len(TOWNS))
+    written.delete("n >= 5")  # which writes the file of the others anew
+    assert len(list((lake / "towns" / "data").glob("*.parquet"))) == 2
+    assert [town for town, _ in rows_of(lake / "towns")] == sorted(TOWNS[:5])
+    assert (index.append().changed, index.append().changed) == (1, 0)
+    match = index.search(TOWNS)[0]
+    assert (match.table, match.matched) == ("towns", 5)
+    written.overwrite(towns(["Kiel", "Graz", "Metz", "Ulm", "Trier"]))
+    index.append()
+    assert all(match.table != "towns" for match in index.search(TOWNS))
+
+
+BY_POSITION, BY_VALUES = 1, 2
+
+
+def add_deletes(table, content):
+    """Write, beside the snapshot of a table, a manifest of a file that deletes rows of it."""
+    import fastavro
+
+    def records_of(path):
+        with open(path, "rb") as file:
+            reader = fastavro.reader(file)
+            metadata = {k: v for k, v in reader.metadata.items() if not k.startswith("avro.")}
+            return list(reader), reader.writer_schema, metadata
+
+    def write(path, records, schema, metadata):
+        with open(path, "wb") as file:
+            fastavro.writer(file, schema, records, metadata=metadata)
+
+    listed = table.current_snapshot().manifest_list.removeprefix("file://")
+    manifests, list_schema, list_metadata = records_of(listed)
+    data_manifest = manifests[0]["manifest_path"].removeprefix("file://")
+    entries, schema, metadata = records_of(data_manifest)
+    folder = data_manifest.rpartition("/metadata/")[0]
+    deletes = f"{folder}/data/deletes.parquet"
+    rows = {"file_path": [entries[0]["data_file"]["file_path"]], "pos": [6]}
+    pq.write_table(pa.table(rows if content == BY_POSITION else {"n": [6]}), deletes)
+    [entry] = entries
+    entry["data_file"] |= {"content": content, "file_path": f"file://{deletes}", "record_count": 1}
+    for name in ("lower_bounds", "upper_bounds", "null_value_counts", "value_counts"):
+        entry["data_file"][name] = None
+    if content == BY_VALUES:
+        entry["data_file"]["equality_ids"] = [2]
+    path = f"{folder}/metadata/deletes.avro"
+    write(path, [entry], schema, {**metadata, "content": "deletes"})
+    added = {**manifests[0], "manifest_path": f"file://{path}", "content": 1}
+    write(listed, [*manifests, added], list_schema, list_metadata)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(BY_POSITION, "its log deletes rows that its files have"), (BY_VALUES, "equality deletes")],
+)
+def test_rows_that_the_log_of_iceberg_deletes_are_not_found(lake, tmp_path, content, said):
+    add_deletes(iceberg(lake / "towns", towns()), content)
+    pq.write_table(towns(["Kiel", "Graz", "Metz", "Ulm", "Trier"]), lake / "more.parquet")
+    tables, reasons = names(lake)
+    assert tables == [("more.parquet", "parquet")]
+    assert said in reasons["towns"]
+    assert list(build_index(lake, tmp_path / "ix").search(TOWNS)) == []
+
+
+@pytest.mark.parametrize("what", ["metadata", "list", "manifest", "cut"])
+def test_a_log_of_iceberg_that_is_damaged_leaves_the_table_out(lake, what):
+    written = iceberg(lake / "towns", towns())
+    folder = lake / "towns" / "metadata"
+    lists = list(folder.glob("snap-*.avro"))
+    manifests = [path for path in folder.glob("*.avro") if path not in lists]
+    chosen = {"metadata": folder.glob("*.metadata.json"), "list": lists}.get(what, manifests)
+    for path in chosen:
+        path.write_bytes(path.read_bytes()[:-20] if what == "cut" else b"{")
+    assert written is not None
+    tables, reasons = names(lake)
+    assert tables == []
+    assert "cannot be read: " in reasons["towns"]
+
+
+def vector_of(*rows):
+    """Return a deletion vector that stands in the log: a bitmap of one array, in the Z85 form."""
+    head = struct.pack("<IQIIIHHI", 1681511377, 1, 0, 12346, 1, 0, len(rows) - 1, 16)
+    data = head + struct.pack(f"<{len(rows)}H", *rows)
+    signs = string.digits + string.ascii_lowercase + string.ascii_uppercase
+    z85 = signs + ".-:+=^!/*?&<>()[]{}@%$#"
+    b85 = (
+        string.digits + string.ascii_uppercase + string.ascii_lowercase + "!#$%&()*+-;<=>?@^_`{|}~"
+    )
+    text = base64.b85encode(data).decode().translate(str.maketrans(b85, z85))
+    sizes = {"sizeInBytes": len(data), "cardinality": len(rows)}
+    return {"storageType": "i", "pathOrInlineDv": text, **sizes}
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_deletion_vectors_of_delta_leave_the_table_out(lake, tmp_path, is_named):
+    """The vector stands in the log, whether or not the protocol names such."""
+    deltalake.write_deltalake(lake / "towns", towns())
+    log = lake / "towns" / "_delta_log" / "00000000000000000000.json"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    features = ["deletionVectors"] if is_named else []
+    for line in lines:
+        if "protocol" in line:
+            named = {"readerFeatures": features, "writerFeatures": features}
+            line["protocol"] = {"minReaderVersion": 3, "minWriterVersion": 7, **named}
+        if "add" in line:
+            line["add"]["deletionVector"] = vector_of(5, 6)
+    log.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    pq.write_table(towns(["Kiel", "Graz", "Metz", "Ulm", "Trier"]), lake / "more.parquet")
+    tables, reasons = names(lake)
+    assert tables == [("more.parquet", "parquet")]
+    assert "its log deletes rows that its files have" in reasons["towns"]
+    assert list(build_index(lake, tmp_path / "ix").search(TOWNS)) == []
+
+
+@pytest.mark.parametrize("protocol", ["memory", "s3"])
+def test_folders_elsewhere_are_read_as_here_or_left_out(lake, tmp_path, request, protocol):
+    for country, some in (("NO", TOWNS[:3]), ("IT", TOWNS[3:])):
+        folder = lake / "hive" / f"country={country}"
+        folder.mkdir(parents=True)
+        pq.write_table(towns(some), folder / "part-0.parquet")
+        (folder / "_SUCCESS").touch()
+    iceberg(lake / "ice", towns())
+    deltalake.write_deltalake(lake / "delta", towns())
+    if protocol == "s3":
+        place = request.getfixturevalue("bucket").joined("lake")
+    else:
+        stored = pytest.importorskip("fsspec").filesystem("memory").store
+        stored.clear()
+        request.addfinalizer(stored.clear)
+        place = locate("memory://lake")
+    for path in sorted(path for path in lake.rglob("*") if path.is_file()):
+        place.joined(path.relative_to(lake).as_posix()).write(path.read_bytes())
+    tables, skipped = find_tables(place)
+    assert [(file.table, file.format) for file in tables] == [("hive", "hive")]
+    reasons = {file.path: file.reason for file in skipped}
+    for kind, name in (("delta", "delta"), ("iceberg", "ice")):
+        assert reasons[name] == (
+            f"a folder that is one {kind} table, which cannot be read: its log is read on this "
+            "machine alone"
+        )
+    assert rows_of(place.joined("hive")) == rows_of(lake / "hive")
+    assert read_table(place.joined("hive")).names == ["town", "n", "country"]
+    place.joined("hive/country=IT/part-1.parquet").write(
+        (lake / "hive" / "country=IT" / "part-0.parquet").read_bytes()
+    )
+    assert find_tables(place)[0][0].version != tables[0].version

@@ -18,6 +18,7 @@ import contextlib
 import errno
 import math
 import os
+import secrets
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,6 +29,8 @@ from pexeso.cleanup.set_aside.moving import (
     Snapshot,
     TableRefused,
     copy_whole,
+    fingerprint_there,
+    has_settled,
     is_part_of,
     make_folders,
     remove_empty_folders,
@@ -39,14 +42,16 @@ from pexeso.cleanup.set_aside.moving import (
 )
 from pexeso.cleanup.set_aside.outcome import Applied, Refusal
 from pexeso.cleanup.set_aside.places import (
+    ARRIVING,
     COPIES,
     TABLES,
     copy_name,
     default_holding,
-    first_error,
     links,
     local_holding,
     local_lake,
+    note_arrival,
+    noted_arrival,
     opened,
     prune,
     reason_of,
@@ -171,7 +176,7 @@ def before_undoing(
             continue
         if not os.path.lexists(target):
             waiting.append(name)
-        elif _fingerprint_there(target) != entry.fingerprint:
+        elif fingerprint_there(target) != entry.fingerprint:
             refused.append(Refusal(name, _NAME_TAKEN))
     return Applied(journal.lake, str(folder), (), (), tuple(refused), None, tuple(waiting))
 
@@ -208,68 +213,25 @@ def _entries(
     return {name: entry for name, entry in entries.items() if name in planned}
 
 
-def held_tables(holding: str | os.PathLike[str]) -> list[HeldTable]:
-    """Return the tables that lie in a holding folder now, in the order in which they came.
-
-    Raises
-    ------
-    InputError
-        It is no holding folder.
-    """
-    require_local(holding)
-    journal = require_journal(Path(holding))
-    lake, stored = Path(journal.lake), Path(holding, TABLES)
-    return [
-        entry
-        for name, entry in journal.tables.items()
-        if os.path.lexists(stored / name) and not os.path.lexists(lake / name)
-    ]
-
-
-def changed_parents(holding: str | os.PathLike[str]) -> list[HeldTable]:
-    """Return the tables of a holding folder whose parents are gone, or not as they were.
-
-    What rebuilds such a table may give another one: bring it back while it is still held.
-
-    Raises
-    ------
-    InputError
-        It is no holding folder.
-    """
-    held = held_tables(holding)
-    lake = require_journal(Path(holding)).lake
-    real = {entry.parent: os.path.realpath(Path(lake, entry.parent)) for entry in held}
-    now = {name: _fingerprint_there(Path(path)) for name, path in real.items()}
-    return [entry for entry in held if now[entry.parent] != entry.parent_fingerprint]
-
-
-def _fingerprint_there(path: Path) -> str | None:
-    try:
-        return table_fingerprint(path)
-    except (TableRefused, OSError):
-        return None
-
-
 class _Moving:
     """What both directions share: the places of a table, and moves from one to the other."""
 
     def __init__(self, lake: Path, folder: Path, journal: Journal) -> None:
-        self.lake, self.journal = lake, journal
-        self._real_lake = lake.resolve()  # it may be named by a link, and its folders may not
-        self.stored, self.copies = folder / TABLES, folder / COPIES
-        self.folder = folder
+        self.lake, self.named_lake, self.folder = lake.resolve(), lake, folder  # links followed
+        self.stored, self.copies = folder.resolve() / TABLES, folder.resolve() / COPIES
+        self.journal = journal
 
     def leaving(self, table: str) -> Path:
         """Return the hidden name in the lake of an original whose copy is whole."""
-        return (self._real_lake / table).with_name(f".pexeso-leaving-{copy_name(table)}")
-
-    def arriving(self, table: str) -> Path:
-        """Return the hidden name in the lake of a copy that is not whole yet."""
-        return (self._real_lake / table).with_name(f".pexeso-arriving-{copy_name(table)}")
+        return (self.lake / table).with_name(f".pexeso-leaving-{copy_name(table)}")
 
     def copy_of(self, table: str) -> Path:
         """Return the name of a copy in the holding folder."""
         return self.copies / copy_name(table)
+
+    def note_of(self, table: str) -> Path:
+        """Return the file that says under which name a copy is made in the lake."""
+        return self.copies / f"{copy_name(table)}{ARRIVING}"
 
     def settle(self, table: str) -> None:
         """Remove the copies that a killed process left of a table that the journal names.
@@ -279,11 +241,15 @@ class _Moving:
         stored = self.stored / table
         if table not in self.journal.tables or not os.path.lexists(stored):
             return
-        leaving, arriving = self.leaving(table), self.arriving(table)
+        leaving, note = self.leaving(table), self.note_of(table)
         if os.path.lexists(leaving):
             self._remove_original(leaving, stored, leaving)
-        if os.path.lexists(arriving) and is_part_of(arriving, stored):
-            remove_copy(arriving)
+        if os.path.lexists(note):
+            if (name := noted_arrival(note)) is not None:
+                arriving = (self.lake / table).with_name(name)
+                if os.path.lexists(arriving) and is_part_of(arriving, stored):
+                    remove_copy(arriving)
+            remove_copy(note)
 
     def finish_leaving(self, table: str) -> None:
         """Take the original of a whole copy out of the lake."""
@@ -293,15 +259,25 @@ class _Moving:
             self._remove_original(leaving, stored, source)
         except TableRefused:
             rename_new(leaving, source)
-            os.rename(stored, self.copy_of(table))
+            rename_new(stored, self.copy_of(table))
             remove_copy(self.copy_of(table))
             raise
 
-    def _remove_original(self, original: Path, copied: Path, shown: Path) -> None:
-        """Remove what has a whole copy, unless somebody could still write to it."""
-        require_not_written(original, shown)
+    def _remove_original(self, original: Path, copied: Path, shown: Path) -> bool:
+        """Remove what has a whole copy, unless somebody could still write to it.
+
+        Returns
+        -------
+        bool
+            False where nothing says whether somebody could: it stays until a later call, when
+            nobody has touched it for a while.
+        """
+        is_known = require_not_written(original, shown)
         require_copied(original, copied)
+        if not is_known and not has_settled(original):
+            return False
         remove_copy(original)
+        return True
 
 
 class _SettingAside(_Moving):
@@ -345,7 +321,13 @@ class _SettingAside(_Moving):
         parent = item.parent, item.parent_fingerprint
         self.journal.add(
             HeldTable(
-                table, str(source), *self.times, item.bytes, item.fingerprint, *parent, item.sql
+                table,
+                str(self.named_lake / table),
+                *self.times,
+                item.bytes,
+                item.fingerprint,
+                *parent,
+                item.sql,
             )
         )
         if is_copied:
@@ -368,6 +350,9 @@ class _SettingAside(_Moving):
         self.finish_leaving(table)
         return True
 
+    def keeps(self, table: str) -> bool:  # the original of what was moved
+        return os.path.lexists(self.leaving(table))
+
     def _checked(self, item: Deletion) -> str | None:
         try:
             return self.check(item) if self.check is not None else None
@@ -389,7 +374,7 @@ class _SettingAside(_Moving):
     def _require_parent(self, item: Deletion) -> None:
         try:
             path = (self.lake / item.parent).resolve(strict=True)
-            if not path.is_relative_to(self.lake.resolve()):
+            if not path.is_relative_to(self.lake):
                 raise TableRefused(f"its parent {item.parent!r} is a link out of the lake")
             seen = snapshot(path)
             known = self._parents.get(item.parent)
@@ -404,7 +389,7 @@ class _SettingAside(_Moving):
 class _BringingBack(_Moving):
     def move(self, table: str, entry: HeldTable) -> bool:
         """Bring a table back; return False where it was in the lake."""
-        target, stored = self.lake / table, self.stored / table
+        target, stored, leaving = self.lake / table, self.stored / table, self.leaving(table)
         require_inside(self.lake, table)
         require_inside(self.stored, table)
         self.settle(table)
@@ -428,8 +413,18 @@ class _BringingBack(_Moving):
         else:
             remove_empty_folders(self.stored, table)
             return True
-        copy_whole(stored, self.arriving(table), entry.fingerprint)
-        rename_new(self.arriving(table), target)
+        if os.path.lexists(leaving):  # the original, which was kept
+            rename_new(leaving, target)
+        else:
+            # A name of its own: a file of somebody's may have any that can be foreseen.
+            arriving = target.with_name(f".pexeso-arriving-{secrets.token_hex(16)}")
+            note_arrival(self.note_of(table), arriving.name)
+            try:
+                copy_whole(stored, arriving, entry.fingerprint)
+                rename_new(arriving, target)
+            finally:
+                remove_copy(arriving)  # where its name was taken meanwhile
+                remove_copy(self.note_of(table))
         self._drop_copy(table)
         return True
 
@@ -437,11 +432,17 @@ class _BringingBack(_Moving):
         stored, copied = self.stored / table, self.copy_of(table)
         rename_new(stored, copied)
         try:
-            self._remove_original(copied, self.lake / table, stored)
+            is_gone = self._remove_original(copied, self.lake / table, stored)
         except TableRefused:
             rename_new(copied, stored)
             raise
-        remove_empty_folders(self.stored, table)
+        if is_gone:
+            remove_empty_folders(self.stored, table)
+        else:
+            rename_new(copied, stored)
+
+    def keeps(self, table: str) -> bool:  # as above
+        return os.path.lexists(self.stored / table)
 
 
 def _for_each(moving: _SettingAside | _BringingBack, chosen: dict, again: str) -> Applied:
@@ -454,8 +455,7 @@ def _for_each(moving: _SettingAside | _BringingBack, chosen: dict, again: str) -
             (moved if moving.move(table, entry) else already).append(table)
         except TableRefused as error:
             refused.append(Refusal(table, str(error)))
-        except OSError as gathered:
-            error = first_error(gathered)
+        except OSError as error:
             reason = reason_of(error, moving.folder)
             if error.errno not in _ENDS_ALL:
                 refused.append(Refusal(table, reason))
@@ -469,11 +469,12 @@ def _for_each(moving: _SettingAside | _BringingBack, chosen: dict, again: str) -
         prune(moving.journal, moving.folder)
     n_finished = len(moved) + len(already) + len(refused)
     return Applied(
-        str(moving.lake),
+        str(moving.named_lake),
         str(moving.folder),
         tuple(moved),
         tuple(already),
         tuple(refused),
         stopped,
         tuple(names[n_finished:]),
+        tuple(table for table in (*moved, *already) if moving.keeps(table)),
     )

@@ -3,6 +3,9 @@
 A table is a plain file or a folder of plain files. Within a file system it moves by one rename. To
 another it is copied, synced and compared; its original then loses its name by one rename, and is
 removed only after each file of it was found equal to its copy.
+
+Whatever changes a folder does so in the folder that was opened, step by step and following no link:
+a folder that becomes a link between a check and a move leads nowhere.
 """
 
 from __future__ import annotations
@@ -17,14 +20,19 @@ import os
 import shutil
 import signal
 import stat
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from pexeso.lake.readers.content import fingerprint_file
-from pexeso.store.files import sync_file, sync_folder
-from pexeso.store.local.folders import sync_tree
+from pexeso.store.files import sync_folder
 
-_WORKING_FOLDER, _NOT_OVER = -100, 1  # AT_FDCWD and RENAME_NOREPLACE of Linux
+_NOT_OVER = 1  # RENAME_NOREPLACE of Linux
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_OLD_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_SETTLED_SECONDS = 3600
 _PIECE_BYTES = 1 << 20
 _UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM)
 
@@ -83,6 +91,14 @@ def table_fingerprint(path: Path, known: Mapping[str, str] | None = None) -> str
     return running.hexdigest()
 
 
+def fingerprint_there(path: Path) -> str | None:
+    """Return the fingerprint of a table; None where there is none that can be moved."""
+    try:
+        return table_fingerprint(path)
+    except (TableRefused, OSError):
+        return None
+
+
 def snapshot(path: Path) -> Snapshot:
     """Return what tells cheaply whether a table was touched; a rename of it changes nothing."""
     return tuple(
@@ -92,14 +108,40 @@ def snapshot(path: Path) -> Snapshot:
     )
 
 
+@contextlib.contextmanager
+def opened_folder(path: Path) -> Iterator[int]:
+    """Open a folder by its absolute path, no step of which may be a link.
+
+    Raises
+    ------
+    OSError
+        A step is a link, or no folder, or not there; the error names the whole path.
+    """
+    descriptor = os.open(path.anchor, _STEP)
+    try:
+        for part in path.parts[1:]:
+            above, descriptor = descriptor, os.open(part, _STEP, dir_fd=descriptor)
+            os.close(above)
+        readable = os.open(".", _FOLDER, dir_fd=descriptor)
+    except OSError as error:
+        error.filename = os.fspath(path)
+        raise
+    finally:
+        os.close(descriptor)
+    try:
+        yield readable
+    finally:
+        os.close(readable)
+
+
 def make_folders(root: Path, relative: str) -> None:
     """Make the folders above a name below `root`, and wait until they are on the disk."""
     folder = root
     for part in relative.split("/")[:-1]:
-        above, folder = folder, folder / part
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(folder)
-            sync_folder(above)
+        with opened_folder(folder) as above, contextlib.suppress(FileExistsError):
+            os.mkdir(part, dir_fd=above)
+            os.fsync(above)
+        folder = folder / part
 
 
 def remove_empty_folders(root: Path, relative: str) -> None:
@@ -107,7 +149,8 @@ def remove_empty_folders(root: Path, relative: str) -> None:
     folder = (root / relative).parent
     while folder != root:
         try:
-            os.rmdir(folder)
+            with opened_folder(folder.parent) as above:
+                os.rmdir(folder.name, dir_fd=above)
         except OSError:  # something is in it
             return
         folder = folder.parent
@@ -142,13 +185,8 @@ def copy_whole(source: Path, target: Path, fingerprint: str) -> None:
     if os.path.lexists(target):
         raise TableRefused(f"'{target}' is there and no copy of it; move it elsewhere")
     try:
-        if source.is_dir():
-            shutil.copytree(source, target, symlinks=True, copy_function=shutil.copy2)
-            sync_tree(target)
-        else:
-            shutil.copy2(source, target, follow_symlinks=False)
-            sync_file(target)
-        _keep_owners(source, target)
+        with opened_folder(source.parent) as left, opened_folder(target.parent) as right:
+            _copy(left, source, right, target)
         sync_folder(target.parent)
         if table_fingerprint(target) != fingerprint:
             raise TableRefused("it was changed while it was copied")
@@ -178,14 +216,20 @@ def is_part_of(copy: Path, whole: Path) -> bool:
         return False
 
 
-def require_not_written(path: Path, shown: Path) -> None:
+def require_not_written(path: Path, shown: Path) -> bool:
     """Raise TableRefused where a program has a file of a table open and may write to it.
 
-    What it writes later would go into a file without a name. Files of file systems that have no
-    leases, and those of other owners, pass.
+    What it writes later would go into a file without a name.
+
+    Returns
+    -------
+    bool
+        Whether that is known of all files: some file systems have no leases, and some systems no
+        lease on files of other owners.
     """
+    is_known = True
     for _, file in table_files(path):
-        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(file, _OLD_FILE)
         try:
             # Whoever opens it this instant breaks the lease, which is told by a signal: one that
             # is ignored unless somebody wants it.
@@ -197,8 +241,17 @@ def require_not_written(path: Path, shown: Path) -> None:
                 raise TableRefused(
                     f"a program has '{shown}' open for writing; end it, and try again"
                 ) from error
+            is_known = False
         finally:
             os.close(descriptor)
+    return is_known
+
+
+def has_settled(path: Path) -> bool:
+    """Return whether no file of a table was written or renamed for an hour."""
+    recent = time.time() - _SETTLED_SECONDS
+    statuses = [os.lstat(file) for _, file in table_files(path)] + [os.lstat(path)]
+    return all(max(status.st_mtime, status.st_ctime) < recent for status in statuses)
 
 
 def remove_tree(path: Path) -> None:
@@ -225,18 +278,61 @@ def allow_changes(path: Path) -> None:
 
 @contextlib.contextmanager
 def _opened_parent(path: Path) -> Iterator[int | None]:
-    """Open the folder of a name, which is no link; None where there is no such name."""
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    """Open the folder of a name; None where there is no such name."""
     try:
-        parent = os.open(path.parent, flags)
-    except FileNotFoundError:
+        with opened_folder(path.parent) as parent:
+            yield parent if path.name in os.listdir(parent) else None
+    except FileNotFoundError as error:
+        if error.filename != os.fspath(path.parent):
+            raise
         yield None
-        return
+
+
+def _copy(left: int, source: Path, right: int, target: Path) -> None:
+    """Copy a file or a folder between two opened folders and sync it; errors name both paths."""
     try:
-        is_there = path.name in os.listdir(parent)
-        yield parent if is_there else None
+        reading = os.open(source.name, _OLD_FILE, dir_fd=left)
+        try:
+            _copy_opened(reading, source, right, target)
+        finally:
+            os.close(reading)
+    except OSError as error:
+        if error.filename2 is not None:  # of what is in it
+            raise
+        raise OSError(error.errno, error.strerror, str(source), None, str(target)) from error
+
+
+def _copy_opened(reading: int, source: Path, right: int, target: Path) -> None:
+    status = os.fstat(reading)
+    if stat.S_ISDIR(status.st_mode):
+        os.mkdir(target.name, 0o700, dir_fd=right)
+    elif not stat.S_ISREG(status.st_mode):
+        raise TableRefused(f"'{source}' is no plain file any more")
+    is_folder = stat.S_ISDIR(status.st_mode)
+    writing = os.open(target.name, _FOLDER if is_folder else _NEW_FILE, 0o600, dir_fd=right)
+    try:
+        for name in sorted(os.listdir(reading)) if is_folder else ():
+            _copy(reading, source / name, writing, target / name)
+        while not is_folder and (piece := os.read(reading, _PIECE_BYTES)):
+            while piece:
+                piece = piece[os.write(writing, piece) :]
+        with contextlib.suppress(PermissionError):  # only root may give a file to somebody else
+            os.fchown(writing, status.st_uid, status.st_gid)
+        for key in _attributes(reading):
+            with contextlib.suppress(OSError):  # not every file system has them
+                os.setxattr(writing, key, os.getxattr(reading, key))
+        os.fchmod(writing, stat.S_IMODE(status.st_mode))
+        os.utime(writing, ns=(status.st_atime_ns, status.st_mtime_ns))
+        os.fsync(writing)
     finally:
-        os.close(parent)
+        os.close(writing)
+
+
+def _attributes(descriptor: int) -> list[str]:
+    try:
+        return os.listxattr(descriptor) if hasattr(os, "listxattr") else []
+    except OSError:
+        return []
 
 
 def _begins(whole: Path, part: Path) -> bool:
@@ -249,17 +345,18 @@ def _begins(whole: Path, part: Path) -> bool:
 
 def _rename_over_nothing(source: Path, target: Path) -> None:
     rename = _linux_rename()
-    if rename is not None:
-        names = os.fsencode(source), os.fsencode(target)
-        if rename(_WORKING_FOLDER, names[0], _WORKING_FOLDER, names[1], _NOT_OVER) == 0:
-            return
-        number = ctypes.get_errno()
-        if number not in _UNSUPPORTED:
-            raise OSError(number, os.strerror(number), str(source), None, str(target))
-    # A file system that cannot do both at once: whoever takes the name right here loses it.
-    if os.path.lexists(target):
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
-    os.rename(source, target)
+    with opened_folder(source.parent) as left, opened_folder(target.parent) as right:
+        if rename is not None:
+            names = os.fsencode(source.name), os.fsencode(target.name)
+            if rename(left, names[0], right, names[1], _NOT_OVER) == 0:
+                return
+            number = ctypes.get_errno()
+            if number not in _UNSUPPORTED:
+                raise OSError(number, os.strerror(number), str(source), None, str(target))
+        # A file system that cannot do both at once: whoever takes the name right here loses it.
+        if target.name in os.listdir(right):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+        os.rename(source.name, target.name, src_dir_fd=left, dst_dir_fd=right)
 
 
 @functools.cache
@@ -274,16 +371,6 @@ def _linux_rename() -> Callable[..., int] | None:
             ctypes.c_uint,
         ]
     return rename
-
-
-def _keep_owners(source: Path, target: Path) -> None:
-    pairs = [(source, target)]
-    if source.is_dir():
-        pairs += [(path, target / path.relative_to(source)) for path in source.rglob("*")]
-    for original, copied in pairs:
-        status = os.lstat(original)
-        with contextlib.suppress(PermissionError):  # only root may give a file to somebody else
-            os.chown(copied, status.st_uid, status.st_gid, follow_symlinks=False)
 
 
 def _file_fingerprint(path: Path) -> str:

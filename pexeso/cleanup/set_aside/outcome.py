@@ -34,6 +34,10 @@ class Applied(Shown):
         Why the call ended early and how to go on; None where it did not.
     waiting
         Tables that a call which ended early did not move.
+    kept
+        Tables that were copied to another file system, and whose original stays, under a hidden
+        name: nothing there says whether a program still writes to it. A later call removes it when
+        it has been untouched for an hour and is equal to the copy.
     """
 
     lake: str
@@ -43,6 +47,7 @@ class Applied(Shown):
     refused: tuple[Refusal, ...]
     stopped: str | None = None
     waiting: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
 
     def _summary(self) -> str:
         moved = f"{many(len(self.moved), 'table')} moved, {len(self.already):,} already"

@@ -7,7 +7,6 @@ import errno
 import hashlib
 import os
 import re
-import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -18,13 +17,22 @@ from pexeso.cleanup.set_aside.journal import (
     may_become_holding,
     read_journal,
 )
-from pexeso.cleanup.set_aside.moving import TableRefused, allow_changes, remove_tree
+from pexeso.cleanup.set_aside.moving import (
+    TableRefused,
+    allow_changes,
+    opened_folder,
+    remove_tree,
+)
 from pexeso.errors import InputError, LakeError, OutputError
 from pexeso.io.location import is_url
 from pexeso.io.locks import EXCLUSIVE, lock
 from pexeso.store.files import sync_folder
 
 TABLES, COPIES = "tables", "copies"
+ARRIVING = ".arriving"
+"""End of the name of what notes, among the copies, under which name one is made in the lake."""
+
+_ARRIVING = re.compile(r"\.pexeso-arriving-[0-9a-f]{32}")
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _NO_PERMISSION = (errno.EACCES, errno.EPERM)
 
@@ -138,8 +146,9 @@ def opened(folder: Path, lake: Path) -> Iterator[Journal]:
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(folder / name)
                 _require_own_folder(folder / name)
-            for name in _own_copies(folder, journal):  # a killed process was making or removing it
-                remove_copy(folder / COPIES / name)
+            # A killed process was making or removing it.
+            for name in _own_copies(folder.resolve(), journal):
+                remove_copy(folder.resolve() / COPIES / name)
             sync_folder(folder)
         except OSError as error:
             raise OutputError(
@@ -153,6 +162,35 @@ def copy_name(table: str) -> str:
     return hashlib.blake2b(table.encode(), digest_size=8).hexdigest()
 
 
+def note_arrival(path: Path, name: str) -> None:
+    """Note under which name a copy will be made in the lake, and wait until that is on the disk."""
+    with opened_folder(path.parent) as folder:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(path.name, flags, 0o600, dir_fd=folder)
+        try:
+            os.write(descriptor, name.encode())
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.fsync(folder)
+
+
+def noted_arrival(path: Path) -> str | None:
+    """Return the name that was noted; None where there is none, or not a whole one."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        is_plain = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        name = file.read(100).decode("ascii", "replace") if is_plain else ""
+    return name if _ARRIVING.fullmatch(name) else None
+
+
+def _is_plain(path: Path) -> bool:
+    return stat.S_ISREG(os.lstat(path).st_mode)
+
+
 def _require_own_folder(path: Path) -> None:
     if not stat.S_ISDIR(os.lstat(path).st_mode):
         raise InputError(
@@ -164,12 +202,15 @@ def _require_own_folder(path: Path) -> None:
 def _own_copies(folder: Path, journal: Journal) -> list[str]:
     """Return what lies among the copies, all of which are of tables in the journal."""
     names = os.listdir(folder / COPIES)
-    for name in set(names).difference(map(copy_name, journal.tables)):
+    copies = set(map(copy_name, journal.tables))
+    notes = {f"{name}{ARRIVING}" for name in copies}
+    plain_notes = {name for name in notes.intersection(names) if _is_plain(folder / COPIES / name)}
+    for name in set(names) - copies - plain_notes:
         raise InputError(
             f"'{folder / COPIES / name}' is none of the copies that the journal names, and is "
             "left as it is: move it elsewhere, then try again."
         )
-    return names
+    return [name for name in names if name in copies]
 
 
 def prune(journal: Journal, folder: Path) -> None:
@@ -244,22 +285,6 @@ def links(lake: Path, tables: Iterable[str]) -> dict[Path, str]:
             with contextlib.suppress(OSError, RuntimeError):
                 linked_tables[path.resolve(strict=True)] = name
     return linked_tables
-
-
-def first_error(error: OSError) -> OSError:
-    """Return the first error of those that `shutil.copytree` has gathered, or the one given.
-
-    It copies on after an error, and keeps of each the two paths and a text that begins with the
-    number: a full disk would not be known as such.
-    """
-    if not isinstance(error, shutil.Error):
-        return error
-    source, target, why = error.args[0][0]
-    number = re.match(r"\[Errno (\d+)\]", str(why))
-    if number is None:
-        return OSError(errno.EIO, str(why), source, None, target)
-    code = int(number[1])
-    return OSError(code, os.strerror(code), source, None, target)
 
 
 def reason_of(error: OSError, path: Path) -> str:

@@ -172,6 +172,11 @@ def _tell(applied: Applied, form: str | None, verb: str, *, yes: bool) -> None:
             click.echo(line)
         for name in applied.waiting:
             click.echo(f"{'not moved' if yes else f'would be {verb}'}: {plain(name, MAX_NAME)}")
+    for name in applied.kept:
+        talk(
+            f"The original of '{plain(name, MAX_NAME)}' is kept until a later call, for nothing "
+            "says whether a program still writes to it."
+        )
     if not yes:
         talk(
             f"Nothing was moved. With --yes {many(len(applied.waiting), 'table')} would be {verb}; "

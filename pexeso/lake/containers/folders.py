@@ -11,13 +11,25 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
-from pexeso.lake.folders.folder_tables import FolderTable, TablePart, folder_table
+from pexeso.io.location import Location
+from pexeso.lake.containers.formats import format_of
+from pexeso.lake.folders.folder_tables import FolderTable, TablePart, folder_kind, folder_table
 from pexeso.lake.folders.table_logs import CannotRead
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table, check_width
 from pexeso.lake.readers.typed import TypedRows
 
 if TYPE_CHECKING:
     from pexeso.lake.containers.reader import OpenTable
+
+
+def kind_of_folder(location: Path | Location) -> str | None:
+    """Return which kind of table lies at a location; None for a file, and where it is none."""
+    if isinstance(location, Location):
+        # Where a name stands for a format, no request is spent on asking whether it is a folder.
+        entry = location.look() if format_of(location.name) is None else None
+        if entry is None or entry.kind != "folder":
+            return None
+    return folder_kind(location)
 
 
 @dataclass(frozen=True)
@@ -40,16 +52,16 @@ class OpenFolder:
 
     shown: str
     table: FolderTable
-    open_part: Callable[[Path], OpenTable]
+    open_part: Callable[[Path | Location], OpenTable]
     max_bytes: int
 
     @classmethod
     def of(
         cls,
         shown: str,
-        folder: Path,
+        folder: Path | Location,
         kind: str,
-        open_part: Callable[[Path], OpenTable],
+        open_part: Callable[[Path | Location], OpenTable],
         max_bytes: int,
     ) -> OpenFolder:
         """Look up which files the table has now.

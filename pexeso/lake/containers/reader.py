@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pexeso.errors import TableReadError
 from pexeso.io.location import Location, locate
-from pexeso.lake.containers.folders import OpenFolder
+from pexeso.lake.containers.folders import OpenFolder, kind_of_folder
 from pexeso.lake.containers.formats import format_of, without_packing
 from pexeso.lake.containers.tables_inside import (
     Container,
@@ -21,7 +21,6 @@ from pexeso.lake.containers.tables_inside import (
     read_inner,
     split_member,
 )
-from pexeso.lake.folders.folder_tables import folder_kind
 from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES, ReadingBudget
 from pexeso.lake.readers.content import (
     Content,
@@ -299,7 +298,7 @@ class TablesInTurn:
     ) -> OpenTable | OpenFolder:
         """Open one table; see `open_table`."""
         location = locate(path)
-        if (kind := _folder_kind(location)) is not None:
+        if (kind := kind_of_folder(location)) is not None:
             return _opened_folder(location, kind, shown or str(path), max_bytes)
         file_shown = str(path) if shown is None else shown.removesuffix(member or "")
         file_format = format_of(location.name)
@@ -326,7 +325,7 @@ class TablesInTurn:
         max_bytes: int = DEFAULT_MAX_BYTES,
     ) -> str | None:
         """Compute the fingerprint of one table; see `table_fingerprint`."""
-        if (kind := _folder_kind(path)) is not None:
+        if (kind := kind_of_folder(path)) is not None:
             try:
                 return _opened_folder(path, kind, str(path), max_bytes).fingerprint
             except TableReadError:
@@ -347,18 +346,14 @@ class TablesInTurn:
         return self._file
 
 
-def _folder_kind(location: Path | Location) -> str | None:
-    return folder_kind(location) if isinstance(location, Path) else None
-
-
 def _opened_folder(location: Path | Location, kind: str, shown: str, max_bytes: int) -> OpenFolder:
-    def open_part(path: Path) -> OpenTable:
+    def open_part(path: Path | Location) -> OpenTable:
         opened = open_table(path, max_bytes=max_bytes)
         if isinstance(opened, OpenFolder):
             raise TableReadError(f"{shown} has a folder in the place of a file: {path.name}.")
         return opened
 
-    return OpenFolder.of(shown, Path(str(location)), kind, open_part, max_bytes)
+    return OpenFolder.of(shown, location, kind, open_part, max_bytes)
 
 
 def reading_options(reading: str | None) -> ReadingOptions:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
+from pexeso.io.location import Location, PlaceEntry
 from pexeso.lake.folders.table_logs import CannotRead, live_files
 from pexeso.lake.readers.content import bytes_fingerprint, fingerprint_file
 
@@ -32,15 +34,19 @@ class TablePart:
     ----------
     name : str
         POSIX path relative to the folder.
-    path : Path
-    n_bytes, modified : int
-        As the system tells them; nanoseconds since 1970.
+    path : Path or Location
+    n_bytes : int
+    modified : int or None
+        Nanoseconds since 1970; None where its storage does not tell.
+    version : str or None
+        What its storage calls this content.
     """
 
     name: str
-    path: Path
+    path: Path | Location
     n_bytes: int
-    modified: int
+    modified: int | None
+    version: str | None = None
 
     @property
     def values(self) -> dict[str, str | None]:
@@ -79,14 +85,17 @@ class FolderTable:
         return sum(part.n_bytes for part in self.parts)
 
     @property
-    def modified(self) -> int:
-        """When a file was last changed, in nanoseconds since 1970."""
-        return max(part.modified for part in self.parts)
+    def modified(self) -> int | None:
+        """When a file was last changed, in nanoseconds since 1970; None where nobody tells."""
+        return max((part.modified for part in self.parts if part.modified), default=None)
 
     @property
     def version(self) -> str:
         """Digest of which files there are: another one where the log names others."""
-        lines = (f"{part.name}\0{part.n_bytes}\0{part.modified}\n" for part in self.parts)
+        lines = (
+            f"{part.name}\0{part.n_bytes}\0{part.modified}{part.version or ''}\n"
+            for part in self.parts
+        )
         return bytes_fingerprint("".join(lines).encode("utf-8", "surrogateescape"))
 
     @property
@@ -98,60 +107,91 @@ class FolderTable:
         return bytes_fingerprint(repr(digests).encode())
 
 
-def folder_kind(folder: Path) -> str | None:
-    """Return which kind of table a folder of this machine is; None where it is none.
+def folder_kind(folder: Path | Location, entries: Iterable[PlaceEntry] | None = None) -> str | None:
+    """Return which kind of table a folder is; None where it is none. Links are not followed.
 
-    Links are not followed.
+    Parameters
+    ----------
+    folder : Path or Location
+    entries : iterable of PlaceEntry, optional
+        What lies in it, where that is known.
+
+    Raises
+    ------
+    PlaceError
+        It lies elsewhere, and cannot be listed.
     """
-    try:
-        with os.scandir(folder) as entries:
-            kinds = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-    except (OSError, ValueError):  # no folder, or no name that a system has
-        return None
-    folders = {name for name, is_folder in kinds if is_folder}
+    names = _names_in(folder) if entries is None else _by_name(entries)
+    folders = {name for name, is_folder in names.items() if is_folder and name}
     if DELTA_LOG in folders:
         return DELTA
-    if _ICEBERG_LOG in folders and _has_iceberg_log(folder / _ICEBERG_LOG):
+    if _ICEBERG_LOG in folders and any(
+        name.endswith(_ICEBERG_END) for name in _names_in(folder / _ICEBERG_LOG)
+    ):
         return ICEBERG
-    files = [name for name, is_folder in kinds if not is_folder and name[0] not in "._"]
-    shown = [name for name in folders if name[0] not in "._"]
+    files = [name for name, is_folder in names.items() if not is_folder and _is_shown(name)]
+    shown = [name for name in folders if _is_shown(name)]
     is_hive = bool(shown) and not files and all(_is_partition(name) for name in shown)
     return HIVE if is_hive else None
 
 
-def folder_table(folder: Path, kind: str) -> FolderTable:
+def folder_table(folder: Path | Location, kind: str) -> FolderTable:
     """Return the files of a table.
 
     Raises
     ------
     CannotRead
         They cannot be told, there are none, or more than `MAX_FILES`: a clause.
+    PlaceError
+        It lies elsewhere, and cannot be listed.
     """
-    names = _files_below(folder) if kind == HIVE else live_files(folder, kind)
-    if not names:
+    if isinstance(folder, Location):
+        if kind != HIVE:
+            raise CannotRead("its log is read on this machine alone")
+        parts = sorted(_parts_below(folder), key=lambda part: part.name)
+    else:
+        names = _files_below(folder) if kind == HIVE else live_files(folder, kind)
+        parts = [_part(folder, name) for name in sorted(names[: MAX_FILES + 1])]
+    if not parts:
         raise CannotRead("it has no file with rows")
-    if len(names) > MAX_FILES:
-        raise CannotRead(f"it has {len(names):,} files, and at most {MAX_FILES:,} are read")
-    parts = []
-    for name in sorted(names):
-        try:
-            status = (folder / name).lstat()
-        except OSError:
-            raise CannotRead(f"its file {name} is not there") from None
-        if not stat.S_ISREG(status.st_mode):
-            raise CannotRead(f"its file {name} is not a regular file")
-        parts.append(TablePart(name, folder / name, status.st_size, status.st_mtime_ns))
+    if len(parts) > MAX_FILES:
+        raise CannotRead(f"of its files at most {MAX_FILES:,} are read, and it has more")
     columns = {tuple(part.values) for part in parts}
     if len(columns) > 1:
         raise CannotRead("its files lie in folders of different partition columns")
     return FolderTable(kind, tuple(parts))
 
 
-def _has_iceberg_log(folder: Path) -> bool:
+def _part(folder: Path, name: str) -> TablePart:
     try:
-        return any(name.endswith(_ICEBERG_END) for name in os.listdir(folder))
+        status = (folder / name).lstat()
     except OSError:
-        return False
+        raise CannotRead(f"its file {name} is not there") from None
+    if not stat.S_ISREG(status.st_mode):
+        raise CannotRead(f"its file {name} is not a regular file")
+    return TablePart(name, folder / name, status.st_size, status.st_mtime_ns)
+
+
+def _names_in(folder: Path | Location) -> dict[str, bool]:
+    """Return the names in a folder, and whether each is a folder; none where it cannot be listed.
+
+    One that lies elsewhere and cannot be listed is an error.
+    """
+    if isinstance(folder, Location):
+        return _by_name(folder.entries())
+    try:
+        with os.scandir(folder) as entries:
+            return {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+    except (OSError, ValueError):  # no folder, or no name that a system has
+        return {}
+
+
+def _by_name(entries: Iterable[PlaceEntry]) -> dict[str, bool]:
+    return {entry.name: entry.kind == "folder" for entry in entries}
+
+
+def _is_shown(name: str) -> bool:
+    return name[:1] not in (".", "_")
 
 
 def _is_partition(name: str) -> bool:
@@ -163,9 +203,18 @@ def _files_below(folder: Path) -> list[str]:
     """Return the files below a folder that are neither hidden nor marks of an engine."""
     names = []
     for at, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name[0] not in "._")
+        folders[:] = sorted(filter(_is_shown, folders))
         relative = Path(at).relative_to(folder)
-        names += [(relative / name).as_posix() for name in files if name[0] not in "._"]
+        names += [(relative / name).as_posix() for name in files if _is_shown(name)]
         if len(names) > MAX_FILES:
             break
     return names
+
+
+def _parts_below(folder: Location) -> list[TablePart]:
+    """Return the same of a folder that lies elsewhere."""
+    return [
+        TablePart(name, folder / name, entry.n_bytes, entry.modified, entry.version)
+        for name, entry in folder.find().items()
+        if all(part and _is_shown(part) for part in name.split("/"))
+    ]

@@ -128,12 +128,9 @@ def _of_delta(folder: Path) -> list[str]:
         raise CannotRead(f"its log asks of readers what pexeso does not know: {what}")
     if table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
         raise CannotRead("its log gives its columns other names than its files have")
-    files = table.file_uris()
-    if "deletionVectors" in (protocol.reader_features or ()):
-        vectors = table.deletion_vectors().read_all()
-        if vectors.num_rows:
-            raise CannotRead("its log deletes rows that its files have")
-    return files
+    if table.deletion_vectors().read_all().num_rows:  # whether or not its protocol names them
+        raise CannotRead("its log deletes rows that its files have")
+    return table.file_uris()
 
 
 def _of_iceberg(folder: Path) -> list[str]:

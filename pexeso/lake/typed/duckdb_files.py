@@ -6,6 +6,7 @@ A damaged file can end the process that reads it, and a view may compute without
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -36,6 +37,9 @@ _ALONE = {
     "lock_configuration": "true",
 }
 """Views may read no other file and nothing of the network, and nothing is written."""
+
+_KIND = re.compile(r"^(?:\w+ )+Error: ")
+_PATH = re.compile(r"""(?:file )?(?:"/[^"]*"|'/[^']*')""")
 
 
 def tables_in(source: FileSource) -> list[InnerTable]:
@@ -150,7 +154,9 @@ def _opened(path: str) -> Iterator[Any]:
 
 
 def _reason_of(error: Exception) -> str:
-    return first_line(error).rstrip(".:")
+    """Return what DuckDB says, without its kind of error and the path that it was given."""
+    said = _PATH.sub("the file", _KIND.sub("", first_line(error)))
+    return f"{said[:1].lower()}{said[1:]}".rstrip(".:")
 
 
 def _reason(connection: Any, name: tuple[str, str]) -> str | None:

@@ -104,6 +104,8 @@ def test_damaged_databases_say_so_in_one_sentence(made):
         with pytest.raises(TableReadError, match=r"^x\.duckdb [^\n]*\.$") as caught:
             duckdb_files.read(FileSource("x.duckdb", data=broken), "t")
         assert "being written" not in str(caught.value)
+        assert "Error:" not in str(caught.value)
+        assert str(source.location.parent) not in str(caught.value)
 
 
 def test_without_the_package_the_way_to_it_is_said(made, monkeypatch):
