@@ -57,7 +57,8 @@ def test_a_table_is_deleted_and_comes_back_with_the_next_append(run, copied, spa
     }
     done = run("info", str(index), "--report")
     assert [line.split()[0] for line in done.stdout.splitlines()] == [
-        *("stage", "catalog", "partition", "index", "divide", "tokens", "all")
+        # The words are counted again, and as many as before: no value is embedded anew.
+        *("stage", "catalog", "values", "train", "partition", "index", "divide", "tokens", "all")
     ]
 
 
