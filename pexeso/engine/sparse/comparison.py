@@ -46,7 +46,7 @@ def pairs_within(
     distance : numpy.ndarray, float64
         As a fraction of the largest distance.
     """
-    matches = []
+    matches: list[tuple[np.ndarray, ...]] = []
 
     def keep(begin: int, first: int, distances: np.ndarray) -> None:
         query, position = np.nonzero((distances <= max_distance).T)
