@@ -20,6 +20,7 @@ import numpy as np
 
 from pexeso.engine.damage import damage_made_plain
 from pexeso.engine.stats import SearchStats
+from pexeso.runtime.progress import advance, begin_steps
 from pexeso.search.encoded_query import EncodedQuery
 from pexeso.search.partition_loader import PartitionLoader
 from pexeso.search.ranking import Hit
@@ -99,14 +100,20 @@ def similarities(
     reach, n_values = min(REACH * usual_distance, 1.0), len(query.values)
     partitions = np.array([hit.partition for hit in hits], np.int64)
     positions = np.array([hit.position for hit in hits], np.int64)
-    scores = np.zeros(len(hits))
-    for number in np.unique(partitions).tolist():
+    scores, n_compared = np.zeros(len(hits)), 0
+    all_sizes = [
+        scan.mapped(number).column_lists.sizes(positions[partitions == number])
+        for number in np.unique(partitions).tolist()
+    ]
+    begin_steps(n_values * int(sum(sizes.sum() for sizes in all_sizes)))
+    for number, sizes in zip(np.unique(partitions).tolist(), all_sizes, strict=True):
         which = np.flatnonzero(partitions == number)
-        sizes = scan.mapped(number).column_lists.sizes(positions[which])
         runs = np.cumsum(sizes * n_values) // PAIRS_AT_ONCE
         for some in np.split(which, np.flatnonzero(np.diff(runs)) + 1):
             columns = positions[some]
             partition = scan.open_for_pairs(number, columns, n_values)
             nearest = scan.space.nearest_in_columns(partition, query.vectors, columns, reach, stats)
             scores[some] = (1 - (nearest / reach) ** 2).mean(1)
+            n_compared += n_values * int(partition.column_lists.sizes(columns).sum())
+            advance(0, to=n_compared)
     return scores.round(DECIMALS)

@@ -9,6 +9,8 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
 from typing import Any, Literal, ParamSpec, TypeVar, get_args
@@ -89,6 +91,39 @@ def counted_bar(title: str, **unit: Any) -> Iterator[CountedProgress]:
             progress_bar.update(n_finished - progress_bar.n)
 
         yield report
+
+
+@dataclass
+class _Steps:
+    report: CountedProgress
+    n_done: int = 0
+    total: int = 0
+
+
+_steps: ContextVar[_Steps | None] = ContextVar("steps", default=None)
+
+
+@contextmanager
+def steps_told(report: CountedProgress | None) -> Iterator[None]:
+    """Tell how far searches are that this thread makes inside, if there is somebody to tell."""
+    token = _steps.set(None if report is None else _Steps(report))
+    try:
+        yield
+    finally:
+        _steps.reset(token)
+
+
+def begin_steps(total: int) -> None:
+    """Tell that so many steps begin."""
+    if (steps := _steps.get()) is not None:
+        steps.n_done, steps.total = 0, total
+
+
+def advance(n_steps: int, *, to: int | None = None) -> None:
+    """Tell that so many more steps are done, or as many as `to`."""
+    if (steps := _steps.get()) is not None and (n_steps or to is not None):
+        steps.n_done = min(steps.n_done + n_steps if to is None else to, steps.total)
+        steps.report(steps.n_done, steps.total)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pexeso.engine.stats import SearchStats
+from pexeso.runtime.progress import advance, begin_steps
 
 if TYPE_CHECKING:
     from pexeso.engine.vector_space import SpacePartition
@@ -127,6 +128,9 @@ def _search_store(
     scan.require_room()
     scan.watch.restart()
     passes = _passes(scan, queries, options)
+    n_values = sum(search_pass.n_values for search_pass in passes)
+    begin_steps(n_values * scan.store.n_partitions)
+    n_searched = 0
     with (
         prefetched(_visits(scan, passes), threaded=_is_long(scan, passes)) as visits,
         # Copies wait for no look at a summary: that of the one after is looked at meanwhile.
@@ -139,6 +143,8 @@ def _search_store(
                     partition,
                     partial(search_pass.search, visit.number, probed=probed),
                 )
+            n_searched += 1
+            advance(0, to=n_values * n_searched)
             # The next one is copied to a device only when this one is gone, unless there is room
             # for both.
             del partition, visit

@@ -9,6 +9,7 @@ from pexeso.cli.options import QueryCommand, index_argument, query_argument, tak
 from pexeso.cli.output.advice import tell_advice
 from pexeso.cli.output.output import output_options, talk, tell_column, warn
 from pexeso.cli.output.pages import page_options, require_page, write_page
+from pexeso.cli.output.progress import search_progress
 from pexeso.cli.output.report import (
     ALIKE,
     COMBINED,
@@ -73,7 +74,8 @@ def search(
     require_page(html, overwrite=overwrite)
     if request.method != "semantic":
         _refuse_what_is_for_semantic_search(request, html, form)
-    results = run(request).results
+    with search_progress():
+        results = run(request).results
     if request.keys is None:
         tell_column(request, results[0])
     else:

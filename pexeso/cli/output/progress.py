@@ -11,9 +11,19 @@ from pexeso.cli.errors import Interrupted, command_again
 from pexeso.cli.logs import logs_json
 from pexeso.cli.output.output import is_terminal
 from pexeso.runtime.json_log import log_event
-from pexeso.runtime.progress import CountedProgress, StageProgress, bar, counted_bar, stage_bar
+from pexeso.runtime.progress import (
+    CountedProgress,
+    StageProgress,
+    bar,
+    counted_bar,
+    stage_bar,
+    steps_told,
+)
 from pexeso.service.bases import IndexRequest
 from pexeso.service.verbs import run
+
+_A_MOMENT = 1.0
+"""Seconds."""
 
 
 @contextmanager
@@ -35,6 +45,17 @@ def stage_progress(stages: Sequence[str] | None = None) -> Iterator[StageProgres
         stages = stage_names()
     with stage_bar(stages) as report:
         yield report
+
+
+@contextmanager
+def search_progress() -> Iterator[None]:
+    """Show how far a search is that takes longer than a moment."""
+    shown = "{desc} {percentage:3.0f} %{bar:20} {elapsed}<{remaining}"
+    with (
+        counted_progress("searching", bar_format=shown, delay=_A_MOMENT) as report,
+        steps_told(report),
+    ):
+        yield
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import numpy as np
 from pexeso.engine.sparse.loops import product_loops
 from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.vectors import SparseVectors
+from pexeso.runtime.progress import advance
 from pexeso.runtime.threads import available_threads
 
 PAIRS_AT_ONCE = 1 << 22
@@ -45,13 +46,14 @@ def pairs_within(
     distance : numpy.ndarray, float64
         As a fraction of the largest distance.
     """
-    matches = []
+    matches: list[tuple[np.ndarray, ...]] = []
 
     def keep(begin: int, first: int, distances: np.ndarray) -> None:
         query, position = np.nonzero((distances <= max_distance).T)
         matches.append((query + begin, position + first, distances[position, query]))
 
-    compare(partition, vectors, rows, keep)
+    for _ in compare(partition, vectors, rows, keep):
+        pass
     if not matches:
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     query, position, distance = (np.concatenate(part) for part in zip(*matches, strict=True))
@@ -66,8 +68,10 @@ def compare(
     vectors: SparseVectors,
     rows: np.ndarray,
     use: Callable[[int, int, np.ndarray], None],
-) -> None:
+) -> Iterator[int]:
     """Compute all distances of query values and some stored rows by the definition, in pieces.
+
+    Nothing is done but while the caller goes through the numbers of pairs of the pieces.
 
     Parameters
     ----------
@@ -84,12 +88,13 @@ def compare(
     for first in range(0, len(rows), n_rows):
         others = partition.vectors.take(rows[first : first + n_rows])
 
-        def task(begin: int, others: SparseVectors = others, first: int = first) -> None:
-            use(begin, first, vectors[begin : begin + n_values].distances(others).T)
+        def task(begin: int, others: SparseVectors = others, first: int = first) -> int:
+            distances = vectors[begin : begin + n_values].distances(others).T
+            use(begin, first, distances)
+            return distances.size
 
         begins = range(0, len(vectors), n_values)
-        for _ in map(task, begins) if n_threads == 1 else pool(n_threads).map(task, begins):
-            pass
+        yield from map(task, begins) if n_threads == 1 else pool(n_threads).map(task, begins)
 
 
 def nearest_in_columns(
@@ -112,7 +117,8 @@ def nearest_in_columns(
             nearest[:, begin : begin + distances.shape[1]],
         )  # fmt: skip
 
-    compare(partition, vectors, rows.astype(np.int64), lower)
+    for n_pairs in compare(partition, vectors, rows.astype(np.int64), lower):
+        advance(n_pairs)
     return nearest
 
 
@@ -136,5 +142,6 @@ def matches_by_comparison(
             after = value + distances.shape[1], row + len(distances)
             is_match[value : after[0], row : after[1]] = (distances <= max_distance).T
 
-        compare(partition, some, rows, mark)
+        for _ in compare(partition, some, rows, mark):
+            pass
         yield is_match.sum(1), np.nonzero(is_match)[1].astype(np.int32)

@@ -25,6 +25,7 @@ from pexeso.engine.sparse.loops.search_loops import (
 from pexeso.engine.sparse.loops.views import QueryValues, Room
 from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.vectors import SparseVectors
+from pexeso.runtime.progress import advance
 from pexeso.runtime.ranges import offsets_of
 
 VALUES_A_TASK = 32
@@ -131,7 +132,10 @@ def matching_rows(
         return _find(partition, vectors, own_words, max_distance, *run)
 
     here = n_threads == 1 or n_tasks == 1
-    results = [task(run) for run in runs] if here else list(pool(n_threads).map(task, runs))
+    results = []
+    for result in map(task, runs) if here else pool(n_threads).map(task, runs):
+        results.append(result)
+        advance(int((result[2] != DEAR).sum()))
     for *_, counts in results:
         work.add(counts)
     before = offsets_of(np.array([len(rows) for rows, *_ in results]))
@@ -147,6 +151,7 @@ def matching_rows(
         found_rows.append(some)
         n_rows, n_done = n_rows + len(some), n_done + len(these)
         work.decided += len(these) * partition.n_values
+        advance(len(these))
     rows, offsets = np.concatenate(found_rows), offsets_of(sizes)
     members = np.empty_like(rows)
     word_loops.put_in_order(starts, rows, offsets, members)

@@ -18,6 +18,7 @@ from pexeso.engine.sparse.space import NO_COMMON_PAIR, LetterSpace
 from pexeso.engine.sparse.sparse_space import SparseSpace
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import BatchColumn, Goal
+from pexeso.runtime.progress import begin_steps, steps_told
 
 SYLLABLES = ["ra", "ko", "mi", "sen", "tal", "bo", "éa", "東京", "x", "7", "19"]
 
@@ -452,3 +453,28 @@ def test_lists_are_not_read_where_a_comparison_takes_less_time(n_threads, monkey
                     partition, vectors, query, limit, n_threads, Work()
                 )
                 np.testing.assert_array_equal(alone, expected)
+
+
+def test_a_search_tells_how_far_it_is(monkeypatch):
+    """Each query value is a step, looked up or compared, and so is each pair of a re-ranking."""
+    _, partition = lake_of(3, 120)
+    vectors, told = partition.vectors[:90], []
+    monkeypatch.setattr(compiled, "VALUES_A_CALL", 10)
+    monkeypatch.setattr(comparison, "PAIRS_AT_ONCE", 400)
+    with steps_told(lambda n_done, total: told.append((n_done, total))):
+        begin_steps(90)
+        search.find_rows(partition, vectors, 0.4, 1, Work())
+        assert told == [(10 * number, 90) for number in range(1, 10)]
+        monkeypatch.setattr(compiled, "find_matches", _find_none)
+        begin_steps(90)
+        search.find_rows(partition, vectors, 0.4, 1, Work())
+        assert told[-1] == (90, 90)
+        assert len(told) > 11
+        columns = np.arange(partition.n_columns)
+        rows = np.unique(partition.column_lists.members)
+        begin_steps(90 * len(rows))
+        comparison.nearest_in_columns(partition, vectors, columns, 0.5)
+        assert told[-1] == (90 * len(rows), 90 * len(rows))
+    before = len(told)
+    search.find_rows(partition, vectors, 0.4, 1, Work())
+    assert len(told) == before
