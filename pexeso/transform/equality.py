@@ -42,7 +42,9 @@ def by_equality(
 
 
 def _is_chance(hits: int, texts: pa.Array, keys: pa.Array) -> bool:
-    return bound_on_luck(hits, hits_by_chance(texts, keys)) > _MAX_LUCK
+    """Return whether numbers drawn from either column would hit as many of the other's."""
+    expected = (hits_by_chance(*sides) for sides in ((texts, keys), (keys, texts)))
+    return all(bound_on_luck(hits, number) > _MAX_LUCK for number in expected)
 
 
 def places(texts: pa.Array, values: pa.Array) -> np.ndarray:

@@ -91,6 +91,14 @@ def test_zeros_that_were_lost_are_found(width):
     assert partners(joined) == {code.lstrip("0"): code for code in codes}
 
 
+def test_zeros_that_some_codes_lost_are_found_among_other_columns():
+    codes = [f"{state:02}{county:03}" for state in (1, 4, 5, 36) for county in range(1, 40, 2)]
+    names = [f"County {number}" for number in range(len(codes))]
+    ours = {"code": [code.lstrip("0") for code in codes], "n": [code[2:] for code in codes]}
+    joined = pexeso.learn_transformation(ours, {"fips": codes, "county": names}, fuzzy=False)
+    assert partners(joined) == {code.lstrip("0"): code for code in codes}
+
+
 def test_a_rule_that_makes_one_key_of_several_is_refused_in_words(tmp_path):
     towns = words(6, 3)
     ours = [f"{town}-{shop:03}" for town in towns for shop in range(1, 6)]
