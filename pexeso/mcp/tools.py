@@ -425,13 +425,7 @@ class ReadTools:
 
 
 class WriteTools:
-    """The tool that writes.
-
-    Parameters
-    ----------
-    desk : Desk
-        With a folder that may be written to.
-    """
+    """The tool that writes, of a desk with a folder that may be written to."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk

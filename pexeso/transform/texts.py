@@ -17,6 +17,12 @@ MAX_LEARNED = 500
 """Characters of a cell above which programs are not learned from it; they are applied to it."""
 
 
+_NUMBER = r"^[+-]?[0-9]+(?:[.,][0-9]+)?%?$"
+_WHOLE_NUMBER = "^[0-9]{1,18}$"
+_FILLED = 0.9
+"""Share of the whole numbers from the least to the largest that a counter has, inclusive."""
+
+
 def cleaned(cells: pa.Array | pa.ChunkedArray, columns: np.ndarray | None = None) -> pa.Array:
     r"""Return cells as text in composed form (NFC) with plain spaces and none around it.
 
@@ -73,10 +79,19 @@ class TextColumn:
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.values))
 
     @cached_property
-    def is_digits(self) -> bool:
-        """Whether all values are runs of digits."""
-        are_digits = pc.match_substring_regex(self.values, "^[0-9]+$")
-        return len(self.values) > 0 and pc.all(are_digits).as_py()
+    def is_number(self) -> bool:
+        """Whether all values are numbers."""
+        are_numbers = pc.match_substring_regex(self.values, _NUMBER)
+        return len(self.values) > 0 and pc.all(are_numbers).as_py()
+
+    @cached_property
+    def is_counter(self) -> bool:
+        """Whether the values are whole numbers that fill a range, as numbers of rows do."""
+        are_whole = pc.match_substring_regex(self.values, _WHOLE_NUMBER)
+        if not is_key(self) or not pc.all(are_whole).as_py():
+            return False
+        limits = pc.min_max(self.values.cast(pa.int64())).as_py()
+        return len(self.values) >= _FILLED * (limits["max"] - limits["min"] + 1)
 
     @cached_property
     def _encoded(self) -> pa.DictionaryArray:
@@ -149,15 +164,17 @@ def key_columns(table: TextTable) -> list[int]:
     """Return the columns that are keys, or that make one together with another column.
 
     Pairs of columns count only where no column is a key by itself (source, section 4.2: columns
-    that belong to a key).
+    that belong to a key). Counters tell rows of their own table apart and nothing else: they are
+    keys where a table has no other columns.
     """
-    alone = [number for number, column in enumerate(table.columns) if is_key(column)]
+    numbered = list(enumerate(table.columns))
+    usable = [pair for pair in numbered if not pair[1].is_counter] or numbered
+    alone = [number for number, column in usable if is_key(column)]
     if alone:
         return alone
     members: set[int] = set()
-    for one, left in enumerate(table.columns):
-        for other in range(one + 1, len(table.columns)):
-            right = table.columns[other]
+    for place, (one, left) in enumerate(usable):
+        for other, right in usable[place + 1 :]:
             filled = (left.codes >= 0) & (right.codes >= 0)
             both = left.codes[filled].astype(np.int64) * len(right.values) + right.codes[filled]
             if len(both) and len(both) - len(np.unique(both)) <= MAX_DUPLICATES * len(both):

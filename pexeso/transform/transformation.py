@@ -135,6 +135,11 @@ class Transformation:
         return bool(self.programs) and self.best is not None and self.best.n_keys >= n_keys
 
     @property
+    def collapses(self) -> bool:
+        """Whether the first program makes one key of several values."""
+        return bool(self.programs) and self.best is not None and self.best.collapses
+
+    @property
     def n_keys(self) -> int:
         """Distinct keys that have a partner by equality or by a program."""
         return len(np.unique(self.partners[(self.kinds > 0) & (self.kinds < KINDS.index("fuzzy"))]))
@@ -165,12 +170,9 @@ def learn_transformation(
     best: Transformation | None = None
     for way in options.directions:
         candidate = _one_way(*sides[way], way, options, best)
-        if best is None or (candidate.n_keys, -_n_operators(candidate)) > (
-            best.n_keys,
-            -_n_operators(best),
-        ):
+        if best is None or _rank(candidate) > _rank(best):
             best = candidate
-        if best.n_keys >= _ENOUGH * best.n_joinable or (best.best is not None and best.best.sure):
+        if not best.collapses and best.n_keys >= _ENOUGH * best.n_joinable:
             break
     if best is None:
         raise InputError("A transformation needs a direction. Got none.")
@@ -223,8 +225,10 @@ def apply_programs(
     return _with_fuzzy(transformation, reading, keyed, options) if options.fuzzy else transformation
 
 
-def _n_operators(transformation: Transformation) -> int:
-    return sum(len(program.operators) for program in transformation.programs)
+def _rank(transformation: Transformation) -> tuple[int, int]:
+    """Return what the better of two directions has more of."""
+    n_operators = sum(len(program.operators) for program in transformation.programs)
+    return transformation.n_keys, -n_operators
 
 
 def _one_way(

@@ -113,15 +113,11 @@ def join_learned(
         *(("target to source",) if not source.named else ()),
     )
     options = replace(options, checked=unnamed)
-    learnt = learn(source.texts, target.texts, options)
-    if not learnt.kinds.any() and not (source.named and target.named):
-        for some, keys_repeat in other_ways(source, target):
-            learnt = learn(some[0].texts, some[1].texts, replace(options, keys_repeat=keys_repeat))
-            sides = some
-            if learnt.kinds.any():
-                break
-    joined = TransformJoin(*sides, learnt)
-    if learnt.programs or not options.fuzzy or not (source.named and target.named):
+    joined = TransformJoin(source, target, learn(source.texts, target.texts, options))
+    learnt = joined.rule
+    if not (source.named and target.named):
+        return joined if _tells_rows_apart(joined) else _otherwise(joined, options)
+    if learnt.programs or not options.fuzzy:
         return joined
     from pexeso.transform_join import similar  # brings the model
 
@@ -129,6 +125,23 @@ def join_learned(
     if nearest is None:
         return replace(joined, max_compared=similar.MAX_VALUES)
     return replace(joined, rule=nearest)
+
+
+def _otherwise(joined: TransformJoin, options: TransformOptions) -> TransformJoin:
+    """Learn from other columns, or from keys that repeat, where a join does not tell rows apart."""
+    for (source, target), keys_repeat in other_ways(joined.source, joined.target):
+        learnt = learn(source.texts, target.texts, replace(options, keys_repeat=keys_repeat))
+        other = TransformJoin(source, target, learnt)
+        if _tells_rows_apart(other) or not joined.rule.kinds.any():
+            joined = other
+        if _tells_rows_apart(joined):
+            break
+    return joined
+
+
+def _tells_rows_apart(joined: TransformJoin) -> bool:
+    """Return whether rows are joined, none of them with many and no keys made one."""
+    return bool(joined.rule.kinds.any()) and not joined.multiplies and joined.collapse is None
 
 
 def _with_saved(

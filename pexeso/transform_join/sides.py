@@ -24,7 +24,7 @@ from pexeso.store.local.reader import Store
 from pexeso.store.opening import open_store_anywhere
 from pexeso.transform.texts import TextColumn, TextTable, cleaned
 
-_NUMBER = r"^[+-]?[0-9][0-9,. ]*%?$"
+_NUMBER = r"^[+-]?[0-9]+(?:[,. ][0-9]{3})*(?:[.,][0-9]+)? *%?$"
 _MOSTLY = 0.95
 """Share of the filled cells of a column that are numbers, from which on it is one of numbers."""
 
@@ -215,13 +215,10 @@ def _of_text(cells: tuple[Any, ...]) -> tuple[int, ...]:
 
 def other_ways(source: Side, target: Side) -> Iterator[tuple[tuple[Side, Side], bool]]:
     """Yield tables with what else may be a key, and whether its values may repeat."""
-    if len(source.columns) > 1 or len(target.columns) > 1:
-        yield (source, target), True
     wider = source.with_all_columns(), target.with_all_columns()
     if (wider[0].columns, wider[1].columns) != (source.columns, target.columns):
         yield wider, False
-    if len(source.columns) == len(target.columns) == 1:
-        yield (source, target), True
+    yield (source, target), True
 
 
 def file_name(spec: str | None) -> str | None:

@@ -91,6 +91,14 @@ def test_zeros_that_were_lost_are_found(width):
     assert partners(joined) == {code.lstrip("0"): code for code in codes}
 
 
+def test_zeros_that_some_codes_lost_are_found_among_other_columns():
+    codes = [f"{state:02}{county:03}" for state in (1, 4, 5, 36) for county in range(1, 40, 2)]
+    names = [f"County {number}" for number in range(len(codes))]
+    ours = {"code": [code.lstrip("0") for code in codes], "n": [code[2:] for code in codes]}
+    joined = pexeso.learn_transformation(ours, {"fips": codes, "county": names}, fuzzy=False)
+    assert partners(joined) == {code.lstrip("0"): code for code in codes}
+
+
 def test_a_rule_that_makes_one_key_of_several_is_refused_in_words(tmp_path):
     towns = words(6, 3)
     ours = [f"{town}-{shop:03}" for town in towns for shop in range(1, 6)]
@@ -116,3 +124,55 @@ def test_a_changed_program_writes_the_same_for_the_rows_it_was_learned_from():
             apply_program(changed, [cells]).to_pylist()
             == apply_program(program, [cells]).to_pylist()
         )
+
+
+FORMS = ("[{i}] {w}", "{i} - {w}", "{i}: {w}", "{w} ({i})", "{w} #{i}", "{i}_{w}", "No. {i} {w}")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("towns", [6, 60], ids=["names repeat", "names differ"])
+@pytest.mark.parametrize("lowest", [1, 1000], ids=["counter", "ids"])
+def test_an_id_beside_a_name_is_part_of_the_rule(form, towns, lowest):
+    rng = np.random.default_rng(len(form) + towns + lowest)
+    ids = [str(number) for number in lowest + rng.permutation(60 * (1 if lowest == 1 else 40))[:60]]
+    names = [words(towns, 4)[at % towns] for at in range(60)]
+    rooms = [form.format(i=one, w=name) for one, name in zip(ids, names, strict=True)]
+    order = rng.permutation(60)
+    theirs = {"room": [rooms[at] for at in order], "month": ["Mar", "Apr", "May"] * 20}
+    joined = pexeso.learn_transformation({"id": ids, "name": names}, theirs, fuzzy=False)
+    table = joined.table(how="inner")
+    assert table.num_rows == 60
+    assert table["room"].to_pylist() == rooms
+
+
+@pytest.mark.parametrize("n", [8, 60])
+@pytest.mark.parametrize("other", ["{n}", "{n:04}", "Row {n}", "{n}.5"])
+def test_numbers_of_rows_join_nothing(n, other):
+    """Two counters have their numbers in common whatever their rows are about."""
+    ours = {"no": [str(row) for row in range(1, n + 1)], "what": words(n, 5)}
+    rows = np.random.default_rng(6).permutation(n) + 1
+    theirs = {"row": [other.format(n=row) for row in rows], "who": words(n, 7)}
+    joined = pexeso.learn_transformation(ours, theirs)
+    assert joined.n_rows["none"] == n
+
+
+def test_a_word_that_repeats_in_both_tables_is_no_key():
+    rng = np.random.default_rng(8)
+    numbers = rng.permutation(np.arange(10_000, 90_000, 7))[:80]
+    kinds = ["red", "green", "blue"]
+    ours = {"number": numbers.astype(str).tolist(), "kind": [*rng.choice(kinds, 80)]}
+    theirs = {
+        "key": [f"INV-{number}" for number in numbers[::-1]],
+        "kind": [*rng.choice(kinds, 80)],
+    }
+    joined = pexeso.learn_transformation(ours, theirs, fuzzy=False)
+    assert partners(joined) == {str(number): f"INV-{number}" for number in numbers}
+    assert joined.cardinality == "1:1"
+
+
+def test_dates_whose_parts_are_common_are_written_anew():
+    days = [(d, m, 2024) for m in range(1, 7) for d in range(1, 29, 3)]
+    wanted = {f"{d:02}.{m:02}.{y}": f"{y}/{m:02}/{d:02}" for d, m, y in days}
+    ours = {"day": [*wanted], "no": [str(row) for row in range(len(days))]}
+    theirs = {"date": [*wanted.values()][::-1], "count": [str(row) for row in range(len(days))]}
+    assert partners(pexeso.learn_transformation(ours, theirs, fuzzy=False)) == wanted

@@ -268,9 +268,14 @@ def test_w4_figure_c_several_sub_units_of_one_unit(options, n_operators):
     assert best.program.of(source.row(4)) == "United States.04"
 
 
-def test_w4_figure_c_is_joined_as_published():
-    transformation, partners = joined(SUB_UNITS, UNITS, FAITHFUL)
-    assert transformation.direction == "source to target"
+@pytest.mark.parametrize(
+    ("tables", "direction"),
+    [((SUB_UNITS, UNITS), "source to target"), ((UNITS, SUB_UNITS), "target to source")],
+    ids=["sub-units first", "units first"],
+)
+def test_w4_figure_c_is_joined_as_published(tables, direction):
+    transformation, partners = joined(*tables, FAITHFUL)
+    assert transformation.direction == direction
     assert partners == [*OF_SUB_UNITS, None]
 
 

@@ -51,9 +51,9 @@ def explain(request: ExplainRequest, html: str | None, overwrite: bool, form: st
       pexeso explain lake.pexeso people.csv:company business/firms.csv:name
       pexeso explain lake.pexeso people.csv:company business/firms.csv:name --html why.html
 
-    Shows every pair of values that match, with its distance and its kind: exact (equal but for
-    case, accents and punctuation), alias (the same by the index's table of aliases), spelling
-    (nearly the same letters) or meaning (the model alone).
+    Shows every pair of values that match, with its distance and its kind: exact (the same cell),
+    alias (the same by the index's table of aliases), spelling (the same but for case, accents and
+    punctuation, or nearly the same letters) or meaning (the model alone).
     Names the words that carry the match and, for each value without a match, the nearest of the
     lake column. TABLE:COLUMN is a column of the lake as pexeso search prints it.
 

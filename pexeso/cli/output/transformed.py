@@ -44,11 +44,17 @@ def _transformed_why(match: TransformMatch, n_shown: int) -> list[str]:
 def _nothing_transformed(result: TransformSearchResult) -> str:
     if not result.query["values"]:
         return "The query column has no value: there is nothing to look for."
-    learned = many(result.stats["candidates"], "column")
     return (
-        f"No program joins a column with yours: {learned} shared enough rare pieces of text to "
-        "learn from. pexeso search looks for similar values, --method overlap for equal ones."
+        f"No program joins a column with yours: {_learned_from(result)} shared enough rare pieces "
+        "of text to learn from. pexeso search looks for similar values, --method overlap for "
+        "equal ones, and pexeso transform learns from columns of numbers and from several columns."
     )
+
+
+def _learned_from(result: TransformSearchResult) -> str:
+    """Return how many columns programs were learned from, and which ones there were."""
+    columns = many(result.stats["columns"], "column")
+    return f"{result.stats['candidates']:,} of {columns} of text and dates"
 
 
 TRANSFORMED = Layout(
@@ -57,7 +63,7 @@ TRANSFORMED = Layout(
     _nothing_transformed,
     lambda result, waited: (
         f" in {milliseconds(result.stats['seconds'] if waited is None else waited)} ms, learned "
-        f"from {many(result.stats['candidates'], 'column')}"
+        f"from {_learned_from(result)}; columns of numbers are not compared"
     ),
     ("query_value", "lake_value", "joined"),
     lambda match: match.pairs(),

@@ -133,16 +133,20 @@ def example_sets_by_starts(
 def example_sets_by_words(
     source: TextTable, targets: Sequence[TextColumn], options: FindingOptions
 ) -> Iterator[tuple[ExampleGroup, Pairs, Pairs]]:
-    """Yield sets of rows of several columns and the one key that shares most words with each.
+    """Yield sets of rows and the one key that shares most words with each.
 
-    No column of hours, minutes or seconds tells which of many times a row belongs to, all together
-    do. At most 400 rows and 2,000 keys are compared, by words that at most 200 of the keys hold.
+    No hour, minute or second tells which of many times a row belongs to, all together do; and so it
+    is with the parts of dates. At most 400 rows and 2,000 keys are compared, by words that at most
+    200 of the keys hold.
     """
-    rows = sample_texts(_rows_as_texts(source), _MAX_ROWS_BY_WORDS, 2 * options.seed)
+    texts = _rows_as_texts(source)
+    short = np.flatnonzero(pc.utf8_length(texts).to_numpy(zero_copy_only=False) <= MAX_LEARNED)
+    some_texts = texts.take(pa.array(short))
+    rows = short[sample_texts(some_texts, _MAX_ROWS_BY_WORDS, 2 * options.seed)]
     cells = source.rows(rows)
     for number, column in enumerate(targets):
-        some = sample_texts(column.values, _MAX_KEYS_BY_WORDS, 2 * options.seed + 1)
-        keys = column.values.take(pa.array(some)).to_pylist()
+        some = _looked_at(column, _MAX_KEYS_BY_WORDS, 2 * options.seed + 1)
+        keys = column.values.take(pa.array(some, pa.int64())).to_pylist()
         holding: dict[str, list[int]] = defaultdict(list)
         for position, key in enumerate(keys):
             for word in set(_words(key)):

@@ -163,7 +163,6 @@ def find_program(
     if thorough:
         ways.append((example_sets_by_starts(source, targets, first, options), False))
         ways += [(likely(first), True), *((likely(length), False) for length in shorter)]
-    if thorough and len(source.columns) > 1:
         ways.append((example_sets_by_words(source, targets, options), False))
     for number, (sets, any_separator) in enumerate(ways):
         later = number > 0
