@@ -225,7 +225,8 @@ def main() -> int:
     options = parser.parse_args()
     n_inputs = options.inputs or (SHORT_INPUTS if options.short else INPUTS)
     engines = ("hypothesis", "atheris") if options.engine == "both" else (options.engine,)
-    folder = Path(options.keep or tempfile.mkdtemp(prefix="pexeso-fuzz-"))
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # moves sync what they write
+    folder = Path(options.keep or tempfile.mkdtemp(prefix="pexeso-fuzz-", dir=memory))
     index = options.index
     if index is None:
         from small_index import build_small_index
