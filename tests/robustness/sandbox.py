@@ -99,15 +99,21 @@ class Sandbox:
             return
         if event == "open":
             path, _, flags = given
-            if isinstance(path, str | bytes | os.PathLike):
+            is_step = flags & os.O_PATH  # which reads nothing
+            if isinstance(path, str | bytes | os.PathLike) and not is_step:
                 writes = bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC))
                 self._look(event, path, writes=writes, follows=not flags & os.O_NOFOLLOW)
         elif event == "os.link":
             self._look(event, given[0], writes=False, follows=False)
             self._look(event, given[1], writes=True, follows=False)
         elif event in _CHANGES:
-            by_descriptor = any(type(number) is int and number >= 0 for number in given[1:])
-            for path in given[: _CHANGES[event]] if not by_descriptor else ():
+            paths = given[: _CHANGES[event]]
+            others = given[_CHANGES[event] :]
+            by_descriptor = type(paths[0]) is int or (
+                event not in ("os.chmod", "os.chown")
+                and any(type(number) is int and number >= 0 for number in others)
+            )
+            for path in paths if not by_descriptor else ():
                 self._look(event, path, writes=True, follows=False)
         elif event in _LISTS and isinstance(given[0], str | bytes | os.PathLike):
             self._look(event, given[0], writes=False)
