@@ -40,7 +40,7 @@ kill-test: $(STAMP) ## kill builds and updates at 200 random moments (an hour; S
 flip-test: $(STAMP) ## flip 500 bytes of an index, one at a time (minutes; SHORT=1: 40)
 	@$(BIN)/python tests/robustness/flip_run.py $(if $(SHORT),--short) $(ARGS)
 
-fuzz-test: $(STAMP) ## give 100,000 bad inputs to everything that reads (half an hour; SHORT=1: 2,000)
+fuzz-test: $(STAMP) ## give 100,000 bad inputs to everything that reads (an hour; SHORT=1: 2,000)
 	@$(BIN)/python tests/robustness/fuzz_run.py $(if $(SHORT),--short) $(ARGS)
 
 bench-all: $(STAMP) ## renew stale benchmark results (hours; call it again to go on; ARGS="speed --dry-run" for some)

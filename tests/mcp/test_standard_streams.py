@@ -11,28 +11,12 @@ import subprocess
 import sys
 
 import anyio
-from mcp.server.stdio import stdio_server
+from answered_lines import BEGIN, answered, request
 
 from pexeso.mcp.asking import Desk
-from pexeso.mcp.serving import make_server
-from pexeso.mcp.standard_streams import Requests, answer_malformed
 from pexeso.service.served import ServedIndex
 
 N_LINES = int(os.environ.get("PEXESO_FUZZED_LINES", "600"))
-PING = {"jsonrpc": "2.0", "method": "ping"}
-BEGIN = [
-    {
-        "jsonrpc": "2.0",
-        "id": "begin",
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "test", "version": "1"},
-        },
-    },
-    {"jsonrpc": "2.0", "method": "notifications/initialized"},
-]
 SERVE = """
 from pexeso.mcp.asking import Desk
 from pexeso.mcp.serving import serve_stdio
@@ -62,10 +46,6 @@ MALFORMED = {
     '{"jsonrpc":"2.0","id":1,"method":5}': -32600,
     '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[1]}': -32600,
 }
-
-
-def request(number, method, **params):
-    return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
 
 
 def answers_of(lines, tmp_path):
@@ -113,49 +93,6 @@ def test_malformed_lines_are_answered_with_errors(tmp_path):
     assert by_id["end"]["result"] == {}
 
 
-async def lines_of(texts):
-    for text in texts:
-        yield text + "\n"
-        await anyio.lowlevel.checkpoint()
-
-
-class Written:
-    """The other end of standard output."""
-
-    def __init__(self):
-        self.answers, self.ended = [], anyio.Event()
-
-    async def write(self, text):
-        answer = json.loads(text)
-        self.answers.append(answer)
-        if answer.get("id") == "end":
-            self.ended.set()
-
-    async def flush(self):
-        pass
-
-
-async def answered(texts):
-    written = Written()
-    server = make_server(Desk(ServedIndex("lake.pexeso")))._lowlevel_server
-
-    async def endless():
-        async for line in lines_of(texts):
-            yield line
-        await written.ended.wait()
-
-    given, messages = anyio.create_memory_object_stream()
-    with anyio.fail_after(300):
-        async with (
-            stdio_server(stdin=Requests(endless()), stdout=written) as (received, answers),
-            messages,
-            anyio.create_task_group() as group,
-        ):
-            group.start_soon(answer_malformed, received, given, answers)
-            await server.run(messages, answers, server.create_initialization_options())
-    return written.answers
-
-
 def test_random_lines_are_answered_or_are_notifications(caplog):
     draw = random.Random(20_261_128)
     seeds = [*(text for text in MALFORMED if len(text) < 200), *map(json.dumps, BEGIN)]
@@ -177,7 +114,9 @@ def test_random_lines_are_answered_or_are_notifications(caplog):
     ]
     texts = [mutated(draw, seeds) for _ in range(N_LINES)]
     with caplog.at_level(logging.WARNING):
-        answers = anyio.run(answered, [*map(json.dumps, BEGIN), *texts, request("end", "ping")])
+        desk = Desk(ServedIndex("lake.pexeso"))
+        lines = [*map(json.dumps, BEGIN), *texts, request("end", "ping")]
+        answers = anyio.run(answered, desk, lines)
     assert answers[-1] == {"jsonrpc": "2.0", "id": "end", "result": {}}
     n_no_json = sum(not is_json(text) for text in texts)
     faults = [answer["error"]["code"] for answer in answers if answer["id"] is None]

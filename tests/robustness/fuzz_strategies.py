@@ -1,16 +1,20 @@
 """Bad inputs on purpose: whole inputs of each target, and hypothesis strategies that bend them."""
 
+import bz2
 import functools
 import io
 import json
 import struct
 
+import fuzz_agents
 import fuzz_app
+import fuzz_documents
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from fuzz_targets import INDEX, TABLE
+from fuzz_targets import BASES, BOOKS, COLUMNAR, INDEX, PACKED, TABLE
 from hypothesis import strategies as st
+from lake.every_format import every_file
 
 _CELLS_TEXT = (
     "' , ; | ^ ~ : \\ NaN null None - #1 #99999999999 1e999 31/12/99 2020-02-30 12:61 "
@@ -358,8 +362,35 @@ def batch_files(draw: st.DrawFn) -> bytes:
     return "\n".join(json.dumps(line) for line in lines).encode("utf-8", "replace")
 
 
+def whole_files(*extensions: str, is_chosen: bool = True) -> tuple[bytes, ...]:
+    """Return whole files of formats, behind the byte that chooses one where several are."""
+    return tuple(
+        bytes([number] * is_chosen) + data
+        for number, extension in enumerate(extensions)
+        for name, (data, _) in every_file().items()
+        if name.endswith(extension)
+    )
+
+
+_WHOLE_FILES = {
+    "columnar": lambda: whole_files(*COLUMNAR),
+    "packed": lambda: (*whole_files(*PACKED), repacked(TABLE.encode())),
+    "book": lambda: whole_files(*BOOKS),
+    "base": lambda: whole_files(*BASES),
+    "avro": lambda: whole_files(".avro", is_chosen=False),
+    "archive": lambda: whole_files(".zip", is_chosen=False),
+}
+
+
+def repacked(data: bytes) -> bytes:
+    """Return a text packed by bzip2."""
+    return b"\0" + bz2.compress(data, 1)
+
+
 def seeds_of(name: str) -> tuple[bytes, ...]:
     """Return whole inputs of a target, to start from."""
+    if name in _WHOLE_FILES:
+        return _WHOLE_FILES[name]()
     table = TABLE.encode()
     lines = b'{"city": "Oslo", "n": 1}\n{"city": null, "x": [1, {"a": 2}]}\n'
     plain = np.lib.format
@@ -395,6 +426,8 @@ def seeds_of(name: str) -> tuple[bytes, ...]:
             b"check\nlake.pexeso",
         ),
         "app": fuzz_app.SEEDS,
+        "agent": fuzz_agents.SEEDS,
+        **fuzz_documents.SEEDS,
     }[name]
 
 
@@ -412,5 +445,8 @@ def strategy_of(name: str) -> st.SearchStrategy[bytes]:
         "document": (json_values().map(lambda value: json.dumps(value).encode()),),
         "command": (command_lines(), command_lines()),
         "app": (fuzz_app.requests(), fuzz_app.requests(), fuzz_app.requests()),
+        "agent": (fuzz_agents.LINES, fuzz_agents.LINES, fuzz_agents.LINES),
+        "packed": (delimited().map(repacked),),
+        **{other: (own, own, own) for other, own in fuzz_documents.STRATEGIES.items()},
     }
     return st.one_of(*own.get(name, ()), bent(seeds_of(name)))

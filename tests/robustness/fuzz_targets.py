@@ -19,15 +19,15 @@ from pathlib import Path
 import click.testing
 import numpy as np
 import pyarrow as pa
+from fuzz_documents import try_holding, try_plan, try_program, try_request, try_statement
 
 from embed.stored import StoredModel
 from pexeso.cli.main import cli
 from pexeso.errors import PexesoError, SparkError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.columns import label_columns
-from pexeso.lake.containers.formats import table_format
 from pexeso.lake.containers.reader import read_table
-from pexeso.lake.files import TableFile
+from pexeso.lake.files import TableFile, find_tables
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.records import table_records
 from pexeso.lake.sniff import profile_columns
@@ -46,12 +46,19 @@ from pexeso.store.texts import open_texts, require_sound, take_texts
 MAX_BYTES = 1 << 22
 """Most that a table may unpack to here: what a small file may cost is then small too."""
 
+MAX_TABLES = 3
+"""Tables of one file that are read."""
+
 INDEX = "lake.pexeso"
 """A whole index in the folders of `WITH_INDEX`, where there is one."""
 
-WITH_INDEX = ("command", "app")
+WITH_INDEX = ("command", "app", "agent", "request")
 """Targets that are tried on an index, each time in a folder of its own."""
 
+COLUMNAR = (".arrow", ".arrows", ".feather", ".orc", ".json")
+PACKED = (".csv.bz2", ".csv.xz", ".jsonl.zst", ".tsv.gz")
+BOOKS = (".xlsx", ".ods", ".xls", ".xlsb")
+BASES = (".sqlite", ".duckdb")
 TABLE = "city;people\nOslo;717710\nRome;2746984\nMünchen;1512491\n"
 _RULES = ColumnRules(min_rows=1, min_distinct=1)
 _NORMALISER = Normaliser()
@@ -87,22 +94,45 @@ def _table(extension: str) -> Callable[[bytes, Path], None]:
 
 def _try_table(data: bytes, path: Path) -> None:
     path.write_bytes(data)
-    file = TableFile(path.name, path, table_format(path.name) or "delimited", len(data))
-    # A lake goes on, whatever one of its files holds: this one may not raise at all.
-    records = list(table_records(file, _RULES, _NORMALISER, max_bytes=MAX_BYTES))
-    for batch in records:
+    listed, skipped = find_tables(path)
+    for file in listed[:MAX_TABLES]:
+        _try_records(file)
+    for skipped_file in skipped:
+        _require_sentence(skipped_file.reason)
+    # A file without a table is refused here.
+    for member in [file.member or "" for file in listed[:MAX_TABLES]] or [""]:
+        table = read_table(f"{path}{member}", max_bytes=MAX_BYTES)
+        require(len(table.names) == len(table.columns), "as many names as columns")
+        same = all(len(column) == table.n_rows for column in table.columns)
+        require(same, "columns of one length")
+        for column in table.columns:
+            column.validate(full=True)
+        profile_columns(table.columns)
+        require(len(set(label_columns(table.names))) == len(table.names), "labels that differ")
+        for query in read_every_query(f"{path}{member}"):
+            query.values.validate(full=True)
+
+
+def _try_records(file: TableFile) -> None:
+    """Read a table as a build does: it goes on whatever a file holds, so nothing may be raised."""
+    for batch in table_records(file, _RULES, _NORMALISER, max_bytes=MAX_BYTES):
         batch.validate(full=True)
         for reason in batch.column("reason").drop_null().to_pylist():
-            require("Error:" not in reason, f"a library's error became a reason: {reason}")
-    table = read_table(path, max_bytes=MAX_BYTES)
-    require(len(table.names) == len(table.columns), "as many names as columns")
-    require(all(len(column) == table.n_rows for column in table.columns), "columns of one length")
-    for column in table.columns:
-        column.validate(full=True)
-    profile_columns(table.columns)
-    require(len(set(label_columns(table.names))) == len(table.names), "labels that differ")
-    for query in read_every_query(path):
-        query.values.validate(full=True)
+            _require_sentence(reason)
+
+
+def _require_sentence(reason: str) -> None:
+    require("Error:" not in reason, f"a library's error became a reason: {reason}")
+
+
+def _of_formats(*extensions: str) -> Callable[[bytes, Path], None]:
+    """Return what reads the bytes as a file of the format that the first byte chooses."""
+
+    def run(data: bytes, folder: Path) -> None:
+        extension = extensions[data[0] % len(extensions)] if data else extensions[0]
+        _try_table(data[1:], folder / f"table{extension}")
+
+    return run
 
 
 def _gzipped(data: bytes, folder: Path) -> None:
@@ -123,9 +153,9 @@ def _normaliser(data: bytes, folder: Path) -> None:
 
 
 def _query(data: bytes, folder: Path) -> None:
-    """Take the first line as FILE:COLUMN, and all of it as values in JSON."""
+    """Take the first line as FILE:COLUMN, in this folder, and all of it as values in JSON."""
     (folder / "t.csv").write_text(TABLE, encoding="utf-8")
-    text = data.decode("utf-8", "surrogateescape")
+    text = data.decode("utf-8", "surrogateescape").replace("/", "_").replace("..", "__")
     with contextlib.chdir(folder), contextlib.suppress(PexesoError):
         read_query(text.partition("\n")[0]).values.validate(full=True)
     with contextlib.chdir(folder), contextlib.suppress(PexesoError):
@@ -246,6 +276,20 @@ def _command(data: bytes, folder: Path) -> None:
     )
 
 
+def _request(data: bytes, folder: Path) -> None:
+    """One request of the service, as JSON."""
+    with without_spark():
+        try_request(data, folder)
+
+
+def _agent(data: bytes, folder: Path) -> None:
+    """Lines of a client of the server of agents; see `fuzz_agents`."""
+    from fuzz_agents import try_lines
+
+    if (folder / INDEX).exists():
+        try_lines(data, folder / INDEX)
+
+
 def _app(data: bytes, folder: Path) -> None:
     """One request to the web app; see `fuzz_app`."""
     from fuzz_app import try_request
@@ -281,21 +325,33 @@ def require(holds: bool, promise: str) -> None:
 TARGETS = {
     target.name: target
     for target in (
-        Target("csv", _table(".csv"), 140),
-        Target("tsv", _table(".tsv"), 50),
-        Target("jsonl", _table(".jsonl"), 100),
-        Target("parquet", _table(".parquet"), 100),
-        Target("gz", _gzipped, 40),
-        Target("other", _table(".dat"), 40),
-        Target("normaliser", _normaliser, 80),
-        Target("query", _query, 60),
-        Target("batch", _batch, 70),
-        Target("manifest", _manifest, 70),
-        Target("array", _array, 50),
-        Target("texts", _texts, 50),
-        Target("document", _document, 20),
-        Target("command", _command, 30),
-        Target("app", _app, 100),
+        Target("csv", _table(".csv"), 80),
+        Target("tsv", _table(".tsv"), 30),
+        Target("jsonl", _table(".jsonl"), 60),
+        Target("parquet", _table(".parquet"), 60),
+        Target("gz", _gzipped, 30),
+        Target("other", _table(".dat"), 30),
+        Target("columnar", _of_formats(*COLUMNAR), 50),
+        Target("avro", _table(".avro"), 40),
+        Target("packed", _of_formats(*PACKED), 30),
+        Target("book", _of_formats(*BOOKS), 30),
+        Target("base", _of_formats(*BASES), 40),
+        Target("archive", _table(".zip"), 20),
+        Target("normaliser", _normaliser, 45),
+        Target("query", _query, 30),
+        Target("batch", _batch, 30),
+        Target("manifest", _manifest, 45),
+        Target("array", _array, 20),
+        Target("texts", _texts, 20),
+        Target("document", _document, 10),
+        Target("statement", try_statement, 110),
+        Target("plan", try_plan, 75),
+        Target("program", try_program, 40),
+        Target("holding", try_holding, 25),
+        Target("command", _command, 10),
+        Target("app", _app, 20),
+        Target("agent", _agent, 10),
+        Target("request", _request, 10),
     )
 }
 

@@ -10,21 +10,27 @@ input being tried, so that one that kills or hangs the process can be told by wh
 
 import json
 import os
+import resource
 import shutil
 import signal
 import sys
 import tempfile
 import traceback
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 SECONDS_AN_INPUT = 20
+BYTES_AN_INPUT = 1 << 30
+BYTES_OF_ADDRESSES = 8 << 30
+"""More than the program itself maps, in this process: what asks for more gets none."""
 MAX_FINDINGS = 40
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).resolve().parent)]
 
 from peak_memory import peak_bytes  # noqa: E402
+from sandbox import Sandbox  # noqa: E402
 
 INSTRUMENTED = ["pexeso.lake", "pexeso.search.query", "pexeso.store", "pexeso.options"]
 
@@ -33,22 +39,37 @@ class HangError(BaseException):
     """An input took too long; no Exception, so that nothing swallows it."""
 
 
+class TookTooMuchError(AssertionError):
+    """An input took more memory than any may."""
+
+
+def readable_of(index: str | None) -> list[Path]:
+    """Return an index and its lake, which a trial may read."""
+    return [Path(index).resolve().parent] if index else []
+
+
 class Trial:
     """Tries inputs one after the other and keeps count of how they end."""
 
-    def __init__(self, name: str, folder: Path, index: str | None) -> None:
+    def __init__(
+        self, name: str, folder: Path, index: str | None, *, moves_in: bool = False
+    ) -> None:
         from fuzz_targets import INDEX, TARGETS, WITH_INDEX, allowed
 
         self.run, self.allowed = TARGETS[name].run, allowed
-        self.folder, self.place = folder, Path(tempfile.mkdtemp(dir=folder))
+        self.folder = folder
+        self.sandbox = Sandbox(Path(tempfile.mkdtemp(dir=folder)), readable_of(index))
+        self.place = self.sandbox.folder
         self.now = open(folder / "now", "w+b", buffering=0)  # noqa: SIM115  as long as the process
-        self.n_inputs, self.n_refused = 0, 0
+        self.n_inputs = self.n_refused = self.peak_bytes = 0
         self.findings: dict[str, str] = {}
-        self.clean = name in WITH_INDEX
+        self.clean = name in (*WITH_INDEX, "holding")
         self._index = (INDEX, index)
         self._make_place()
+        if moves_in:
+            self.sandbox.move_in()
         if self.clean:
-            # What is loaded and opened once is no input's time.
+            # What is loaded and opened once is no input's time, and no memory of one.
             with suppress(Exception):
                 self.run(b"", self.place)
 
@@ -67,7 +88,8 @@ class Trial:
         if self.clean:
             self._make_place()
         try:
-            self.run(data, self.place)
+            with self._bounded_memory(), self.sandbox.watched():
+                self.run(data, self.place)
         except Exception as error:
             if self.allowed(error):
                 self.n_refused += 1
@@ -75,6 +97,19 @@ class Trial:
                 self._keep(error, data)
         except HangError as error:
             self._keep(error, data)
+
+    @contextmanager
+    def _bounded_memory(self) -> Iterator[None]:
+        """Require that the resident memory does not grow by more than an input may take."""
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak begins anew
+        before = peak_bytes()
+        try:
+            yield
+        finally:
+            peak = peak_bytes()
+            self.peak_bytes = max(self.peak_bytes, peak)
+        if peak - before > BYTES_AN_INPUT:
+            raise TookTooMuchError(f"{peak - before:,} bytes")
 
     def _keep(self, error: BaseException, data: bytes) -> None:
         frames = [
@@ -100,7 +135,7 @@ class Trial:
 
     def summary(self) -> dict[str, object]:
         counts = {"inputs": self.n_inputs, "refused": self.n_refused}
-        return {**counts, "findings": self.findings, "peak_bytes": peak_bytes()}
+        return {**counts, "findings": self.findings, "peak_bytes": self.peak_bytes}
 
 
 def by_hypothesis(trial: Trial, name: str, n_inputs: int, seed: int) -> None:
@@ -175,14 +210,16 @@ def tell(trial: Trial) -> None:
 
 def main(engine: str, name: str, n_inputs: str, seed: str, folder: str, index: str = "") -> None:
     warnings.simplefilter("ignore")  # as the command line does
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (BYTES_OF_ADDRESSES, hard))
     if engine == "atheris":
         import atheris
 
         with atheris.instrument_imports(include=INSTRUMENTED, enable_loader_override=False):
-            trial = Trial(name, Path(folder), index or None)
+            trial = Trial(name, Path(folder), index or None, moves_in=True)
         by_atheris(trial, name, int(n_inputs), int(seed))
     else:
-        trial = Trial(name, Path(folder), index or None)
+        trial = Trial(name, Path(folder), index or None, moves_in=True)
         by_hypothesis(trial, name, int(n_inputs), int(seed))
     tell(trial)
 

@@ -1,5 +1,6 @@
 """Tests of fuzzing: old findings stay fixed, a short run is clean, and faults are found."""
 
+import subprocess
 import sys
 import tempfile
 import time
@@ -84,15 +85,16 @@ def test_a_short_fuzz_by_atheris_finds_nothing(name: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.spark
-def test_a_short_fuzz_of_the_command_line_finds_nothing(small_index: Path, tmp_path: Path) -> None:
-    (tmp_path / INDEX).symlink_to(small_index)
-
-    @settings(max_examples=60)
-    @given(strategy_of("command"))
+@pytest.mark.parametrize("name", ["command", "agent", "request"])
+def test_a_short_fuzz_on_an_index_finds_nothing(
+    name: str, small_index: Path, tmp_path: Path
+) -> None:
+    @settings(max_examples=40)
+    @given(strategy_of(name))
     def bend(data: bytes) -> None:
         with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
             (Path(folder) / INDEX).symlink_to(small_index)
-            attempt("command", data, Path(folder))
+            attempt(name, data, Path(folder))
 
     bend()
 
@@ -189,7 +191,7 @@ def test_a_process_that_hangs_or_takes_too_much_is_ended(
     program: str, ended: str, tmp_path: Path, monkeypatch
 ) -> None:
     monkeypatch.setattr(fuzz_run, "MEMORY_LIMIT_MB", 100)
-    monkeypatch.setattr(fuzz_run, "SILENT_SECONDS", 3)
+    monkeypatch.setattr(fuzz_run, "STARTING_SECONDS", 3)
     process = fuzz_run.subprocess.Popen([sys.executable, "-c", program])
     assert fuzz_run._watch(process, tmp_path / "now")[0] == ended
     assert process.poll() is not None
@@ -217,3 +219,55 @@ def test_the_summary_is_one_line() -> None:
         True,
     )
     assert not allowed(ValueError("x"))
+
+
+SANDBOXED = """
+import os, shutil, subprocess, sys
+from pathlib import Path
+from sandbox import LeftSandboxError, Sandbox
+box = Sandbox(Path(sys.argv[1]))
+beside, link = box.folder.parent / "beside", box.folder / "link"
+link.symlink_to(beside / "secret.csv")
+allowed = [
+    lambda: (box.folder / "a").write_text("x"),
+    lambda: (box.folder / "a").rename(box.folder / "b"),
+    lambda: (box.folder / "deep" / "er").mkdir(parents=True),
+    lambda: shutil.rmtree(box.folder / "deep"),
+]
+wrong = [
+    lambda: (beside / "secret.csv").read_text(),
+    lambda: link.read_text(),
+    lambda: os.listdir(beside),
+    lambda: (beside / "new").touch(),
+    lambda: (beside / ".hidden").unlink(),
+    lambda: (box.folder.parent / "new").mkdir(),
+    lambda: open("/etc/passwd").close(),
+    lambda: os.system("true"),
+    lambda: subprocess.run(["true"]),
+]
+for number, act in enumerate([*wrong, *allowed]):
+    try:
+        with box.watched():
+            act()
+        left = False
+    except LeftSandboxError:
+        left = True
+    assert left == (number < len(wrong)), number
+"""
+
+
+def test_what_leaves_the_sandbox_is_found(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SANDBOXED, str(tmp_path)]
+    subprocess.run(command, check=True, cwd=Path(__file__).parent, timeout=60)
+
+
+def test_an_input_that_takes_too_much_memory_is_found(tmp_path: Path, monkeypatch) -> None:
+    take = lambda data, folder: bytearray(len(data) << 20).count(1)  # noqa: E731
+    monkeypatch.setitem(TARGETS, "csv", fuzz_run.TARGETS["csv"].__class__("csv", take, 1))
+    monkeypatch.setattr(fuzz_worker, "BYTES_AN_INPUT", 64 << 20)
+    trial = fuzz_worker.Trial("csv", tmp_path, None)
+    for n_bytes in (1, 200):
+        trial(bytes(n_bytes))
+    trial.now.close()
+    [finding] = trial.findings
+    assert finding.startswith("TookTooMuchError")
