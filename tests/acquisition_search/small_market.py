@@ -25,8 +25,14 @@ LAKE = {
 
 def small_index(folder, tables=None):
     """Write a lake and return what an open index of it has, without Spark and models."""
-    lake = write_lake(folder / "lake", LAKE if tables is None else tables)
-    opened = opened_lake(lake, folder / "index")
+    return index_of(
+        write_lake(folder / "lake", LAKE if tables is None else tables), folder / "index"
+    )
+
+
+def index_of(lake, folder):
+    """Return what an open index of a folder of tables has, without Spark and models."""
+    opened = opened_lake(lake, folder)
 
     def labels_of(table):
         rows = opened.catalog.columns(["table", "label", "position"]).sort_by("position")
