@@ -12,9 +12,9 @@ import tempfile
 from pathlib import Path
 
 import pexeso
-from pexeso.acquisition_search.searches import AcquisitionSearches
+from pexeso.acquisition.searches import AcquisitionSearches
 from pexeso.errors import PexesoError
-from tests.acquisition_search.small_market import index_of
+from tests.acquisition.small_market import index_of
 
 FILE = Path(__file__).parent / "pins.json"
 DEMO = Path(pexeso.__file__).parent / "demo" / "lake"

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pexeso.acquisition_search.defaults import METHODS
 from pexeso.cli.options import field_option, index_argument, reading_options, takes
 from pexeso.cli.output.output import (
     MAX_NAME,
@@ -23,8 +22,7 @@ from pexeso.service.by_verb.acquisition import AcquireRequest
 from pexeso.service.verbs import run
 
 if TYPE_CHECKING:
-    from pexeso.acquisition_search.plans import AcquisitionPlan
-    from pexeso.acquisition_search.results import AcquisitionResult
+    from pexeso.acquisition.results import AcquisitionPlan, AcquisitionResult
 
 _of_acquire = partial(field_option, AcquireRequest)
 
@@ -118,22 +116,11 @@ class _Acquire(click.Command):
 @_repeated("exclude_tables", "A table not to be used.", "--exclude-table", "TABLE")
 @_repeated("exclude_joins", "Two tables not to be joined.", "--exclude-join", "TABLE,TABLE")
 @_of_acquire(
-    "method",
-    "Prove which plan is best; or search as the paper does.",
-    type=click.Choice(METHODS),
-)
-@_of_acquire(
     "sample_rate",
     "Estimate from samples with this share of the keys.  [default: all rows]",
     metavar="0..1",
 )
-@_of_acquire("seed", "Of samples, and of --method published.", metavar="N")
-@_of_acquire(
-    "graph",
-    "Keep the join graph of the lake in a file: made where it is absent, updated where the lake "
-    "has changed.",
-    metavar="FILE",
-)
+@_of_acquire("seed", "Of samples and shuffles.", metavar="N")
 @_of_acquire("max_seconds", "End the search after so many seconds, proved or not.", metavar="N")
 @_of_acquire(
     "max_memory",

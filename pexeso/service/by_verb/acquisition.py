@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from pexeso.acquisition.search.defaults import DEFAULT_MAX_TABLES
-from pexeso.acquisition_search.defaults import (
+from pexeso.acquisition.defaults import (
     DEFAULT_MAX_MEMORY,
     DEFAULT_MAX_SECONDS,
+    DEFAULT_MAX_TABLES,
     DEFAULT_PLANS,
-    METHODS,
 )
 from pexeso.options import parse_bytes
 from pexeso.service.bases import IndexRequest, ReadingRequest, RequestError
 
 if TYPE_CHECKING:
-    from pexeso.acquisition_search.results import AcquisitionResult
+    from pexeso.acquisition.results import AcquisitionResult
     from pexeso.service.verbs import Service
 
 
@@ -49,14 +48,12 @@ class AcquireRequest(IndexRequest, ReadingRequest, verb="acquire"):
     prices: str | Mapping[str, Mapping[str, float]] | None = None
     max_tables: int = DEFAULT_MAX_TABLES
     max_fan_out: float | None = None
-    method: Literal[METHODS] = "exact"  # type: ignore[valid-type]
     exclude_tables: tuple[str, ...] = ()
     exclude_joins: tuple[str, ...] = ()
     max_seconds: float | None = DEFAULT_MAX_SECONDS
     max_memory: str | int = DEFAULT_MAX_MEMORY
     sample_rate: float | None = None
     seed: int = 0
-    graph: str | None = None
     k: int = DEFAULT_PLANS
 
     def __post_init__(self) -> None:
