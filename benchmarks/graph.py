@@ -21,7 +21,7 @@ import torch
 
 from benchmarks import report
 from benchmarks.machine import describe_machine, pin_threads
-from pexeso.acquisition_search.pairs.lake_columns import LakeColumns
+from pexeso.acquisition.lake_columns import LakeColumns
 from pexeso.engine.vector_space import count_needed
 from pexeso.index import Index, open_index
 from pexeso.lake_graph.options import METHODS, OVERLAP

@@ -36,8 +36,7 @@ from pexeso.errors import (
 )
 
 if TYPE_CHECKING:
-    from pexeso.acquisition_search.plans import AcquisitionPlan
-    from pexeso.acquisition_search.results import AcquisitionResult
+    from pexeso.acquisition.results import AcquisitionPlan, AcquisitionResult
     from pexeso.answers.combined import CombinedMatch, CombinedResult, search_combined
     from pexeso.cleanup.acting import PlanCheck, apply_plan, undo_plan, verify_plan
     from pexeso.cleanup.redundancy import Redundancy, find_redundancy
@@ -59,8 +58,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "pexeso.acquisition_search.plans": ("AcquisitionPlan",),
-    "pexeso.acquisition_search.results": ("AcquisitionResult",),
+    "pexeso.acquisition.results": ("AcquisitionPlan", "AcquisitionResult"),
     "pexeso.cleanup.acting": ("PlanCheck", "apply_plan", "undo_plan", "verify_plan"),
     "pexeso.cleanup.redundancy": ("Redundancy", "find_redundancy"),
     "pexeso.composite.candidate_keys": ("CandidateKey", "FoundKeys", "find_keys"),

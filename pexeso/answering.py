@@ -18,7 +18,7 @@ from pexeso.search.open_index import OpenIndex
 from pexeso.thresholds.thresholds import Thresholds
 
 if TYPE_CHECKING:
-    from pexeso.acquisition_search.searches import AcquisitionSearches
+    from pexeso.acquisition.searches import AcquisitionSearches
     from pexeso.composite_search.searches import CompositeSearches
     from pexeso.lake_graph.graphs import EdgeStream
     from pexeso.lake_graph.options import GraphOptions
@@ -92,7 +92,7 @@ class Answering:
     @cached_property
     def acquisition(self) -> AcquisitionSearches:
         """What finds tables to buy; loaded when it is first asked."""
-        from pexeso.acquisition_search.searches import AcquisitionSearches
+        from pexeso.acquisition.searches import AcquisitionSearches
 
         return AcquisitionSearches(self.opened)
 

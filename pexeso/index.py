@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import torch
 
     from embed.protocol import Embedder
-    from pexeso.acquisition_search.results import AcquisitionResult
+    from pexeso.acquisition.results import AcquisitionResult
     from pexeso.answers.by_method import AnySearchResult
     from pexeso.answers.combined import CombinedResult
     from pexeso.build.add_part import Added
@@ -673,7 +673,7 @@ class Index(Shown):
         return explain_keys(pair, lake_columns)
 
     def acquire(self, have: Any, want: Any = None, **options: Any) -> AcquisitionResult:
-        """Find tables to buy; see `pexeso.acquisition_search.searches.AcquisitionSearches`."""
+        """Find tables to buy; see `pexeso.acquisition.searches.AcquisitionSearches`."""
         return self._answering.acquisition.acquire(have, want, **options)
 
     @with_bar(partial(counted_bar, "comparing", unit=" columns"))

@@ -26,7 +26,7 @@ import torch
 from benchmarks import report
 from benchmarks.acquisition.coverage_cases import Case, lake_pairs, random_chains, random_pairs
 from benchmarks.machine import describe_machine
-from pexeso.acquisition.sampling.intervals import Estimate
+from pexeso.acquisition.intervals import Estimate
 
 RATES = (0.1, 0.25, 0.5)
 MIN_SHARE = 0.93

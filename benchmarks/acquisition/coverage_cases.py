@@ -10,14 +10,12 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
+from benchmarks.dance_published.samples import SampledPair, correlated_sample, key_summary
 from benchmarks.datasets.tables import web_sources
-from pexeso.acquisition.measures.quality import Dependency
-from pexeso.acquisition.sampling.correlated import KeyTest, correlated_sample
-from pexeso.acquisition.sampling.estimates import correlation_estimate, quality_estimate
-from pexeso.acquisition.sampling.intervals import Estimate
-from pexeso.acquisition.sampling.key_summaries import key_summary
-from pexeso.acquisition.sampling.pairs import SampledPair
-from pexeso.acquisition.sampling.thinned_join import SampledJoin, TreeEdge, sample_join
+from pexeso.acquisition.intervals import Estimate, correlation_estimate, quality_estimate
+from pexeso.acquisition.key_hashes import KeyTest
+from pexeso.acquisition.quality import Dependency
+from pexeso.acquisition.sampled_join import SampledJoin, TreeEdge, sample_join
 
 
 @dataclass(frozen=True)

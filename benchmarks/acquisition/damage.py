@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.acquisition.draws import Draws
-from pexeso.acquisition.measures.quality import Dependency
+from pexeso.acquisition.quality import Dependency
 
 JOIN_COLUMNS = ("H1", "H2", "H3", "H4")
 DAMAGED_PERCENT = 30

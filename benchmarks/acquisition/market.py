@@ -18,8 +18,8 @@ import pyarrow.csv as pc_csv
 import pyarrow.parquet as pq
 
 from benchmarks.redundancy.writing import write_table
-from pexeso.acquisition.measures.prices import projection_price
-from pexeso.acquisition.measures.quality import Dependency
+from pexeso.acquisition.quality import Dependency
+from pexeso.acquisition.tables import projection_price
 from pexeso.errors import InputError, LakeError
 
 TABLES_FOLDER, PRICES_FILE, ABOUT_FILE = "tables", "prices.csv", "market.json"

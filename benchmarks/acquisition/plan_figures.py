@@ -17,7 +17,7 @@ from benchmarks.acquisition.planning import (
 )
 from benchmarks.acquisition.resampling import resampled
 from benchmarks.acquisition.sampled_graph import sampled_graph
-from pexeso.acquisition.graph.joins import JoinGraph
+from pexeso.acquisition.graph import JoinGraph
 
 Result = dict[str, Any]
 

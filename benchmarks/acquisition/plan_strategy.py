@@ -24,12 +24,12 @@ import pandas as pd
 
 from benchmarks.acquisition.features import Features, features_of
 from benchmarks.acquisition.strategies import PUBLISHED, Choice, Strategy
-from pexeso.acquisition.measures.correlation import bins_of
-from pexeso.acquisition.measures.cumulative_entropy import (
+from pexeso.acquisition.correlation import bins_of
+from pexeso.acquisition.entropies import (
     conditional_cumulative_entropy,
     cumulative_entropy,
+    mutual_information,
 )
-from pexeso.acquisition.measures.entropy import mutual_information
 from pexeso.enrichment.features import REGRESSION
 
 SHUFFLES = 5

@@ -23,19 +23,23 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from benchmarks.acquisition.market import Market, Query
-from pexeso.acquisition.graph.building import natural_graph
-from pexeso.acquisition.graph.coded import CodedColumns
-from pexeso.acquisition.graph.joins import JoinGraph
-from pexeso.acquisition.graph.tables import ListedPrices, MarketTable
-from pexeso.acquisition.search.evaluation import Evaluator, OutOfTime
-from pexeso.acquisition.search.exact import Limits, find_plans
-from pexeso.acquisition.search.found_plans import FoundPlan, FoundPlans
-from pexeso.acquisition.search.plans import JoinTree, PlanMeasures
-from pexeso.acquisition.search.published.options import PublishedOptions
-from pexeso.acquisition.search.published.rounds import published_plans
-from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
-from pexeso.acquisition.search.row_counts import RowsOf
-from pexeso.acquisition.search.trees import TreeSearch
+from benchmarks.dance_published.natural import natural_graph
+from benchmarks.dance_published.walk import PublishedOptions, published_plans
+from pexeso.acquisition.coded_columns import CodedColumns
+from pexeso.acquisition.evaluation import Evaluator, OutOfTime
+from pexeso.acquisition.exact import Limits, find_plans
+from pexeso.acquisition.graph import JoinGraph
+from pexeso.acquisition.plans import (
+    AcquisitionRequest,
+    FoundPlan,
+    FoundPlans,
+    JoinTree,
+    PlanMeasures,
+    Terminal,
+)
+from pexeso.acquisition.row_counts import RowsOf
+from pexeso.acquisition.tables import ListedPrices, MarketTable
+from pexeso.acquisition.trees import TreeSearch
 
 PATIENCE = 5.0
 """Seconds: what takes longer is run once."""

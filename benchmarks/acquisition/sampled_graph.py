@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from pexeso.acquisition.graph.building import weighed
-from pexeso.acquisition.graph.coded import CodedColumns, JoinKeys
-from pexeso.acquisition.graph.joins import JoinEdge, JoinGraph, JoinSet
-from pexeso.acquisition.search.plans import Join, JoinTree
-from pexeso.acquisition.search.row_counts import RowsOf
-from pexeso.acquisition.search.sampled import SampledPlans
+from pexeso.acquisition.coded_columns import CodedColumns, JoinKeys
+from pexeso.acquisition.graph import JoinEdge, JoinGraph, JoinSet, weighed
+from pexeso.acquisition.plans import Join, JoinTree
+from pexeso.acquisition.row_counts import RowsOf
+from pexeso.acquisition.samples import SampledPlans
 
 
 def sampled_graph(

@@ -1,10 +1,17 @@
-"""Data acquisition: which tables to buy or fetch for a budget, over which joins, and why (DANCE).
+"""Data acquisition over an index: which tables of the lake to buy or fetch for a budget.
 
-Y. Li, H. Sun, B. Dong and H. Wang, "Cost-efficient Data Acquisition on Online Data Marketplaces for
-Correlation Analysis", PVLDB 12 (4).
+After Y. Li, H. Sun, B. Dong and H. Wang, "Cost-efficient Data Acquisition on Online Data
+Marketplaces for Correlation Analysis" (PVLDB 12(4), 2019), called DANCE.
 
-- `measures`: what tables join, tell, get wrong and cost, exactly.
-- `sampling`: the same from samples of tables, with intervals.
-- `graph`: tables, the columns by which they join, and the weights of these joins.
-- `search`: plans of purchases: the published search, and one that proves its plan optimal.
+================  ==================================================================================
+`searches`        what users call; `market_search` puts the steps below together
+`results`         plans as users get them
+`market_graph`    the join graph that a request can use: pairs of columns (`column_pairs`,
+                  `lake_columns`), tables and rows (`lake_market`, `tables`), joins (`graph`)
+`plans`           A_S, A_T, B, alpha, beta: a request; TG: a plan, a tree of joins
+`trees`           all plans of a request; `exact` proves the best, `candidates` ranks all columns
+`evaluation`      CORR, Q, w and p of a plan, from `row_counts` of `coded_columns`
+`samples`         plans measured on samples of keys (`key_hashes`, `sampled_join`), with `intervals`
+`codes`           what all of them measure by: with `entropies`, `correlation`, `quality`
+================  ==================================================================================
 """

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.acquisition.measures.gain import gain_of_column
+from pexeso.acquisition.correlation import gain_of_column
 from pexeso.enrichment.columns import (
     FEW_NUMBERS,
     NUMBER,
@@ -95,7 +95,7 @@ class AddedColumn:
         Different cells.
     gain : float or None
         What it tells of the target beyond chance, in bits, times the unit of the target where that
-        is an amount; see `pexeso.acquisition.measures.gain`. None without a target.
+        is an amount; see `pexeso.acquisition.correlation`. None without a target.
     """
 
     name: str

@@ -42,7 +42,7 @@ def acquisition_page(report: Mapping[str, Any]) -> str:
     Parameters
     ----------
     report : mapping
-        What `pexeso.acquisition_search.results.AcquisitionResult.to_dict` returns.
+        What `pexeso.acquisition.results.AcquisitionResult.to_dict` returns.
 
     Returns
     -------

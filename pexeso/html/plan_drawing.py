@@ -75,7 +75,7 @@ def path_drawing(plan: Mapping[str, Any], *, priced: bool) -> PathDrawing:
     Parameters
     ----------
     plan : mapping
-        One of those of `pexeso.acquisition_search.results.AcquisitionResult.to_dict`.
+        One of those of `pexeso.acquisition.results.AcquisitionResult.to_dict`.
     priced : bool
         Whether prices are told.
     """

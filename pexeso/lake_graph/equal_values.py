@@ -1,7 +1,7 @@
 """Edges by equal values, from the token sets of an index.
 
 The share of equal values is counted for all columns at once
-(`pexeso.acquisition_search.pairs.containers`).
+(`pexeso.lake_graph.containers`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.acquisition_search.pairs.containers import ANY, ContainmentRule, chunks, containers
-from pexeso.acquisition_search.pairs.lake_columns import LakeColumns
-from pexeso.acquisition_search.pairs.lake_tokens import LakeTokens
+from pexeso.acquisition.lake_columns import LakeColumns
+from pexeso.engine.vector_space import count_needed
+from pexeso.lake_graph.containers import LakeTokens, chunks, containers
 from pexeso.lake_graph.nodes import Folded, Nodes
 from pexeso.runtime.ranges import offsets_of
 from pexeso.search.copies import ColumnSets, foldable_sizes
@@ -91,12 +91,12 @@ def edges_between(
     tokens : LakeTokens, optional
         Those of the columns; read where they are not given.
     """
-    rule = ContainmentRule.of_share(columns, min_joinability)
+    needed = count_needed(min_joinability, columns.sizes)
     tokens = LakeTokens.of(columns) if tokens is None else tokens
-    max_edges = ANY if limit is None else limit
+    max_edges = np.iinfo(np.int64).max if limit is None else limit
     for part in chunks(columns.sizes[begin:end]):
         bounds = {"begin": begin + part.start, "end": begin + part.stop}
-        for left, right, shared, _ in containers(columns, tokens, rule, max_edges, **bounds):
+        for left, right, shared, _ in containers(columns, tokens, needed, max_edges, **bounds):
             yield left, right, shared, part.stop
 
 

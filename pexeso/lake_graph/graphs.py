@@ -143,7 +143,7 @@ def _equal_values(
     limit: int | None,
     edges_on: EdgesOn | None,
 ) -> _Compared:
-    from pexeso.acquisition_search.pairs.lake_columns import LakeColumns
+    from pexeso.acquisition.lake_columns import LakeColumns
     from pexeso.lake_graph.equal_values import EqualValues, missing_cells
 
     columns = LakeColumns.of_index(opened)

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from pexeso.acquisition_search.pairs.containers import chunks
-from pexeso.acquisition_search.pairs.lake_columns import LakeColumns
-from pexeso.acquisition_search.pairs.lake_tokens import LakeTokens
+from pexeso.acquisition.lake_columns import LakeColumns
+from pexeso.lake_graph.containers import LakeTokens, chunks
 from pexeso.lake_graph.equal_values import Edges, EqualValues, edges_between
 from pexeso.runtime.threads import take_one_thread
 from pexeso.search.spark_executor import plain_errors

@@ -10,7 +10,7 @@ from pexeso.errors import StoredIndexError
 from pexeso.service.bases import DistanceRequest
 
 if TYPE_CHECKING:
-    from pexeso.acquisition_search.searches import AcquisitionSearches
+    from pexeso.acquisition.searches import AcquisitionSearches
     from pexeso.composite_search.searches import CompositeSearches
     from pexeso.index import Index
     from pexeso.search.open_index import OpenIndex
@@ -176,7 +176,7 @@ class OpenIndexes:
         """
         if self._keep_open:
             return self.open(path)
-        from pexeso.acquisition_search.searches import AcquisitionSearches
+        from pexeso.acquisition.searches import AcquisitionSearches
         from pexeso.search.open_index import open_without_models
 
         return AcquisitionSearches(open_without_models(path))

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from pexeso.acquisition.graph.building import natural_graph
-from pexeso.acquisition.graph.coded import CodedColumns
-from pexeso.acquisition.graph.joins import JoinGraph
-from pexeso.acquisition.graph.tables import MarketTable
-from pexeso.acquisition.measures.quality import Dependency
-from pexeso.acquisition.search.request import AcquisitionRequest, Terminal
+from benchmarks.dance_published.natural import natural_graph
+from pexeso.acquisition.coded_columns import CodedColumns
+from pexeso.acquisition.graph import JoinGraph
+from pexeso.acquisition.plans import AcquisitionRequest, Terminal
+from pexeso.acquisition.quality import Dependency
+from pexeso.acquisition.tables import MarketTable
 from tests.acquisition.motivating_tables import TABLES
 
 RULES = [Dependency(("Gender",), "Disease"), Dependency(("Race",), "Disease")]

@@ -1,8 +1,15 @@
-"""The definitions, row by row in plain Python."""
+"""The definitions, row by row in plain Python, and measures of tables made of the product's."""
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from itertools import pairwise
+
+import numpy as np
+
+from pexeso.acquisition.codes import key_codes
+from pexeso.acquisition.correlation import correlation
+from pexeso.acquisition.graph import join_informativeness
+from pexeso.acquisition.quality import QualityOfCounts
 
 
 def entropy(values) -> float:
@@ -29,15 +36,6 @@ def informativeness(left, right) -> float:
     return (whole - mutual_information(pairs)) / whole
 
 
-def conditional_entropy(pairs) -> float:
-    """Return the entropy of the first given the second, as the mean over the second."""
-    groups = defaultdict(list)
-    for x, y in pairs:
-        groups[y].append(x)
-    n = sum(map(len, groups.values()))
-    return sum(len(group) / n * entropy(group) for group in groups.values())
-
-
 def cumulative_entropy(values) -> float:
     """Return the integral of the distribution function, a step function, times its logarithm."""
     values = sorted(values)
@@ -46,3 +44,23 @@ def cumulative_entropy(values) -> float:
         share = sum(value <= low for value in values) / len(values)
         total -= (high - low) * share * math.log2(share)
     return total
+
+
+def table_informativeness(left, right, names):
+    """Return the join informativeness of two tables on columns of equal names."""
+    codes = key_codes(left, right, names)
+    n_codes = max(int(side.max(initial=-1)) for side in codes) + 1
+    counts = [np.bincount(side[side >= 0], minlength=n_codes) for side in codes]
+    return join_informativeness(*counts, null_rows=sum(int((side < 0).sum()) for side in codes))
+
+
+def total_correlation(table, names, **options):
+    """Return the correlation of some attributes with each other."""
+    return math.fsum(
+        correlation(table, [names[at]], names[:at], **options) for at in range(1, len(names))
+    )
+
+
+def correct_rows(table, dependency):
+    """Return which rows are correct for one dependency."""
+    return QualityOfCounts(table, [dependency]).correct()

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from pexeso.acquisition.graph.joins import JoinEdge, JoinGraph, JoinSet
-from pexeso.acquisition.graph.tables import MarketTable
-from pexeso.acquisition.measures.informativeness import JoinInformativeness
+from pexeso.acquisition.graph import JoinEdge, JoinGraph, JoinInformativeness, JoinSet
+from pexeso.acquisition.tables import MarketTable
 
 
 def join_set(columns: str, weight: float) -> JoinSet:

@@ -31,8 +31,8 @@ from benchmarks.acquisition.market import (
 )
 from benchmarks.cli import main
 from benchmarks.datasets.tpch import write_tpch
-from pexeso.acquisition.measures.correlation import correlation
-from pexeso.acquisition.measures.quality import Dependency, correct_rows, quality
+from pexeso.acquisition.correlation import correlation
+from pexeso.acquisition.quality import Dependency, correct_rows, quality
 from pexeso.errors import InputError, LakeError, MissingPackageError
 
 ROWS, SCALE = 2000, 0.01

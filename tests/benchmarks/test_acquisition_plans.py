@@ -34,8 +34,8 @@ from benchmarks.acquisition.planning import (
 from benchmarks.acquisition.resampling import resampled
 from benchmarks.acquisition.sampled_graph import sampled_graph
 from benchmarks.cli import main
-from pexeso.acquisition.search.evaluation import Evaluator
-from pexeso.acquisition.search.trees import TreeSearch
+from pexeso.acquisition.evaluation import Evaluator
+from pexeso.acquisition.trees import TreeSearch
 
 VARIED = Varied(
     ratios=(0.01, 0.5, DIRECT_RATIO),

@@ -9,11 +9,11 @@ import re
 import pandas as pd
 import pytest
 
-from pexeso.acquisition_search.searches import AcquisitionSearches
+from pexeso.acquisition.searches import AcquisitionSearches
 from pexeso.service.by_verb.acquisition import AcquireRequest
 from pexeso.service.schema import defaults_of
 from pexeso.service.verbs import Service
-from tests.acquisition_search.small_market import LAKE, PEOPLE, ZIPS, small_index
+from tests.acquisition.small_market import LAKE, PEOPLE, ZIPS, small_index
 
 
 def opened_as(monkeypatch, index):
@@ -131,29 +131,23 @@ def test_by_default_no_row_multiplies_without_a_wanted_column(acquire):
 
 
 def test_the_machine_form_is_that_of_a_service(acquire, people):
-    printed = json.loads(acquire("--want", "smog_level", "--method", "published", "--json").stdout)
+    printed = json.loads(acquire("--want", "smog_level", "--json").stdout)
     assert set(printed) == {"query", "options", "plans", "n_more", "unit", "stats"}
     assert set(printed["plans"][0]) > {
         "tables", "path", "price", "correlation", "quality", "informativeness", "optimal", "gap",
     }  # fmt: skip
-    assert (printed["plans"][0]["optimal"], printed["plans"][0]["gap"]) == (False, 1.0)
+    assert (printed["plans"][0]["optimal"], printed["plans"][0]["gap"]) == (True, 0.0)
     assert printed["stats"]["notes"] == []
     request = {
         "verb": "acquire",
         "index": "lake.pexeso",
         "have": f"{people}:sick",
         "want": ["smog_level"],
-        "method": "published",
     }
     answer = json.loads(json.dumps(Service().answer(request)))
     for document in (printed, answer):
         del document["stats"]["seconds"]
     assert answer == printed
-
-
-def test_an_unproved_plan_says_so(acquire):
-    text = acquire("--want", "smog_level", "--method", "published").stdout
-    assert ", free, quality 100.0 %, not proved\n" in text
 
 
 def test_a_budget_that_is_too_small_says_the_least_that_would_do(acquire, prices):
@@ -178,19 +172,16 @@ def test_no_path_is_told(acquire):
     assert result.stdout.count("\n") == 1
 
 
-def test_notes_stand_at_the_end_and_in_the_machine_form(acquire, tmp_path):
-    graph = tmp_path / "lake.graph"
-    result = acquire("--want", "smog_level", "--graph", graph)
-    assert result.exit_code == 0, result.output
-    made = f"The join graph of the lake, 4 tables with 2 joins, was made in '{graph}'."
-    assert result.stdout.endswith(f"\nNote: {made}\n")
-    assert "Note: " not in acquire("--want", "smog_level", "--graph", graph).stdout
-    graph.unlink()
-    nothing = acquire("--want", "alone.csv:moon", "--graph", graph).stdout
-    assert nothing.endswith(f"\nNote: {made}\n")
-    graph.unlink()
-    printed = json.loads(acquire("--want", "smog_level", "--graph", graph, "--json").stdout)
-    assert printed["stats"]["notes"] == [made]
+def test_notes_stand_at_the_end_and_in_the_machine_form(acquire):
+    note = (
+        "Correlation, quality and rows are those of samples, and correlation comes out too high; "
+        "the 95 % intervals are those of all rows."
+    )
+    options = ("--want", "smog_level", "--sample-rate", "0.5")
+    assert acquire(*options).stdout.endswith(f"\nNote: {note}\n")
+    nothing = acquire("--want", "alone.csv:moon", *options[2:]).stdout
+    assert f"\nNote: {note}\n" in nothing
+    assert json.loads(acquire(*options, "--json").stdout)["stats"]["notes"] == [note]
 
 
 def test_exclusions_come_in_by_options(acquire):
@@ -211,7 +202,6 @@ def test_exclusions_come_in_by_options(acquire):
             ["--want", "smog", "--min-quality", "2"],
             "min_quality must be a number from 0 to 1. Got 2.0.",
         ),
-        (["--want", "smog", "--method", "best"], "'best' is not one of 'exact', 'published'."),
         (["--want", "smog", "--exclude-table", "x"], "The lake has no table 'x'."),
         (["--want", "smog", "--exclude-join", "x"], "exclude_joins are pairs of tables"),
         (["--want", "smog", "--exclude-join", "x,y"], "The lake has no table 'x'."),
@@ -220,10 +210,6 @@ def test_exclusions_come_in_by_options(acquire):
             "'alone.csv' and 'zips.csv' have no join to leave out.",
         ),
         (["--want", "smog", "--max-fan-out", "0"], "max_fan_out must be a number from 1. Got 0.0."),
-        (
-            ["--want", "smog", "--max-fan-out", "2", "--method", "published"],
-            "max_fan_out is for the method exact.",
-        ),
         (["--want", "smog", "--max-memory", "x"], "A size must be a number with a unit"),
         (["--want", "smog", "-k", "0"], "k must be a whole number of at least 1. Got 0 instead."),
         (["--want", "smog", "--overwrite"], "--overwrite is for the file of --html"),
@@ -274,8 +260,8 @@ def test_control_characters_are_shown_escaped(run, monkeypatch, tmp_path):
 def test_defaults_are_those_of_python():
     python = inspect.signature(AcquisitionSearches.acquire).parameters
     same = (
-        "budget", "min_quality", "max_informativeness", "max_tables", "method", "exclude_tables",
-        "exclude_joins", "max_seconds", "max_memory", "seed", "sample_rate", "graph", "k", "prices",
+        "budget", "min_quality", "max_informativeness", "max_tables", "exclude_tables",
+        "exclude_joins", "max_seconds", "max_memory", "seed", "sample_rate", "k", "prices",
         "max_fan_out",
     )  # fmt: skip
     defaults = defaults_of(AcquireRequest)

@@ -11,8 +11,8 @@ from pexeso import ReadingOptions
 from pexeso.cli.groups import WithVerbs
 from pexeso.cli.main import cli
 from pexeso.errors import InputError
-from tests.acquisition_search.small_market import PEOPLE
-from tests.acquisition_search.small_market import small_index as small_market
+from tests.acquisition.small_market import PEOPLE
+from tests.acquisition.small_market import small_index as small_market
 from tests.transform_join.small_tables import MAILS, NAMES
 
 TITLE = "exported; 2019\n"

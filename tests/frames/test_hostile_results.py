@@ -6,8 +6,7 @@ import pyarrow as pa
 import pytest
 
 import pexeso
-from pexeso.acquisition_search.plans import AcquisitionPlan, PlanJoin, PlanTable
-from pexeso.acquisition_search.results import AcquisitionResult
+from pexeso.acquisition.results import AcquisitionPlan, AcquisitionResult, PlanJoin, PlanTable
 from pexeso.answers.combined import CombinedMatch, CombinedResult
 from pexeso.build.add_part import Added
 from pexeso.build.report import Update

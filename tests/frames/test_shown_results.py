@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import pexeso
-from pexeso.acquisition_search.plans import AcquisitionPlan, PlanTable
+from pexeso.acquisition.results import AcquisitionPlan, PlanTable
 from pexeso.cleanup.plan import Deletion, Plan
 from pexeso.enrichment.feature_selection import FeatureChoice
 from pexeso.errors import MissingPackageError

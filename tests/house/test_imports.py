@@ -42,7 +42,6 @@ SPARK_MODULES = {
                     "verifying",
                 )
             ),
-            "acquisition_search.graphs.spark_weights",
             "lake_graph.spark_tasks",
             "parts.divide",
             "parts.row_hashes.write",
@@ -170,9 +169,8 @@ PARTS = ("row_hashes", "row_keys", "semantic", "token_sets")
 def test_only_what_asks_a_part_names_it():
     asking = (
         "pexeso.parts",
-        "pexeso.acquisition_search",
+        "pexeso.acquisition",
         "pexeso.cleanup.sources",
-        "pexeso.acquisition_search",
         "pexeso.composite_search",
         "pexeso.lake_graph",
         "pexeso.token_search",

@@ -8,8 +8,7 @@ import pytest
 from hand_made import HOSTILE
 from test_redundancy_page import Reader
 
-from pexeso.acquisition_search.plans import AcquisitionPlan, PlanJoin, PlanTable
-from pexeso.acquisition_search.results import AcquisitionResult
+from pexeso.acquisition.results import AcquisitionPlan, AcquisitionResult, PlanJoin, PlanTable
 from pexeso.html import plan_drawing
 from pexeso.html.acquisition import MAX_PLANS, MAX_STATEMENT, acquisition_page
 from pexeso.html.plan_drawing import (

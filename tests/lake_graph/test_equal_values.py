@@ -7,8 +7,8 @@ from equal_text_lakes import shard_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.acquisition_search.pairs import containers
-from pexeso.acquisition_search.pairs.lake_columns import LakeColumns
+from pexeso.acquisition.lake_columns import LakeColumns
+from pexeso.lake_graph import containers
 from pexeso.lake_graph.equal_values import EqualValues, edges_between
 from tests.lake_graph.plain_graphs import edges_of, jaccard_leaders, random_columns
 

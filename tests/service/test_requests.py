@@ -99,7 +99,6 @@ EXAMPLES = [
         budget=7.5,
         prices={"b.csv": {"disease": 2}},
         exclude_joins=("a.csv,b.csv",),
-        graph="graph.arrow",
     ),
 ]
 
@@ -198,10 +197,6 @@ def test_unknown_fields_are_named_with_those_there_are(kind):
         (
             {"verb": "tune", "index": "a", "labels": "b", "min_precision": 90},
             "min_precision must be a number in (0, 1]",
-        ),
-        (
-            {"verb": "acquire", "index": "a", "have": "b.csv:c", "method": "best"},
-            "method must be one of exact, published.",
         ),
         (
             {"verb": "acquire", "index": "a", "budget": 3},

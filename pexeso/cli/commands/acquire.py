@@ -26,8 +26,7 @@ from pexeso.service.by_verb.acquisition import AcquireRequest
 from pexeso.service.verbs import run
 
 if TYPE_CHECKING:
-    from pexeso.acquisition_search.plans import AcquisitionPlan
-    from pexeso.acquisition_search.results import AcquisitionResult
+    from pexeso.acquisition.results import AcquisitionPlan, AcquisitionResult
 
 _LONGEST = 5000
 """Characters of a statement, a condition or a sentence that are shown."""

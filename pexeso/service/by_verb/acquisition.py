@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from pexeso.acquisition.search.defaults import DEFAULT_MAX_TABLES
-from pexeso.acquisition_search.defaults import (
+from pexeso.acquisition.defaults import (
     DEFAULT_MAX_MEMORY,
     DEFAULT_MAX_SECONDS,
+    DEFAULT_MAX_TABLES,
     DEFAULT_PLANS,
-    METHODS,
 )
 from pexeso.options import parse_bytes
 from pexeso.service.bases import ReadingRequest, RequestError
 from pexeso.service.schema import option
 
 if TYPE_CHECKING:
-    from pexeso.acquisition_search.results import AcquisitionResult
+    from pexeso.acquisition.results import AcquisitionResult
     from pexeso.service.verbs import Service
 
 
@@ -117,10 +116,6 @@ class AcquireRequest(ReadingRequest, frozen=True, kw_only=True):
             is_repeated=True,
         ),
     ] = ()
-    method: Annotated[
-        Literal[METHODS],  # type: ignore[valid-type]
-        option("Prove which plan is best; or search as the paper does.", expert=True),
-    ] = "exact"
     sample_rate: Annotated[
         float | None,
         option(
@@ -131,15 +126,6 @@ class AcquireRequest(ReadingRequest, frozen=True, kw_only=True):
         ),
     ] = None
     seed: Annotated[int, option("Random seed.", metavar="N", expert=True)] = 0
-    graph: Annotated[
-        str | None,
-        option(
-            "Keep the join graph of the lake in a file: made where it is absent, updated where the "
-            "lake has changed.",
-            metavar="FILE",
-            expert=True,
-        ),
-    ] = None
     max_seconds: Annotated[
         float | None,
         option("End the search after so many seconds, proved or not.", metavar="N", expert=True),

@@ -1,0 +1,246 @@
+"""Covers: smallest sets of tables that have all the columns that a plan must have.
+
+A cover needs each of its tables for some column: without it that column is in none of the others.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import islice
+
+from pexeso.acquisition.graph import JoinGraph
+from pexeso.acquisition.plans import AcquisitionRequest, Join, JoinTree, Terminal
+from pexeso.errors import InputError
+
+MAX_COVERS = 64
+"""Beyond it covers are not listed but one is built for each landmark, of tables that are near."""
+
+Cover = tuple[str, ...]
+
+_MAX_BRANCHES = 20_000
+"""Sets that are tried when covers are listed: their number can be exponential in the columns."""
+
+
+def minimal_covers(terminals: Sequence[Terminal], max_covers: int = MAX_COVERS) -> list[Cover]:
+    """Return all minimal covers of the columns of a request."""
+    groups = sorted({frozenset(terminal.tables) for terminal in terminals}, key=_order)
+    covers = set()
+    for n, cover in enumerate(islice(_covers(groups, frozenset()), _MAX_BRANCHES + 1)):
+        if n == _MAX_BRANCHES:
+            return []
+        if cover is not None:
+            covers.add(tuple(sorted(cover)))
+        if len(covers) > max_covers:
+            return []
+    return sorted(covers, key=lambda cover: (len(cover), cover))
+
+
+def near_cover(terminals: Sequence[Terminal], distances: Mapping[str, float]) -> Cover:
+    """Return a minimal cover of tables that are near, by a greedy choice.
+
+    Each step takes the table of the least distance for each column that it adds.
+    """
+    groups = {frozenset(terminal.tables) for terminal in terminals}
+    chosen: set[str] = set()
+    left = set(groups)
+    while left:
+        gains = Counter(table for group in left for table in group)
+        best = min(gains, key=lambda name: ((distances[name] + 1e-9) / gains[name], name))
+        chosen.add(best)
+        left = {group for group in left if best not in group}
+    # What was taken early can be needless in the end: far tables are the first to go.
+    for table in sorted(chosen, key=lambda name: (-distances[name], name)):
+        if all(group & (chosen - {table}) for group in groups):
+            chosen.remove(table)
+    return tuple(sorted(chosen))
+
+
+def _covers(groups: Sequence[frozenset[str]], chosen: frozenset[str]) -> Iterator[Cover | None]:
+    """Yield minimal covers that have the chosen tables, some twice, and None at each branch."""
+    yield None
+    left = [group for group in groups if not group & chosen]
+    if not left:
+        yield tuple(sorted(chosen))
+        return
+    for table in sorted(left[0]):
+        more = chosen | {table}
+        # A table that is needed for no column alone stays so whatever is added.
+        if all(any(group & more == {member} for group in groups) for member in more):
+            yield from _covers(groups, more)
+
+
+def _order(group: frozenset[str]) -> tuple[int, list[str]]:
+    return len(group), sorted(group)
+
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Landmark:
+    """A table and its paths of least weight to all tables that joins connect with it."""
+
+    table: str
+    distances: dict[str, float]
+    hops: dict[str, int]
+    towards: dict[str, str]
+
+    def path(self, table: str) -> Iterator[Pair]:
+        """Yield the joins from a table to the landmark, left and right table of each."""
+        while table != self.table:
+            following = self.towards[table]
+            yield min(table, following), max(table, following)
+            table = following
+
+
+def landmarks_of(
+    graph: JoinGraph,
+    tables: Collection[str] | None = None,
+    *,
+    n_landmarks: int | None = None,
+    seed: int = 0,
+) -> list[Landmark]:
+    """Return landmarks of a graph, drawn by hashes of the names of tables.
+
+    The same table has the same hash in each graph, so the draw does not depend on the order of
+    tables, and a further table changes one landmark at most, or adds one.
+    """
+    if n_landmarks is not None and n_landmarks < 1:
+        raise InputError(f"n_landmarks must be 1 or more, got {n_landmarks}.")
+    requested = set(graph.tables) if tables is None else set(tables)
+    landmarks = []
+    for part in graph.components():
+        if requested & set(part):
+            n = n_landmarks or max(1, (len(part) - 1).bit_length())
+            drawn = sorted(part, key=lambda name: (_hash(name, seed), name))[:n]
+            landmarks += [shortest_paths(graph, name) for name in drawn]
+    return landmarks
+
+
+def shortest_paths(graph: JoinGraph, table: str) -> Landmark:
+    """Return the paths of least weight from all tables to one, by Dijkstra's algorithm.
+
+    Of paths of equal weight the one with fewer joins is taken, then the one whose tables come
+    first by name: weights of 0 are common. The work is that of sorting the edges.
+    """
+    if table not in graph.tables:
+        raise InputError(f"There is no table '{table}'.")
+    queue: list[tuple[float, int, tuple[str, ...]]] = [(0.0, 0, (table,))]
+    known = {table: queue[0]}
+    result = Landmark(table, {}, {}, {})
+    while queue:
+        distance, hops, path = heapq.heappop(queue)
+        current = path[-1]
+        if current in result.distances:
+            continue
+        result.distances[current], result.hops[current] = distance, hops
+        if hops:
+            result.towards[current] = path[-2]
+        for edge in graph.edges_of(current):
+            other = edge.other(current)
+            label = (distance + edge.weight, hops + 1, (*path, other))
+            if other not in known or label < known[other]:
+                known[other] = label
+                heapq.heappush(queue, label)
+    return result
+
+
+def _hash(name: str, seed: int) -> bytes:
+    return blake2b(f"{seed}\x1f{name}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+@dataclass(frozen=True)
+class MinimalGraph:
+    """Tables that joins connect without a circle, and where each column of a request is from.
+
+    Attributes
+    ----------
+    pairs : tuple of (str, str)
+        The joins, left and right table of each; sorted.
+    have, want : tuple of (str, str)
+        As those of `JoinTree`.
+    weight : float
+        The sum of the least weights of the joins, w(IG).
+    """
+
+    pairs: tuple[Pair, ...]
+    have: tuple[Pair, ...]
+    want: tuple[Pair, ...]
+    weight: float
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Its tables, by name."""
+        joined = {table for pair in self.pairs for table in pair}
+        return tuple(sorted(joined | {table for table, _ in (*self.have, *self.want)}))
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """What tells minimal graphs apart and orders them; those of less weight come first."""
+        return self.weight, len(self.pairs), self.pairs, self.have, self.want
+
+    def tree(self, graph: JoinGraph) -> JoinTree:
+        """Return the plan whose joins have the least weights."""
+        return JoinTree.of(
+            (Join(*pair, graph.edges[pair].join_sets[0]) for pair in self.pairs),
+            self.have,
+            self.want,
+        )
+
+
+def minimal_graphs(
+    graph: JoinGraph,
+    request: AcquisitionRequest,
+    landmarks: Sequence[Landmark],
+    *,
+    prune: bool = True,
+    max_covers: int = MAX_COVERS,
+) -> list[MinimalGraph]:
+    """Return the minimal graphs of a request, whatever its bounds, least weight first."""
+    known: dict[tuple[Terminal, ...], list[Cover]] = {}
+    graphs = set()
+    for landmark in landmarks:
+        terminals = tuple(
+            Terminal(end.column, tuple(name for name in end.tables if name in landmark.distances))
+            for end in request.terminals
+        )
+        if not all(terminal.tables for terminal in terminals):
+            continue
+        if terminals not in known:
+            known[terminals] = minimal_covers(terminals, max_covers)
+        for cover in known[terminals] or [near_cover(terminals, landmark.distances)]:
+            pairs = {pair for table in cover for pair in landmark.path(table)}
+            if prune:
+                pairs = _pruned(pairs, set(cover))
+            graphs.add(_minimal_graph(graph, request, pairs, cover))
+    return sorted(graphs, key=lambda minimal_graph: minimal_graph.order)
+
+
+def _minimal_graph(
+    graph: JoinGraph, request: AcquisitionRequest, pairs: set[Pair], cover: Sequence[str]
+) -> MinimalGraph:
+    first = sorted(cover, key=lambda name: (not graph.tables[name].owned, name))
+    sources = [
+        (next(name for name in first if name in set(terminal.tables)), terminal.column)
+        for terminal in request.terminals
+    ]
+    n_have = len(request.have)
+    weight = math.fsum(graph.edges[pair].weight for pair in pairs)
+    return MinimalGraph(
+        tuple(sorted(pairs)), tuple(sources[:n_have]), tuple(sources[n_have:]), weight
+    )
+
+
+def _pruned(pairs: set[Pair], cover: set[str]) -> set[Pair]:
+    """Return a tree without ends that are not to be kept, again and again."""
+    while True:
+        degrees = Counter(table for pair in pairs for table in pair)
+        ends = {table for table, degree in degrees.items() if degree == 1} - cover
+        if not ends:
+            return pairs
+        pairs = {pair for pair in pairs if not ends & set(pair)}

@@ -1,0 +1,479 @@
+"""What a plan is worth, exactly, from counts: the join result is never formed.
+
+`row_counts` tells how often each row of each table stands in the join result. The rows that are
+correct for a dependency follow from these counts in the table that the dependency is about, and
+the quality from counting once more without the others: linear in the rows of the tables. The
+correlation needs how often values of different tables stand together (`joint_counts`).
+
+A correlation has a bound that is cheaper: with X on one side of a join and Y on the other, both are
+independent where the key J of the join is known, so that
+
+    I(X,Y) <= min(H(X), H(Y), H(J)),
+
+all in the join result, and the term of a numerical attribute a is at most h(a).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from pexeso.acquisition.coded_columns import CodedColumns
+from pexeso.acquisition.codes import column_of
+from pexeso.acquisition.correlation import bins_of, numbers_of
+from pexeso.acquisition.entropies import conditional_cumulative_entropy, cumulative_entropy, log2
+from pexeso.acquisition.graph import JoinGraph
+from pexeso.acquisition.plans import AcquisitionRequest, Join, JoinTree, PlanMeasures
+from pexeso.acquisition.quality import Dependency, text_ranks
+from pexeso.acquisition.row_counts import (
+    DEFAULT_ENTRIES,
+    Chosen,
+    JointCounts,
+    RowCounts,
+    RowsOf,
+    compact_codes,
+    joint_counts,
+)
+
+Column = tuple[str, str]
+"""A table and a column of it."""
+
+OrderOf = Callable[[Column], np.ndarray | None]
+
+
+class OutOfTime(Exception):
+    """A measure took longer than a search has."""
+
+
+@dataclass(frozen=True)
+class PlanBounds:
+    """What is known of a plan before its correlation is measured."""
+
+    price: float
+    informativeness: float
+    quality: float
+    n_rows: int
+    max_correlation: float
+
+
+class Evaluator:
+    """Measures plans over a graph for one request."""
+
+    def __init__(
+        self,
+        graph: JoinGraph,
+        request: AcquisitionRequest,
+        coded: CodedColumns | None = None,
+        *,
+        rows_of: RowsOf | None = None,
+        max_entries: int = DEFAULT_ENTRIES,
+        deadline: float = math.inf,
+        order_of: OrderOf | None = None,
+    ) -> None:
+        self._graph, self._request = graph, request
+        self._coded = CodedColumns() if coded is None else coded
+        self._rows = RowCounts(graph, self._coded, rows_of)
+        self._max_entries = max_entries
+        self.deadline = deadline
+        self._order_of = order_of
+        self._dependencies: dict[tuple[str, Dependency], CodedDependency] = {}
+        self._numbers: dict[Column, CodedNumbers] = {}
+        self._marginals: dict[tuple[JoinTree, tuple[Column, ...]], tuple[float, float]] = {}
+        self._cumulative: dict[tuple[JoinTree, Column], tuple[float, float]] = {}
+
+    def measures(self, tree: JoinTree) -> PlanMeasures:
+        """Return what a plan is worth."""
+        bounds = self.bounds(tree)
+        return PlanMeasures(
+            bounds.price,
+            bounds.informativeness,
+            bounds.quality,
+            self.correlation(tree) if bounds.n_rows else 0.0,
+            bounds.n_rows,
+        )
+
+    def bounds(self, tree: JoinTree) -> PlanBounds:
+        """Return all that is linear in the rows of the tables."""
+        n_rows = self.n_rows(tree)
+        return PlanBounds(
+            tree.price(self._graph),
+            tree.weight,
+            self.quality(tree),
+            n_rows,
+            self._max_correlation(tree) if n_rows else 0.0,
+        )
+
+    def n_rows(self, tree: JoinTree) -> int:
+        """Return how many rows the join result has."""
+        return round(float(self._rows.of_rows(tree, _root(tree)).sum()))
+
+    def share_of_rows(self, tree: JoinTree, table: str) -> float:
+        """Return the share of the rows of a table that are in the join result."""
+        counts = self._rows.of_rows(tree, table)
+        return float(np.count_nonzero(counts) / len(counts)) if len(counts) else 0.0
+
+    def quality(self, tree: JoinTree) -> float:
+        """Return the quality of the join result: 0 without rows, 1 without dependencies."""
+        root = _root(tree)
+        n_rows = float(self._rows.of_rows(tree, root).sum())
+        if not n_rows:
+            return 0.0
+        masks = {}
+        for table, columns in tree.columns.items():
+            correct = self._correct_rows(tree, table, set(columns))
+            if correct is not None:
+                masks[table] = correct
+        if not masks:
+            return 1.0
+        start = next(iter(masks)) if len(masks) == 1 else root
+        return float(self._rows.of_rows(tree, start, masks=masks).sum()) / n_rows
+
+    def _correct_rows(self, tree: JoinTree, table: str, columns: set[str]) -> np.ndarray | None:
+        """Return the rows that are correct for all dependencies within some columns.
+
+        None where all rows are.
+        """
+        correct: np.ndarray | None = None
+        counts: np.ndarray | None = None
+        for dependency in self._graph.tables[table].dependencies:
+            if not {*dependency.left, dependency.right} <= columns:
+                continue
+            coded = self._coded_dependency(table, dependency)
+            if coded.holds:
+                continue
+            if counts is None:
+                counts = self._rows.of_rows(tree, table)
+            rows = coded.correct(counts)
+            correct = rows if correct is None else correct & rows
+        return correct
+
+    def _coded_dependency(self, table: str, dependency: Dependency) -> CodedDependency:
+        key = (table, dependency)
+        if key not in self._dependencies:
+            market_table = self._graph.tables[table]
+            columns = [self._coded.values(market_table, name).codes for name in dependency.left]
+            left, _ = compact_codes(columns, market_table.n_rows)
+            right = self._coded.values(market_table, dependency.right)
+            ranks = text_ranks(right.values, dependency.right)[right.codes]
+            self._dependencies[key] = CodedDependency.of(left, ranks)
+        return self._dependencies[key]
+
+    def correlation(self, tree: JoinTree) -> float:
+        """Return the correlation of what the shopper has and wants in the join result.
+
+        Without anything to explain it is that of the wanted columns with each other.
+        """
+        if tree.have:
+            return self._correlation(tree, tree.have, tree.want)
+        return math.fsum(
+            self._correlation(tree, tree.want[i : i + 1], tree.want[:i])
+            for i in range(1, len(tree.want))
+        )
+
+    def uncertainty(self, tree: JoinTree) -> float:
+        """Return the correlation of a plan if it told all of what is to be explained.
+
+        It is the entropy of the columns to be explained in the join result, and that of the wanted
+        columns but the first if there are none; 0 without rows.
+        """
+        if not self.n_rows(tree):
+            return 0.0
+        # Without columns to be explained the wanted ones are one by one.
+        parts = [tree.have] if tree.have else [(column,) for column in tree.want[1:]]
+        return math.fsum(self._uncertainty(tree, part) for part in parts)
+
+    def _uncertainty(self, tree: JoinTree, x: Sequence[Column]) -> float:
+        terms = [self._whole(tree, column) for column in x if self._is_numeric(column)]
+        categorical = {column: self._values(column) for column in x if not self._is_numeric(column)}
+        if categorical:
+            information, n_rows = self._information(tree, categorical)
+            terms.append(information / n_rows)
+        return math.fsum(terms)
+
+    def _whole(self, tree: JoinTree, column: Column) -> float:
+        """Return the largest term of a numerical column."""
+        return self._cumulative_entropy(tree, column)
+
+    def _correlation(self, tree: JoinTree, x: Sequence[Column], y: Sequence[Column]) -> float:
+        return self._correlation_with(
+            tree, x, {column: self._y_codes(tree, column) for column in y}
+        )
+
+    def _correlation_with(
+        self, tree: JoinTree, x: Sequence[Column], y_codes: dict[Column, np.ndarray]
+    ) -> float:
+        categorical = [column for column in x if not self._is_numeric(column)]
+        terms = [
+            self._numeric_term(tree, column, y_codes) for column in x if self._is_numeric(column)
+        ]
+        if categorical:
+            x_codes = {column: self._values(column) for column in categorical}
+            terms.append(self._mutual_information(tree, x_codes, y_codes))
+        return math.fsum(terms)
+
+    def _mutual_information(
+        self, tree: JoinTree, x: dict[Column, np.ndarray], y: dict[Column, np.ndarray]
+    ) -> float:
+        of_x, of_y = self._information(tree, x), self._information(tree, y)
+        both = self._information(tree, {**x, **y})  # a column of both has one code in both
+        # Each is n log n - sum of c log c over the counts c of n rows.
+        return max(of_x[0] + of_y[0] - both[0], 0.0) / both[1]
+
+    def _information(
+        self, tree: JoinTree, columns: dict[Column, np.ndarray]
+    ) -> tuple[float, float]:
+        """Return the entropy of some columns times the number of rows, and that number."""
+        tables = sorted({table for table, _ in columns})
+        if len(tables) == 1 and all(name for _, name in columns):
+            key = (tree, tuple(columns))
+            if key not in self._marginals:
+                self._marginals[key] = self._of_one_table(tree, tables[0], columns)
+            return self._marginals[key]
+        if len(tables) == 1:
+            return self._of_one_table(tree, tables[0], columns)
+        first = min(tables, key=lambda name: (self._graph.tables[name].n_rows, name))
+        chosen = {
+            name: [codes for (table, _), codes in columns.items() if table == name]
+            for name in tables
+        }
+        sums, total = [], 0.0
+        for block in self._blocks(tree, chosen, first):
+            part, n_rows = _sum_c_log_c(block.counts)
+            sums.append(part)
+            total += n_rows
+        return total * float(log2([total])[0]) - math.fsum(sums), total
+
+    def _of_one_table(
+        self, tree: JoinTree, table: str, columns: dict[Column, np.ndarray]
+    ) -> tuple[float, float]:
+        counts = self._rows.of_rows(tree, table)
+        mask = counts > 0
+        return _information(_cell_counts([codes[mask] for codes in columns.values()], counts[mask]))
+
+    def _blocks(self, tree: JoinTree, chosen: Chosen, first: str) -> Iterator[JointCounts]:
+        for block in joint_counts(tree, chosen, first, self._rows, self._max_entries):
+            yield block
+            if time.perf_counter() > self.deadline:
+                raise OutOfTime("A correlation was not counted to its end.")
+
+    def _numeric_term(self, tree: JoinTree, column: Column, y: dict[Column, np.ndarray]) -> float:
+        tables = sorted({column[0], *(table for table, _ in y)})
+        whole = self._cumulative_entropy(tree, column)
+        if len(tables) == 1:
+            order = self._numbers_of(column).order
+            counts = self._rows.of_rows(tree, tables[0])[order]
+            mask = counts > 0
+            order = order[mask]
+            left = conditional_cumulative_entropy(
+                self._numbers_of(column).numbers[order],
+                compact_codes([codes[order] for codes in y.values()], len(order))[0],
+                counts[mask].astype(np.int64),
+            )
+            return max(whole - left, 0.0)
+        values, codes = self._numbers_of(column).distinct, self._numbers_of(column).codes
+        chosen = {
+            name: [
+                *(column_codes for (table, _), column_codes in y.items() if table == name),
+                *([codes] if name == column[0] else []),
+            ]
+            for name in tables
+        }
+        # All entries of a value of Y are in one block, if a table of Y comes first.
+        first = min({table for table, _ in y} - {column[0]})
+        parts, total = [], 0
+        for block in self._blocks(tree, chosen, first):
+            x_codes = block.codes[column[0]].pop()
+            known = ~np.isnan(values[x_codes])
+            counts = block.counts[known].astype(np.int64)
+            of_y = [array[known] for arrays in block.codes.values() for array in arrays]
+            y_codes, _ = compact_codes(of_y, len(counts))
+            n_rows = int(counts.sum())
+            parts.append(
+                conditional_cumulative_entropy(values[x_codes[known]], y_codes, counts) * n_rows
+            )
+            total += n_rows
+        return max(whole - math.fsum(parts) / total, 0.0) if total else 0.0
+
+    def _cumulative_entropy(self, tree: JoinTree, column: Column) -> tuple[float, float]:
+        """Return h of a numerical column in the join result, and what it is divided by."""
+        key = (tree, column)
+        if key not in self._cumulative:
+            numbers = self._numbers_of(column)
+            counts = self._rows.of_rows(tree, column[0])
+            weights = np.bincount(numbers.codes, counts)[
+                : len(numbers.distinct) - numbers.has_missing
+            ]
+            values = numbers.distinct[: len(weights)][weights > 0]
+            weights = weights[weights > 0].astype(np.int64)
+            self._cumulative[key] = cumulative_entropy(values, weights)
+        return self._cumulative[key]
+
+    def tighter_bound(self, tree: JoinTree) -> float:
+        """Return a bound on the correlation that takes a pass over the rows of X and of Y.
+
+        With X of one table and a join at it beyond which all of Y is, CORR(X,Y) is at most
+        CORR(X,J), J the key of the join: X and Y are independent where J is known, and no term
+        falls with more that is known. With Y of one table, I(X,Y) <= I(J,Y) in the same way.
+        """
+        if not tree.have:
+            return math.inf
+        x_tables, y_tables = ({table for table, _ in side} for side in (tree.have, tree.want))
+        between = tree.joins_between(x_tables, y_tables)
+        bounds = [math.inf]
+        for join in between:
+            ends = {join.left, join.right}
+            if len(x_tables) == 1 and x_tables <= ends:
+                key = {(min(x_tables), ""): self._rows.keys(join, min(x_tables))}
+                bounds.append(self._correlation_with(tree, tree.have, key))
+            if (
+                len(y_tables) == 1
+                and y_tables <= ends
+                and not any(map(self._is_numeric, tree.have))
+            ):
+                table = min(y_tables)
+                key = {(table, ""): self._rows.keys(join, table)}
+                y = {column: self._y_codes(tree, column) for column in tree.want}
+                bounds.append(self._mutual_information(tree, key, y))
+        return min(bounds)
+
+    def _max_correlation(self, tree: JoinTree) -> float:
+        """Return a bound on the correlation of a plan that has rows."""
+        if not tree.have:
+            return math.fsum(
+                self._bound(tree, tree.want[i : i + 1], tree.want[:i])
+                for i in range(1, len(tree.want))
+            )
+        return self._bound(tree, tree.have, tree.want)
+
+    def _bound(self, tree: JoinTree, x: Sequence[Column], y: Sequence[Column]) -> float:
+        terms = [self._whole(tree, column) for column in x if self._is_numeric(column)]
+        categorical = {column: self._values(column) for column in x if not self._is_numeric(column)}
+        if categorical:
+            y_codes = {column: self._y_codes(tree, column) for column in y}
+            sides = [self._marginal(tree, categorical), self._marginal(tree, y_codes)]
+            between = tree.joins_between({name for name, _ in x}, {name for name, _ in y})
+            terms.append(min([*sides, *(self._key_entropy(tree, join) for join in between)]))
+        return math.fsum(terms)
+
+    def _marginal(self, tree: JoinTree, columns: dict[Column, np.ndarray]) -> float:
+        """Return the entropy of columns of one table, or the sum of those of several tables."""
+        total = 0.0
+        for name in sorted({table for table, _ in columns}):
+            of_table = {key: codes for key, codes in columns.items() if key[0] == name}
+            information, n_rows = self._information(tree, of_table)
+            total += information / n_rows
+        return total
+
+    def _key_entropy(self, tree: JoinTree, join: Join) -> float:
+        """Return the entropy of the keys of a join in the join result."""
+        left = self._rows.of_keys(tree, join, join.left)
+        right = self._rows.of_keys(tree, join, join.right)
+        information, n_rows = _information(left * right)
+        return information / n_rows
+
+    def _is_numeric(self, column: Column) -> bool:
+        return column[1] in self._graph.tables[column[0]].numeric
+
+    def _values(self, column: Column) -> np.ndarray:
+        codes = self._coded.values(self._graph.tables[column[0]], column[1]).codes
+        return self._in_order(column, codes)
+
+    def _in_order(self, column: Column, cells: np.ndarray) -> np.ndarray:
+        order = None if self._order_of is None else self._order_of(column)
+        return cells if order is None else cells[order]
+
+    def _y_codes(self, tree: JoinTree, column: Column) -> np.ndarray:
+        """Return the codes of a column of Y, numbers cut into bins as the join result has them."""
+        if not self._is_numeric(column):
+            return self._values(column)
+        counts = self._rows.of_rows(tree, column[0])
+        return bins_of(self._numbers_of(column).numbers, counts)
+
+    def _numbers_of(self, column: Column) -> CodedNumbers:
+        if column not in self._numbers:
+            table, name = self._graph.tables[column[0]], column[1]
+            table.require(name)
+            numbers = numbers_of(column_of(table.read([name]), name), name)
+            self._numbers[column] = CodedNumbers.of(self._in_order(column, numbers))
+        return self._numbers[column]
+
+
+def _root(tree: JoinTree) -> str:
+    return tree.tables[0]
+
+
+def _cell_counts(columns: Sequence[np.ndarray], counts: np.ndarray) -> np.ndarray:
+    """Return how often each combination of codes is there."""
+    *others, last = columns
+    if not others:
+        return np.bincount(last, counts)
+    codes, _ = compact_codes(others, len(counts))
+    # The rows of a sparse matrix are formed by counting, and it adds up what repeats.
+    return csr_matrix((counts, (codes, last))).data
+
+
+def _sum_c_log_c(counts: np.ndarray) -> tuple[float, float]:
+    """Return the sum of c log c over counts, and their total. Equal counts are taken together."""
+    sizes, times = np.unique(counts[counts > 0], return_counts=True)
+    total = math.fsum((sizes * times).tolist())
+    return math.fsum((sizes * log2(sizes) * times).tolist()), total
+
+
+def _information(counts: np.ndarray) -> tuple[float, float]:
+    """Return the entropy of counts times their total, and the total."""
+    part, total = _sum_c_log_c(counts)
+    return (total * float(log2([total])[0]) - part if total else 0.0), total
+
+
+@dataclass(frozen=True, eq=False)
+class CodedNumbers:
+    """A numerical column."""
+
+    numbers: np.ndarray
+    distinct: np.ndarray
+    codes: np.ndarray
+    order: np.ndarray
+    has_missing: bool
+
+    @classmethod
+    def of(cls, numbers: np.ndarray) -> CodedNumbers:
+        """Return a column of numbers, NaN where one is missing."""
+        distinct, codes = np.unique(numbers, return_inverse=True)
+        order = np.argsort(codes, kind="stable")
+        missing = int(np.isnan(numbers).sum())
+        return cls(numbers, distinct, codes, order[: len(order) - missing], missing > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class CodedDependency:
+    """A dependency of a table as numbers: the pairs of X and Y that its rows have."""
+
+    pair_of_row: np.ndarray
+    starts: np.ndarray
+    holds: bool
+
+    @classmethod
+    def of(cls, x: np.ndarray, y_ranks: np.ndarray) -> CodedDependency:
+        """Return a dependency of rows with codes of X and ranks of Y by their texts."""
+        pairs = x * (int(y_ranks.max(initial=0)) + 1) + y_ranks
+        _, first, pair_of_row = np.unique(pairs, return_index=True, return_inverse=True)
+        x_of_pair = x[first]
+        starts = np.flatnonzero(np.diff(x_of_pair, prepend=-1))
+        return cls(pair_of_row.astype(np.int64), starts, len(starts) == len(first))
+
+    def correct(self, counts: np.ndarray) -> np.ndarray:
+        """Return which rows have the most frequent Y of their X, of equal ones the first."""
+        sizes = np.bincount(self.pair_of_row, counts)
+        lengths = np.diff(self.starts, append=len(sizes))
+        largest = np.repeat(np.maximum.reduceat(sizes, self.starts), lengths)
+        winners = np.flatnonzero(sizes == largest)
+        x_of_winner = np.repeat(np.arange(len(self.starts)), lengths)[winners]
+        is_first = np.diff(x_of_winner, prepend=-1) > 0
+        chosen = np.zeros(len(sizes), bool)
+        chosen[winners[is_first]] = True
+        return chosen[self.pair_of_row]

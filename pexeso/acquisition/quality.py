@@ -1,0 +1,210 @@
+"""Quality of tables by approximate dependencies, and their discovery on samples of rows.
+
+For F: X -> Y the rows with the most frequent Y of their X are correct, of equally frequent ones
+that whose text comes first, a missing cell before all texts. For several dependencies a row must be
+correct for each; quality is the share of correct rows, 0 without a row.
+
+Dependencies are discovered on the rows with the `MAX_ROWS` smallest hashes of those that differ,
+each counted as often as it is there: a sample that does not depend on the order of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.acquisition.codes import column_of, encoded, paired_codes, row_codes, row_weights
+from pexeso.containment.hashing import hash_tokens
+from pexeso.errors import InputError
+from pexeso.runtime.mixing import mixed
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """A functional dependency X -> Y."""
+
+    left: tuple[str, ...]
+    right: str
+
+
+def quality(
+    table: pa.Table, dependencies: Sequence[Dependency], counts: np.ndarray | None = None
+) -> float:
+    """Return the quality Q of a table or a join result."""
+    return QualityOfCounts(table, dependencies)(counts)
+
+
+class QualityOfCounts:
+    """The quality Q of a table as a function of how often each of its rows is there.
+
+    Values are compared once, so it is quick for many counts of the same rows.
+    """
+
+    def __init__(self, table: pa.Table, dependencies: Sequence[Dependency]) -> None:
+        self._n_rows = table.num_rows
+        self.left_codes = [row_codes(table, dependency.left) for dependency in dependencies]
+        self._right_ranks = [
+            text_ranks(column_of(table, dependency.right), dependency.right)
+            for dependency in dependencies
+        ]
+
+    def __call__(self, counts: np.ndarray | None = None) -> float:
+        """Return the quality."""
+        weights = row_weights(self._n_rows, counts)
+        n = int(weights.sum())
+        return int(weights[self.correct(weights)].sum()) / n if n else 0.0
+
+    def correct(self, counts: np.ndarray | None = None) -> np.ndarray:
+        """Return which rows are correct for all dependencies."""
+        weights = row_weights(self._n_rows, counts)
+        correct = np.ones(self._n_rows, bool)
+        for left, right in zip(self.left_codes, self._right_ranks, strict=True):
+            correct &= _most_frequent(left, right, weights)
+        return correct
+
+
+def approximate_dependencies(
+    table: pa.Table,
+    names: Sequence[str] | None = None,
+    *,
+    max_error: float = 0.1,
+    max_left: int = 2,
+    include_keys: bool = False,
+    counts: np.ndarray | None = None,
+) -> list[Dependency]:
+    """Return the minimal dependencies that hold approximately, by growing left sides.
+
+    Of left sides that determine the same attribute only those are returned of which no part
+    determines it: a further attribute on the left never lowers Q. The work grows with the number
+    of columns to the power of `max_left` + 1.
+    """
+    if not 0 <= max_error <= 1:
+        raise InputError(f"max_error must be from 0 to 1, got {max_error}.")
+    if max_left < 1:
+        raise InputError(f"max_left must be 1 or more, got {max_left}.")
+    weights = row_weights(table.num_rows, counts)
+    table, weights = table.filter(pa.array(weights > 0)), weights[weights > 0]
+    names = table.column_names if names is None else list(names)
+    codes = {name: text_ranks(column_of(table, name), name) for name in names}
+    left_sides: dict[str, list[frozenset[str]]] = {name: [] for name in names}
+    result = []
+    for left in (left for n in range(1, max_left + 1) for left in combinations(names, n)):
+        x = _joint_codes([codes[name] for name in left])
+        if not include_keys and _is_key(x, weights):
+            continue
+        for right in (name for name in names if name not in left):
+            if any(part < set(left) for part in left_sides[right]):
+                continue
+            if _error(x, codes[right], weights) <= max_error:
+                left_sides[right].append(frozenset(left))
+                result.append(Dependency(left, right))
+    return result
+
+
+def text_ranks(column: pa.Array, name: str = "") -> np.ndarray:
+    """Return the rank of each value among the distinct values, by its text."""
+    pieces = encoded(column, name)
+    texts = pieces.dictionary
+    if not pa.types.is_binary(texts.type) and not pa.types.is_large_binary(texts.type):
+        texts = pc.cast(texts, pa.large_string())
+    kind = pieces.dictionary.type
+    if pa.types.is_decimal(kind) or pa.types.is_floating(kind):
+        texts = pc.replace_substring_regex(texts, r"(\.[0-9]*[1-9])0+$", r"\1")
+        texts = pc.replace_substring_regex(texts, r"\.0*$", "")
+    order = np.roll(pc.sort_indices(texts).to_numpy(), texts.null_count)  # Arrow sorts it last
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return ranks[pieces.indices.to_numpy()]
+
+
+def _most_frequent(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return which rows have the most frequent y of their x, of equal ones the smallest y."""
+    if not len(x):
+        return np.zeros(0, bool)
+    pairs = paired_codes(x, y)
+    _, first = np.unique(pairs, return_index=True)
+    sizes = np.bincount(pairs, weights).astype(np.int64)
+    order = np.lexsort([y[first], -sizes, x[first]])
+    groups = x[first][order]
+    winners = np.zeros(len(order), bool)
+    winners[order[np.flatnonzero(np.diff(groups, prepend=-1))]] = True
+    return winners[pairs]
+
+
+def _error(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
+    """Return the share of rows that are not correct, 0 without rows."""
+    n = int(weights.sum())
+    return int(weights[~_most_frequent(x, y, weights)].sum()) / n if n else 0.0
+
+
+def _is_key(x: np.ndarray, weights: np.ndarray) -> bool:
+    return len(np.unique(x)) == int(weights.sum())
+
+
+def _joint_codes(columns: Sequence[np.ndarray]) -> np.ndarray:
+    codes = columns[0]
+    for column in columns[1:]:
+        codes = paired_codes(codes, column)
+    return codes
+
+
+MAX_ROWS = 10_000
+"""Rows of a table that dependencies are discovered on."""
+
+MAX_COLUMNS = 32
+"""Columns of a table among which dependencies are discovered: the first that hold no numbers."""
+
+MAX_PAIRED = 10
+"""Of a table of more columns left sides of two columns are not tried: these grow as the cube."""
+
+_MISSING = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(eq=False)
+class LazyDependencies(Sequence[Dependency]):
+    """Dependencies that are worked out when they are first asked for."""
+
+    make: Callable[[], tuple[Dependency, ...]]
+
+    @cached_property
+    def _known(self) -> tuple[Dependency, ...]:
+        return tuple(self.make())
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __getitem__(self, at: int) -> Dependency:
+        return self._known[at]
+
+
+def discovered(
+    read: Callable[[Sequence[str]], pa.Table], columns: Sequence[str], numeric: Collection[str]
+) -> tuple[Dependency, ...]:
+    """Return dependencies that hold in a table approximately."""
+    usable = [name for name in columns if name not in numeric][:MAX_COLUMNS]
+    if len(usable) < 2:
+        return ()
+    sample, counts = sampled(read(usable), MAX_ROWS)
+    max_left = 2 if len(usable) <= MAX_PAIRED else 1
+    return tuple(approximate_dependencies(sample, max_left=max_left, counts=counts))
+
+
+def sampled(rows: pa.Table, max_rows: int) -> tuple[pa.Table, np.ndarray]:
+    """Return the distinct rows of the smallest hashes, and how often each is there."""
+    hashes = np.zeros(rows.num_rows, np.uint64)
+    for column in rows.columns:
+        texts = pc.dictionary_encode(column.cast(pa.large_string()))
+        coded = pa.concat_arrays(texts.unify_dictionaries().chunks) if rows.num_rows else None
+        if coded is None:
+            continue
+        of_text = np.append(hash_tokens(coded.dictionary), _MISSING)
+        at = pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy(zero_copy_only=False)
+        hashes = mixed(hashes * np.uint64(3) + of_text[at])
+    _, first, counts = np.unique(hashes, return_index=True, return_counts=True)
+    return rows.take(pa.array(first[:max_rows])), counts[:max_rows]

@@ -1,0 +1,205 @@
+"""Estimates from samples: the enumerated and simulated figures, and the exact values at rate 1."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from benchmarks.dance_published.samples import correlated_sample, informativeness_estimate
+from pexeso.acquisition.correlation import correlation
+from pexeso.acquisition.graph import join_informativeness
+from pexeso.acquisition.intervals import (
+    correlation_estimate,
+    quality_estimate,
+)
+from pexeso.acquisition.key_hashes import KeyTest, hash_positions
+from pexeso.acquisition.quality import Dependency, quality
+from pexeso.errors import InputError
+
+SIDES = np.repeat([1, 1, 0], [2000, 1000, 500]), np.repeat([1, 0, 1], [2000, 1000, 500])
+N_DRAWS = 200
+
+
+def test_ac14_informativeness_of_the_whole():
+    assert join_informativeness(*SIDES).value == pytest.approx(0.350645, abs=1e-6)
+
+
+def subsets(n):
+    return [np.array(kept, bool) for kept in product([0, 1], repeat=n)]
+
+
+def test_ac15_expected_informativeness_by_all_subsets_of_keys():
+    left, right = np.array([1, 1, 1]), np.array([0, 0, 1])
+    assert join_informativeness(left, right).value == pytest.approx(0.420620, abs=1e-6)
+    values = np.array([join_informativeness(left * k, right * k).value for k in subsets(3)])
+    # Undefined also where one distinct pair is there, 0/0.
+    defined = np.array([k.sum() > 1 for k in subsets(3)])
+    assert defined.mean() == 0.5
+    assert np.where(defined, values, 0).mean() == pytest.approx(0.177577, abs=1e-6)
+    assert values[defined].mean() == pytest.approx(0.355155, abs=1e-6)
+
+
+def test_ac15_expected_quality_by_all_subsets_of_rows():
+    table = pa.table({"A": ["a", "a"], "B": ["b1", "b2"]})
+    dependency = [Dependency(("A",), "B")]
+    assert quality(table, dependency) == 0.5
+    values = [quality(table.filter(pa.array(k)), dependency) for k in subsets(2) if k.any()]
+    assert np.mean(values) == pytest.approx(0.8333, abs=1e-4)
+
+
+def drawn(rng, n_keys, n_rows):
+    """Return a join result as rows whose x and y depend on the key."""
+    keys = rng.integers(0, n_keys, n_rows)
+    x = np.where(rng.random(n_rows) < 0.7, keys % 3, rng.integers(0, 3, n_rows))
+    y = np.where(rng.random(n_rows) < 0.7, keys % 3, rng.integers(0, 3, n_rows))
+    numbers = x + rng.random(n_rows)
+    return pa.table({"k": keys, "x": x.astype(str), "y": y.astype(str), "number": numbers})
+
+
+def test_ac15_errors_shrink_with_the_rate_and_vanish_at_one():
+    table = drawn(np.random.default_rng(2), 1500, 4000)
+    exact = correlation(table, ["x"], ["y"])
+    errors, widths = [], []
+    for rate in (0.1, 0.5, 1.0):
+        estimates = []
+        for seed in range(12):
+            test = [KeyTest(("k",), rate)]
+            rows = correlated_sample(table, test, seed=seed).rows
+            estimates.append(correlation_estimate(rows, None, test, ["x"], ["y"], seed=seed))
+        errors.append(np.mean([abs(one.value - exact) for one in estimates]))
+        widths.append(np.mean([one.high - one.low for one in estimates]))
+        assert all(one.reliable for one in estimates)
+    assert errors[0] > errors[1] > errors[2] == 0
+    assert widths[0] > widths[1] > widths[2] == 0
+
+
+def test_at_the_rate_one_all_estimates_are_the_exact_values():
+    table = drawn(np.random.default_rng(3), 60, 100)
+    counts = np.random.default_rng(3).integers(0, 4, 100)
+    edges = [KeyTest(("k",), 1.0)]
+    dependencies = [Dependency(("x",), "y"), Dependency(("y",), "k")]
+    result = quality_estimate(table, counts, edges, dependencies)
+    assert result.value == result.low == result.high == quality(table, dependencies, counts)
+    options = {"numeric": ["number"]}
+    result = correlation_estimate(table, counts, edges, ["number", "x"], ["y"], **options)
+    expected = correlation(table, ["number", "x"], ["y"], counts=counts, **options)
+    assert result.low == result.high == pytest.approx(expected, rel=1e-12)
+    left, right = np.random.default_rng(4).integers(0, 3, (2, 50))
+    result = informativeness_estimate(left, right, np.arange(50) / 50, 1.0)
+    assert result.value == result.low == result.high == join_informativeness(left, right).value
+
+
+def test_rows_with_counts_and_their_order_change_nothing():
+    rng = np.random.default_rng(5)
+    table = drawn(rng, 400, 900)
+    edges = [KeyTest(("k",), 0.4)]
+    rows = correlated_sample(table, edges).rows.select(["k", "x", "y"])
+    counts = rng.integers(0, 3, rows.num_rows)
+    order = rng.permutation(np.repeat(np.arange(rows.num_rows), counts))
+    for estimate, of in (
+        (correlation_estimate, (["x"], ["y"])),
+        (quality_estimate, ([Dependency(("x",), "y")],)),
+    ):
+        interval = estimate(rows, counts, edges, *of)
+        assert interval.low < interval.value < interval.high
+        assert estimate(rows.take(pa.array(order)), None, edges, *of) == interval
+
+
+def test_each_edge_with_a_test_of_its_own_counts_once():
+    rng = np.random.default_rng(6)
+    table = drawn(rng, 300, 3000)
+    table = table.append_column("l", pa.array(rng.integers(0, 400, 3000)))
+    edges = [KeyTest(("k",), 0.5), KeyTest(("l",), 0.5)]
+    rows = correlated_sample(table, edges).rows
+    both = correlation_estimate(rows, None, edges, ["x"], ["y"])
+    again = correlation_estimate(rows, None, [*edges, edges[0]], ["x"], ["y"])
+    assert again == both
+    one = correlation_estimate(rows, None, [edges[0], KeyTest(("l",), 1.0)], ["x"], ["y"])
+    assert one.standard_error < both.standard_error
+    assert both.low <= correlation(table, ["x"], ["y"]) <= both.high
+
+
+def test_heavy_keys_outside_of_the_sample_widen_the_interval():
+    table = drawn(np.random.default_rng(7), 900, 2000)
+    edges = [KeyTest(("k",), 0.3)]
+    rows = correlated_sample(table, edges).rows
+    plain, wide, none = (
+        correlation_estimate(rows, None, edges, ["x"], ["y"], unsampled=[squares])
+        for squares in (0.0, 15_000.0, 1e9)
+    )
+    assert plain.reliable
+    assert wide.reliable
+    assert correlation_estimate(rows, None, edges, ["x"], ["y"]) == plain
+    assert wide.high - wide.low > plain.high - plain.low
+    assert (none.low, none.high, none.reliable) == (0.0, math.inf, False)
+
+
+def test_values_of_one_key_each_carry_no_interval():
+    keys = [str(k) for k in range(400)]
+    table = pa.table({"k": keys, "x": keys, "y": keys})
+    edges = [KeyTest(("k",), 0.5)]
+    rows = correlated_sample(table, edges).rows
+    estimate = correlation_estimate(rows, None, edges, ["x"], ["y"])
+    assert not estimate.reliable
+    assert "not in the sample" in estimate.reason
+    # For quality rows with equal x and k are all there, where k is on the left side.
+    assert quality_estimate(rows, None, edges, [Dependency(("k", "x"), "y")]).reliable
+    assert not quality_estimate(rows, None, edges, [Dependency(("x",), "y")]).reliable
+
+
+def test_no_wrong_row_in_the_sample_does_not_mean_that_there_is_none():
+    keys = [str(k) for k in range(2000)]
+    table = pa.table({"k": keys, "x": ["a", "b"] * 1000, "y": ["u", "v"] * 999 + ["w", "w"]})
+    edges, dependency = [KeyTest(("k",), 0.1)], [Dependency(("x",), "y")]
+    exact = quality(table, dependency)
+    n_missed = 0
+    for seed in range(20):
+        rows = correlated_sample(table, edges, seed=seed).rows
+        estimate = quality_estimate(rows, None, edges, dependency, seed=seed)
+        n_missed += estimate.value == 1
+        assert estimate.low <= exact < 1
+        assert estimate.low > 0.95
+        left = np.array([1] * rows.num_rows)
+        positions = hash_positions(rows, ["k"], seed=seed)
+        estimate = informativeness_estimate(left, left, positions, 0.1)
+        assert estimate.low == 0 < estimate.high < 0.05
+    assert n_missed > 10
+
+
+def test_p9_few_rows_of_the_join_carry_no_interval():
+    keys = [str(k) for k in range(160)]
+    table = pa.table({"k": keys, "x": ["a", "b"] * 80, "y": ["u", "u", "v", "v"] * 40})
+    edges = [KeyTest(("k",), 0.5)]
+    rows = correlated_sample(table, edges).rows
+    assert 50 < rows.num_rows < 100
+    estimate = quality_estimate(rows, None, edges, [Dependency(("x",), "y")])
+    assert (estimate.low, estimate.high, estimate.reliable) == (0.0, 1.0, False)
+    assert "rows in the join" in estimate.reason
+    twice = np.full(rows.num_rows, 2)
+    assert quality_estimate(rows, twice, edges, [Dependency(("x",), "y")]).reliable
+
+
+def test_no_row_in_the_sample():
+    table = pa.table({"k": ["a"], "x": ["a"], "y": ["b"]}).slice(1)
+    edges = [KeyTest(("k",), 0.5)]
+    result = quality_estimate(table, None, edges, [Dependency(("x",), "y")])
+    assert (result.value, result.low, result.high, result.reliable) == (0.0, 0.0, 1.0, False)
+    result = correlation_estimate(table, None, edges, ["x"], ["y"])
+    assert (result.value, result.high, result.reason) == (0.0, math.inf, "no row in the sample")
+    result = informativeness_estimate(np.zeros(0, int), np.zeros(0, int), np.zeros(0), 0.5)
+    assert math.isnan(result.value)
+    assert (result.low, result.high, result.reliable) == (0.0, 1.0, False)
+
+
+def test_refused_input():
+    table = pa.table({"k": [str(k) for k in range(50)], "x": ["a"] * 50, "y": ["b"] * 50})
+    edges = [KeyTest(("k",), 0.2)]
+    with pytest.raises(InputError, match="the seed 0 lacks"):
+        correlation_estimate(table, None, edges, ["x"], ["y"])
+    kept = pa.array(hash_positions(table, ["k"]) <= 0.2)
+    with pytest.raises(InputError, match="one number"):
+        correlation_estimate(table.filter(kept), None, edges, ["x"], ["y"], unsampled=[1.0, 2.0])
+    with pytest.raises(InputError, match="one count"):
+        informativeness_estimate(np.array([1]), np.array([1]), np.array([0.1, 0.2]), 0.5)

@@ -1,0 +1,151 @@
+"""Intervals by leaving groups of keys out: against textbook values, and by repeated sampling."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+
+from pexeso.acquisition import intervals
+from pexeso.acquisition.intervals import (
+    Estimate,
+    Support,
+    jackknife,
+    key_groups,
+    support_of_keys,
+    with_rare_keys,
+    without_groups,
+)
+from pexeso.errors import InputError
+
+
+def test_quantiles_are_those_of_student_rounded_up():
+    for freedom, quantile in enumerate(intervals._QUANTILES, 1):
+        assert 0 <= quantile - student.ppf(0.975, freedom) < 1.1e-4
+
+
+def test_a_mean_has_its_textbook_error_and_no_bias():
+    numbers = np.random.default_rng(0).normal(5, 2, 32)
+    without = [np.delete(numbers, i).mean() for i in range(32)]
+    estimate = jackknife(numbers.mean(), [without], [0.25], bounds=(-math.inf, math.inf))
+    error = numbers.std(ddof=1) / math.sqrt(32)
+    assert estimate.standard_error == pytest.approx(error * math.sqrt(0.75), rel=1e-12)
+    assert estimate.value == pytest.approx(numbers.mean(), rel=1e-12)
+    assert estimate.high - estimate.value == pytest.approx(estimate.value - estimate.low, rel=1e-9)
+    assert estimate.high - estimate.value > 1.95 * estimate.standard_error
+
+
+def test_a_bias_that_falls_like_one_by_n_is_taken_off_to_the_size_of_the_whole():
+    """The variance with n in the denominator: of a half sample it is s**2 (1 - 1/n)."""
+    numbers = np.random.default_rng(1).normal(size=64)
+    without = [np.delete(numbers, i).var() for i in range(64)]
+    unbiased = numbers.var(ddof=1)
+    estimate = jackknife(numbers.var(), [without], [0.5])
+    assert estimate.value == pytest.approx((numbers.var() + unbiased) / 2, rel=1e-3)
+    assert estimate.plug_in == numbers.var()
+
+
+def test_a_logarithm_of_the_sample_size_is_within_the_interval():
+    """An entropy of ever new values grows by log2(1/p) from the sample to the whole."""
+    n = 320
+    whole, without = math.log2(n), [math.log2(n - n / 32)] * 32
+    for rate in (0.1, 0.25, 0.5):
+        estimate = jackknife(whole, [without], [rate])
+        assert estimate.low == whole < estimate.value
+        # Twice as far, since the direction is itself an estimate.
+        assert estimate.high == pytest.approx(whole - 2 * math.log2(rate), abs=0.12)
+
+
+def test_at_the_rate_one_nothing_is_left_open():
+    result = jackknife(0.4, [[0.1, 0.2, 0.3]], [1.0], supports=[Support(1, 1.0)])
+    assert (result.low, result.value, result.high, result.standard_error) == (0.4, 0.4, 0.4, 0.0)
+    assert result.reliable
+
+
+def test_edges_add_their_variances_and_one_at_the_rate_one_adds_nothing():
+    rng = np.random.default_rng(2)
+    one, two = rng.normal(1, 0.1, (2, 32))
+    parts = [jackknife(1.0, [edge], [0.2], bounds=(-9, 9)) for edge in (one, two)]
+    both = jackknife(1.0, [one, two], [0.2, 0.2], bounds=(-9, 9))
+    squares = [part.standard_error**2 for part in parts]
+    assert both.standard_error**2 == pytest.approx(sum(squares), rel=1e-12)
+    assert both.value - 1 == pytest.approx(sum(part.value - 1 for part in parts), rel=1e-9)
+    with_exact = jackknife(1.0, [one, two], [0.2, 1.0], bounds=(-9, 9))
+    assert with_exact == parts[0]
+
+
+def test_values_stay_within_the_bounds():
+    without = np.linspace(0.5, 1.5, 32)
+    estimate = jackknife(0.95, [without], [0.1], bounds=(0.0, 1.0))
+    assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1
+
+
+def test_few_keys_heavy_keys_and_unseen_cells_leave_what_is_possible():
+    without = [np.linspace(0.4, 0.6, 32)]
+    cases = [
+        (Support(29, 29.0), "29 keys"),
+        (Support(500, 19.9), "19.9 equally heavy"),
+        (Support(500, 300.0, unseen=0.3), "30%"),
+        (support_of_keys(np.zeros(3), 0.1), "0 keys"),
+        (Support(45, 45.0, known=False), "not known"),
+        (Support(500, 149.0, known=False), "at least 150"),
+    ]
+    for support, message in cases:
+        estimate = jackknife(0.5, without, [0.1], bounds=(0.0, 1.0), supports=[support])
+        assert (estimate.low, estimate.high, estimate.reliable) == (0.0, 1.0, False)
+        assert message in estimate.reason
+        assert estimate.value == pytest.approx(0.5, abs=0.05)
+    good = jackknife(0.5, without, [0.1], supports=[Support(30, 20.0, unseen=0.2)])
+    assert good.reliable
+    assert good.reason == ""
+    none = jackknife(math.nan, without, [0.1])
+    assert (none.low, none.high, none.reliable) == (0.0, math.inf, False)
+
+
+def test_a_share_of_few_keys_is_as_uncertain_as_a_poisson_variable():
+    estimate = Estimate(0.03, 0.028, 0.032, 0.001, 0.03)
+    support = support_of_keys(np.ones(100), 0.75)
+    part = np.repeat([1.0, 0.0], [3, 97])
+    wide = with_rare_keys(estimate, part, 1 - part, support, 0.75)
+    # 95 % limits for a count of 3 are 0.619 and 8.767; a quarter of the keys is open.
+    assert wide.low == pytest.approx(0.03 + 0.5 * (0.00619 - 0.03), abs=2e-4)
+    assert wide.high == pytest.approx(0.03 + 0.5 * (0.08767 - 0.03), abs=2e-4)
+    other = with_rare_keys(
+        replace(estimate, value=0.97, low=0.968, high=0.972), 1 - part, part, support, 0.75
+    )
+    assert (other.low, other.high) == pytest.approx((1 - wide.high, 1 - wide.low))
+    many = np.repeat([1.0, 0.0], [30, 970])
+    assert with_rare_keys(estimate, many, 1 - many, support, 0.75) == estimate
+    assert with_rare_keys(estimate, part, 1 - part, support, 1.0) == estimate
+    unreliable = replace(estimate, reliable=False)
+    assert with_rare_keys(unreliable, part, 1 - part, support, 0.75) == unreliable
+
+
+def test_groups_have_equally_many_keys_and_all_rows_of_a_key():
+    rng = np.random.default_rng(3)
+    positions = rng.choice(rng.random(100), 1000)
+    groups = key_groups(positions, 8)
+    sizes = [len(np.unique(positions[groups == g])) for g in range(8)]
+    assert max(sizes) - min(sizes) <= 1
+    for position in np.unique(positions):
+        assert len(np.unique(groups[positions == position])) == 1
+    order = rng.permutation(1000)
+    assert key_groups(positions[order], 8).tolist() == groups[order].tolist()
+
+
+def test_statistics_without_groups():
+    counts, groups = np.array([3, 4, 5]), np.array([1, 0, 1])
+    statistics = without_groups(lambda left: float(left.sum()), counts, groups, 3)
+    assert statistics.tolist() == [8.0, 4.0, 12.0]
+
+
+def test_refused_input():
+    for without, rates, supports in (
+        ([[1.0]], [0.5], []),
+        ([[1.0, 2.0]], [0.5], [Support(1, 1.0)] * 2),
+        ([[1.0, 2.0]], [0.0], []),
+        ([[1.0, 2.0]], [1.5], []),
+    ):
+        with pytest.raises(InputError):
+            jackknife(1.0, without, rates, supports=supports)

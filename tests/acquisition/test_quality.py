@@ -1,0 +1,220 @@
+"""Quality: the worked examples, and the definition by the fewest rows to delete."""
+
+from collections import Counter, defaultdict
+from itertools import combinations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pexeso.acquisition.codes import column_of
+from pexeso.acquisition.quality import (
+    Dependency,
+    approximate_dependencies,
+    quality,
+    text_ranks,
+)
+from pexeso.errors import ColumnNotFoundError, InputError
+from tests.acquisition.motivating_tables import TABLES, joined
+from tests.acquisition.oracle import correct_rows
+
+
+def on(left, right):
+    return Dependency(tuple(left), right)
+
+
+def correct(rows, dependency):
+    """Return the numbers of the correct rows of a list of dicts, group by group."""
+    groups = defaultdict(list)
+    for i, row in enumerate(rows):
+        groups[tuple(row[name] for name in dependency.left)].append(i)
+    kept = set()
+    for group in groups.values():
+        counts = Counter(rows[i][dependency.right] for i in group)
+        winner = min(counts, key=lambda value: (-counts[value], str(value)))
+        kept |= {i for i in group if rows[i][dependency.right] == winner}
+    return kept
+
+
+def w2_tables(last):
+    first = [("a1", "b1", f"c{i + 3}") for i in range(1, 997)]
+    first += [("a1", "b2", "c1"), ("a1", "b2", "c2"), ("a1", "b3", "c3"), ("a1", "b3", "c3")]
+    second = [("c1", "d1", "e1"), ("c1", "d1", "e1"), ("c2", "d1", "e2"), ("c3", "d1", "e2")]
+    second.append((last, "d1", "e2"))
+    names = ("ABC", first), ("CDE", second)
+    return [pa.table(dict(zip(n, zip(*rows, strict=True), strict=True))) for n, rows in names]
+
+
+def drawn(rng, n, names="abc", n_values=3):
+    return pa.table({name: rng.integers(0, n_values, n).astype(str) for name in names})
+
+
+def test_w1_quality_of_one_dependency():
+    table = pa.table({"A": ["a1"] * 4 + ["a2"], "B": ["b1", "b1", "b2", "b3", "b2"]})
+    assert correct_rows(table, on("A", "B")).tolist() == [True, True, False, False, True]
+    assert quality(table, [on("A", "B")]) == 0.6
+
+
+@pytest.mark.parametrize(
+    ("last", "n_rows", "of_a_b", "expected"), [("c4", 6, 3, 1 / 6), ("c1000", 5, 3, 0.2)]
+)
+def test_w2_quality_and_join(last, n_rows, of_a_b, expected):
+    first, second = w2_tables(last)
+    assert quality(first, [on("A", "B")]) == 0.996
+    assert quality(second, [on("D", "E")]) == 0.6
+    table = joined(first, second, ["C"])
+    assert table.num_rows == n_rows
+    assert correct_rows(table, on("A", "B")).sum() == of_a_b
+    assert correct_rows(table, on("D", "E")).sum() == n_rows - 2
+    assert quality(table, [on("A", "B"), on("D", "E")]) == pytest.approx(expected, abs=1e-12)
+
+
+def test_w4_zipcode_determines_state():
+    assert quality(TABLES["D1"], [on(["Zipcode"], "State")]) == 0.75
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"), [(["Gender"], 0.7), (["Race"], 2 / 3), (["Gender", "Race"], 1 / 3)]
+)
+def test_w5_quality(names, expected):
+    table = joined(TABLES["D3"], TABLES["D4"], names)
+    dependencies = [on([name], "Disease") for name in names]
+    assert quality(table, dependencies) == pytest.approx(expected, abs=1e-12)
+
+
+def test_it_is_the_definition_on_join_results():
+    rng = np.random.default_rng(0)
+    checked = 0
+    for _ in range(200):
+        table = joined(drawn(rng, 6, "abc"), drawn(rng, 6, "cde"), ["c"])
+        dependencies = [on("a", "b"), on("ac", "d"), on("d", "e"), on("", "a")]
+        chosen = [dependencies[i] for i in rng.permutation(4)[: rng.integers(1, 5)]]
+        rows = table.to_pylist()
+        for one in chosen:
+            assert set(np.flatnonzero(correct_rows(table, one)).tolist()) == correct(rows, one)
+        if rows:
+            kept = set.intersection(*(correct(rows, one) for one in chosen))
+            assert quality(table, chosen) == len(kept) / len(rows)
+            checked += 1
+    assert checked > 150
+
+
+def test_the_rest_is_the_fewest_rows_to_delete():
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        table = drawn(rng, 7, "ab")
+        rows = list(zip(*table.to_pydict().values(), strict=True))
+        fewest = next(
+            n
+            for n in range(8)
+            for kept in combinations(rows, 7 - n)
+            if len({a for a, _ in kept}) == len(set(kept))
+        )
+        assert quality(table, [on("a", "b")]) == (7 - fewest) / 7
+
+
+def test_rows_with_counts_are_the_same_as_rows_repeated():
+    rng = np.random.default_rng(2)
+    chosen = [on("a", "b"), on("b", "c")]
+    for _ in range(60):
+        table, counts = drawn(rng, 8), rng.integers(0, 4, 8)
+        whole = table.take(pa.array(np.repeat(np.arange(8), counts)))
+        assert quality(table, chosen, counts) == quality(whole, chosen)
+        dependencies = approximate_dependencies(table, counts=counts, max_error=0.3)
+        assert dependencies == approximate_dependencies(whole, max_error=0.3)
+
+
+def test_the_order_of_rows_changes_nothing():
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        table = drawn(rng, 12)
+        order = rng.permutation(12)
+        flags = correct_rows(table, on("a", "b"))
+        assert (
+            correct_rows(table.take(pa.array(order)), on("a", "b")).tolist()
+            == flags[order].tolist()
+        )
+
+
+def test_a_join_can_raise_it():
+    first = pa.table({"A": ["a1", "a1"], "B": ["b1", "b2"], "C": ["c1", "c2"]})
+    assert quality(first, [on("A", "B")]) == 0.5
+    assert quality(joined(first, pa.table({"C": ["c1"]}), ["C"]), [on("A", "B")]) == 1
+
+
+def test_no_rows_and_no_dependencies():
+    table = pa.table({"a": ["x"], "b": ["y"]})
+    assert quality(table, []) == 1
+    assert quality(table.slice(1), [on("a", "b")]) == quality(table.slice(1), []) == 0
+
+
+def test_dependencies_found_are_the_minimal_ones_that_hold():
+    rng = np.random.default_rng(4)
+    n_found = 0
+    for _ in range(60):
+        table = drawn(rng, 10, "abcd")
+        rows = table.to_pylist()
+        expected = set()
+        for right in "abcd":
+            others = [name for name in "abcd" if name != right]
+            for left in (left for n in (1, 2) for left in combinations(others, n)):
+                holds = len(correct(rows, on(left, right))) >= 8
+                key = len({tuple(row[name] for name in left) for row in rows}) == 10
+                parts = {
+                    on(part, right) for n in range(len(left)) for part in combinations(left, n)
+                }
+                if holds and not key and not parts & expected:
+                    expected.add(on(left, right))
+        assert set(approximate_dependencies(table, max_error=0.2)) == expected
+        n_found += len(expected)
+    assert n_found > 60
+
+
+def test_an_error_of_the_threshold_still_holds():
+    table = pa.table({"a": ["x"] * 30, "b": ["y"] * 27 + ["z"] * 3})
+    assert on("a", "b") in approximate_dependencies(table, max_error=0.1)
+    assert on("a", "b") not in approximate_dependencies(table, max_error=0.0999)
+    assert on("b", "a") in approximate_dependencies(table, max_error=0)
+
+
+def test_keys_determine_everything_and_are_left_out():
+    table = pa.table({"k": [1, 2, 3, 4], "b": ["x", "y", "x", "y"]})
+    assert approximate_dependencies(table) == []
+    assert approximate_dependencies(table, include_keys=True) == [on("k", "b")]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "smallest"),
+    [
+        ([9, 10], pa.int32(), 10),
+        ([9.0, 10.0], pa.float64(), 10.0),
+        (["b", None], pa.string(), None),
+        (["é", "z"], pa.string(), "z"),
+        ([b"\xff", b"a"], pa.binary(), b"a"),
+        ([True, False], pa.bool_(), False),
+    ],
+)
+def test_of_equally_frequent_values_the_first_text_is_correct(values, kind, smallest):
+    table = pa.table({"a": [1, 1], "b": pa.array(values, kind)})
+    flags = correct_rows(table, on("a", "b")).tolist()
+    assert table["b"].filter(pa.array(flags)).to_pylist() == [smallest]
+
+
+def test_equal_values_in_several_forms_are_equal():
+    b = pa.chunked_array([["x"], ["y", "x"]]).dictionary_encode()
+    nans = np.array([0x7FF8000000000000, 0x7FF8000000000001, 0xFFF8000000000000], np.uint64)
+    table = pa.table({"a": [0.0, -0.0, 0.0], "b": b, "n": nans.view(np.float64)})
+    assert correct_rows(table, on(["a", "n"], "b")).tolist() == [True, False, True]
+    assert text_ranks(column_of(table, "b")).tolist() == [0, 1, 0]
+
+
+def test_refused_input():
+    table = pa.table({"a": ["x"], "b": ["y"]})
+    with pytest.raises(ColumnNotFoundError, match="'c'"):
+        quality(table, [on("a", "c")])
+    with pytest.raises(InputError, match="one count"):
+        quality(table, [on("a", "b")], np.array([1, 2]))
+    with pytest.raises(InputError, match="max_error"):
+        approximate_dependencies(table, max_error=2)
+    with pytest.raises(InputError, match="max_left"):
+        approximate_dependencies(table, max_left=0)
