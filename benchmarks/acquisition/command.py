@@ -14,18 +14,15 @@ import torch
 
 from benchmarks import report
 from benchmarks.acquisition import tpce, tpch
-from benchmarks.acquisition.held_back import TARGETS, measured_targets
 from benchmarks.acquisition.making import measured_market
 from benchmarks.acquisition.market import ABOUT_FILE, Market, read_market
 from benchmarks.acquisition.plan_figures import measured_plans
-from benchmarks.acquisition.plan_tables import plan_tables
-from benchmarks.acquisition.target_tables import target_tables
 from benchmarks.machine import describe_machine, pin_threads
 from benchmarks.redundancy.writing import FORMATS
 from pexeso.errors import InputError, PexesoError
 
-PLANS, HELD_BACK = "plans", "held-back"
-PARTS = (tpch.NAME, tpce.NAME, PLANS, HELD_BACK)
+PLANS = "plans"
+PARTS = (tpch.NAME, tpce.NAME, PLANS)
 
 Result = dict[str, Any]
 
@@ -45,27 +42,15 @@ Result = dict[str, Any]
 )
 @click.option("--max-seconds", default=60.0, show_default=True, help="plans: of one search.")
 @click.option("--repeats", default=3, show_default=True, help="plans: of short searches.")
-@click.option("--targets", help="held-back: some of them, with commas.  [default: all]")
-@click.option("--splits", default=5, show_default=True, help="held-back: of the rows.")
-@click.option("--folder", metavar="FOLDER", help="Where markets and real lakes stay.")
-@click.option("--tables", is_flag=True, help="Print stored plans and held-back as tables.")
+@click.option("--folder", metavar="FOLDER", help="Where markets stay.")
 @click.option("--write", is_flag=True, help="Keep results in benchmarks/results/acquisition.")
-def acquisition_command(
-    parts: tuple[str, ...], write: bool, tables: bool, seed: int, **options: Any
-) -> None:
+def acquisition_command(parts: tuple[str, ...], write: bool, seed: int, **options: Any) -> None:
     """Make markets of priced tables, and measure what is acquired from them.
 
     PARTS, all by default: tpch (the eight tables of TPC-H, by tpchgen-cli), tpce (29 tables of a
-    brokerage), plans (searches for what to buy in both), held-back (targets of models: what
-    strategies choose of joined columns, and what models gain by it on rows that nobody saw). Each
-    market is written with its prices, and its queries with the tables that lie between their
-    attributes. In one thread.
+    brokerage), plans (searches for what to buy in both). Each market is written with its prices,
+    and its queries with the tables that lie between their attributes. In one thread.
     """
-    if tables:
-        for part, as_text in ((PLANS, plan_tables), (HELD_BACK, target_tables)):
-            stored = report.read_result(report.RESULTS / "acquisition" / f"{part}.json")
-            click.echo(f"No result of {part} is stored." if stored is None else as_text(stored))
-        return
     pin_threads(1)
     machine = describe_machine(torch.device("cpu"))
     try:
@@ -105,9 +90,6 @@ def _of(part: str, seed: int, options: Result) -> Callable[[], Result]:
                 for market in _markets(options, settings)
             ]
         },
-        HELD_BACK: lambda: measured_targets(
-            _targets(options["targets"]), seed=seed, splits=options["splits"], folder=folder
-        ),
     }
     return known[part]
 
@@ -134,11 +116,3 @@ def _markets(options: Result, settings: Result) -> Iterator[Market]:
                 continue
             _made(name, options, {**settings, "folder": folder})
             yield read_market(folder / name)
-
-
-def _targets(text: str | None) -> tuple[str, ...]:
-    names = TARGETS if text is None else tuple(name.strip() for name in text.split(","))
-    for name in names:
-        if name not in TARGETS:
-            raise InputError(f"Targets are {', '.join(TARGETS)}. Got {name!r} instead.")
-    return names

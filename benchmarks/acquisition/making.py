@@ -24,27 +24,7 @@ def measured_market(
     seed: int = 0,
     file_format: str = "parquet",
 ) -> dict[str, Any]:
-    """Write a market and return what it is like.
-
-    Parameters
-    ----------
-    about : About
-    tables : iterable of (str, pyarrow.Table)
-        With their names.
-    folder : Path, optional
-        What gets a folder of the market's name; else a temporary one.
-    size : mapping
-        What the market was made with beside the seed.
-    seed : int
-    file_format : {"parquet", "csv"}
-
-    Returns
-    -------
-    dict
-        ``seconds`` to draw, price and write; ``tables`` with ``rows``, ``columns``, ``price``,
-        ``dependencies`` and whether it is ``damaged``; ``queries`` with their own ``path`` and a
-        ``shortest`` one.
-    """
+    """Write a market and return what it is like."""
     with tempfile.TemporaryDirectory(prefix="pexeso-benchmark-") as temporary:
         market_folder = (Path(temporary) if folder is None else folder) / about.name
         market_folder.mkdir(parents=True, exist_ok=True)

@@ -61,27 +61,7 @@ def measured_plans(
     seed: int = 0,
     varied: Varied | None = None,
 ) -> Result:
-    """Measure the searches for plans on the queries of a market.
-
-    Parameters
-    ----------
-    market : Market
-    max_seconds : float
-        Of one search.
-    repeats : int
-        Of searches that take no longer than `planning.PATIENCE`.
-    seed : int
-        Of samples, walks and what is re-sampled.
-    varied : Varied, optional
-
-    Returns
-    -------
-    dict
-        ``building``, and of each query its ``prices``, the ``exact`` search and the whole
-        ``front`` without a budget, ``all_plans`` and the ``published`` search on whole tables, the
-        published one also ``unbounded``, with any number of tables as it has them, and what is
-        found by budget, by rate of samples, by re-sampling and by the number of tables.
-    """
+    """Measure the searches for plans on the queries of a market."""
     varied = Varied() if varied is None else varied
     setting = Setting.of(market, max_seconds=max_seconds, repeats=repeats, seed=seed)
     sizes = dict(varied.sizes).get(market.about.name, ())
@@ -162,16 +142,7 @@ def _size(setting: Setting, query: Query, n_tables: int) -> Result:
 
 
 def smaller_graph(graph: JoinGraph, query: Query, n_tables: int) -> JoinGraph:
-    """Return a graph with fewer tables.
-
-    Parameters
-    ----------
-    graph : JoinGraph
-    query : Query
-        Tables of its path stay, and of the others the first by name.
-    n_tables : int
-        At least those of the path.
-    """
+    """Return a graph with fewer tables."""
     others = sorted(set(graph.tables) - set(query.path))
     remaining = {*query.path, *others[: max(n_tables - len(query.path), 0)]}
     return graph.without(set(graph.tables) - remaining)

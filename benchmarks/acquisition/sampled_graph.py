@@ -19,22 +19,6 @@ def sampled_graph(
 
     A table has no sample of its own: a plan keeps the rows that pass the tests of all its joins at
     the table. So tables stay whole, and rows that are left out are passed over.
-
-    Parameters
-    ----------
-    graph : JoinGraph
-        Of whole tables, which it stays; each mask of rows takes a byte a row.
-    coded : CodedColumns
-        Their keys.
-    rate : float
-        The share of the keys of a join that is kept, above 0 and at most 1.
-    seed : int
-        Of the samples. Those at a higher rate hold all of those at a lower one.
-
-    Returns
-    -------
-    (JoinGraph, callable)
-        The callable is what `Evaluator` takes as `rows_of`.
     """
     samples = SampledPlans(graph, rate, seed, coded)
     masks: dict[tuple[str, str, tuple[tuple[str, str], ...], str], np.ndarray | None] = {}
