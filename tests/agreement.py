@@ -2,11 +2,11 @@
 
 Every option is checked, with one partition and with many.
 
-``python -m benchmarks.agreement INDEX [INDEX ...] --queries 200`` draws query columns from the
-tables of the lake, searches each index with and without ``exact=True`` and compares columns, counts
-and value pairs; all indexes must also agree with the first one. They must be built from the same
-lake with the same model. Prints one line a setting and ends with one summary line; exit status 1
-when anything differs.
+``PYTHONPATH=. python tests/agreement.py INDEX [INDEX ...] --queries 200`` draws query columns from
+the tables of the lake, searches each index with and without ``exact=True`` and compares columns,
+counts and value pairs; all indexes must also agree with the first one. They must be built from the
+same lake with the same model. Prints one line a setting and ends with one summary line; exit status
+1 when anything differs.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import click
 import numpy as np
 import pyarrow.compute as pc
 
@@ -123,7 +124,7 @@ def run(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the comparison from the command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.agreement", description=__doc__.splitlines()[0]
+        prog="python tests/agreement.py", description=__doc__.splitlines()[0]
     )
     parser.add_argument(
         "index", nargs="+", help="index folders built from the same lake with the same model"
@@ -136,15 +137,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tallies, differences = run(indexes, queries)
     for options, tally in zip(SETTINGS, tallies, strict=True):
         setting = ", ".join(f"{name} {value}" for name, value in options.items())
-        print(
+        click.echo(
             f"{setting}: {tally.queries} queries, {tally.columns:,} columns, {tally.pairs:,} "
             "pairs; "
             f"search {tally.seconds:.1f} s, exact {tally.exact_seconds:.1f} s"
         )
     for difference in differences:
-        print(f"DIFFERENT: {difference}")
+        click.echo(f"DIFFERENT: {difference}")
     partitions = " and ".join(str(index.store.n_partitions) for index in indexes)
-    print(
+    click.echo(
         f"{len(queries)} query columns, {len(SETTINGS)} settings, {partitions} partitions: "
         f"{len(differences)} differences"
     )
