@@ -83,19 +83,19 @@ def _of(
     known: dict[str, tuple[Callable[[], Result], Callable[[Result], str]]] = {
         "cases": (
             lambda: measured_cases(seed=seed, only=options["only"], methods=methods),
-            tables.all_cases,
+            tables.means_table,
         ),
         "restraint": (
             lambda: measured_restraint(
                 seed=seed, n_pairs=options["pairs"], n_draws=options["draws"]
             ),
-            tables.restraint,
+            tables.restraint_tables,
         ),
         "planted": (
             lambda: measured_planted(
                 seed=seed, max_rows=rows, share=options["share"], repeats=repeats
             ),
-            tables.planted_table,
+            tables.planted_page_table,
         ),
     }
     return known[part]

@@ -46,60 +46,6 @@ def means_table(result: Row) -> str:
     return markdown_table(["cases", "method", "P", "R", "F", "F at least .95", "s"], rows)
 
 
-def cases_table(result: Row) -> str:
-    """Return a line for each case: relations, scores of pexeso, F of the others, the program."""
-    rows = []
-    for row in result["cases"]:
-        results = row["methods"]
-        cells = [row["case"], str(row["true_pairs"]), _relations(row["relations"])]
-        for way in ("named", "found"):
-            if way in results:
-                rates = " ".join(share(results[way][name]) for name in ("precision", "recall", "f"))
-                cells.append(
-                    f"{rates}, {results[way]['seconds']:.2f} s, {_kinds(results[way]['kinds'])}"
-                )
-        cells += [share(scores["f"]) for method, scores in results.items() if method not in _OURS]
-        if "named" in results:
-            cells.append(_program(results["named"]["program"]))
-        rows.append(cells)
-    methods = list(result["cases"][0]["methods"]) if result["cases"] else []
-    heads = ["case", "true pairs", "relation"]
-    heads += [f"{NAMES[way]}: P R F" for way in _OURS if way in methods]
-    heads += [f"{method}: F" for method in methods if method not in _OURS]
-    heads += ["program, columns named"] if "named" in methods else []
-    return markdown_table(heads, rows)
-
-
-_OURS = ("named", "found")
-
-
-def _relations(relations: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in relations.items())
-
-
-def _kinds(kinds: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "nothing"
-
-
-def all_cases(result: Row) -> str:
-    """Return the table of cases and that of their means."""
-    return f"{cases_table(result)}\n\n{means_table(result)}"
-
-
-def tasks_table(result: Row) -> str:
-    """Return what is joined of columns whose values are spelt in two ways, task by task."""
-    rows = []
-    for row in result["tasks"]:
-        kinds = [_right(row["kinds"].get(kind)) for kind in _KINDS]
-        rates = [share(row[name]) for name in ("precision", "recall", "f")]
-        sizes = " and ".join(f"{n:,}" for n in row["values"])
-        name, seconds = f"{row['set']}: {row['task']}", f"{row['seconds']:.1f}"
-        program = _program(row["program"])
-        rows.append([name, sizes, *kinds, *rates, row["cardinality"], seconds, program])
-    heads = ["task", "values", *(f"{kind}: right of joined" for kind in _KINDS)]
-    return markdown_table([*heads, "P", "R", "F", "cardinality", "s", "program"], rows)
-
-
 _KINDS = ("equal", "program", "fuzzy")
 
 
@@ -140,36 +86,9 @@ def draws_table(result: Row) -> str:
     return markdown_table(heads, rows)
 
 
-def programs_table(result: Row) -> str:
-    """Return each program of drawn pairs, with samples of what it joins."""
-    rows = []
-    for draw in result["random"]["draws"]:
-        for row in draw["programs"]:
-            samples = "; ".join(f"{left} = {right}" for left, right in row["samples"])
-            values = " and ".join(f"{n:,}" for n in row["values"])
-            cells = [str(draw["seed"]), row["source"], row["target"], values]
-            cells += [_kinds(row["kinds"]), row["program"], samples]
-            rows.append([cell.replace("|", "\\|") for cell in cells])
-    heads = ["seed", "source", "target", "values", "pairs", "program", "samples"]
-    return markdown_table(heads, rows)
-
-
-def restraint(result: Row) -> str:
-    """Return all tables of the part ``restraint``."""
-    tables = (tasks_table, tasks_means_table, draws_table, programs_table)
-    return "\n\n".join(table(result) for table in tables)
-
-
 def planted_page_table(result: Row) -> str:
     """Return seconds, memory and F of drawn tables by rule and rows."""
     return markdown_table(_PLANTED, map(_planted_cells, (*result["planted"], *result["synthetic"])))
-
-
-def planted_table(result: Row) -> str:
-    """Return the same with the programs."""
-    rows = (*result["planted"], *result["synthetic"])
-    cells = ([*_planted_cells(row), _program(row["program"])] for row in rows)
-    return markdown_table([*_PLANTED, "program"], cells)
 
 
 _PLANTED = ("rule", "rows", "learn and join, s", "join, s", "MB", "F", "F without fuzzy")
@@ -188,9 +107,10 @@ def _planted_cells(row: Row) -> list[str]:
     ]
 
 
-def _program(text: str | None) -> str:
-    return (text or "none").replace("|", "\\|")
-
-
 def _right(counts: Mapping[str, int] | None) -> str:
     return f"{counts['right']:,} of {counts['pairs']:,}" if counts and counts["pairs"] else "-"
+
+
+def restraint_tables(result: Row) -> str:
+    """Return both tables of the part ``restraint``; its programs are in the result alone."""
+    return f"{tasks_means_table(result)}\n\n{draws_table(result)}"

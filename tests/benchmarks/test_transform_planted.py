@@ -10,7 +10,7 @@ from benchmarks import report
 from benchmarks.cli import main
 from benchmarks.transform.generated import RULES, SYNTHETIC, Rule, planted_pair
 from benchmarks.transform.planted import measured_pair, measured_planted, scores_of
-from benchmarks.transform.tables import planted_table
+from benchmarks.transform.tables import planted_page_table
 from pexeso.errors import InputError
 from pexeso.transform_join.learned import learn_transformation
 
@@ -101,7 +101,7 @@ def test_sizes_end_at_the_most_rows(monkeypatch):
     result = measured_planted(max_rows=1_000, repeats=1)
     assert [row["rows"] for row in result["planted"]] == [100, 1_000]
     assert [row["rule"] for row in result["synthetic"]] == ["UserID"]
-    lines = planted_table(result).splitlines()
+    lines = planted_page_table(result).splitlines()
     assert [line.split(" | ")[1] for line in lines[2:]] == ["100", "1,000", "1,000"]
 
 
@@ -116,4 +116,4 @@ def test_the_command_writes_what_it_measures(tmp_path, monkeypatch):
     planted = json.loads((tmp_path / "transform" / "planted.json").read_text())
     assert planted["part"] == "planted"
     assert planted["origin"]["command"]
-    assert planted_table(planted) in done.output
+    assert planted_page_table(planted) in done.output
