@@ -9,7 +9,7 @@ with few topics, some families in each, and Gaussian noise of log-normal length,
 spectrum that decays as a power. A share of the values are near copies of one of a family's words,
 themselves such values, so that distances have the heavy tail towards 0 of real misspellings and
 variants. A column draws its values from a few families of a few topics. The parameters were fitted
-once (`benchmarks.datasets.fit`) so that the rates of `benchmarks.datasets.profile` agree with those
+once so that the rates of pairs (``tests/benchmarks/lake_profile.py``) agree with those
 of the real lake ``web``; the figures stand in ``benchmarks/datasets/README.md``.
 
 Rates are rates of pairs, and hold at every scale: the number of topics, families and words does not

@@ -1,6 +1,6 @@
 """The reference rates of calibrated lakes.
 
-They are those of the real lake ``web``, as `benchmarks.datasets.profile` measured them.
+They are those of the real lake ``web``, as `lake_profile` measured them.
 
 The lake: wikitables, fivethirtyeight and pudding; fastText trained on them, 100 dimensions, seed 0;
 282,155 values, 10,809 columns, 427,910 postings; fingerprint `WEB_FINGERPRINT` (fastText's training
