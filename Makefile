@@ -6,7 +6,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup browser demo test test-all kill-test flip-test fuzz-test bench-all check format docs clean
+.PHONY: help setup browser demo test test-all test-benchmarks kill-test flip-test fuzz-test bench-all check format docs clean
 
 PYTHON ?=
 VENV := .venv
@@ -31,6 +31,9 @@ demo: $(STAMP) ## index the demo lake and run two searches
 test: $(STAMP) ## run the tests in two processes (ARGS="tests/lake -x" for some; JOBS=0: in one)
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
+test-benchmarks: $(STAMP) ## run the tests of the measuring code, which make test leaves out
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder tests/benchmarks $(ARGS)
+
 test-all: export ALL_TESTS := 1
 test-all: test ## run the long tests too (most of an hour)
 
@@ -43,8 +46,8 @@ flip-test: $(STAMP) ## flip 500 bytes of an index, one at a time (minutes; SHORT
 fuzz-test: $(STAMP) ## give 100,000 bad inputs to everything that reads (an hour; SHORT=1: 2,000)
 	@$(BIN)/python tests/robustness/fuzz_run.py $(if $(SHORT),--short) $(ARGS)
 
-bench-all: $(STAMP) ## renew stale benchmark results (hours; call it again to go on; ARGS="speed --dry-run" for some)
-	@$(BIN)/python -m benchmarks renew $(ARGS)
+bench-all: $(STAMP) ## make the results of a release and the tables of the docs (hours; ARGS="speed published" for some)
+	@$(BIN)/python -m benchmarks release $(ARGS)
 
 check: $(STAMP) ## lint, and check the formatting and the types
 	@$(BIN)/ruff check .

@@ -43,13 +43,7 @@ class QueryBatch:
 
 
 def make_batch(queries: Sequence[BenchmarkQuery]) -> QueryBatch:
-    """Put query columns together.
-
-    Raises
-    ------
-    InputError
-        When there is none, or their thresholds differ.
-    """
+    """Put query columns together."""
     thresholds = {query.tau for query in queries}
     if len(thresholds) != 1:
         raise InputError(

@@ -120,17 +120,7 @@ def compare(
     truths: Mapping[int, Mapping[int, int]],
     queries: Sequence[BenchmarkQuery],
 ) -> list[Difference]:
-    """Compare exact algorithms with the first of them, or with float64 where it is known.
-
-    Parameters
-    ----------
-    answers : mapping
-        Of every algorithm, one answer a query.
-    exact : sequence of str
-        The algorithms that must agree.
-    truths : mapping
-        Number of a query -> its right answer.
-    """
+    """Compare exact algorithms with the first of them, or with float64 where it is known."""
     differences = []
     for name in exact:
         for number, query in enumerate(queries):

@@ -28,22 +28,17 @@ DEFAULT_QUERIES = 100
 # Commands that other modules bring: name -> (module, attribute). They are imported when they are
 # asked for.
 ELSEWHERE = {
-    "agents": ("benchmarks.agents", "main"),
-    "app": ("benchmarks.app", "app_command"),
-    "cluster": ("benchmarks.cluster.command", "cluster_command"),
+    "cluster": ("benchmarks.cluster.running", "cluster_command"),
     "acquisition": ("benchmarks.acquisition.command", "acquisition_command"),
     "composite": ("benchmarks.composite.command", "composite_command"),
-    "reading": ("benchmarks.reading.command", "reading_command"),
-    "profile": ("benchmarks.datasets.profile_command", "profile_command"),
     "embedding": ("benchmarks.embedding", "embedding_command"),
     "gpu": ("benchmarks.gpu.command", "gpu_command"),
-    "graph": ("benchmarks.graph", "graph_command"),
     "redundancy": ("benchmarks.redundancy.command", "redundancy_command"),
     "transform": ("benchmarks.transform.command", "transform_command"),
     "out-of-core": ("benchmarks.out_of_core.command", "out_of_core_command"),
-    "stale": ("benchmarks.freshness", "stale_command"),
-    "renew": ("benchmarks.renewing", "renew_command"),
-    "figures": ("benchmarks.figures", "figures_command"),
+    "effectiveness": ("benchmarks.effectiveness.command", "main"),
+    "release": ("benchmarks.release", "release_command"),
+    "tables": ("benchmarks.pages", "tables_command"),
 }
 
 Result = dict[str, Any]
@@ -116,11 +111,6 @@ _OPTIONS = (
     click.option("--dimensions", type=int, help="Of the vectors.  [default: the data set's own]"),
     click.option("--device", default="cpu", show_default=True, help="cpu, cuda or cuda:N."),
     click.option("--threads", type=int, help="For torch, OpenMP and BLAS.  [default: all cores]"),
-    click.option(
-        "--force",
-        is_flag=True,
-        help="Measure again where a result of this machine and code is there already.",
-    ),
     click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object."),
 )
 
@@ -140,10 +130,8 @@ def _measuring(command: Callable[..., None]) -> Callable[..., None]:
     help=f"Comma-separated NAME or NAME:GRID, of {', '.join(known_algorithms())}.",
 )
 @_measuring
-def run(algorithms: str, force: bool, as_json: bool, **flags: Any) -> None:
-    """Run algorithms on a data set, or show the stored result of the same run.
-
-    The stored result is shown if this machine has measured the same with the same code.
+def run(algorithms: str, as_json: bool, **flags: Any) -> None:
+    """Run algorithms on a data set; write a result file.
 
     Exit status: 0, 1 when answers differ, 2 when the run cannot be made.
     """
@@ -153,9 +141,7 @@ def run(algorithms: str, force: bool, as_json: bool, **flags: Any) -> None:
 
         source, settings, names = _source(flags), _settings(flags), _names(algorithms)
         path = report.result_path(report.RESULTS, source.data, source.variant, names, settings)
-        return _finished_result(path, settings, force) or _measured_run(
-            path, source, names, settings
-        )
+        return _measured_run(path, source, names, settings)
 
     result = _logged(make)
     if not as_json:
@@ -169,18 +155,16 @@ def run(algorithms: str, force: bool, as_json: bool, **flags: Any) -> None:
 @click.argument("name")
 @click.option("--algorithms", help="Instead of those that the sweep declares.")
 @_measuring
-def sweep(name: str, algorithms: str | None, force: bool, as_json: bool, **flags: Any) -> None:
-    """Vary one thing, as NAME in benchmarks/sweeps.yml declares it; write a result file and a plot.
+def sweep(name: str, algorithms: str | None, as_json: bool, **flags: Any) -> None:
+    """Vary one thing, as NAME in benchmarks/sweeps.yml declares it; write a result file.
 
-    Sweeps: ablation, ablation_blocks, pivots, pivot-choice, levels, levels3, axes, tau,
-    joinability, published-tau, published-joinability, columns, rows, scale, dimensions.
+    Sweeps: ablation, ablation_blocks, pivots, pivot-choice, tau, published-tau,
+    published-joinability, columns, rows, scale, dimensions.
     Exit status as for run.
     """
-    plots = []
 
     def make() -> Result:
         from benchmarks import report
-        from benchmarks.plots import plot_sweep
         from benchmarks.sweeps import known_sweeps
 
         sweeps = known_sweeps()
@@ -189,18 +173,13 @@ def sweep(name: str, algorithms: str | None, force: bool, as_json: bool, **flags
         source, settings = _source(flags), _settings(flags)
         names = None if algorithms is None else _names(algorithms)
         path = report.sweep_path(report.RESULTS, source.data, source.variant, name, names, settings)
-        result = _finished_result(path, settings, force)
-        if result is None or result["declared"] != sweeps[name].describe(names):
-            result = _measured_sweep(path, sweeps[name], source, names, settings)
-        plots.append(path.with_suffix(".png"))
-        plot_sweep(result, plots[0])
-        return result
+        return _measured_sweep(path, sweeps[name], source, names, settings)
 
     result = _logged(make)
     if not as_json:
         from benchmarks.report import sweep_table
 
-        click.echo(f"{sweep_table(result)}\nPlot: {os.path.relpath(plots[0])}")
+        click.echo(sweep_table(result))
     _end(result, as_json)
 
 
@@ -234,27 +213,6 @@ def _settings(flags: Result) -> Settings:
 
 def _names(algorithms: str) -> list[str]:
     return [name.strip() for name in algorithms.split(",")]
-
-
-def _finished_result(path: Path, settings: Settings, force: bool) -> Result | None:
-    """Return the finished result of the same run by this code on this machine, if any."""
-    from benchmarks.declared_results import declared_of
-    from benchmarks.machine import describe_machine, find_device
-    from benchmarks.origin import code_digest, why_not_again
-    from benchmarks.report import read_result
-
-    device = find_device(settings.device)
-    result = None if force else read_result(path)
-    if result is None:
-        return None
-    declared = declared_of(path)
-    code = None if declared is None else code_digest(declared.code)
-    reason = why_not_again(result, describe_machine(device), code)
-    if reason is not None:
-        _log.info("there is a result of this run, but %s: measuring again", reason)
-        return None
-    _log.info("this run is finished; --force measures again")
-    return result
 
 
 def _measured_run(path: Path, source: Source, names: list[str], settings: Settings) -> Result:

@@ -3,35 +3,31 @@
 It runs on drawn lakes of any size and on real lakes.
 
 Recall, precision and times for each threshold and each way: our index as it chooses, by posting
-lists (the prefix filter) and by bands; with ``--baselines`` fewer partitions, asymmetric MinHash
-and a linear scan; with ``--datasketch`` the MinHashLSHEnsemble of datasketch, where that is
-installed (pip install datasketch==2.0.0), and with ``--equal-recall`` that asked for lower
-thresholds, where it finds as much. All get tokens as hashes, so that none hashes texts, and each
-query is asked of all ways in turn. What is verified is compared with a linear scan, for all queries
-or some. ``--growth`` measures builds and searches over sizes; ``--fit`` fits the constants of
-`pexeso.containment.ensemble` anew.
+lists (the prefix filter) and by bands; with ``--datasketch`` the MinHashLSHEnsemble of datasketch,
+where that is installed (pip install datasketch==2.0.0), and with ``--equal-recall`` that asked for
+lower thresholds, where it finds as much. All get tokens as hashes, so that none hashes texts, and
+each query is asked of all ways in turn. What is verified is compared with a linear scan, for all
+queries or some.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from benchmarks.containment_equal import ThinDatasketch, foreseen_recalls, lowered, upper_sizes
+from benchmarks.containment_equal import foreseen_recalls, lowered, upper_sizes
 from benchmarks.containment_lists import hashed_ensemble
 from benchmarks.containment_sets import DATA, ContainmentLake, draw_lake, right_answer, scan, scores
-from benchmarks.containment_ways import Datasketch, Way, baselines, index_bytes, measure, way_of
+from benchmarks.containment_ways import Datasketch, Way, index_bytes, measure, way_of
 from benchmarks.machine import describe_machine
 from benchmarks.report import write_result
 from pexeso.containment.ensemble import Ensemble
@@ -40,7 +36,6 @@ from pexeso.containment.options import EnsembleOptions
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 LOWER = (0.9, 0.8, 0.7, 0.6, 0.5, 0.45, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.0)
 DEPTH = 8
-GROWTH = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 
 
 def run(lake: ContainmentLake, flags: argparse.Namespace) -> dict[str, Any]:
@@ -57,7 +52,6 @@ def run(lake: ContainmentLake, flags: argparse.Namespace) -> dict[str, Any]:
     result["checked_by_scan"] = check(index, lake, flags.checked)
     ways = {"pexeso": way_of(index, lake, "auto"), "lists": way_of(index, lake, "lists")}
     ways["bands"] = way_of(index, lake, "bands")
-    ways |= baselines(index, lake, flags.seed) if flags.baselines else {}
     truths = {
         threshold: [
             np.sort(ways["lists"](number, threshold)[0]) for number in range(len(lake.queries))
@@ -71,9 +65,6 @@ def run(lake: ContainmentLake, flags: argparse.Namespace) -> dict[str, Any]:
             **summed(ways, lake, threshold, truths[threshold]),
         }
     if flags.datasketch:
-        # At a million sets there is no room for both indexes with their tables: beside the rival
-        # lists alone are asked.
-        index = replace(index, tables=None) if len(lake) > flags.bare_over else index
         del ways
         result["datasketch"] = beside_datasketch(index, lake, truths, flags)
     return result
@@ -118,7 +109,7 @@ def summed(
 
     Ratios are the seconds of each way over those of the first way, query by query.
     """
-    measured = measure(ways, lake, threshold, slow=["linear scan"])
+    measured = measure(ways, lake, threshold)
     first = np.array(next(iter(measured.values()))["seconds"])
     result = {}
     for name, one in measured.items():
@@ -154,13 +145,7 @@ def beside_datasketch(
         "pexeso_build_seconds_with_as_many_functions": options,
     }
     try:
-        settings = flags.permutations, flags.partitions, flags.depth
-        by_arrays = len(lake) > flags.bare_over and not flags.own_signatures
-        rival = (
-            ThinDatasketch(lake, *settings)
-            if flags.thin
-            else Datasketch(lake, *settings, signed_for_it=by_arrays)
-        )
+        rival = Datasketch(lake, flags.permutations, flags.partitions, flags.depth)
     except ImportError:
         print(
             "datasketch is left out: it is not installed (pip install datasketch==2.0.0).",
@@ -178,15 +163,14 @@ def beside_datasketch(
     if flags.equal_recall:
         result["foreseen_recalls"] = foreseen = foresee(lake, truths, flags)
         cutoffs = {
-            threshold: lowered(foreseen[flags.permutations][threshold], flags.equal_recall)
-            for threshold in cutoffs
+            threshold: lowered(foreseen[threshold], flags.equal_recall) for threshold in cutoffs
         }
     for cutoff in sorted(set(cutoffs.values()), reverse=True):
         ask, facts = rival.built(cutoff)
         print(f"datasketch {cutoff}: {facts}", file=sys.stderr, flush=True)
         for threshold in [one for one in cutoffs if cutoffs[one] == cutoff]:
             ways = {
-                "pexeso": way_of(index, lake, "auto" if index.tables else "lists"),
+                "pexeso": way_of(index, lake, "auto"),
                 "datasketch": ask,
             }
             one = {
@@ -197,7 +181,7 @@ def beside_datasketch(
             result[f"{threshold}"] = one
             if flags.equal_recall and one["datasketch"]["recall"] not in (
                 None,
-                foreseen[flags.permutations][threshold][cutoff],
+                foreseen[threshold][cutoff],
             ):
                 raise SystemExit(f"datasketch at {cutoff} does not find what was foreseen of it")
         del ask, ways
@@ -213,93 +197,19 @@ def build_seconds(lake: ContainmentLake, options: EnsembleOptions) -> float:
 
 def foresee(
     lake: ContainmentLake, truths: dict[float, list[np.ndarray]], flags: argparse.Namespace
-) -> dict[int, dict[float, dict[float, float]]]:
-    """Predict the recall of datasketch by number of functions, intended and own threshold."""
+) -> dict[float, dict[float, float]]:
+    """Predict the recall of datasketch by intended threshold and by its own."""
     uppers = upper_sizes(lake, flags.partitions)
-    result: dict[int, dict[float, dict[float, float]]] = {}
-    for functions in dict.fromkeys([flags.permutations, *flags.foresee]):
-        depth = flags.depth if functions == flags.permutations else min(DEPTH, functions)
-        result[functions] = {
-            threshold: foreseen_recalls(
-                lake, truths[threshold], uppers, (functions, depth), [threshold, *flags.lower]
-            )
-            for threshold in flags.thresholds
-        }
-        print(
-            f"foreseen with {functions} functions: {result[functions]}", file=sys.stderr, flush=True
-        )
-    return result
-
-
-def growth(flags: argparse.Namespace) -> dict[str, Any]:
-    """Build and search lakes of several sizes, and compute how linear the times are (R squared)."""
-    rows = []
-    for n in flags.growth:
-        lake = draw_lake(flags.data, n, flags.queries, flags.seed)
-        begin = time.perf_counter()
-        index = hashed_ensemble(lake.tokens, lake.offsets)
-        row = {
-            "sets": len(lake),
-            "tokens": len(lake.tokens),
-            "build_seconds": time.perf_counter() - begin,
-        }
-        row |= {f"{name}_bytes": n_bytes for name, n_bytes in index_bytes(index).items()}
-        for threshold in flags.thresholds:
-            seconds = measure({"pexeso": way_of(index, lake, "auto")}, lake, threshold)["pexeso"][
-                "seconds"
-            ]
-            row[f"mean_seconds_{threshold}"] = float(np.mean(seconds))
-            row[f"median_seconds_{threshold}"] = float(np.median(seconds))
-        print(row, file=sys.stderr, flush=True)
-        rows.append(row)
-        del index, lake
-    columns = ["build_seconds", *(f"mean_seconds_{threshold}" for threshold in flags.thresholds)]
-    sets = [row["sets"] for row in rows]
     return {
-        "rows": rows,
-        "r_squared": {name: straightness(sets, [row[name] for row in rows]) for name in columns},
+        threshold: foreseen_recalls(
+            lake,
+            truths[threshold],
+            uppers,
+            (flags.permutations, flags.depth),
+            [threshold, *flags.lower],
+        )
+        for threshold in flags.thresholds
     }
-
-
-def straightness(x: Sequence[float], y: Sequence[float]) -> float:
-    """Return R squared of the best line through points: 1 where they lie on one."""
-    return float(np.corrcoef(x, y)[0, 1] ** 2)
-
-
-def fit(lake: ContainmentLake) -> dict[str, Any]:
-    """Fit the time of both routes to quantities that are known before the search.
-
-    Weights are not negative, and every measurement counts by its relative error.
-    """
-    from scipy.optimize import nnls
-
-    index = hashed_ensemble(lake.tokens, lake.offsets)
-    known: dict[str, list] = {"lists": [], "bands": []}
-    seconds: dict[str, list] = {"lists": [], "bands": []}
-    m, usual_size = index.options.permutations, float(1 / np.mean(1 / index.sizes))
-    for threshold in THRESHOLDS:
-        measured = measure({route: way_of(index, lake, route) for route in known}, lake, threshold)
-        for number, query in enumerate(lake.queries):
-            looked, needed = (
-                index.lists.look_up(query),
-                max(1, math.ceil(threshold * len(query) - 1e-9)),
-            )
-            known["lists"].append([1, looked.size, looked.n_entries(needed)])
-            hits = m * looked.n_entries(1) / len(query) / usual_size
-            known["bands"].append([1, m * math.log2(len(index)), m * len(query), hits])
-            for route in known:
-                seconds[route].append(measured[route]["seconds"][number])
-    result = {}
-    for route, rows in known.items():
-        took = np.array(seconds[route])
-        features = np.array(rows, float)
-        weights, _ = nnls(features / took[:, None], np.ones(len(took)))
-        errors = np.abs(np.log2(np.maximum(features @ weights, 1e-9) / took))
-        result[route] = {
-            "weights": weights.tolist(),
-            "median_factor_off": float(2 ** np.median(errors)),
-        }
-    return result
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -310,11 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for route in ("lists", "bands"):  # loops are compiled, or loaded, before the clock
         hashed_ensemble(small.tokens, small.offsets).search(small.queries[0], 0.5, route=route)
     result: dict[str, Any] = {"machine": describe_machine(torch.device("cpu")), "data": flags.data}
-    if flags.growth:
-        result |= growth(flags)
-    else:
-        lake = draw_lake(flags.data, flags.sets, flags.queries, flags.seed)
-        result |= fit(lake) if flags.fit else run(lake, flags)
+    result |= run(draw_lake(flags.data, flags.sets, flags.queries, flags.seed), flags)
     print(json.dumps(result, indent=1), flush=True)
     if flags.out is not None:
         write_result(flags.out, result)
@@ -341,13 +247,6 @@ def _parser() -> argparse.ArgumentParser:
         default=100,
         help="queries whose answers are compared with a linear scan",
     )
-    parser.add_argument(
-        "--baselines", action="store_true", help="fewer partitions, asymmetric MinHash, linear scan"
-    )
-    parser.add_argument(
-        "--growth", type=_counts, nargs="?", const=GROWTH, help="sizes, with commas between"
-    )
-    parser.add_argument("--fit", action="store_true", help="fit the cost model")
     parser.add_argument("--datasketch", action="store_true", help="measure datasketch too")
     parser.add_argument(
         "--permutations", type=int, default=128, help="of datasketch (its default: 128)"
@@ -368,33 +267,10 @@ def _parser() -> argparse.ArgumentParser:
         "--lower", type=_numbers, default=LOWER, help="its thresholds to choose from, besides ours"
     )
     parser.add_argument(
-        "--foresee",
-        type=_counts,
-        default=(),
-        help="other numbers of functions to tell the recall of, with m = 8",
-    )
-    parser.add_argument(
         "--builds",
         type=int,
         default=1,
         help="of ours that are timed beside datasketch (default: 1)",
-    )
-    parser.add_argument(
-        "--thin",
-        action="store_true",
-        help="keep of datasketch the buckets alone that the queries ask for, where all do not fit",
-    )
-    parser.add_argument(
-        "--own-signatures",
-        action="store_true",
-        help="let datasketch make all its signatures in any case",
-    )
-    parser.add_argument(
-        "--bare-over",
-        type=int,
-        default=500_000,
-        help="sets from which on our tables are dropped beside datasketch, and its signatures "
-        "made for it",
     )
     return parser
 

@@ -68,13 +68,6 @@ class HashedLists:
         ----------
         query : Arrow texts or uint64 (q,)
 
-        Raises
-        ------
-        InputError
-            It is of another type, or holds nulls.
-        IndexCorruptError
-            A hash has a number that there is not.
-
         Examples
         --------
         >>> lists = build_hashed_lists(np.array([4, 9, 9], np.uint64), np.array([0, 2, 3]))

@@ -50,13 +50,7 @@ class ContainmentLake:
 
 
 def draw_lake(data: str, n_sets: int, n_queries: int, seed: int) -> ContainmentLake:
-    """Draw or read one of `DATA`; a real lake has the sets that it has.
-
-    Raises
-    ------
-    LakeError
-        A real lake is not there.
-    """
+    """Draw or read one of `DATA`; a real lake has the sets that it has."""
     if data == "planted":
         return _planted(n_sets, n_queries, seed)
     if data == "power":

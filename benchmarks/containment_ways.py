@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import gc
-import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import psutil
 
-from benchmarks.containment_sets import ContainmentLake, scan
-from pexeso.containment.bands import build_tables
+from benchmarks.containment_sets import ContainmentLake
 from pexeso.containment.ensemble import Ensemble
-from pexeso.containment.hashing import as_hashes, distinct_sorted, gathered
-from pexeso.containment.minhash import seeds_of, signatures
-from pexeso.containment.options import EnsembleOptions
 
 Way = Callable[[int, float], tuple[np.ndarray, int]]
 """Takes the number of a query and a threshold; gives the ids found and a count.
@@ -39,56 +33,6 @@ def way_of(index: Ensemble, lake: ContainmentLake, route: str, *, verify: bool =
     return ask
 
 
-def baselines(index: Ensemble, lake: ContainmentLake, seed: int) -> dict[str, Way]:
-    """Return the baselines of the specification.
-
-    They are fewer partitions, one partition (MinHash LSH), asymmetric MinHash, and a linear scan.
-    """
-    options = EnsembleOptions()
-    ways: dict[str, Way] = {}
-    for n in (8, 1):
-        other = Ensemble.build(
-            lake.tokens, lake.offsets, index.lists, replace(options, partitions=n)
-        )
-        ways[f"bands, {n} partitions"] = way_of(other, lake, "bands")
-    ways["asymmetric"] = way_of(asymmetric(other, lake, seed), lake, "bands")
-
-    def by_scan(number: int, threshold: float) -> tuple[np.ndarray, int]:
-        counts = scan(lake, lake.queries[number])
-        ids = np.flatnonzero(
-            counts >= max(1, np.ceil(threshold * len(lake.queries[number]) - 1e-9))
-        )
-        return ids[ids != lake.own[number]], len(lake)
-
-    return {**ways, "linear scan": by_scan}
-
-
-def asymmetric(index: Ensemble, lake: ContainmentLake, seed: int) -> Ensemble:
-    """Pad every set to the size of the largest one, with tokens of its own (asymmetric MinHash).
-
-    The least of N fresh hashes over 32 bits is drawn as ``1 - u**(1 / N)``, from a uniform u of the
-    seed, the set and the function, so that nothing is padded in truth. With one partition the tuner
-    takes the largest size for all. Signatures keep all 32 bits: which of two is the least cannot be
-    told from the 16 of an index.
-    """
-    m, largest = index.options.permutations, int(index.sizes.max(initial=1))
-    every = distinct_sorted(as_hashes(lake.tokens), np.asarray(lake.offsets))
-    padded = signatures(*gathered(*every, index.sets), seeds_of(m, index.options.seed))
-    for row in range(0, len(index), 1 << 14):
-        part = slice(row, row + (1 << 14))
-        uniform = np.random.default_rng([seed, row]).random((len(index.sizes[part]), m))
-        with np.errstate(divide="ignore"):
-            minima = -np.expm1(np.log(uniform) / (largest - index.sizes[part])[:, None])
-        padded[part] = np.minimum(
-            padded[part], np.minimum(minima * 2.0**32, 2.0**32 - 1).astype(np.uint32)
-        )
-    tables = build_tables(padded)
-    for array in (padded, tables.values, tables.sets):
-        array.flags.writeable = False
-    starts = np.array([0, len(index)]) if len(index) else index.starts
-    return replace(index, signatures=padded, tables=tables, starts=starts)
-
-
 def index_bytes(index: Ensemble) -> dict[str, int]:
     """Return what an index takes."""
     tables = index.tables
@@ -100,30 +44,10 @@ class Datasketch:
     """MinHashLSHEnsemble of datasketch over hashed tokens.
 
     Its signatures are made once, and an index for each threshold.
-
-    Parameters
-    ----------
-    lake : ContainmentLake
-    permutations, partitions, depth : int
-        Its ``num_perm``, ``num_part`` and ``m``.
-    signed_for_it : bool
-        Make its signatures by arrays, the same ones, and let it make those of a random twentieth of
-        the sets; what that takes is then known of these alone.
-
-    Raises
-    ------
-    ImportError
-        datasketch is not installed.
     """
 
     def __init__(
-        self,
-        lake: ContainmentLake,
-        permutations: int,
-        partitions: int,
-        depth: int,
-        *,
-        signed_for_it: bool = False,
+        self, lake: ContainmentLake, permutations: int, partitions: int, depth: int
     ) -> None:
         from datasketch import LeanMinHash, MinHash
 
@@ -136,23 +60,10 @@ class Datasketch:
         filled = [number for number, (first, end) in enumerate(ends) if end > first]
         begin, held = time.perf_counter(), _held_bytes()
         gc.disable()  # a collection looks at every object of a large index again, and finds nothing
-        if signed_for_it:
-            values, scheme = signed_by_arrays(self._empty, lake), self._empty.scheme
-            minhashes = [
-                LeanMinHash(seed=self._empty.seed, hashvalues=values[number], scheme=scheme)
-                for number in filled
-            ]
-            for number, one in list(zip(filled, minhashes, strict=True))[:100]:
-                if not np.array_equal(
-                    one.hashvalues,
-                    signed_by_itself(self._empty, lake.tokens[slice(*ends[number])]).hashvalues,
-                ):
-                    raise SystemExit("signatures made by arrays are not those of datasketch")
-        else:
-            minhashes = [
-                LeanMinHash(signed_by_itself(self._empty, lake.tokens[slice(*ends[number])]))
-                for number in filled
-            ]
+        minhashes = [
+            LeanMinHash(signed_by_itself(self._empty, lake.tokens[slice(*ends[number])]))
+            for number in filled
+        ]
         self._entries = [
             (number, one, ends[number][1] - ends[number][0])
             for number, one in zip(filled, minhashes, strict=True)
@@ -160,23 +71,9 @@ class Datasketch:
         gc.enable()
         self.facts = {
             **self._settings,
-            "signed_for_it": signed_for_it,
             "signature_seconds": time.perf_counter() - begin,
             "signature_bytes": _held_bytes() - held,
         }
-        if signed_for_it:
-            drawn = (
-                np.random.default_rng(0)
-                .choice(filled, math.ceil(len(filled) / 20), replace=False)
-                .tolist()
-            )
-            begin = time.perf_counter()
-            for number in drawn:
-                signed_by_itself(self._empty, lake.tokens[slice(*ends[number])])
-            self.facts |= {
-                "signed_by_itself": len(drawn),
-                "seconds_for_these": time.perf_counter() - begin,
-            }
 
     def built(self, threshold: float) -> tuple[Way, dict[str, float]]:
         """Index for a threshold, and tell what that takes."""

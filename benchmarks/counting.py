@@ -187,11 +187,6 @@ def sum_by_key(
         At least 1.
     n_keys : int
 
-    Returns
-    -------
-    keys, sums : int64
-        Distinct keys, ascending.
-
     Examples
     --------
     >>> [part.tolist() for part in sum_by_key(torch.tensor([3, 1, 3]), torch.tensor([5, 1, 2]), 9)]

@@ -14,18 +14,6 @@ def cut_columns(lake: BenchmarkLake, share: float, seed: int) -> BenchmarkLake:
     """Keep a random share of the columns, and of the values those that are in one of them.
 
     Of one seed, a smaller cut holds some of the columns of a larger one and no others.
-
-    Parameters
-    ----------
-    lake : BenchmarkLake
-    share : float
-        In (0, 1]; one column is kept at least. 1 gives the lake itself.
-    seed : int
-
-    Returns
-    -------
-    BenchmarkLake
-        Columns and values stand in the order that they had.
     """
     if not 0 < share <= 1:
         raise InputError(f"The share of columns must lie in (0, 1]. Got {share} instead.")
@@ -44,18 +32,6 @@ def cut_rows(lake: BenchmarkLake, share: float, seed: int) -> BenchmarkLake:
     """Keep a random share of the values of every column, and one at least.
 
     Of one seed, a smaller cut holds some of the values of a larger one and no others.
-
-    Parameters
-    ----------
-    lake : BenchmarkLake
-    share : float
-        In (0, 1]. 1 gives the lake itself.
-    seed : int
-
-    Returns
-    -------
-    BenchmarkLake
-        Columns and values stand in the order that they had.
     """
     if not 0 < share <= 1:
         raise InputError(f"The share of values must lie in (0, 1]. Got {share} instead.")

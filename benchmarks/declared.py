@@ -111,15 +111,7 @@ def known_algorithms() -> list[str]:
 
 
 def load_candidates(specs: Sequence[str], device: torch.device) -> list[Candidate]:
-    """Read the declarations of ``name`` or ``name:grid`` into grid points.
-
-    Raises
-    ------
-    InputError
-        When a name, grid or device is not declared, or a name comes twice.
-    MissingPackageError
-        When a package is not installed.
-    """
+    """Read the declarations of ``name`` or ``name:grid`` into grid points."""
     if len(set(specs)) < len(specs):
         raise InputError(f"Each algorithm can be named once. Got {', '.join(specs)}.")
     return [candidate for spec in specs for candidate in _candidates_of(spec, device)]

@@ -38,22 +38,6 @@ def draw_queries(
 
     A query column is a lake column as it is: its distinct values, the rows of each, and |Q| its
     rows with a value. It stays in the lake, and so finds itself.
-
-    Parameters
-    ----------
-    lake : BenchmarkLake
-    n_queries : int
-        At least 1.
-    max_distance : float
-        In [0, 1].
-    min_joinability : float
-        In (0, 1].
-    seed : int
-
-    Raises
-    ------
-    InputError
-        When the lake has fewer columns of these sizes.
     """
     columns = choose_columns(np.diff(lake.column_offsets), n_queries, seed=seed, name=lake.name)
     return [_query(lake, column, max_distance, min_joinability) for column in columns]
@@ -70,11 +54,6 @@ def choose_columns(sizes: np.ndarray, n_queries: int, *, seed: int, name: str) -
     seed : int
     name : str
         Of the lake, for the message.
-
-    Raises
-    ------
-    InputError
-        When there are fewer columns of these sizes.
     """
     generator = np.random.default_rng(seed)
     of_size = np.array(

@@ -32,7 +32,7 @@ from benchmarks.datasets.tables import (
     write_training_text,
 )
 from benchmarks.machine import describe_machine, pin_threads
-from benchmarks.report import RESULTS, write_result
+from benchmarks.report import RESULTS, markdown_table, write_result
 from benchmarks.timing import measure_in_turn
 from embed import fasttext
 from embed.corpus import count_corpus
@@ -90,32 +90,13 @@ def embedding_command(data: str, values: int | None, repeats: int, as_json: bool
         sys.exit(2)
     size = "all" if values is None else str(values)
     write_result(RESULTS / "embedding" / f"{data}_v{size}_r{repeats}.json", result)
-    click.echo(json.dumps(result) if as_json else table(result))
+    click.echo(json.dumps(result) if as_json else page_table(result))
+    if result["skipped"]:
+        click.echo(f"Not measured: {result['skipped']}", err=True)
 
 
 def run_embedding(data: str, n_values: int | None, repeats: int) -> dict[str, Any]:
-    """Measure.
-
-    Parameters
-    ----------
-    data : str
-        Of `LAKES`.
-    n_values : int or None
-        How many of the distinct values; None for all.
-    repeats : int
-
-    Returns
-    -------
-    dict
-        Plain JSON.
-
-    Raises
-    ------
-    pexeso.errors.InputError
-        If there is no lake of this name, or a number is below 1.
-    pexeso.errors.LakeError
-        If its tables are not there, or hold no values.
-    """
+    """Measure."""
     for name, number in (("values", n_values), ("repeats", repeats)):
         if number is not None and number < 1:
             raise InputError(f"{name} must be at least 1. Got {number} instead.")
@@ -163,29 +144,22 @@ def run_embedding(data: str, n_values: int | None, repeats: int) -> dict[str, An
     }
 
 
-def table(result: Mapping[str, Any]) -> str:
-    """Return a result as text."""
-    machine = result["machine"]
+def page_table(result: Mapping[str, Any]) -> str:
+    """Return values embedded a second of processor time, and multiples of each loop, as a table."""
     loops = [name for name in result["ways"] if name.startswith(LOOP)]
-    lines = [
-        f"{result['data']}: {result['values']:,} distinct values of {result['words']:,} words, "
-        f"{result['distinct_words']:,} of them distinct; "
-        f"{result['repeats']} repeats",
-        f"{machine['processor']}, one thread, load {machine['load'][0]}; {machine['date']}; "
-        "values a second of processor time, least to most in brackets",
-        "",
-        f"{'':26}{'values a second':>34}" + "".join(f"{'against ' + name:>34}" for name in loops),
-    ]
-    for name, figures in result["ways"].items():
-        rates = figures["values_per_second"]
-        shown = f"{rates['median']:,.0f} ({rates['least']:,.0f} to {rates['most']:,.0f})"
-        ratios = [
-            f"{times['median']:.1f} ({times['least']:.1f} to {times['most']:.1f})"
-            for times in figures["times"].values()
-        ]
-        lines.append(f"{name:26}{shown:>34}" + "".join(f"{ratio:>34}" for ratio in ratios))
-    return "\n".join(
-        [*lines, *([f"Not measured: {result['skipped']}"] if result["skipped"] else [])]
+    heads = [f"`{result['data']}`: way, and dimensions", "values a second"]
+    return markdown_table(
+        [*heads, *(f"against `{name}`" for name in loops)],
+        [
+            [
+                f"`{name}`"
+                if name.startswith((TRAINED, LOOP))
+                else f"`{name} {ways['dimensions']}`",
+                f"{ways['values_per_second']['median']:,.0f}",
+                *(f"{ways['times'][loop]['median']:.1f}x" for loop in loops),
+            ]
+            for name, ways in result["ways"].items()
+        ],
     )
 
 

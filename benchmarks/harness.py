@@ -100,21 +100,7 @@ class _Answered:
 def run_benchmark(
     lake: BenchmarkLake, candidates: Sequence[Candidate], settings: Settings
 ) -> dict[str, Any]:
-    """Run the candidates on one lake: `build_all`, then `measure`.
-
-    Parameters
-    ----------
-    lake : BenchmarkLake
-    candidates : sequence of Candidate
-        Names differ; at least one.
-    settings : Settings
-
-    Returns
-    -------
-    dict
-        Plain JSON: ``data``, ``queries``, ``agree``, ``algorithms``, ``ratios_to_pexeso``, and what
-        is needed to read them.
-    """
+    """Run the candidates on one lake: `build_all`, then `measure`."""
     queries = draw_for(lake, settings)  # what cannot be drawn is told before anything is built
     return measure(lake, build_all(lake, candidates, settings), settings, queries)
 
@@ -150,21 +136,7 @@ def measure(
     settings: Settings,
     queries: Sequence[BenchmarkQuery] | None = None,
 ) -> dict[str, Any]:
-    """Check the answers of what was built, then time it.
-
-    Parameters
-    ----------
-    lake : BenchmarkLake
-    built : sequence of Built
-    settings : Settings
-    queries : sequence of BenchmarkQuery or None
-        What is asked; None draws ``settings.queries`` columns of this lake.
-
-    Returns
-    -------
-    dict
-        See `run_benchmark`.
-    """
+    """Check the answers of what was built, then time it."""
     pin_threads(settings.threads)
     if queries is None:
         queries = draw_for(lake, settings)

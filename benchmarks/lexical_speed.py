@@ -19,9 +19,8 @@ import click
 import numpy as np
 import torch
 
-from benchmarks.effectiveness.stored import RESULTS
 from benchmarks.machine import describe_machine, pin_threads
-from benchmarks.report import write_result
+from benchmarks.report import RESULTS, write_result
 from pexeso.engine.sparse.building import build_partition
 from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.space import LetterSpace

@@ -16,15 +16,7 @@ _PACKAGES = ("torch", "numpy", "faiss-cpu", "scikit-learn")
 
 
 def find_device(name: str) -> torch.device:
-    """Return the device of that name.
-
-    Raises
-    ------
-    InputError
-        When it is neither ``cpu`` nor ``cuda`` nor ``cuda:N``.
-    DeviceError
-        When this machine has no such GPU, or torch cannot use it.
-    """
+    """Return the device of that name."""
     kind, _, number = name.partition(":")
     if kind not in ("cpu", "cuda") or (number and not (kind == "cuda" and number.isdecimal())):
         raise InputError(f"The device must be cpu, cuda or cuda:N. Got {name!r} instead.")

@@ -39,13 +39,6 @@ def product_error(dimensions: int, largest_norm: float) -> float:
     second step is Cauchy and Schwarz). ``2**-40`` is added for the float64 rounding of norms and of
     the defining distance, which is below ``d 2**-52``.
 
-    Parameters
-    ----------
-    dimensions : int
-        d, at most 4,096.
-    largest_norm : float
-        No vector of either side is longer.
-
     Examples
     --------
     >>> 5.9e-6 < product_error(100, 1.0) < 6.0e-6
@@ -76,16 +69,6 @@ def rounded_product_error(
     ``2**-14`` may also lose ``2**-25`` each. Once the vectors are rounded ``|a|`` is known
     (`rounding_loss`), and on average it is less than half of that; the measured lengths are what is
     passed here.
-
-    Parameters
-    ----------
-    dimensions : int
-    largest_norm : float
-        Of the vectors before rounding, either side.
-    loss, other_loss : float
-        Largest ``|a|`` and ``|b|``.
-    output_roundoff : float
-        v: 0 where the sum stays in float32, `bfloat16`'s ``2**-8`` where it is stored so.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Benchmark of top-k overlap search, in memory and from disk.
+"""Benchmark of top-k overlap search.
 
 It measures JOSIE, MergeList, ProbeSet, the planner and SetSimilaritySearch, on real lakes and on a
 power-law lake.
@@ -7,9 +7,7 @@ Queries are sets of the lake, which are not to find themselves; every way gets t
 SetSimilaritySearch (pip install SetSimilaritySearch==1.0.1) is told the k-th overlap, since it
 knows thresholds only. MergeList counts by compiled loops, as it does in a process that has searched
 for a while. Answers of some queries are held against brute force, those of all others against
-MergeList. From disk the pages of the index are dropped before each search, then the query's tokens
-are looked up outside the clock; what an open index holds in memory, the offsets of its sets, is
-held again too, but for one of the ways.
+MergeList.
 """
 
 from __future__ import annotations
@@ -30,12 +28,8 @@ import torch
 from benchmarks.machine import describe_machine
 from benchmarks.overlap_lake import power_law_lake
 from benchmarks.overlap_ways import (
-    PlainMap,
-    PositionedReads,
     Way,
-    WholeLists,
     brute_force,
-    drop_pages,
     set_similarity_search,
     ways_of,
 )
@@ -44,7 +38,6 @@ from benchmarks.token_sets import lake_sets, texts_of
 from pexeso.overlap.batched import BatchedMergeList
 from pexeso.overlap.index.saving import open_index, save_index
 from pexeso.overlap.index.sets import OverlapIndex, build_index
-from pexeso.overlap.josie import josie
 from pexeso.overlap.merge import merge_list
 from pexeso.overlap.planner import Planner
 from pexeso.overlap.query import query_of_tokens
@@ -53,7 +46,6 @@ from pexeso.runtime.jit import use_loops
 REAL = ("fivethirtyeight", "pudding", "wikitables")
 KS = (1, 5, 10, 20, 100)
 SIZES = ((10, 1000), (50, 3000))
-JUST_OPENED = "JOSIE, just opened"
 SLOW_UP_TO, RIVAL_UP_TO = 20_000, 110_000
 
 
@@ -154,88 +146,6 @@ def measure(
     return seconds, reads, right
 
 
-def from_disk(
-    folder: Path, options: argparse.Namespace, sizes: tuple[int, int], k: int
-) -> dict[str, Any]:
-    """Measure JOSIE, the planner and all kinds of MergeList from disk.
-
-    Every page is dropped before each search. JOSIE is compared with each of the others.
-    """
-    ways = cold_ways(folder, k)
-    index = open_index(folder)
-    queries = queries_of(index, options.queries, sizes, options.seed)
-    del index
-    rows: dict[str, list[float]] = {name: [] for name in ways}
-    before: dict[str, list[float]] = {"hold": [], "look_up": []}
-    for number, (own_set, tokens) in enumerate(queries):
-        answers = []
-        for name in list(ways)[number % len(ways) :] + list(ways)[: number % len(ways)]:
-            drop_pages(folder)
-            index = open_index(folder)
-            if (
-                name != JUST_OPENED
-            ):  # an index that has been asked before holds these, whatever the system has forgotten
-                before["hold"].append(timed(getattr, index, "held_set_offsets")[0])
-            took, query = timed(query_of_tokens, index, tokens)
-            before["look_up"].append(took)
-            took, answer = timed(ways[name], index, query, own_set)
-            rows[name].append(took)
-            answers.append(answer.pairs())
-            del index
-        require_equal(answers, [answers[0]] * len(answers), "from disk")
-    result = {name: against(rows["JOSIE"], rows[name]) for name in ways}
-    for name in ways:
-        print(f"  cold {sizes} k={k} {name}: {result[name]}", file=sys.stderr, flush=True)
-    return result | {
-        f"median_{name}_seconds": float(np.median(took)) for name, took in before.items()
-    }
-
-
-def cold_ways(folder: Path, k: int) -> dict[str, Callable[[OverlapIndex, Any, int], Any]]:
-    """Return the ways that are measured from disk.
-
-    Each takes an index just opened, a prepared query and the set that must not be found.
-    """
-
-    def merged(source: Any, query: Any, own_set: int) -> Any:
-        answer = merge_list(source, query, k, exclude=[own_set])
-        if isinstance(source, PositionedReads):
-            source.close()
-        return answer
-
-    return {
-        "MergeList": merged,
-        "MergeList, whole lists": lambda index, query, own_set: merged(
-            WholeLists(index), query, own_set
-        ),
-        "MergeList, a read a list": lambda index, query, own_set: merged(
-            PositionedReads(index, folder), query, own_set
-        ),
-        "MergeList, plain map": lambda index, query, own_set: merged(
-            PlainMap(index, folder), query, own_set
-        ),
-        "JOSIE": lambda index, query, own_set: josie(index, query, k, exclude=[own_set]),
-        JUST_OPENED: lambda index, query, own_set: josie(index, query, k, exclude=[own_set]),
-        "planner": lambda index, query, own_set: Planner.measured(index).search(
-            index, query, k, exclude=[own_set]
-        ),
-    }
-
-
-def against(josie_took: list[float], other_took: list[float]) -> dict[str, Any]:
-    """Return quartiles of the times of a way, and of the ratios of JOSIE's times to them.
-
-    Ratios are taken query by query. The ratio of JOSIE's median to the way's median is returned
-    too.
-    """
-    ours, other = np.array(josie_took), np.array(other_took)
-    return {
-        "ms": quartiles(1e3 * other),
-        "josie_over_it": quartiles(ours / other),
-        "of_medians": float(np.median(ours) / np.median(other)),
-    }
-
-
 def rival_of(index: OverlapIndex) -> Callable[..., Any] | None:
     """Build SetSimilaritySearch, unless it is not there or the lake is too large for it."""
     if index.n_sets > RIVAL_UP_TO:
@@ -323,12 +233,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             result[name] = built(name, folder, options.seed)
             print(f"{name}: {result[name]}", file=sys.stderr, flush=True)
             for sizes in SIZES if name not in REAL else SIZES[:1]:
-                if options.k:
-                    result[name][f"{sizes}"] = in_memory(open_index(folder), options, sizes)
-                if name not in REAL and options.cold:
-                    result[name][f"{sizes} from disk"] = {
-                        f"k={k}": from_disk(folder, options, sizes, k) for k in options.cold
-                    }
+                result[name][f"{sizes}"] = in_memory(open_index(folder), options, sizes)
         finally:
             if options.folder is None:
                 shutil.rmtree(parent)
@@ -358,13 +263,7 @@ def parser() -> argparse.ArgumentParser:
         "--k",
         type=_numbers,
         default=list(KS),
-        help="values of k for searches in memory; '' for none",
-    )
-    argument_parser.add_argument(
-        "--cold",
-        type=_numbers,
-        default=[10],
-        help="values of k for searches from disk; '' for none",
+        help="values of k",
     )
     argument_parser.add_argument(
         "--folder",

@@ -25,13 +25,6 @@ def power_law_lake(
     no other set draws, and a share `SHARING` of the sets begin with a random part of a set before
     them.
 
-    Parameters
-    ----------
-    n_sets : int
-    largest : int
-        Tokens of a set at most.
-    seed : int
-
     Returns
     -------
     offsets : int64 (n_sets + 1,)

@@ -60,13 +60,7 @@ class PublishedCandidates(Candidates):
 
 
 class PublishedRun(JosieRun):
-    """A search that reads lists, or a candidate that costs less than they do, net of savings.
-
-    Parameters
-    ----------
-    batch : int
-        Distinct posting lists read at a time (lambda).
-    """
+    """A search that reads lists, or a candidate that costs less than they do, net of savings."""
 
     def __init__(
         self,

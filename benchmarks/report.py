@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.declared_results import declared_of
 from benchmarks.harness import BASE, Settings
 from benchmarks.machine import describe_machine
 from benchmarks.metrics import METRICS
-from benchmarks.origin import origin_of
+from benchmarks.origin import result_origin
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -81,39 +80,17 @@ def sweep_path(
     return path.with_name(f"sweep-{sweep}_{path.name.replace('__', '_')}")
 
 
-def write_result(
-    path: Path, result: Mapping[str, Any], *, before: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Write a result with its origin, whole or not at all; return what stands in the file.
+def write_result(path: Path, result: Mapping[str, Any]) -> dict[str, Any]:
+    """Write a result with its origin, whole or not at all; return what stands in the file."""
+    import torch
 
-    Parameters
-    ----------
-    path : Path
-    result : mapping
-    before : mapping, optional
-        The stored result that parts of this one are taken from: its origin stays, since the whole
-        is no newer than its oldest part.
-    """
-    record = {name: value for name, value in result.items() if name != "origin"}
-    origin = _origin(path, record) if before is None else before.get("origin")
-    if origin is not None:
-        record["origin"] = origin
+    record = {**result, "origin": result_origin()}
+    record.setdefault("machine", describe_machine(torch.device("cpu")))
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".unfinished")
     unfinished.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     os.replace(unfinished, path)
     return record
-
-
-def _origin(path: Path, result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the origin of a result made now, with the machine where it does not name it."""
-    import torch
-
-    declared = declared_of(path)
-    origin = origin_of(None if declared is None else declared.code)
-    if "machine" in result:
-        return origin
-    return {**origin, "machine": describe_machine(torch.device("cpu"))}
 
 
 def read_result(path: Path) -> dict[str, Any] | None:
@@ -174,49 +151,12 @@ def sweep_table(result: Mapping[str, Any]) -> str:
     for row in result["rows"]:
         shown = [_shown(row[column], METRICS[column].unit) for column in _SWEEP_COLUMNS]
         lines.append(f"{row['x']!s:<{width}}" + _row(row["line"], shown))
-    if result["growth"] is not None:
-        lines += ["", *_growth_lines(result["growth"])]
-    if result.get("choices") is not None:
-        lines += ["", *map(_choice_line, result["choices"])]
     agreed = (
         ["All answers agree."]
         if result["agree"]
         else ["ANSWERS DIFFER", *result["differences"][:10]]
     )
     return "\n".join([*lines, "", *agreed])
-
-
-def _choice_line(choice: Mapping[str, Any]) -> str:
-    ratio = choice["times_the_best"]
-    others = ", ".join(f"{name} {value}" for name, value in choice["others"].items())
-    comparison = "was not measured" if ratio is None else f"takes {ratio:.2f} times as long"
-    return (
-        f"{choice['argument']} with {others}: chosen {choice['chosen']}, best {choice['best']}; "
-        f"the chosen one {comparison}"
-    )
-
-
-def _growth_lines(growth: Mapping[str, Any]) -> list[str]:
-    lines = []
-    for name, values in growth["algorithms"].items():
-        factor = values["factor_per_10x_columns"]
-        steps = ", ".join(_step(step) for step in values["steps"])
-        description = (
-            "one size alone"
-            if factor is None
-            else f"{factor:.2f} times the time for ten times the columns ({steps})"
-        )
-        lines.append(f"{name}: {description}")
-    limit = growth["limit_per_10x_columns"]
-    return lines if limit is None else [*lines, f"The limit is {limit:g} times in each step."]
-
-
-def _step(step: Mapping[str, Any]) -> str:
-    factor = step["factor_per_10x_columns"]
-    return (
-        f"{step['from_columns']:,} to {step['to_columns']:,}: "
-        f"{'-' if factor is None else format(factor, '.2f')}"
-    )
 
 
 def _size_lines(result: Mapping[str, Any]) -> list[str]:

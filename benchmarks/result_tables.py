@@ -1,23 +1,16 @@
-"""Tables of experiments in the documentation, written from stored results.
+"""Tables of experiments on speed, from their results.
 
-A table stands between ``<!-- table: KIND FILE ... -->`` and ``<!-- end -->``; files are those below
-``benchmarks/results``, and the kinds are in `KINDS`. ``python -m benchmarks figures`` writes all of
-them anew. Times are processor time of a query column, medians, where nothing else is said.
+Times are processor time of a query column, medians, where nothing else is said.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from statistics import median
 from typing import Any
 
-from benchmarks import lexical_speed, sparse_speed
-from benchmarks.freshness import RESULTS
-from benchmarks.gpu.page import gpu_table
-from benchmarks.report import markdown_table, read_result
-from pexeso.errors import InputError
+from benchmarks.report import markdown_table
 
 Result = Mapping[str, Any]
 
@@ -28,33 +21,6 @@ PAPER = {
     "lwdc": ("603 s", "11.3", "over 11.9", "over 11.9"),
 }
 """Table VII at 6 % and 60 %: PEXESO, and PEXESO-H, EPT and cover tree in multiples of it."""
-
-_PART = re.compile(r"(<!-- table: (\S+) ([^\n]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
-
-
-def written(text: str, results: Path = RESULTS) -> str:
-    """Return the text of a page with its tables as the results have them.
-
-    Raises
-    ------
-    InputError
-        There is no such kind of table, or no such result.
-    """
-
-    def part(match: re.Match[str]) -> str:
-        kind, names = match[2], match[3].split()
-        if kind not in KINDS:
-            raise InputError(
-                f"Kinds of tables are {', '.join(sorted(KINDS))}. Got {kind!r} instead."
-            )
-        records = [read_result(results / name) for name in names]
-        if None in records:
-            missing = names[records.index(None)]
-            raise InputError(f"A table of a page names {missing!r}, and there is no such result.")
-        named = [{**result, "file": name} for name, result in zip(names, records, strict=True)]
-        return f"{match[1]}\n{KINDS[kind](named)}\n\n{match[4]}"
-
-    return _PART.sub(part, text)
 
 
 def duration(seconds: float) -> str:
@@ -358,6 +324,21 @@ def _overlap(results: Sequence[Result]) -> str:
     return markdown_table(head, lines)
 
 
+def _set_similarity(results: Sequence[Result]) -> str:
+    """Return the time of SetSimilaritySearch over that of counting by compiled loops, quartiles."""
+    lines = []
+    for result in results:
+        for lake, study in result.items():
+            figures = study.get(_QUERY, {}).get("k=10", {}) if isinstance(study, Mapping) else {}
+            if "SetSimilaritySearch" in figures:
+                low, middle, high = figures["SetSimilaritySearch"]["times_merge_list"]
+                name = "power law" if lake.isdigit() else f"`{lake}`"
+                lines.append(
+                    [name, f"{study['sets']:,}", f"{middle:.1f} ({low:.1f} to {high:.1f})"]
+                )
+    return markdown_table(["lake", "columns", "it takes, times pexeso"], lines)
+
+
 _BANDS = ("0.5", "0.6", "0.7", "0.8", "0.9", "1.0")
 
 
@@ -372,6 +353,70 @@ def _containment(results: Sequence[Result]) -> str:
             lake = "power law" if result["data"] == "power" else f"`{result['data']}`"
             lines.append([lake, f"{result['sets']:,}", name, *cells])
     return markdown_table(head, lines)
+
+
+def _rivals(results: Sequence[Result]) -> str:
+    """Return the speed of pexeso and rivals, by the clock, with how many times longer they take."""
+    names = list(dict.fromkeys(name for result in results for name in result["algorithms"]))
+    lines = []
+    for result in results:
+        cells = []
+        for name in names:
+            figures = result["algorithms"].get(name)
+            ratio = result["ratios_to_pexeso"].get(name)
+            cells.append("" if figures is None else duration(figures["median_seconds"]))
+            cells[-1] += "" if ratio is None else f" ({ratio:.0f}x)"
+        batch = "one at a time" if result["batch"] is None else "in a batch, each"
+        lines.append([lake_of(result), batch, *cells])
+    return markdown_table(["data set", "query columns", *map(_named, names)], lines)
+
+
+def _from_disk(results: Sequence[Result]) -> str:
+    """Return searches of a lake on disk, by the clock, with pages in memory and without."""
+    lines = []
+    for result in results:
+        warm, cold = result["summary"]["jensen-shannon"], result["summary"]["cold"]
+        read = warm["median_bytes_read"], cold["median_disk_bytes"]
+        lines.append(
+            [
+                lake_of(result),
+                f"{result['lake']['values']:,}",
+                duration(warm["median_seconds"]),
+                f"{read[0] / 1e6:,.0f} MB, {warm['median_share_of_vector_bytes']:.2%}",
+                duration(cold["median_seconds"]),
+                f"{read[1] / 1e6:,.0f} MB, {cold['median_share_of_vector_bytes']:.2%}",
+                f"{result['own_peak_bytes'] / 1e6:,.0f} MB",
+            ]
+        )
+    head = ["data set", "values", "pages in memory", "looked at, of the vectors"]
+    head += ["nothing in memory", "read from disk, of the vectors", "own memory"]
+    return markdown_table(head, lines)
+
+
+def _datasketch(results: Sequence[Result]) -> str:
+    """Return containment search beside datasketch, at the thresholds that both were asked for."""
+    lines = []
+    for result in results:
+        for limit in _BANDS:
+            both = result["datasketch"].get(limit)
+            if both is None:
+                continue
+            ours, theirs = both["pexeso"], both["datasketch"]
+            lines.append(
+                [
+                    "power law" if result["data"] == "power" else f"`{result['data']}`",
+                    f"{result['sets']:,}",
+                    limit,
+                    f"{both['its_threshold']:g}",
+                    duration(ours["median_seconds"]),
+                    duration(theirs["median_seconds"]),
+                    f"{theirs['times_the_first']['median']:.1f}",
+                    f"{theirs['recall']:.3f}",
+                    f"{theirs['precision']:.4f}",
+                ]
+            )
+    head = ["lake", "sets", "threshold", "its own", "pexeso", "datasketch", "times pexeso"]
+    return markdown_table([*head, "its recall", "its precision"], lines)
 
 
 _FILTERS = ("SCR", "xash-128", "xash-512", "bloom-128", "MCR")
@@ -436,33 +481,26 @@ def _plans(result: Result) -> str:
     )
 
 
-def _of_one(table: Callable[[Result], str]) -> Callable[[Sequence[Result]], str]:
-    """Return the kind of a table of one result."""
-
-    def of_the_only_one(results: Sequence[Result]) -> str:
-        (result,) = results
-        return table(result).strip()
-
-    return of_the_only_one
-
-
 KINDS: Mapping[str, Callable[[Sequence[Result]], str]] = {
     "against-paper": _against_paper,
     "approximate": _approximate,
     "containment": _containment,
+    "datasketch": _datasketch,
     "distances": _distances,
-    "filters": _of_one(_filters),
-    "gpu": _of_one(gpu_table),
+    "from-disk": _from_disk,
     "keys": _keys,
-    "lexical": _of_one(lexical_speed.tables_of),
     "out-of-core": _out_of_core,
     "overlap": _overlap,
     "partitions": _partitions,
     "pivot-choice": _pivot_choice,
     "pivots": _pivots,
-    "plans": _of_one(_plans),
     "redundancy": _redundancy,
+    "rivals": _rivals,
+    "set-similarity": _set_similarity,
     "sizes": _sizes,
-    "sparse": _of_one(sparse_speed.table_of),
-    "sweep": _of_one(_sweep),
+}
+KINDS_OF_ONE: Mapping[str, Callable[[Result], str]] = {
+    "filters": _filters,
+    "plans": _plans,
+    "sweep": _sweep,
 }

@@ -53,12 +53,7 @@ class PairRival(Algorithm):
 
 
 def only(arguments: Arguments, known: Sequence[str], kind: str, name: str) -> None:
-    """Refuse arguments that an algorithm does not know.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse arguments that an algorithm does not know."""
     unknown = sorted(set(arguments) - set(known))
     if unknown:
         allowed = f"are: {', '.join(known)}" if known else "are none"
@@ -68,12 +63,7 @@ def only(arguments: Arguments, known: Sequence[str], kind: str, name: str) -> No
 
 
 def one_of(value: object, allowed: Sequence[object], argument: str, name: str) -> None:
-    """Refuse a value that an argument cannot have.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a value that an argument cannot have."""
     if value not in allowed:
         raise InputError(
             f"{argument} of {name} must be one of {', '.join(map(str, allowed))}. Got {value!r} "

@@ -38,14 +38,7 @@ class Source:
             raise InputError(f"scale must lie in (0, 1]. Got {self.scale} instead.")
 
     def data_set(self) -> DataSet:
-        """Return the data set.
-
-        Raises
-        ------
-        InputError
-            When there is none of this name, or it cannot be made with these dimensions or at this
-            scale.
-        """
+        """Return the data set."""
         options: dict[str, Any] = {"model": self.model, "seed": self.seed}
         if self.dimensions is not None:
             options["dimensions"] = self.dimensions

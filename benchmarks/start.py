@@ -50,15 +50,7 @@ RATIOS = {
 
 
 def programs(folder: Path, lake: Path) -> dict[str, list[str]]:
-    """Return the commands to measure, by name; the index that is searched is made by the other.
-
-    Parameters
-    ----------
-    folder : Path
-        For the index.
-    lake : Path
-        What is indexed.
-    """
+    """Return the commands to measure, by name; the index that is searched is made by the other."""
     index, pexeso = str(folder / "lake.pexeso"), ["-m", "pexeso"]
     commands = {
         "session": ["-c", SESSION],

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import groupby, pairwise
-from math import log10
 from pathlib import Path
 from typing import Any
 
@@ -41,17 +38,7 @@ Result = dict[str, Any]
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep as declared; see the head of ``benchmarks/sweeps.yml``.
-
-    Attributes
-    ----------
-    name, title, over : str
-    algorithms : tuple of str
-    values : tuple of float
-    x, lines, label : str or None
-    growth_limit : float or None
-    choice : str or None
-    """
+    """A sweep as declared; see the head of ``benchmarks/sweeps.yml``."""
 
     name: str
     title: str
@@ -61,8 +48,6 @@ class Sweep:
     x: str | None = None
     lines: str | None = None
     label: str | None = None
-    growth_limit: float | None = None
-    choice: str | None = None
 
     def __post_init__(self) -> None:
         if self.over not in (ARGUMENTS, *LABELS):
@@ -92,13 +77,7 @@ class Sweep:
 
 
 def known_sweeps(path: Path = DECLARED) -> dict[str, Sweep]:
-    """Read the declared sweeps, by name.
-
-    Raises
-    ------
-    InputError
-        When a declaration has a key that is not known, or lacks one.
-    """
+    """Read the declared sweeps, by name."""
     import yaml
 
     sweeps = {}
@@ -116,25 +95,7 @@ def known_sweeps(path: Path = DECLARED) -> dict[str, Sweep]:
 def run_sweep(
     sweep: Sweep, source: Source, settings: Settings, algorithms: Sequence[str] | None = None
 ) -> Result:
-    """Measure every point of a sweep.
-
-    Parameters
-    ----------
-    sweep : Sweep
-    source : Source
-        Where the lake comes from.
-    settings : Settings
-        All that is not varied.
-    algorithms : sequence of str or None
-        Instead of the declared ones.
-
-    Returns
-    -------
-    dict
-        Plain JSON: ``sweep``, ``data``, ``queries``, ``agree``, ``rows`` (one a point and
-        algorithm, with all metrics), ``growth`` where the lake grows, ``choices`` where something
-        was left to choose, and what is needed to read them.
-    """
+    """Measure every point of a sweep."""
     candidates = load_candidates(algorithms or sweep.algorithms, find_device(settings.device))
     rows, differences, lakes = [], [], []
     for value, result in _points(sweep, source, settings, candidates):
@@ -148,8 +109,6 @@ def run_sweep(
         "queries": settings.queries,
         "agree": not differences,
         "rows": rows,
-        "choices": None if sweep.choice is None else choices(rows, sweep.choice),
-        "growth": growth(rows, sweep.growth_limit) if sweep.over in (COLUMNS, SCALE) else None,
         "differences": differences,
         "declared": sweep.describe(algorithms),
         "lakes": [lake for number, lake in enumerate(lakes) if lake not in lakes[:number]],
@@ -268,117 +227,3 @@ def _label(key: str, point: Arguments, points: Mapping[str, Arguments]) -> str:
     if not value:
         return f"no {key}"
     return f"without {', '.join(missing)}" if missing else f"all {key}"
-
-
-def choices(rows: Sequence[Result], argument: str) -> list[Result]:
-    """Return what a build chose for an argument, for each value of the other arguments.
-
-    Parameters
-    ----------
-    rows : sequence of dict
-        As for `choice`; one row of each value of the others has null.
-    argument : str
-
-    Returns
-    -------
-    list of dict
-        As of `choice`, each with the arguments that it is for, as ``others``.
-    """
-    groups: dict[str, list[Result]] = {}
-    for row in rows:
-        others = {name: value for name, value in row["arguments"].items() if name != argument}
-        groups.setdefault(json.dumps(others, sort_keys=True), []).append(row)
-    return [
-        {"others": json.loads(others), **choice(members, argument)}
-        for others, members in groups.items()
-    ]
-
-
-def choice(rows: Sequence[Result], argument: str) -> Result:
-    """Return what a build chose for an argument, and the best of the values that were given.
-
-    Parameters
-    ----------
-    rows : sequence of dict
-        With ``arguments``, ``chosen`` and ``median_seconds``. In one row the argument is null: left
-        to choose.
-    argument : str
-
-    Returns
-    -------
-    dict
-        ``argument``; ``chosen`` and ``best``, its values; ``chosen_seconds``, of the row in which
-        it was given the chosen value, null where there is none, and ``best_seconds``;
-        ``times_the_best``, their ratio.
-    """
-    [chosen] = [row["chosen"][argument] for row in rows if row["arguments"][argument] is None]
-    seconds = {
-        row["arguments"][argument]: row["median_seconds"]
-        for row in rows
-        if row["arguments"][argument]
-    }
-    best = min(seconds, key=seconds.__getitem__)
-    return {
-        "argument": argument,
-        "chosen": chosen,
-        "best": best,
-        "chosen_seconds": seconds.get(chosen),
-        "best_seconds": seconds[best],
-        "times_the_best": seconds[chosen] / seconds[best] if chosen in seconds else None,
-    }
-
-
-def growth(rows: Sequence[Result], limit: float | None) -> Result:
-    """Give, for each algorithm, the factor in time that goes with ten times the columns.
-
-    Between two sizes, ``factor ** log10(columns ratio) = time ratio``; ``factor_per_10x_columns``
-    is that of the first and the last size. Every step must keep within the limit: what a question
-    costs in any lake makes the first ones look better than growth is.
-
-    Parameters
-    ----------
-    rows : sequence of dict
-        With ``algorithm``, ``columns`` and ``median_seconds``.
-    limit : float or None
-
-    Returns
-    -------
-    dict
-        ``limit_per_10x_columns`` and ``algorithms``, by name; None stands where there are not two
-        sizes.
-    """
-    algorithms = {}
-    for name, members in groupby(
-        sorted(rows, key=lambda row: (row["algorithm"], row["columns"])),
-        lambda row: row["algorithm"],
-    ):
-        sizes = list(members)
-        steps = [
-            {
-                "from_columns": one["columns"],
-                "to_columns": other["columns"],
-                "factor_per_10x_columns": _factor(one, other),
-            }
-            for one, other in pairwise(sizes)
-        ]
-        whole = _factor(sizes[0], sizes[-1])
-        within = (
-            None if limit is None or whole is None else all(step <= limit for step in _known(steps))
-        )
-        algorithms[name] = {"factor_per_10x_columns": whole, "steps": steps, "within_limit": within}
-    return {"limit_per_10x_columns": limit, "algorithms": algorithms}
-
-
-def _known(steps: Sequence[Result]) -> list[float]:
-    return [
-        step["factor_per_10x_columns"]
-        for step in steps
-        if step["factor_per_10x_columns"] is not None
-    ]
-
-
-def _factor(one: Result, other: Result) -> float | None:
-    if one["columns"] == other["columns"]:
-        return None
-    ratio = other["median_seconds"] / one["median_seconds"]
-    return float(ratio ** (1 / log10(other["columns"] / one["columns"])))

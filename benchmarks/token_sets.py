@@ -59,18 +59,7 @@ class LakeSets:
 
 
 def lake_sets(name: str) -> LakeSets:
-    """Read a real lake that lies next to the repository; files that are no tables are left out.
-
-    Parameters
-    ----------
-    name : str
-        One of `benchmarks.datasets.tables.WEB_LAKES`.
-
-    Raises
-    ------
-    LakeError
-        It is not there.
-    """
+    """Read a real lake that lies next to the repository; files that are no tables are left out."""
     with web_sources([name]).open() as folders:
         return folder_sets(folders[name])
 
@@ -95,11 +84,6 @@ def token_pairs(
     columns: Iterable[tuple[int, pa.Array | pa.ChunkedArray]],
 ) -> tuple[np.ndarray, pa.LargeStringArray]:
     """Return the (set id, token) pairs of columns, each pair once.
-
-    Parameters
-    ----------
-    columns : iterable of (int, pa.Array or pa.ChunkedArray)
-        The id of each column, and its cells.
 
     Returns
     -------
@@ -191,24 +175,6 @@ def power_law_sets(
     another set. With 3,000 sets this is the lake on which the specification of JOSIE counts reads.
     The scale of popularity grows with the root of the number of sets, as vocabularies do (Heaps),
     so that the longest lists do not hold all sets.
-
-    Parameters
-    ----------
-    n : int
-        Sets, at least 1.
-    n_queries : int
-        At most a quarter of the sets drawn at once (65,536 or n), since they are drawn with the
-        first of them.
-    seed : int
-    sizes : (int, int)
-        The least and the most tokens of a query, both allowed.
-    largest : int
-        Most tokens of a set, at least `SMALLEST`.
-
-    Raises
-    ------
-    InputError
-        Too few sets drawn are queries of the sizes asked for.
 
     Notes
     -----

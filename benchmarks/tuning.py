@@ -64,14 +64,7 @@ class Sample:
 
 
 def draw_samples(lake: BenchmarkLake, tau: float) -> tuple[Sample, Sample]:
-    """Draw the half to tune on and the half to tell the recall on; no column is in both.
-
-    Parameters
-    ----------
-    lake : BenchmarkLake
-        With two columns at least that query columns could be drawn from.
-    tau : float
-    """
+    """Draw the half to tune on and the half to tell the recall on; no column is in both."""
     sizes = np.diff(lake.column_offsets)
     n_fit = int(((sizes >= SIZE_CLASSES[0][0]) & (sizes <= SIZE_CLASSES[-1][1])).sum())
     columns = draw_queries(

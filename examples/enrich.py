@@ -16,7 +16,6 @@ chosen by recursive elimination, a random forest, four folds; the same for all w
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 from pathlib import Path
@@ -32,7 +31,7 @@ from enrichment import report, tasks
 from enrichment.running import METHODS, Workshop, run_task, variants_of
 
 import pexeso
-from benchmarks.report import read_result, write_result
+from benchmarks.report import write_result
 
 RESULT = lakes.ROOT / "benchmarks" / "results" / "enrichment" / "result.json"
 PAGE = lakes.ROOT / "docs" / "explanation" / "enrichment.md"
@@ -104,10 +103,7 @@ def main(
         raise click.ClickException(str(error)) from error
     click.echo(report.as_text(result))
     if write:
-        before = read_result(RESULT)
-        result = write_result(
-            RESULT, _with_stored(result), before=None if chosen == list(tasks.REAL) else before
-        )
+        result = write_result(RESULT, result)
         PAGE.write_text(report.renew(PAGE.read_text(encoding="utf-8"), result), encoding="utf-8")
 
 
@@ -139,26 +135,6 @@ def _run(
         "seeds": seeds,
         "trees": trees,
         "runs": runs,
-    }
-
-
-def _with_stored(result: dict[str, Any]) -> dict[str, Any]:
-    """Add the stored runs of the tasks that were not requested.
-
-    A result belongs to one lake, one index, and the same seeds and trees.
-    """
-    requested = {run["task"] for run in result["runs"]}
-    order = [name.replace("-", " ") for name in tasks.REAL]
-    stored = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {"runs": []}
-    other_runs = [run for run in stored["runs"] if run["task"] not in requested]
-    if other_runs and any(stored[name] != result[name] for name in result if name != "runs"):
-        raise click.ClickException(
-            f"The result in {RESULT} is of another lake, index, or other seeds and trees: run "
-            "all tasks."
-        )
-    return {
-        **result,
-        "runs": sorted([*other_runs, *result["runs"]], key=lambda run: order.index(run["task"])),
     }
 
 

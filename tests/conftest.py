@@ -32,6 +32,17 @@ settings.load_profile("house")
 gc.disable()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the tests of the measuring code unless they are named: `make test-benchmarks`."""
+    measuring = ROOT / "tests" / "benchmarks"
+    named = [Path(config.invocation_params.dir, arg.partition("::")[0]) for arg in config.args]
+    if collection_path == measuring and not any(
+        path.resolve().is_relative_to(measuring) for path in named
+    ):
+        return True
+    return None
+
+
 def pytest_collection_finish() -> None:
     """Look for garbage from now on, and only among what comes after."""
     gc.collect()

@@ -1,15 +1,15 @@
 """The index gives the answer of brute force on real query columns, in one partition and in many.
 
-The long run is ``python -m benchmarks.agreement INDEX INDEX --queries 200`` over all the shared
+The long run is ``PYTHONPATH=. python tests/agreement.py INDEX INDEX --queries 200`` over all shared
 lakes.
 """
 
 import shutil
 
+import agreement
 import pytest
 from long_runs import EVERYTHING
 
-from benchmarks import agreement
 from pexeso.index import build_index
 from tests.conftest import ROOT
 

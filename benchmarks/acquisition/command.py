@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,131 +14,64 @@ import torch
 
 from benchmarks import report
 from benchmarks.acquisition import tpce, tpch
-from benchmarks.acquisition.held_back import TARGETS, measured_targets
-from benchmarks.acquisition.making import measured_market
-from benchmarks.acquisition.market import ABOUT_FILE, Market, read_market
+from benchmarks.acquisition.market import ABOUT_FILE, Market, read_market, write_market
 from benchmarks.acquisition.plan_figures import measured_plans
-from benchmarks.acquisition.plan_tables import plan_tables
-from benchmarks.acquisition.target_tables import target_tables
 from benchmarks.machine import describe_machine, pin_threads
-from benchmarks.redundancy.writing import FORMATS
-from pexeso.errors import InputError, PexesoError
-
-PLANS, HELD_BACK = "plans", "held-back"
-PARTS = (tpch.NAME, tpce.NAME, PLANS, HELD_BACK)
+from pexeso.errors import PexesoError
 
 Result = dict[str, Any]
 
 
-@click.command("acquisition", context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("parts", metavar="[PARTS]", nargs=-1)
+@click.group("acquisition")
+def acquisition_command() -> None:
+    """Measure searches for what to buy from markets of priced tables."""
+
+
+@acquisition_command.command("plans")
 @click.option("--scale", default=tpch.SCALE, show_default=True, help="tpch: of the whole of TPC-H.")
 @click.option("--rows", default=tpce.ROWS, show_default=True, help="tpce: of the largest table.")
 @click.option("--seed", default=0, show_default=True, help="Of all that is drawn.")
-@click.option(
-    "--format",
-    "file_format",
-    type=click.Choice(FORMATS),
-    default=FORMATS[0],
-    show_default=True,
-    help="Of the tables of markets.",
-)
-@click.option("--max-seconds", default=60.0, show_default=True, help="plans: of one search.")
-@click.option("--repeats", default=3, show_default=True, help="plans: of short searches.")
-@click.option("--targets", help="held-back: some of them, with commas.  [default: all]")
-@click.option("--splits", default=5, show_default=True, help="held-back: of the rows.")
-@click.option("--folder", metavar="FOLDER", help="Where markets and real lakes stay.")
-@click.option("--tables", is_flag=True, help="Print stored plans and held-back as tables.")
-@click.option("--write", is_flag=True, help="Keep results in benchmarks/results/acquisition.")
-def acquisition_command(
-    parts: tuple[str, ...], write: bool, tables: bool, seed: int, **options: Any
-) -> None:
-    """Make markets of priced tables, and measure what is acquired from them.
+@click.option("--max-seconds", default=60.0, show_default=True, help="Of one search.")
+@click.option("--repeats", default=3, show_default=True, help="Of short searches.")
+@click.option("--folder", type=click.Path(path_type=Path), help="Where markets stay.")
+@click.option("--write", is_flag=True, help="Keep the result in benchmarks/results/acquisition.")
+def plans_command(write: bool, folder: Path | None, **options: Any) -> None:
+    """Search two markets for plans: the eight tables of TPC-H, and 29 tables of a brokerage.
 
-    PARTS, all by default: tpch (the eight tables of TPC-H, by tpchgen-cli), tpce (29 tables of a
-    brokerage), plans (searches for what to buy in both), held-back (targets of models: what
-    strategies choose of joined columns, and what models gain by it on rows that nobody saw). Each
-    market is written with its prices, and its queries with the tables that lie between their
+    Each market is written with its prices, and its queries with the tables that lie between their
     attributes. In one thread.
     """
-    if tables:
-        for part, as_text in ((PLANS, plan_tables), (HELD_BACK, target_tables)):
-            stored = report.read_result(report.RESULTS / "acquisition" / f"{part}.json")
-            click.echo(f"No result of {part} is stored." if stored is None else as_text(stored))
-        return
     pin_threads(1)
     machine = describe_machine(torch.device("cpu"))
+    limits = {name: options[name] for name in ("max_seconds", "repeats", "seed")}
     try:
-        for part in parts or PARTS:
-            if part not in PARTS:
-                raise InputError(f"Parts are {', '.join(PARTS)}. Got {part!r} instead.")
-            conditions = {
-                "machine": machine,
-                "seed": seed,
-                # Where things lay is of no interest, and of one machine.
-                "options": {name: value for name, value in options.items() if name != "folder"},
-            }
-            result = {"part": part, **conditions, **_of(part, seed, options)()}
-            click.echo(json.dumps(result))
-            if write:
-                report.write_result(report.RESULTS / "acquisition" / f"{part}.json", result)
+        markets = [measured_plans(market, **limits) for market in _markets(folder, options)]
     except PexesoError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(2)
+    result = {"machine": machine, "options": options, "markets": markets}
+    click.echo(json.dumps(result))
+    if write:
+        report.write_result(report.RESULTS / "acquisition" / "plans.json", result)
 
 
-def _of(part: str, seed: int, options: Result) -> Callable[[], Result]:
-    """Return what measures a part."""
-    folder = None if options["folder"] is None else Path(options["folder"])
-    settings: Result = {"folder": folder, "file_format": options["file_format"], "seed": seed}
-    known: dict[str, Callable[[], Result]] = {
-        tpch.NAME: lambda: _made(tpch.NAME, options, settings),
-        tpce.NAME: lambda: _made(tpce.NAME, options, settings),
-        PLANS: lambda: {
-            "markets": [
-                measured_plans(
-                    market,
-                    max_seconds=options["max_seconds"],
-                    repeats=options["repeats"],
-                    seed=seed,
-                )
-                for market in _markets(options, settings)
-            ]
-        },
-        HELD_BACK: lambda: measured_targets(
-            _targets(options["targets"]), seed=seed, splits=options["splits"], folder=folder
-        ),
-    }
-    return known[part]
-
-
-def _made(name: str, options: Result, settings: Result) -> Result:
-    """Make a market and tell about it."""
-    if name == tpch.NAME:
-        tables, size = tpch.tpch_tables(options["scale"], seed=settings["seed"]), "scale"
-    else:
-        tables, size = tpce.tpce_tables(options["rows"], seed=settings["seed"]), "rows"
-    about = tpch.ABOUT if name == tpch.NAME else tpce.ABOUT
-    return measured_market(about, tables, size={size: options[size]}, **settings)
-
-
-def _markets(options: Result, settings: Result) -> Iterator[Market]:
+def _markets(folder: Path | None, options: Result) -> Iterator[Market]:
     """Yield both markets, those of the folder if it has them of this size."""
     with tempfile.TemporaryDirectory(prefix="pexeso-benchmark-") as temporary:
-        folder = Path(temporary) if settings["folder"] is None else settings["folder"]
-        for name, size in ((tpch.NAME, "scale"), (tpce.NAME, "rows")):
-            market_options = {"seed": settings["seed"], size: options[size]}
-            stored_market = (folder / name / ABOUT_FILE).is_file() and read_market(folder / name)
-            if stored_market and stored_market.options == market_options:
-                yield stored_market
-                continue
-            _made(name, options, {**settings, "folder": folder})
-            yield read_market(folder / name)
+        place = Path(temporary) if folder is None else folder
+        for module, size in ((tpch, "scale"), (tpce, "rows")):
+            market_folder = place / module.NAME
+            market_options = {"seed": options["seed"], size: options[size]}
+            stored = (market_folder / ABOUT_FILE).is_file() and read_market(market_folder)
+            if not stored or stored.options != market_options:
+                _make(module.NAME, market_folder, market_options)
+            yield read_market(market_folder)
 
 
-def _targets(text: str | None) -> tuple[str, ...]:
-    names = TARGETS if text is None else tuple(name.strip() for name in text.split(","))
-    for name in names:
-        if name not in TARGETS:
-            raise InputError(f"Targets are {', '.join(TARGETS)}. Got {name!r} instead.")
-    return names
+def _make(name: str, folder: Path, options: Result) -> None:
+    if name == tpch.NAME:
+        about, tables = tpch.ABOUT, tpch.tpch_tables(options["scale"], seed=options["seed"])
+    else:
+        about, tables = tpce.ABOUT, tpce.tpce_tables(options["rows"], seed=options["seed"])
+    folder.mkdir(parents=True, exist_ok=True)
+    write_market(folder, about, tables, options=options)

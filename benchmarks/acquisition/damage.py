@@ -26,11 +26,6 @@ _LEAST_COVERED, _MOST_COVERED = 60, 100
 def domain_size(seed: int, market: str, column: str) -> int:
     """Return how many values a join column can have, from 50 to 5,000, logarithms alike likely.
 
-    Parameters
-    ----------
-    seed : int
-    market, column : str
-
     Examples
     --------
     >>> 50 <= domain_size(0, "tpch", "H1") <= 5000
@@ -46,23 +41,7 @@ def domain_size(seed: int, market: str, column: str) -> int:
 def with_join_columns(
     table: pa.Table, names: Collection[str], *, seed: int, market: str, table_name: str
 ) -> pa.Table:
-    """Add join columns to a table.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-    names : collection of str
-        Some of `JOIN_COLUMNS`.
-    seed : int
-    market, table_name : str
-        The domain is that of the market, its part that of the table.
-
-    Returns
-    -------
-    pyarrow.Table
-        Each column has values of 60 to 100 % of its domain, as far as there are rows, each as
-        likely.
-    """
+    """Add join columns to a table."""
     for name in names:
         size = domain_size(seed, market, name)
         draws = Draws(seed, market, table_name, name)
@@ -82,25 +61,7 @@ def with_wrong_values(
     table_name: str,
     percent: int = DAMAGED_PERCENT,
 ) -> pa.Table:
-    """Make one value wrong in some rows.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Without missing cells in the attributes that are determined.
-    dependencies : sequence of Dependency
-        Those of the table. In each row chosen, an attribute that one of them determines gets
-        another of the values that its column has, each as likely.
-    seed : int
-    market, table_name : str
-    percent : int
-        Of the rows.
-
-    Returns
-    -------
-    pyarrow.Table
-        As `table`. Attributes that have the same value everywhere stay as they are.
-    """
+    """Make one value wrong in some rows."""
     n = table.num_rows
     draws = Draws(seed, market, table_name, "wrong values")
     rows = np.sort(draws.order(n)[: n * percent // 100])

@@ -17,12 +17,6 @@ from pexeso.errors import InputError
 class Draws:
     """A stream of whole numbers for one purpose.
 
-    Parameters
-    ----------
-    seed : int
-    *purpose : str
-        What is drawn, such as a market, a table and a column.
-
     Examples
     --------
     >>> Draws(0, "market", "table").below(3, 10).tolist() == Draws(0, "market", "table").below(
@@ -41,14 +35,7 @@ class Draws:
         return np.atleast_1d(self._stream.random_raw(n)) if n else np.zeros(0, np.uint64)
 
     def below(self, n: int, limit: int | np.ndarray) -> np.ndarray:
-        """Return whole numbers from 0 below a limit, each as likely: int64 (n,).
-
-        Parameters
-        ----------
-        n : int
-        limit : int or int array (n,)
-            At least 1. At 10^7, numbers differ in likelihood by less than one part in 10^12.
-        """
+        """Return whole numbers from 0 below a limit, each as likely: int64 (n,)."""
         limits = np.asarray(limit).astype(np.uint64)
         if n and not limits.all():
             raise InputError("A draw needs a limit of at least 1, got 0.")

@@ -108,24 +108,7 @@ def write_market(
     options: Mapping[str, object] | None = None,
     file_format: str = "parquet",
 ) -> dict[str, dict[str, float]]:
-    """Write a market, one table after the other.
-
-    Parameters
-    ----------
-    folder : Path
-        Is made where it is not there; files of these names are replaced.
-    about : About
-    tables : iterable of (str, pyarrow.Table)
-        With names; memory holds one of them at a time.
-    options : mapping, optional
-        What they were made with.
-    file_format : {"parquet", "csv"}
-
-    Returns
-    -------
-    dict
-        Of each table its ``rows``, ``columns`` and ``price``, the sum over its columns.
-    """
+    """Write a market, one table after the other."""
     facts, prices = {}, []
     for name, table in tables:
         write_table(folder / TABLES_FOLDER, name, table, file_format=file_format)
@@ -150,13 +133,7 @@ def column_prices(table: pa.Table) -> dict[str, float]:
 
 
 def read_market(folder: Path) -> Market:
-    """Read a market that `write_market` wrote; all its tables are held in memory.
-
-    Raises
-    ------
-    LakeError
-        The folder holds none.
-    """
+    """Read a market that `write_market` wrote; all its tables are held in memory."""
     if not (folder / ABOUT_FILE).is_file():
         raise LakeError(f"{folder} holds no market: there is no {ABOUT_FILE}. Write one first.")
     document = json.loads((folder / ABOUT_FILE).read_text(encoding="utf-8"))
@@ -214,23 +191,6 @@ def shortest_path(
     """Return a shortest path of tables between two attributes.
 
     Two tables are neighbours where they share an attribute.
-
-    Parameters
-    ----------
-    schemas : mapping of str to collection of str
-        The attributes of each table.
-    source, target : str
-
-    Returns
-    -------
-    tuple of str
-        From a table with the source to one with the target; of paths of equal length the one whose
-        tables come first by name. Empty where there is none.
-
-    Raises
-    ------
-    InputError
-        No table has an attribute.
 
     Examples
     --------

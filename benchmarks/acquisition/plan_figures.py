@@ -1,8 +1,7 @@
-"""The part ``plans``: searches for plans of purchase by budget, by rate of samples and by size."""
+"""The part ``plans``: searches for plans of purchase by budget, and of thinned joins."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,8 +15,6 @@ from benchmarks.acquisition.planning import (
     published_search,
 )
 from benchmarks.acquisition.resampling import resampled
-from benchmarks.acquisition.sampled_graph import sampled_graph
-from pexeso.acquisition.graph import JoinGraph
 
 Result = dict[str, Any]
 
@@ -33,23 +30,14 @@ class Varied:
     ----------
     ratios : tuple of float
         Budgets as shares of the price of the whole market.
-    rates : tuple of float
-        Of samples.
     rhos : tuple of float
         Shares of intermediate joins that are kept.
-    sizes : tuple of (str, tuple of int)
-        By market: how many of its tables there are.
     max_seconds : float
         Of a search where something is varied, no longer than that of others.
     """
 
     ratios: tuple[float, ...] = (0.04, 0.06, 0.08, 0.1, 0.12, DIRECT_RATIO)
-    rates: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9)
     rhos: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
-    sizes: tuple[tuple[str, tuple[int, ...]], ...] = (
-        ("tpch", (5, 6, 7, 8)),
-        ("tpce", (10, 15, 20, 25, 29)),
-    )
     max_seconds: float = 10.0
 
 
@@ -61,41 +49,18 @@ def measured_plans(
     seed: int = 0,
     varied: Varied | None = None,
 ) -> Result:
-    """Measure the searches for plans on the queries of a market.
-
-    Parameters
-    ----------
-    market : Market
-    max_seconds : float
-        Of one search.
-    repeats : int
-        Of searches that take no longer than `planning.PATIENCE`.
-    seed : int
-        Of samples, walks and what is re-sampled.
-    varied : Varied, optional
-
-    Returns
-    -------
-    dict
-        ``building``, and of each query its ``prices``, the ``exact`` search and the whole
-        ``front`` without a budget, ``all_plans`` and the ``published`` search on whole tables, the
-        published one also ``unbounded``, with any number of tables as it has them, and what is
-        found by budget, by rate of samples, by re-sampling and by the number of tables.
-    """
+    """Measure the searches for plans on the queries of a market."""
     varied = Varied() if varied is None else varied
     setting = Setting.of(market, max_seconds=max_seconds, repeats=repeats, seed=seed)
-    sizes = dict(varied.sizes).get(market.about.name, ())
     return {
         "market": market.about.name,
         "options": market.options,
         "building": setting.building,
-        "queries": {
-            query.name: _query(setting, query, varied, sizes) for query in market.about.queries
-        },
+        "queries": {query.name: _query(setting, query, varied) for query in market.about.queries},
     }
 
 
-def _query(setting: Setting, query: Query, varied: Varied, sizes: Sequence[int]) -> Result:
+def _query(setting: Setting, query: Query, varied: Varied) -> Result:
     request = setting.request(query)
     prices = price_range(setting, query)
     exact = exact_search(setting, request)
@@ -112,22 +77,12 @@ def _query(setting: Setting, query: Query, varied: Varied, sizes: Sequence[int])
     for name in ("all_plans", "published", "unbounded"):
         whole[name]["difference"] = difference(best, whole[name].get("plan"))
     setting = replace(setting, max_seconds=min(setting.max_seconds, varied.max_seconds))
-    by_rate = []
-    for rate in varied.rates:
-        graph, rows_of = sampled_graph(setting.graph, setting.coded, rate, setting.seed)
-        row: Result = {"rate": rate}
-        for name, search in (("published", published_search), ("all_plans", all_measured)):
-            row[name] = search(setting, request, graph=graph, rows_of=rows_of)
-            row[name]["difference"] = difference(best, row[name].get("plan"))
-        by_rate.append(row)
     return {
         "length": query.length,
         "prices": prices,
         **whole,
         "budgets": [_budget(setting, query, prices, ratio) for ratio in varied.ratios],
-        "rates": by_rate,
         "resampling": resampled(setting, query, varied.rhos),
-        "sizes": [_size(setting, query, n_tables) for n_tables in sizes],
     }
 
 
@@ -145,33 +100,3 @@ def _budget(setting: Setting, query: Query, prices: Result, ratio: float) -> Res
         "exact": exact,
         "published": published,
     }
-
-
-def _size(setting: Setting, query: Query, n_tables: int) -> Result:
-    graph = smaller_graph(setting.graph, query, n_tables)
-    request = setting.request(query, graph=graph)
-    published = published_search(setting, request, graph=graph)
-    return {
-        "tables": n_tables,
-        "edges": len(graph.edges),
-        "exact": exact_search(setting, request, graph=graph),
-        "published": published,
-        "all_plans": all_measured(setting, request, graph=graph),
-        "graph_size": len(published["plan"]["tables"]) if "plan" in published else None,
-    }
-
-
-def smaller_graph(graph: JoinGraph, query: Query, n_tables: int) -> JoinGraph:
-    """Return a graph with fewer tables.
-
-    Parameters
-    ----------
-    graph : JoinGraph
-    query : Query
-        Tables of its path stay, and of the others the first by name.
-    n_tables : int
-        At least those of the path.
-    """
-    others = sorted(set(graph.tables) - set(query.path))
-    remaining = {*query.path, *others[: max(n_tables - len(query.path), 0)]}
-    return graph.without(set(graph.tables) - remaining)

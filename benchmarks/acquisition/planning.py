@@ -108,14 +108,7 @@ class Setting:
         return timed(run, self.repeats)
 
     def real(self, request: AcquisitionRequest, tree: JoinTree) -> PlanMeasures | None:
-        """Return the measures of a plan on whole tables; None if that takes too long.
-
-        Parameters
-        ----------
-        request : AcquisitionRequest
-        tree : JoinTree
-            Its joins may have the weights of samples.
-        """
+        """Return the measures of a plan on whole tables; None if that takes too long."""
         deadline = time.perf_counter() + self.max_seconds
         try:
             return Evaluator(self.graph, request, self.coded, deadline=deadline).measures(
@@ -159,13 +152,7 @@ def market_tables(market: Market) -> list[MarketTable]:
 
 
 def timed(run: Callable[[], Answer], repeats: int) -> tuple[Answer, Result]:
-    """Return what is run with its seconds.
-
-    Returns
-    -------
-    (what it returned last, dict)
-        ``seconds`` of the processor, ``wall``, the medians, and ``repeats``.
-    """
+    """Return what is run with its seconds."""
     processor, wall = [], []
     while True:
         begin = time.perf_counter(), time.process_time()
@@ -187,24 +174,7 @@ def exact_search(
     front: bool = False,
     graph: JoinGraph | None = None,
 ) -> Result:
-    """Search all plans of a request, for the best or for all that none beats.
-
-    Parameters
-    ----------
-    setting : Setting
-    request : AcquisitionRequest
-    front : bool
-        Search for all that none beats.
-    graph : JoinGraph, optional
-        That of whole tables if not given.
-
-    Returns
-    -------
-    dict
-        Seconds, plans ``formed`` and ``measured``, how many were ``found``, what ``stopped`` it,
-        and of the first plan what `plan_to_json` returns, ``proved`` and ``gap``; of a front also
-        the greatest gap of its plans.
-    """
+    """Search all plans of a request, for the best or for all that none beats."""
     limits = Limits(max_seconds=setting.max_seconds, front=front)
     graph = setting.graph if graph is None else graph
     search, seconds = setting.timed(lambda: find_plans(graph, request, setting.coded, limits))
@@ -230,24 +200,7 @@ def published_search(
     graph: JoinGraph | None = None,
     rows_of: RowsOf | None = None,
 ) -> Result:
-    """Search as published, on the rows of a graph or on those of samples.
-
-    Parameters
-    ----------
-    setting : Setting
-    request : AcquisitionRequest
-    graph : JoinGraph, optional
-        That of whole tables if not given.
-    rows_of : callable, optional
-        See `sampled_graph`.
-
-    Returns
-    -------
-    dict
-        Seconds, plans ``formed`` and ``measured``, the ``estimate`` of the correlation, and
-        ``plan``, what `plan_to_json` returns of it on whole tables. ``stopped`` where it took too
-        long.
-    """
+    """Search as published, on the rows of a graph or on those of samples."""
     seen = setting.graph if graph is None else graph
     options = PublishedOptions(first_rate=1.0, seed=setting.seed)
 
@@ -283,18 +236,7 @@ def all_measured(
     graph: JoinGraph | None = None,
     rows_of: RowsOf | None = None,
 ) -> Result:
-    """Measure each plan of a request, on the rows of a graph or on those of samples; take the best.
-
-    Parameters
-    ----------
-    setting, request, graph, rows_of
-        As those of `published_search`.
-
-    Returns
-    -------
-    dict
-        As that of `published_search`; ``stopped`` where the time was over before the last.
-    """
+    """Measure each plan of a request, on whole tables or on samples; take the best."""
     seen = setting.graph if graph is None else graph
 
     def run() -> tuple[int, str, tuple[JoinTree, PlanMeasures] | None]:
@@ -322,14 +264,7 @@ def all_measured(
 
 
 def price_range(setting: Setting, query: Query) -> Result:
-    """Return the least and the greatest price of a plan, and that of the whole market.
-
-    Returns
-    -------
-    dict
-        ``least`` and ``most`` over all plans of a query, ``plans``, their number, and ``market``,
-        what all tables cost whole: no purchase costs more, as plans may buy further columns.
-    """
+    """Return the least and the greatest price of a plan, and that of the whole market."""
     prices = [
         tree.price(setting.graph) for tree in TreeSearch(setting.graph, setting.request(query))
     ]
@@ -348,11 +283,6 @@ def plan_to_json(plan: FoundPlan) -> Result:
 
 def difference(optimum: Result | None, plan: Result | None) -> float | None:
     """Return CD, the difference of a plan to the optimum; None where one of them is not there.
-
-    Parameters
-    ----------
-    optimum, plan : dict, optional
-        As `plan_to_json` returns them.
 
     Examples
     --------

@@ -25,23 +25,7 @@ Result = dict[str, Any]
 
 
 def resampled(setting: Setting, query: Query, rhos: Sequence[float]) -> Result | None:
-    """Form a large join with its intermediate results thinned, and measure its correlation.
-
-    Parameters
-    ----------
-    setting : Setting
-    query : Query
-        Of its plans that with the most joined rows up to `MOST_ROWS` is taken.
-    rhos : sequence of float
-        Shares that are kept.
-
-    Returns
-    -------
-    dict or None
-        ``rows`` and ``tables`` of the plan, and ``kept``: for each share ``correlation``, the mean
-        over `SEEDS`, and ``difference``, the mean distance to the join that is not thinned. None
-        without a plan of three tables: of two, there is no intermediate result.
-    """
+    """Form a large join with its intermediate results thinned, and measure its correlation."""
     request = setting.request(query)
     evaluator = Evaluator(setting.graph, request, setting.coded)
     sizes = [

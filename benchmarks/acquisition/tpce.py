@@ -189,17 +189,6 @@ def tpce_tables(rows: int = ROWS, *, seed: int = 0) -> Iterator[tuple[str, pa.Ta
 
     Memory holds what tables refer to, about a hundred bytes for each row of the largest table, and
     one table.
-
-    Parameters
-    ----------
-    rows : int
-        Of the largest table, at least 1,000; fewer where not as many different ones are drawn.
-    seed : int
-
-    Raises
-    ------
-    InputError
-        There are too few rows.
     """
     columns = {
         name: [column for column, names in JOIN_COLUMNS.items() if name in names]
@@ -218,13 +207,7 @@ def tpce_tables(rows: int = ROWS, *, seed: int = 0) -> Iterator[tuple[str, pa.Ta
 
 
 def clean_tables(rows: int = ROWS, *, seed: int = 0) -> Iterator[tuple[str, pa.Table]]:
-    """Draw the tables before join columns are added and values made wrong.
-
-    Parameters
-    ----------
-    rows, seed : int
-        As for `tpce_tables`.
-    """
+    """Draw the tables before join columns are added and values made wrong."""
     shared_rows = Rows(rows, seed)
     return chain(
         of_customers(shared_rows),

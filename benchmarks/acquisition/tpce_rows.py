@@ -42,13 +42,7 @@ _FIRST_DAY, DAYS = 12_000, 730
 
 
 class Sizes:
-    """How many rows the tables have that others refer to.
-
-    Parameters
-    ----------
-    rows : int
-        Of the largest table, at least `MIN_ROWS`.
-    """
+    """How many rows the tables have that others refer to."""
 
     def __init__(self, rows: int):
         if rows < MIN_ROWS:
@@ -66,14 +60,7 @@ class Sizes:
 
 
 class Rows:
-    """What several tables of the market refer to, drawn before any of them.
-
-    Parameters
-    ----------
-    rows : int
-        Of the largest table.
-    seed : int
-    """
+    """What several tables of the market refer to, drawn before any of them."""
 
     def __init__(self, rows: int, seed: int):
         self.n = Sizes(rows)

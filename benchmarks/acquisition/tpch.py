@@ -117,20 +117,6 @@ def tpch_tables(
     """Make the tables of the market, with their names, one after the other.
 
     Memory holds one table, and one column a second time: of line items at scale 1 about 3 GB.
-
-    Parameters
-    ----------
-    scale : float
-        Of the whole of TPC-H.
-    seed : int
-        Of join columns and wrong values.
-    files : Path, optional
-        A folder that the tables of TPC-H are written to, or where they are; else a temporary one.
-
-    Raises
-    ------
-    MissingPackageError
-        tpchgen-cli is not installed.
     """
     with tempfile.TemporaryDirectory(prefix="pexeso-benchmark-") as temporary:
         folder = Path(temporary) if files is None else files
@@ -150,15 +136,7 @@ def tpch_tables(
 
 
 def clean_table(folder: Path, name: str) -> pa.Table:
-    """Read a table of TPC-H with the names and types of the market, before anything is done to it.
-
-    Parameters
-    ----------
-    folder : Path
-        As `write_tpch` writes it.
-    name : str
-        One of `TABLES`.
-    """
+    """Read a table of TPC-H with the names and types of the market."""
     table = pq.read_table(folder / f"{name}.parquet")
     return pa.table(
         {

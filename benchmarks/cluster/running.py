@@ -1,30 +1,42 @@
-"""The run: a lake, a cluster, an index, a batch of queries in two ways, and the truth."""
+"""The command ``python -m benchmarks cluster``: a build and a batch on a Spark cluster.
+
+The lake is planted, so that it is known which columns join. It is indexed on a standalone cluster
+of this machine; query columns are asked in one batch, on the cluster and without it, and every
+answer is held against the truth, counts too.
+"""
 
 from __future__ import annotations
 
 import json
-import re
+import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import click
+import torch
+
 from benchmarks.cluster import lake
-from benchmarks.cluster.arithmetic import constants_of, scaled
-from benchmarks.cluster.processes import bytes_below
-from benchmarks.cluster.programs import Ran, pexeso_json, run_pexeso
-from benchmarks.cluster.spark_cluster import Cluster, running_cluster
+from benchmarks.cluster.lake import WIDTH
+from benchmarks.cluster.spark_cluster import running_cluster
+from benchmarks.machine import describe_machine
+from benchmarks.origin import environment_with_this_code
+from benchmarks.report import RESULTS, markdown_table, write_result
+from pexeso.errors import InputError, PexesoError
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "cluster"
 JAVA = {"spark.executor.extraJavaOptions": "-XX:+UseSerialGC"}
 """Executors of one core each collect with one thread."""
 
 MAX_DIFFERENCES = 20
-"""Differences that a result names; all are counted."""
+WRONG_ANSWERS, FAILED = 1, 2
 
 Answers = Sequence[Mapping[tuple[str, str], int]]
-Difference = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -41,7 +53,6 @@ class Setup:
     max_distance: float = 0.05
     min_joinability: float = 0.5
     seed: int = 0
-    conf: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -64,72 +75,87 @@ class Setup:
             "spark.executor.memory": self.executor_memory,
             "spark.driver.memory": self.driver_memory,
         }
-        settings = [*(f"{name}={value}" for name, value in conf.items()), *self.conf]
-        return ["--spark-master", url, *(f"--spark-conf={setting}" for setting in settings)]
+        settings = [f"--spark-conf={name}={value}" for name, value in conf.items()]
+        return ["--spark-master", url, *settings]
 
 
-def run(
-    setup: Setup,
-    data: Path,
-    tell: Callable[[str], None],
-    small: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Measure a build and a batch on a cluster of this machine; return the result.
-
-    Parameters
-    ----------
-    setup : Setup
-    data : Path
-        The lake is kept here for another run; so is the index, which a run makes anew.
-    tell : callable
-        Is told how far it is.
-    small : mapping, optional
-        The result of a smaller lake; see `benchmarks.cluster.arithmetic.constants_of`.
-    """
+def run(setup: Setup, data: Path = DATA) -> dict[str, Any]:
+    """Measure a build and a batch; the lake stays in `data`, the index is made again."""
     folder = data / f"c{setup.columns}_q{setup.queries}_j{setup.min_joinability:g}_s{setup.seed}"
-    tell("the lake")
-    known = lake.make_lake(folder, setup.lake(), tell)
+    known = lake.make_lake(folder, setup.lake(), lambda text: click.echo(text, err=True))
     index = folder / "index"
     shutil.rmtree(index, ignore_errors=True)
-    tell(f"a cluster of {setup.workers} workers")
+    batches = {}
     with running_cluster(setup.workers, memory=setup.executor_memory) as cluster:
-        build = _build(setup, folder, index, cluster, tell)
-        tell("the batch, on the cluster")
-        cluster_answers, ran_there = _batch(setup, folder, "there", cluster)
-    tell("the batch, in one process")
-    local_answers, ran_here = _batch(setup, folder, "here", None)
-    batches = {"cluster": (ran_there, cluster_answers), "here": (ran_here, local_answers)}
-    return _result(setup, folder, known, build, batches, small)
+        spark = setup.spark(cluster.url)
+        options = ["--n-partitions", str(setup.partitions), *spark]
+        build_seconds, _ = run_pexeso("index", folder / lake.LAKE, index, *options)
+        batches["cluster"] = _batch(setup, folder, "cluster", spark)
+    batches["here"] = _batch(setup, folder, "here", [])
+    info = json.loads(run_pexeso("info", index, "--json")[1])
+    report = json.loads(run_pexeso("info", index, "--report", "--json")[1])
+    truth = lake.truth_of(folder)
+    wrong = [error for way in batches for error in differences(truth, batches[way][1], way)]
+    expected = {"columns_indexed": known["columns"], "postings": known["pairs"]}
+    wrong += [
+        {"way": "index", "of": name, "expected": number, "found": info[name]}
+        for name, number in expected.items()
+        if info[name] != number
+    ]
+    return {
+        "asked": asdict(setup),
+        "lake": known,
+        "index": {
+            "tables": info["tables"],
+            "columns": info["columns_indexed"],
+            "values": sum(part["values"] for part in info["partitions"]),
+            "pairs": info["postings"],
+            "bytes": info["bytes"],
+        },
+        "build": {
+            "seconds": round(build_seconds, 2),
+            "stages": {stage["stage"]: {"seconds": stage["seconds"]} for stage in report["stages"]},
+        },
+        "batch": {
+            way: {"seconds": round(seconds, 2), "answers": sum(map(len, answers))}
+            for way, (seconds, answers) in batches.items()
+        },
+        "agree": not wrong,
+        "answers": known["truth"]["answers"],
+        "differences": len(wrong),
+        "first_differences": wrong[:MAX_DIFFERENCES],
+    }
 
 
-def _build(
-    setup: Setup, folder: Path, index: Path, cluster: Cluster, tell: Callable[[str], None]
-) -> Ran:
-    options = ["--n-partitions", str(setup.partitions), "--log-json", *setup.spark(cluster.url)]
-    return run_pexeso(
-        ["index", folder / lake.LAKE, index, *options],
-        folder / "index.log",
-        cluster=cluster,
-        scratch=index / ".building",
-        tell=tell,
+def run_pexeso(*arguments: str | os.PathLike[str]) -> tuple[float, str]:
+    """Run ``python -m pexeso``; return its seconds by the clock and what it printed."""
+    started = time.perf_counter()
+    completed = subprocess.run(
+        [sys.executable, "-m", "pexeso", *map(os.fspath, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment_with_this_code(),
     )
+    if completed.returncode:
+        raise InputError(f"pexeso {arguments[0]} failed and said: {completed.stderr[-2000:]}")
+    return time.perf_counter() - started, completed.stdout
 
 
 def _batch(
-    setup: Setup, folder: Path, name: str, cluster: Cluster | None
-) -> tuple[list[dict[tuple[str, str], int]], Ran]:
+    setup: Setup, folder: Path, name: str, spark: Sequence[str]
+) -> tuple[float, list[dict[tuple[str, str], int]]]:
     path = folder / f"answers-{name}.jsonl"
-    command = ["batch", folder / "index", folder / lake.QUERIES, "-o", path, "--overwrite"]
     thresholds = [
         f"--max-distance={setup.max_distance}",
         f"--min-joinability={setup.min_joinability}",
     ]
-    every = ["-k", "all", "--no-fold-copies", "--no-rerank", "--device", "cpu", "--log-json"]
-    spark = [] if cluster is None else setup.spark(cluster.url)
-    ran = run_pexeso(
-        [*command, *thresholds, *every, *spark], folder / f"batch-{name}.log", cluster=cluster
+    options = ["-k", "all", "--no-fold-copies", "--no-rerank", "--device", "cpu", *spark]
+    queries = folder / lake.QUERIES
+    seconds, _ = run_pexeso(
+        "batch", folder / "index", queries, "-o", path, "--overwrite", *thresholds, *options
     )
-    return answers_in(path), ran
+    return seconds, answers_in(path)
 
 
 def answers_in(path: Path) -> list[dict[tuple[str, str], int]]:
@@ -144,7 +170,7 @@ def answers_in(path: Path) -> list[dict[tuple[str, str], int]]:
         ]
 
 
-def differences(truth: Answers, answers: Answers, way: str) -> list[Difference]:
+def differences(truth: Answers, answers: Answers, way: str) -> list[dict[str, Any]]:
     """Return where answers are not those of the truth, by query column and column.
 
     Examples
@@ -172,101 +198,80 @@ def differences(truth: Answers, answers: Answers, way: str) -> list[Difference]:
     ]
 
 
-def kind_of_file(path: Path) -> str:
-    """Return which kind of file of an index one is: its name without its numbers.
+BILLION = {"tables": 10**8, "columns": 10**9, "pairs": 3 * 10**10, "values": 123 * 10**8}
+"""What a billion columns like those of `lwdc` are made of."""
 
-    Examples
-    --------
-    >>> kind_of_file(Path("partitions/00003/texts.arrow"))
-    'partitions/texts.arrow'
-    >>> kind_of_file(Path("catalog/columns-00000.parquet"))
-    'catalog/columns.parquet'
-    """
-    parts = [re.sub(r"[-.]?\d{3,}", "", part) for part in path.parts]
-    return "/".join(filter(None, parts))
+BILLION_CORES = 640
+GROWTH = {
+    "list": "tables",
+    "read": "tables",
+    "catalog": "columns",
+    "train": "values",
+    "partition": "pairs",
+    "index": "values",
+}
+"""What the time of a stage grows with."""
 
 
-def _result(
-    setup: Setup,
-    folder: Path,
-    known: dict[str, Any],
-    build: Ran,
-    batches: Mapping[str, tuple[Ran, Answers]],
-    small: Mapping[str, Any] | None,
-) -> dict[str, Any]:
-    info = pexeso_json("info", folder / "index")
-    report = pexeso_json("info", folder / "index", "--report")
-    truth = lake.truth_of(folder)
-    wrong = [mismatch for way in batches for mismatch in differences(truth, batches[way][1], way)]
-    expected = {"columns_indexed": known["columns"], "postings": known["pairs"]}
-    wrong += [
-        {"way": "index", "of": name, "expected": number, "found": info[name]}
-        for name, number in expected.items()
-        if info[name] != number
+def page_table(result: Mapping[str, Any]) -> str:
+    """Return the stages of a build, what one more takes of a core, and a billion columns."""
+    cores, rows = result["machine"]["cores"], []
+    for name, unit in GROWTH.items():
+        seconds = result["build"]["stages"][name]["seconds"]
+        of_one = seconds * cores / result["index"][unit]
+        minutes = of_one * BILLION[unit] / BILLION_CORES / 60
+        rows.append([name, f"{seconds:.0f}", unit, f"{of_one * 1e6:,.1f}", f"{minutes:.1f}"])
+    rows.append(["whole build", f"{result['build']['seconds']:.0f}", "", "", ""])
+    rows += [
+        [f"batch, {name}", f"{result['batch'][way]['seconds']:.0f}", "", "", ""]
+        for way, name in (("cluster", "on the cluster"), ("here", "in one process"))
     ]
-    counts = {
-        "tables": info["tables"],
-        "columns": info["columns_indexed"],
-        "values": sum(part["values"] for part in info["partitions"]),
-        "pairs": info["postings"],
-    }
-    result = {
-        "asked": {**asdict(setup), "conf": list(setup.conf)},
-        "lake": known,
-        "index": {
-            **counts,
-            "bytes": info["bytes"],
-            "bytes_by_kind": dict(sorted(bytes_below(folder / "index", kind_of_file).items())),
-        },
-        "build": {**build.to_dict(), "stages": _stages(build, report["stages"])},
-        "batch": {
-            way: {**ran.to_dict(), "answers": sum(map(len, answers))}
-            for way, (ran, answers) in batches.items()
-        },
-        "agree": not wrong,
-        "answers": known["truth"]["answers"],
-        "differences": len(wrong),
-        "first_differences": wrong[:MAX_DIFFERENCES],
-    }
-    return result | arithmetic(result, small)
+    head = ["stage", "s by the clock", "grows with", "one takes, µs of a core"]
+    return markdown_table([*head, f"a billion columns on {BILLION_CORES} cores, minutes"], rows)
 
 
-def arithmetic(result: Mapping[str, Any], small: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what one table, column, value or pair took, and what a billion columns take."""
-    constants = constants_of(_figures(result), None if small is None else _figures(small))
-    counts = _figures(result)["counts"]
-    alike = {name: round(number * 1e9 / counts["columns"]) for name, number in counts.items()}
-    return {
-        "constants": {
-            "less_those_of_columns": None if small is None else small["index"]["columns"],
-            **constants,
-        },
-        "a_billion_columns": {
-            "as_in_the_docs": scaled(constants),
-            "like_this_lake": scaled(constants, alike),
-        },
-    }
+@click.command("cluster", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--columns", default=10_000, show_default=True, type=click.IntRange(WIDTH), help="Of the lake."
+)
+@click.option("--queries", default=100, show_default=True, type=click.IntRange(1))
+@click.option(
+    "--workers", default=3, show_default=True, type=click.IntRange(1), help="Of one core each."
+)
+@click.option(
+    "--partitions", default=4, show_default=True, type=click.IntRange(1), help="Of the index."
+)
+@click.option(
+    "--executor-memory", default="1g", show_default=True, help="Of the Java of each worker."
+)
+@click.option("--driver-memory", default="2g", show_default=True, help="Of the Java of the driver.")
+@click.option("--seed", default=0, show_default=True, help="Of all draws.")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=DATA,
+    help="Where lake and index are kept.  [default: benchmarks/data/cluster]",
+)
+@click.option("--write", is_flag=True, help="Keep the result in benchmarks/results/cluster.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+def cluster_command(data: Path, write: bool, as_json: bool, columns: int, **options: Any) -> None:
+    """Index a planted lake on a Spark cluster of this machine, search it, and check all answers.
 
-
-def _figures(result: Mapping[str, Any]) -> dict[str, Any]:
-    index, build = result["index"], result["build"]
-    return {
-        "stages": build["stages"],
-        "counts": {name: index[name] for name in ("tables", "columns", "values", "pairs")},
-        "index_bytes": index["bytes_by_kind"],
-        "scratch_bytes": sum(build["peak_disk_bytes"].values()),
-    }
-
-
-def _stages(build: Ran, reported: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return by stage what was metered, and what the index itself reports under ``reported``."""
-    reports = {report["stage"]: report for report in reported}
-    stages: dict[str, dict[str, Any]] = {}
-    for name, seconds in build.stages.items():
-        stages[name] = {key: round(value, 2) for key, value in seconds.items()}
-        if name in reports:
-            details = {key: value for key, value in reports[name].items() if key != "stage"}
-            stages[name]["reported"] = details
-        if name in build.scratch:
-            stages[name]["scratch_bytes"] = build.scratch[name]
-    return stages
+    Exit status: 0, 1 when an answer differs from the truth, 2 when the run cannot be made.
+    """
+    if columns % WIDTH:
+        raise click.UsageError(f"--columns is a multiple of {WIDTH}. Got {columns}.")
+    setup = Setup(columns=columns, **options)
+    machine = describe_machine(torch.device("cpu"))
+    try:
+        result = {**run(setup, data), "machine": machine}
+    except (PexesoError, RuntimeError) as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(FAILED)
+    if write:
+        write_result(RESULTS / "cluster" / f"{setup.name}.json", result)
+    click.echo(json.dumps(result) if as_json else page_table(result))
+    if not result["agree"]:
+        for difference in result["first_differences"]:
+            click.echo(f"Differs: {json.dumps(difference)}", err=True)
+        sys.exit(WRONG_ANSWERS)

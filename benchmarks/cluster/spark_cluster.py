@@ -76,19 +76,7 @@ class Cluster:
 
 @contextmanager
 def running_cluster(n_workers: int = 2, *, cores: int = 1, memory: str = "1g") -> Iterator[Cluster]:
-    """Start a master and workers on free ports of 127.0.0.1, and leave no process of them behind.
-
-    Parameters
-    ----------
-    n_workers, cores : int
-        Workers, and how many tasks each runs at a time.
-    memory : str
-        What each worker has for executors.
-
-    Yields
-    ------
-    Cluster
-    """
+    """Start a master and workers on free ports of 127.0.0.1; leave no process behind."""
     started: list[subprocess.Popen[bytes]] = []
     with tempfile.TemporaryDirectory(prefix="pexeso-cluster-", ignore_cleanup_errors=True) as name:
         folder = Path(name)

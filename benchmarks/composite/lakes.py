@@ -31,24 +31,7 @@ _FIRST_YEAR, _YEARS = 1900, 150
 
 
 def load_lake(name: str, *, scale: float = SCALE, n_rows: int = N_ROWS, seed: int = 0) -> RowKeys:
-    """Load a lake, without super keys.
-
-    Parameters
-    ----------
-    name : str
-        One of `LAKES`, or a folder of tables.
-    scale : float
-        Of TPC-H.
-    n_rows, seed : int
-        Of the power-law lake.
-
-    Raises
-    ------
-    LakeError
-        There is no such lake here.
-    MissingPackageError
-        tpchgen-cli, which makes TPC-H, is not installed.
-    """
+    """Load a lake, without super keys."""
     if name == TPCH:
         return build_row_keys(tpch_tables(scale))
     if name == POWER_LAW:
@@ -62,24 +45,13 @@ def load_lake(name: str, *, scale: float = SCALE, n_rows: int = N_ROWS, seed: in
 
 
 def table_names(name: str) -> list[str]:
-    """Return the names of the tables of a real lake, without endings, by their numbers.
-
-    Parameters
-    ----------
-    name : str
-        One of `REAL`, all of whose tables can be read.
-    """
+    """Return the names of the tables of a real lake, without endings, by their numbers."""
     with web_sources([name]).open() as folders:
         return [Path(file.table).name.split(".")[0] for file in find_tables(folders[name])[0]]
 
 
 def folder_tables(folder: Path) -> Iterator[pa.Table]:
-    """Read the tables of a folder that can be read, cells in the form in which they are compared.
-
-    Parameters
-    ----------
-    folder : Path
-    """
+    """Read the tables of a folder, cells in the form in which they are compared."""
     for file in find_tables(folder)[0]:
         try:
             columns = read_table(file.path).columns
@@ -89,18 +61,7 @@ def folder_tables(folder: Path) -> Iterator[pa.Table]:
 
 
 def tpch_tables(scale: float) -> Iterator[pa.Table]:
-    """Make the eight tables of TPC-H.
-
-    Parameters
-    ----------
-    scale : float
-        Of the whole of TPC-H, above 0: 0.1 is 866,602 rows.
-
-    Raises
-    ------
-    MissingPackageError
-        tpchgen-cli is not installed.
-    """
+    """Make the eight tables of TPC-H."""
     with tempfile.TemporaryDirectory(prefix="pexeso-benchmark-") as folder:
         write_tpch(Path(folder), scale, file_format="csv")
         yield from folder_tables(Path(folder))
@@ -121,12 +82,6 @@ def power_law_rows(n_rows: int, *, seed: int = 0) -> RowKeys:
     those of other entities. The rows of tables, the entities of domains and how often an entity is
     drawn follow power laws. Attributes have few or many values; those with few are years in part of
     the domains, which these share.
-
-    Parameters
-    ----------
-    n_rows : int
-        Rows of all tables, at least 100.
-    seed : int
 
     Examples
     --------

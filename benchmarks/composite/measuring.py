@@ -35,34 +35,14 @@ reads the lists of one column, MCR those of all columns."""
 
 
 def with_filters(rows: RowKeys, names: Sequence[str]) -> RowKeys:
-    """Return the same lake with filters of rows.
-
-    Parameters
-    ----------
-    rows : RowKeys
-    names : sequence of str
-        See `pexeso.registry.ROW_FILTERS`.
-    """
+    """Return the same lake with filters of rows."""
     width = len(rows.cells) / rows.n_rows
     tables = rows.table_rows, rows.table_columns
     return row_keys_of(rows.values, rows.cells, *tables, filters_of(names, width))
 
 
 def choice(rows: RowKeys, questions: Sequence[Question]) -> dict[str, Any]:
-    """Search by each of `FOUR` and by the one that is chosen, in turn, and compare all answers.
-
-    Returns
-    -------
-    dict
-        ``median_ms`` and ``largest_ms`` of each, ``median_over_fastest`` and
-        ``total_over_fastest``, the fastest of the four for each query, and how often each was
-        ``chosen``.
-
-    Raises
-    ------
-    click.ClickException
-        Two answers differ.
-    """
+    """Search by each of `FOUR` and by the one that is chosen, in turn, and compare all answers."""
     rows = with_filters(rows, DEFAULT_FILTERS)
     names = (*FOUR, "auto")
     seconds = np.full((len(questions), len(names)), np.inf)
@@ -94,16 +74,7 @@ def choice(rows: RowKeys, questions: Sequence[Question]) -> dict[str, Any]:
 
 
 def filter_measures(rows: RowKeys, questions: Sequence[Question]) -> dict[str, Any]:
-    """Return the paper's measures of each of `WAYS`.
-
-    Returns
-    -------
-    dict
-        By way: ``precision`` and its ``deviation``, of the pairs of a row and a key that pass the
-        share that hold the key, as mean over the queries where any passes; ``undefined``, the
-        others; ``false_positives``, pairs that pass wrongly; ``probes``; ``seconds`` a query, the
-        mean.
-    """
+    """Return the paper's measures of each of `WAYS`."""
     result = {}
     for name, (way, filter_name) in WAYS.items():
         lake = with_filters(rows, [] if filter_name is None else [filter_name])

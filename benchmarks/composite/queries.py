@@ -39,14 +39,7 @@ class Question:
 
 
 def table_texts(rows: RowKeys, table: int, columns: list[int]) -> list[pa.Array]:
-    """Return the cells of columns of a table, null where one is missing.
-
-    Parameters
-    ----------
-    rows : RowKeys
-    table : int
-    columns : list of int
-    """
+    """Return the cells of columns of a table, null where one is missing."""
     begin, end = rows.table_cells[table : table + 2].tolist()
     cells = rows.cells[begin:end].reshape(-1, int(rows.widths[table]))
     return [
@@ -58,22 +51,7 @@ def table_texts(rows: RowKeys, table: int, columns: list[int]) -> list[pa.Array]
 def drawn_questions(
     rows: RowKeys, m: int, n: int, *, most_keys: int = MOST_ROWS, seed: int = 0
 ) -> list[Question]:
-    """Draw tables, and m columns of each, all alike; at most `MOST_ROWS` rows of a table.
-
-    Parameters
-    ----------
-    rows : RowKeys
-    m, n : int
-        Columns of a key, and questions.
-    most_keys : int
-        Of distinct keys; there are two at least.
-    seed : int
-
-    Raises
-    ------
-    LakeError
-        The lake has no such keys.
-    """
+    """Draw tables, and m columns of each, all alike; at most `MOST_ROWS` rows of a table."""
     rng = np.random.default_rng(seed)
     usable = np.flatnonzero((rows.widths >= m) & (np.diff(rows.table_rows) >= LEAST_ROWS))
     questions: list[Question] = []
@@ -89,15 +67,7 @@ def drawn_questions(
 
 
 def known_questions(rows: RowKeys, names: list[str], n: int, *, seed: int = 0) -> list[Question]:
-    """Draw keys of two columns of `wikitables` that some other table is known to have in part.
-
-    Parameters
-    ----------
-    rows : RowKeys
-    names : list of str
-        Of its tables.
-    n, seed : int
-    """
+    """Draw keys of two columns of `wikitables` that some other table is known to have in part."""
     number = {name: at for at, name in enumerate(names)}
     with gzip.open(SHARED / "wikitables" / "nary_pairs.tsv.gz", "rt", encoding="utf-8") as file:
         known = sorted(

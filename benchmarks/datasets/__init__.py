@@ -27,27 +27,7 @@ class DataSet(Protocol):
 def data_set(
     name: str, *, model: str = "fasttext", dimensions: int = 100, seed: int = 0, scale: float = 1.0
 ) -> DataSet:
-    """Return a data set.
-
-    Parameters
-    ----------
-    name : str
-        ``"web"``, ``"demo"``, ``"random"``, or one of the calibrated lakes ``"swdc"``, ``"open"``
-        and ``"lwdc"``.
-    model : {"fasttext", "hashing"}
-        What embeds the values; made-up lakes have vectors and no values, and ignore it.
-    dimensions : int
-        Of the vectors; calibrated lakes have their own, and ignore it.
-    seed : int
-        Of the sample of text that a model is trained on, of a hashing model, and of made-up lakes.
-    scale : float
-        Of the numbers of values and columns of a calibrated lake, in (0, 1]; the others ignore it.
-
-    Raises
-    ------
-    InputError
-        When there is no data set of this name, or an option is out of range.
-    """
+    """Return a data set."""
     if name not in _MAKERS:
         raise InputError(f"Data sets are {', '.join(_MAKERS)}. Got {name!r} instead.")
     return _MAKERS[name](model, dimensions, seed, scale)

@@ -80,16 +80,6 @@ def load_or_write(
     """Read the lake in `folder`, or let `write` put its arrays there.
 
     They are stored completely or not at all.
-
-    Parameters
-    ----------
-    folder : Path
-    write : callable
-        Writes the files of `ARRAYS` into the folder given, and returns ``name``, ``columns``
-        (names, or only their number) and ``facts``.
-    mapped : bool
-        Map the arrays instead of reading them. The mapping is private: what is written to an array
-        never reaches the file.
     """
     if not (folder / _DESCRIPTION).is_file():
         _keep(folder, write)

@@ -9,7 +9,7 @@ with few topics, some families in each, and Gaussian noise of log-normal length,
 spectrum that decays as a power. A share of the values are near copies of one of a family's words,
 themselves such values, so that distances have the heavy tail towards 0 of real misspellings and
 variants. A column draws its values from a few families of a few topics. The parameters were fitted
-once (`benchmarks.datasets.fit`) so that the rates of `benchmarks.datasets.profile` agree with those
+once so that the rates of pairs (``tests/benchmarks/lake_profile.py``) agree with those
 of the real lake ``web``; the figures stand in ``benchmarks/datasets/README.md``.
 
 Rates are rates of pairs, and hold at every scale: the number of topics, families and words does not
@@ -112,13 +112,7 @@ class CalibratedModel:
         return LEAST_COLUMNS / self.n_columns
 
     def size_at(self, scale: float) -> tuple[int, int]:
-        """Return N and C at a scale.
-
-        Raises
-        ------
-        InputError
-            When the scale is not in (0, 1], or so small that fewer than 20 columns are left.
-        """
+        """Return N and C at a scale."""
         if not 0.0 < scale <= 1.0:
             raise InputError(f"The scale must lie in (0, 1]. Got {scale} instead.")
         n_values, n_columns = round(self.n_values * scale), round(self.n_columns * scale)
@@ -156,12 +150,6 @@ class VectorChunks:
     """The vectors of a lake in chunks, generated anew in every pass over them.
 
     Only one chunk is held at a time.
-
-    Attributes
-    ----------
-    model : CalibratedModel
-    plan : ColumnPlan
-    device : torch.device
     """
 
     model: CalibratedModel
@@ -305,22 +293,6 @@ def calibrated_tensors(
     Host memory: 100 bytes a column while columns are planned (5 GB for ``lwdc``), 24 afterwards.
     Device memory: 8 bytes a posting and 8 a column stay (8 GB for ``lwdc``), 0.5 GB while postings
     are made; a pass over the vectors holds two chunks of 64 MiB and 18 bytes a column.
-
-    Parameters
-    ----------
-    name : {"swdc", "open", "lwdc"}
-    scale : float
-        In (0, 1]: of N and C.
-    seed : int
-        Of all draws, in [0, 2**63).
-    device : torch.device or str
-
-    Raises
-    ------
-    InputError
-        When name, scale or seed is none of these.
-    DeviceError
-        When there is no such device.
     """
     model = calibrated_model(name)
     plan = plan_lake(model, scale, seed)

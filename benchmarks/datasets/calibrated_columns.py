@@ -69,16 +69,7 @@ class ColumnPlan:
 
 
 def plan_columns(n_values: int, n_columns: int, seed: int) -> ColumnPlan:
-    """Draw sizes and copies.
-
-    Parameters
-    ----------
-    n_values : int
-        N: distinct values, at least two for each original column.
-    n_columns : int
-        C, at least 20.
-    seed : int
-    """
+    """Draw sizes and copies."""
     generator = torch.Generator().manual_seed(seed)
     n_originals = n_columns - round(COPY_SHARE * n_columns)
     strata = torch.randperm(n_originals, generator=generator)

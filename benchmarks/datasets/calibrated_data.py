@@ -54,13 +54,7 @@ class CalibratedData:
         return self.model.name
 
     def load(self) -> BenchmarkLake:
-        """Make the lake, or map the one in the cache.
-
-        Raises
-        ------
-        OutputError
-            When there is not enough room in the cache folder.
-        """
+        """Make the lake, or map the one in the cache."""
         key = key_of(
             {
                 "calibrated": FORMAT,

@@ -17,10 +17,6 @@ class RandomData:
     """Columns of values around topics, each value with near copies.
 
     The copies produce matches, near misses and ties.
-
-    Attributes
-    ----------
-    n_columns, n_values, dimensions, n_topics, seed : int
     """
 
     n_columns: int = 200

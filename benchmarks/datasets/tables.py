@@ -59,18 +59,7 @@ class Sources:
 
 
 def web_sources(names: Sequence[str] = WEB_LAKES) -> Sources:
-    """Return real lakes that lie next to the repository.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of `WEB_LAKES`.
-
-    Raises
-    ------
-    LakeError
-        When one is not there.
-    """
+    """Return real lakes that lie next to the repository."""
     archives = {name: SHARED / name / "tables.tar.gz" for name in names}
     absent = [
         f"../shared/data/{name}/tables.tar.gz"

@@ -14,23 +14,7 @@ TABLES = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "regio
 
 
 def write_tpch(folder: Path, scale: float, *, file_format: str = "parquet") -> None:
-    """Write the eight tables of TPC-H, one file each, such as ``orders.parquet``.
-
-    Parameters
-    ----------
-    folder : Path
-        Files that are there are kept.
-    scale : float
-        Of the whole of TPC-H, above 0: 0.1 is 866,602 rows.
-    file_format : {"parquet", "csv"}
-
-    Raises
-    ------
-    InputError
-        The scale or the format is not one of those allowed.
-    MissingPackageError
-        tpchgen-cli is not installed.
-    """
+    """Write the eight tables of TPC-H, one file each, such as ``orders.parquet``."""
     if not scale > 0:
         raise InputError(f"The scale of TPC-H must be above 0, got {scale}.")
     if file_format not in ("parquet", "csv"):

@@ -33,15 +33,7 @@ from pexeso.thresholds.sample import value_order
 
 
 def automatic_columns(judged: Judged, index: Index) -> tuple[FoundPairs, dict[str, Any]]:
-    """Search with every judged column at the thresholds that the index chooses.
-
-    Returns
-    -------
-    found : FoundPairs
-    scores : dict
-        ``precision``, ``recall``, ``f1``, ``semantic_only_recall``, ``map``, ``recall_at_10``,
-        ``intervals``, and ``advice`` as plain JSON.
-    """
+    """Search with every judged column at the thresholds that the index chooses."""
     advice = index.advise()
     (everything,) = searched(judged, index, [advice.max_distance])
     pairs = everything.from_joinability(advice.min_joinability or 0.0)
@@ -65,13 +57,6 @@ def automatic_distances(
     """Return the largest distance at which values of each query column join their nearest.
 
     The nearest value is one of the other column.
-
-    Parameters
-    ----------
-    index : Index
-        Its normaliser and model are used; the columns need not be in it.
-    columns : sequence of (pyarrow.StringArray, pyarrow.StringArray)
-        Cells that are asked, and those they are joined with.
     """
     space = stored_space(index.store.manifest)
     distances = []

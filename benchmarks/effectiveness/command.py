@@ -14,11 +14,9 @@ import click
 
 from benchmarks.effectiveness.measuring import Result, chosen_methods, measure
 from benchmarks.effectiveness.methods import METHODS, MODELS, SENTENCE, Workshop
-from benchmarks.effectiveness.page import write_page
-from benchmarks.effectiveness.plots import plot_result
 from benchmarks.effectiveness.report import tables_of
 from benchmarks.effectiveness.sets import DATA, TruthSet, lake_with_truth, shared_set
-from benchmarks.effectiveness.stored import RESULTS, store
+from benchmarks.report import RESULTS, write_result
 from pexeso.errors import InputError, PexesoError
 
 ALL = "all"
@@ -41,8 +39,7 @@ class _Options:
     indexes: Path | None
     sentence_model: str | None
     as_json: bool
-    plots: Path | None
-    write_docs: bool
+    write: bool
 
     def check(self) -> None:
         """Refuse options that do not go together."""
@@ -59,8 +56,8 @@ class _Options:
                 "--indexes has indexes by the names of data sets. Give --index for a lake of "
                 "your own."
             )
-        if self.write_docs and self.data is None:
-            raise InputError("--write-docs keeps results of the shared data sets. Give --data.")
+        if self.write and self.data is None:
+            raise InputError("--write keeps results of the shared data sets. Give --data.")
         chosen_methods(self.methods)
 
     def names(self) -> tuple[str, ...]:
@@ -68,7 +65,7 @@ class _Options:
         return DATA if self.data == ALL else (self.data or str(self.lake),)
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("effectiveness", context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--data", type=click.Choice((*DATA, ALL)), help="A shared data set with truth, or all of them."
 )
@@ -103,22 +100,13 @@ class _Options:
     "--sentence-model", help="A sentence-transformers model, by path or name, to compare with."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print plain data instead of tables.")
-@click.option("--plots", type=_FOLDER, help="Folder for plots.")
-@click.option(
-    "--write-docs",
-    is_flag=True,
-    help="Keep the result in benchmarks/results/effectiveness, and write "
-    "docs/explanation/effectiveness.md and its plots anew.",
-)
+@click.option("--write", is_flag=True, help="Keep results in benchmarks/results/effectiveness.")
 def main(**options: object) -> None:
     """Measure which joinable columns and values are found, against the alternatives."""
     request = _Options(**options)
     try:
         request.check()
         results = [_run(name, request) for name in request.names()]
-        if request.write_docs:
-            for path in write_page():
-                click.echo(f"Written: {path.name}", err=True)
     except PexesoError as error:
         raise click.ClickException(str(error)) from error
     if request.as_json:
@@ -151,10 +139,8 @@ def _run(name: str, request: _Options) -> Result:
         result = measure(
             truth, shop, chosen_methods(request.methods), lambda text: click.echo(text, err=True)
         )
-    if request.write_docs:
-        result = store(RESULTS, result, some=request.methods is not None)
-    if request.plots is not None:
-        plot_result(result, request.plots)
+    if request.write:
+        result = write_result(RESULTS / "effectiveness" / f"{name}.json", result)
     return result
 
 

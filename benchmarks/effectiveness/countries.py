@@ -52,43 +52,14 @@ ENGLISH: dict[Column, str] = {
 }
 """The columns that are asked, and what they are called in results."""
 
-WATCHED = (
-    ("UN formal name", "UN short name"),
-    ("UN formal name", "ISO name"),
-    ("ISO name", "name in the currency list"),
-    ("name in the currency list", "ISO name"),
-    ("ISO name", "World Bank name"),
-    ("World Bank name", "ISO name"),
-)
-"""Pairs whose names are the same countries in other words, in capitals or in another order.
-
-Each method's result says which it finds.
-"""
-
 IN_OTHER_LANGUAGES = re.compile(r"(?:official_name_|UNTERM )(?!en$|English)")
 """Columns of `CODES` with names that the truth says nothing about, though they are the same."""
 
 TRUTH = ("name_codes.csv", "join_pairs.csv")
 
 
-def read_countries(
-    lake: Path, truth: Path
-) -> tuple[Judged, list[Task], dict[str, tuple[int, int]]]:
-    """Read the columns of the lake with their truth, the value-level tasks, and the watched pairs.
-
-    Parameters
-    ----------
-    lake, truth : Path
-        Folders: of the tables, and of `TRUTH`.
-
-    Returns
-    -------
-    judged : Judged
-    tasks : list of Task
-        Each English column joined with each other one; the name of the asked one is the group.
-    watched : dict of str to (int, int)
-        Name -> query and candidate column.
-    """
+def read_countries(lake: Path, truth: Path) -> tuple[Judged, list[Task]]:
+    """Read the columns of the lake with their truth, and the value-level tasks."""
     keys, names, texts = [], [], []
     for path in sorted(lake.glob("*.csv")):
         table = read_table(path)
@@ -102,12 +73,7 @@ def read_countries(
     if missing := [f"{table}:{name}" for table, name in ENGLISH if (table, name) not in number]:
         raise InputError(f"The lake {lake} lacks the column {missing[0]}.")
     judged = _judged(keys, texts, number, truth / TRUTH[1])
-    labels = {label: number[column] for column, label in ENGLISH.items()}
-    watched = {
-        f"{query} -> {candidate}": (labels[query], labels[candidate])
-        for query, candidate in WATCHED
-    }
-    return judged, _tasks(truth / TRUTH[0]), watched
+    return judged, _tasks(truth / TRUTH[0])
 
 
 def _judged(

@@ -71,18 +71,7 @@ class FoundPairs:
 def found_by_values(
     judged: Judged, held: sp.csr_matrix, similar: sp.csr_matrix, thresholds: Iterable[float]
 ) -> Iterator[FoundPairs]:
-    """Count for each pair of columns how many values of the one have a similar value in the other.
-
-    Parameters
-    ----------
-    judged : Judged
-    held : scipy.sparse.csr_matrix of shape (n, values)
-        Which column holds which value.
-    similar : scipy.sparse.csr_matrix of shape (values, values)
-        Similarities; a value is similar to itself.
-    thresholds : iterable of float
-        Least similarities.
-    """
+    """Count for pairs of columns the values of the one with a similar value in the other."""
     sizes = np.asarray(held.sum(1)).ravel()
     for threshold in thresholds:
         enough = similar.multiply(similar >= threshold).tocsr()

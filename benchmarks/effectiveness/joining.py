@@ -29,20 +29,9 @@ def scores_of_values(
     folds. Where there are fewer groups than folds, a threshold of other tasks says little: then the
     asked cells of each task are divided, and each fold is joined at the threshold that has the
     highest F1 on the task's other cells.
-
-    Returns
-    -------
-    dict
-        The means over tasks of `COLUMNS`; ``tasks``, each with its own and its thresholds;
-        ``intervals``, 95 % of the means when groups of tasks (or, with few, asked cells) are drawn
-        again and again; and ``curve``, the mean precision and recall at each threshold, for plots.
     """
     groups, few = _groups(joined)
     masks, chosen = _by_values(joined, seed) if few else _by_groups(joined, groups, seed)
-    curve = [
-        [_rates(*_counts(join, join.at(position)))[:2] for join in joined]
-        for position in range(len(thresholds))
-    ]
     return {
         **_scores(
             joined,
@@ -51,7 +40,6 @@ def scores_of_values(
             seed,
         ),
         "chosen_on": "other values of the task" if few else "other tasks",
-        "curve": np.mean(curve, axis=1).round(4).tolist(),
     }
 
 
@@ -63,14 +51,7 @@ def scores_at(
 ) -> dict[str, Any]:
     """Score tasks that are each joined from one untuned similarity on.
 
-    The result is that of `scores_of_values`, without a curve.
-
-    Parameters
-    ----------
-    joined : sequence of Joined
-    similarities, thresholds : sequence of float
-        For each task what must be reached, and the same as it is reported.
-    seed : int
+    The result is that of `scores_of_values`.
     """
     masks = [
         join.similarity >= lowest - TIE for join, lowest in zip(joined, similarities, strict=True)

@@ -148,22 +148,7 @@ def incidence(columns: Sequence[Sequence[str]]) -> tuple[list[str], sp.csr_matri
 
 
 def read_judged(lake: Path, truth: Path) -> Judged:
-    """Read the truth, and the columns that it is about.
-
-    Parameters
-    ----------
-    lake : Path
-        The folder of tables.
-    truth : Path
-        The pairs (`PAIR_COLUMNS`), tab-separated, gzipped or not. Where ``entity_columns.tsv.gz``
-        lies beside it, the columns that it lists (``table``, ``column``) are all judged; else those
-        that the pairs name.
-
-    Raises
-    ------
-    InputError
-        The file has other columns, or the lake lacks a table of it.
-    """
+    """Read the truth, and the columns that it is about."""
     pairs = _read_table(truth, PAIR_COLUMNS)
     listed = truth.with_name("entity_columns.tsv.gz")
     keys = (

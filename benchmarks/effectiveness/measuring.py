@@ -6,11 +6,9 @@ Each is measured as far as the data set has truth about it.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from benchmarks.effectiveness import similar
 from benchmarks.effectiveness.automatic import automatic_columns, automatic_distances
@@ -34,7 +32,6 @@ from benchmarks.effectiveness.methods import (
 from benchmarks.effectiveness.nearest import join_nearest
 from benchmarks.effectiveness.partners import scores_of_partners
 from benchmarks.effectiveness.report import Scores, scores_of
-from benchmarks.effectiveness.scoring import best_f1, cross_validated
 from benchmarks.effectiveness.searched import ranked_pairs
 from benchmarks.effectiveness.sets import TruthSet
 from pexeso.errors import InputError
@@ -46,18 +43,7 @@ Result = dict[str, Any]
 
 
 def measure(truth: TruthSet, shop: Workshop, names: Sequence[str], tell: Tell) -> Result:
-    """Score methods on a data set.
-
-    Returns
-    -------
-    dict
-        ``data``, what there is to find, ``methods`` (name -> scores) and ``skipped`` (name -> why).
-        Where pairs of columns are judged, the scores of a method are
-        `benchmarks.effectiveness.report.scores_of` and, where pairs are watched, ``watched``; where
-        values are judged they have ``values``, and where columns have a partner ``partners``.
-        ``precision``, ``recall`` and ``f1`` are those of columns, or of values where no pairs of
-        columns are judged.
-    """
+    """Score methods on a data set."""
     result: Result = {"data": truth.name, **counts_of(truth), "methods": {}, "skipped": {}}
     for name in names:
         if name == SENTENCE and not shop.sentence_model:
@@ -82,11 +68,6 @@ def measure(truth: TruthSet, shop: Workshop, names: Sequence[str], tell: Tell) -
 
 def chosen_methods(methods: str | None) -> list[str]:
     """Read a list of methods, with commas; all where none is given.
-
-    Raises
-    ------
-    InputError
-        There is no such method.
 
     Examples
     --------
@@ -165,9 +146,7 @@ def _scores_of_automatic(truth: TruthSet, shop: Workshop, name: str) -> Scores:
     method, index, scores = make_method(PEXESO, shop), shop.index(), {}
     advice = index.advise()
     if truth.judged:
-        pairs, scores = automatic_columns(truth.judged, index)
-        if truth.watched:
-            scores["watched"] = watched_pairs({"automatic": pairs}, truth.watched)
+        _, scores = automatic_columns(truth.judged, index)
     if truth.tasks:
         distances = automatic_distances(
             index, [(task.queries, task.others) for task in truth.tasks]
@@ -187,11 +166,7 @@ _MEASURED_BY: dict[str, Callable[[TruthSet, Workshop, str], Scores]] = {
 
 
 def _scores_of_columns(truth: TruthSet, founds: Sequence[FoundPairs]) -> Scores:
-    scores = scores_of(truth.judged, founds)
-    if truth.watched:
-        tuned, _ = cross_validated(truth.judged, founds, best_f1)
-        scores["watched"] = watched_pairs({"tuned": tuned}, truth.watched)
-    return scores
+    return scores_of(truth.judged, founds)
 
 
 def _with_partners(scores: Scores, truth: TruthSet, method: Method) -> Scores:
@@ -200,17 +175,3 @@ def _with_partners(scores: Scores, truth: TruthSet, method: Method) -> Scores:
     if not truth.judged:
         scores |= {name: scores["values"][name] for name in COLUMNS[:3]}
     return scores
-
-
-def watched_pairs(
-    founds: Mapping[str, FoundPairs], watched: Mapping[str, tuple[int, int]]
-) -> dict[str, dict[str, bool]]:
-    """Return which pairs are found, under each name of a way to set the thresholds."""
-    return {
-        name: {way: _has(pairs, *pair) for way, pairs in founds.items()}
-        for name, pair in watched.items()
-    }
-
-
-def _has(pairs: FoundPairs, query: int, candidate: int) -> bool:
-    return bool(np.any((pairs.query == query) & (pairs.candidate == candidate)))

@@ -175,13 +175,7 @@ class Workshop:
 
 
 def make_method(name: str, shop: Workshop) -> Method:
-    """Make a method of `METHODS` by name.
-
-    Raises
-    ------
-    InputError
-        There is no such method, or the sentence model is not given.
-    """
+    """Make a method of `METHODS` by name."""
     if name in BY_STRINGS:
         measure, thresholds = MEASURES[name.removesuffix(NORMALISED)]
         prepare = shop.normalised if name.endswith(NORMALISED) else _folded

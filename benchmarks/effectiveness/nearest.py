@@ -79,13 +79,6 @@ def nearest_of(
     The share is that of right ones among all values with the highest similarity. The nearest is the
     first of these.
 
-    Parameters
-    ----------
-    pieces : iterable of scipy.sparse.csr_matrix
-        Similarities, from the first row to the last; what is absent is no pair.
-    partners : scipy.sparse.csr_matrix of shape (n, m)
-        1 where a pair is right.
-
     Returns
     -------
     similarity, credit, nearest : numpy.ndarray of shape (n,)

@@ -51,14 +51,6 @@ def partner_lake(
     """Gather the columns of a lake of tasks, (table, name, cells).
 
     Tables are called ``TASK/left.csv`` and ``TASK/right.csv``.
-
-    Parameters
-    ----------
-    columns : iterable of (str, str, pyarrow.Array)
-    keys : sequence of str
-        Names that the columns to be joined may have.
-    tasks : sequence of Task
-        Their truth.
     """
     tables, texts, number = [], [], {}
     for table, name, cells in columns:
@@ -171,13 +163,6 @@ def scores_of_partners(method: Method, lake: PartnerLake, seed: int = 0) -> dict
     """Rank partners at thresholds with the highest mean reciprocal rank on other columns.
 
     Of equal thresholds the strictest is used.
-
-    Returns
-    -------
-    dict
-        ``asked``; and without twins, by which thresholds are chosen: ``first``, partners that come
-        first, ``mean_reciprocal_rank`` with its 95 % ``interval``, ``ranks`` by task,
-        ``thresholds`` by fold; with them ``first_with_twins`` and ``ranks_with_twins``.
     """
     shares = joinabilities(method, lake)
     ranks, with_twins = (ranks_of_partners(lake, shares, twins=twins) for twins in (False, True))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import numpy as np
 from benchmarks.effectiveness.found_pairs import FoundPairs
 from benchmarks.effectiveness.judged import Judged
 from benchmarks.effectiveness.scoring import (
-    JOINABILITIES,
     TOP,
     best_f1,
     by_meaning_at,
@@ -22,9 +20,9 @@ from benchmarks.effectiveness.scoring import (
     rates,
     truth_of,
 )
+from benchmarks.report import markdown_table
 
 PRECISIONS = (0.90, 0.95)
-CURVE_PRECISIONS = tuple(np.round(np.arange(0.5, 1.001, 0.01), 2).tolist())
 
 Scores = dict[str, Any]
 
@@ -49,8 +47,7 @@ def scores_of(judged: Judged, founds: Sequence[FoundPairs]) -> Scores:
     Thresholds are chosen for the highest F1, and for semantic-only pairs at two precisions.
 
     Precision is that on the query columns that were held out; where it falls short of the one that
-    was aimed at, that is told, not mended. ``curve`` has the highest recall, of all pairs and of
-    those by meaning, at each of `CURVE_PRECISIONS`; nothing is chosen by it.
+    was aimed at, that is reported.
     """
     truth = truth_of(judged, np.arange(judged.n_columns))
     pairs, chosen = cross_validated(judged, founds, best_f1)
@@ -69,24 +66,10 @@ def scores_of(judged: Judged, founds: Sequence[FoundPairs]) -> Scores:
             f"semantic_only_interval_at_{name}": intervals(judged, pairs)["semantic_only_recall"],
             f"thresholds_at_{name}": chosen,
         }
-    scores["curve"] = curve_of(judged, founds)
     return {
         name: round(value, 4) if isinstance(value, float) else value
         for name, value in scores.items()
     }
-
-
-def curve_of(judged: Judged, founds: Sequence[FoundPairs]) -> list[list[float]]:
-    """Return the highest recall at each of `CURVE_PRECISIONS`, over all thresholds.
-
-    There is one recall of all pairs and one of semantic-only pairs.
-    """
-    truth = truth_of(judged, np.arange(judged.n_columns))
-    points = np.array(
-        [rates(pairs.from_joinability(share), truth) for pairs in founds for share in JOINABILITIES]
-    )
-    enough = [points[points[:, 0] >= precision, 1:] for precision in CURVE_PRECISIONS]
-    return [recalls.max(0).round(4).tolist() if len(recalls) else [0.0, 0.0] for recalls in enough]
 
 
 Cells = dict[str, Callable[[Scores], float | str | None]]
@@ -135,8 +118,6 @@ def tables_of(result: Mapping[str, Any]) -> str:
         parts.append(
             ("Values joined with their nearest one", as_table(with_values(methods), cells))
         )
-    if "watched" in first:
-        parts.append(("Pairs that are found at the method's threshold", watched_table(methods)))
     skipped = [f"Not measured: {name}. {why}" for name, why in result["skipped"].items()]
     return "\n\n".join([*(f"{title}:\n\n{table}" for title, table in parts), *skipped])
 
@@ -166,14 +147,76 @@ def as_table(methods: Mapping[str, Scores], cells: Cells) -> str:
     return "\n".join(lines)
 
 
-def watched_table(methods: Mapping[str, Scores]) -> str:
-    """Write which watched pairs each method finds at its tuned or automatic thresholds."""
-    pairs: Iterable[str] = next(iter(methods.values()))["watched"]
+def summary_table(results: Sequence[Mapping[str, Any]]) -> str:
+    """Compare data sets in one table: F1 of columns and values, pairs by meaning, and partners."""
+    methods = list(dict.fromkeys(name for result in results for name in result["methods"]))
+    scores = {
+        method: {result["data"]: result["methods"].get(method) for result in results}
+        for method in methods
+    }
+    return as_table(scores, {head: read for result in results for head, read in _heads(result)})
 
-    def yes_or_no(scores: Scores, pair: str) -> str:
-        return "yes" if all(scores["watched"][pair].values()) else "no"
 
-    return as_table(methods, {pair: partial(yes_or_no, pair=pair) for pair in pairs})
+def _heads(result: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[Scores], Any]]]:
+    name, first = result["data"], next(iter(result["methods"].values()), {})
+
+    def reader(*path: str) -> Callable[[Scores], Any]:
+        def read(scores: Scores) -> Any:
+            value: Any = scores[name]
+            for key in path:
+                value = value and value.get(key)
+            return value
+
+        return read
+
+    if "map" in first:
+        yield f"{name}: columns", reader("f1")
+        yield f"{name}: by meaning, p ≥ .90", reader("semantic_only_recall_at_p90")
+    if "values" in first:
+        yield f"{name}: values", reader("values", "f1")
+    if "partners" in first:
+        yield f"{name}: partner first", lambda scores: _first(scores[name])
+
+
+PAPER = {
+    "equi": ("1.000 / .611", "1.000 / .589"),
+    "jaccard": (".876 / .732", ".919 / .781"),
+    "edit": (".814 / .756", ".833 / .842"),
+    "fuzzy": (".834 / .795", ".865 / .833"),
+    "tf-idf": (".784 / .712", ".810 / .782"),
+    "pexeso": (".911 / .821", ".948 / .868"),
+    "pexeso-pq": (".787 / .422", ".744 / .461"),
+}
+"""Table IV of the paper: precision and recall on OPEN and on SWDC."""
+
+
+def paper_table(result: Mapping[str, Any]) -> str:
+    """Return precision and recall of columns beside those of Table IV."""
+    methods = result["methods"]
+    rows = []
+    for name, published in PAPER.items():
+        folded = methods.get({"pexeso": "pexeso-folded", "pexeso-pq": ""}.get(name, name))
+        normalised = methods.get(name if name.startswith("pexeso") else f"{name}-normalised")
+        both = (folded, normalised)
+        rates = [
+            "" if one is None else f"{_short(one, 'precision')} / {_short(one, 'recall')}"
+            for one in both
+        ]
+        meaning = [
+            "" if one is None else _short(one, "semantic_only_recall_at_p90") for one in both
+        ]
+        rows.append([f"`{name}`", *published, *rates, *meaning])
+    data = f"`{result['data']}`"
+    head = ["method", "paper: OPEN", "paper: SWDC", f"{data}, folded text", f"{data}, normalised"]
+    return markdown_table([*head, "by meaning, folded", "normalised"], rows)
+
+
+def _short(scores: Scores, name: str) -> str:
+    return f"{scores[name]:.3f}".removeprefix("0")
+
+
+def _first(scores: Scores | None) -> str | None:
+    return scores and f"{scores['partners']['first']} of {scores['partners']['asked']}"
 
 
 def _cell(value: float | str | None, best: float | None) -> str:

@@ -40,8 +40,6 @@ class TruthSet:
         Which values are the same; empty where that is not known.
     partners : PartnerLake or None
         Columns that have one partner in the lake.
-    watched : dict of str to (int, int)
-        Pairs of judged columns that the result tells about one by one.
     """
 
     name: str
@@ -49,7 +47,6 @@ class TruthSet:
     judged: Judged | None = None
     tasks: list[Task] = field(default_factory=list)
     partners: PartnerLake | None = None
-    watched: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def texts(self) -> list[pa.StringArray]:
@@ -67,11 +64,6 @@ def lake_with_truth(lake: Path, truth: Path) -> TruthSet:
     """Read any lake with a table of joinable pairs.
 
     See `benchmarks.effectiveness.judged.read_judged`.
-
-    Raises
-    ------
-    InputError
-        There is nothing to be found.
     """
     judged = read_judged(lake, truth)
     if not len(judged.queries):
@@ -84,21 +76,7 @@ def lake_with_truth(lake: Path, truth: Path) -> TruthSet:
 
 
 def shared_set(name: str, place: Path, shared: Path = SHARED) -> TruthSet:
-    """Unpack and read a data set of `DATA`.
-
-    Parameters
-    ----------
-    name : str
-    place : Path
-        An empty folder for its tables.
-    shared : Path
-        Where the data sets lie.
-
-    Raises
-    ------
-    InputError
-        It is not on this machine.
-    """
+    """Unpack and read a data set of `DATA`."""
     folder = shared / name
     archive = folder / (
         "datasets.tar.gz" if name in ("autofj", "entity-pairs") else "tables.tar.gz"
@@ -127,8 +105,8 @@ def countries_set(lake: Path, truth: Path) -> TruthSet:
     truth.mkdir(parents=True, exist_ok=True)
     for name in TRUTH:
         (lake / name).rename(truth / name)
-    judged, tasks, watched = read_countries(lake, truth)
-    return TruthSet("countries", lake, judged, tasks, watched=watched)
+    judged, tasks = read_countries(lake, truth)
+    return TruthSet("countries", lake, judged, tasks)
 
 
 def tasks_set(name: str, lake: Path, truth: Path) -> TruthSet:

@@ -68,13 +68,7 @@ class Task:
 
 
 def read_tasks(folder: Path) -> list[Task]:
-    """Read the tasks of a data set, by name.
-
-    Raises
-    ------
-    InputError
-        A table lacks a column, or the folder has no task.
-    """
+    """Read the tasks of a data set, by name."""
     tasks = [read_task(path.parent) for path in sorted(folder.glob("*/gt.csv"))]
     if not tasks:
         raise InputError(

@@ -166,15 +166,6 @@ def run_brute_force(
 
     The vectors in float16 (on the CPU float32) are made of a piece at a time, which is not timed,
     since they need not fit beside the lake; times of pieces add up.
-
-    Parameters
-    ----------
-    lake : ResidentLake
-    queries : sequence of BenchmarkQuery
-    batch : QueryBatch or None
-        All of its values are compared at once, or as many as there is time for.
-    tuner : Tuner, optional
-        Chooses the configurations of the fused kernel; without, products are made by torch.
     """
     device, n = lake.device, len(queries)
     on_device = [query.vectors.to(device) for query in queries]

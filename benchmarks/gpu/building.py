@@ -45,20 +45,6 @@ def build_tensors(
 
     `Partition.from_tensors` takes the result.
 
-    Parameters
-    ----------
-    vectors, column_offsets, column_values
-        On one device.
-    options : PartitionLayoutOptions
-        With nothing left to choose: neither ``map="auto"`` nor ``n_axes=None`` nor
-        ``n_levels=None``.
-
-    Raises
-    ------
-    InputError
-        When a vector is not finite or neither zero nor of unit length, or something is left to
-        choose.
-
     Notes
     -----
     Device memory beside what is given and what comes out: ``4 P + 64`` bytes a row while rows are

@@ -17,15 +17,7 @@ PRODUCT_DTYPES = {"cuda": torch.float16, "cpu": torch.float32}
 
 
 def measure_ceilings(device: torch.device) -> dict[str, float]:
-    """Measure copy, read and product rates; medians of seven.
-
-    Returns
-    -------
-    dict
-        ``copy_bytes_per_second`` (read and written), ``read_bytes_per_second`` (the best of two
-        sums over float16 numbers), and ``product_flop_per_second`` of two square matrices of
-        random numbers: in float16 and 8,192 wide, on the CPU in float32 and 256 wide.
-    """
+    """Measure copy, read and product rates; medians of seven."""
     n_bytes = _COPY_BYTES[device.type]
     if device.type == "cuda":
         n_bytes = min(n_bytes, torch.cuda.mem_get_info(device)[0] // 4)
@@ -53,21 +45,6 @@ def roofline(
     n_bytes: float, flop: float, seconds: float, ceilings: Mapping[str, float]
 ) -> dict[str, object]:
     """Return the seconds that a device needs at least for some bytes and products.
-
-    Parameters
-    ----------
-    n_bytes, flop : float
-        What must be read, and products and sums.
-    seconds : float
-        What it took.
-    ceilings : mapping
-        Of `measure_ceilings`.
-
-    Returns
-    -------
-    dict
-        ``roofline_seconds``, the longer of the two; ``roofline_bound``, ``"bytes"`` or
-        ``"products"``; and ``share_of_roofline``, at most about 1.
 
     Examples
     --------

@@ -66,26 +66,6 @@ def run_data_set(
     """Make a lake, search it, and compare the answers with brute force.
 
     Returns None where there is no room or no time for it.
-
-    Parameters
-    ----------
-    name, scale
-        Of the calibrated data set.
-    wanted : Wanted
-    device : torch.device
-    kernels : sequence of str
-        The first is measured in full, the others on a few query columns.
-    ceilings : mapping
-    clock : Clock
-    rate : float
-        Vectors a second that building is expected to do.
-    tuner : Tuner, optional
-        Of the fused kernel; without, brute force multiplies by torch.
-
-    Raises
-    ------
-    WrongAnswerError
-        When an answer differs from that of brute force.
     """
     model = calibrated_model(name)
     if scale < model.smallest_scale:

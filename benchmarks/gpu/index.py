@@ -29,25 +29,7 @@ MODES: dict[str, dict[str, Any]] = {
 
 
 def measure_index(folder: Path, devices: Sequence[str], clock: Clock) -> dict[str, object]:
-    """Ask an index its own columns, one at a time and in a batch, on several devices.
-
-    Parameters
-    ----------
-    folder : Path
-        Of an index.
-    devices : sequence of str
-        The answers of the first are those that the others must give.
-    clock : Clock
-
-    Returns
-    -------
-    dict
-        Plain JSON, medians over query columns of the fastest of some repeats.
-
-    Raises
-    ------
-    WrongAnswerError
-    """
+    """Ask an index its own columns, one at a time and in a batch, on several devices."""
     indexes = {device: pexeso.open_index(folder, device=device) for device in devices}
     first = indexes[devices[0]]
     queries = query_columns(first)

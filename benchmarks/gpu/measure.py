@@ -34,12 +34,7 @@ ColumnCounts = tuple[np.ndarray, np.ndarray]
 def search(
     lake: ResidentLake, query: BenchmarkQuery, kernel: KernelChoice, stats: SearchStats
 ) -> list[ColumnCounts]:
-    """Search all partitions; the answer of each has the numbers of its own columns.
-
-    Raises
-    ------
-    ColumnValuesNeededError
-    """
+    """Search all partitions; the answer of each has the numbers of its own columns."""
     goal, weights = Goal(query.max_distance, query.needed), query.weights.numpy()
     answers = lake.parts[0].space.search_all(
         [part.partition for part in lake.parts], query.vectors, weights, query.total, goal, stats,
@@ -91,20 +86,6 @@ def measure_single(
 
     All are asked once before the clock, which also gives the answers and the counters. Seconds of a
     query column are the median over repeats.
-
-    Parameters
-    ----------
-    lake, queries, kernel, ceilings
-    seconds_left : float
-        What all of it may take: where that is short there are fewer repeats, down to one, and then
-        fewer query columns.
-
-    Returns
-    -------
-    figures : dict
-        Plain JSON.
-    answers : list of Answer
-        Of the query columns that there was time for, the first ones.
     """
     stats: list[SearchStats] = []
     answers: list[Answer] = []

@@ -111,30 +111,7 @@ def measure_out_of_core(
     n_partitions: int,
     limit_bytes: int,
 ) -> dict[str, object]:
-    """Search a lake in the host's memory within a budget of device memory.
-
-    Parameters
-    ----------
-    device : torch.device
-        A CPU is treated as a device: partitions are copied.
-    n_values : int
-        Of the whole lake, at least 400 for each partition.
-    dimensions : int
-    n_partitions : int
-        At least 1.
-    limit_bytes : int
-        What the loader is given as its budget.
-
-    Returns
-    -------
-    dict
-        Plain JSON. Rates in bytes a second: ``copied_bytes_per_second`` of the searches for one
-        query column, ``pinned_copy_bytes_per_second``, which is the most that the link gives, and
-        ``share_of_link``; ``buffer_fill_bytes_per_second`` is what filling page-locked memory
-        reaches. Medians of three: ``one_seconds``, ``batch_seconds`` for a hundred query columns,
-        which is None where the time did not suffice. ``agree`` tells whether the answers are those
-        of a search of the same partitions while they stay on the device.
-    """
+    """Search a lake in the host's memory within a budget of device memory."""
     arrays = [
         _arrays(device, n_values // n_partitions, dimensions, seed)
         for seed in range(min(N_DISTINCT, n_partitions))

@@ -41,26 +41,6 @@ def measure_rivals(
     """Measure query columns of a lake of one partition by everything that is installed.
 
     Pairs are found and decided from query values that are on the device.
-
-    Parameters
-    ----------
-    lake : ResidentLake
-    queries : sequence of BenchmarkQuery
-        At least one.
-    answers : sequence of Answer
-        Right ones.
-    clock : Clock
-        Notes what is left out: what is not installed, and what there is no memory for.
-
-    Returns
-    -------
-    mapping
-        Name -> figures.
-
-    Raises
-    ------
-    WrongAnswerError
-        When an answer is not the right one.
     """
     vectors, figures = lake.parts[0].partition.vectors, {}
     for name, precision in PRECISIONS.items():

@@ -69,25 +69,7 @@ class Published:
 def run_published(
     name: str, published: Published, clock: Clock, until: float
 ) -> list[dict[str, object]]:
-    """Measure growing lakes of a data set; every answer that brute force is asked is checked.
-
-    Parameters
-    ----------
-    name : str
-    published : Published
-    clock : Clock
-    until : float
-        Seconds of the clock at which the last lake should be through.
-
-    Returns
-    -------
-    list of dict
-        Plain JSON, the smallest lake first.
-
-    Raises
-    ------
-    WrongAnswerError
-    """
+    """Measure growing lakes of a data set; every answer that brute force is asked is checked."""
     model, results = calibrated_model(name), []
     options, took = None, 0.0
     for n_values in _sizes(model, published):

@@ -9,16 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.origin import ROOT, origin_of
-
-CODE = (
-    "pexeso/engine",
-    "embed/words.py",
-    "benchmarks/gpu",
-    "benchmarks/algorithms/brute_triton",
-    "benchmarks/algorithms/brute_gemm",
-)
-"""What the figures depend on."""
+from benchmarks.origin import ROOT, result_origin
 
 WORDS = "words"
 OUT_OF_CORE = "out-of-core"
@@ -60,7 +51,7 @@ def write_json(path: Path, result: Mapping[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".unfinished")
     unfinished.write_text(
-        json.dumps({**result, "origin": origin_of(CODE)}, indent=1) + "\n", encoding="utf-8"
+        json.dumps({**result, "origin": result_origin()}, indent=1) + "\n", encoding="utf-8"
     )
     os.replace(unfinished, path)
 

@@ -77,21 +77,7 @@ def busy_seconds(work: Callable[[], object], device: torch.device) -> float | No
 def host_share(
     works: Sequence[Callable[[], object]], seconds: Sequence[float], device: torch.device
 ) -> dict[str, float | None]:
-    """Return the median seconds for which the device is busy, and the host's share of the time.
-
-    Parameters
-    ----------
-    works : sequence of callable
-        At least one.
-    seconds : sequence of float
-        What each takes by the clock, without the profiler.
-    device : torch.device
-
-    Returns
-    -------
-    dict
-        ``busy_seconds`` and ``host_share``, 1 less the busy share; None where it cannot be told.
-    """
+    """Return the median seconds for which the device is busy, and the host's share of the time."""
     busy = [busy_seconds(work, device) for work in works]
     if None in busy:
         return {"busy_seconds": None, "host_share": None}
@@ -124,11 +110,6 @@ def spread(seconds: Sequence[float]) -> dict[str, float]:
 
 class Clock:
     """Counts the seconds from when it is made.
-
-    Parameters
-    ----------
-    seconds : float
-        What the run may take, at least 0.
 
     Attributes
     ----------

@@ -34,13 +34,7 @@ _LETTERS = LetterSpace(0.1)
 def measure_words(
     device: torch.device, clock: Clock, n_values: int = N_VALUES
 ) -> dict[str, object]:
-    """Search values of a language of made-up words, a letter missing in every third one.
-
-    Raises
-    ------
-    WrongAnswerError
-        When an answer on the device is not that of the host.
-    """
+    """Search values of a language of made-up words, a letter missing in every third one."""
     rng = np.random.default_rng(0)
     values, offsets, members = _lake(rng, n_values)
     arrays, _ = build_partition(_vectors(values), offsets, members)

@@ -30,14 +30,6 @@ def group_columns(
 ) -> np.ndarray:
     """Choose a partition for every column.
 
-    Parameters
-    ----------
-    lake : BenchmarkLake
-    method : {"jensen-shannon", "symmetric-kl", "mean-vector", "random"}
-        Of `benchmarks.out_of_core.methods.METHODS`.
-    n_partitions : int
-    seed : int
-
     Returns
     -------
     int64 (C,)

@@ -108,20 +108,6 @@ def symmetric_kl(
     Jensen-Shannon divergence; without smoothing it is infinite as soon as one of the two has an
     empty region that the other has not, which is the rule and not the exception.
 
-    Parameters
-    ----------
-    histograms : ndarray, shape (n, n_regions), float64
-        Rows that sum to 1.
-    centres : ndarray, shape (k, n_regions), float64
-        Rows that sum to 1.
-    smoothing : float, default 1e-4
-        Probability added to every region; above 0.
-
-    Returns
-    -------
-    ndarray, shape (n, k), float64
-        Finite and not negative.
-
     Examples
     --------
     >>> symmetric_kl(np.array([[0.5, 0.5]]), np.array([[0.5, 0.5]])).tolist()
@@ -143,15 +129,6 @@ def symmetric_kl(
 
 def squared_euclidean(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
     """Squared Euclidean distance between each point and each centre.
-
-    Parameters
-    ----------
-    points : ndarray, shape (n, dimensions), float64
-    centres : ndarray, shape (k, dimensions), float64
-
-    Returns
-    -------
-    ndarray, shape (n, k), float64
 
     Examples
     --------

@@ -140,19 +140,7 @@ class Settings:
 
 
 def run_out_of_core(settings: Settings, folder: Path = CACHE) -> dict[str, Any]:
-    """Make the indexes where they are missing, ask everything, and compare all answers.
-
-    Parameters
-    ----------
-    settings : Settings
-    folder : Path
-        Where lakes and indexes are kept; they may be deleted at any time.
-
-    Returns
-    -------
-    dict
-        Plain JSON.
-    """
+    """Make the indexes where they are missing, ask everything, and compare all answers."""
     whole = settings.lake(folder)
     lake = cut_rows(whole, settings.rows, settings.seed)
     layout = settings.layout

@@ -144,12 +144,6 @@ def noise(
     """Add normal noise to 10 to 100 % of the cells of one or two columns of numbers.
 
     Its deviation is 5 % of the column's.
-
-    Parameters
-    ----------
-    rng, table, ranks
-    keep_range : bool, optional
-        Clip it inside the least and largest value; by default this is drawn.
     """
     numbers = [name for name in _number_columns(table) if not pa.types.is_decimal(table[name].type)]
     if not numbers or not table.num_rows:

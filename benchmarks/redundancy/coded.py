@@ -20,25 +20,7 @@ from pexeso.errors import InputError
 
 
 def coded_containment(folder: Path, *, row_count_gate: bool = True) -> set[tuple[str, str]]:
-    """Return all pairs of files of which the first holds every row of the second.
-
-    Parameters
-    ----------
-    folder : Path
-        Of flat Parquet files with columns of numbers, texts, times and truth values.
-    row_count_gate : bool
-        Leave out pairs whose child has more rows than the parent.
-
-    Returns
-    -------
-    set of (parent, child)
-        By path relative to the folder.
-
-    Raises
-    ------
-    InputError
-        A column has another type.
-    """
+    """Return all pairs of files of which the first holds every row of the second."""
     files = {
         path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*.parquet"))
     }

@@ -118,14 +118,7 @@ def _kind_of(type_: pa.DataType) -> str:
 
 
 def draw_rows(rng: np.random.Generator, columns: list[Column], n_rows: int) -> pa.Table:
-    """Draw a table.
-
-    Parameters
-    ----------
-    rng : np.random.Generator
-    columns : list of Column
-    n_rows : int
-    """
+    """Draw a table."""
     return pa.table({column.name: _cells(rng, column, n_rows) for column in columns})
 
 

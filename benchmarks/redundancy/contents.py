@@ -85,21 +85,6 @@ def read_contents(
     """Read all CSV, TSV, Parquet and JSON lines files of a folder.
 
     A folder of files whose names begin with ``part-`` is one table.
-
-    Parameters
-    ----------
-    folder : Path
-    case_sensitive : bool
-        Whether names that differ in case are different ones.
-    uneven_rows : {"pad", "drop"}
-        Rows of a CSV file that are shorter or longer than the header are filled up or cut, or left
-        out. Where they are filled up, a file is read by another delimiter, or without quotation
-        marks, if its rows are regular then alone.
-
-    Returns
-    -------
-    Contents
-        Tables without columns, and those with repeated names, are left out.
     """
     if uneven_rows not in UNEVEN_ROWS:
         raise InputError(f"Uneven rows are one of {', '.join(UNEVEN_ROWS)}. Got {uneven_rows!r}.")
@@ -117,13 +102,7 @@ def read_contents(
 
 
 def content_of(table: pa.Table, *, case_sensitive: bool = False) -> Content:
-    """Return the cells of an Arrow table.
-
-    Raises
-    ------
-    InputError
-        It has no columns, or names are repeated.
-    """
+    """Return the cells of an Arrow table."""
     leaves = _table_leaves(table)
     if not leaves:
         raise InputError("no columns")

@@ -70,27 +70,13 @@ def _rows(
 
 
 def worked_lake(folder: Path, *, file_format: str = "parquet", n_files: int = 1) -> None:
-    """Write the worked lake.
-
-    Parameters
-    ----------
-    folder : Path
-    file_format : {"parquet", "csv"}
-    n_files : int
-        Of a table; see `write_table`.
-    """
+    """Write the worked lake."""
     for name, table in worked_tables().items():
         write_table(folder, name, table, file_format=file_format, n_files=n_files)
 
 
 def messy_lake(folder: Path) -> set[tuple[str, str]]:
-    """Write tables that differ in what is easily confused, and return which hold which.
-
-    Returns
-    -------
-    set of (parent, child)
-        As sets of rows, whatever the numbers of rows.
-    """
+    """Write tables that differ in what is easily confused, and return which hold which."""
     lake = _Lake(folder)
     _duplicates(lake)
     _typed_values(lake)

@@ -52,18 +52,7 @@ _MOST_PLAIN_BYTES = 100_000_000
 
 @contextmanager
 def lake_folder(name: str, seed: int, kept: Path | None = None) -> Iterator[Path]:
-    """Yield the folder of a lake for as long as the block lasts.
-
-    Parameters
-    ----------
-    kept : Path, optional
-        Where drawn lakes stay; one that is there is not drawn again.
-
-    Raises
-    ------
-    InputError
-        There is no lake of the name here.
-    """
+    """Yield the folder of a lake for as long as the block lasts."""
     with TemporaryDirectory(prefix="pexeso-redundancy-") as temporary:
         folder = Path(temporary) / "lake"
         if name in DERIVED:
@@ -95,17 +84,7 @@ def measured_lake(
     rows: int = 10,
     kept: Path | None = None,
 ) -> dict[str, Any]:
-    """Search a lake in all ways in turn, and compare what they find with the truth.
-
-    Parameters
-    ----------
-    repeats : int
-        Of each way, in turn.
-    rows : int
-        Sampled from each table by the published way.
-    kept : Path, optional
-        See `lake_folder`.
-    """
+    """Search a lake in all ways in turn, and compare what they find with the truth."""
     with TemporaryDirectory() as warm:
         worked_lake(Path(warm))  # what Spark and compiled loops do once
         find_containments(spark, warm)

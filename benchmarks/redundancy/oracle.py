@@ -48,12 +48,7 @@ def compatible(ours: Family, theirs: Family) -> bool:
 
 
 def schema_pairs(lake: Contents) -> list[tuple[str, str]]:
-    """Return all pairs of a table and another whose columns it has, by name alone.
-
-    Returns
-    -------
-    list of (parent, child)
-    """
+    """Return all pairs of a table and another whose columns it has, by name alone."""
     return [
         (parent, child)
         for child, narrow in lake.tables.items()
@@ -69,24 +64,7 @@ def containment(
     row_count_gate: bool = True,
     min_containment: float = 1.0,
 ) -> Pairs:
-    """Return all pairs of tables of which one holds the rows of the other.
-
-    Parameters
-    ----------
-    lake : Contents
-    semantics : {"set", "bag"}
-        Whether a row of the child need occur in the parent at all, or as often.
-    row_count_gate : bool
-        Leave out pairs whose child has more rows than the parent.
-    min_containment : float
-        Of the child's rows, in [0, 1]; at 0 every pair that can be compared is returned.
-
-    Returns
-    -------
-    dict of (parent, child) to float
-        The share of the child's rows that the parent holds. All rows of a table without any are
-        held.
-    """
+    """Return all pairs of tables of which one holds the rows of the other."""
     if semantics not in SEMANTICS:
         raise InputError(f"Semantics are one of {', '.join(SEMANTICS)}. Got {semantics!r}.")
     if not 0 <= min_containment <= 1:

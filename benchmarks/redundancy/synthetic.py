@@ -87,31 +87,6 @@ def synthetic_lake(
     """Write a lake, and what its tables were derived from as `LINEAGE`.
 
     Memory holds a root, the last table derived from it and the next one.
-
-    Parameters
-    ----------
-    folder : Path
-        Is made where it is not there.
-    n_bytes : int
-        Roughly, of all files. Given roots are as large as they are.
-    n_tables, n_roots : int
-        Of all tables, and of those that nothing was derived for.
-    seed : int
-    file_format : {"parquet", "csv"}
-    n_files : int
-        Of a table; see `write_table`.
-    roots : mapping of str to pa.Table, optional
-        Given tables by name, instead of drawn ones.
-
-    Returns
-    -------
-    list of Lineage
-        By order of writing.
-
-    Raises
-    ------
-    InputError
-        There are more roots than tables, or something is below 1.
     """
     n_roots = n_roots if roots is None else len(roots)
     if not 1 <= n_roots <= n_tables:
@@ -154,11 +129,6 @@ def given_roots(folder: Path) -> dict[str, pa.Table]:
     """Read the CSV files of a folder that have rows of one length and no repeated names.
 
     Types are those that Arrow finds in the texts.
-
-    Raises
-    ------
-    LakeError
-        There is none.
     """
     roots = {}
     for path in sorted(folder.rglob("*.csv")):

@@ -26,24 +26,7 @@ def write_table(
     codec: str = "snappy",
     row_group: int = 1 << 20,
 ) -> Path:
-    """Write a table as one file, or as a folder of files, and return which.
-
-    Parameters
-    ----------
-    folder : Path
-    name : str
-        Without an ending.
-    table : pa.Table
-    file_format : {"parquet", "csv"}
-        Nulls are empty cells in CSV.
-    n_files : int
-        Of at least one file each holds as many rows; above 1 they lie in a folder as ``part-0`` and
-        so on.
-    codec : str
-        Of Parquet.
-    row_group : int
-        Rows of a row group of Parquet, at most.
-    """
+    """Write a table as one file, or as a folder of files, and return which."""
     if file_format not in FORMATS:
         raise InputError(f"Tables are written as {' or '.join(FORMATS)}. Got {file_format!r}.")
     if n_files < 1:

@@ -12,9 +12,7 @@ module         what it holds
 `restraint`    pairs of columns that a program should leave alone
 `generated`    tables whose rule is known
 `planted`      the part ``planted``: seconds, memory and F on these
-`applying`     the part ``apply``: rows a second
 `tables`       results as text
-`page`         the measured parts of the documentation
 `command`      ``python -m benchmarks transform``
 =============  ====================================================================================
 """

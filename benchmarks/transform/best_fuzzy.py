@@ -51,21 +51,6 @@ def best_fuzzy_join(
     """Return the scores of the best configuration, and which it is.
 
     Takes 24 bytes a pair of values.
-
-    Parameters
-    ----------
-    sources, targets : sequence of str
-        Distinct values.
-    truth : collection of (int, int)
-        Positions of the values of each true pair.
-    n_true : int
-        Of all true pairs, also those whose values are not among these.
-
-    Returns
-    -------
-    dict
-        Scores, ``tokeniser``, ``similarity`` and ``threshold``. Of equally good configurations the
-        first.
     """
     best: dict[str, Any] = {**counted(0, 0, n_true)}
     if not sources or not targets:

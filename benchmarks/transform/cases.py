@@ -104,12 +104,7 @@ class Case:
 
 
 def cleaned_values(cells: Any) -> list[str | None]:
-    """Return cells as texts are compared; what is empty is None.
-
-    Parameters
-    ----------
-    cells : sequence of str or None, or pyarrow array of text
-    """
+    """Return cells as texts are compared; what is empty is None."""
     texts = cells if isinstance(cells, pa.Array | pa.ChunkedArray) else pa.array(cells, pa.string())
     return cleaned(texts).to_pylist()
 
@@ -121,13 +116,7 @@ def _cells(path: Path, specs: Sequence[str]) -> list[list[str | None]]:
 
 
 def read_case(folder: Path) -> Case:
-    """Read a case.
-
-    Raises
-    ------
-    InputError
-        It has no true pair.
-    """
+    """Read a case."""
     facts = json.loads((folder / "case.json").read_text(encoding="utf-8"))
     source = facts["source_key"] if isinstance(facts["source_key"], list) else [facts["source_key"]]
     with (folder / "ground_truth.csv").open(encoding="utf-8", newline="") as file:
@@ -163,33 +152,14 @@ def spec_of(key: str) -> str:
 
 @contextmanager
 def shared_cases(shared: Path = SHARED) -> Iterator[list[Case]]:
-    """Yield the shared cases, by name, for as long as the block lasts.
-
-    Raises
-    ------
-    InputError
-        They are not on this machine.
-    """
+    """Yield the shared cases, by name, for as long as the block lasts."""
     with unpacked("transform", "cases", shared) as folder:
         yield [read_case(path.parent) for path in sorted(folder.glob("*/case.json"))]
 
 
 @contextmanager
 def unpacked(name: str, archive: str, shared: Path = SHARED) -> Iterator[Path]:
-    """Yield the folder of a shared data set for as long as the block lasts.
-
-    Parameters
-    ----------
-    name : str
-    archive : str
-        Name of its archive, without ``.tar.gz``.
-    shared : Path
-
-    Raises
-    ------
-    InputError
-        It is not on this machine.
-    """
+    """Yield the folder of a shared data set for as long as the block lasts."""
     path = shared / name / f"{archive}.tar.gz"
     if not path.is_file():
         raise InputError(

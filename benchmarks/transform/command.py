@@ -15,7 +15,7 @@ from benchmarks import report
 from benchmarks.machine import describe_machine, pin_threads
 from pexeso.errors import InputError, PexesoError
 
-PARTS = ("cases", "restraint", "planted", "apply")
+PARTS = ("cases", "restraint", "planted")
 
 Result = dict[str, Any]
 
@@ -27,19 +27,17 @@ Result = dict[str, Any]
 @click.option("--pairs", default=200, show_default=True, help="restraint: pairs of a draw.")
 @click.option("--draws", default=3, show_default=True, help="restraint: draws of pairs.")
 @click.option(
-    "--rows", default=10_000, show_default=True, help="planted, apply: rows of a table, at most."
+    "--rows", default=10_000, show_default=True, help="planted: rows of a table, at most."
 )
 @click.option("--share", default=0.5, show_default=True, help="planted: keys with a partner.")
-@click.option("--repeats", default=3, show_default=True, help="planted, apply: timed repeats.")
+@click.option("--repeats", default=3, show_default=True, help="planted: timed repeats.")
 @click.option("--seed", default=0, show_default=True, help="Of samples and drawn tables.")
 @click.option("--json", "as_json", is_flag=True, help="Print each result as one JSON object.")
 @click.option("--write", is_flag=True, help="Keep results in benchmarks/results/transform.")
-@click.option("--write-docs", is_flag=True, help="Write the page from the results that are kept.")
 def transform_command(
     parts: tuple[str, ...],
     as_json: bool,
     write: bool,
-    write_docs: bool,
     seed: int,
     **options: Any,
 ) -> None:
@@ -47,7 +45,7 @@ def transform_command(
 
     PARTS, all by default: cases (the shared pairs of tables, against rivals),
     restraint (tables with other spellings, and columns that are not related), planted (drawn
-    tables whose rule is known), apply (rows a second). Seconds are processor time.
+    tables whose rule is known). Seconds are processor time.
     """
     pin_threads(1)
     pa.set_cpu_count(1)
@@ -66,10 +64,6 @@ def transform_command(
             click.echo(json.dumps(result) if as_json else shown(result))
             if write:
                 report.write_result(report.RESULTS / "transform" / f"{part}.json", result)
-        if write_docs:
-            from benchmarks.transform.page import write_page
-
-            write_page()
     except PexesoError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(2)
@@ -80,7 +74,6 @@ def _of(
 ) -> tuple[Callable[[], Result], Callable[[Result], str]]:
     """Return what measures a part, and what shows its result."""
     from benchmarks.transform import tables
-    from benchmarks.transform.applying import measured_apply
     from benchmarks.transform.planted import measured_planted
     from benchmarks.transform.quality import METHODS, measured_cases
     from benchmarks.transform.restraint import measured_restraint
@@ -90,23 +83,19 @@ def _of(
     known: dict[str, tuple[Callable[[], Result], Callable[[Result], str]]] = {
         "cases": (
             lambda: measured_cases(seed=seed, only=options["only"], methods=methods),
-            tables.all_cases,
+            tables.means_table,
         ),
         "restraint": (
             lambda: measured_restraint(
                 seed=seed, n_pairs=options["pairs"], n_draws=options["draws"]
             ),
-            tables.restraint,
+            tables.restraint_tables,
         ),
         "planted": (
             lambda: measured_planted(
                 seed=seed, max_rows=rows, share=options["share"], repeats=repeats
             ),
-            tables.planted_table,
-        ),
-        "apply": (
-            lambda: measured_apply(seed=seed, n_rows=rows, repeats=repeats),
-            tables.apply_table,
+            tables.planted_page_table,
         ),
     }
     return known[part]

@@ -219,20 +219,6 @@ class PlantedPair:
 def planted_pair(rule: Rule, n_rows: int, *, share: float = 0.5, seed: int = 0) -> PlantedPair:
     """Draw two tables of so many rows.
 
-    Parameters
-    ----------
-    rule : Rule
-    n_rows : int
-        Of either table.
-    share : float
-        Of the keys with a partner, 0 to 1.
-    seed : int
-
-    Raises
-    ------
-    InputError
-        The rule has fewer different keys.
-
     Examples
     --------
     >>> pair = planted_pair(RULES["date"], 4, seed=1)

@@ -25,20 +25,6 @@ def learned(case: Case, *, named: bool, seed: int = 0) -> dict[str, Any]:
 
     Rows are joined; a pair is the key values of a joined source row and a joined target row, also
     where other columns were found to join.
-
-    Parameters
-    ----------
-    case : Case
-    named : bool
-        Whether the key columns are told.
-    seed : int
-
-    Returns
-    -------
-    dict
-        The scores, ``f_as_told`` of the pairs of values that the join itself tells, ``seconds``
-        with reading the files, ``kinds`` of the pairs, ``direction``, ``columns`` and
-        ``key_column`` that were used, ``cardinality``, ``program``.
     """
     columns: dict[str, Any] = {}
     if named:

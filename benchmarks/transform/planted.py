@@ -29,18 +29,7 @@ SYNTHETIC_ROWS = 1_000
 def measured_planted(
     *, seed: int = 0, max_rows: int = MAX_ROWS, share: float = 0.5, repeats: int = 3
 ) -> dict[str, Any]:
-    """Learn all rules, at all of `SIZES` up to one.
-
-    Parameters
-    ----------
-    seed : int
-        Of the tables and of pexeso.
-    max_rows : int
-    share : float
-        Of the keys with a partner; all in the cases of the source.
-    repeats : int
-        Of tables below 10,000 rows, of which seconds are the median; larger ones are joined once.
-    """
+    """Learn all rules, at all of `SIZES` up to one."""
     warm_up()
     sizes = [size for size in SIZES if size <= max_rows]
     rows = [
@@ -58,16 +47,7 @@ def measured_planted(
 def measured_pair(
     name: str, rule: Rule, n_rows: int, *, share: float = 0.5, seed: int = 0, repeats: int = 1
 ) -> dict[str, Any]:
-    """Learn one rule from two tables, and join them by it.
-
-    Returns
-    -------
-    dict
-        ``rule``, ``rows``, scores of the joined rows and of the rows that are joined by equality or
-        a program (``exact``), ``kinds``, ``program``; ``seconds`` to learn and join,
-        ``join_seconds`` to join by the program once it is stored, with the table that comes of it
-        (None where there is no program), ``peak_bytes`` beyond what the tables take.
-    """
+    """Learn one rule from two tables, and join them by it."""
     pair = planted_pair(rule, n_rows, share=share, seed=seed)
     runs = [_learned(pair, seed) for _ in range(repeats if n_rows < MAX_ROWS else 1)]
     joined, _, peak_bytes = runs[0]

@@ -23,23 +23,7 @@ GROUPS = ("string rules", "entities")
 def measured_cases(
     *, seed: int = 0, only: str = "", methods: Sequence[str] = METHODS
 ) -> dict[str, Any]:
-    """Join every shared case by every method.
-
-    Parameters
-    ----------
-    seed : int
-        Of pexeso's samples and sets of examples.
-    only : str
-        Part of the names of cases.
-    methods : sequence of str
-        Of `METHODS`.
-
-    Returns
-    -------
-    dict
-        ``cases``, each with ``relations``, ``kind``, and a result of each method; ``means`` of each
-        of `GROUPS` by method.
-    """
+    """Join every shared case by every method."""
     warm_up()
     for method in set(methods) & set(RIVALS):
         RIVALS[method](["Ann Bo", "Cid Efe"], ["bo, ann", "efe, cid"])

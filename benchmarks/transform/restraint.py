@@ -39,22 +39,7 @@ N_SAMPLES = 5
 
 
 def measured_restraint(*, seed: int = 0, n_draws: int = 3, n_pairs: int = 200) -> dict[str, Any]:
-    """Join the tasks and the drawn pairs.
-
-    Parameters
-    ----------
-    seed : int
-        Of pexeso, and the first of the draws.
-    n_draws : int
-        So many draws, by seeds that follow each other.
-    n_pairs : int
-        Of each draw.
-
-    Returns
-    -------
-    dict
-        ``tasks``, and ``random`` with the programs of each draw.
-    """
+    """Join the tasks and the drawn pairs."""
     warm_up()
     result: dict[str, Any] = {"tasks": [task_row(*task, seed=seed) for task in _tasks()]}
     with ExitStack() as stack:
@@ -76,15 +61,7 @@ def _tasks() -> Iterator[tuple[str, Task]]:
 
 
 def task_row(name: str, task: Task, *, seed: int = 0) -> dict[str, Any]:
-    """Join the columns of a task, and score what each kind of join joins.
-
-    Parameters
-    ----------
-    name : str
-        Of the data set.
-    task : Task
-    seed : int
-    """
+    """Join the columns of a task, and score what each kind of join joins."""
     started = time.process_time()
     joined = learn_transformation({"asked": task.queries}, {"other": task.others}, seed=seed)
     pairs = joined.pairs
@@ -147,13 +124,7 @@ def _lake(stack: ExitStack, name: str) -> Path:
 
 
 def lake_columns(folders: dict[str, Path], min_values: int = MIN_VALUES) -> Iterator[LakeColumn]:
-    """Yield the columns of lakes that have at least so many distinct values, also of numbers.
-
-    Parameters
-    ----------
-    folders : dict of str to Path
-    min_values : int
-    """
+    """Yield the columns of lakes that have at least so many distinct values, also of numbers."""
     for lake, folder in folders.items():
         for file in find_tables(folder)[0]:
             try:

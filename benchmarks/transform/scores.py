@@ -15,17 +15,6 @@ SOLVED = 0.95
 def score(joined: Collection[Pair], truth: Collection[Pair]) -> Score:
     """Return the scores of a join.
 
-    Parameters
-    ----------
-    joined, truth : collection of pairs
-        Distinct pairs; the truth has at least one.
-
-    Returns
-    -------
-    dict
-        ``precision`` (None where nothing is joined), ``recall``, ``f``, and ``joined``, the number
-        of pairs.
-
     Examples
     --------
     >>> score({("a", 1), ("b", 2)}, {("a", 1), ("c", 3)})

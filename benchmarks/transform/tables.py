@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.transform.scores import SOLVED
+from benchmarks.report import markdown_table
 
 Row = Mapping[str, Any]
 
@@ -19,21 +19,6 @@ NAMES = {
     "semantic": "default model alone",
     "best fuzzy": "best fuzzy (FJ-O, an oracle)",
 }
-
-
-def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table.
-
-    Examples
-    --------
-    >>> print(markdown(["a", "b"], [["1", "2"]]))
-    | a | b |
-    |---|---|
-    | 1 | 2 |
-    """
-    lines = [heads, ["---"] * len(heads), *rows]
-    text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    return text.replace("| " + " | ".join(["---"] * len(heads)) + " |", "|---" * len(heads) + "|")
 
 
 def share(value: float | None) -> str:
@@ -58,83 +43,7 @@ def means_table(result: Row) -> str:
             rates = [share(scores[name]) for name in ("precision", "recall", "f")]
             solved = f"{scores['solved']} of {scores['cases']}"
             rows.append([group, NAMES[method], *rates, solved, f"{scores['seconds']:.1f}"])
-    return markdown(["cases", "method", "P", "R", "F", "F at least .95", "s"], rows)
-
-
-def cases_table(result: Row) -> str:
-    """Return a line for each case: relations, scores of pexeso, F of the others, the program."""
-    rows = []
-    for row in result["cases"]:
-        results = row["methods"]
-        cells = [row["case"], str(row["true_pairs"]), _relations(row["relations"])]
-        for way in ("named", "found"):
-            if way in results:
-                rates = " ".join(share(results[way][name]) for name in ("precision", "recall", "f"))
-                cells.append(
-                    f"{rates}, {results[way]['seconds']:.2f} s, {_kinds(results[way]['kinds'])}"
-                )
-        cells += [share(scores["f"]) for method, scores in results.items() if method not in _OURS]
-        if "named" in results:
-            cells.append(_program(results["named"]["program"]))
-        rows.append(cells)
-    methods = list(result["cases"][0]["methods"]) if result["cases"] else []
-    heads = ["case", "true pairs", "relation"]
-    heads += [f"{NAMES[way]}: P R F" for way in _OURS if way in methods]
-    heads += [f"{method}: F" for method in methods if method not in _OURS]
-    heads += ["program, columns named"] if "named" in methods else []
-    return markdown(heads, rows)
-
-
-_OURS = ("named", "found")
-
-
-def entities_table(result: Row) -> str:
-    """Return F of pexeso and of its default model alone, for each entity case."""
-    rows = [
-        [row["case"], *(share(row["methods"][method]["f"]) for method in ("named", "semantic"))]
-        for row in result["cases"]
-        if row["group"] == "entities"
-    ]
-    return markdown(["case", NAMES["named"], NAMES["semantic"]], rows)
-
-
-def unsolved_table(result: Row) -> str:
-    """Return F of the methods for each case of a string rule that pexeso does not solve."""
-    cases = [row for row in result["cases"] if row["group"] == "string rules"]
-    rows = [
-        [row["case"], *(share(scores["f"]) for scores in row["methods"].values())]
-        for row in cases
-        if any(row["methods"][way]["f"] < SOLVED for way in _OURS if way in row["methods"])
-    ]
-    methods = list(result["cases"][0]["methods"]) if result["cases"] else []
-    return markdown(["case", *(NAMES[method] for method in methods)], rows)
-
-
-def _relations(relations: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in relations.items())
-
-
-def _kinds(kinds: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "nothing"
-
-
-def all_cases(result: Row) -> str:
-    """Return the table of cases and that of their means."""
-    return f"{cases_table(result)}\n\n{means_table(result)}"
-
-
-def tasks_table(result: Row) -> str:
-    """Return what is joined of columns whose values are spelt in two ways, task by task."""
-    rows = []
-    for row in result["tasks"]:
-        kinds = [_right(row["kinds"].get(kind)) for kind in _KINDS]
-        rates = [share(row[name]) for name in ("precision", "recall", "f")]
-        sizes = " and ".join(f"{n:,}" for n in row["values"])
-        name, seconds = f"{row['set']}: {row['task']}", f"{row['seconds']:.1f}"
-        program = _program(row["program"])
-        rows.append([name, sizes, *kinds, *rates, row["cardinality"], seconds, program])
-    heads = ["task", "values", *(f"{kind}: right of joined" for kind in _KINDS)]
-    return markdown([*heads, "P", "R", "F", "cardinality", "s", "program"], rows)
+    return markdown_table(["cases", "method", "P", "R", "F", "F at least .95", "s"], rows)
 
 
 _KINDS = ("equal", "program", "fuzzy")
@@ -160,7 +69,7 @@ def tasks_means_table(result: Row) -> str:
             [name, str(len(tasks)), str(with_programs), f"{n_true:,}", *cells, f"{seconds:.0f}"]
         )
     kinds = [f"{kind}: right of joined" for kind in _KINDS]
-    return markdown(["set", "tasks", "with programs", "true pairs", *kinds, "s"], rows)
+    return markdown_table(["set", "tasks", "with programs", "true pairs", *kinds, "s"], rows)
 
 
 def draws_table(result: Row) -> str:
@@ -174,39 +83,12 @@ def draws_table(result: Row) -> str:
         for draw in result["random"]["draws"]
     ]
     heads = ["seed", "pairs", "with a program", "with equal values", "s", "longest, s"]
-    return markdown(heads, rows)
-
-
-def programs_table(result: Row) -> str:
-    """Return each program of drawn pairs, with samples of what it joins."""
-    rows = []
-    for draw in result["random"]["draws"]:
-        for row in draw["programs"]:
-            samples = "; ".join(f"{left} = {right}" for left, right in row["samples"])
-            values = " and ".join(f"{n:,}" for n in row["values"])
-            cells = [str(draw["seed"]), row["source"], row["target"], values]
-            cells += [_kinds(row["kinds"]), row["program"], samples]
-            rows.append([cell.replace("|", "\\|") for cell in cells])
-    heads = ["seed", "source", "target", "values", "pairs", "program", "samples"]
-    return markdown(heads, rows)
-
-
-def restraint(result: Row) -> str:
-    """Return all tables of the part ``restraint``."""
-    tables = (tasks_table, tasks_means_table, draws_table, programs_table)
-    return "\n\n".join(table(result) for table in tables)
+    return markdown_table(heads, rows)
 
 
 def planted_page_table(result: Row) -> str:
     """Return seconds, memory and F of drawn tables by rule and rows."""
-    return markdown(_PLANTED, map(_planted_cells, (*result["planted"], *result["synthetic"])))
-
-
-def planted_table(result: Row) -> str:
-    """Return the same with the programs."""
-    rows = (*result["planted"], *result["synthetic"])
-    cells = ([*_planted_cells(row), _program(row["program"])] for row in rows)
-    return markdown([*_PLANTED, "program"], cells)
+    return markdown_table(_PLANTED, map(_planted_cells, (*result["planted"], *result["synthetic"])))
 
 
 _PLANTED = ("rule", "rows", "learn and join, s", "join, s", "MB", "F", "F without fuzzy")
@@ -225,30 +107,10 @@ def _planted_cells(row: Row) -> list[str]:
     ]
 
 
-def apply_page_table(result: Row) -> str:
-    """Return the rows a second that programs are applied to."""
-    return markdown(_APPLY, map(_apply_cells, result["programs"]))
-
-
-def apply_table(result: Row) -> str:
-    """Return the same with the programs."""
-    rows = result["programs"]
-    cells = ([*_apply_cells(row), _program("; else ".join(row["programs"]))] for row in rows)
-    return markdown([*_APPLY, "text"], cells)
-
-
-_APPLY = ("rule", "rows", "programs", "million rows a second", "right")
-
-
-def _apply_cells(row: Row) -> list[str]:
-    rate = row["rows_per_second"]
-    shown = "-" if rate is None else f"{rate / 1e6:.1f}"
-    return [row["rule"], f"{row['rows']:,}", str(len(row["programs"])), shown, share(row["right"])]
-
-
-def _program(text: str | None) -> str:
-    return (text or "none").replace("|", "\\|")
-
-
 def _right(counts: Mapping[str, int] | None) -> str:
     return f"{counts['right']:,} of {counts['pairs']:,}" if counts and counts["pairs"] else "-"
+
+
+def restraint_tables(result: Row) -> str:
+    """Return both tables of the part ``restraint``; its programs are in the result alone."""
+    return f"{tasks_means_table(result)}\n\n{draws_table(result)}"

@@ -7,8 +7,8 @@ similarity is the mean. It tells a column that holds half of the values from one
 a little like all of them, which a count at one distance does not; it does not depend on the
 thresholds of the search.
 
-Nothing is learned. ``python -m benchmarks.effectiveness.score_study`` compares it with other
-measures and with models that are learned from several of them.
+Nothing is learned; benchmarks/NOTES.md says how it compares with other measures and with models
+that are learned from several of them.
 """
 
 from __future__ import annotations

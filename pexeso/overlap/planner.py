@@ -5,7 +5,7 @@ which of them to read; where they are long JOSIE pays. The lengths of a query's 
 any is read, tell what MergeList takes, and about what JOSIE does: that grows with the root of what
 reading all lists would cost, since of longer lists a smaller part is read. The constants were
 fitted to 1,080 searches of power-law lakes of 10,000 to a million sets in memory
-(benchmarks/NOTES.md, 13); what a disk adds is measured on the index itself, in a few reads.
+(benchmarks/NOTES.md); what a disk adds is measured on the index itself, in a few reads.
 """
 
 from __future__ import annotations

@@ -19,29 +19,25 @@ from benchmarks.acquisition.market import (
     determined,
     write_market,
 )
-from benchmarks.acquisition.plan_figures import DIRECT_RATIO, Varied, measured_plans, smaller_graph
-from benchmarks.acquisition.plan_tables import plan_tables
+from benchmarks.acquisition.plan_figures import DIRECT_RATIO, Varied, measured_plans
+from benchmarks.acquisition.plan_tables import direct_table, searches_table, thinned_table
 from benchmarks.acquisition.planning import (
     Setting,
     all_measured,
     difference,
     exact_search,
-    on_whole,
     price_range,
     published_search,
     timed,
 )
 from benchmarks.acquisition.resampling import resampled
-from benchmarks.acquisition.sampled_graph import sampled_graph
 from benchmarks.cli import main
 from pexeso.acquisition.evaluation import Evaluator
 from pexeso.acquisition.trees import TreeSearch
 
 VARIED = Varied(
     ratios=(0.01, 0.5, DIRECT_RATIO),
-    rates=(0.5,),
     rhos=(0.5, 1.0),
-    sizes=(("little", (3, 4)),),
 )
 
 
@@ -138,55 +134,6 @@ def test_budgets_below_the_least_price_are_not_searched(result):
         assert rows[1]["exact"]["plan"]["correlation"] <= query["exact"]["plan"]["correlation"]
 
 
-def test_samples_at_rate_1_are_the_tables(setting):
-    query = setting.market.about.queries[1]
-    graph, rows_of = sampled_graph(setting.graph, setting.coded, 1.0)
-    assert {pair: edge.join_sets for pair, edge in graph.edges.items()} == {
-        pair: edge.join_sets for pair, edge in setting.graph.edges.items()
-    }
-    tree = next(iter(TreeSearch(graph, setting.request(query))))
-    assert all(rows_of(tree, table) is None for table in tree.tables)
-
-
-def test_samples_keep_whole_keys_and_those_of_a_lower_rate(setting):
-    query = setting.market.about.queries[0]
-    towns = setting.market.tables["people"]["town"].to_numpy()
-    before = np.zeros(len(towns), bool)
-    for rate in (0.1, 0.5, 0.9):
-        graph, rows_of = sampled_graph(setting.graph, setting.coded, rate)
-        tree = next(iter(TreeSearch(graph, setting.request(query))))
-        assert tree.tables == ("people", "towns")
-        kept = rows_of(tree, "people")
-        assert kept[before].all()
-        assert not set(towns[kept]) & set(towns[~kept])
-        assert len(set(towns[kept])) / len(set(towns)) == pytest.approx(rate, abs=0.05)
-        # The weight is that of the rows that are kept; few states are not sampled.
-        [join_set] = graph.edge("people", "towns").join_sets
-        other = rows_of(tree, "towns")
-        assert join_set.n_keys == len(set(towns[kept]) & set(np.flatnonzero(other)))
-        assert (
-            graph.edge("states", "towns").join_sets
-            == setting.graph.edge("states", "towns").join_sets
-        )
-        before = kept
-
-
-def test_plans_of_samples_are_scored_on_whole_tables(setting):
-    query = setting.market.about.queries[1]
-    request = setting.request(query)
-    graph, rows_of = sampled_graph(setting.graph, setting.coded, 0.3)
-    for search in (published_search, all_measured):
-        outcome = search(setting, request, graph=graph, rows_of=rows_of)
-        evaluator = Evaluator(setting.graph, request, setting.coded)
-        whole = [
-            evaluator.measures(on_whole(setting.graph, tree)) for tree in TreeSearch(graph, request)
-        ]
-        plan = outcome["plan"]
-        figures = plan["correlation"], plan["informativeness"], plan["rows"]
-        assert figures in [(one.correlation, one.informativeness, one.n_rows) for one in whole]
-        assert outcome["estimate"] != outcome["plan"]["correlation"]
-
-
 def test_what_takes_too_long_is_told(setting):
     query = setting.market.about.queries[1]
     request = setting.request(query)
@@ -229,27 +176,22 @@ def test_resampled_joins_come_to_the_whole_one(market, setting, result, monkeypa
     assert resampled(setting, query, (1.0,)) is None
 
 
-def test_smaller_graphs_keep_the_path(setting, result):
-    query = setting.market.about.queries[1]
-    assert set(smaller_graph(setting.graph, query, 3).tables) == set(query.path)
-    assert set(smaller_graph(setting.graph, query, 4).tables) == {*query.path, "rivers"}
-    assert [row["tables"] for row in result["queries"]["long"]["sizes"]] == [3, 4]
-
-
-def test_tables_have_all_figures(result):
+def test_tables_have_the_figures_of_the_result(result):
     stored = {"markets": [result]}
     assert json.loads(json.dumps(stored)) == stored
-    text = plan_tables(stored)
-    correlation = result["queries"]["long"]["exact"]["plan"]["correlation"]
-    assert f"| little long | 3 | {result['queries']['long']['exact']['formed']:,}, " in text
-    assert f"{correlation:.4g}" in text
-    assert "| little long | direct |" in text
-    assert "not affordable" in text
-    lines = [line for line in text.splitlines() if line.startswith("| little long |")]
-    assert len(lines) == 1 + 1 + 3 + 1 + 2 + 2 + 2  # one for each table but the first, and row
+    long = result["queries"]["long"]
+    (line,) = [line for line in searches_table(stored).splitlines() if "little long" in line]
+    cells = line.strip("| ").split(" | ")
+    assert cells[:3] == ["little long", "3", str(long["prices"]["plans"])]
+    assert cells[3].split()[0] == f"{long['exact']['seconds']:.2f}"
+    direct = [
+        line for line in direct_table(stored).splitlines() if "| little long | direct" in line
+    ]
+    assert len(direct) == 1
+    assert "| little long, " in thinned_table(stored)
 
 
-def test_the_command_measures_markets_and_prints_tables(market, monkeypatch, tmp_path):
+def test_the_command_measures_markets(market, monkeypatch, tmp_path):
     monkeypatch.setattr(report, "RESULTS", tmp_path)
     monkeypatch.setattr(command, "_markets", lambda *_: iter([market]))
     monkeypatch.setattr(
@@ -257,9 +199,6 @@ def test_the_command_measures_markets_and_prints_tables(market, monkeypatch, tmp
         "measured_plans",
         lambda *args, **options: measured_plans(*args, **options, varied=VARIED),
     )
-    nothing = "No result of {} is stored.\n"
-    printed = CliRunner().invoke(main, ["acquisition", "--tables"])
-    assert printed.output == nothing.format("plans") + nothing.format("held-back")
     run = CliRunner().invoke(main, ["acquisition", "plans", "--repeats", "1", "--write"])
     assert run.exit_code == 0, run.output
     document = json.loads(run.output)
@@ -267,28 +206,23 @@ def test_the_command_measures_markets_and_prints_tables(market, monkeypatch, tmp
         **document,
         "origin": ANY,
     }
-    printed = CliRunner().invoke(main, ["acquisition", "--tables"])
-    assert printed.output == plan_tables(document) + "\n" + nothing.format("held-back")
 
 
 def test_markets_of_a_folder_are_made_once_for_their_options(market, monkeypatch, tmp_path):
     made = []
 
-    def making(name, options, kept):
+    def making(name, folder, options):
         made.append(name)
-        size = "scale" if name == "tpch" else "rows"
+        folder.mkdir(exist_ok=True)
         write_market(
-            kept["folder"] / name,
-            replace(market.about, name=name),
-            market.tables.items(),
-            options={"seed": kept["seed"], size: options[size]},
+            folder, replace(market.about, name=name), market.tables.items(), options=options
         )
 
-    monkeypatch.setattr(command, "_made", making)
-    kept = {"folder": tmp_path, "seed": 0, "file_format": "parquet"}
+    monkeypatch.setattr(command, "_make", making)
     for scale, expected in ((1, ["tpch", "tpce"]), (1, []), (2, ["tpch"])):
         made.clear()
-        markets = list(command._markets({"scale": scale, "rows": 5}, kept))
+        options = {"scale": scale, "rows": 5, "seed": 0}
+        markets = list(command._markets(tmp_path, options))
         assert [one.about.name for one in markets] == ["tpch", "tpce"]
         assert made == expected
         assert markets[0].options == {"seed": 0, "scale": scale}

@@ -361,18 +361,8 @@ def test_the_command_prints_one_object_and_keeps_it(results):
     assert set(printed["ratios_to_pexeso"]) == {"brute_gemm"}
     (path,) = results.rglob("*.json")
     assert path.parent.name == "random"
-    # A finished run is shown, not measured again, where machine and code are the same.
-    marked = {**printed, "queries": -1}
-
-    def shown(*arguments, **changed):
-        path.write_text(json.dumps({**marked, **changed}), encoding="utf-8")
-        return json.loads(CliRunner().invoke(main, [*command, *arguments]).stdout)["queries"]
-
-    assert shown() == -1
-    assert shown("--force") == 3
-    assert shown(origin={**printed["origin"], "code": "of another day"}) == 3
-    assert shown(machine={**printed["machine"], "cores": 10**6}) == 3
-    assert shown(machine={**printed["machine"], "load": [9, 9, 9], "date": "2001-01-01"}) == -1
+    assert printed["origin"]["command"]
+    assert "commit" in printed["origin"]
 
 
 def test_the_command_asks_a_batch(results):

@@ -194,7 +194,7 @@ def test_a_result_is_one_file_named_by_what_was_asked(tmp_path):
     assert path.name == "fasttext-100d_pexeso-sizes+ball_tree_q100_d0.06_j0.6_r3_s0_cpu_t2.json"
     assert read_result(path) is None
     write_result(path, {"agree": True})
-    assert read_result(path) == {"agree": True, "origin": ANY}
+    assert read_result(path) == {"agree": True, "origin": ANY, "machine": ANY}
     assert [file.name for file in path.parent.iterdir()] == [path.name]
     batch = result_path(
         tmp_path, "web", "fasttext-100d", ["pexeso"], Settings(queries=1000, batched=True)

@@ -1,34 +1,23 @@
 """Tests of generated lakes: the rates of the real lake, reproducibility and bounded memory."""
 
-import dataclasses
-import json
 import warnings
 
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner
+from lake_profile import EDGES, pair_shares, profile_lake
+from lake_reference import WEB_NEARER, WEB_RATES
 from long_runs import long_but
 
-import benchmarks.datasets as datasets
-from benchmarks.datasets import data_set
-from benchmarks.datasets.cache import NumberedColumns, load_or_write
 from benchmarks.datasets.calibrated import (
-    CHUNK_BYTES,
     MODELS,
-    VectorChunks,
     calibrated_tensors,
-    plan_lake,
 )
 from benchmarks.datasets.calibrated_columns import plan_columns, postings
 from benchmarks.datasets.calibrated_data import CalibratedData
-from benchmarks.datasets.fit import draw_sample, misfit
-from benchmarks.datasets.profile import EDGES, pair_shares, profile_lake
-from benchmarks.datasets.profile_command import profile_command
-from benchmarks.datasets.reference import WEB_NEARER, WEB_RATES
 from benchmarks.lake import METRIC
 from pexeso.engine.layout.maps import PivotMap, ProjectionMap, choose_axes, choose_pivots
-from pexeso.errors import DeviceError, InputError, OutputError
+from pexeso.errors import DeviceError
 
 SMALL = {"swdc": 0.01, "open": 0.01, "lwdc": 0.001}
 TINY = {"swdc": 0.0005, "open": 0.001, "lwdc": 0.00001}
@@ -133,16 +122,6 @@ def test_postings_in_small_pieces_are_whole_columns(monkeypatch):
     assert len(torch.unique(torch.cat(pieces))) == 5_000
 
 
-def test_vectors_are_made_in_chunks_of_the_stated_size(monkeypatch):
-    import benchmarks.datasets.calibrated as module
-
-    model = MODELS["open"]
-    chunks = VectorChunks(model, plan_lake(model, 0.001, 0), torch.device("cpu"))
-    assert chunks.chunk_rows * model.dimensions * 4 <= CHUNK_BYTES
-    monkeypatch.setattr(module, "CHUNK_BYTES", 10_000 * model.dimensions * 4)
-    assert [len(chunk) for chunk in chunks] == [10_000, 7_200]
-
-
 def test_making_a_lake_holds_a_few_chunks_only(tmp_path, monkeypatch):
     import benchmarks.datasets.calibrated as module
 
@@ -166,52 +145,10 @@ class _Held(torch.utils._python_dispatch.TorchDispatchMode):
         return result
 
 
-def test_wrong_input_is_told():
-    for scale in (0.0, -1.0, 1.5, float("nan")):
-        with pytest.raises(InputError, match=r"scale must lie in \(0, 1\]"):
-            data_set("swdc", scale=scale)
-    with pytest.raises(
-        InputError, match=r"at least 20 are needed, so the scale must be at least 0\.00093"
-    ):
-        data_set("open", scale=0.0001)
-    with pytest.raises(InputError, match="seed must lie"):
-        calibrated_tensors("swdc", 0.001, seed=-1)
-    with pytest.raises(InputError, match="swdc, open, lwdc"):
-        calibrated_tensors("web")
-    with pytest.raises(InputError, match="lwdc"):
-        data_set("wdc")
-
-
 def test_cuda_asked_for_and_absent(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(DeviceError, match="cuda was asked for"):
         calibrated_tensors("swdc", 0.001, device="cuda")
-
-
-def test_no_room_is_told_before_anything_is_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "shutil.disk_usage", lambda folder: dataclasses.make_dataclass("Usage", ["free"])(1_000_000)
-    )
-    with pytest.raises(OutputError, match="smaller scale"):
-        CalibratedData(MODELS["swdc"], 0.01, 0, tmp_path).load()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_lake_that_was_not_finished_is_not_kept(tmp_path):
-    def fail(folder):
-        (folder / "vectors.npy").write_bytes(b"half")
-        raise ValueError("stopped")
-
-    with pytest.raises(ValueError, match="stopped"):
-        load_or_write(tmp_path / "lake", fail)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_names_of_numbered_columns():
-    names = NumberedColumns(48_900_000)
-    assert names[48_899_999] == "column 48899999"
-    with pytest.raises(IndexError):
-        names[48_900_000]
 
 
 def test_pair_shares_are_those_of_all_pairs():
@@ -243,37 +180,8 @@ def test_pair_shares_are_those_of_all_pairs():
     assert shares["pivots_5"] == pytest.approx(share(within[::4], different[::4]), abs=1e-6)
 
 
-def test_a_random_sphere_fits_far_worse_than_the_fitted_shape():
-    model = MODELS["swdc"]
-    sample = draw_sample(model, n_values=5_000)
-    sphere = dataclasses.replace(model.shape, noise_decay=0.0, length=100.0, near_share=1e-6)
-    fitted = misfit(model, model.shape, sample)
-    assert fitted < 0.5
-    assert misfit(model, sphere, sample) > 20 * fitted
-
-
 def test_joinable_columns_are_counted(small_lake):
     profile = profile_lake(small_lake, n_columns=5, n_joined=5)
     assert profile.joined_queries == 5
     assert 0.0 <= profile.joinable_share <= 1.0
     assert profile_lake(small_lake, n_columns=5).joinable_share is None
-
-
-def test_profile_refuses_what_makes_no_sense(small_lake):
-    with pytest.raises(InputError, match=r"n_columns must be at least 1\. Got 0"):
-        profile_lake(small_lake, n_columns=0)
-
-
-def test_profile_command(monkeypatch, tmp_path):
-    monkeypatch.setattr(datasets, "CACHE", tmp_path)
-    arguments = ["--data", "swdc", "--scale", "0.001", "--columns", "50"]
-    result = CliRunner().invoke(profile_command, [*arguments, "--json"])
-    assert result.exit_code == 0, result.output
-    figures = json.loads(result.output)
-    assert (figures["values"], figures["columns"]) == (8_600, 516)
-    text = CliRunner().invoke(profile_command, arguments).output
-    assert "match_rate" in text
-    assert "ratio" in text
-    wrong = CliRunner().invoke(profile_command, ["--data", "swdc", "--scale", "2"])
-    assert wrong.exit_code == 2
-    assert "scale must lie" in wrong.output

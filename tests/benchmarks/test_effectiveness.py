@@ -33,8 +33,7 @@ from benchmarks.effectiveness.judged import (
 )
 from benchmarks.effectiveness.measuring import founds_of, measure
 from benchmarks.effectiveness.methods import AUTOMATIC, METHODS, RERANKED, Workshop, make_method
-from benchmarks.effectiveness.plots import plot_result
-from benchmarks.effectiveness.report import CURVE_PRECISIONS, curve_of, tables_of
+from benchmarks.effectiveness.report import tables_of
 from benchmarks.effectiveness.scoring import (
     JOINABILITIES,
     best_f1,
@@ -391,9 +390,6 @@ def test_methods_find_what_they_can_and_the_index_answers_the_same(
     assert models["tf-idf-normalised"] is None
     assert result["methods"][AUTOMATIC]["advice"] == shop.index().advise().to_dict()
     assert tables_of(result).count("\n| ") == len(METHODS)  # a heading, and all but one
-    [drawn] = plot_result(result, tmp_path / "plots")
-    assert drawn.name == "lake.png"
-    assert drawn.stat().st_size > 10_000
 
 
 @pytest.mark.spark
@@ -431,18 +427,6 @@ def test_pairs_are_ranked_by_the_similarity_of_a_search(shop, judged):
         )
 
 
-def test_a_curve_has_the_highest_recall_at_each_precision():
-    judged, _ = random_judged(4)
-    founds = random_founds(judged, 4)
-    truth = truth_of(judged, np.arange(judged.n_columns))
-    points = [rates(f.from_joinability(j), truth) for f in founds for j in JOINABILITIES]
-    expected = [
-        max((recall for p, recall, _ in points if p >= min_precision), default=0)
-        for min_precision in CURVE_PRECISIONS
-    ]
-    np.testing.assert_allclose(np.array(curve_of(judged, founds))[:, 0], expected, atol=1e-4)
-
-
 @pytest.mark.spark
 def test_the_command_prints_plain_data(lake, shop, tmp_path):
     truth = str(lake.parent / "join_pairs.tsv.gz")
@@ -458,9 +442,7 @@ def test_the_command_prints_plain_data(lake, shop, tmp_path):
         index,
         "--json",
     ]
-    ran = CliRunner().invoke(
-        main, [*arguments, "--plots", str(tmp_path / "plots")], catch_exceptions=False
-    )
+    ran = CliRunner().invoke(main, arguments, catch_exceptions=False)
     assert ran.exit_code == 0, ran.output
     result = json.loads(ran.stdout)
     assert (result["data"], result["queries"], result["semantic_only_pairs"]) == (str(lake), 3, 2)
@@ -473,7 +455,6 @@ def test_the_command_prints_plain_data(lake, shop, tmp_path):
         "semantic_only_recall_at_p95",
     )
     assert all(0 <= scores[name] <= 1 for scores in result["methods"].values() for name in needed)
-    assert [path.name for path in (tmp_path / "plots").iterdir()] == ["lake.png"]
 
 
 @pytest.mark.parametrize(
@@ -484,7 +465,7 @@ def test_the_command_prints_plain_data(lake, shop, tmp_path):
         (["--data", "countries"], "Give --data, or both --lake and --truth."),
         (["--index", ".", "--indexes", "."], "--index is the index of one data set."),
         (["--indexes", "."], "Give --index for a lake of your own."),
-        (["--write-docs"], "--write-docs keeps results of the shared data sets. Give --data."),
+        (["--write"], "--write keeps results of the shared data sets. Give --data."),
     ],
 )
 def test_a_wrong_option_is_one_sentence(arguments, message, lake):

@@ -14,7 +14,6 @@ from benchmarks.effectiveness import joining, methods
 from benchmarks.effectiveness.countries import ENGLISH, read_countries
 from benchmarks.effectiveness.joining import best_threshold, scores_of_values
 from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, NEGATIVE, NOT_JUDGED
-from benchmarks.effectiveness.measuring import watched_pairs
 from benchmarks.effectiveness.methods import Method, make_method
 from benchmarks.effectiveness.nearest import Joined, join_nearest, nearest_of
 from benchmarks.effectiveness.partners import joinabilities, ranks_of_partners, scores_of_partners
@@ -115,9 +114,6 @@ def test_a_join_by_hand(folder):
     scores = scores_of_values([joined], JACCARD.nearest_thresholds)
     assert scores["chosen_on"] == "other values of the task"
     assert set(scores["tasks"]) == {"towns"}
-    all_joined = scores["curve"][0]
-    assert all_joined == pytest.approx([2 / 3, 2 / 3], abs=1e-4)
-    assert scores["curve"][-1] == pytest.approx([1, 1 / 3], abs=1e-4)
 
 
 def random_joined(seed: int, n_tasks: int, n: int = 40) -> list[Joined]:
@@ -257,13 +253,14 @@ def countries(tmp_path):
 
 
 def test_countries_are_judged_by_code(countries):
-    judged, tasks, watched = read_countries(*countries)
+    judged, tasks = read_countries(*countries)
     assert len(judged.allowed_queries) == len(ENGLISH) == 8
     assert judged.n_columns == 10, "names in German and capitals are candidates, numbers are not"
     capital = judged.texts.index(pa.array(["Sucre", "Santiago", "Lima", "Havana", "N'Djamena"]))
     german = judged.keys.index(("names_de.csv", 0))
-    formal, short = watched["UN formal name -> UN short name"]
-    iso, world_bank = watched["ISO name -> World Bank name"]
+    codes = "country-codes.csv"
+    formal, short = judged.keys.index((codes, 2)), judged.keys.index((codes, 1))
+    iso, world_bank = judged.keys.index(("iso3166.csv", 0)), judged.keys.index(("gdp.csv", 0))
     query = np.array([formal, iso, iso, iso, iso])
     candidate = np.array([short, world_bank, german, capital, iso])
     expected = [BY_MEANING, BY_TEXT, NOT_JUDGED, NEGATIVE, NOT_JUDGED]
@@ -281,22 +278,6 @@ def test_a_lake_without_a_column_of_names_is_refused(countries):
     (lake / "gdp.csv").unlink()
     with pytest.raises(InputError, match=r"lacks the column gdp.csv:Country Name"):
         read_countries(lake, truth)
-
-
-def test_watched_pairs_are_told_for_each_way_to_set_thresholds():
-    class Pairs:
-        query, candidate = np.array([1, 2]), np.array([2, 1])
-
-    class Nothing:
-        query = candidate = np.array([], np.int64)
-
-    outcomes = watched_pairs(
-        {"tuned": Pairs, "automatic": Nothing}, {"a -> b": (1, 2), "a -> c": (1, 1)}
-    )
-    assert outcomes == {
-        "a -> b": {"tuned": True, "automatic": False},
-        "a -> c": {"tuned": False, "automatic": False},
-    }
 
 
 def test_codes_find_the_recall_that_they_are_cut_for():

@@ -11,11 +11,8 @@ from click.testing import CliRunner
 
 from benchmarks import embedding
 from benchmarks.cli import main
-from benchmarks.embedding import run_embedding, table
-from benchmarks.report import RESULTS
+from benchmarks.embedding import page_table, run_embedding
 from pexeso.errors import InputError
-
-KEPT = RESULTS / "embedding" / "wikitables_vall_r7.json"
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +33,7 @@ def test_every_way_is_measured_and_told(demo):
         "least": 1.0,
         "most": 1.0,
     }
-    assert all(name in table(demo) for name in demo["ways"])
+    assert all(name in page_table(demo) for name in demo["ways"])
     assert demo["skipped"] is None
 
 
@@ -65,12 +62,3 @@ def test_what_cannot_be_run_is_refused():
         run_embedding("nowhere", None, 1)
     with pytest.raises(InputError, match="repeats must be at least 1"):
         run_embedding("demo", None, 0)
-
-
-def test_the_page_has_the_figures_of_the_kept_result():
-    result = json.loads(KEPT.read_text("utf-8"))
-    page = (RESULTS.parents[1] / "docs" / "explanation" / "benchmarks.md").read_text("utf-8")
-    for name, way in result["ways"].items():
-        rate = round(way["values_per_second"]["median"], -3)
-        times = [f"{loop['median']:.1f}x" for loop in way["times"].values()]
-        assert f"| `{name}` | {rate:,.0f} | {times[0]} | {times[1]} |" in page

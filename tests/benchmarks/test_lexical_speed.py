@@ -2,7 +2,6 @@
 
 import json
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 from click.testing import CliRunner
@@ -38,10 +37,3 @@ def test_times_are_told_for_each_distance(tmp_path, monkeypatch):
     assert [rows[0] for rows in result["index"]["threads"].values()] == timings[:2]
     assert result["planted"]["400"]["measured"] == timings[2:]
     assert f"{timings[-1]['microseconds_a_value']:,} µs" in tables_of(result).splitlines()[-1]
-
-
-def test_the_page_has_the_figures_of_the_kept_result():
-    root = Path(lexical_speed.__file__).parent
-    result = json.loads((root / "results" / "lexical" / "speed.json").read_text("utf-8"))
-    page = (root.parent / "docs" / "explanation" / "benchmarks.md").read_text("utf-8")
-    assert tables_of(result) in page

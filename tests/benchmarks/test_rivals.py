@@ -3,9 +3,7 @@
 import os
 import subprocess
 import sys
-import types
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -368,68 +366,6 @@ def test_a_graph_answers_more_values_than_faiss_searches_between_two_looks_for_c
     assert done.returncode == 0, done.stderr
 
 
-class CpuNeighbours:
-    """A stand-in for `cuml.neighbors.NearestNeighbors` with float32 distances.
-
-    It has the methods that are used, as documented.
-    """
-
-    calls: ClassVar[list[tuple[int, int]]] = []
-
-    def __init__(self, *, algorithm, metric, output_type):
-        assert (algorithm, metric, output_type) == ("brute", "euclidean", "cupy")
-
-    def fit(self, vectors):
-        self.vectors = vectors
-
-    def kneighbors(self, vectors, n_neighbors):
-        self.calls.append((len(vectors), n_neighbors))
-        distances, members = torch.cdist(vectors, self.vectors).topk(
-            n_neighbors, dim=1, largest=False
-        )
-        return distances.numpy(), members.numpy()
-
-
-@pytest.fixture
-def cuml(monkeypatch):
-    neighbours = types.ModuleType("cuml.neighbors")
-    neighbours.NearestNeighbors = CpuNeighbours
-    monkeypatch.setitem(sys.modules, "cuml", types.ModuleType("cuml"))
-    monkeypatch.setitem(sys.modules, "cuml.neighbors", neighbours)
-    monkeypatch.setattr(CpuNeighbours, "calls", [])
-
-
-@pytest.mark.parametrize("first", [1, 2, 16, 10_000])
-def test_nearest_neighbours_are_asked_for_until_the_radius_is_full(
-    cuml, first, lake, queries, right
-):
-    from benchmarks.algorithms.cuml_radius.module import CumlRadius
-
-    rival = CumlRadius(CPU)
-    rival.build(lake, {"first_neighbours": first})
-    assert [normal_form(rival.query(query)) for query in queries] == right
-    CpuNeighbours.calls.clear()
-    assert [normal_form(answer) for answer in rival.query_batch(queries)] == right
-    sizes, wanted = zip(*CpuNeighbours.calls, strict=True)
-    assert list(wanted) == [min(first * 4**step, lake.n_values) for step in range(len(wanted))]
-    assert len(wanted) > 1 or first > 2
-    assert sorted(sizes, reverse=True) == list(sizes), (
-        "only those that are not finished are asked again"
-    )
-    assert rival.work["distances"] == sum(sizes) * lake.n_values
-
-
-def test_nearest_neighbours_are_asked_for_in_parts(cuml, monkeypatch, lake, queries, right):
-    from benchmarks.algorithms.cuml_radius import module
-
-    monkeypatch.setattr(module, "QUERIES_AT_ONCE", 50)
-    monkeypatch.setattr(module, "NEIGHBOURS_AT_ONCE", 200)
-    rival = module.CumlRadius(CPU)
-    rival.build(lake, {})
-    assert [normal_form(answer) for answer in rival.query_batch(queries)] == right
-    assert max(size * wanted for size, wanted in CpuNeighbours.calls if size > 1) <= 200
-
-
 def test_the_fused_kernel_is_refused_without_cuda(lake):
     pytest.importorskip("triton")
     from benchmarks.algorithms.brute_triton.module import BruteTriton
@@ -501,14 +437,11 @@ def test_the_fused_kernel_gives_the_answers_of_the_oracle_in_the_interpreter():
         "brute_gemm:bf16",
         "ept:default",
         "brute_triton:precisions",
-        "cuml_radius:first",
     ],
 )
 def test_every_exact_rival_gives_the_answers_of_the_oracle_on_cuda(spec, lake, queries, right):
-    name = spec.partition(":")[0]
-    package = {"brute_triton": "triton", "cuml_radius": "cuml"}.get(name)
-    if package:
-        pytest.importorskip(package)
+    if spec.startswith("brute_triton"):
+        pytest.importorskip("triton")
     cuda = torch.device("cuda")
     for candidate in load_candidates([spec], cuda):
         rival = candidate.adapter(cuda)

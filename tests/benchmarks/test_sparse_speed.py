@@ -9,7 +9,6 @@ from click.testing import CliRunner
 
 from benchmarks import sparse_speed
 from benchmarks.lexical_speed import planted_partition
-from benchmarks.report import RESULTS
 from benchmarks.sparse_speed import (
     ROWS,
     WAYS,
@@ -78,9 +77,3 @@ def test_the_command_tells_ratios_and_refuses_other_answers(partition, tmp_path,
     monkeypatch.setattr(sparse_speed, "differences", lambda *args: 7)
     with pytest.raises(PexesoError, match=r"scipy and a search differ in 7 pairs at 0\.4"):
         CliRunner().invoke(main, [str(tmp_path)], catch_exceptions=False)
-
-
-def test_the_page_has_the_figures_of_the_kept_result():
-    result = json.loads((RESULTS / "lexical" / "sparse.json").read_text("utf-8"))
-    page = RESULTS.parent.parent / "docs" / "explanation" / "benchmarks.md"
-    assert table_of(result) in page.read_text("utf-8")

@@ -8,10 +8,9 @@ from click.testing import CliRunner
 
 from benchmarks import report
 from benchmarks.cli import main
-from benchmarks.transform.applying import applied
 from benchmarks.transform.generated import RULES, SYNTHETIC, Rule, planted_pair
 from benchmarks.transform.planted import measured_pair, measured_planted, scores_of
-from benchmarks.transform.tables import apply_table, planted_table
+from benchmarks.transform.tables import planted_page_table
 from pexeso.errors import InputError
 from pexeso.transform_join.learned import learn_transformation
 
@@ -102,44 +101,19 @@ def test_sizes_end_at_the_most_rows(monkeypatch):
     result = measured_planted(max_rows=1_000, repeats=1)
     assert [row["rows"] for row in result["planted"]] == [100, 1_000]
     assert [row["rule"] for row in result["synthetic"]] == ["UserID"]
-    lines = planted_table(result).splitlines()
+    lines = planted_page_table(result).splitlines()
     assert [line.split(" | ")[1] for line in lines[2:]] == ["100", "1,000", "1,000"]
-
-
-def test_stored_programs_are_applied_to_new_rows():
-    result = applied("Citeseer", 500, 1, seed=0)
-    assert result["right"] == 1.0
-    assert result["rows_per_second"] > 0
-    assert result["programs"] == [
-        '"authors", then ". ", then "title", then ". ", then "year", then "."'
-    ]
-
-
-def test_programs_that_read_the_target_are_applied_to_it(monkeypatch):
-    def codes_to_paths(people):
-        columns, code = RULES["path"].make(people)
-        return {"code": code}, columns["path"]
-
-    monkeypatch.setitem(SYNTHETIC, "swapped", Rule(codes_to_paths, 10**10))
-    result = applied("swapped", 300, 1, seed=0)
-    assert result["right"] == 1.0
-    assert all('"key"' in program for program in result["programs"])
 
 
 def test_the_command_writes_what_it_measures(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "RESULTS", tmp_path)
     rules = {"NameConcat": SYNTHETIC["NameConcat"]}
-    for module in ("planted", "applying"):
-        monkeypatch.setattr(f"benchmarks.transform.{module}.RULES", rules)
-        monkeypatch.setattr(f"benchmarks.transform.{module}.SYNTHETIC", rules)
-    arguments = ["transform", "planted", "apply", "--rows", "100", "--repeats", "1", "--write"]
+    monkeypatch.setattr("benchmarks.transform.planted.RULES", rules)
+    monkeypatch.setattr("benchmarks.transform.planted.SYNTHETIC", rules)
+    arguments = ["transform", "planted", "--rows", "100", "--repeats", "1", "--write"]
     done = CliRunner().invoke(main, arguments, catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    planted, apply = (
-        json.loads((tmp_path / "transform" / f"{part}.json").read_text())
-        for part in ("planted", "apply")
-    )
-    assert (planted["part"], apply["part"]) == ("planted", "apply")
-    assert planted["origin"]["code"] == apply["origin"]["code"]
-    assert planted_table(planted) in done.output
-    assert apply_table(apply) in done.output
+    planted = json.loads((tmp_path / "transform" / "planted.json").read_text())
+    assert planted["part"] == "planted"
+    assert planted["origin"]["command"]
+    assert planted_page_table(planted) in done.output

@@ -21,12 +21,6 @@ REPEATS = 3
 class Tuner:
     """Looks for configurations once for each length of a vector and each width of a tile.
 
-    Parameters
-    ----------
-    seconds : float
-        What one search may take, compilation included. The first configuration is always tried,
-        and none is begun after these seconds.
-
     Attributes
     ----------
     tried : list of dict

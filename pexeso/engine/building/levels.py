@@ -31,7 +31,7 @@ _SAMPLE_CELLS = 512
 _CELL, _CELL_AXIS = 30.0, 6.0
 _ROW, _ROW_AXIS = 25.0, 5.0
 """Nanoseconds on one core at 2.5 GHz: what a pair of cells and a row of a candidate cell take, and
-what each axis adds. benchmarks/NOTES.md, entry 16."""
+what each axis adds."""
 
 
 @dataclass(frozen=True)

@@ -56,8 +56,7 @@ _BOX, _BOX_AXIS = 1.5, 0.25
 _ROW, _ROW_AXIS = 0.5, 0.06
 _CANDIDATE, _CANDIDATE_AXIS = 60.0, 0.15
 """Nanoseconds on one core at 2.5 GHz: what a box, a row of mapped coordinates and a candidate's
-vector take, and what each of their axes adds. benchmarks/NOTES.md (entry 3) holds them against
-measured time."""
+vector take, and what each of their axes adds."""
 
 
 @dataclass(frozen=True)

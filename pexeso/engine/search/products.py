@@ -95,8 +95,7 @@ _WALKS = {
     "compiled": WalkCosts(0.5, 0.08, 50.0, 0.35, least_pairs=1 << 24),
     "torch": WalkCosts(20.0, 5.0, 600.0, 2.0, least_pairs=1 << 18),
 }
-"""By kernel; those that are not here multiply by themselves. benchmarks/NOTES.md (entry 9) holds
-all these numbers against measured time."""
+"""By kernel; those that are not here multiply by themselves."""
 
 
 def products_pay(

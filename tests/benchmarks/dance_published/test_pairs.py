@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from benchmarks.acquisition import coverage, coverage_cases
 from benchmarks.dance_published.samples import SampledPair, correlated_sample, key_summary
 from pexeso.acquisition.correlation import correlation
 from pexeso.acquisition.key_hashes import KeyTest
 from pexeso.acquisition.quality import Dependency, quality
 from pexeso.errors import ColumnNotFoundError, InputError
+from tests.acquisition import coverage_cases
 from tests.acquisition.motivating_tables import TABLES, joined
 from tests.acquisition.oracle import table_informativeness
 
@@ -79,7 +79,7 @@ def test_a_missing_giant_is_known_from_the_summaries():
 def test_intervals_cover_the_exact_values_in_most_of_100_samples():
     """A short form of the measurement with 1000 samples, for one seed: of 95 %, 3 deviations."""
     pair = replace(coverage_cases.random_pairs(0, n_keys=300)[2], numbers=())
-    rows = coverage.measure(100, 0, cases=[pair], rates=[0.4])
+    rows = coverage_cases.measure(100, 0, cases=[pair], rates=[0.4])
     assert {row["measure"] for row in rows} == {"JI", "CORR", "Q"}
     for row in rows:
         assert row["coverage"] >= 0.9, row
@@ -90,7 +90,7 @@ def test_intervals_cover_the_exact_values_in_most_of_100_samples():
 @pytest.mark.lakes
 def test_intervals_cover_in_samples_of_shared_tables(shared_lakes):
     pair = next(pair for pair in coverage_cases.lake_pairs() if pair.name == "people, awards")
-    for row in coverage.measure(10, 0, cases=[pair], rates=[0.5]):
+    for row in coverage_cases.measure(10, 0, cases=[pair], rates=[0.5]):
         assert row["coverage"] >= 0.8, row
 
 

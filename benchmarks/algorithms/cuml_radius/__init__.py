@@ -1,1 +1,0 @@
-"""The algorithm `cuml_radius`."""
