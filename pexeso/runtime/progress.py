@@ -105,7 +105,7 @@ _steps: ContextVar[_Steps | None] = ContextVar("steps", default=None)
 
 @contextmanager
 def steps_told(report: CountedProgress | None) -> Iterator[None]:
-    """Tell how far searches are that this thread makes inside, if there is somebody to tell."""
+    """Report how far searches are that this thread makes inside, if there is somebody to tell."""
     token = _steps.set(None if report is None else _Steps(report))
     try:
         yield
@@ -114,13 +114,13 @@ def steps_told(report: CountedProgress | None) -> Iterator[None]:
 
 
 def begin_steps(total: int) -> None:
-    """Tell that so many steps begin."""
+    """Report that so many steps begin."""
     if (steps := _steps.get()) is not None:
         steps.n_done, steps.total = 0, total
 
 
 def advance(n_steps: int, *, to: int | None = None) -> None:
-    """Tell that so many more steps are done, or as many as `to`."""
+    """Report that so many more steps are done, or as many as `to`."""
     if (steps := _steps.get()) is not None and (n_steps or to is not None):
         steps.n_done = min(steps.n_done + n_steps if to is None else to, steps.total)
         steps.report(steps.n_done, steps.total)

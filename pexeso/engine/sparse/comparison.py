@@ -82,9 +82,9 @@ def compare(
     """
     n_pairs = len(vectors) * len(rows)
     n_threads = max(1, min(available_threads(), n_pairs // PAIRS_A_THREAD))
-    at_once = max(1, PAIRS_AT_ONCE // n_threads)
-    n_values = max(1, min(VALUES_AT_ONCE, at_once, -(-len(vectors) // n_threads)))
-    n_rows = max(1, at_once // n_values)
+    chunk_size = max(1, PAIRS_AT_ONCE // n_threads)
+    n_values = max(1, min(VALUES_AT_ONCE, chunk_size, -(-len(vectors) // n_threads)))
+    n_rows = max(1, chunk_size // n_values)
     for first in range(0, len(rows), n_rows):
         others = partition.vectors.take(rows[first : first + n_rows])
 

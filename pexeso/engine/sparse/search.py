@@ -91,9 +91,9 @@ def _runs(
     work: Work,
 ) -> Iterator[tuple[int, Lists]]:
     """Yield runs of query values by their first and their rows, whose number is bounded."""
-    n_at_once = max(VALUES_A_CALL * n_threads, MATCHES_AT_ONCE // max(1, partition.n_values))
-    for begin in range(0, len(vectors), n_at_once):
-        some = vectors[begin : begin + n_at_once]
+    chunk_size = max(VALUES_A_CALL * n_threads, MATCHES_AT_ONCE // max(1, partition.n_values))
+    for begin in range(0, len(vectors), chunk_size):
+        some = vectors[begin : begin + chunk_size]
         yield begin, find_rows(partition, some, max_distance, n_threads, work)
 
 

@@ -441,9 +441,9 @@ def test_lists_are_not_read_where_a_comparison_takes_less_time(n_threads, monkey
         monkeypatch.setattr(search, "VALUES_A_CALL", 7)
         for limit in (0.1, 0.3, float(np.median(distances))):
             work = Work()
-            found = search.search(partition, vectors, queries, limit, n_threads, work)
+            answers = search.search(partition, vectors, queries, limit, n_threads, work)
             assert 40 * len(stored) <= work.decided <= 42 * len(stored)
-            for query, (columns, counts) in zip(queries, found, strict=True):
+            for query, (columns, counts) in zip(queries, answers, strict=True):
                 weights = np.zeros(len(vectors), np.int64)
                 weights[query.members] = query.weights
                 expected = brute_force(partition, vectors, weights, query.min_count, limit)
@@ -458,23 +458,23 @@ def test_lists_are_not_read_where_a_comparison_takes_less_time(n_threads, monkey
 def test_a_search_tells_how_far_it_is(monkeypatch):
     """Each query value is a step, looked up or compared, and so is each pair of a re-ranking."""
     _, partition = lake_of(3, 120)
-    vectors, told = partition.vectors[:90], []
+    vectors, reports = partition.vectors[:90], []
     monkeypatch.setattr(compiled, "VALUES_A_CALL", 10)
     monkeypatch.setattr(comparison, "PAIRS_AT_ONCE", 400)
-    with steps_told(lambda n_done, total: told.append((n_done, total))):
+    with steps_told(lambda n_done, total: reports.append((n_done, total))):
         begin_steps(90)
         search.find_rows(partition, vectors, 0.4, 1, Work())
-        assert told == [(10 * number, 90) for number in range(1, 10)]
+        assert reports == [(10 * number, 90) for number in range(1, 10)]
         monkeypatch.setattr(compiled, "find_matches", _find_none)
         begin_steps(90)
         search.find_rows(partition, vectors, 0.4, 1, Work())
-        assert told[-1] == (90, 90)
-        assert len(told) > 11
+        assert reports[-1] == (90, 90)
+        assert len(reports) > 11
         columns = np.arange(partition.n_columns)
         rows = np.unique(partition.column_lists.members)
         begin_steps(90 * len(rows))
         comparison.nearest_in_columns(partition, vectors, columns, 0.5)
-        assert told[-1] == (90 * len(rows), 90 * len(rows))
-    before = len(told)
+        assert reports[-1] == (90 * len(rows), 90 * len(rows))
+    before = len(reports)
     search.find_rows(partition, vectors, 0.4, 1, Work())
-    assert len(told) == before
+    assert len(reports) == before

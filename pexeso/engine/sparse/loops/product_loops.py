@@ -87,10 +87,8 @@ def name_of(key: int, sort: int) -> int:
 @loop
 def note_features(text: np.ndarray, starts: np.ndarray, words: np.ndarray) -> Features:
     """Note the features of some words."""
-    longest = 0
-    for word in words:
-        longest = max(longest, starts[word + 1] - starts[word])
-    keys, room = np.empty(2 * longest + 1, np.int64), 3 * keys_of(starts, words)
+    room = 3 * keys_of(starts, words)
+    keys = np.empty(room, np.int64)
     n_slots = slots_for(room)
     names, numbers = np.empty(n_slots, np.int64), np.full(n_slots, -1, np.int32)
     # For each feature of a word: its number, the word's position, and what it counts.
@@ -334,9 +332,9 @@ def keep_nearest(
         Lowered.
     """
     for entry in range(len(rows)):
-        mine, least = distances[rows[entry]], nearest[owners[entry]]
+        mine, nearest_yet = distances[rows[entry]], nearest[owners[entry]]
         for value in range(len(mine)):
-            least[value] = min(least[value], mine[value])
+            nearest_yet[value] = min(nearest_yet[value], mine[value])
 
 
 @loop
