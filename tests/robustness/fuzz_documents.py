@@ -21,7 +21,7 @@ TESTS = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS), str(TESTS / "cleanup")]
 
 from drawn_statements import ALLOWED, REFUSED, mutated, require_harmless  # noqa: E402
-from planted import require_nothing_lost  # noqa: E402
+from planted_holdings import require_nothing_lost  # noqa: E402
 from transform.random_programs import ROWS, random_programs  # noqa: E402
 
 from pexeso.cleanup.acting import before_applying  # noqa: E402
