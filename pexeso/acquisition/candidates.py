@@ -18,9 +18,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
-from itertools import islice
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,16 @@ from pexeso.acquisition.coded_columns import CodedColumns
 from pexeso.acquisition.evaluation import Column, Evaluator, OutOfTime
 from pexeso.acquisition.exact import Limits
 from pexeso.acquisition.graph import JoinGraph
-from pexeso.acquisition.plans import AcquisitionRequest, FoundPlan, FoundPlans, JoinTree, Terminal
+from pexeso.acquisition.plans import (
+    AcquisitionRequest,
+    FoundPlan,
+    FoundPlans,
+    Join,
+    JoinTree,
+    Terminal,
+)
 from pexeso.acquisition.row_counts import RowsOf
-from pexeso.acquisition.trees import Distances, TreeSearch
+from pexeso.acquisition.trees import Distances, TreeSearch, is_closed
 from pexeso.errors import InputError
 
 _SHUFFLES = 3
@@ -47,7 +54,6 @@ def rank_candidates(
     coded: CodedColumns | None = None,
     limits: Limits | None = None,
     *,
-    k: int | None = None,
     seed: int = 0,
     rows_of: RowsOf | None = None,
 ) -> FoundPlans:
@@ -59,7 +65,7 @@ def rank_candidates(
             f"{[terminal.column for terminal in have]} of {sorted(tables)}."
         )
     limits = Limits() if limits is None else limits
-    return _Ranking(graph, tuple(have), bounds, coded, limits, seed, rows_of).plans(k)
+    return _Ranking(graph, tuple(have), bounds, coded, limits, seed, rows_of).plans()
 
 
 @dataclass(frozen=True)
@@ -87,19 +93,14 @@ class _Ranking:
         self._graph, self._have, self._bounds, self._limits = graph, have, bounds, limits
         self._distances = Distances(graph)
         self._start = have[0].tables[0]
+        self._joined: dict[str, tuple[list[JoinTree], Iterator[JoinTree]]] = {}
+        self._shares: dict[tuple[Join, ...], float] = {}
         coded = CodedColumns() if coded is None else coded
         options = self._request(Terminal("", (self._start,)))  # of which numbers are measured how
         deadline = self._started + limits.max_seconds
         self._evaluator = Evaluator(graph, options, coded, rows_of=rows_of, deadline=deadline)
         self._shuffled = [
-            Evaluator(
-                graph,
-                options,
-                coded,
-                rows_of=rows_of,
-                deadline=deadline,
-                order_of=_Shuffles(graph, self._start, seed, number),
-            )
+            self._evaluator.in_order(_Shuffles(graph, self._start, seed, number))
             for number in range(_SHUFFLES)
         ]
 
@@ -107,7 +108,7 @@ class _Ranking:
         bounds = {"max_fan_out": 1, **(self._bounds or {})}
         return AcquisitionRequest(self._have, (want,), **bounds)
 
-    def plans(self, k: int | None) -> FoundPlans:
+    def plans(self) -> FoundPlans:
         ranked, stopped = [], ""
         n_columns = n_trees = 0
         try:
@@ -127,7 +128,7 @@ class _Ranking:
                 if n_columns
                 else "No joins lead from your table to another within the bounds."
             )
-        plans = tuple(candidate.plan for candidate in ranked[:k])
+        plans = tuple(candidate.plan for candidate in ranked)
         return FoundPlans(plans, reason, n_columns, n_trees, self._seconds(), stopped)
 
     def _seconds(self) -> float:
@@ -141,10 +142,35 @@ class _Ranking:
                 for column in self._graph.tables[table].columns:
                     yield Terminal(column, (table,))
 
+    def _trees(self, want: Terminal, request: AcquisitionRequest) -> Iterator[JoinTree]:
+        """Yield the plans for a column, which are those for its table that keep the bounds."""
+        (table,) = want.tables
+        if table not in self._joined:
+            whole = replace(request, want=(Terminal("", want.tables),), budget=math.inf)
+            search = TreeSearch(self._graph, whole, self._limits.max_states, self._distances)
+            self._joined[table] = [], iter(search)
+        formed, others = self._joined[table]
+        for at in count():
+            if at == len(formed):
+                tree = next(others, None)
+                if tree is None:
+                    return
+                formed.append(tree)
+            tree = replace(formed[at], want=((table, want.column),))
+            is_cheap = math.isinf(request.budget) or tree.price(self._graph) <= request.budget
+            if is_cheap and is_closed(self._graph, tree.joins, tree.columns):
+                yield tree
+
+    def _share(self, tree: JoinTree) -> float:
+        """Return the share of the rows to be explained that a plan joins."""
+        if tree.joins not in self._shares:
+            self._shares[tree.joins] = self._evaluator.share_of_rows(tree, self._start)
+        return self._shares[tree.joins]
+
     def _measured(self, want: Terminal) -> tuple[_Ranked | None, int]:
         """Measure the plans of a candidate; None if it has none, or is only a key."""
         request = self._request(want)
-        trees = iter(TreeSearch(self._graph, request, self._limits.max_states, self._distances))
+        trees = self._trees(want, request)
         best, n_measured = None, 0
         for tree in islice(trees, _MAX_TREES):
             if self._seconds() > self._limits.max_seconds:
@@ -152,7 +178,7 @@ class _Ranking:
             if _joins_by(tree, tree.want[0]):
                 continue
             measures = self._evaluator.measures(tree)
-            share = self._evaluator.share_of_rows(tree, self._start)
+            share = self._share(tree)
             n_measured += 1
             max_gain = share * measures.correlation  # the gain if chance told nothing
             if (

@@ -18,10 +18,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
+from functools import cache, lru_cache
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from pexeso.acquisition.coded_columns import CodedColumns
 from pexeso.acquisition.codes import column_of
@@ -44,6 +45,10 @@ Column = tuple[str, str]
 """A table and a column of it."""
 
 OrderOf = Callable[[Column], np.ndarray | None]
+
+
+_FEW = 1 << 12
+"""Counts below it are looked up."""
 
 
 class OutOfTime(Exception):
@@ -73,18 +78,24 @@ class Evaluator:
         rows_of: RowsOf | None = None,
         max_entries: int = DEFAULT_ENTRIES,
         deadline: float = math.inf,
-        order_of: OrderOf | None = None,
     ) -> None:
         self._graph, self._request = graph, request
         self._coded = CodedColumns() if coded is None else coded
         self._rows = RowCounts(graph, self._coded, rows_of)
         self._max_entries = max_entries
         self.deadline = deadline
-        self._order_of = order_of
+        self._order_of: OrderOf | None = None
         self._dependencies: dict[tuple[str, Dependency], CodedDependency] = {}
         self._numbers: dict[Column, CodedNumbers] = {}
-        self._marginals: dict[tuple[JoinTree, tuple[Column, ...]], tuple[float, float]] = {}
+        self._marginals: dict[tuple[tuple[Join, ...], tuple[Column, ...]], tuple[float, float]] = {}
         self._cumulative: dict[tuple[JoinTree, Column], tuple[float, float]] = {}
+
+    def in_order(self, order_of: OrderOf) -> Evaluator:
+        """Return what measures the same plans with the rows of columns in another order."""
+        other = copy(self)
+        other._order_of = order_of
+        other._numbers, other._marginals, other._cumulative = {}, {}, {}
+        return other
 
     def measures(self, tree: JoinTree) -> PlanMeasures:
         """Return what a plan is worth."""
@@ -230,7 +241,7 @@ class Evaluator:
         """Return the entropy of some columns times the number of rows, and that number."""
         tables = sorted({table for table, _ in columns})
         if len(tables) == 1 and all(name for _, name in columns):
-            key = (tree, tuple(columns))
+            key = (tree.joins, tuple(columns))
             if key not in self._marginals:
                 self._marginals[key] = self._of_one_table(tree, tables[0], columns)
             return self._marginals[key]
@@ -246,7 +257,7 @@ class Evaluator:
             part, n_rows = _sum_c_log_c(block.counts)
             sums.append(part)
             total += n_rows
-        return total * float(log2([total])[0]) - math.fsum(sums), total
+        return total * _log2_of(total) - math.fsum(sums), total
 
     def _of_one_table(
         self, tree: JoinTree, table: str, columns: dict[Column, np.ndarray]
@@ -409,25 +420,41 @@ def _root(tree: JoinTree) -> str:
 
 def _cell_counts(columns: Sequence[np.ndarray], counts: np.ndarray) -> np.ndarray:
     """Return how often each combination of codes is there."""
-    *others, last = columns
-    if not others:
-        return np.bincount(last, counts)
-    codes, _ = compact_codes(others, len(counts))
-    # The rows of a sparse matrix are formed by counting, and it adds up what repeats.
-    return csr_matrix((counts, (codes, last))).data
+    if len(columns) == 1:
+        return np.bincount(columns[0], counts)
+    return np.bincount(compact_codes(columns, len(counts))[0], counts)
 
 
 def _sum_c_log_c(counts: np.ndarray) -> tuple[float, float]:
     """Return the sum of c log c over counts, and their total. Equal counts are taken together."""
-    sizes, times = np.unique(counts[counts > 0], return_counts=True)
+    if counts.max(initial=0) < _FEW:
+        times = np.bincount(counts.astype(np.int64))
+        times[0] = 0
+        sizes = times.nonzero()[0]
+        times = times[sizes]
+        logarithms = _logarithms()[sizes]
+    else:
+        sizes, times = np.unique(counts[counts > 0], return_counts=True)
+        logarithms = log2(sizes)
     total = math.fsum((sizes * times).tolist())
-    return math.fsum((sizes * log2(sizes) * times).tolist()), total
+    return math.fsum((sizes * logarithms * times).tolist()), total
+
+
+@lru_cache(maxsize=1 << 12)
+def _log2_of(total: float) -> float:
+    return float(log2([total])[0])
+
+
+@cache
+def _logarithms() -> np.ndarray:
+    """Return the logarithms of the numbers below `_FEW`, 0 for 0."""
+    return np.append(0.0, log2(np.arange(1, _FEW)))
 
 
 def _information(counts: np.ndarray) -> tuple[float, float]:
     """Return the entropy of counts times their total, and the total."""
     part, total = _sum_c_log_c(counts)
-    return (total * float(log2([total])[0]) - part if total else 0.0), total
+    return (total * _log2_of(total) - part if total else 0.0), total
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,12 +15,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from pexeso.acquisition.coded_columns import CodedColumns
 from pexeso.acquisition.codes import paired_codes
 from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import Join, JoinTree
+from pexeso.runtime.jit import loop
 
 RowsOf = Callable[[JoinTree, str], np.ndarray | None]
 """Which rows of a table of a plan count, as bools; None for all."""
@@ -61,6 +61,11 @@ class RowCounts:
         masks: Mapping[str, np.ndarray] | None = None,
     ) -> np.ndarray:
         """Return how often each row of a table stands in the join result."""
+        key = (tree.joins, table)
+        is_whole = not without and masks is None
+        if is_whole and key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key]
         counts = np.ones(self.graph.tables[table].n_rows)
         if self._rows_of is not None:
             chosen = self._rows_of(tree, table)
@@ -72,6 +77,8 @@ class RowCounts:
             if join not in without:
                 key_counts = self.of_keys(tree, join, join.other(table), masks=masks)
                 counts = counts * key_counts[self.keys(join, table)]
+        if is_whole:
+            self._keep(key, counts)
         return counts
 
     def of_keys(
@@ -205,16 +212,12 @@ def _product(one: _Entries, other: _Entries, join: Join) -> _Entries:
     """Return the entries of two sides of a join, summed over its keys."""
     left_groups, first_of_left = _grouped(one, join)
     right_groups, first_of_right = _grouped(other, join)
-    n_keys = int(max(one.keys[join].max(initial=-1), other.keys[join].max(initial=-1))) + 1
-    left = csr_matrix((one.counts, (left_groups, one.keys[join])), (len(first_of_left), n_keys))
-    right = csr_matrix(
-        (other.counts, (other.keys[join], right_groups)), (n_keys, len(first_of_right))
+    left, right, counts = _multiplied(
+        (left_groups, one.keys[join], one.counts),
+        (right_groups, other.keys[join], other.counts),
+        (len(first_of_left), len(first_of_right)),
     )
-    product = left @ right
-    product.sort_indices()  # so that measures of ordered values need no sort
-    product = product.tocoo()
-    rows = first_of_left[product.row]
-    columns = first_of_right[product.col]
+    rows, columns = first_of_left[left], first_of_right[right]
     return _Entries(
         {
             **{name: [codes[rows] for codes in arrays] for name, arrays in one.values.items()},
@@ -232,7 +235,7 @@ def _product(one: _Entries, other: _Entries, join: Join) -> _Entries:
                 if open_join is not join
             },
         },
-        product.data,
+        counts,
     )
 
 
@@ -293,3 +296,68 @@ def _tables_between(tree: JoinTree, chosen: set[str], first: str) -> set[str]:
 
 def _flat(values: Mapping[str, Sequence[np.ndarray]]) -> list[np.ndarray]:
     return [codes for arrays in values.values() for codes in arrays]
+
+
+@loop
+def _ordered(numbers, n):
+    """Return where each of n numbers begins in an array that is ordered by them, and the order."""
+    begins = np.zeros(n + 1, np.int64)
+    for number in numbers:
+        begins[number + 1] += 1
+    for number in range(n):
+        begins[number + 1] += begins[number]
+    order, ends = np.empty(len(numbers), np.int64), begins[:n].copy()
+    for at in range(len(numbers)):
+        order[ends[numbers[at]]] = at
+        ends[numbers[at]] += 1
+    return begins, order
+
+
+@loop
+def _multiplied(left, right, sizes):
+    """Return the product of two sparse matrices, ordered by row and column.
+
+    Parameters
+    ----------
+    left : (int64 (l,), int64 (l,), float64 (l,))
+        Rows, keys and counts above 0; what repeats is added up.
+    right : (int64 (r,), int64 (r,), float64 (r,))
+        The same of columns.
+    sizes : (int, int)
+        Rows and columns are below.
+
+    Returns
+    -------
+    (int64 (p,), int64 (p,), float64 (p,))
+        Row, column, and the products added up over the keys.
+    """
+    n_keys = 0
+    for key in left[1]:
+        n_keys = max(n_keys, key + 1)
+    for key in right[1]:
+        n_keys = max(n_keys, key + 1)
+    row_begins, by_row = _ordered(left[0], sizes[0])
+    key_begins, by_key = _ordered(right[1], n_keys)
+    sums, met = np.zeros(sizes[1]), np.empty(sizes[1], np.int64)
+    rows, columns, counts = np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64)
+    n = 0
+    for row in range(sizes[0]):
+        n_met = 0
+        for one in by_row[row_begins[row] : row_begins[row + 1]]:
+            key = left[1][one]
+            for other in by_key[key_begins[key] : key_begins[key + 1]]:
+                column = right[0][other]
+                if sums[column] == 0:
+                    met[n_met] = column
+                    n_met += 1
+                sums[column] += left[2][one] * right[2][other]
+        if n + n_met > len(rows):
+            size = 2 * (n + n_met)
+            larger, wider, more = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
+            larger[:n], wider[:n], more[:n] = rows[:n], columns[:n], counts[:n]
+            rows, columns, counts = larger, wider, more
+        for column in np.sort(met[:n_met]):
+            rows[n], columns[n], counts[n] = row, column, sums[column]
+            sums[column] = 0.0
+            n += 1
+    return rows[:n], columns[:n], counts[:n]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -141,11 +141,8 @@ class TreeSearch:
         for join in partial.joins:
             columns.setdefault(join.left, set()).update(join.join_set.left)
             columns.setdefault(join.right, set()).update(join.join_set.right)
-        for join in partial.joins:
-            if self._graph.edge(join.left, join.right).natural:
-                shared = columns[join.left] & columns[join.right]
-                if shared != set(join.join_set.left):
-                    return False
+        if not is_closed(self._graph, partial.joins, columns):
+            return False
         if math.isinf(self._request.budget):
             return True
         prices = (self._price(table, frozenset(names)) for table, names in columns.items())
@@ -173,6 +170,17 @@ class TreeSearch:
         ]
         n_have = len(self._request.have)
         return JoinTree.of(partial.joins, columns[:n_have], columns[n_have:])
+
+
+def is_closed(
+    graph: JoinGraph, joins: Iterable[Join], columns: Mapping[str, Collection[str]]
+) -> bool:
+    """Return whether each natural join is by all columns that its tables share in a plan."""
+    return all(
+        set(columns[join.left]).intersection(columns[join.right]) == set(join.join_set.left)
+        for join in joins
+        if graph.edge(join.left, join.right).natural
+    )
 
 
 class Distances:
