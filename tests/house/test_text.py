@@ -10,8 +10,8 @@ from tracked_files import ROOT, tracked_files
 PRODUCT = sorted(
     path for package in ("embed", "partition", "pexeso") for path in (ROOT / package).rglob("*.py")
 )
-MAX_LINES = 480
-MORE_LINES = {"pexeso/index.py": 940, "pexeso/build/job.py": 490, "pexeso/results.py": 535}
+MAX_LINES = 600
+MORE_LINES = {"pexeso/index.py": 940}
 """The objects that users hold.
 
 A third of it is code, the rest says what its methods take and give.

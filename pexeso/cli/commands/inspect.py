@@ -25,7 +25,12 @@ from pexeso.cli.output.output import (
 )
 from pexeso.cli.output.progress import counted_progress
 from pexeso.runtime.shown import many
-from pexeso.service.requests import CheckRequest, DoctorRequest, InfoRequest, RulesRequest
+from pexeso.service.requests import (
+    CheckRequest,
+    DoctorRequest,
+    InfoRequest,
+    RulesRequest,
+)
 from pexeso.service.verbs import run
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from pexeso.cli.output.build_report import left_out_lines
 from pexeso.cli.output.output import human_bytes, output_options, talk, write_json
 from pexeso.cli.output.progress import run_stages
 from pexeso.runtime.shown import many
-from pexeso.service.requests import BuildRequest
+from pexeso.service.index_requests import BuildRequest
 
 if TYPE_CHECKING:
     from pexeso.diagnostics.info import IndexInfo

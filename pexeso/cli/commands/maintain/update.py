@@ -20,7 +20,7 @@ from pexeso.cli.output.build_report import left_out_lines
 from pexeso.cli.output.output import output_options, talk, write_json
 from pexeso.cli.output.progress import run_stages
 from pexeso.runtime.shown import many
-from pexeso.service.requests import (
+from pexeso.service.index_requests import (
     AddModelRequest,
     AddPartsRequest,
     AppendRequest,
