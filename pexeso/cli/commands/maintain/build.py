@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pexeso.cli.logs import log_json_option
 from pexeso.cli.options import (
     column_types_option,
     command,
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 @command()
 @click.argument("lake", metavar="LAKE", shell_complete=complete_path)
 @index_argument
-@log_json_option
 @output_options("json")
 @column_types_option
 @takes(BuildRequest, without=("n_pivots", "n_partitions", "seed"))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pexeso.cli.logs import log_json_option
 from pexeso.cli.options import (
     command,
     complete_path,
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 @command()
 @index_argument
 @click.argument("lake", metavar="[LAKE]", required=False, shell_complete=complete_path)
-@log_json_option
 @output_options("json")
 @takes(AppendRequest)
 def append(request: AppendRequest, form: str | None) -> None:
@@ -85,7 +83,6 @@ def delete(request: DeleteRequest, form: str | None) -> None:
 
 @command()
 @index_argument
-@log_json_option
 @output_options("json")
 @takes(CompactRequest)
 def compact(request: CompactRequest, form: str | None) -> None:
@@ -107,7 +104,6 @@ def compact(request: CompactRequest, form: str | None) -> None:
 @command("add-model")
 @index_argument
 @click.argument("model", metavar="MODEL,...")
-@log_json_option
 @output_options("json")
 @takes(AddModelRequest)
 def add_model(request: AddModelRequest, form: str | None) -> None:
@@ -131,7 +127,6 @@ def add_model(request: AddModelRequest, form: str | None) -> None:
 @command("add-part")
 @index_argument
 @click.argument("parts", metavar="PART,...", callback=read_names)
-@log_json_option
 @output_options("json")
 @takes(AddPartsRequest)
 def add_part(request: AddPartsRequest, form: str | None) -> None:
