@@ -46,8 +46,8 @@ def append(request: AppendRequest, form: str | None) -> None:
       pexeso append lake.pexeso
       pexeso append lake.pexeso --delete-missing
 
-    Costs a listing of the lake, and beyond that only what is new. LAKE is where the lake is now, if
-    it has moved. Searches go on meanwhile, and see the update when they are started after it.
+    The cost is a listing of the lake and reading what is new. LAKE is where the lake is now, if it
+    has moved. Searches continue meanwhile; those that start later see the update.
 
     In Python: pexeso.open_index(INDEX).append().
     """  # noqa: D301  click reads \b
@@ -92,7 +92,7 @@ def compact(request: CompactRequest, form: str | None) -> None:
     Example:
       pexeso compact lake.pexeso
 
-    Reads nothing of the lake. Answers stay the same, and come faster where there were many small
+    The lake is not read. Answers stay the same, and come faster where there were many small
     partitions.
 
     In Python: pexeso.open_index(INDEX).compact().
