@@ -1,4 +1,4 @@
-"""``--log-json``: everything on stderr as JSON lines, for programs that watch long work."""
+"""``pexeso --log-json COMMAND``: JSON lines on stderr, for programs that watch long work."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from pexeso.cli.options import cli_option
 from pexeso.runtime.json_log import MessageLines, logging_to
-from pexeso.service.schema import OUTPUT
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -25,14 +23,13 @@ def log_json_option(command: Command) -> Command:
     A command line that is not understood is told in plain words, since it is not known then what
     was meant.
     """
-    return cli_option(
+    return click.option(
         "--log-json",
         is_flag=True,
         is_eager=True,
         expose_value=False,
         callback=_start,
-        group=OUTPUT,
-        help="Write log events to stderr as JSON lines; suppress other output.",
+        help="Write log events to stderr as JSON lines; suppress other output there.",
     )(command)
 
 

@@ -31,6 +31,7 @@ from pexeso.cli.commands.serving.serve import serve
 from pexeso.cli.commands.transform import transform
 from pexeso.cli.commands.tune import tune
 from pexeso.cli.errors import plain_errors, remember_arguments
+from pexeso.cli.logs import log_json_option
 from pexeso.cli.output.streams import safe_streams, whole_streams
 from pexeso.cli.signals import stop_by_signals
 from pexeso.runtime.arrow_alone import use_arrow_alone
@@ -99,6 +100,7 @@ class _Group(click.Group):
         "color": True,
     },
 )
+@log_json_option
 @click.version_option(__version__, prog_name="pexeso", message="%(prog)s %(version)s")
 def cli() -> None:
     """Find every data lake column that a column of yours can be joined with, by similar values.

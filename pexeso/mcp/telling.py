@@ -18,6 +18,7 @@ from pexeso.mcp.folders import readable_spec
 from pexeso.mcp.naming import reference
 from pexeso.runtime.formatting import visible
 from pexeso.runtime.progress import StageProgress
+from pexeso.search.match_kinds import Pair
 from pexeso.service.bases import reading_of
 from pexeso.service.by_verb.lake import lake_file
 from pexeso.service.json_text import plain_cells
@@ -175,13 +176,12 @@ def _examples(match: Any) -> Iterable[tuple[Any, Any]]:
         match = match.meaning or match.equal_text or match.transform
     if isinstance(match, TokenMatch):
         return ((value, value) for value in match.shared())
-    pairs = [_pair(pair) for pair in match.pairs()]
-    return sorted(pairs, key=lambda pair: pair[0] == pair[1])
-
-
-def _pair(pair: Any) -> tuple[Any, Any]:
-    values = pair.to_list() if hasattr(pair, "to_list") else list(pair)
-    return values[0], values[1]
+    pairs = [
+        (pair.query, pair.value) if isinstance(pair, Pair) else (pair[0], pair[1])
+        for pair in match.pairs()
+    ]
+    differing = [pair for pair in pairs if pair[0] != pair[1]]
+    return [*differing, *(pair for pair in pairs if pair[0] == pair[1])]
 
 
 def why(explanation: Any, what: str) -> tuple[dict[str, Any], Sequence[dict[str, Any]]]:

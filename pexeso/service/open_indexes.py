@@ -10,14 +10,9 @@ from pexeso.errors import StoredIndexError
 from pexeso.service.bases import DistanceRequest
 
 if TYPE_CHECKING:
-    from pexeso.acquisition.searches import AcquisitionSearches
-    from pexeso.composite_search.searches import CompositeSearches
+    from pexeso.answering import Answering
     from pexeso.index import Index
-    from pexeso.search.open_index import OpenIndex
     from pexeso.store.local.reader import Store
-    from pexeso.token_search.opening import TokenSets
-    from pexeso.token_search.searches import TokenSearches
-    from pexeso.transform_search.searches import TransformSearches
 
 
 State = Literal["current", "newer", "gone"]
@@ -126,57 +121,15 @@ class OpenIndexes:
         """Return the index of a request, open where it is to be searched."""
         return self.open(request.index, request.device, request.memory_budget, request.model)
 
-    def open_tokens(self, path: str) -> Index | TokenSearches:
-        """Return what searches by equal values.
-
-        It is the token sets alone, unless indexes are kept open.
-        """
-        if self._keep_open:
-            return self.open(path)
-        from pexeso.token_search.opening import open_token_sets
-
-        return open_token_sets(path)
-
-    def token_sets(self, path: str) -> OpenIndex | TokenSets:
-        """Return the token sets of an index: of its snapshot, where indexes are kept open."""
-        if self._keep_open:
-            return self.open(path)._opened
-        from pexeso.token_search.opening import open_token_sets
-
-        return open_token_sets(path).opened
-
-    def open_transform(self, path: str) -> TransformSearches:
-        """Return what searches for columns that join after a program.
+    def searches(self, path: str) -> Answering:
+        """Return what searches an index by equal values, keys and programs, and finds tables.
 
         Models are not loaded, unless indexes are kept open.
         """
         if self._keep_open:
-            return self.open(path).transform_searches
-        from pexeso.search.open_index import open_without_models
-        from pexeso.transform_search.searches import TransformSearches
-
-        return TransformSearches(open_without_models(path))
-
-    def open_composite(self, path: str) -> CompositeSearches:
-        """Return what searches and joins by composite keys.
-
-        It is the rows of the index alone, unless indexes are kept open.
-        """
-        if self._keep_open:
-            return self.open(path).composite_searches
-        from pexeso.composite_search.searches import CompositeSearches
+            return self.open(path)._answering
+        from pexeso.answering import Answering
+        from pexeso.search.executor import LocalExecutor
         from pexeso.search.open_index import open_without_models
 
-        return CompositeSearches(open_without_models(path))
-
-    def open_acquisition(self, path: str) -> Index | AcquisitionSearches:
-        """Return what finds tables to buy.
-
-        Models are not loaded, unless indexes are kept open.
-        """
-        if self._keep_open:
-            return self.open(path)
-        from pexeso.acquisition.searches import AcquisitionSearches
-        from pexeso.search.open_index import open_without_models
-
-        return AcquisitionSearches(open_without_models(path))
+        return Answering.of(open_without_models(path), LocalExecutor())

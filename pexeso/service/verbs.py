@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pexeso.options import DEFAULT_COLUMNS
-from pexeso.service import requests
+from pexeso.service import index_requests, requests
 from pexeso.service.bases import Request, RequestError
 from pexeso.service.by_verb import (
     acquisition,
@@ -100,7 +100,7 @@ def _calls(home: str) -> Callable[..., Any]:
 
 def _search_tokens(service: Service, request: requests.SearchRequest) -> SearchResponse:
     """Answer a search by equal values."""
-    searches = service.open_tokens(request.index)
+    searches = service.searches(request.index).equal_text
     search = searches.overlap if request.method == "overlap" else searches.contain
     queries = request.read_columns(numbers=True)
     options = request.token_options()
@@ -129,7 +129,7 @@ def _search(
                 request, [service.open_for(request).search_composite(key, **options)]
             )
         return SearchResponse(
-            request, [service.open_composite(request.index).search(key, **options)]
+            request, [service.searches(request.index).composite.search(key, **options)]
         )
     if request.method in ("overlap", "containment"):
         return _search_tokens(service, request)
@@ -161,7 +161,7 @@ def _search(
 
 def _explain(service: Service, request: requests.ExplainRequest) -> Explanation | KeyExplanation:
     if (key := request.read_key()) is not None:
-        return composite_keys.explain_key(service.open_composite(request.index), request, key)
+        return composite_keys.explain_key(service.searches(request.index).composite, request, key)
     column, index = request.read_column(), service.open_for(request)
     named = requests.split_lake_column(index.catalog, request.lake_column)
     return index.explain(column, *named, **request.options())
@@ -173,7 +173,7 @@ def _join(service: Service, request: requests.JoinRequest) -> JoinResponse:
             request = transform.with_best_table(service, request)
         return transform.join_by_program(service, request)
     if (key := request.read_key()) is not None:
-        return composite_keys.join_key(service.open_composite(request.index), request, key)
+        return composite_keys.join_key(service.searches(request.index).composite, request, key)
     column, options, advised = request.read_column(), request.options(), None
     index = service.open_for(request)
     if request.lake_column is None:
@@ -226,14 +226,14 @@ def _table_of(column: QueryColumn) -> tuple[pa.Table, pa.StringArray]:
     return pa.Table.from_arrays(typed or table.columns, names=labels), texts
 
 
-def _build(service: Service, request: requests.BuildRequest, **live: Any) -> IndexInfo:
+def _build(service: Service, request: index_requests.BuildRequest, **live: Any) -> IndexInfo:
     from pexeso.index import build_index
 
     arguments = request.fields()
     return build_index(arguments.pop("lake"), arguments.pop("index"), **arguments, **live).info()
 
 
-def _estimate(service: Service, request: requests.EstimateRequest, **live: Any) -> Estimate:
+def _estimate(service: Service, request: index_requests.EstimateRequest, **live: Any) -> Estimate:
     from pexeso.diagnostics.estimate import estimate_build
 
     return estimate_build(request.lake, request.build_options(), **live)

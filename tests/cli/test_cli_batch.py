@@ -438,7 +438,7 @@ def test_spark_settings_without_spark_are_refused(fail, small_index, queries):
 
 def test_what_happens_can_be_told_as_json(run, small_index, queries, tmp_path, two_at_a_time):
     result = run(
-        "batch", small_index, queries, "-k", 1, "-o", tmp_path / "answers.jsonl", "--log-json"
+        "--log-json", "batch", small_index, queries, "-k", 1, "-o", tmp_path / "answers.jsonl"
     )
     lines = [json.loads(line) for line in result.stderr.splitlines()]
     assert [line["lines"] for line in lines if line["event"] == "answered"] == [2, 4, 5]

@@ -160,6 +160,6 @@ def test_a_name_cannot_colour_what_is_shown(tmp_path):
 
 
 def test_log_lines_are_json_on_a_terminal_too(tmp_path):
-    _, err = shown("index", tmp_path / "no", tmp_path / "i", "--log-json", FORCE_COLOR="1")
+    _, err = shown("--log-json", "index", tmp_path / "no", tmp_path / "i", FORCE_COLOR="1")
     assert [json.loads(line)["event"] for line in err.splitlines()]
     assert "\x1b" not in err

@@ -8,7 +8,7 @@ import pytest
 from pexeso.errors import InputError
 from pexeso.parts.presets import build_options, is_as_published, with_preset
 from pexeso.service.bases import Request
-from pexeso.service.requests import BuildRequest, EstimateRequest
+from pexeso.service.index_requests import BuildRequest, EstimateRequest
 
 CONTRADICTIONS = {
     "value_vectors": "weighted",

@@ -7,7 +7,12 @@ from pexeso.index import build_index
 from pexeso.lake.key_columns import spec_of
 from pexeso.service.by_verb.acquisition import AcquireRequest
 from pexeso.service.by_verb.join_sql import JoinSqlRequest
-from pexeso.service.requests import ExplainRequest, JoinRequest, SearchRequest, TuneRequest
+from pexeso.service.requests import (
+    ExplainRequest,
+    JoinRequest,
+    SearchRequest,
+    TuneRequest,
+)
 from pexeso.service.verbs import run
 
 pytestmark = pytest.mark.spark

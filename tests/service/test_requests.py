@@ -22,17 +22,19 @@ from pexeso.service.by_verb.redundancy import (
     VerifyPlanRequest,
 )
 from pexeso.service.by_verb.transform import TransformRequest
-from pexeso.service.requests import (
+from pexeso.service.index_requests import (
     AddModelRequest,
     AddPartsRequest,
     AppendRequest,
-    BatchRequest,
     BuildRequest,
-    CheckRequest,
     CompactRequest,
     DeleteRequest,
-    DoctorRequest,
     EstimateRequest,
+)
+from pexeso.service.requests import (
+    BatchRequest,
+    CheckRequest,
+    DoctorRequest,
     ExplainRequest,
     InfoRequest,
     JoinRequest,

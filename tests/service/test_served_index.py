@@ -44,6 +44,18 @@ def test_an_index_that_was_built_anew_in_its_place_is_reloaded(copy, small_lake)
     assert served.run(BrowseRequest.of(index=str(copy))).total == 1
 
 
+def test_an_index_in_its_place_is_current_without_reading_it_again(copy, monkeypatch):
+    served = ServedIndex.of(str(copy))
+
+    def read(path):
+        raise AssertionError("the manifest was read")
+
+    monkeypatch.setattr("pexeso.store.opening.open_store_anywhere", read)
+    with served.turn() as service:
+        assert service.state(str(copy)) == "current"
+    assert served.index.refresh() is False
+
+
 def test_a_storage_that_does_not_answer_is_no_deleted_index(copy, monkeypatch):
     served = ServedIndex(str(copy))
 

@@ -9,7 +9,8 @@ from click.testing import CliRunner
 from pexeso.cli.main import cli
 from pexeso.index import build_index
 from pexeso.service.bases import RequestError
-from pexeso.service.requests import DeleteRequest, JoinRequest, SearchRequest
+from pexeso.service.index_requests import DeleteRequest
+from pexeso.service.requests import JoinRequest, SearchRequest
 from pexeso.service.verbs import Service, run
 
 pytestmark = pytest.mark.spark

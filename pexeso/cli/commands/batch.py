@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pexeso.cli.errors import Failure, Interrupted, command_again
-from pexeso.cli.logs import log_json_option
 from pexeso.cli.options import (
     cli_option,
     command,
@@ -50,7 +49,6 @@ def _file(context: click.Context, option: click.Parameter, name: str) -> str | N
     help="Where answers go; stdout by default.",
 )
 @reading_option(of="each file that is named")
-@log_json_option
 @takes(BatchRequest, without=("ignore_missing",))
 def batch(request: BatchRequest) -> None:
     """Answer many queries, written as JSON lines.

@@ -11,7 +11,7 @@ from pexeso.cli.options import column_types_option, command, complete_path, take
 from pexeso.cli.output.output import MAX_NAME, human_bytes, output_options, plain, write_json
 from pexeso.cli.output.progress import counted_progress
 from pexeso.runtime.shown import many
-from pexeso.service.requests import EstimateRequest
+from pexeso.service.index_requests import EstimateRequest
 from pexeso.service.verbs import run
 
 if TYPE_CHECKING:

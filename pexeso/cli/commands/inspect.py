@@ -25,7 +25,12 @@ from pexeso.cli.output.output import (
 )
 from pexeso.cli.output.progress import counted_progress
 from pexeso.runtime.shown import many
-from pexeso.service.requests import CheckRequest, DoctorRequest, InfoRequest, RulesRequest
+from pexeso.service.requests import (
+    CheckRequest,
+    DoctorRequest,
+    InfoRequest,
+    RulesRequest,
+)
 from pexeso.service.verbs import run
 
 if TYPE_CHECKING:
@@ -233,7 +238,7 @@ def check(request: CheckRequest, form: str | None) -> None:
     Example:
       pexeso check lake.pexeso
 
-    Ends with exit code 1 where a byte is not as it was written.
+    The exit code is 1 if a byte has changed since it was written.
 
     In Python: pexeso.open_index(INDEX).check().
     """  # noqa: D301  click reads \b
@@ -339,8 +344,8 @@ def rules(request: RulesRequest, form: str | None) -> None:
       pexeso rules
       pexeso rules lake.pexeso
 
-    Tells which are on by default, or which INDEX was built with. Each stands with an example and
-    what becomes of it; pexeso index and estimate switch them with --rule.
+    Shows which rules are on by default, or in INDEX, each with an example and its result; pexeso
+    index switches them with --rule.
 
     In Python: pexeso.Normaliser().rules, pexeso.open_index(INDEX).normaliser.
     """  # noqa: D301  click reads \b

@@ -89,15 +89,15 @@ _SHOWN = 10
 @output_options("json")
 @takes(VerifyPlanRequest)
 def verify(request: VerifyPlanRequest, form: str | None) -> None:
-    """Hold a plan against the lake as it is now.
+    """Compare a plan with the lake as it is now.
 
     \b
     Example:
       pexeso redundancy verify plan.json
 
-    Contents of the tables and of their parents are compared with those that the plan was made for,
-    then each statement is run and all its rows compared with the table's. Ends with exit code 1
-    where a table is not as the plan says.
+    Compares the contents of the tables and of their parents with those that the plan was made for,
+    then runs each statement and compares all its rows with those of the table. The exit code is 1
+    if a table differs from the plan.
 
     In Python: pexeso.verify_plan(PLAN).
     """  # noqa: D301  click reads \b

@@ -52,21 +52,27 @@ def search(
       pexeso search lake.pexeso gdp.csv --keys auto
       pexeso search lake.pexeso gdp.csv:country~,year --explain
 
-    FILE is a table (CSV, Excel, SQLite, JSON, Parquet ...). Of a file that holds several,
+    FILE is a table (CSV, Excel, SQLite, JSON, Parquet ...). For a file that holds several,
     book.xlsx#Sheet1 names one. - is standard input, as in head -n 100 my.csv | pexeso search
     lake.pexeso -:company. The text after the colon names the column; #3 is the one at position 3,
     counted from 0. Without a column, the text column with most distinct values is taken.
 
-    With --method transform columns are found whose values are written differently by one rule: it
-    is learned, and shown in words ("Obama, Barack (1961-)" becomes "Barack Obama"). pexeso
-    transform learns more from the two tables, and joins them.
+    --method transform finds columns whose values are written differently by one rule. The rule is
+    learned and shown in words ("Obama, Barack (1961-)" becomes "Barack Obama"). pexeso transform
+    learns more from two tables, and joins them.
 
-    Several columns with commas between them are a composite key: found are tables whose rows have
-    the same values together, in whatever columns, with the number of keys that each joins, the rows
-    of it, and how many rows a join makes of one. Cells are compared as texts, without regard to
-    case and white space. The index needs its part for this: from pexeso index --include composite,
-    or from pexeso add-part INDEX composite. With ~ behind a column its values match similar ones,
-    within --max-distance, in columns that a search with that column alone could find.
+    --method overlap finds the columns that share most values with yours, and containment those that
+    have at least the share --min-joinability of them. Values are compared as texts, so columns of
+    numbers and codes join too: 1, "1" and 1.0 are equal, "01" is another value, and case counts.
+    Both need a part of the index: pexeso index --include containment, or pexeso add-part INDEX
+    containment.
+
+    Several columns separated by commas are a composite key. The search finds tables whose rows
+    contain the same combinations of values, in whatever columns, with the number of keys that each
+    joins, its rows, and how many rows a join makes from one. Cells are compared as texts, ignoring
+    case and white space. The index needs a part for this: pexeso index --include composite, or
+    pexeso add-part INDEX composite. With ~ after a column its values match similar ones, within
+    --max-distance, in columns that a search with that column alone could find.
 
     In Python: pexeso.open_index(INDEX).search(values), .to_html() of that, and
     .search_composite(table, columns).

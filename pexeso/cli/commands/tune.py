@@ -47,9 +47,9 @@ def tune(request: TuneRequest, form: str | None) -> None:
       people.csv:company,business/firms.csv:name,yes
       people.csv:company,geo/cities.csv:city,no
 
-    Some answers must be yes and some no; pairs that are hard to tell say most. Where they leave a
-    choice, it is what pexeso search --auto would choose, so that a handful is of use; how sure the
-    result is stands with it.
+    Some answers must be yes and some no; pairs that are hard to decide help most. Where the pairs
+    leave a choice, it is what pexeso search --auto would choose, so a handful is enough; the result
+    says how certain it is.
 
     In Python: pexeso.open_index(INDEX).tune(labels).
     """  # noqa: D301  click reads \b

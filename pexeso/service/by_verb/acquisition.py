@@ -155,5 +155,5 @@ def acquire(service: Service, request: AcquireRequest, **live: Any) -> Acquisiti
     """Answer a request for tables to buy."""
     arguments = request.arguments()
     have, want = arguments.pop("have"), arguments.pop("want")
-    searches = service.open_acquisition(arguments.pop("index"))
+    searches = service.searches(arguments.pop("index")).acquisition
     return searches.acquire(have, want or None, **arguments, **live)

@@ -251,7 +251,7 @@ def export(service: Service, request: ExportRequest, **live: Any) -> GraphWritte
     """Answer a request to write a join graph for another tool."""
     form, naming = format_named(request.format), Naming(request.namespace)
     if form.equal_values:
-        store = service.token_sets(request.index).store
+        store = service.searches(request.index).opened.store
         if request.options(form.min_joinability).method_for(store) != OVERLAP:
             raise RequestError(
                 "{format} %s takes columns of equal values alone, since it compares values as they "
@@ -285,7 +285,7 @@ def _edges(
     """Yield the edges, made here or on Spark."""
     from pexeso.lake_graph.graphs import stream_edges
 
-    opened_sets = service.token_sets(request.index)
+    opened_sets = service.searches(request.index).opened
     if options.method_for(opened_sets.store) == OVERLAP:
         # Models are not loaded.
         if request.master is None:

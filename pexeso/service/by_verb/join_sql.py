@@ -72,7 +72,7 @@ def join_sql(service: Service, request: JoinSqlRequest) -> JoinSql:
 def _by_key(service: Service, request: JoinSqlRequest, key: KeyTable) -> JoinSql:
     """Answer for a composite key, whose rows are joined where all its parts are equal."""
     request.require_use(("index", "query", "lake_column", "how"), "A join by a composite key")
-    searches = service.open_composite(request.index)
+    searches = service.searches(request.index).composite
     table, columns = searches.opened.catalog.split(request.lake_column)
     pair = searches.pair(key, None, table)
     join = pair.sql(pair.theirs(columns), how=request.how, names=(YOURS, LAKES))

@@ -92,7 +92,7 @@ def search_by_programs(service: Service, request: SearchRequest) -> SearchRespon
             "other, or from all with two tables by pexeso transform.",
             request.query,
         )
-    searches = service.open_transform(request.index)
+    searches = service.searches(request.index).transform
     queries = request.read_columns(numbers=True)
     results = [searches.search(query, **request.program_options()) for query in queries]
     return SearchResponse(request, results)
@@ -101,7 +101,7 @@ def search_by_programs(service: Service, request: SearchRequest) -> SearchRespon
 def with_best_table(service: Service, request: JoinRequest) -> JoinRequest:
     """Name the column of the lake that joins most values after a program."""
     column = request.read_column()
-    searches = service.open_transform(request.index)
+    searches = service.searches(request.index).transform
     result = searches.search(column, k=1, exclude_self=True, fold_copies=False)
     if not len(result):
         raise RequestError(

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pexeso.cli.logs import log_json_option
 from pexeso.cli.options import (
     column_types_option,
     command,
@@ -18,7 +17,7 @@ from pexeso.cli.output.build_report import left_out_lines
 from pexeso.cli.output.output import human_bytes, output_options, talk, write_json
 from pexeso.cli.output.progress import run_stages
 from pexeso.runtime.shown import many
-from pexeso.service.requests import BuildRequest
+from pexeso.service.index_requests import BuildRequest
 
 if TYPE_CHECKING:
     from pexeso.diagnostics.info import IndexInfo
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 @command()
 @click.argument("lake", metavar="LAKE", shell_complete=complete_path)
 @index_argument
-@log_json_option
 @output_options("json")
 @column_types_option
 @takes(BuildRequest, without=("n_pivots", "n_partitions", "seed"))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pexeso.cli.logs import log_json_option
 from pexeso.cli.options import (
     command,
     complete_path,
@@ -20,7 +19,7 @@ from pexeso.cli.output.build_report import left_out_lines
 from pexeso.cli.output.output import output_options, talk, write_json
 from pexeso.cli.output.progress import run_stages
 from pexeso.runtime.shown import many
-from pexeso.service.requests import (
+from pexeso.service.index_requests import (
     AddModelRequest,
     AddPartsRequest,
     AppendRequest,
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 @command()
 @index_argument
 @click.argument("lake", metavar="[LAKE]", required=False, shell_complete=complete_path)
-@log_json_option
 @output_options("json")
 @takes(AppendRequest)
 def append(request: AppendRequest, form: str | None) -> None:
@@ -48,8 +46,8 @@ def append(request: AppendRequest, form: str | None) -> None:
       pexeso append lake.pexeso
       pexeso append lake.pexeso --delete-missing
 
-    Costs a listing of the lake, and beyond that only what is new. LAKE is where the lake is now, if
-    it has moved. Searches go on meanwhile, and see the update when they are started after it.
+    The cost is a listing of the lake and reading what is new. LAKE is where the lake is now, if it
+    has moved. Searches continue meanwhile; those that start later see the update.
 
     In Python: pexeso.open_index(INDEX).append().
     """  # noqa: D301  click reads \b
@@ -85,7 +83,6 @@ def delete(request: DeleteRequest, form: str | None) -> None:
 
 @command()
 @index_argument
-@log_json_option
 @output_options("json")
 @takes(CompactRequest)
 def compact(request: CompactRequest, form: str | None) -> None:
@@ -95,7 +92,7 @@ def compact(request: CompactRequest, form: str | None) -> None:
     Example:
       pexeso compact lake.pexeso
 
-    Reads nothing of the lake. Answers stay the same, and come faster where there were many small
+    The lake is not read. Answers stay the same, and come faster where there were many small
     partitions.
 
     In Python: pexeso.open_index(INDEX).compact().
@@ -107,7 +104,6 @@ def compact(request: CompactRequest, form: str | None) -> None:
 @command("add-model")
 @index_argument
 @click.argument("model", metavar="MODEL,...")
-@log_json_option
 @output_options("json")
 @takes(AddModelRequest)
 def add_model(request: AddModelRequest, form: str | None) -> None:
@@ -131,7 +127,6 @@ def add_model(request: AddModelRequest, form: str | None) -> None:
 @command("add-part")
 @index_argument
 @click.argument("parts", metavar="PART,...", callback=read_names)
-@log_json_option
 @output_options("json")
 @takes(AddPartsRequest)
 def add_part(request: AddPartsRequest, form: str | None) -> None:
