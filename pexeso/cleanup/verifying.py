@@ -120,7 +120,7 @@ def _of_parent(
 
 
 def _rows_of(session: SparkSession, statement: Statement) -> DataFrame:
-    """Return the rows of a statement, which may come from a file: it asks, and does nothing else.
+    """Return the rows of a statement, which a grammar has checked.
 
     Raises
     ------

@@ -236,7 +236,7 @@ def find_keys(
 
 
 def choose_key(table: Any, **options: Any) -> CandidateKey:
-    """Return the first key that `find_keys` proposes, unless it has columns that are rarely keys.
+    """Return the first key that `find_keys` proposes, if it has no columns that are rarely keys.
 
     Raises
     ------

@@ -51,7 +51,7 @@ class KeyQuery:
         return self.keys.shape[1]
 
     def numbers_in(self, rows: RowKeys) -> np.ndarray:
-        """Return the keys as numbers of the lake's values, -1 for one that it lacks: int32 (n, m).
+        """Return the keys as numbers of the lake's values, -1 where it lacks one: int32 (n, m).
 
         Parameters
         ----------

@@ -199,7 +199,7 @@ class VectorSpace(ABC):
 
     @abstractmethod
     def require_plausible(self, partition: SpacePartition, where: str, *, rows: bool) -> None:
-        """Refuse a partition that was changed, by a glance at what every search reads or at rows.
+        """Refuse a partition that was changed, by what every search reads or by rows.
 
         Parameters
         ----------

@@ -389,7 +389,7 @@ def spark_path(path: str | os.PathLike[str]) -> str:
 
 
 def read_parquet(spark: Any, *paths: str | os.PathLike[str], schema: Any = None) -> Any:
-    """Return the Spark DataFrame of Parquet files or folders of this machine, whatever their names.
+    """Return the Spark DataFrame of local Parquet files or folders, whatever their names.
 
     Parameters
     ----------

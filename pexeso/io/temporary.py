@@ -18,7 +18,7 @@ LOCK = "in-use"
 
 @contextmanager
 def temporary_folder(prefix: str, *, root: Path | None = None) -> Iterator[Path]:
-    """Make a folder for the length of a `with` block, and remove those that killed processes left.
+    """Make a folder for a `with` block, and remove those that killed processes left.
 
     Parameters
     ----------

@@ -114,7 +114,7 @@ def read_costs(path: str | os.PathLike[str]) -> Costs:
 
 
 def read_accesses(path: str | os.PathLike[str]) -> dict[str, float]:
-    """Read how often tables are used in a month: a CSV with the columns ``table`` and ``accesses``.
+    """Read monthly uses of tables from a CSV with the columns ``table`` and ``accesses``.
 
     Raises
     ------

@@ -405,7 +405,7 @@ class QueryRequest(DistanceRequest, frozen=True, kw_only=True):
         return "," in (self.column or "")
 
     def read_key(self) -> KeyTable | None:
-        """Return the table and the columns of a composite key; None where `query` is no such key.
+        """Return the table and columns of a composite key, or None where `query` is none.
 
         Raises
         ------

@@ -89,7 +89,7 @@ class SampledColumns:
 
 
 def sample_columns(scan: PartitionLoader, seed: int = SEED) -> SampledColumns:
-    """Draw columns of an index, each with the same chance, until `MOST_VALUES` values are together.
+    """Draw columns of an index with equal chances until they have `MOST_VALUES` values.
 
     Returns
     -------

@@ -205,7 +205,7 @@ def _rows_like_anchors(
 
 
 def look_up(unit: str, *, max_table_bytes: int) -> list[dict[str, Any]]:
-    """Look up the drawn rows of children in their parent, which is read once, up to the last hit.
+    """Look up drawn rows of children in their parent, which is read up to the last hit.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ _PATH = re.compile(r"""(?:file )?(?:"/[^"]*"|'/[^']*')""")
 
 
 def tables_in(source: FileSource) -> list[InnerTable]:
-    """List the tables and views of a database, those outside the schema main as ``schema.table``.
+    """List tables and views of a database, those outside schema main as ``schema.table``.
 
     Parameters
     ----------

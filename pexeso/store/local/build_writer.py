@@ -156,7 +156,7 @@ class BuildWriter(ABC):
         facts: dict[str, Any] | None = None,
         known: Iterable[FileEntry] | None = None,
     ) -> FolderEntry:
-        """List a folder of this build with the size and checksum of every file in it, for `commit`.
+        """List a folder of this build with sizes and checksums of its files, for `commit`.
 
         Parameters
         ----------
