@@ -32,7 +32,7 @@ from benchmarks.acquisition.market import (
 from benchmarks.cli import main
 from benchmarks.datasets.tpch import write_tpch
 from pexeso.acquisition.correlation import correlation
-from pexeso.acquisition.quality import Dependency, correct_rows, quality
+from pexeso.acquisition.quality import Dependency, QualityOfCounts, quality
 from pexeso.errors import InputError, LakeError, MissingPackageError
 
 ROWS, SCALE = 2000, 0.01
@@ -131,7 +131,7 @@ def test_dependencies_hold_before_values_are_made_wrong(market):
     about, clean, _ = market
     for name, table in clean.items():
         for dependency in about.dependencies[name]:
-            right = correct_rows(table, dependency).mean()
+            right = QualityOfCounts(table, [dependency]).correct().mean()
             assert right == 1 or (dependency.left == ("orderdate",) and right > 0.95), dependency
 
 
