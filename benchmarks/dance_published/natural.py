@@ -18,4 +18,4 @@ def natural_graph(tables: Iterable[MarketTable], coded: CodedColumns) -> JoinGra
         shared = sorted(set(graph.tables[one].columns) & set(graph.tables[other].columns))
         if shared:
             pairs[one, other] = [(name, name) for name in shared]
-    return graph.with_tables([], edges_of(graph.tables, pairs, coded, natural=True))
+    return JoinGraph.of(graph.tables.values(), edges_of(graph.tables, pairs, coded, natural=True))

@@ -174,12 +174,6 @@ class JoinGraph:
             by_name[table.name] = table
         return cls(by_name, {(edge.left, edge.right): edge for edge in edges})
 
-    def with_tables(
-        self, tables: Iterable[MarketTable], edges: Iterable[JoinEdge] = ()
-    ) -> JoinGraph:
-        """Return this graph with further tables, such as the shopper's own, and their edges."""
-        return JoinGraph.of([*self.tables.values(), *tables], [*self.edges.values(), *edges])
-
     def without(
         self, tables: Iterable[str] = (), joins: Iterable[tuple[str, str]] = ()
     ) -> JoinGraph:

@@ -38,7 +38,7 @@ def test_what_is_not_there_cannot_be_left_out(graph):
 
 def test_names_are_unique(graph):
     with pytest.raises(InputError, match="got 'a' twice"):
-        graph.with_tables([MarketTable.of("a", pa.table({"x": [1]}))])
+        JoinGraph.of([*graph.tables.values(), MarketTable.of("a", pa.table({"x": [1]}))])
     rows = pa.table([[1], [2]], names=["x", "x"])
     with pytest.raises(InputError, match="columns of 'twice' must have different names"):
         MarketTable.of("twice", rows)

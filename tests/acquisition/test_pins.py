@@ -107,11 +107,11 @@ def of_baseball(folder, tmp_path):
     return answers(lake, tmp_path / "index", BASEBALL_SEARCHES)
 
 
-def compare(found, name):
+def compare(current, name):
     kept = json.loads(FILE.read_text(encoding="utf-8"))[name]
-    assert list(found) == list(kept)
+    assert list(current) == list(kept)
     for search, expected in kept.items():
-        assert json.loads(json.dumps(found[search])) == expected, search
+        assert json.loads(json.dumps(current[search])) == expected, search
 
 
 def test_answers_on_the_demo_lake(tmp_path):
