@@ -66,7 +66,7 @@ COMMANDS = {
     "redundancy": "redundancy demo.pexeso",
     "acquire": (
         "acquire demo.pexeso --have my_suppliers.csv:orders --want business/companies.csv:country "
-        "-k 2"
+        "-k 2 --max-seconds 3600"
     ),
     "estimate": "estimate lake --include overlap,containment,composite,redundancy",
     "info": "info demo.pexeso",
