@@ -100,18 +100,6 @@ def write_corpus(
 ) -> int:
     """Write a corpus of UTF-8 lines.
 
-    Parameters
-    ----------
-    batches : iterable of pyarrow record batches or tables
-        With the columns `group` (integer) and `value` (string, already normalised); each pair once.
-    path : path
-        Text file to write; what is there is replaced.
-
-    Returns
-    -------
-    int
-        Number of lines written.
-
     Notes
     -----
     Memory is that of the sample: at most 1.25 times `max_tokens` words of text and 24 bytes a
@@ -135,15 +123,7 @@ def write_corpus(
 
 
 def count_corpus(path: str | Path, *, largest_count: int = 1000) -> CorpusCounts:
-    """Count lines, words and distinct words of a corpus.
-
-    Parameters
-    ----------
-    path : path
-        Text; words are parted by ASCII white space, as fastText parts them.
-    largest_count : int
-        Words that occur more often are counted together.
-    """
+    """Count lines, words and distinct words of a corpus."""
     n_lines, words = _count_words(path)
     counts = np.fromiter(words.values(), np.int64, len(words))
     by_count = np.bincount(np.minimum(counts, largest_count), minlength=2)

@@ -140,11 +140,6 @@ class TrainingOptions:
 def train(corpus: str | Path, options: TrainingOptions | None = None) -> SubwordEmbedder:
     """Train a model on a corpus; see :func:`embed.corpus.write_corpus` for how to write one.
 
-    Parameters
-    ----------
-    corpus : path
-        UTF-8 text, one line for each value or for a few values that belong together.
-
     Notes
     -----
     Memory is twice ``4 * dimensions * (words + buckets)`` bytes in training, and as much once more
@@ -176,21 +171,7 @@ def train(corpus: str | Path, options: TrainingOptions | None = None) -> Subword
 
 
 def load_binary(path: str | Path, *, value_vectors: str = WEIGHTED) -> SubwordEmbedder:
-    """Read a fastText `.bin` file.
-
-    Parameters
-    ----------
-    path : path
-        A model saved by fastText, not quantised.
-    value_vectors : {"weighted", "mean"}
-        See `TrainingOptions`.
-
-    Returns
-    -------
-    SubwordEmbedder
-        Of kind ``"fasttext"``, or ``"fasttext-mean"``, of which a single word gets the direction
-        of `get_word_vector`.
-    """
+    """Read a fastText `.bin` file."""
     path = Path(path)
     check_value_vectors(value_vectors)
     if not path.is_file():

@@ -29,13 +29,6 @@ _READ_BYTES = 1 << 24
 def load_text(path: str | Path, *, centre: bool = False) -> SubwordEmbedder:
     """Read word vectors from a text file.
 
-    Parameters
-    ----------
-    path : path
-        A GloVe `.txt` or word2vec text file, UTF-8, or the same with `.gz`.
-    centre : bool
-        Take the mean word vector away from each word. Vectors trained on much text do without.
-
     Notes
     -----
     Memory is at most twice that of the table, ``4 * words * dimensions`` bytes, plus 200 MB.

@@ -32,13 +32,7 @@ ENTRY_BYTES = {HALF: 2, SINGLE: 4}
 
 
 class HalfPrecision:
-    """An embedder whose vectors have entries that float16 holds.
-
-    Parameters
-    ----------
-    whole : Embedder
-        Of dense vectors.
-    """
+    """An embedder whose vectors have entries that float16 holds."""
 
     precision = HALF
 

@@ -28,14 +28,7 @@ _MODEL_FOLDER = "model"
 
 
 class SentenceEmbedder:
-    """A sentence-transformers model as an embedder.
-
-    Parameters
-    ----------
-    model : sentence_transformers.SentenceTransformer
-    name : str
-        The name or path that it was loaded by; kept in the description, no part of the fingerprint.
-    """
+    """A sentence-transformers model as an embedder."""
 
     kind = "sentence"
 
@@ -119,13 +112,7 @@ class SentenceEmbedder:
 
 
 def load_sentence_model(name: str) -> SentenceEmbedder:
-    """Load a sentence-transformers model by name or path.
-
-    Parameters
-    ----------
-    name : str
-        A folder, or a name that the package can find.
-    """
+    """Load a sentence-transformers model by name or path."""
     return SentenceEmbedder(_load_model(name), name)
 
 

@@ -32,16 +32,6 @@ def embed_values(
 ) -> DataFrame:
     """Add the vector of each value.
 
-    Parameters
-    ----------
-    frame : pyspark.sql.DataFrame
-        With a string column `value`; equal values should have been dropped. Other columns are left
-        out.
-    folder : path
-        A saved embedder, at the same path on every machine that runs tasks.
-    measured : callable
-        Makes the task measure itself; by default it does not.
-
     Returns
     -------
     pyspark.sql.DataFrame
@@ -77,15 +67,7 @@ def as_lists(vectors: np.ndarray) -> pa.ListArray:
 
 
 def task_device() -> str:
-    """Name the device that Spark gave the task that this is called in.
-
-    Returns
-    -------
-    str
-        ``"cuda:N"`` where Spark schedules GPUs (``spark.executor.resource.gpu.amount``,
-        ``spark.task.resource.gpu.amount``) and gave the task the one of that number; else, and
-        outside a task, ``"cpu"``.
-    """
+    """Name the device that Spark gave the task that this is called in."""
     from pyspark import TaskContext
 
     context = TaskContext.get()

@@ -61,14 +61,7 @@ Part = np.ndarray | pa.LargeStringArray
 
 @dataclass(frozen=True)
 class StoredModel:
-    """A model folder that has been opened.
-
-    Attributes
-    ----------
-    options : mapping
-    precision : str or None
-        Where vectors are rounded: `embed.half.HALF`.
-    """
+    """A model folder that has been opened."""
 
     folder: Path
     kind: str
@@ -125,8 +118,6 @@ def fingerprint(kind: str, options: Mapping[str, Any], parts: Mapping[str, Part]
 
     Parameters
     ----------
-    options : mapping
-        Anything that JSON can hold.
     parts : mapping of str to array or words
         Their type, shape and every byte count; how they are laid out in files does not.
     """

@@ -22,11 +22,6 @@ class Vocabulary:
 
     Finding is by binary search in sorted 64-bit hashes, and each hit is then compared with the word
     itself, so that a chance collision cannot give a wrong row.
-
-    Parameters
-    ----------
-    words : pyarrow.LargeStringArray of length v, without nulls
-        Where a word stands twice, its first place counts.
     """
 
     def __init__(self, words: pa.LargeStringArray) -> None:

@@ -70,10 +70,6 @@ class Limits:
         ones are dropped.
     limit_bytes : int
         Most bytes of a partition.
-    large_bytes : int
-        Larger pieces are placed first, while partitions are still empty.
-    piece_bytes : int
-        A column above this is a piece of its own; all other pieces are below twice this.
     piece_columns : int
         Most columns of a piece: so few that there are at least `n_bins` pieces.
     """
@@ -183,7 +179,6 @@ def cut(
 
     Returns
     -------
-    pieces : Pieces
     piece_of : ndarray, shape (n,), int64
         Position in `pieces` of every column's piece.
     """

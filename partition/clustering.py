@@ -163,8 +163,6 @@ def iterate(
 
     Parameters
     ----------
-    measure : callable
-        ``centres -> Partials`` over all columns.
     farthest : callable
         ``(centres, n) -> features (<= n, F)`` of the columns farthest from their nearest centre,
         farthest first. Asked only when a cluster is empty.

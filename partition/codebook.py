@@ -64,7 +64,6 @@ def fit_codebook(sample: np.ndarray, *, n_codes: int = MAX_CODES, seed: int = 0)
         Zero vectors are left out.
     n_codes : int, default 256
         Number of centroids, 1 to 256; fewer are fitted when the sample has fewer distinct vectors.
-    seed : int, default 0
     """
     if not 1 <= n_codes <= MAX_CODES:
         raise InputError(f"n_codes must be a whole number from 1 to {MAX_CODES}. Got {n_codes!r}.")

@@ -74,15 +74,9 @@ def plan_partitions(
 
     Parameters
     ----------
-    postings : DataFrame
-        ``column_id: long, value: string``, each pair once.
     vectors : DataFrame
         ``value: string, vector: array<float>``, each value once. Zero vectors, and values that are
         missing here, count as values without meaning.
-    dimensions : int
-        Of the vectors.
-    entry_bytes : int, default 4
-        Of each entry, as partitions store it.
     n_partitions : int or None
         So many partitions, or one a column where there are fewer columns. Exactly one of this and
         `partition_bytes` is given.
@@ -93,14 +87,9 @@ def plan_partitions(
         With `partition_bytes`: so many clusters at least are looked for.
     n_codes : int, default 256
         Regions of the histograms, 1 to 256.
-    seed : int, default 0
-        0 to 2**63 - 1.
 
     Returns
     -------
-    plan : DataFrame
-        ``column_id: long, partition: int``, one row a column. It is persisted; call ``unpersist()``
-        when done with it.
     n_partitions : int
         How many there are.
     """

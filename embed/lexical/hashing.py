@@ -193,11 +193,6 @@ def create(
     whole_word_share : float
         Share of the squared length of a word's vector that is its own, whatever its letters; in [0,
         1).
-    corpus : path, optional
-        Text whose rare words shall count more in a value (module `embed.lexical.weights`); without
-        it all words count alike.
-    max_words : int
-        Most words of the corpus whose weight is kept, the most frequent ones.
     """
     for name, number, minimum in (
         ("dimensions", dimensions, 1),
@@ -241,13 +236,7 @@ def _sketch_signs(dimensions: int) -> np.ndarray:
 
 
 def sketcher(words: pa.LargeStringArray, weights: np.ndarray, dimensions: int) -> HashingEmbedder:
-    """Make the embedder whose dense vectors are a sketch of a lexical model's sparse ones.
-
-    Parameters
-    ----------
-    words, weights
-        Those of the model.
-    """
+    """Make the embedder whose dense vectors are a sketch of a lexical model's sparse ones."""
     return HashingEmbedder(
         _sketch_signs(dimensions),
         dimensions,

@@ -60,12 +60,8 @@ class LexicalEmbedder:
 
     Parameters
     ----------
-    words : pyarrow.LargeStringArray of length v
-        The words of the lake, the most frequent ones.
     weights : numpy.ndarray of shape (v + 1,), float32
         How much each counts in a value; the last is for words that are not among them.
-    whole_word_share : float
-        See `pexeso.engine.sparse.space`.
     """
 
     kind = "lexical"
@@ -162,12 +158,8 @@ def create(
 
     Parameters
     ----------
-    whole_word_share : float
-        See `pexeso.engine.sparse.space`.
     corpus : path, optional
         Text whose rare words shall count more in a value; without it all words count alike.
-    max_words : int
-        Most words of the corpus whose weight is kept, the most frequent ones.
 
     Examples
     --------

@@ -331,8 +331,6 @@ def hash_pieces(
     text : numpy.ndarray, uint8
     starts : numpy.ndarray of shape (u + 1,), int64
         Word i is ``text[starts[i]:starts[i + 1]]``, in UTF-8.
-    min_n, max_n : int
-        Shortest and longest n-gram in characters; 1 or more.
     positions : numpy.ndarray of shape (u + 1,), int64
         The hashes of word i go to ``hashes[positions[i]:positions[i + 1]]``; where these are none,
         it has no n-grams.

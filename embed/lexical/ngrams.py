@@ -23,13 +23,7 @@ END_OF_LINE = "</s>"
 
 
 def count_ngrams(words: pa.LargeStringArray, min_n: int, max_n: int) -> np.ndarray:
-    """Return how many n-grams each word has, without computing them.
-
-    Parameters
-    ----------
-    min_n, max_n : int
-        Shortest and longest n-gram in characters; ``max_n < min_n`` or ``max_n = 0`` means none.
-    """
+    """Return how many n-grams each word has, without computing them."""
     length = pc.utf8_length(words).to_numpy(zero_copy_only=False).astype(np.int64) + 2
     counts = np.zeros(len(words), np.int64)
     for n in range(max(min_n, 1), max_n + 1):

@@ -77,27 +77,17 @@ class SubwordEmbedder:
 
     Parameters
     ----------
-    kind : str
-        ``"fasttext"``, ``"fasttext-mean"``, ``"hashing"`` or ``"glove"``.
     rows : numpy.ndarray of shape (v + buckets, dimensions), float32
         First the rows of the v words of the vocabulary, unless `own_rows` is False, then those of
         the n-gram buckets. May be memory-mapped.
-    words : pyarrow.LargeStringArray of length v
-        The vocabulary.
     centre : numpy.ndarray of shape (dimensions,), float32
         Taken away from each word's mean; zeros to take nothing away.
-    min_n, max_n : int
-        Shortest and longest n-gram, in characters; ``max_n = 0`` means that only whole words count.
     weights : numpy.ndarray of shape (v + 1,), float32, optional
         How much each word of the vocabulary counts in a value, and last, how much any other word
         does; finite and above 0. Left out: all count alike.
-    own_rows : bool
-        Whether the words of the vocabulary have rows; without, they have weights only.
     packed : bool
         Whether a row is not `dimensions` numbers in float32 but something that a subclass reads in
         `_average`; there are as many dimensions as numbers in the centre.
-    notes : mapping of str to int, float, str or bool, optional
-        How the model was made. Part of the fingerprint.
     """
 
     def __init__(
@@ -387,11 +377,6 @@ def bounded_chunks(costs: np.ndarray, budget: int) -> Iterator[tuple[int, int]]:
     Parameters
     ----------
     costs : numpy.ndarray of shape (n,), int64
-
-    Yields
-    ------
-    (int, int)
-        Start and stop of each range.
     """
     ends = np.cumsum(costs)
     start = 0

@@ -48,7 +48,6 @@ def rarity(words: pa.LargeStringArray, counts: np.ndarray, n_tokens: int) -> np.
 
     Parameters
     ----------
-    words : pyarrow.LargeStringArray of length v
     counts : numpy.ndarray of shape (v,), int64
         Occurrences of each word, at least 1 (less counts as 1).
     n_tokens : int

@@ -94,15 +94,7 @@ class CodedColumns:
     def keys(
         self, left: MarketTable, right: MarketTable, pairs: Sequence[tuple[str, str]]
     ) -> JoinKeys:
-        """Return the keys of a join of two tables as numbers.
-
-        Parameters
-        ----------
-        left, right : MarketTable
-            The tables.
-        pairs : sequence of (str, str)
-            Columns of the left and of the right table that are equal.
-        """
+        """Return the keys of a join of two tables as numbers."""
         if not pairs:
             raise InputError(f"A join of '{left.name}' and '{right.name}' needs a pair of columns.")
         if left.name > right.name:

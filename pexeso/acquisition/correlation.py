@@ -169,12 +169,8 @@ def gain_of_column(
 
     Parameters
     ----------
-    target, column : pyarrow.Array of length n
-        The two in each row; rows where either is missing tell nothing.
     keys : numpy.ndarray of int64 (n,)
         A number for the key of each row: rows of one key have equal cells of the column.
-    numeric_target, numeric_column : bool
-        Whether they are measured as numbers; see `correlation`.
     seed : int
         Of the shuffles, at least 0.
     """

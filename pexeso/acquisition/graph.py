@@ -242,19 +242,7 @@ def edges_of(
     *,
     natural: bool = False,
 ) -> Iterator[JoinEdge]:
-    """Weigh the joins of tables by known pairs of columns.
-
-    Parameters
-    ----------
-    tables : mapping of str to MarketTable
-        By name.
-    pairs : mapping of (str, str) to sequence of (str, str)
-        For each two tables the pairs of columns that may be equal.
-    coded : CodedColumns
-        Reads and keeps their columns.
-    natural : bool
-        See `JoinEdge`.
-    """
+    """Weigh the joins of tables by known pairs of columns."""
     for (left, right), of_edge in pairs.items():
         sets = [
             weighed(chosen, coded.keys(tables[left], tables[right], chosen))

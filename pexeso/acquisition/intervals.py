@@ -103,8 +103,6 @@ def unseen_share(cells: np.ndarray, keys: np.ndarray, counts: np.ndarray, rate: 
         Of each row of the join the number of its cell, and its key.
     counts : numpy.ndarray, shape (n,)
         How often each row is there.
-    rate : float
-        p, the rate of the sample.
     """
     mask = counts > 0
     cells, keys, counts = cells[mask], keys[mask], counts[mask]
@@ -229,21 +227,10 @@ def jackknife(
 
     Parameters
     ----------
-    whole : float
-        t, the statistic of the sample; NaN where it has no row.
     without : numpy.ndarray of float64, shape (edges, groups)
         t_g of each edge with a test of its own.
     rates : sequence of float
         p of each edge, above 0 and up to 1.
-    bounds : tuple of float
-        The least and the largest value that are possible.
-    supports : sequence of Support
-        What the keys of each edge say; without any, the interval is taken to be carried.
-    plug_in : float, optional
-        The measure of the sample as it is, if it is not `whole`.
-    scaled : bool
-        The statistic is one of totals divided by p, as debiased informativeness is: it needs no
-        further correction, and the interval spans t and t + (1 - p) B alone.
     """
     without = np.asarray(without, np.float64).reshape(len(rates), -1)
     _check(without, rates, supports)

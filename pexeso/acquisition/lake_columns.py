@@ -40,10 +40,6 @@ class LakeColumns:
 
     Attributes
     ----------
-    shards : tuple of Shard
-        The token sets.
-    tables, labels : large_string (n,)
-        The names of each column.
     shard_of, set_of : int64 (n,)
         Its shard, and the number of its set there.
     sizes : int64 (n,)

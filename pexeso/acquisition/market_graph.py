@@ -53,15 +53,7 @@ _YEAR = re.compile(r"year|date|month", re.IGNORECASE)
 
 @dataclass(frozen=True, eq=False)
 class TablePairs:
-    """Finds pairs of tables that may join.
-
-    Attributes
-    ----------
-    columns : LakeColumns
-        The columns of all tables.
-    measures : bool (n,)
-        For each of them whether it is a measure.
-    """
+    """Finds pairs of tables that may join."""
 
     columns: LakeColumns
     measures: np.ndarray = field(repr=False)

@@ -105,15 +105,7 @@ class Join:
 
 @dataclass(frozen=True)
 class JoinTree:
-    """A plan: tables that joins connect without a circle, and where each wanted column is from.
-
-    Attributes
-    ----------
-    joins : tuple of Join
-        By left and right table; none where one table has everything.
-    have, want : tuple of (str, str)
-        A table and a column of it, for each terminal of the request, in its order.
-    """
+    """A plan: tables that joins connect without a circle, and where each wanted column is from."""
 
     joins: tuple[Join, ...]
     have: tuple[tuple[str, str], ...]

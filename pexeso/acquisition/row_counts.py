@@ -323,8 +323,6 @@ def _multiplied(left, right, sizes):
         Rows, keys and counts above 0; what repeats is added up.
     right : (int64 (r,), int64 (r,), float64 (r,))
         The same of columns.
-    sizes : (int, int)
-        Rows and columns are below.
 
     Returns
     -------

@@ -36,17 +36,7 @@ Rank = tuple[float, float, str, str]
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a column.
-
-    Attributes
-    ----------
-    name : (str, str)
-        Table and label.
-    meaning : float
-        The largest joinability by any model, 0 where none finds it.
-    equal_text : TokenMatch or None
-    transform : TransformMatch or None
-    """
+    """What is known of a column."""
 
     name: Name
     meaning: float
@@ -72,14 +62,8 @@ class Best:
 
     Attributes
     ----------
-    columns : list of Known
-        Those read, best first.
     n_sure : int
         No column that was not read comes before these.
-    is_whole : bool
-        Whether all columns that any list has are among them.
-    overlap : TokenSearchResult
-        What overlap search found at last.
     """
 
     columns: list[Known]
@@ -102,19 +86,8 @@ def best_of_lists(
 
     Parameters
     ----------
-    semantic : sequence of SemanticList
-        Of each model.
-    overlap : OverlapList
-    by_program : mapping
-        All columns that some program joins.
-    wanted : int or None
-        Lines; None: all columns.
     n_lines : callable
         How many lines, copies folded, begin with columns that are sure.
-    folds : bool
-        Whether columns may be copies of others.
-    exclude_table : str, optional
-        A table none of whose columns are wanted.
     """
     n = None if wanted is None else first_request(wanted, folds=folds)
     while True:

@@ -36,26 +36,7 @@ def search_by_method(
     fold_copies: bool = True,
     **options: Any,
 ) -> AnySearchResult:
-    """Find the columns that a query column can be joined with, by a method.
-
-    Parameters
-    ----------
-    index : Index
-    values
-        As in `pexeso.Index.search`.
-    method : {"semantic", "overlap", "containment", "transform", "all"}
-    exclude_self, fold_copies : bool
-        As in `pexeso.Index.search`.
-    **options
-        By overlap `k`; by containment also `min_joinability`, the smallest containment, and
-        `verify`; by programs `k`, `min_joinability`, `max_candidates` and `seed`; else those of
-        semantic search, and of `pexeso.answers.combined.search_combined`.
-
-    Raises
-    ------
-    InputError
-        There is no such method, or it has no such option, or one is out of its range.
-    """
+    """Find the columns that a query column can be joined with, by a method."""
     require_choice("method", method, METHODS)
     alike: dict[str, Any] = {"exclude_self": exclude_self, "fold_copies": fold_copies}
     if method == "semantic":

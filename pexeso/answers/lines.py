@@ -38,12 +38,8 @@ class Lines:
 
     Attributes
     ----------
-    lines : list of list of Hit
-        The column that stands for each line, then its copies; ordered by joinability.
     n_more : int or None
         How many lines there are behind them; None where there may be some that nobody counted.
-    stats : SearchStats
-        Of all searches that it took.
     """
 
     lines: list[list[Hit]]
@@ -60,25 +56,7 @@ def find_lines(
     folds: bool,
     with_tied: bool = False,
 ) -> list[Lines]:
-    """Search for several query columns, each with its options.
-
-    Parameters
-    ----------
-    search : callable
-        The executor's, over `loader`.
-    folds : bool
-        Fold copies; False makes every column found a line.
-    with_tied : bool
-        Without a threshold, give lines with as many matches as the last one wanted too, up to
-        `MOST_LINES` in all, so that something else can choose among them. Only columns among the
-        first `MOST_LINES`, or some times as many, are looked at for that.
-
-    Returns
-    -------
-    list of Lines
-        In the order of the queries. Without a threshold the first `k` lines and those tied with
-        them; with one all.
-    """
+    """Search for several query columns, each with its options."""
     limits = [_limit(query_options, folds) for query_options in options]
     by_position: dict[int, Lines] = {}
     stats = [SearchStats() for _ in queries]

@@ -36,22 +36,11 @@ COUNTED_AT_ONCE = 16
 class SemanticList:
     """The columns that one model finds for a query column.
 
-    Parameters
-    ----------
-    search : SemanticSearch
-        By the model.
-    column : QueryColumn
-    exclude_self : bool
-    user_options : mapping
-        Options of semantic search.
-
     Attributes
     ----------
     options : SearchOptions
         Defaults filled in. With `min_joinability` the search finds every column that meets it at
         once, however many are wanted; without it as many as are asked for.
-    stats : SearchStats
-        Of all that was searched for so far.
     """
 
     def __init__(
@@ -157,18 +146,7 @@ class SemanticList:
 
 
 def locate_columns(store: Store, names: Sequence[tuple[str, str]]) -> list[Hit]:
-    """Find named columns of the lake in the partitions of an index.
-
-    Parameters
-    ----------
-    names
-        (table, label) of each.
-
-    Returns
-    -------
-    list of Hit
-        With counts of 0; columns that no partition holds are not among them.
-    """
+    """Find named columns of the lake in the partitions of an index."""
     from pexeso.explain.explanation import stored_columns
 
     if not names:

@@ -35,19 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SemanticSearch:
-    """Answers semantic searches of one snapshot.
-
-    Attributes
-    ----------
-    executor : Executor
-        Where the partitions are searched.
-    thresholds : Thresholds
-        What makes the options of searches.
-    renderer : Renderer
-        What makes pages of results.
-    details : callable
-        What makes the evidence of matches, such as `pexeso.answers.match_details.MatchDetails`.
-    """
+    """Answers semantic searches of one snapshot."""
 
     opened: OpenIndex
     executor: Executor

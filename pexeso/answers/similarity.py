@@ -48,16 +48,8 @@ def by_similarity(
 ) -> tuple[list[Hit], list[float | None]]:
     """Order found columns by similarity, rounded to two digits; ties keep their order.
 
-    Parameters
-    ----------
-    hits : sequence of Hit
-        n of them, best first. The first `MAX_HITS` are ordered; the others stay behind them.
-    usual_distance : float
-        Of the index's model, as a fraction of the largest.
-
     Returns
     -------
-    hits : list of Hit
     similarities : list of float or None
         None for those that were not looked at.
     """

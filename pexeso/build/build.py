@@ -148,13 +148,6 @@ def worker_errors_made_plain(doing: str, if_full: str) -> Iterator[None]:
 
     Without such an error, one sentence states the reason. So it does for a full disk in this
     process.
-
-    Parameters
-    ----------
-    doing : str
-        While what it failed.
-    if_full : str
-        What it means that the disk is full, and what to do.
     """
     try:
         yield

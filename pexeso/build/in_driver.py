@@ -34,16 +34,7 @@ ATTEMPTS = pa.schema([("folder", pa.string())])
 
 
 def fits_the_driver(facts: Facts, skipped: Path | None = None) -> bool:
-    """Return whether the driver can hold the records of a lake.
-
-    Parameters
-    ----------
-    facts : dict
-        Of the stage that read them.
-    skipped : Path, optional
-        A folder of Parquet: the files that are no tables, of which a lake may have millions however
-        few its records are.
-    """
+    """Return whether the driver can hold the records of a lake."""
     n_bytes = facts.get("report", {}).get("bytes_out")
     if n_bytes is None:
         return False
@@ -52,15 +43,7 @@ def fits_the_driver(facts: Facts, skipped: Path | None = None) -> bool:
 
 
 def catalog_fits(store: Store, *kinds: str) -> bool:
-    """Return whether the driver can hold the catalog of an index.
-
-    Parameters
-    ----------
-    store : Store
-    kinds : str
-        What is needed of it: `TABLES`, `COLUMNS` or both. Files of the other kind are not looked
-        at, which an index on other storage would have to fetch for it.
-    """
+    """Return whether the driver can hold the catalog of an index."""
     n_bytes = 0
     for kind in kinds:
         for path in chain.from_iterable(store.catalog_files(kind)):
@@ -106,18 +89,7 @@ def write_records(
 
 
 def gather_records(attempts: Path, names: Sequence[str], folder: Path) -> None:
-    """Put what tasks wrote with `write_records` into one folder for each kind, ``record=KIND``.
-
-    Parameters
-    ----------
-    attempts : Path
-        Where the tasks wrote: another folder than that of the records, since Spark reads all that
-        lies there, and an attempt that failed or was given up may have left some or go on writing.
-    names : sequence of str
-        The attempts that count.
-    folder : Path
-        Where the records go.
-    """
+    """Put what tasks wrote with `write_records` into one folder for each kind, ``record=KIND``."""
     for number, name in enumerate(names):
         for path in sorted(attempts.glob(f"{name}/record=*")):
             target = folder / path.name
@@ -135,17 +107,7 @@ def read_records(folder: Path, kind: str, names: Sequence[str]) -> pa.Table:
 def write_catalog(
     records: Path, skipped: Path, catalog: Path, folder: Path, first_id: int
 ) -> Facts:
-    """Do what `pexeso.build.job.BuildJob.write_catalog` does.
-
-    Parameters
-    ----------
-    records, skipped : Path
-        Folders of the records, and of the files that are no tables.
-    catalog, folder : Path
-        Where the catalog goes, and what the stage leaves.
-    first_id : int
-        The number of the first column.
-    """
+    """Do what `pexeso.build.job.BuildJob.write_catalog` does."""
     tables = read_records(records, "table", TABLES_SCHEMA.names)
     others = pq.read_table(skipped, partitioning=None)
     write_tables(pa.concat_tables([tables, others], promote_options="default"), catalog)

@@ -97,15 +97,6 @@ class BuildJob:
     """A build or an update of an index.
 
     Each of its stages is skipped where an earlier attempt finished it.
-
-    Parameters
-    ----------
-    store : Store, optional
-        The index that is updated; none where one is built.
-    workers : Workers, optional
-        Needed for stages.
-    progress : callable, optional
-        Called with the name of each stage as it starts.
     """
 
     def __init__(
@@ -218,8 +209,6 @@ class BuildJob:
 
         Parameters
         ----------
-        listing : DataFrame, pa.Table or Path
-            The files; of a small lake a table, or sooner read from the folder that a stage left.
         n_bytes : int, optional
             Of all files; added up unless it is known.
         """
@@ -244,15 +233,7 @@ class BuildJob:
         return files.agg(sql.sum("n_bytes")).first()[0] or 0
 
     def write_catalog(self, first_id: int, skipped: Path) -> Facts:
-        """Write the catalog, number the kept columns, and store their values by these numbers.
-
-        Parameters
-        ----------
-        first_id : int
-            The number of the first column.
-        skipped : Path
-            A folder of Parquet, ``table, reason``: files that are no tables, for the catalog.
-        """
+        """Write the catalog, number the kept columns, and store their values by these numbers."""
 
         def work(folder: Path, meter: TaskMeter) -> Facts:
             catalog_folder = self.writer.catalog_folder
@@ -289,12 +270,6 @@ class BuildJob:
         """Write each folder in a task of its own.
 
         Folders that are already complete are left as they are.
-
-        Parameters
-        ----------
-        placed : Path, optional
-            What the folders are made of: if that is little, and Spark was not started, this process
-            writes them. Not given for what hangs on the number of threads, one in Spark's tasks.
         """
         writer, first = self.writer, self._n_folders
         self._n_folders += n_folders
@@ -405,23 +380,7 @@ class BuildJob:
         removed: pa.Array | None = None,
         deleted: Ranges | None = None,
     ) -> Manifest:
-        """Put what was written in place, as the next generation of the index.
-
-        Parameters
-        ----------
-        folders : dict
-            Of the index as it was, those that stay, by part; parts that are not named stay as they
-            are.
-        written : dict
-            What parts wrote in this job, by part.
-        facts : dict, optional
-            What the manifest says of the index, besides what parts say.
-        removed : pa.Array, optional
-            Names of tables that are gone. With it the catalog of this job is one more folder of the
-            index's; without, the whole one.
-        deleted : ranges, optional
-            Ids of columns not to be found that are still in the files; by default those there were.
-        """
+        """Put what was written in place, as the next generation of the index."""
         self.tell("commit")
         writer, before = self.writer, None if self.store is None else self.store.manifest
         if self.stages.names:

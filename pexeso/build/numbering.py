@@ -77,23 +77,6 @@ def number_columns(
 
     Ids run on without a gap in the order of table, name and position, by code point, whatever the
     number of tasks.
-
-    Parameters
-    ----------
-    records : DataFrame or pa.Table
-        Column records, with the fields of `pexeso.lake.catalog.COLUMNS_SCHEMA` but for
-        ``column_id``; others are left out. A column is kept where ``reason`` is null.
-    folder : path
-        An existing folder, at the same path on all machines. Files of an earlier attempt in it,
-        ``columns-*.parquet``, are removed first.
-    first_id : int
-        Id of the first kept column.
-
-    Returns
-    -------
-    Written
-        Files ``columns-00000.parquet``, ``columns-00001.parquet``, ... of `COLUMNS_SCHEMA`; each is
-        there whole or not at all, also where Spark runs a task twice.
     """
     if first_id < 0:
         raise InputError(
@@ -103,26 +86,12 @@ def number_columns(
 
 
 def write_numbered(records: DataFrame | pa.Table, folder: str | os.PathLike[str]) -> Written:
-    """Write the catalog of columns as sorted files, with the ids that they have.
-
-    Parameters
-    ----------
-    records : DataFrame or pa.Table
-        Columns, with the fields of `pexeso.lake.catalog.COLUMNS_SCHEMA`.
-    """
+    """Write the catalog of columns as sorted files, with the ids that they have."""
     return _write(records, Path(folder), COLUMNS, COLUMNS_SCHEMA, COLUMN_ORDER, None)
 
 
 def write_tables(records: DataFrame | pa.Table, folder: str | os.PathLike[str]) -> Written:
-    """Write the catalog of tables as sorted files, ``tables-00000.parquet``, ...
-
-    Parameters
-    ----------
-    records : DataFrame or pa.Table
-        Table records, with the fields of `pexeso.lake.catalog.TABLES_SCHEMA`; fields that are
-        missing are null, so that files that are no tables can be given with ``table`` (their path)
-        and ``reason`` alone, by a union.
-    """
+    """Write the catalog of tables as sorted files, ``tables-00000.parquet``, ..."""
     return _write(records, Path(folder), TABLES, TABLES_SCHEMA, TABLE_ORDER, None)
 
 

@@ -46,15 +46,8 @@ class StageReport:
 
     Attributes
     ----------
-    stage : str
     seconds : float
         Wall time.
-    rows_in, rows_out : int or None
-        Rows that its measured tasks read and gave.
-    bytes_in, bytes_out : int or None
-        Bytes of these in memory, as Arrow holds them.
-    tasks : int or None
-        Tasks that ran to their end; where Spark had to run some again, these count again.
     task_seconds : float or None
         Wall time of all of them together, the wait for their input included.
     slowest_seconds, median_seconds : float or None
@@ -108,15 +101,7 @@ class StageReport:
 
 @dataclass(frozen=True)
 class BuildReport:
-    """What all stages of a build did.
-
-    Attributes
-    ----------
-    stages : tuple of StageReport
-        In order.
-    facts : dict
-        Plain JSON: what else is worth keeping, such as the master and its cores.
-    """
+    """What all stages of a build did."""
 
     stages: tuple[StageReport, ...]
     facts: dict[str, Any] = field(default_factory=dict)
@@ -211,13 +196,7 @@ def folder_counts(
 
 
 class TaskMeter:
-    """Measures the tasks of one stage.
-
-    Parameters
-    ----------
-    context : callable
-        Returns ``spark.sparkContext``; called where a task is to run on Spark.
-    """
+    """Measures the tasks of one stage."""
 
     def __init__(self, context: Callable[[], SparkContext]) -> None:
         self._context = context
@@ -225,18 +204,7 @@ class TaskMeter:
         self._here = empty_sums()
 
     def measured(self, task: Task) -> Task:
-        """Return a task for Spark that does the same, and measures rows, bytes and seconds.
-
-        Parameters
-        ----------
-        task : callable
-            From Arrow batches to Arrow batches, as `DataFrame.mapInArrow` takes it.
-
-        Returns
-        -------
-        callable
-            Counts when its rows have been asked for to the end.
-        """
+        """Return a task for Spark that does the same, and measures rows, bytes and seconds."""
         if self._sums is None:
             self._sums = self._context().accumulator(empty_sums(), _Adding())
         sums = self._sums
@@ -266,14 +234,8 @@ class TaskMeter:
 
         Parameters
         ----------
-        stage : str
         seconds : float
             Wall time of the stage.
-
-        Returns
-        -------
-        StageReport
-            Without the fields of tasks, where no measured task has ended.
         """
         sums = self._here if self._sums is None else added(self._here, self._sums.value)
         if not sums["tasks"]:

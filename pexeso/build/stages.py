@@ -27,17 +27,7 @@ Facts = dict[str, Any]
 
 
 class Stages:
-    """The stages of one build, in its scratch folder.
-
-    Parameters
-    ----------
-    scratch : Path
-        The build's own folder; on a cluster a place that all machines see.
-    progress : callable, optional
-        Called with the name of each stage as it starts.
-    on_finished : callable, optional
-        Called when a stage is finished, by this build or by an earlier one.
-    """
+    """The stages of one build, in its scratch folder."""
 
     def __init__(
         self,
@@ -53,13 +43,6 @@ class Stages:
 
     def run(self, stage: str, work: Callable[[Path], Facts | None]) -> Facts:
         """Do a stage, unless it is finished.
-
-        Parameters
-        ----------
-        stage : str
-            A plain name.
-        work : callable
-            Given an empty folder for what the stage leaves; gives plain JSON facts, or None.
 
         Returns
         -------

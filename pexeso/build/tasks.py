@@ -56,16 +56,6 @@ def write_folders(
     """Write the folders whose numbers come in, and yield their manifest entries as JSON.
 
     Folders that are already complete are not written again.
-
-    Parameters
-    ----------
-    batches
-        Numbers of folders.
-    targets
-        Where each goes.
-    fill
-        Given a number and an empty folder, writes what belongs there; gives its facts and its
-        files.
     """
     for batch in batches:
         for number in batch.column(0).to_pylist():

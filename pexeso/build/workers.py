@@ -43,15 +43,7 @@ def reads_here(n_bytes: int, n_parts: int) -> bool:
 
 
 class Workers(ExitStack):
-    """What runs the tasks of a build or an update, to be used in a `with` block.
-
-    Parameters
-    ----------
-    session : callable
-        Returns the context of a session of Spark.
-    only_spark : bool
-        Whether all tasks are for Spark, as where a master is named.
-    """
+    """What runs the tasks of a build or an update, to be used in a `with` block."""
 
     def __init__(
         self, session: Callable[[], AbstractContextManager[SparkSession]], *, only_spark: bool
@@ -90,15 +82,7 @@ class Workers(ExitStack):
         return TaskMeter(lambda: self.spark.sparkContext)
 
     def run(self, task: Task, schema: pa.Schema, n_tasks: int, *, here: bool) -> pa.Table:
-        """Run tasks, each of which is given its number in a batch, and return what they yield.
-
-        Parameters
-        ----------
-        task : callable
-            From batches of one field, ``number``, to batches of `schema`.
-        here : bool
-            Whether to run them in this process.
-        """
+        """Run tasks, each of which is given its number in a batch, and return what they yield."""
         if here:
             numbers = pa.RecordBatch.from_pydict({"number": pa.array(range(n_tasks), pa.int64())})
             return pa.Table.from_batches(task(iter([numbers])), schema)

@@ -45,14 +45,7 @@ Unit = str
 def units_of(
     tables: Sequence[TableOfPieces], parents: np.ndarray, children: np.ndarray
 ) -> Iterator[Unit]:
-    """Divide pairs of tables into units of work.
-
-    Parameters
-    ----------
-    tables : sequence of TableOfPieces
-    parents, children : int (p,)
-        Numbers of tables. The parent has all columns of the child.
-    """
+    """Divide pairs of tables into units of work."""
     schema_of = {child: tuple(ordered_tokens(tables[child])) for child in set(children.tolist())}
     schemas: dict[tuple[Token, ...], list[int]] = {}
     for pair, child in enumerate(children.tolist()):

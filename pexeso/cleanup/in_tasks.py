@@ -29,8 +29,6 @@ def done_in_tasks(
     ----------
     spark : SparkSession or None
         None for threads, as many as there are cores.
-    schema : pa.Schema
-        Of the rows.
     """
     if spark is None:
         with ThreadPoolExecutor() as threads:

@@ -28,11 +28,6 @@ class FileOfTable:
 def table_of_file(file: str) -> FileOfTable:
     """Return which table a file is of.
 
-    Parameters
-    ----------
-    file : str
-        POSIX path relative to the lake.
-
     Examples
     --------
     >>> found = table_of_file("orders/year=2020/part-0.parquet")

@@ -84,21 +84,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Containments:
-    """The graph of contained tables of a lake.
-
-    Attributes
-    ----------
-    lake : str
-        Its name.
-    edges : tuple of Edge
-        By parent and child.
-    stages : tuple of Stage
-    tables : tuple of TableOfPieces
-        By name. Their cells are gone once the search is over.
-    files : dict of str to tuple of ReadFile
-        Of each table, also of those that are left out.
-    left_out : tuple of LeftOut
-    """
+    """The graph of contained tables of a lake."""
 
     lake: str
     edges: tuple[Edge, ...]
@@ -160,12 +146,6 @@ def find_containments(
 
     Parameters
     ----------
-    lake : path
-        A folder of CSV, Parquet and JSON lines, which is read once.
-    synonyms, **options
-        See `containments_of`, and `ContainmentOptions`.
-    max_table_bytes : int
-        See `pexeso.cleanup.reading.read_lake`.
     work_folder : Path, optional
         Where hashes of all cells go while the search lasts, up to 16 bytes each: seen by all tasks.
         The folder for temporary files by default.
@@ -197,15 +177,8 @@ def containments_of(
 
     Parameters
     ----------
-    spark : SparkSession or None
-        None: the work is done in threads of this process.
-    read : LakeRows
-    synonyms : dict, optional
-        See `pexeso.redundancy.schema_tokens.read_synonyms`.
     read_seconds : float
         What the reading took.
-    progress : callable, optional
-        Called with the name of each stage as it starts.
 
     Notes
     -----
@@ -248,11 +221,6 @@ class Candidates:
 
     Attributes
     ----------
-    tables : tuple of TableOfPieces
-        By name.
-    files : dict of str to tuple of ReadFile
-        Of each table, also of those that are left out.
-    left_out : tuple of LeftOut
     parents, children : int64 (p,)
         Numbers of tables.
     """
@@ -273,19 +241,7 @@ def candidates_of(
     bounds: bool = True,
     synonyms: Mapping[Token, Token] | None = None,
 ) -> Candidates:
-    """Find the pairs that columns, types, numbers of rows and bounds leave.
-
-    Parameters
-    ----------
-    read : LakeRows
-        Whose pieces need no cells.
-    clock : Clock
-        Is told the stages.
-    case_sensitive, row_count_gate, synonyms
-        See `ContainmentOptions` and `containments_of`.
-    bounds : bool
-        See `pexeso.redundancy.pruning.prune`.
-    """
+    """Find the pairs that columns, types, numbers of rows and bounds leave."""
     clock.begin("schema")
     tables, files, left_out = _tables_of(read, case_sensitive, synonyms)
     graph = schema_graph([frozenset(column.token for column in table.columns) for table in tables])
@@ -301,13 +257,7 @@ def candidates_of(
 
 
 class Clock:
-    """Stages with what they took.
-
-    Parameters
-    ----------
-    progress : callable, optional
-        Called with the name of each stage as it starts.
-    """
+    """Stages with what they took."""
 
     def __init__(self, progress: Callable[[str], None] | None = None) -> None:
         self.stages: list[Stage] = []

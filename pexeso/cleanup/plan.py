@@ -30,23 +30,10 @@ class Deletion:
 
     Attributes
     ----------
-    table, parent
-        Names: the table, and the one that holds all its rows and stays.
-    sql
-        What rebuilds the table from its parent.
     bytes, rows
         Size of the table.
-    saving
-        What its deletion saves, in the unit of the plan's costs.
     seconds
         Estimated time of a rebuild; None where it is unknown.
-    derived
-        Other tables whose rows are all in this one: those who made them may still read it. Tables
-        of the same rows are not among them.
-    fingerprint, parent_fingerprint
-        Contents that the plan was made for.
-    verified
-        The statement was run on these contents, and gave the table.
     """
 
     table: str
@@ -78,20 +65,8 @@ class Plan(AsTables):
 
     Attributes
     ----------
-    lake
-        The lake: an absolute path, or what else names it.
-    created
-        ISO time.
-    costs
-        Prices that the plan was made with, as plain JSON.
-    cost, keep_all_cost
-        Of the plan, and of keeping all tables.
     optimal, gap
         Whether no plan is cheaper, and how much cheaper one could be as a share; None for unknown.
-    delete, keep
-        Tables that can go, and names of those that stay.
-    edges
-        The containments that the plan was chosen from.
     """
 
     lake: str
@@ -131,15 +106,7 @@ class Plan(AsTables):
 
 
 def write_plan(path: str | os.PathLike[str], plan: Plan, *, overwrite: bool = False) -> None:
-    """Write a plan as a JSON document.
-
-    Raises
-    ------
-    InputError
-        The plan is none that `read_plan` would accept.
-    OutputError
-        The file is there and not to be overwritten, or it cannot be written.
-    """
+    """Write a plan as a JSON document."""
     document = plan_to_json(plan)
     plan_from_json(document)
     text = json.dumps(document, sort_keys=True, indent=1, allow_nan=False) + "\n"
@@ -148,13 +115,7 @@ def write_plan(path: str | os.PathLike[str], plan: Plan, *, overwrite: bool = Fa
 
 
 def read_plan(path: str | os.PathLike[str]) -> Plan:
-    """Read and check a plan document.
-
-    Raises
-    ------
-    InputError
-        It cannot be read, or is no plan that can be acted on; the message names the table.
-    """
+    """Read and check a plan document."""
     try:
         text = Path(path).read_bytes()
         document = json.loads(text, parse_constant=_no_number)
@@ -174,15 +135,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 
 
 def plan_from_json(document: Any) -> Plan:
-    """Make a plan of plain JSON, and check it.
-
-    Raises
-    ------
-    InputError
-        It is none of this version, a field is missing, unknown or of another type, its tables do
-        not fit together (`require_consistent`), or a statement is none that may be run
-        (`pexeso.cleanup.statements.grammar`).
-    """
+    """Make a plan of plain JSON, and check it."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InputError(f"it is not a document of the format '{FORMAT}'; {_WAY_OUT}.")
     version = document.get("version")
@@ -202,14 +155,7 @@ def plan_from_json(document: Any) -> Plan:
 
 
 def require_consistent(plan: Plan) -> None:
-    """Check the names of a plan's tables, and that what is needed for a rebuild stays.
-
-    Raises
-    ------
-    InputError
-        A name is absolute or leads elsewhere, a table is listed twice, both deleted and kept, or
-        lies in another that is deleted, or a parent is itself deleted or not kept.
-    """
+    """Check the names of a plan's tables, and that what is needed for a rebuild stays."""
     for edge in plan.edges:
         require_table(edge.parent)
         require_table(edge.child)
@@ -252,13 +198,7 @@ def can_name_table(name: str) -> bool:
 
 
 def require_table(name: str) -> str:
-    """Return `name` if it can name a table of a lake: see `can_name_table`.
-
-    Raises
-    ------
-    InputError
-        It cannot.
-    """
+    """Return `name` if it can name a table of a lake: see `can_name_table`."""
     if not can_name_table(name):
         raise InputError(
             f"{name!r} is not the name of a table in the lake: allowed are relative paths without "

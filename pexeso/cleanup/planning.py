@@ -41,26 +41,6 @@ def plan_deletions(
     takes less than the costs allow, where it was read as it stands (repaired rows would not come
     back as they were), where no other table lies in its folder, where neither it is a symbolic
     link nor one leads to it, and where it does not lie inside another file.
-
-    Parameters
-    ----------
-    graph : Containments
-    lake : Path, Location or None
-        Where the tables are, where they are files.
-    rebuilds : Rebuilds
-        Of the tables of `graph`.
-    costs : Costs, optional
-    refuted : container of (str, str)
-        Parents and children whose statement does not give the child.
-    verified : bool
-        What the plan says of its statements.
-    time_limit : float
-        Seconds for the solver; see `pexeso.redundancy.retention.plan_retention`.
-
-    Raises
-    ------
-    InputError
-        The costs tell the accesses of tables, and none of these is in the lake.
     """
     costs = costs or Costs()
     _require_known(costs, graph)

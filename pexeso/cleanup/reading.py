@@ -51,10 +51,6 @@ class ReadFile:
     ----------
     fingerprint : str or None
         Of its content; None where nobody has computed one.
-    reason : str or None
-        Why it could not be read.
-    notes : tuple of str
-        What keeps the table where it is: rows are not as they stand in the file, or it has a log.
     """
 
     file: str
@@ -72,13 +68,6 @@ class LakeRows:
     ----------
     lake : Path, Location or None
         Where its files are; None where its tables are no files.
-    name : str
-        What messages and plans call it.
-    files : sequence of ReadFile
-    pieces : dict of str to sequence of StoredPiece
-        Of each file that could be read, by its name.
-    logged : dict of str to sequence of str
-        See `files_and_logs`.
     """
 
     lake: Path | Location | None
@@ -114,14 +103,6 @@ def read_lake(
 ) -> LakeRows:
     """Read all files of a lake in tasks.
 
-    Parameters
-    ----------
-    folder : Path
-        Empty, and seen by all tasks: where the pieces go.
-    max_table_bytes : int
-        Larger files of text are left out with the reason; Parquet is read in batches, whatever its
-        size.
-
     Notes
     -----
     A task holds a file of text, or some batches of a Parquet file; the driver the names of the
@@ -153,17 +134,7 @@ def read_lake(
 def files_and_logs(
     root: Path | Location,
 ) -> tuple[list[TableFile], dict[str, list[str]], list[tuple[str, str]]]:
-    """List the files of a lake that hold rows of now.
-
-    Returns
-    -------
-    files : list of TableFile
-    logged : dict of str to list of str
-        Tables with a log, and their live files; what is left out, as itself.
-    left_out : list of (str, str)
-        What may hold rows that are not compared, and why: files with tables inside them, what
-        cannot be looked into, and tables with a log that cannot be read. The folders above stay.
-    """
+    """List the files of a lake that hold rows of now."""
     listed, skipped = find_tables(root, single_files=True)
     # A table inside another file cannot be set aside, so it is not looked at.
     files = [file for file in listed if file.member is None]

@@ -49,10 +49,6 @@ class Rebuild:
 
     Attributes
     ----------
-    sql : str
-        A statement of Spark SQL that names the parent as the lake does.
-    distinct : bool
-        Equal rows are one.
     n_conditions : int
         On rows.
     """
@@ -63,25 +59,7 @@ class Rebuild:
 
 
 def read_statements(path: str | os.PathLike[str]) -> dict[tuple[str, str], str]:
-    """Read statements that people know to rebuild tables (R2D2: the transformations known).
-
-    Parameters
-    ----------
-    path : path
-        TOML with tables ``[[rebuild]]`` of three texts each: ``table``, ``parent`` and ``sql``, a
-        query of Spark SQL that names the parent.
-
-    Returns
-    -------
-    dict of (parent, table) to statement
-        Written anew from what was read.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read as such, or a statement is none that may be run
-        (`pexeso.cleanup.statements.grammar`).
-    """
+    """Read statements that people know to rebuild tables (R2D2: the transformations known)."""
     keys = {"table", "parent", "sql"}
     try:
         with open(path, "rb") as file:
@@ -118,19 +96,9 @@ class Rebuilds:
 
     Parameters
     ----------
-    spark : SparkSession or None
-        None: in threads.
     lake : Path, Location or None
         Where the files are read again; None where tables are no files, and are rebuilt without
         conditions then.
-    tables : sequence of TableOfPieces
-        Whose pieces are there for as long as pairs are asked for.
-    files : dict of str to sequence of ReadFile
-        Of each table.
-    max_table_bytes : int
-        Larger files of text are not read.
-    statements : dict of (str, str) to str, optional
-        Of parents and children the statements that count where none is found.
 
     Notes
     -----

@@ -54,13 +54,7 @@ _OF_FOLDER = "{}: look for redundant tables in the folder of the lake instead of
 
 
 def rows_of_index(index: str | os.PathLike[str] | Location | Store) -> LakeRows:
-    """Return the rows that an index holds of its lake; no file of the lake is read.
-
-    Raises
-    ------
-    StoredIndexError, PlaceError, InputError
-        There is no index that can be read, or it has no part for redundancy.
-    """
+    """Return the rows that an index holds of its lake; no file of the lake is read."""
     from pexeso.parts.row_hashes.open import pieces_by_table
 
     store = index if isinstance(index, Store) else open_store_anywhere(index)
@@ -124,15 +118,7 @@ def rows_of_lake(
     *,
     max_table_bytes: int = DEFAULT_MAX_TABLE_BYTES,
 ) -> LakeRows:
-    """Read a folder, a file, or tables of Spark's.
-
-    Parameters
-    ----------
-    lake : path, URL, Location, name, or dict of str to DataFrame
-        As `pexeso.build_index` takes it; or tables by name.
-    folder : Path
-        Empty, and seen by all tasks: where the pieces go.
-    """
+    """Read a folder, a file, or tables of Spark's."""
     if isinstance(lake, Mapping):
         tables = [SparkTable(name, frame) for name, frame in lake.items()]
         return _rows_of_frames(spark, tables, "tables of Spark", folder)

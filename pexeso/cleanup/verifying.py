@@ -56,18 +56,6 @@ def verify_statements(
 ) -> dict[str, str]:
     """Run statements on the lake as it is, and compare what they give with the tables.
 
-    Parameters
-    ----------
-    lake : Path
-        A folder of this machine or of the cluster's.
-    max_table_bytes : int
-        Larger files of text cannot be read; see `pexeso.cleanup.reading.read_lake`.
-
-    Returns
-    -------
-    dict of str to str
-        Of the tables that their statement does not rebuild the reason, a clause.
-
     Notes
     -----
     Spark holds and spills what it sorts by itself; a task holds a file of text.
@@ -120,13 +108,7 @@ def _of_parent(
 
 
 def _rows_of(session: SparkSession, statement: Statement) -> DataFrame:
-    """Return the rows of a statement, which a grammar has checked.
-
-    Raises
-    ------
-    InputError
-        It is none of the grammar.
-    """
+    """Return the rows of a statement, which a grammar has checked."""
     query = checked_statement(statement.sql, statement.parent)
     return session.sql(f"SELECT * FROM (\n{query}\n)")
 

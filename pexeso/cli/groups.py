@@ -20,16 +20,7 @@ class _OwnPath(click.Context):
 
 
 class WithVerbs(click.Group):
-    """A command that goes by the name of a group, which has other commands besides.
-
-    Parameters
-    ----------
-    name : str
-    default : click.Command
-        Done unless the first argument is the name of another one; a folder of such a name is
-        ``./build``.
-    *others : click.Command
-    """
+    """A command that goes by the name of a group, which has other commands besides."""
 
     def __init__(self, name: str, default: click.Command, *others: click.Command) -> None:
         self._default = default

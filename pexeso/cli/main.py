@@ -117,13 +117,7 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit with its code.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Those of the process by default.
-    """
+    """Run the command line and exit with its code."""
     stop_by_signals()
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     if arguments[:1] and arguments[0] in _WITHOUT_FRAMES:

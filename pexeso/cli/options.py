@@ -153,16 +153,7 @@ command = functools.partial(click.command, cls=GroupedCommand)
 def takes(
     kind: type[Request], *, without: Collection[str] = (), **help_texts: str
 ) -> Callable[[Command], Command]:
-    """Add the options of a request's fields, and pass the request before all other parameters.
-
-    Parameters
-    ----------
-    kind : type of Request
-    without : collection of str
-        Fields that the command has no option for.
-    **help_texts
-        Of fields that mean something else here.
-    """
+    """Add the options of a request's fields, and pass the request before all other parameters."""
 
     def decorate(function: Command) -> Command:
         @functools.wraps(function)
@@ -400,15 +391,7 @@ def column_types_option(function: Command) -> Command:
 
 
 def reading_option(*, of: str = "FILE", and_target: bool = False) -> Callable[[Command], Command]:
-    """Return the option that says how a file is read.
-
-    Parameters
-    ----------
-    of : str
-        What the help text calls the file.
-    and_target : bool
-        Whether TARGET is read too, by names that begin with ``target_``.
-    """
+    """Return the option that says how a file is read."""
     names = (*OF_READING, *(f"target_{name}" for name in OF_READING if and_target))
     target = " target_delimiter and so on are for TARGET." if and_target else ""
 

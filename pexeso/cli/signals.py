@@ -15,13 +15,7 @@ _AGAIN_SECONDS = 0.01
 
 
 class Stopped(KeyboardInterrupt):
-    """The process was asked to end by a signal other than Ctrl-C's.
-
-    Attributes
-    ----------
-    number : int
-        The signal.
-    """
+    """The process was asked to end by a signal other than Ctrl-C's."""
 
     def __init__(self, number: int) -> None:
         super().__init__()

@@ -49,11 +49,6 @@ def take_standard_input(context: click.Context, argument: click.Parameter, spec:
     To be the callback of an argument that is ``FILE`` or ``FILE:COLUMN``. Memory: one piece of a
     MiB. The temporary file holds at most one byte more than a table may have; reading the table
     tells whoever gave more.
-
-    Raises
-    ------
-    TableReadError
-        There is no standard input, or it cannot be kept.
     """
     if (spec == NAME or spec.startswith(f"{NAME}:")) and not context.resilient_parsing:
         root = context.find_root()

@@ -236,13 +236,7 @@ def find_keys(
 
 
 def choose_key(table: Any, **options: Any) -> CandidateKey:
-    """Return the first key that `find_keys` proposes, if it has no columns that are rarely keys.
-
-    Raises
-    ------
-    QueryError
-        There is none.
-    """
+    """Return the first key that `find_keys` proposes, if it has no columns that are rarely keys."""
     proposal = find_keys(table, k=1, **options)
     reason = proposal.reason
     if proposal.keys:

@@ -39,13 +39,7 @@ def filter_to_json(hashing: RowFilter) -> dict[str, Any]:
 
 
 def filter_from_json(document: Any) -> RowFilter:
-    """Make a filter of what `filter_to_json` returned.
-
-    Raises
-    ------
-    IndexCorruptError
-        It is no such thing.
-    """
+    """Make a filter of what `filter_to_json` returned."""
     try:
         if not isinstance(document, Mapping):
             raise TypeError(f"it is {type(document).__name__}")

@@ -26,8 +26,6 @@ def expected_work(begins, ends, keys, column):
         Where the list of each value begins and ends.
     keys : int32 (n, m)
         Which of these values a key has; those with the same value in `column` stand together.
-    column : int
-        The column of the key that is looked up first.
     """
     n_entries, n_probes, n_steps, last = 0, 0, 0.0, -1
     for key in range(len(keys)):
@@ -163,16 +161,8 @@ def best_tables(
         The keys of group i are those from ``group_ends[i]`` to ``group_ends[i + 1] - 1``.
     keys, repeats : int32 (n, m), int32 (n, m)
         Numbers of values, and how often each is in its key.
-    first : int
-        The column of the key that was looked up.
     key_bits, row_bits : uint64 (n, w), uint64 (rows, w)
         Super keys; w is 0 for no filter.
-    cells, table_rows, table_cells, widths
-        See `pexeso.composite.row_keys.RowKeys`.
-    k : int
-        Tables wanted, 0 for all.
-    at_least : int
-        Least number of keys, from 1 on.
     work : int64 (6,)
         Counts are added to it.
 
@@ -291,23 +281,14 @@ def best_mapping(cells, width, keys, pair_cells, pair_keys, n_rows, needed, mapp
     Parameters
     ----------
     cells : int32
-    width : int
-        Columns of the table.
     keys : int32 (n, m)
     pair_cells, pair_keys : int64 (p,), int32 (p,)
         Where the cells of the row begin, and the key, of each pair where the row holds the key;
         sorted by key.
     n_rows : int
         Rows among the pairs: no mapping joins more keys.
-    needed : int
-        Least number of keys that counts.
     mapping : int64 (m,)
         Where the mapping is stored, if one joins so many.
-
-    Returns
-    -------
-    int
-        Less than `needed` if no mapping joins so many.
     """
     m, n_pairs = keys.shape[1], len(pair_cells)
     pairs = np.empty((m, n_pairs), np.int32)  # by step: the pairs that fit the columns chosen
@@ -420,10 +401,6 @@ def rows_joined(
 
     Parameters
     ----------
-    hit_rows, hit_groups, group_ends, keys, cells
-        See `best_tables`; the hits are those of the table.
-    first_row, first_cell, width : int
-        Of the table.
     mapping : int64 (m,)
     """
     counts = np.zeros(len(keys), np.int64)

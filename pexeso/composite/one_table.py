@@ -186,18 +186,10 @@ class OneTable:
 
         Parameters
         ----------
-        part, column : int
         of_key : int64 (n,)
             The code of what each key has in the columns chosen before; -1 where no row has it.
         rows, codes : int64
             The rows that hold what some key has there, and the code of it.
-
-        Returns
-        -------
-        of_key, rows, codes
-            The same with the new column.
-        int
-            Keys that are left.
         """
         base = len(self.rows.values)
         values, cells = self.keys[:, part], self.cells[rows, column]
@@ -246,13 +238,6 @@ def _places(codes: np.ndarray, among: np.ndarray) -> np.ndarray:
 
 def one_table(key: Sequence[pa.Array | pa.ChunkedArray], table: pa.Table) -> OneTable:
     """Put a query beside a table.
-
-    Parameters
-    ----------
-    key : sequence of Arrow texts, equally long
-        The columns of the key, normalised as the table is.
-    table : pa.Table
-        All columns are normalised texts, null where a cell is missing.
 
     Notes
     -----

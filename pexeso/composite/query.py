@@ -22,8 +22,6 @@ class KeyQuery:
 
     Attributes
     ----------
-    values : Arrow texts (u,)
-        Distinct values of the key columns, in order.
     keys : int32 (n, m)
         Of each key the number of its value in each column.
     row_counts : int64 (n,)
@@ -51,43 +49,16 @@ class KeyQuery:
         return self.keys.shape[1]
 
     def numbers_in(self, rows: RowKeys) -> np.ndarray:
-        """Return the keys as numbers of the lake's values, -1 where it lacks one: int32 (n, m).
-
-        Parameters
-        ----------
-        rows : RowKeys
-            Of tables normalised as the query is.
-        """
+        """Return the keys as numbers of the lake's values, -1 where it lacks one: int32 (n, m)."""
         return rows.find(self.values)[self.keys]
 
     def super_keys(self, hashing: RowFilter) -> np.ndarray:
-        """Return the bits that each key needs: uint64 (n, words).
-
-        Parameters
-        ----------
-        hashing : RowFilter
-            That of the rows.
-        """
+        """Return the bits that each key needs: uint64 (n, words)."""
         return np.bitwise_or.reduce(hashing.hashes(self.values)[self.keys], axis=1)
 
 
 def key_query(columns: Sequence[pa.Array | pa.ChunkedArray]) -> KeyQuery:
     """Take the key columns of a query table.
-
-    Parameters
-    ----------
-    columns : sequence of Arrow texts, equally long
-        Normalised as the lake is. A row with null or the empty text in one of them has no key.
-
-    Returns
-    -------
-    KeyQuery
-        Of no keys where no row has one.
-
-    Raises
-    ------
-    QueryError
-        There is no column, one of another length, or one that does not hold texts.
 
     Examples
     --------
@@ -121,22 +92,10 @@ def first_column(query: KeyQuery, rule: str | int, lengths: np.ndarray, known: n
 
     Parameters
     ----------
-    query : KeyQuery
-        Of one key or more.
-    rule : str or int
-        The number of a column; ``"postings"``: the column whose lists are shortest together;
-        ``"cardinality"``: the one with the fewest distinct values, as the paper has it;
-        ``"order"``: the first; ``"longest"``: the one with the longest text. Of equal columns the
-        first is taken.
     lengths : int64 (u,)
         Of the posting list of each value.
     known : int64
         Keys whose values are all in the lake: of the others no list is read.
-
-    Raises
-    ------
-    QueryError
-        The rule is none of these.
     """
     m = query.n_columns
     if isinstance(rule, int | np.integer) and not isinstance(rule, bool) and 0 <= rule < m:

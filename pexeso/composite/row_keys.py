@@ -65,8 +65,6 @@ class SuperKeys:
 
     Attributes
     ----------
-    hashing : RowFilter
-        What made them. Keys of a query are hashed by the same.
     words : uint64 (rows, words)
         The most significant word first, which holds the length bits of XASH.
     """
@@ -99,13 +97,6 @@ class RowKeys:
         The list of value i is ``posting_rows[value_offsets[i]:value_offsets[i + 1]]``.
     posting_rows : int32 (p,)
         Rows that hold the value, ascending, each once.
-    super_keys : dict of str to SuperKeys
-        By the names of their filters. A search works without any.
-
-    Raises
-    ------
-    IndexCorruptError
-        The arrays do not fit together.
     """
 
     values: pa.Array
@@ -144,13 +135,7 @@ class RowKeys:
         return offsets_of(np.diff(self.table_rows) * self.widths)
 
     def find(self, texts: pa.Array) -> np.ndarray:
-        """Return the number of each text, -1 where no cell holds it: int32 (n,).
-
-        Parameters
-        ----------
-        texts : Arrow texts (n,)
-            Normalised as the values are, without nulls.
-        """
+        """Return the number of each text, -1 where no cell holds it: int32 (n,)."""
         return find_texts(self.values, texts).astype(np.int32)
 
 
@@ -161,16 +146,8 @@ def build_row_keys(
 
     Parameters
     ----------
-    tables : iterable of pa.Table or pa.RecordBatch
-        All columns are normalised texts; null and the empty text are missing. The tables get the
-        numbers 0, 1, 2 and so on.
     filters : sequence of RowFilter
         Super keys to keep, at most one for each name.
-
-    Returns
-    -------
-    RowKeys
-        The same for the same tables, on every machine.
 
     Notes
     -----
@@ -211,8 +188,6 @@ def row_keys_of(
 
     Parameters
     ----------
-    values, cells, table_rows, table_columns
-        See `RowKeys`.
     filters : sequence of RowFilter
         Super keys to keep, at most one for each name.
     """
@@ -249,17 +224,7 @@ def row_keys_of(
 def texts_of(
     column: pa.Array | pa.ChunkedArray, what: str, error: type[InputError] = InputError
 ) -> list[pa.Array]:
-    """Return the chunks of a column as large texts.
-
-    Parameters
-    ----------
-    column : Arrow texts
-        Dictionary-encoded ones too.
-    what : str
-        How an error names the column.
-    error : type
-        What is raised if the column holds something else.
-    """
+    """Return the chunks of a column as large texts."""
     if pa.types.is_dictionary(column.type):
         column = pc.cast(column, column.type.value_type)
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
@@ -270,10 +235,6 @@ def texts_of(
 
 def numbered(texts: pa.ChunkedArray) -> tuple[pa.Array, np.ndarray]:
     """Return the distinct texts in order, and the number of each: -1 for null and the empty text.
-
-    Parameters
-    ----------
-    texts : chunked large texts (n,)
 
     Returns
     -------

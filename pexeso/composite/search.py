@@ -40,20 +40,8 @@ class Work:
 
     Attributes
     ----------
-    entries : int
-        Entries of posting lists.
     tables : int
         Tables with a row in these lists, as wide as the key at least.
-    evaluated, abandoned : int
-        Of these, tables whose rows were tried; and tables that were left before the last one. The
-        others could not be among the tables wanted, as they have too few rows in the lists.
-    probes : int
-        Pairs of a row and a key that were tried. Keys with a value that is nowhere in the lake are
-        never tried.
-    passed : int
-        Pairs that the filter let pass.
-    held : int
-        Pairs of these where the row holds the whole key, in whatever columns.
     """
 
     entries: int
@@ -72,24 +60,7 @@ class Work:
 
 @dataclass(frozen=True)
 class KeyMatch:
-    """A table that joins the query.
-
-    Attributes
-    ----------
-    table : int
-    keys : int
-        Distinct keys of the query that are rows of the table in `columns`: the most that any
-        choice of columns joins.
-    columns : tuple of int
-        The column of the table for each column of the key, all different; the first such choice
-        if several join as many keys.
-    rows, query_rows : int
-        Rows of the table, and of the query, that are joined to some row.
-    joined_rows : int
-        Rows of the inner join.
-    most_rows, most_query_rows : int
-        Largest number of rows of the table, and of the query, with the same key.
-    """
+    """A table that joins the query."""
 
     table: int
     keys: int
@@ -109,11 +80,6 @@ class KeyMatch:
 def relation_of(most_query_rows: int, most_rows: int) -> str:
     """Return how many rows of two tables meet: "1:1", "1:n", "n:1" or "n:m".
 
-    Parameters
-    ----------
-    most_query_rows, most_rows : int
-        Largest number of rows of each table with the same key, 1 or more.
-
     Examples
     --------
     >>> relation_of(1, 1), relation_of(1, 4), relation_of(2, 1), relation_of(2, 4)
@@ -130,15 +96,10 @@ class KeyMatches:
 
     Attributes
     ----------
-    matches : tuple of KeyMatch
-        Tables that join no key are never among them.
     n_keys : int
         Distinct keys of the query.
     row_filter : str
         How rows were sorted out: see `search_keys`.
-    first : int
-        The column of the key that was looked up first.
-    work : Work
     """
 
     matches: tuple[KeyMatch, ...]
@@ -186,32 +147,13 @@ def search_keys(
 
     Parameters
     ----------
-    rows : RowKeys
-    query : KeyQuery
-        Normalised as the tables are.
     k : int or None
         Tables wanted; None for all that join `at_least` keys.
-    at_least : int
-        Least number of distinct keys that a table joins, from 1 on.
     row_filter : str
         How rows that lack a part of a key are sorted out. ``"none"``: their cells are compared.
         ``"xash"``, ``"bloom"``: by super keys of this name, then by their cells.
         ``"intersection"``: by posting lists of all columns of the key. ``"auto"``: by what is
         expected to be fastest, from the lengths of posting lists. The answer is the same.
-    first : str or int
-        The column of the key whose posting lists are read: see `first_column`. The answer is the
-        same.
-    excluded : sequence of int
-        Numbers of tables that are not wanted, as that of the query.
-
-    Returns
-    -------
-    KeyMatches
-
-    Raises
-    ------
-    InputError
-        k, `at_least` or the filter is not one of those allowed.
 
     Notes
     -----
@@ -305,19 +247,7 @@ def _list_bounds(rows: RowKeys, values: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def rows_with(rows: RowKeys, values: np.ndarray) -> np.ndarray:
-    """Return whether each row holds one of some values: bool (rows,).
-
-    Parameters
-    ----------
-    rows : RowKeys
-    values : int (n,)
-        Numbers of values, distinct.
-
-    Raises
-    ------
-    IndexCorruptError
-        A list is damaged.
-    """
+    """Return whether each row holds one of some values: bool (rows,)."""
     hit_rows = list_hits(*_list_bounds(rows, values), rows.posting_rows) >> 32
     if len(hit_rows) and (hit_rows.min() < 0 or hit_rows.max() >= rows.n_rows):
         raise _damaged("An entry of a posting list")

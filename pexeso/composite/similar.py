@@ -107,17 +107,6 @@ class _Pairs:
 class SimilarSearch:
     """Searches tables by the keys of one query.
 
-    Parameters
-    ----------
-    rows : RowKeys
-    query : KeyQuery
-        Normalised as the tables are.
-    similar : collection of int
-        The columns of the key, from 0, that match similar values. The others match equal texts, in
-        any column of a table.
-    most_cells : int
-        Worked on at a time: see `MOST_CELLS`. The answer is the same.
-
     Notes
     -----
     Time: a step for each cell of rows that have a value for each column of the key that matches
@@ -175,24 +164,8 @@ class SimilarSearch:
 
         Parameters
         ----------
-        similar : dict of int to SimilarCells
-            For each column of the key that matches similar values, what matches.
         k : int or None
             Tables wanted; None for all that join `at_least` keys.
-        at_least : int
-            Least number of distinct keys that a table joins, from 1 on.
-        excluded : sequence of int
-            Numbers of tables that are not wanted, as that of the query.
-
-        Returns
-        -------
-        tuple of KeyMatch
-            By the number of keys that they join, equal ones by number.
-
-        Raises
-        ------
-        InputError
-            k or `at_least` is not one of those allowed.
         """
         require_limits(k, at_least)
         rows = self._rows
@@ -215,12 +188,6 @@ class SimilarSearch:
         self, similar: Mapping[int, SimilarCells], match: KeyMatch
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows and keys that a match joins.
-
-        Parameters
-        ----------
-        similar
-            What the search was given, or as much of it as is about the table.
-        match : KeyMatch
 
         Returns
         -------

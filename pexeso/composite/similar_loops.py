@@ -27,8 +27,6 @@ def best_mappings(pair_ends, widths, pair_keys, begins, ends, columns, at_least)
         Where the columns that match each value of the key begin and end.
     columns : int32
         Of a table, from 0.
-    at_least : int
-        Least number of keys, from 1 on.
 
     Returns
     -------

@@ -65,7 +65,6 @@ def count_tuples(codes: np.ndarray, columns: tuple[int, ...]) -> Counts:
     ----------
     codes : int32 (w, n)
         A row for each column: numbers of values from 0, `MISSING` for none.
-    columns : tuple of int
 
     Examples
     --------
@@ -136,18 +135,12 @@ class UniqueSearch:
     ----------
     codes : int32 (w, n)
         See `count_tuples`. Earlier columns are preferred.
-    needed : int
-        Distinct tuples that are enough, from 1 to n.
 
     Attributes
     ----------
     keys : list of tuple of int
         What was found so far, each in ascending order. No combination that holds one of these is
         looked at, so one may be put here from another search.
-    compared : int
-        Combinations whose rows were compared.
-    is_whole : bool
-        False once `MAX_ROWS_COMPARED` was reached, and a part was not looked at.
 
     Notes
     -----
@@ -176,13 +169,6 @@ class UniqueSearch:
 
         They are compared by their last column, then by the last but one, and so on; the lower one
         comes first.
-
-        Parameters
-        ----------
-        size : int
-            Smaller ones have been looked for.
-        begin : int
-            The last column is this one or one behind it.
         """
         n, width = self._codes.shape[1], min(len(self._codes), width_of(size))
         if size == 1:

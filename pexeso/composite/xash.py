@@ -89,11 +89,6 @@ class Xash:
     def hashes(self, texts: pa.Array) -> np.ndarray:
         """Hash texts.
 
-        Parameters
-        ----------
-        texts : Arrow texts (n,)
-            Normalised, without nulls. The empty text is a missing value, and its hash 0.
-
         Returns
         -------
         uint64 (n, bits / 64)

@@ -31,15 +31,8 @@ class KeyTable:
 
     Attributes
     ----------
-    names : tuple of str
-        Of all columns.
     cells : tuple of Arrow arrays
         Of all columns, one entry a row, as they stand in the table.
-    key : tuple of KeyColumn
-    file : str or None
-        Where it came from.
-    reading : ReadingOptions
-        How its file is read.
     """
 
     names: tuple[str, ...]
@@ -59,13 +52,7 @@ class KeyTable:
         return len(self.cells[0])
 
     def key_texts(self, normaliser: Normaliser | None = None) -> list[pa.LargeStringArray]:
-        """Return the cells of each key column in the form in which they are compared.
-
-        Parameters
-        ----------
-        normaliser : Normaliser, optional
-            Of the index: what is an alias stands for something else.
-        """
+        """Return the cells of each key column in the form in which they are compared."""
         columns = [self.cells[column.position] for column in self.key]
         if normaliser is not None and normaliser.aliases is not None:
             columns = [normaliser.resolved(column_texts(column)) for column in columns]
@@ -98,23 +85,6 @@ def key_table(
     reading: ReadingOptions = AS_FOUND,
 ) -> KeyTable:
     """Take the columns of a composite key from a table.
-
-    Parameters
-    ----------
-    table : table, str or path
-        In memory, as `pexeso.frames.tables.frame_of` takes it. A text is ``FILE:COLUMN,COLUMN`` or,
-        with `columns`, a file.
-    columns : str or iterable of str, optional
-        See `pexeso.lake.key_columns.find_key_columns`.
-    reading : ReadingOptions
-        How to read a file of delimited text; what is not set is found.
-
-    Raises
-    ------
-    TableReadError
-        The file cannot be read.
-    ColumnNotFoundError, QueryError
-        The columns are not those of a composite key of the table.
 
     Examples
     --------
@@ -161,13 +131,7 @@ def composite_spec(spec: Any, reading: ReadingOptions = AS_FOUND) -> KeyTable | 
 
 
 def columns_of(table: Any) -> tuple[tuple[str, ...], tuple[pa.Array | pa.ChunkedArray, ...]]:
-    """Return the names and the cells of a table in memory.
-
-    Raises
-    ------
-    QueryError
-        It is no table, has no column, or has columns that are not equally long.
-    """
+    """Return the names and the cells of a table in memory."""
     frame = frame_of(table)
     if frame is None:
         raise QueryError(

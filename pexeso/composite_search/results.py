@@ -24,16 +24,9 @@ class FanOut:
 
     Attributes
     ----------
-    relation : str
-        Rows of the query to rows of the table: ``"1:1"``, ``"1:n"`` (a key stands in several rows
-        of the table), ``"n:1"`` (of the query) or ``"n:m"``.
-    joined_rows : int
-        Rows of the inner join.
     rows_per_query_row, query_rows_per_row : float
         Mean number of rows of the table that a joined row of the query meets, and of the query
         that a joined row of the table meets; at least 1.
-    max_rows_per_query_row, max_query_rows_per_row : int
-        The largest of these numbers.
     """
 
     relation: str
@@ -62,20 +55,8 @@ class CompositeMatch(ShownMatch):
 
     Attributes
     ----------
-    table : str
-        Path of the table, relative to the lake.
-    columns : tuple of str
-        Its column for each column of the key, in their order: of all choices the one that joins
-        most keys, and of those the leftmost columns.
-    matched_keys, total_keys : int
-        Distinct keys of the query that are in some row of the table, and distinct keys in all.
     joinability : float
         ``matched_keys / total_keys``, in (0, 1].
-    rows, query_rows : int
-        Rows of the table, and of the query, that are joined.
-    fan_out : FanOut
-    brings : tuple of str
-        The other columns of the table, in its order: what a join with it brings.
     """
 
     table: str
@@ -109,34 +90,7 @@ class CompositeMatch(ShownMatch):
         many_to_many: bool = False,
         to: str | None = None,
     ) -> Any:
-        """Join the found table to `table`, on these columns: rows meet whose keys are equal.
-
-        Parameters
-        ----------
-        table : table, str or path
-            Yours, or another with the same key. Rows without a value in every part meet none.
-        columns : str or iterable of str, optional
-            The columns of the key in `table`; by default those that were searched with.
-        how, aggregate, suffix, provenance, many_to_many
-            As in `pexeso.Match.join`. ``match_value`` has the cells of the key in the found table,
-            and ``match_column`` its columns, each as a line of CSV; ``match_distance`` is 0.
-        to : {"pandas", "arrow", "polars"}, optional
-            The kind of table given back; by default that of `table`, else Arrow's.
-
-        Returns
-        -------
-        pandas.DataFrame, pyarrow.Table or polars.DataFrame
-            As `pexeso.Match.join` gives it. Both tables are in memory meanwhile.
-
-        Raises
-        ------
-        InputError
-            An option is not one of those allowed, or a name cannot be had.
-        ColumnNotFoundError
-            There is no such column, in `table` or in the found one.
-        TableReadError, PlaceError
-            The found table cannot be read.
-        """
+        """Join the found table to `table`, on these columns: rows meet whose keys are equal."""
         return self.join_with_report(
             table,
             columns,
@@ -156,20 +110,7 @@ class CompositeMatch(ShownMatch):
         to: str | None = None,
         **options: Any,
     ) -> Joined:
-        """Join as `join` does, and tell what the join did.
-
-        Parameters
-        ----------
-        table, columns, to
-            As in `join`.
-        **options
-            The others of `join`.
-
-        Returns
-        -------
-        Joined
-            ``table``, what `join` gives; ``report``, a `pexeso.join.report.JoinReport`.
-        """
+        """Join as `join` does, and tell what the join did."""
         pair = self._searches.pair(table, self._key if columns is None else columns, self.table)
         return pair.join(pair.theirs(self.columns), options, table=table, to=to)
 
@@ -187,27 +128,6 @@ class CompositeMatch(ShownMatch):
         texts differ are listed in it. The table of the lake is read by DuckDB's own readers where
         these give the rows that `join` does, and is otherwise to be registered by its name.
 
-        Parameters
-        ----------
-        table, columns
-            As in `join`.
-        name : str
-            What your table is called in the statement. Its cells are compared as DuckDB casts them
-            to text.
-        how : {"left", "inner"}
-            As in `join`.
-
-        Raises
-        ------
-        MissingPackageError
-            Duckdb is not installed.
-        QueryError
-            A column is named with ``~``: rows are joined where all parts of a key are equal.
-        InputError
-            A name has characters that are not seen, or DuckDB reads a cell in another way.
-        TableReadError, PlaceError
-            The found table cannot be read.
-
         Examples
         --------
         >>> found = index.search_composite(mine, ["city", "year"])  # doctest: +SKIP
@@ -223,11 +143,6 @@ class CompositeMatch(ShownMatch):
         ----------
         limit : int, optional
             Pairs for each column; None for all.
-
-        Returns
-        -------
-        dict of str to tuple of SimilarPair
-            By the columns of the table that match similar values. They are found anew each time.
         """
         if self._find_pairs is None:
             return {}

@@ -265,13 +265,7 @@ def keys_needed(min_joinability: float | None, n_keys: int) -> int:
 
 
 def require_min_joinability(share: Any) -> None:
-    """Refuse a smallest joinability that is none.
-
-    Raises
-    ------
-    InputError
-        It is neither None nor a number in (0, 1].
-    """
+    """Refuse a smallest joinability that is none."""
     is_number = isinstance(share, int | float) and not isinstance(share, bool)
     if share is not None and not (is_number and 0 < share <= 1):
         raise InputError(

@@ -42,15 +42,7 @@ TABLES_AT_ONCE = 256
 
 @dataclass(frozen=True)
 class SimilarPair:
-    """A value of the query and a cell that it is joined with by similarity.
-
-    Attributes
-    ----------
-    value, cell : str
-        In the form in which keys are compared: see `pexeso.lake.key_texts`.
-    distance : float
-        In [0, 1].
-    """
+    """A value of the query and a cell that it is joined with by similarity."""
 
     value: str
     cell: str
@@ -62,21 +54,8 @@ class SimilarKeys:
 
     Parameters
     ----------
-    opened : OpenIndex
-    executor : Executor
-        Where semantic search runs.
-    query_table : KeyTable
-    query : KeyQuery
-        That of `query_table`.
-    normaliser : Normaliser or None
-        That of the index where it has aliases.
     max_distance : float
         Largest distance of two values that match, inclusive, in [0, 1].
-
-    Raises
-    ------
-    InputError
-        `max_distance` is out of its range.
     """
 
     def __init__(
@@ -119,13 +98,8 @@ class SimilarKeys:
 
         Parameters
         ----------
-        shard : RowShard
         k : int or None
             Tables wanted; None for all that join `at_least` keys.
-        at_least : int
-            Least number of distinct keys that a table joins, from 1 on.
-        excluded : sequence of int
-            Numbers of tables that are not wanted.
         """
         search = SimilarSearch(shard.rows, self._query, self._columns)
         bounds = np.minimum.reduce([column.bounds(shard) for column in self._columns.values()])
@@ -154,16 +128,8 @@ class SimilarKeys:
 
         Parameters
         ----------
-        shard : RowShard
-        match : KeyMatch
-            Of this query and shard.
         limit : int, optional
             Pairs for each column; None for all.
-
-        Returns
-        -------
-        dict of int to tuple of SimilarPair
-            By columns of the key; each pair of texts once.
         """
         table = np.array([match.table])
         matching = {i: column.cells(shard, table) for i, column in self._columns.items()}

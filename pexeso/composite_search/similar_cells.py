@@ -50,8 +50,6 @@ class MatchingCells:
 
     Attributes
     ----------
-    cells : SimilarCells
-        Sorted by column, cell and value, each once.
     distances : float64 (n,)
         Smallest distance of what the cell and the value stand for, in [0, 1].
     """
@@ -61,22 +59,7 @@ class MatchingCells:
 
 
 class SimilarColumn:
-    """A column of the key, and the columns of the lake that semantic search finds for it.
-
-    Parameters
-    ----------
-    opened : OpenIndex
-    encoded : EncodedQuery
-        The column as semantic search takes it.
-    texts : Arrow texts (rows,)
-        Its cells as key texts.
-    query : KeyQuery
-    column : int
-        Of the key, from 0.
-    hits : sequence of Hit
-        All columns of the lake in which some value has a match.
-    max_distance : float
-    """
+    """A column of the key, and the columns of the lake that semantic search finds for it."""
 
     def __init__(
         self,
@@ -200,8 +183,6 @@ class _Pairs:
     columns, stand_for : int64 (p,), int64 (p,)
         Columns of the shard, and places in `EncodedQuery.values`.
     distances : float64 (p,)
-    texts, values : large texts (p,)
-        Key texts of what stands in the column, and of what it was normalised to.
     """
 
     columns: np.ndarray

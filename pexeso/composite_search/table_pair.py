@@ -255,15 +255,7 @@ class TablePair:
 
 
 def open_pair(opened: OpenIndex, query_table: KeyTable, table: str) -> TablePair:
-    """Read a table of the lake of an index, to be joined with yours.
-
-    Raises
-    ------
-    InputError
-        The index knows no such table, or it is one of Spark's.
-    TableReadError, PlaceError
-        It cannot be read: it is gone, or larger than what was indexed.
-    """
+    """Read a table of the lake of an index, to be joined with yours."""
     if not isinstance(table, str):
         raise InputError(f"A table is named by a text, as results name it. Got {table!r}.")
     lake = opened.lake

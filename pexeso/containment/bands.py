@@ -93,7 +93,6 @@ def band_hits(
     Parameters
     ----------
     signatures : uint16 or uint32 (s, m)
-    query : of the same type (m,)
     ranges : int64 (p, 3)
         For each partition to look into: its first row, its end, and the first row that counts.
         Ascending and apart.

@@ -441,14 +441,10 @@ def bands_seconds(
 
     Parameters
     ----------
-    permutations : int
-        Hash functions, each with a table.
     n_sets : int
         Sets in a table.
     n_entries : int
         `QueryLists.n_entries` of one token: those of all lists.
-    usual_size : float
-        Tokens of a set: the harmonic mean.
     """
     steps = permutations * math.log2(max(n_sets, 2))
     hits = permutations * n_entries / max(n_tokens, 1) / usual_size

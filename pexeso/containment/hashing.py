@@ -64,8 +64,6 @@ def hash_bytes(values: pa.Array, seed: int) -> np.ndarray:
     ----------
     values : pyarrow array of length n, large_string or large_binary
         What a null is hashed to means nothing.
-    seed : int
-        0 to 2**64 - 1.
 
     Returns
     -------

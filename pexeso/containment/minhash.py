@@ -123,9 +123,6 @@ def similarities(stored: np.ndarray, query: np.ndarray, rows: np.ndarray) -> np.
     Parameters
     ----------
     stored : uint16 or uint32 (s, m)
-    query : of the same type (m,)
-    rows : int (c,)
-        Which of the stored signatures are compared.
 
     Returns
     -------

@@ -58,8 +58,6 @@ def optimal_partitions(sizes: np.ndarray, n: int) -> Partitioning:
     Parameters
     ----------
     sizes : int64 (s,), at least 1 each
-    n : int
-        At least 1. Where there are no more than n sizes each has a partition of its own.
 
     Returns
     -------

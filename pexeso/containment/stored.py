@@ -38,16 +38,6 @@ def write_ensemble(index: Ensemble, folder: Path) -> list[FileEntry]:
     """Write an index into an existing folder that has none; the document comes last.
 
     Posting lists belong to what they were made of, and are handed to `read_ensemble` again.
-
-    Parameters
-    ----------
-    folder : Path
-        May hold other files.
-
-    Returns
-    -------
-    list[FileEntry]
-        Name, size and checksum of each file.
     """
     arrays = {name: getattr(index, name) for name in _INDEX}
     arrays |= {"table_values": index.tables.values, "table_sets": index.tables.sets}
@@ -66,11 +56,6 @@ def read_ensemble(folder: Path, lists: TokenLists) -> Ensemble | None:
     """Open an index that `write_ensemble` wrote; None where posting lists alone answer.
 
     Only headers are read, and numbers when they are used; `checking.check_ensemble` reads them all.
-
-    Parameters
-    ----------
-    lists : TokenLists
-        Of the same sets.
     """
     options = _document(folder)
     if options is None:

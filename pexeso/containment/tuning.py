@@ -42,9 +42,6 @@ class Setting:
     ----------
     bands, rows : int
         b and r; b * r is at most m.
-    recall : float
-        Probability that a set of the largest size is a candidate if it contains exactly the share
-        of the query that was asked for; others are found more often.
     """
 
     bands: int
@@ -64,12 +61,6 @@ def tune_recall_floor(
     recall : float
         Theta, in (0, 1): the probability with which a set of the largest size right at the
         threshold must be found.
-
-    Returns
-    -------
-    Setting
-        ``(m, 1)``, the most that there is, with the recall that it reaches, where no setting keeps
-        it.
 
     Examples
     --------
@@ -95,13 +86,6 @@ class Tuner:
     """Choice of bands and rows over a grid of ratios and thresholds.
 
     Each point of the grid is computed when it is first requested.
-
-    Attributes
-    ----------
-    permutations, max_rows : int
-        m, and the most rows of a band.
-    recall : float
-        In (0, 1). Where no setting keeps it, a search takes posting lists.
     """
 
     permutations: int = 256

@@ -27,20 +27,7 @@ _REINSTALL = "Install pexeso again in this environment: pip install pexeso."
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
-
-    Attributes
-    ----------
-    name : str
-        What was looked at.
-    ok : bool or None
-        True: it serves. False: something pexeso needs is missing. None: what it can do without is
-        missing, or scarce.
-    detail : str
-        What was found.
-    way_out : str
-        What to do where `ok` is not True; empty otherwise.
-    """
+    """One thing that was looked at."""
 
     name: str
     ok: bool | None
@@ -49,18 +36,7 @@ class Finding:
 
 
 def diagnose(folder: Path | str = ".") -> list[Finding]:
-    """Look at everything that building and searching an index depends on.
-
-    Parameters
-    ----------
-    folder : path, optional
-        Where an index would be written; its free disk space is looked at.
-
-    Returns
-    -------
-    list of Finding
-        In a fixed order: the interpreter, the packages, Java, the optional packages, the machine.
-    """
+    """Look at everything that building and searching an index depends on."""
     looks: list[Callable[[], Finding]] = [
         _python,
         lambda: _package("torch", "torch"),

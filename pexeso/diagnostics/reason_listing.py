@@ -28,12 +28,8 @@ class ReasonRow(NamedTuple):
 
     Attributes
     ----------
-    group : ReasonGroup
-    table : str
     column : str or None
         None for a table.
-    reason : str
-        Without the table's name.
     """
 
     group: ReasonGroup

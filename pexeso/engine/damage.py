@@ -14,11 +14,6 @@ def damage_made_plain(where: str) -> Iterator[None]:
 
     Compiled loops look at what they read themselves; tensor operations do so too, and raise
     IndexError.
-
-    Parameters
-    ----------
-    where : str
-        What is searched, for the message.
     """
     try:
         yield

@@ -73,13 +73,7 @@ class DenseProbe:
 
 @dataclass(frozen=True)
 class DenseSpace(VectorSpace):
-    """Unit vectors under a metric.
-
-    Attributes
-    ----------
-    options : PartitionLayoutOptions
-        How partitions are mapped and cut.
-    """
+    """Unit vectors under a metric."""
 
     options: PartitionLayoutOptions
     has_kernels: ClassVar[bool] = True

@@ -85,8 +85,6 @@ def fetch_vectors(
     members : int64 (m,)
     possible : int64 (C,)
         Of each column, the rows that may match.
-    needed : int
-        Columns that have fewer are not looked at.
     """
     if partition.pages is None or not partition.pages.missing():
         return

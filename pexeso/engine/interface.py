@@ -45,8 +45,6 @@ class Query:
     mapped : float32 (n, P)
     weights : int64 (n,)
         How often each value occurs in the column, at least 1.
-    total : int
-        |Q|: every row of the column that counts, those that can match nothing included.
     """
 
     vectors: torch.Tensor
@@ -68,17 +66,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Threshold:
-    """When a query value matches, and which filters are in use.
-
-    Attributes
-    ----------
-    tau : float
-        Largest distance of a match, inclusive, on the metric's comparison scale.
-    slack : float
-        Tolerance of mapped coordinates: filters prune beyond ``tau + slack`` and accept below
-        ``tau - slack``.
-    lemmas : frozenset of Lemma
-    """
+    """When a query value matches, and which filters are in use."""
 
     tau: float
     slack: float
@@ -177,15 +165,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a column needs.
-
-    Attributes
-    ----------
-    needed : int
-        A column with fewer possible matches is dead.
-    enough : int
-        A column with as many known matches needs no more.
-    """
+    """What a column needs."""
 
     needed: int
     enough: int

@@ -28,13 +28,6 @@ class Metric:
     The angle between unit vectors is compared through its chord, ``2 sin(angle / 2)``, which is
     their Euclidean distance: the two order pairs alike, and no arc cosine has to agree between
     devices.
-
-    Attributes
-    ----------
-    name : str
-        ``"euclidean"``, ``"angular"``, ``"manhattan"`` or ``"chebyshev"``. Other distances (the
-        cosine distance ``1 - cos`` among them) break the triangle inequality, on which every filter
-        rests, and are refused.
     """
 
     name: str = "euclidean"
@@ -59,13 +52,7 @@ class Metric:
         return 2.0
 
     def threshold(self, max_distance: float, dimensions: int) -> float:
-        """Turn a fraction of the largest distance into tau, on the scale that `distances` uses.
-
-        Parameters
-        ----------
-        max_distance : float
-            In [0, 1], inclusive: the paper's tau as a fraction.
-        """
+        """Turn a fraction of the largest distance into tau, on the scale that `distances` uses."""
         if self.name == "angular":
             return 2.0 * math.sin(max_distance * math.pi / 2.0)
         return max_distance * self.largest_distance(dimensions)

@@ -35,8 +35,6 @@ def oracle_pairs(
     ----------
     query_vectors : float32 (n, d)
     vectors : float32 (N, d)
-    tau : float
-        Inclusive.
 
     Returns
     -------
@@ -92,8 +90,6 @@ def oracle_counts(
     query, value : int64 (p,)
         Matching pairs, ordered by query.
     weights : int64 (n,)
-    column_values : Csr
-        The values of each column.
     n_values : int
         N.
 

@@ -41,8 +41,6 @@ class Band:
     ----------
     surely : float
         A quick value of at most this is a match; negative where none can be sure.
-    possibly : float
-        A quick value over this is no match.
     """
 
     surely: float
@@ -62,8 +60,6 @@ def difference_band(metric: Metric, tau: float, dimensions: int) -> Band:
 
     Parameters
     ----------
-    tau : float
-        Inclusive, on the scale of `Metric.distances`.
     dimensions : int
         d, at most 16,384.
     """
@@ -92,8 +88,6 @@ def product_band(tau: float, dimensions: int, roundoff: float = FLOAT32_ROUNDOFF
 
     Parameters
     ----------
-    tau : float
-        Inclusive.
     dimensions : int
         d, at most 16,384.
     roundoff : float

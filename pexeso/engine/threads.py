@@ -60,8 +60,6 @@ def in_pieces(
         Of a piece, at least 1.
     device : torch.device
         Where the task's tensors are.
-    task : callable
-        Given where a piece begins and ends; writes its own part of a result.
     """
     pieces = [(begin, min(begin + chunk_size, n)) for begin in range(0, n, chunk_size)]
     threads = min(available_threads(), len(pieces)) if device.type == "cpu" else 1

@@ -54,15 +54,8 @@ class Goal:
 
     Attributes
     ----------
-    max_distance : float
-        In [0, 1], inclusive; a fraction of the largest distance (the paper's tau as a ratio).
     min_count : int
         Matches a column needs, at least 1.
-    k : int or None
-        Keep only the k columns of highest count.
-    decide : bool
-        Counts may be lower bounds (the paper's early acceptance). With `k` counts are always exact.
-    lemmas : frozenset of Lemma
     """
 
     max_distance: float
@@ -199,15 +192,7 @@ class VectorSpace(ABC):
 
     @abstractmethod
     def require_plausible(self, partition: SpacePartition, where: str, *, rows: bool) -> None:
-        """Refuse a partition that was changed, by what every search reads or by rows.
-
-        Parameters
-        ----------
-        where : str
-            The partition, for the message.
-        rows : bool
-            Look at some rows; else at what is read before any row.
-        """
+        """Refuse a partition that was changed, by what every search reads or by rows."""
 
     @abstractmethod
     def probe(

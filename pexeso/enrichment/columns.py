@@ -30,14 +30,7 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Column:
-    """A column of n rows.
-
-    Attributes
-    ----------
-    kind : {"number", "text"}
-    cells : pyarrow.DoubleArray or pyarrow.StringArray (n,)
-        Null where there is no cell.
-    """
+    """A column of n rows."""
 
     kind: str
     cells: pa.Array
@@ -104,14 +97,7 @@ def trimmed(cells: pa.StringArray) -> pa.StringArray:
 
 
 def column_of_lists(lists: pa.ListArray, min_number_fraction: float) -> Column:
-    """Make one cell of each row's: the mean of numbers, the first text.
-
-    Parameters
-    ----------
-    lists : pyarrow.ListArray of strings
-        For each row the cells of the found rows joined with it, nearest first; null where there are
-        none.
-    """
+    """Make one cell of each row's: the mean of numbers, the first text."""
     cells, parents = trimmed(pc.list_flatten(lists)), pc.list_parent_indices(lists)
     present = pc.is_valid(cells)
     cells, parents = cells.filter(present), parents.filter(present).to_numpy(zero_copy_only=False)
@@ -127,12 +113,6 @@ def column_by_key(column: Column, key: pa.Int32Array) -> Column:
     """Compute, for each row, the aggregate of the rows of its key.
 
     This is what a join with the same table would bring back.
-
-    Parameters
-    ----------
-    column : Column, n rows
-    key : pyarrow.Int32Array (n,)
-        A number for each key, null where the row has none.
     """
     keys = pc.fill_null(key, -1).to_numpy(zero_copy_only=False)
     order = np.argsort(keys, kind="stable")

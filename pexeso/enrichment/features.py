@@ -32,10 +32,6 @@ class Features:
     ----------
     matrix : float64 (n, m)
         NaN where there is no cell.
-    names : tuple of str
-        The columns, m of them.
-    left_out : dict
-        From each column that is no feature to the reason.
     """
 
     matrix: np.ndarray
@@ -60,15 +56,8 @@ def read_features(
 
     Parameters
     ----------
-    columns : mapping
-        From names to values.
     rows : int64 (n,)
         The rows to take.
-    max_texts : int
-        Columns with more different texts are left out: with one for almost each row, a tree learns
-        the rows by heart.
-    min_number_fraction : float
-        As in `EnrichmentRules`.
     """
     features, names, left_out = [], [], {}
     for name, values in columns.items():
@@ -113,7 +102,6 @@ class Target:
 
     Attributes
     ----------
-    task : {"regression", "classification"}
     values : float64 or object (n,)
         Numbers, or classes as text.
     rows : int64 (n,)
@@ -126,16 +114,7 @@ class Target:
 
 
 def read_target(values: Any, task: str, *, folds: int, min_number_fraction: float) -> Target:
-    """Read the target, and tell which task it is.
-
-    Parameters
-    ----------
-    values : any column
-    task : {"auto", "regression", "classification"}
-        ``auto``: numbers of more than ten different values are predicted, all else is told apart.
-    folds : int
-        Each must have enough rows.
-    """
+    """Read the target, and tell which task it is."""
     column = column_of_values(values, min_number_fraction)
     present = column.cells.is_valid().to_numpy(zero_copy_only=False)
     rows = np.flatnonzero(present)

@@ -9,18 +9,7 @@ from pexeso.frames.tables import Frame, table_in_memory
 
 
 def table_to_enrich(table: Any) -> tuple[Frame, dict[str, Any]]:
-    """Return a table, and its columns by name, in order.
-
-    Parameters
-    ----------
-    table : table
-        See `pexeso.frames.tables.table_in_memory`.
-
-    Raises
-    ------
-    InputError
-        It is no table, has no rows, or has a name twice.
-    """
+    """Return a table, and its columns by name, in order."""
     frame = table_in_memory(table, "to enrich")
     twice = sorted({name for name in frame.names if frame.names.count(name) > 1})
     if twice:

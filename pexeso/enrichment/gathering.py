@@ -48,13 +48,7 @@ OWN_TABLE = "it holds a copy of every other column of yours: your own table, or 
 
 
 class FoundTable(Protocol):
-    """A column of the lake that the user's key can be joined with, such as `pexeso.Match`.
-
-    Attributes
-    ----------
-    table, column : str
-    joinability : float
-    """
+    """A column of the lake that the user's key can be joined with, such as `pexeso.Match`."""
 
     @property
     def table(self) -> str:
@@ -79,20 +73,6 @@ class AddedColumn:
 
     Attributes
     ----------
-    name : str
-        In the enriched table.
-    table, column : str
-        Of the lake.
-    key : str
-        The column of that table that was joined on.
-    joinability : float
-        Share of the user's rows with a match there, as the search counted it.
-    kind : {"number", "text"}
-        The mean of numbers, or the first text that is not empty.
-    coverage : float
-        Share of the user's rows with a cell.
-    distinct : int
-        Different cells.
     gain : float or None
         What it tells of the target beyond chance, in bits, times the unit of the target where that
         is an amount; see `pexeso.acquisition.correlation`. None without a target.
@@ -111,16 +91,7 @@ class AddedColumn:
 
 @dataclass(frozen=True)
 class LeftOutColumn:
-    """A column of a found table that was not added.
-
-    Attributes
-    ----------
-    table, column : str
-    rule : str
-        One of `pexeso.enrichment.rules.SAID`.
-    detail : str
-        A sentence.
-    """
+    """A column of a found table that was not added."""
 
     table: str
     column: str
@@ -130,18 +101,7 @@ class LeftOutColumn:
 
 @dataclass(frozen=True)
 class JoinedTable:
-    """A found table.
-
-    Attributes
-    ----------
-    table, key : str
-        The table, and its column that was joined on.
-    joinability : float
-    added : int
-        How many of its columns were added.
-    reason : str or None
-        Why the table was left out as a whole.
-    """
+    """A found table."""
 
     table: str
     key: str
@@ -207,19 +167,6 @@ def gather(
     """Gather columns from found tables.
 
     With a target, columns that tell most of it come first.
-
-    Parameters
-    ----------
-    columns : dict
-        The user's table: from each name to its values, n of them.
-    key : str
-        The column that was searched with.
-    target : str or None
-        What is to be predicted: columns that give it away are left out.
-    matches : iterable of FoundTable
-        Best first; each table once.
-    exclude_self : bool
-        Leave out tables that hold a copy of every other column of the user's.
 
     Returns
     -------
@@ -409,8 +356,6 @@ def tells_target(
 
     Parameters
     ----------
-    target : Compared
-        The target, in each row the key's: what a join with the table itself would bring back.
     of_key : int64 (k,)
         A row of each key, among those compared.
     """

@@ -59,9 +59,6 @@ def choose_features(
     Parameters
     ----------
     matrix : float64 (n, m)
-    values : (n,)
-        The target.
-    task : {"regression", "classification"}
     """
     if matrix.shape[1] < 2:
         return np.ones(matrix.shape[1], dtype=bool)
@@ -78,11 +75,6 @@ def predict_unseen(
     """Predict each row by a forest that is trained on the other folds.
 
     Features are chosen anew in each fold, so no row has a say in its own prediction.
-
-    Returns
-    -------
-    (n,)
-        As `values`. Without any feature, the mean or the most frequent class of the other folds.
     """
     from sklearn.dummy import DummyClassifier, DummyRegressor
 
@@ -100,14 +92,7 @@ def predict_unseen(
 
 
 def scores_of(values: np.ndarray, predicted: np.ndarray, task: str) -> dict[str, float]:
-    """Score predictions of all rows together.
-
-    Returns
-    -------
-    dict
-        ``mean_squared_error`` and ``r2`` of a regression; ``accuracy`` (the same as micro F1 where
-        each row has one class) and ``macro_f1``.
-    """
+    """Score predictions of all rows together."""
     from sklearn.metrics import accuracy_score, f1_score, mean_squared_error, r2_score
 
     if task == REGRESSION:

@@ -44,20 +44,6 @@ MOST_ROWS, MOST_COLUMNS = 5, 8
 def explain_keys(pair: TablePair, columns: str | Iterable[str] | None = None) -> KeyExplanation:
     """Explain how a key of several columns and a table of the lake compare.
 
-    Parameters
-    ----------
-    pair : TablePair
-    columns : str, iterable of str or None
-        Columns of the lake's table, one for each of the key; None: those that join most keys, or,
-        where no row has a key, those that overlap most.
-
-    Raises
-    ------
-    ColumnNotFoundError, QueryError
-        The columns are not there, make no key, or are not as many on both sides.
-    InputError
-        The lake's table has fewer columns than the key.
-
     Notes
     -----
     Memory: both tables, 8 bytes for a cell of the lake's, and its distinct texts.

@@ -36,12 +36,8 @@ class Half:
 
     Attributes
     ----------
-    columns : tuple of str
-        Labels, the key column first, then the others in their order.
     n_columns : int
         Of the table.
-    note : str or None
-        Why no more than the key is shown, where that is so.
     """
 
     columns: tuple[str, ...]
@@ -57,8 +53,6 @@ class JoinedRow:
     ----------
     ours, theirs : tuple of str or None
         Cells as text, one for each of the columns of the halves; None where a cell is empty.
-    pair : Pair
-        The nearest of the row's value.
     """
 
     ours: tuple[str | None, ...]
@@ -72,10 +66,6 @@ class SideBySide:
 
     Attributes
     ----------
-    ours, theirs : Half
-    rows : tuple of JoinedRow
-        The first rows of the query that match, in order, each with the first row of the lake's
-        table that holds the value.
     n_rows : int
         Rows of the query that match.
     """
@@ -114,16 +104,8 @@ class TwoTables:
 
         Parameters
         ----------
-        table, column : str
-            The found column, as a result names it.
         n_rows, n_columns : int
             The most to give, at least 1; columns of each table.
-
-        Returns
-        -------
-        SideBySide
-            Never an error for a table that cannot be read: its half has the key alone, and says
-            why.
         """
         nearest = pairs.take(pairs.starts)
         locations = pc.index_in(

@@ -51,16 +51,7 @@ _ORDER = [
 
 
 def strongest(batches: Iterable[pa.RecordBatch], limit: int) -> tuple[pa.Table, int]:
-    """Return the strongest edges, and how many there are; it holds few more than it returns.
-
-    Parameters
-    ----------
-    batches : iterable of pyarrow.RecordBatch
-        Of `EDGES`.
-    limit : int
-        So many are kept: those of the largest joinability, of equal ones those of the most values
-        that match, then by names.
-    """
+    """Return the strongest edges, and how many there are; it holds few more than it returns."""
     best, n_edges = EDGES.empty_table(), 0
     for batch in batches:
         n_edges += batch.num_rows

@@ -15,25 +15,7 @@ _PART = r'(?:"[^"]+"|[^".]+)'
 
 @dataclass(frozen=True)
 class ExportFormat:
-    """A format that a join graph is written in.
-
-    Attributes
-    ----------
-    name : str
-    suffix : str
-        What names of its files end in.
-    write : callable
-        From edges, the path of a new file and a `Naming` to nothing; it may hold a batch of edges
-        at a time.
-    file : str or None
-        The file that is written into a folder, where the tool reads folders.
-    min_joinability : float
-        Of the edges that are written, where none is asked for.
-    equal_values : bool
-        Whether the tool compares values as they stand, so that edges of values alike are refused.
-    levels : tuple of str
-        What a namespace is made of, outermost first, where the tool asks for several names.
-    """
+    """A format that a join graph is written in."""
 
     name: str
     suffix: str
@@ -46,13 +28,7 @@ class ExportFormat:
 
 @dataclass(frozen=True)
 class Naming:
-    """What tables of the lake are called elsewhere.
-
-    Attributes
-    ----------
-    namespace : str
-        What they are in: a source of dbt; ``service.database.schema`` of OpenMetadata.
-    """
+    """What tables of the lake are called elsewhere."""
 
     namespace: str = "lake"
 

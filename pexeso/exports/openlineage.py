@@ -38,10 +38,6 @@ _SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "abfss", "wasb": "was
 class DataSet:
     """A file or a table, as OpenLineage names it.
 
-    Attributes
-    ----------
-    namespace, name : str
-
     Examples
     --------
     >>> DataSet.of("s3://lake/geo/cities.csv")
@@ -59,14 +55,7 @@ class DataSet:
 
     @classmethod
     def of(cls, place: str, *, within: str | None = None) -> DataSet:
-        """Return the name of a file or URL, or of a table of a lake.
-
-        Parameters
-        ----------
-        place : str
-        within : str, optional
-            The lake: a folder by its whole path, a URL, or the name of a database.
-        """
+        """Return the name of a file or URL, or of a table of a lake."""
         if within is not None:
             if "://" not in within and not os.path.isabs(within):
                 return cls(within, place)
@@ -98,17 +87,7 @@ class DataSet:
 
 @dataclass(frozen=True)
 class JoinMade:
-    """A join whose events are written.
-
-    Attributes
-    ----------
-    query, lake, output : DataSet
-        The table that was joined, the one of the lake, and the file that was written.
-    columns : mapping of str to list of (DataSet, str)
-        For each column of the file, in order, what it comes from.
-    producer : str
-        A URI of the program.
-    """
+    """A join whose events are written."""
 
     query: DataSet
     lake: DataSet
@@ -119,15 +98,7 @@ class JoinMade:
     def events(
         self, started: datetime, ended: datetime, run_id: uuid.UUID | None = None
     ) -> list[dict[str, Any]]:
-        """Return the events of the run.
-
-        Parameters
-        ----------
-        started, ended : datetime
-            With a time zone.
-        run_id : uuid.UUID, optional
-            A new one by default.
-        """
+        """Return the events of the run."""
         run = str(uuid.uuid4() if run_id is None else run_id)
         output = {**self.output.to_dict(), "facets": self._facets()}
         return [
@@ -162,13 +133,7 @@ class JoinMade:
 
 
 def append_events(path: str | os.PathLike[str], events: Iterable[Mapping[str, Any]]) -> None:
-    """Add events to a file, one a line, in one write; the file is made if it is absent.
-
-    Raises
-    ------
-    OutputError
-        It cannot be written; then it is as it was.
-    """
+    """Add events to a file, one a line, in one write; the file is made if it is absent."""
     text = "".join(f"{json.dumps(event, ensure_ascii=False)}\n" for event in events)
     try:
         with Path(path).open("ab", buffering=0) as stream:

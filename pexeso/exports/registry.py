@@ -31,11 +31,6 @@ FORMATS = {
 def format_of_file(path: str) -> ExportFormat:
     """Return the format that the name of a file asks for.
 
-    Raises
-    ------
-    InputError
-        There is none.
-
     Examples
     --------
     >>> format_of_file("joins.mmd").name
@@ -52,11 +47,6 @@ def format_of_file(path: str) -> ExportFormat:
 
 def format_named(name: str) -> ExportFormat:
     """Return a format for another tool.
-
-    Raises
-    ------
-    InputError
-        There is none of the name.
 
     Examples
     --------
@@ -76,28 +66,7 @@ def write_export(
     naming: Naming | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """Write edges to a file, whole or not at all.
-
-    Parameters
-    ----------
-    form : ExportFormat
-    edges : Edges
-    path : path
-        The file; of a format that is read from folders the folder, which is made if it is absent.
-    naming : Naming, optional
-    overwrite : bool
-        Replace a file that is there.
-
-    Returns
-    -------
-    Path
-        The file.
-
-    Raises
-    ------
-    OutputError
-        The file is there, or cannot be written.
-    """
+    """Write edges to a file, whole or not at all."""
     target = target_of(form, path, overwrite=overwrite)
     folders = [] if form.file is None else _make_folder(target.parent)
     try:

@@ -18,8 +18,6 @@ def take_rows(table: Any, kind: str, rows: np.ndarray) -> Any:
 
     Parameters
     ----------
-    table : pandas.DataFrame, pyarrow.Table or polars.DataFrame
-    kind : {"pandas", "arrow", "polars"}
     rows : int64 (r,)
     """
     if kind == "pandas":
@@ -54,15 +52,7 @@ def take_column_cells(column: pa.ChunkedArray, rows: pa.Int64Array) -> pa.Chunke
 
 
 def put_beside(table: Any, kind: str, added: pa.Table) -> Any:
-    """Put columns behind those of a table; one of pandas keeps its index.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame, pyarrow.Table or polars.DataFrame, n rows
-    kind : {"pandas", "arrow", "polars"}
-    added : pyarrow.Table, n rows
-        Its names are none of those of the table.
-    """
+    """Put columns behind those of a table; one of pandas keeps its index."""
     if kind == "polars":
         return table.hstack(to_polars(added).get_columns())
     if kind == "arrow":

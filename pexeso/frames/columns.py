@@ -41,18 +41,6 @@ def arrow_column(values: Any) -> pa.Array | pa.ChunkedArray:
         Whatever else has the Arrow PyCapsule interface is taken over by it, without a copy where
         its library allows. NaN, NaT and None of pandas, NumPy and Python are missing.
 
-    Returns
-    -------
-    pyarrow.Array or pyarrow.ChunkedArray (n,)
-        Of a type that every function of Arrow knows: no views.
-
-    Raises
-    ------
-    pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError
-        The values have no type in common.
-    TypeError, OverflowError, UnicodeEncodeError
-        They are no column, or hold a number or a text that Arrow has no type for.
-
     Examples
     --------
     >>> arrow_column([1, None, float("nan")]).to_pylist()
@@ -84,17 +72,6 @@ def column_texts(values: Any) -> pa.StringArray:
     values : column
         As `arrow_column` takes it, and iterators, and columns of mixed types. The values of a set,
         which has no order, are sorted by their texts.
-
-    Returns
-    -------
-    pyarrow.StringArray (n,)
-        Those that a file with these values has; of values of extension types, such as the periods
-        of pandas, those that Python has.
-
-    Raises
-    ------
-    QueryError
-        It is no column, or its cells cannot be texts.
 
     Examples
     --------

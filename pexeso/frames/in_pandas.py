@@ -25,11 +25,6 @@ def in_pandas(table: pa.Table) -> pd.DataFrame:
     and dictionaries of Python. Times of day in nanoseconds, finer than those of Python, are texts,
     and so are the dates of a column with one outside the years 1 to 9999, which Python has.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Columns that the metadata of pandas names as its index become the index.
-
     Examples
     --------
     >>> in_pandas(pa.table({"n": [2**60 + 1, None]}))["n"].tolist()

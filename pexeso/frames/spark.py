@@ -41,8 +41,6 @@ class CountedValues:
 
     Attributes
     ----------
-    values : pyarrow.StringArray (n,)
-        Sorted by code point, with null last where cells are missing.
     counts : int64 (n,)
         Rows of each.
     """
@@ -55,16 +53,6 @@ def distinct_values(frame: Any, position: int) -> CountedValues:
     """Collect the distinct values of a column, and no other column.
 
     Memory: at most `MAX_SPARK_VALUES` values and counts.
-
-    Parameters
-    ----------
-    frame : pyspark.sql.DataFrame
-    position : int
-
-    Raises
-    ------
-    QueryError
-        There are more than `MAX_SPARK_VALUES`, or the column is nested.
     """
     name, kind = frame.columns[position], frame.schema[position].dataType.typeName()
     if kind in _NESTED:

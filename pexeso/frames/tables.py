@@ -34,17 +34,7 @@ NOT_OF_ARROW = (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError)
 
 @dataclass(frozen=True)
 class Frame:
-    """A table in memory, read a column at a time.
-
-    Attributes
-    ----------
-    table : Any
-        As it was given.
-    kind : {"pandas", "arrow", "polars", "lazy", "spark", "other"}
-        ``arrow`` is a pyarrow Table, ``lazy`` a LazyFrame of polars.
-    names : tuple of str
-        Of the columns, in order.
-    """
+    """A table in memory, read a column at a time."""
 
     table: Any
     kind: str
@@ -53,13 +43,7 @@ class Frame:
     _read_all: Callable[[], Sequence[Any]]
 
     def position(self, on: str | int) -> int:
-        """Return the position of a column named by its name, or by its position from 0.
-
-        Raises
-        ------
-        ColumnNotFoundError
-            There is no such column; the message lists those there are.
-        """
+        """Return the position of a column named by its name, or by its position from 0."""
         return find_column(self.names, f"#{on}" if isinstance(on, int) else on)
 
     def column(self, position: int) -> Any:
@@ -70,23 +54,11 @@ class Frame:
         return self._read(position)
 
     def columns(self) -> list[Any]:
-        """Return all columns as their library has them.
-
-        Raises
-        ------
-        QueryError
-            It is a Spark DataFrame, which may be of any size.
-        """
+        """Return all columns as their library has them."""
         return list(self._read_all())
 
     def arrow_columns(self) -> list[pa.Array | pa.ChunkedArray]:
-        """Return all columns as Arrow values; those of mixed types as texts.
-
-        Raises
-        ------
-        QueryError
-            They are not equally long, or it is a Spark DataFrame.
-        """
+        """Return all columns as Arrow values; those of mixed types as texts."""
         columns = [_arrow_or_texts(column) for column in self.columns()]
         lengths = sorted({len(column) for column in columns})
         if len(lengths) > 1:
@@ -103,13 +75,7 @@ class Frame:
         ]
 
     def whole(self) -> Frame:
-        """Return the table as one of `KINDS`: a LazyFrame collected, all else by Arrow.
-
-        Raises
-        ------
-        QueryError
-            As `arrow_columns`.
-        """
+        """Return the table as one of `KINDS`: a LazyFrame collected, all else by Arrow."""
         if self.kind in KINDS:
             return self
         if self.kind == "lazy":
@@ -120,13 +86,6 @@ class Frame:
         """Return the table as one of `KINDS`; as it is where it is one of that kind.
 
         Columns of mixed types become texts where they are not of pandas any more.
-
-        Raises
-        ------
-        InputError
-            It is to be one of polars, and has names or types that polars cannot hold.
-        MissingPackageError
-            It is to be one of polars, which is not installed.
         """
         if self.kind == kind:
             return self.table
@@ -206,25 +165,12 @@ def frame_of(table: Any) -> Frame | None:
 def table_in_memory(table: Any, purpose: str) -> Frame:
     """Return a table that is used whole, as a `Frame` of one of `KINDS`.
 
-    Parameters
-    ----------
-    table : Any
-        As `frame_of` takes it.
-    purpose : str
-        What the table is for, such as ``"to join"``, for the message.
-
-    Raises
-    ------
-    InputError
-        It is no table, or a Spark DataFrame.
-
     Examples
     --------
     >>> table_in_memory(["Oslo"], "to join")
     Traceback (most recent call last):
         ...
-    pexeso.errors.InputError: The table to join must be a DataFrame of pandas or polars, a pyarrow \
-Table, a dictionary of columns, or what has the Arrow PyCapsule interface. Got list instead.
+    pexeso.errors.InputError: The table to join must be a DataFrame of pandas or polars, a pyarrow Table, a dictionary of columns, or what has the Arrow PyCapsule interface. Got list instead.
     """
     frame = frame_of(table)
     if frame is None:
@@ -298,28 +244,14 @@ def require_kind(kind: str | None) -> None:
 
 
 def as_kind(table: pa.Table, kind: str) -> Any:
-    """Return an Arrow table as one of `KINDS`.
-
-    Raises
-    ------
-    InputError, MissingPackageError
-        As `to_polars`.
-    """
+    """Return an Arrow table as one of `KINDS`."""
     if kind == "pandas":
         return in_pandas(table)
     return to_polars(table) if kind == "polars" else table
 
 
 def to_polars(table: pa.Table) -> Any:
-    """Return an Arrow table as a DataFrame of polars.
-
-    Raises
-    ------
-    InputError
-        Two columns have one name, or polars has nothing for a type.
-    MissingPackageError
-        Polars is not installed.
-    """
+    """Return an Arrow table as a DataFrame of polars."""
     try:
         import polars
     except ModuleNotFoundError as error:

@@ -36,21 +36,6 @@ def write_file(
     """Write a table to a file, whole or not at all.
 
     Lists become JSON texts in CSV. Other formats keep the types that the table has.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-    path : path
-        It ends in one of `WRITERS`.
-    overwrite : bool
-        Replace a file that is there.
-    escape_formulas : bool
-        In CSV: put an apostrophe before cells that a spreadsheet would run as a formula.
-
-    Raises
-    ------
-    OutputError
-        The file is there already, or cannot be written, or Parquet has nothing for a type.
     """
     name = os.fspath(path).lower()
     write = next(writer for ending, writer in WRITERS.items() if name.endswith(ending))

@@ -39,11 +39,6 @@ BEST_SEEN = {
 def acquisition_page(report: Mapping[str, Any]) -> str:
     """Return the page of plans of purchases.
 
-    Parameters
-    ----------
-    report : mapping
-        What `pexeso.acquisition.results.AcquisitionResult.to_dict` returns.
-
     Returns
     -------
     str
@@ -89,13 +84,7 @@ def acquisition_shown(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def acquisition_table(report: Mapping[str, Any]) -> str:
-    """Return a small table of plans, for notebooks.
-
-    Parameters
-    ----------
-    report : mapping
-        As that of `acquisition_page`.
-    """
+    """Return a small table of plans, for notebooks."""
     template = environment().get_template("acquisition_notebook.html")
     return template.render(report=report, most=20, amount=_amount)
 

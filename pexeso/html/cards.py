@@ -24,21 +24,7 @@ NONE = "none"
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a page shows at most; what is left out is counted on the page.
-
-    Attributes
-    ----------
-    columns_found : int
-        Columns found that are shown in full, of all query columns of the page together.
-    listed : int
-        Columns found that are listed by name, of each query column.
-    pairs, unmatched : int
-        Of each column found.
-    rows, columns : int
-        Of the two tables side by side.
-    words : int
-        Carrying words.
-    """
+    """How much a page shows at most; what is left out is counted on the page."""
 
     columns_found: int = 24
     listed: int = 200
@@ -74,16 +60,8 @@ class Card:
 
     Attributes
     ----------
-    anchor : str
-        Unique on the page.
-    is_least : bool
-        Whether the count is a lower bound.
-    bar : tuple of Segment
-        The kinds, closest first, and what has no match; shares of all that count.
     pairs : list of Pair
         The first ones, of `n_pairs`.
-    weakest : list of Pair
-        The nearest pairs of the values whose nearest is farthest; none where `pairs` are few.
     unmatched : tuple of Unmatched
         The first ones, of `n_unmatched` texts.
     """
@@ -121,18 +99,8 @@ class Section:
 
     Attributes
     ----------
-    query : dict
-        As in `SearchResult`.
-    is_explanation : bool
-        Whether one column was asked for, and not searched.
-    is_least : bool
-        Whether counts are lower bounds.
-    reranked : bool
-        Whether columns found have similarities.
     listed : list of Listed
         The first columns found, of `n_found`.
-    cards : iterator of Card
-        Made one after the other.
     """
 
     query: dict[str, Any]

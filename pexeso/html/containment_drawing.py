@@ -45,18 +45,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Line:
-    """A line with its arrow heads.
-
-    Attributes
-    ----------
-    kind : {"whole", "partly", "rebuilt"}
-    path, heads : str
-        Of an SVG's `path`.
-    parent, child : str
-        Names of tables.
-    is_mutual : bool
-        The child holds rows of the parent too.
-    """
+    """A line with its arrow heads."""
 
     kind: str
     path: str
@@ -72,10 +61,6 @@ class Drawing:
 
     Attributes
     ----------
-    number : int
-        Unique on the page.
-    name : str
-        The largest table.
     n_tables : int
         How many are connected, also those that are not drawn.
     n_levels, n_equal_groups, n_whole, n_partly, n_rebuilds : int

@@ -74,17 +74,6 @@ class Skeleton:
 
     Attributes
     ----------
-    groups : list of list of int
-        Tables that hold each other.
-    levels : list of int
-        Of each group: right of all groups that hold it.
-    whole : list of (int, int)
-        Groups, parent first: pairs that do not follow from other ones.
-    partly : list of (int, int, bool)
-        Groups of which the first holds rows of the second, and whether that holds the other way
-        round too.
-    rebuilds : list of (int, int)
-        Tables: a parent, and one that is rebuilt from it.
     n_implied : int
         Pairs of tables that follow from what is drawn.
     n_omitted : int
@@ -205,16 +194,7 @@ def skeleton(graph: LakeGraph, part: Part) -> Skeleton:
 
 
 def closure(holds: np.ndarray) -> np.ndarray:
-    """Return which nodes are reached from which by one step or more.
-
-    Parameters
-    ----------
-    holds : bool (n, n)
-
-    Returns
-    -------
-    bool (n, n)
-    """
+    """Return which nodes are reached from which by one step or more."""
     while True:
         further = holds | _product(holds, holds)
         if (further == holds).all():
@@ -223,17 +203,7 @@ def closure(holds: np.ndarray) -> np.ndarray:
 
 
 def reduction(holds: np.ndarray) -> np.ndarray:
-    """Return the edges of a graph without cycles that do not follow from other ones.
-
-    Parameters
-    ----------
-    holds : bool (n, n)
-
-    Returns
-    -------
-    bool (n, n)
-        The transitive reduction, which is the only one.
-    """
+    """Return the edges of a graph without cycles that do not follow from other ones."""
     return holds & ~_product(holds, closure(holds))
 
 

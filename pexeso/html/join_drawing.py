@@ -60,17 +60,7 @@ class TableBox:
 
 @dataclass(frozen=True)
 class JoinLine:
-    """A line between two columns.
-
-    Attributes
-    ----------
-    kind : {"whole", "partly"}
-        Whether all values of one column match in the other one.
-    path, heads : str
-        Of an SVG's `path`; a head stands at a column that has values of the other.
-    said : str
-        What it tells.
-    """
+    """A line between two columns."""
 
     kind: str
     path: str
@@ -135,8 +125,6 @@ def join_drawing(
 
     Parameters
     ----------
-    rows : iterable of mappings
-        Rows of `pexeso.exports.edges.EDGES`, the strongest first.
     of_column : int
         Lines of one column at most.
 

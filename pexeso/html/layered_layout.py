@@ -22,15 +22,7 @@ _FRACTION = 720_720
 
 @dataclass(frozen=True)
 class LevelLine:
-    """A line between nodes of two levels.
-
-    Attributes
-    ----------
-    left, right : int
-        Nodes; the level of `left` is below that of `right`.
-    bundle : int
-        Lines of one bundle share their waypoints. They have the same left end.
-    """
+    """A line between nodes of two levels."""
 
     left: int
     right: int
@@ -39,17 +31,7 @@ class LevelLine:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where nodes and waypoints are.
-
-    Attributes
-    ----------
-    middles : tuple of int
-        Height of the middle of each node, downwards.
-    waypoints : tuple of tuple of int
-        Of each line, its heights at the levels that it passes, from left to right.
-    height : int
-        Of the whole drawing.
-    """
+    """Where nodes and waypoints are."""
 
     middles: tuple[int, ...]
     waypoints: tuple[tuple[int, ...], ...]
@@ -64,22 +46,7 @@ def layered_layout(
     gap: int,
     line_gap: int,
 ) -> Layout:
-    """Place the nodes of a graph whose levels are known, so that few lines cross.
-
-    Parameters
-    ----------
-    levels : sequence of int
-        Of each node, 0 or more.
-    heights : sequence of int
-        Of each node, even. Nodes of a level keep the order given unless lines cross less otherwise.
-    lines : sequence of LevelLine
-    gap, line_gap : int
-        Between nodes of a level; and between a node and a line that passes, or two lines.
-
-    Returns
-    -------
-    Layout
-    """
+    """Place the nodes of a graph whose levels are known, so that few lines cross."""
     level_of, height_of = list(levels), list(heights)
     waypoint_of: dict[tuple[int, int], int] = {}
     chains = []
@@ -114,15 +81,7 @@ def layered_layout(
 
 
 def crossings(order: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) -> int:
-    """Return how many pairs of lines cross between neighbouring levels.
-
-    Parameters
-    ----------
-    order : sequence of sequence of int
-        The nodes of each level, downwards.
-    after : sequence of sequence of int
-        Of each node, those of the next level that it has a line to.
-    """
+    """Return how many pairs of lines cross between neighbouring levels."""
     n_crossings = 0
     for upper, lower in pairwise(order):
         position = {node: at for at, node in enumerate(lower)}

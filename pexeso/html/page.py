@@ -32,16 +32,6 @@ def results_page(results: Sequence[SearchResult]) -> Iterator[str]:
 
     At most 24 columns found are shown in full, shared evenly by the results, and 200 of each result
     are listed.
-
-    Parameters
-    ----------
-    results : sequence of SearchResult
-
-    Yields
-    ------
-    str
-        Some kilobytes each. Two columns found are in memory at a time, beside the pairs of those
-        shown.
     """
     n_cards = max(1, OF_RESULTS.columns_found // max(1, len(results)))
     sections = (

@@ -70,15 +70,7 @@ class PathDrawing:
 
 
 def path_drawing(plan: Mapping[str, Any], *, priced: bool) -> PathDrawing:
-    """Draw a plan: each table right of the one that it is joined to.
-
-    Parameters
-    ----------
-    plan : mapping
-        One of those of `pexeso.acquisition.results.AcquisitionResult.to_dict`.
-    priced : bool
-        Whether prices are told.
-    """
+    """Draw a plan: each table right of the one that it is joined to."""
     joins = plan["path"]
     own_tables = {table["table"] for table in plan["own_tables"]}
     columns = {table["table"]: table for table in (*plan["own_tables"], *plan["tables"])}
@@ -167,13 +159,7 @@ class ChartPoint:
 
 @dataclass(frozen=True)
 class PriceChart:
-    """Prices against correlations: points, and ticks with their places and labels.
-
-    Attributes
-    ----------
-    budget_x : int or None
-        Where the budget is, if it lies in the chart.
-    """
+    """Prices against correlations: points, and ticks with their places and labels."""
 
     points: tuple[ChartPoint, ...]
     x_ticks: tuple[tuple[int, str], ...]

@@ -53,16 +53,10 @@ class Summary:
     ----------
     n_tables, n_contained, n_deleted : int
         Tables of the lake; contained whole in another; that can go.
-    lake_bytes, freed_bytes : int
-    cost, keep_all_cost : float
-        For a month, of the plan, and of keeping all.
     freed_share, saved_share : float or None
         None where there is nothing of which it would be a share.
-    optimal : bool
     gap : float or None
         How much cheaper a plan could be as a share; None for unknown.
-    verified : bool
-        All statements were run and gave their tables.
     """
 
     n_tables: int
@@ -81,13 +75,6 @@ class Summary:
 
 def redundancy_page(report: Mapping[str, Any], *, lake: str) -> str:
     """Return the page of the contained tables of a lake, and of the plan of those that can go.
-
-    Parameters
-    ----------
-    report : mapping
-        What `pexeso.cleanup.redundancy.Redundancy.to_dict` returns.
-    lake : str
-        The name of the lake, for the heading.
 
     Returns
     -------

@@ -47,18 +47,7 @@ class Segment:
 
 
 def transform_page(report: Mapping[str, Any]) -> str:
-    """Return the page of a join by learned programs.
-
-    Parameters
-    ----------
-    report : mapping
-        What `pexeso.transform_join.page_report.page_report` returns.
-
-    Returns
-    -------
-    str
-        One HTML file. Its lists are as long as the report has them, and say what was left out.
-    """
+    """Return the page of a join by learned programs."""
     return (
         environment()
         .get_template("transform.html")
@@ -79,13 +68,7 @@ def transform_shown(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def transform_table(report: Mapping[str, Any]) -> str:
-    """Return a small table of pairs, for notebooks.
-
-    Parameters
-    ----------
-    report : mapping
-        What `TransformJoin.to_dict` returns.
-    """
+    """Return a small table of pairs, for notebooks."""
     template = environment().get_template("transform_notebook.html")
     return template.render(
         report=report, segments=_segments(report["rows"]), most=NOTEBOOK_PAIRS, one=_one

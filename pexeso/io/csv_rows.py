@@ -17,11 +17,6 @@ WRITTEN_END = "\r\n"
 class RowEnds:
     r"""Text stream for a writer whose lines end in `WRITTEN_END`: each of them gets a line feed.
 
-    Parameters
-    ----------
-    write : callable
-        Takes one row at a time, with its end.
-
     Examples
     --------
     >>> rows = []

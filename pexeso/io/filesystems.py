@@ -179,15 +179,6 @@ def plain_errors(url: str, options: Mapping[str, Any], done: str) -> Iterator[No
     """Replace errors of storage packages in the block by one sentence without credentials.
 
     A storage package may raise any exception.
-
-    Parameters
-    ----------
-    url
-        The place, as it may be shown.
-    options
-        Storage options; those that hold credentials are kept out of the message.
-    done
-        What was to be done: ``read``, ``written``.
     """
     try:
         yield

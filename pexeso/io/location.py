@@ -370,11 +370,6 @@ def spark_path(path: str | os.PathLike[str]) -> str:
     Spark takes every character as it stands: nothing is percent-encoded. To read from there, use
     `read_parquet`, since Spark's readers take ``* ? [ ] { }`` for patterns.
 
-    Raises
-    ------
-    InputError
-        The path holds bytes that are no UTF-8, which Java cannot name.
-
     Examples
     --------
     >>> spark_path("/data/100%20 [new]/lake.pexeso")
@@ -389,19 +384,7 @@ def spark_path(path: str | os.PathLike[str]) -> str:
 
 
 def read_parquet(spark: Any, *paths: str | os.PathLike[str], schema: Any = None) -> Any:
-    """Return the Spark DataFrame of local Parquet files or folders, whatever their names.
-
-    Parameters
-    ----------
-    spark : SparkSession
-    *paths : path
-    schema : StructType or str, optional
-        Needed where there may be no file; by default that of the first file.
-
-    Returns
-    -------
-    DataFrame
-    """
+    """Return the Spark DataFrame of local Parquet files or folders, whatever their names."""
     from pexeso.io.spark_schema import schema_of_files  # brings pyarrow
 
     schema = schema_of_files(paths) if schema is None else schema

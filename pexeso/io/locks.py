@@ -11,15 +11,6 @@ SHARED, EXCLUSIVE = fcntl.LOCK_SH, fcntl.LOCK_EX
 def lock(descriptor: int, kind: int, *, wait: bool = False) -> bool | None:
     """Lock an open file or folder until its descriptor is closed.
 
-    Parameters
-    ----------
-    descriptor
-        Of the file or folder.
-    kind
-        `SHARED` among those that ask for a shared lock, or `EXCLUSIVE`.
-    wait
-        Wait until the others let go.
-
     Returns
     -------
     bool or None

@@ -18,19 +18,7 @@ LOCK = "in-use"
 
 @contextmanager
 def temporary_folder(prefix: str, *, root: Path | None = None) -> Iterator[Path]:
-    """Make a folder for a `with` block, and remove those that killed processes left.
-
-    Parameters
-    ----------
-    prefix : str
-        What its name begins with; folders so named are looked at, no others.
-    root : Path, optional
-        Where it is made: the folder for temporary files by default.
-
-    Yields
-    ------
-    Path
-    """
+    """Make a folder for a `with` block, and remove those that killed processes left."""
     root = Path(tempfile.gettempdir()) if root is None else root
     remove_abandoned(prefix, root)
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=root))

@@ -63,14 +63,7 @@ def _remove_if_abandoned(part: Path) -> None:
 
 
 def require_free(path: str | os.PathLike[str], *, overwrite: bool) -> None:
-    """Refuse, before any work is done, a file that could not be written in the end.
-
-    Raises
-    ------
-    OutputError
-        There is no such folder, or something is there already that is no file or may not be
-        replaced.
-    """
+    """Refuse, before any work is done, a file that could not be written in the end."""
     target = Path(path)
     if not os.path.isdir(target.parent):
         raise OutputError(f"'{target}' cannot be written: there is no folder '{target.parent}'.")

@@ -77,23 +77,7 @@ def type_of(way: str) -> pa.DataType:
 
 
 def aggregated(cells: pa.StringArray, groups: Groups, way: str) -> pa.Array:
-    """Aggregate the cells of each group.
-
-    Parameters
-    ----------
-    cells : pyarrow.StringArray
-        One a row of the groups, null where empty.
-    way : str
-        ``first``: the cell of the first row, also an empty one, so that all columns aggregated so
-        come from the same row. ``list``: the cells that are not empty, in order; ``distinct``: each
-        of them once; ``count``: their number. ``mean``, ``sum``, ``min``, ``max``: of the cells
-        that hold numbers (`read_numbers`); null where there are none.
-
-    Returns
-    -------
-    pyarrow.Array
-        Length g, of `type_of(way)`.
-    """
+    """Aggregate the cells of each group."""
     if way == "first":
         return cells.take(pa.array(groups.starts))
     if way in ("list", "distinct", "count"):
@@ -107,8 +91,6 @@ def differing(cells: pa.StringArray, groups: Groups) -> tuple[np.ndarray, pa.Str
     Returns
     -------
     group : int64 (d,)
-    cells : pyarrow.StringArray, d of them
-        By group, in the order of the rows.
     """
     row = _first_rows(cells, groups)
     counts = np.bincount(groups.of_row[row], minlength=len(groups))

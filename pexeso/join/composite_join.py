@@ -70,13 +70,7 @@ def _joined(parts: Sequence[pa.Array]) -> pa.LargeStringArray:
 
 @dataclass(frozen=True)
 class FoundKeyRows(FoundRows):
-    """Rows found by a key of several columns; `column` has their labels as a line of CSV.
-
-    Attributes
-    ----------
-    shown : pa.StringArray, one for each row of the table
-        The cells of its key as a line of CSV.
-    """
+    """Rows found by a key of several columns; `column` has their labels as a line of CSV."""
 
     shown: pa.StringArray
 
@@ -105,22 +99,8 @@ def join_keys(
 
     Parameters
     ----------
-    table : table
-        Yours; see `pexeso.frames.tables.table_in_memory`.
-    mine : KeyedTable
-        Its key.
-    rows : pa.Table
-        The lake's, as `pexeso.lake.rows.read_rows` gives it.
-    name : str
-        Of the lake's table.
-    theirs : KeyedTable
-        Its key, of as many columns.
     options : JoinOptions
         `values` makes no difference: a key is equal to one at most.
-    to : {"pandas", "arrow", "polars"}, optional
-        See `pexeso.join.tables.join_table`.
-    typed : sequence of pyarrow.ChunkedArray, optional
-        The columns of `rows` with the types of their file.
 
     Notes
     -----
@@ -137,8 +117,7 @@ def join_keys(
     >>> keys = keyed(mine, "country", "year"), keyed(rows, "land", "when")
     >>> found = join_keys(mine, keys[0], rows, "gdp.csv", keys[1], JoinOptions())
     >>> found.table.select(["year", "country", "match_value", "gdp"]).to_pydict()
-    {'year': [2009, 2010], 'country': ['Peru', 'Chad'], 'match_value': ['Peru,2009', None], \
-'gdp': ['1', None]}
+    {'year': [2009, 2010], 'country': ['Peru', 'Chad'], 'match_value': ['Peru,2009', None], 'gdp': ['1', None]}
     """
     found_rows = find_key_rows(mine, rows, name, theirs, options, typed)
     # Each row has its key with it: there is none that was not searched.
@@ -170,14 +149,7 @@ def find_key_rows(
 
 
 def equal_keys(mine: KeyedTable, theirs: KeyedTable) -> JoinMapping:
-    """Link the keys of your table with those of the lake's table that are equal.
-
-    Returns
-    -------
-    JoinMapping
-        Its texts are keys as they stand, its values their forms; each of these has one link at
-        most, of distance 0.
-    """
+    """Link the keys of your table with those of the lake's table that are equal."""
     keys, texts = (pc.drop_null(pc.unique(column)) for column in (mine.keys, mine.texts))
     lake_keys = keys.filter(pc.is_in(keys, value_set=theirs.keys, skip_nulls=True)).sort()
     query = _positions(lake_keys, keys)
@@ -211,16 +183,6 @@ def _names_of_rows(table: KeyedTable, rows: pa.Array) -> pa.StringArray:
 
 def written_keys(cells: Sequence[pa.Array]) -> pa.StringArray:
     """Write the cells of keys as lines of CSV, as columns of a key are named.
-
-    Parameters
-    ----------
-    cells : sequence of Arrow texts (n,)
-        The parts of the keys.
-
-    Returns
-    -------
-    pa.StringArray (n,)
-        An empty cell is written as nothing.
 
     Examples
     --------

@@ -93,13 +93,7 @@ def row_conflicts(found_rows: FoundRows) -> pa.Table:
 
 
 def not_searched(texts: pa.StringArray, mapping: JoinMapping, searched: pa.StringArray) -> pa.Table:
-    """Find the values of the user's table that the search was not given; of `CONFLICTS`.
-
-    Parameters
-    ----------
-    texts : pyarrow.StringArray
-        The user's column, null where empty.
-    """
+    """Find the values of the user's table that the search was not given; of `CONFLICTS`."""
     is_searched = pc.is_in(texts, value_set=pa.concat_arrays([mapping.texts, searched.unique()]))
     left = texts.filter(pc.and_(texts.is_valid(), pc.invert(is_searched))).value_counts()
     return conflict_rows(NOT_SEARCHED, query_value=left.field("values"), count=left.field("counts"))

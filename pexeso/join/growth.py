@@ -48,14 +48,10 @@ def require_moderate_growth(
 
     Parameters
     ----------
-    texts : Arrow texts (t,)
-        What rows are joined by.
     text : int64 (r,)
         The position of that of each row of yours, -1 for none.
     counts : int64 (t,)
         Rows of the found table that each text is joined with.
-    table : str
-        The found table.
     """
     if not may_grow(options):
         return
@@ -73,13 +69,6 @@ def require_moderate_growth_on_spark(
     texts: DataFrame, counted: DataFrame, table: str, options: JoinOptions
 ) -> None:
     """Raise InputError as `require_moderate_growth` does.
-
-    Parameters
-    ----------
-    texts : DataFrame
-        One column: the text of each row of yours.
-    counted : DataFrame
-        A text and the number of rows that it is joined with.
 
     Notes
     -----

@@ -35,26 +35,12 @@ class JoinMapping:
 
     Attributes
     ----------
-    texts : pyarrow.StringArray, t of them
-        The distinct texts of the query column that hold a value.
     query_of_text : int64 (t,)
         The query value of each, from 0.
-    query_names : pyarrow.StringArray, n of them
-        A text for each query value: the first that the column has.
-    lake_keys : pyarrow.StringArray, m of them
-        The lake values that match, as the index holds them, by code point.
-    lake_names : pyarrow.StringArray, m of them
-        A text for each, as it stands in the lake.
     query, lake : int64 (l,)
         The ends of each link, by query value, nearest first.
     distance : float64 (l,)
         In [0, 1].
-    same : bool (l,)
-        Whether both ends are the same normalised text.
-    chosen : bool (l,)
-        The links that are joined.
-    text_names : pyarrow.StringArray or None
-        What reports call each text, where that is not the text itself.
     """
 
     texts: pa.StringArray

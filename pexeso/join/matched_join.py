@@ -36,14 +36,8 @@ class Lake:
 
     Attributes
     ----------
-    where : Path or Place
-        Where its tables are.
-    normaliser : Normaliser
-        Rows of a found table are looked up by normalised value, as the index holds them.
     max_table_bytes : int
         Tables of more bytes were left out of the index, and are not read.
-    labels_of : callable
-        From a table to its columns as the index knows them.
     """
 
     where: Path | Location
@@ -99,17 +93,7 @@ def join_match(
 
 
 def rows_of_match(lake: Lake, query: EncodedQuery, match: Match, options: JoinOptions) -> FoundRows:
-    """Read the table of a match, and find its rows that are joined.
-
-    Raises
-    ------
-    InputError
-        The index was built from Spark's tables.
-    ColumnNotFoundError
-        The table no longer has the column.
-    TableReadError, PlaceError
-        The table cannot be read.
-    """
+    """Read the table of a match, and find its rows that are joined."""
     if lake.is_of_spark:
         raise InputError(
             "The index was built from Spark's tables, which are not read here: give a Spark "

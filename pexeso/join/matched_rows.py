@@ -91,15 +91,8 @@ class FoundRows:
 
     Attributes
     ----------
-    table, column : str
-        The found column's.
-    rows : pyarrow.Table
-        The found table, all cells text.
-    typed : list of pyarrow.ChunkedArray or None
-        Its columns with the types of its file, where that has types.
     key : int64 (r,)
         For each row of the table its place in `mapping.lake_keys`, -1 where it has none of them.
-    joined : JoinedRows
     """
 
     table: str
@@ -160,17 +153,6 @@ class FoundRows:
         """Return the columns that are added to the user's rows.
 
         Provenance columns that were requested come first, then the columns of the found table.
-
-        Parameters
-        ----------
-        start, stop : int
-            Only these of the rows of `text_of_row`; where rows are aggregated all of them must be
-            taken.
-
-        Returns
-        -------
-        pyarrow.Table
-            Names are ``c0``, ``c1`` and so on; of the types of `found_schema`.
         """
         first = slice(start, stop) if self.ways is None else self.groups.starts
         one_row, distance = pa.array(self.row[first]), self.distance[first]
@@ -222,16 +204,7 @@ def find_rows(
     options: JoinOptions,
     typed: Sequence[pa.ChunkedArray] | None = None,
 ) -> FoundRows:
-    """Find the rows of the found table that are joined with each query value.
-
-    Parameters
-    ----------
-    rows : pyarrow.Table
-        The whole of the found table: the order of day and month in its dates is decided by all
-        values of the column, as it was for the index.
-    typed : sequence of pyarrow.ChunkedArray, optional
-        Its columns with the types of its file.
-    """
+    """Find the rows of the found table that are joined with each query value."""
     position = find_column(rows.column_names, column)
     keys = normaliser.normalise(rows.column(position))
     key = pc.fill_null(pc.index_in(keys, mapping.lake_keys, skip_nulls=True), -1)
@@ -303,11 +276,8 @@ def _own_forms(
     ----------
     linked : int64
         The links that are joined.
-    all_texts : Arrow texts (t,)
     lake_of_form : int64 (f,)
         The lake value of each form.
-    forms : Arrow texts (f,)
-        Distinct cells; none where they are not told apart.
 
     Returns
     -------

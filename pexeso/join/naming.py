@@ -17,17 +17,7 @@ PREFIX = "match_"
 
 @dataclass(frozen=True)
 class JoinedNames:
-    """The names of the columns that a join adds.
-
-    Attributes
-    ----------
-    provenance : dict
-        From each of `PROVENANCE` that was asked for to its column, in that order.
-    found_columns : list of str
-        For each column of the found table.
-    note : str or None
-        What to tell the user where a name of provenance was taken.
-    """
+    """The names of the columns that a join adds."""
 
     provenance: dict[str, str]
     found_columns: list[str]
@@ -42,13 +32,7 @@ def choose_names(
     *,
     fold_case: bool = False,
 ) -> JoinedNames:
-    """Choose names for what a join adds, none of which is there already.
-
-    Parameters
-    ----------
-    fold_case : bool
-        Names that differ in case alone are the same, as they are to Spark.
-    """
+    """Choose names for what a join adds, none of which is there already."""
     key: Callable[[str], str] = str.casefold if fold_case else str
     used_names = {key(name) for name in mine}
     requested = [name for name in PROVENANCE if name in options.provenance]

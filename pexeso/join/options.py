@@ -95,22 +95,10 @@ class JoinOptions:
     def ways(self, names: Sequence[str]) -> list[str] | None:
         """Return how each column of the found table is aggregated.
 
-        Parameters
-        ----------
-        names : sequence of str
-            The columns of the found table.
-
         Returns
         -------
         list of str or None
             A way of `AGGREGATIONS` for each; None where rows are repeated.
-
-        Raises
-        ------
-        ColumnNotFoundError
-            A column named is not among them.
-        InputError
-            A column is named twice, by its name and by its position.
 
         Examples
         --------
@@ -143,13 +131,7 @@ def require_how(how: object) -> None:
 
 
 def join_options(given: Mapping[str, Any]) -> JoinOptions:
-    """Make options from keyword arguments.
-
-    Raises
-    ------
-    InputError
-        There is no such option, or it is not one of those allowed.
-    """
+    """Make options from keyword arguments."""
     unknown = sorted(set(given) - set(JoinOptions.__dataclass_fields__))
     if unknown:
         raise InputError(

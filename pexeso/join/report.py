@@ -194,18 +194,7 @@ def report_on_spark(
     how: str,
     note: str | None,
 ) -> JoinReport:
-    """Report a join of a Spark DataFrame.
-
-    Parameters
-    ----------
-    texts, joined_texts : DataFrame
-        One column of the same name: the text of each row of the user's table, and of each row
-        beside it.
-    conflicts : sequence of pyarrow.Table
-        What values and rows of the found table make.
-    searched : Arrow texts
-        What the search was given.
-    """
+    """Report a join of a Spark DataFrame."""
     from pyspark.sql import functions as sql
 
     (name,) = texts.columns

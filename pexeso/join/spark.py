@@ -82,15 +82,7 @@ _COUNTS = pa.schema([(_QUERY, pa.int64()), ("n_rows", pa.int64())])
 
 @dataclass(frozen=True)
 class FoundTable:
-    """The found table as tasks read it.
-
-    Attributes
-    ----------
-    where : Path or Place
-        The lake, at the same path on all machines.
-    labels : list of str
-        The columns of the table as the index knows them.
-    """
+    """The found table as tasks read it."""
 
     where: Path | Location
     table: str
@@ -140,14 +132,6 @@ def join_frame(
     from_spark: bool,
 ) -> Joined:
     """Join a Spark DataFrame with a found table.
-
-    Parameters
-    ----------
-    frame : pyspark.sql.DataFrame
-        The user's. Its query column must be of text, whole numbers, dates or truth values: what has
-        one text.
-    from_spark : bool
-        Whether the found table is one of Spark's, and no file.
 
     Returns
     -------

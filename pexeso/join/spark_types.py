@@ -59,15 +59,7 @@ def spark_type(kind: pa.DataType) -> pa.DataType | None:
 
 
 def spark_columns(rows: pa.Table, typed: Sequence[pa.ChunkedArray] | None) -> list[pa.ChunkedArray]:
-    """Return the columns of a table as Spark gets them.
-
-    Parameters
-    ----------
-    rows : pyarrow.Table
-        All cells as texts.
-    typed : sequence of pyarrow.ChunkedArray or None
-        The same with the types of the file, where that has types.
-    """
+    """Return the columns of a table as Spark gets them."""
     if typed is None:
         return rows.columns
     return [_cast(*pair) for pair in zip(typed, rows.columns, strict=True)]

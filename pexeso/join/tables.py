@@ -100,15 +100,7 @@ def join_table(
     *,
     to: str | None = None,
 ) -> Joined:
-    """Join a table in memory.
-
-    Parameters
-    ----------
-    table : table
-        See `pexeso.frames.tables.table_in_memory`.
-    to : {"pandas", "arrow", "polars"}, optional
-        The kind of table that is given back; by default that of `table`.
-    """
+    """Join a table in memory."""
     require_kind(to)
     frame = table_in_memory(table, "to join")
     texts = column_texts(frame.column(position_of(frame.names, on)))
@@ -124,15 +116,7 @@ def join_texts(
     to: str | None = None,
     noun: str = "value",
 ) -> Joined:
-    """Join a table in memory of which each row has a text, of those of the mapping.
-
-    Parameters
-    ----------
-    texts : Arrow texts
-        One a row, null where it has none.
-    noun : str
-        What the report calls a text.
-    """
+    """Join a table in memory of which each row has a text, of those of the mapping."""
     require_kind(to)
     frame = table_in_memory(table, "to join")
     ours, right_rows, n_matched = _match_rows(texts, found_rows)

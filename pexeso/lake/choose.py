@@ -101,13 +101,6 @@ class ColumnRules:
 def reason_left_out(profile: ColumnProfile, rules: ColumnRules) -> str | None:
     """Return why a column is left out, None where it is kept; the first rule that fails speaks.
 
-    Parameters
-    ----------
-    profile
-        Made by `profile_column` with the same `max_number_fraction`.
-    rules
-        The rules.
-
     Examples
     --------
     >>> from pexeso.lake.sniff import ColumnProfile

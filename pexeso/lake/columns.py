@@ -34,11 +34,6 @@ def label_columns(names: Sequence[str]) -> list[str]:
 def find_column(names: Sequence[str], spec: str) -> int:
     """Return the 0-based position of the column that `spec` means.
 
-    Parameters
-    ----------
-    spec
-        A name of the header, exactly as it stands there, or ``#`` and a 0-based position.
-
     Examples
     --------
     >>> find_column(["city", "year"], "year"), find_column(["city", ""], "#1")
@@ -82,13 +77,6 @@ def _at_position(names: Sequence[str], spec: str) -> int:
 def did_you_mean(names: Sequence[str], spec: str) -> str:
     """Return a question that names what is spelled much like `spec`, or an empty text.
 
-    Parameters
-    ----------
-    names : sequence of str
-        What there is; of more than 20,000 names the first are looked at.
-    spec : str
-        What was asked for.
-
     Examples
     --------
     >>> did_you_mean(["zip", "state"], "States")
@@ -111,17 +99,6 @@ def spelling_hint(names: Sequence[str], spec: str) -> str:
 
 def no_such_table(shown: str, kind: str, name: str, names: Sequence[str]) -> TableReadError:
     """Return the error that a file holds no table of a name, with those that it holds.
-
-    Parameters
-    ----------
-    shown : str
-        What messages call the file.
-    kind : str
-        What its format calls a table, such as sheet.
-    name : str
-        What was asked for.
-    names : sequence of str
-        What there is; the first 20 are shown.
 
     Examples
     --------

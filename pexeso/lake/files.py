@@ -151,11 +151,6 @@ def look_at_lake(
     """Return the location of a lake, and what it holds if it is a file.
 
     The lake must exist and its entries must be listable.
-
-    Raises
-    ------
-    LakeError
-        The path does not exist, cannot be listed, or is itself an index.
     """
     root = locate(lake)
     single = _single_place(root) if isinstance(root, Location) else _single_file(root)
@@ -171,28 +166,7 @@ def list_folder(
     *,
     single_files: bool = False,
 ) -> Listing:
-    """List one folder of a lake, without going into those below it.
-
-    Parameters
-    ----------
-    root
-        The lake, a folder, as `look_at_lake` returns it.
-    folder
-        POSIX path relative to the lake; empty for the lake itself.
-    settings, single_files
-        How files of the lake are read; as found unless given. See `find_tables`.
-
-    Returns
-    -------
-    Listing
-        In no order. A folder that cannot be listed, or is an index, gives itself as skipped. Memory
-        grows with the number of names in this one folder.
-
-    Raises
-    ------
-    PlaceError
-        The lake is elsewhere, and its storage cannot be reached: it says nothing about the folder.
-    """
+    """List one folder of a lake, without going into those below it."""
     if isinstance(root, Path):
         one = None if single_files else _folder_listing(root, folder)
         listing = one or _list_local(root, folder)

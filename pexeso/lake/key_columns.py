@@ -20,17 +20,7 @@ SIMILAR = "~"
 
 @dataclass(frozen=True)
 class KeyColumn:
-    """A column of a composite key.
-
-    Attributes
-    ----------
-    position : int
-        In its table, from 0.
-    label : str
-        See `pexeso.lake.columns.label_columns`.
-    similar : bool
-        Whether values match similar ones, not equal ones alone.
-    """
+    """A column of a composite key."""
 
     position: int
     label: str
@@ -51,13 +41,7 @@ def names_in(spec: str) -> list[str]:
 
 
 def specs_in(columns: str | Iterable[str]) -> list[str]:
-    """Return columns that are named by one text, as `names_in` reads it, or by several.
-
-    Raises
-    ------
-    QueryError
-        They are neither.
-    """
+    """Return columns that are named by one text, as `names_in` reads it, or by several."""
     if not isinstance(columns, Iterable):
         raise QueryError(
             "Columns are named by a text, such as 'country,year', or by a list of texts. Got "
@@ -87,21 +71,6 @@ def names_one_column(names: Sequence[str], spec: str) -> bool:
 
 def find_key_columns(names: Sequence[str], specs: str | Iterable[str]) -> list[KeyColumn]:
     """Return the columns of a composite key.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of all columns of the table, in order.
-    specs : str or iterable of str
-        The columns, each by its name or ``#`` and its position, with ``~`` behind it where similar
-        values are to match; as one text see `names_in`.
-
-    Raises
-    ------
-    ColumnNotFoundError
-        There is no such column.
-    QueryError
-        A column is named twice, or there are fewer than two, or more than `MAX_COLUMNS`.
 
     Examples
     --------
@@ -134,11 +103,6 @@ def find_key_columns(names: Sequence[str], specs: str | Iterable[str]) -> list[K
 
 def by_positions(names: Sequence[str], spec: str) -> str:
     """Return a text that names the same columns of a table by their positions, without any colon.
-
-    Raises
-    ------
-    ColumnNotFoundError, QueryError
-        The columns are not there, or make no key.
 
     Examples
     --------

@@ -35,11 +35,6 @@ def key_texts(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
         Texts, numbers, truth values, dates or times; dictionary-encoded ones too. Numbers that are
         whole are written without a point.
 
-    Returns
-    -------
-    pa.LargeStringArray (n,)
-        Null where a cell is missing.
-
     Notes
     -----
     MATE's published program keeps ASCII letters only and drops common words; nothing is dropped

@@ -97,8 +97,6 @@ def column_batches(
 
     Parameters
     ----------
-    kind
-        The sort of the records.
     columns
         Of each its table and position, and arrays of equal length with the other fields.
     """

@@ -46,10 +46,6 @@ class ReadColumn:
 
     Attributes
     ----------
-    cells : texts
-        As they stand in the file, or what they stand for where they are aliases; each once.
-    profile : ColumnProfile or None
-        None: nothing is known of it.
     values : ColumnValues or None
         None where it is left out of the catalog's columns.
     """
@@ -63,21 +59,7 @@ class ReadColumn:
 
 @dataclass(frozen=True)
 class TableRows:
-    """Rows of a table, all of them or some.
-
-    Attributes
-    ----------
-    labels : sequence of str
-        Of the columns.
-    columns : sequence of texts
-        Of each column its cells, one a row, null where empty.
-    normaliser : Normaliser
-        Of the index: its aliases hold for the cells too.
-    first_row : int
-        What the rows are ordered by among others of the table.
-    typed : callable, optional
-        Returns all rows with the types of the file, a batch at a time.
-    """
+    """Rows of a table, all of them or some."""
 
     labels: Sequence[str]
     columns: Sequence[pa.StringArray]
@@ -169,27 +151,6 @@ def lake_records(
     Never raises for a bad table or column, whatever is wrong with it: its record carries the
     reason. Memory holds one table and its distinct values, or `BATCH_BYTES` of small ones; batches
     are bounded.
-
-    Parameters
-    ----------
-    files
-        The files, in any order; tables of one file are best in a row, since that is then opened
-        once.
-    rules
-        Which columns are kept.
-    normaliser
-        Gives values their form.
-    max_bytes, max_cell_bytes
-        Limits of `read_table`.
-    wanted
-        What gives further records of tables.
-
-    Yields
-    ------
-    pa.RecordBatch
-        Of `record_schema.SCHEMA`, 1 to `MAX_RECORDS` rows. Of the tables that are taken together
-        the table records come first, then all columns by position, then what is wanted, in that
-        order; values by column, in order of first appearance.
     """
     records: list[dict[str, object]] = []
     tables: list[_Read] = []
@@ -392,18 +353,8 @@ def counted_column_records(
 
     Parameters
     ----------
-    about
-        The fields ``table``, ``position``, ``name`` and ``label``.
-    raw
-        ``values`` and ``counts``: distinct cells as they stand, white space and all, without null,
-        and how often each occurs.
     n_rows
         Cells, empty ones included.
-
-    Yields
-    ------
-    pa.RecordBatch
-        As `table_records` does for a column.
     """
     cells = CountedCells.joined([raw])
     read = resolved_cells(cells, normaliser)
@@ -443,13 +394,7 @@ def resolved_cells(cells: CountedCells, normaliser: Normaliser) -> CountedCells:
 
 
 def normalised_values(cells: CountedCells, normaliser: Normaliser) -> list[ColumnValues]:
-    """Return the distinct normalised values of each column; see `column_values`.
-
-    Parameters
-    ----------
-    cells
-        White space and all: cells are mostly repeats.
-    """
+    """Return the distinct normalised values of each column; see `column_values`."""
     normalised = normaliser.normalise_distinct(cells.texts, cells.columns)
     present = normalised.is_valid().to_numpy(zero_copy_only=False)
     tally, first = cells.replaced(normalised, present)

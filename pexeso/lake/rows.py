@@ -35,25 +35,10 @@ def table_path(
 ) -> tuple[Path | Location, str | None]:
     """Return the file of a table, and what leads to the table inside it.
 
-    Parameters
-    ----------
-    lake
-        The folder, or the one file, that `find_tables` was given.
-    table
-        The table's name: the POSIX path relative to the lake, with what follows the file's name
-        where the file holds several tables.
-
     Returns
     -------
     file, member
         See `pexeso.lake.files.TableFile`; `member` is None where the file is one table.
-
-    Raises
-    ------
-    InputError
-        The name is absolute or leads out of the lake.
-    PlaceError
-        The lake is elsewhere, and its storage cannot be reached.
     """
     root = locate(lake)
     parts = PurePosixPath(table).parts
@@ -160,16 +145,9 @@ def read_typed_rows(
 
     Returns
     -------
-    rows : pa.Table
-        As `read_rows` gives all columns.
     typed : list of pa.ChunkedArray or None
         The same columns and rows with their types; None where the file has none, such as one of
         delimited text or JSON.
-
-    Raises
-    ------
-    InputError, TableReadError, PlaceError
-        As `read_rows`.
     """
     opened = _opened(lake, table, max_bytes)
     text_table = opened.text()

@@ -26,15 +26,7 @@ _EXAMPLE = '[[files]] with pattern = "exports/*.csv" and delimiter = ";"'
 
 @dataclass(frozen=True)
 class FileSettings:
-    """One entry of the settings.
-
-    Attributes
-    ----------
-    pattern
-        Which tables it is for; see `LakeSettings`.
-    options
-        What it says about them.
-    """
+    """One entry of the settings."""
 
     pattern: str
     options: ReadingOptions
@@ -50,11 +42,6 @@ class LakeSettings:
     those of all folders. Capital letters differ from small ones.
 
     Where several entries are for a table, later ones win, key by key: general entries come first.
-
-    Attributes
-    ----------
-    files
-        The entries, in the order of the file.
 
     Examples
     --------
@@ -72,21 +59,7 @@ class LakeSettings:
 
     @classmethod
     def load(cls, root: Path | Location) -> LakeSettings:
-        """Read the settings of a lake; a lake without the file has none.
-
-        Parameters
-        ----------
-        root
-            The lake's folder. A lake that is a single file has no settings.
-
-        Raises
-        ------
-        LakeError
-            The file cannot be read, is larger than 1 MiB, is no TOML, or has a key or value that
-            is not allowed.
-        PlaceError
-            The lake is elsewhere, and its storage cannot be reached.
-        """
+        """Read the settings of a lake; a lake without the file has none."""
         data = _content(root)
         if data is None:
             return cls()
@@ -105,13 +78,7 @@ class LakeSettings:
         return cls(_entries(shown, document))
 
     def options_of(self, table: str) -> ReadingOptions:
-        """Return how a table is read.
-
-        Parameters
-        ----------
-        table
-            Its name: the POSIX path relative to the lake.
-        """
+        """Return how a table is read."""
         options: dict[str, Any] = {}
         for entry in self.files:
             if _is_for(entry.pattern, table):

@@ -50,18 +50,12 @@ class ColumnProfile:
 
     Attributes
     ----------
-    kind
-        ``number`` where more than the asked fraction of the values are numbers, ``date`` where more
-        than half are dates, ``empty`` where there are no values, else ``text``.
     n_rows, n_missing
         Cells, and those of them that are missing, as `pexeso.lake.cells.missing` says.
     n_distinct
         Different values, white space around them ignored.
     n_numbers, n_dates
         Cells that are numbers or dates; dates are not counted (0) in columns of numbers.
-    median_tokens
-        Median over the values, with repeats, of the number of words between white space; 0 where
-        there are none.
     n_codes
         Cells that are codes: one word with a digit, an address of a page or of mail, or digits with
         few letters. They are counted in columns of text alone, and are 0 in others.
@@ -89,13 +83,6 @@ class ColumnProfile:
 
 def profile_column(values: pa.StringArray, *, max_number_fraction: float = 0.5) -> ColumnProfile:
     """Profile one column.
-
-    Parameters
-    ----------
-    values
-        The cells, null where empty.
-    max_number_fraction
-        In [0, 1]; a column with more numbers among its values is of kind ``number``.
 
     Examples
     --------
@@ -130,8 +117,6 @@ def profile_cells(
 
     Parameters
     ----------
-    cells
-        Without white space around them, and none missing.
     n_rows
         For each column its cells, empty ones included.
     """

@@ -46,15 +46,8 @@ def tokens_of(
 
     Parameters
     ----------
-    values : pa.Array or pa.ChunkedArray
-        Texts, numbers, truth values, dates or times; dictionary-encoded ones too.
     columns : int64 (n,), optional
         The column of each value; by default all are of one column.
-
-    Returns
-    -------
-    pa.LargeStringArray
-        As long as `values`, null where a cell has no token. What is a token is its own token.
 
     Notes
     -----
@@ -109,13 +102,7 @@ def distinct_tokens_of(columns: Sequence[pa.StringArray]) -> list[pa.LargeString
 
 
 def texts_of_cells(values: pa.Array) -> pa.LargeStringArray:
-    """Return cells as texts, those of `pexeso.lake.typed.value_texts.value_texts`.
-
-    Raises
-    ------
-    InputError
-        The cells are of a type that has no text.
-    """
+    """Return cells as texts, those of `pexeso.lake.typed.value_texts.value_texts`."""
     try:
         return value_texts(values)
     except pa.ArrowException as error:

@@ -139,13 +139,9 @@ def find_containers(lefts, offsets, tokens, prefixes, needed, lists, columns, li
         How many tokens of each are looked up: one of them is shared with each container.
     needed : int64 (m,)
         Least number of shared tokens.
-    lists : tuple
-        ``token_offsets, list_sets, set_offsets, set_tokens`` of the searched index.
     columns : tuple
         ``of_set``: the column of each set of the searched index, -1 for none; ``table``, ``size``:
         of each column of the lake its table and how many tokens it has.
-    limit : int
-        The most for each of the given columns: those that share most tokens.
 
     Returns
     -------
@@ -205,7 +201,6 @@ class LakeTokens:
 
     Attributes
     ----------
-    columns : LakeColumns
     common : tuple of integer arrays, one a shard
         The common number of each token of the shard.
     by_common : tuple of integer arrays, one a shard

@@ -28,19 +28,7 @@ most first; and how many left nodes are done."""
 
 @dataclass(frozen=True, eq=False)
 class EqualValues:
-    """Columns of an index that are compared by equal values.
-
-    Attributes
-    ----------
-    columns : LakeColumns
-        Those that stand for themselves.
-    nodes : Nodes
-        The same.
-    folded : Folded
-        Of all columns.
-    copies : pyarrow.Table
-        See `pexeso.lake_graph.nodes.Folded.copies`.
-    """
+    """Columns of an index that are compared by equal values."""
 
     columns: LakeColumns
     nodes: Nodes
@@ -53,11 +41,8 @@ class EqualValues:
 
         Parameters
         ----------
-        columns : LakeColumns
         missing : int64 (n,)
             Cells without a value, -1 where that is not known.
-        folds : bool
-            Fold copies.
         """
         unique = (missing >= 0) & (columns.sizes == columns.n_rows - missing)
         nodes = Nodes(columns.tables, columns.labels, columns.sizes, unique)
@@ -82,14 +67,8 @@ def edges_between(
 
     Parameters
     ----------
-    columns : LakeColumns
-    min_joinability : float
     limit : int or None
         Edges of each left column at most.
-    begin, end : int
-        The left columns.
-    tokens : LakeTokens, optional
-        Those of the columns; read where they are not given.
     """
     needed = count_needed(min_joinability, columns.sizes)
     tokens = LakeTokens.of(columns) if tokens is None else tokens

@@ -91,25 +91,6 @@ def stream_edges(
 ) -> EdgeStream:
     """Begin to find the edges of the join graph of an index.
 
-    Parameters
-    ----------
-    opened : OpenIndex or TokenSets
-        The latter for edges by equal values alone.
-    options : GraphOptions
-    executor : Executor, optional
-        What searches by values alike.
-    passes : int
-        Passes over the index that run side by side.
-    edges_on : callable, optional
-        What counts equal values in place of this process.
-    progress : callable, optional
-        Called with the columns whose edges are found, and how many there are.
-
-    Raises
-    ------
-    InputError
-        The index has no part for the method.
-
     Notes
     -----
     Memory does not grow with the edges but of one batch: `k` of each of its columns. Names and

@@ -18,13 +18,8 @@ class Nodes:
 
     Attributes
     ----------
-    tables, labels : large_string (n,)
-        The names of each column.
     totals : int64 (n,)
         Distinct values.
-    unique : bool (n,)
-        Whether it is known that no two rows of the table have the same value there. Rows whose cell
-        is missing (`pexeso.lake.cells.missing`) do not count.
 
     Notes
     -----

@@ -44,20 +44,8 @@ class ValuesAlike:
 
     Attributes
     ----------
-    loader : PartitionLoader
-        Of the index as if the columns that others stand for were deleted.
-    executor : Executor
-        Where the partitions are searched.
-    nodes : Nodes
-        The columns that stand for themselves.
     ids, partitions, positions : int64 (n,)
         The number of each in the index, and where its values are.
-    exact : bool (n,)
-        Whether near values of each are other values; see `pexeso.search.query.EXACT_KINDS`.
-    folded : Folded
-        Of all columns.
-    copies : pyarrow.Table
-        See `pexeso.lake_graph.nodes.Folded.copies`.
     """
 
     loader: PartitionLoader
@@ -98,17 +86,7 @@ class ValuesAlike:
         *,
         by_kind: bool = False,
     ) -> Iterator[Edges]:
-        """Yield all edges, at most so many of each left node.
-
-        Parameters
-        ----------
-        min_joinability, max_distance : float
-        limit : int or None
-        passes : int
-            Passes over the index that run side by side.
-        by_kind : bool
-            Match equal values alone of columns whose near values are others.
-        """
+        """Yield all edges, at most so many of each left node."""
         order = np.argsort(self.ids)
         common = SearchOptions(max_distance, min_joinability, k=limit)
         for part in self._chunks(passes):

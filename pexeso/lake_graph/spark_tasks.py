@@ -40,13 +40,7 @@ _READ: dict[str, LakeTokens] = {}
 
 @dataclass(frozen=True)
 class _EdgeJob:
-    """What tasks do.
-
-    Attributes
-    ----------
-    key : str
-        Of this pass.
-    """
+    """What tasks do."""
 
     key: str
     columns: LakeColumns

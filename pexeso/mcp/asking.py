@@ -47,19 +47,7 @@ Tell = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a tool: the snapshot it works on, and the folders of the desk.
-
-    Attributes
-    ----------
-    index : str
-        Path or URL.
-    service : Service
-        What answers; it keeps the index as it was when the call began.
-    allow_read, allow_write
-        As of `Desk`.
-    tell : callable
-        Tells the client how far the work is; it never fails, and never waits for the client.
-    """
+    """A call of a tool: the snapshot it works on, and the folders of the desk."""
 
     index: str
     service: Service
@@ -76,13 +64,7 @@ class Call:
     def query(
         self, column: str | None, values: Sequence[Any] | None, file: str | None
     ) -> dict[str, Any]:
-        """Return the fields of a request that say what is searched with.
-
-        Raises
-        ------
-        InputError
-            None or several were given, or a file that may not be read.
-        """
+        """Return the fields of a request that say what is searched with."""
         arguments = [argument for argument in (column, values, file) if argument is not None]
         if len(arguments) != 1:
             raise InputError(
@@ -102,16 +84,7 @@ Work = Callable[[Call, int], dict[str, Any]]
 
 @dataclass(frozen=True)
 class Desk:
-    """An index that agents ask, several at once.
-
-    Attributes
-    ----------
-    served : ServedIndex
-    allow_read : sequence of path
-        Folders of which files may be queries.
-    allow_write : path or None
-        The folder that joins may be written to.
-    """
+    """An index that agents ask, several at once."""
 
     served: ServedIndex
     allow_read: Sequence[Path] = ()
@@ -121,15 +94,7 @@ class Desk:
     def of(
         cls, index: str, *, allow_read: Sequence[str] = (), allow_write: str | None = None
     ) -> Desk:
-        """Open an index, and look at the folders.
-
-        Raises
-        ------
-        StoredIndexError, PlaceError
-            There is no index that this version can search.
-        InputError
-            A folder is not there.
-        """
+        """Open an index, and look at the folders."""
         read = [folder_of(folder) for folder in allow_read]
         write = None if allow_write is None else folder_of(allow_write)
         return cls(ServedIndex.of(index), read, write)
@@ -143,18 +108,7 @@ class Desk:
         *,
         reload: bool = False,
     ) -> CallToolResult:
-        """Return what a function answers, or a sentence or two of what went wrong.
-
-        Parameters
-        ----------
-        context : Context
-        max_tokens : int
-        doing : str
-            What the client is told as it begins.
-        work : callable
-        reload : bool
-            Switch to the newest state of the index first.
-        """
+        """Return what a function answers, or a sentence or two of what went wrong."""
         await _report(context, 0, doing)
         async with anyio.create_task_group() as group:
 

@@ -56,11 +56,8 @@ def readable(value: Any, cap: int = MAX_TEXT, items: int = 30, keep: Sequence[st
 
     Parameters
     ----------
-    value : Any
     cap, items : int
         Characters of a text, and items of a list, at most.
-    keep : sequence of str
-        Members of objects whose texts stay as they are.
 
     Examples
     --------
@@ -95,31 +92,7 @@ def page(
     keep: Sequence[str] = (),
     items: int | None = None,
 ) -> dict[str, Any]:
-    """Return a page of a list, with as many entries as the answer has space for.
-
-    Parameters
-    ----------
-    frame : dict
-        The other members of the answer.
-    name : str
-        The member that the entries become.
-    entries : sequence
-        From number `offset` on; of all entries where `total` is None.
-    total : int, optional
-        How many there are in all.
-    offset, limit, max_tokens : int
-    tell : callable
-        Make plain JSON of an entry that is told.
-    keep : sequence of str
-        See `readable`.
-    items : int, optional
-        Tell lists of an entry to this length, whatever else must be cut.
-
-    Returns
-    -------
-    dict
-        `frame`, the entries, ``total``, ``offset``, ``next_offset`` and ``truncated``.
-    """
+    """Return a page of a list, with as many entries as the answer has space for."""
     if offset < 0 or limit < 1:
         raise InputError(f"offset is at least 0 and limit at least 1. Got {offset} and {limit}.")
     if total is None:

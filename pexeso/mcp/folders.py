@@ -18,13 +18,7 @@ _DEVICES = frozenset(["AUX", "CON", "NUL", "PRN", *_NUMBERED])
 
 
 def folder_of(path: str | os.PathLike[str]) -> Path:
-    """Return a folder that exists, with all links followed.
-
-    Raises
-    ------
-    InputError
-        There is none.
-    """
+    """Return a folder that exists, with all links followed."""
     folder = Path(os.path.realpath(path))
     if not os.path.isdir(folder):
         raise InputError(f"'{path}' is no folder: name one that exists.")
@@ -32,13 +26,7 @@ def folder_of(path: str | os.PathLike[str]) -> Path:
 
 
 def readable_spec(spec: str, folders: Sequence[Path]) -> str:
-    """Return ``FILE`` or ``FILE:COLUMN`` with the file's whole path, where it may be read.
-
-    Raises
-    ------
-    InputError
-        The file lies in none of the folders, links followed, or is not there.
-    """
+    """Return ``FILE`` or ``FILE:COLUMN`` with the file's whole path, where it may be read."""
     if not folders:
         raise InputError(
             "No files may be read: give values or a column of the lake, or start the server with "
@@ -62,16 +50,7 @@ def readable_spec(spec: str, folders: Sequence[Path]) -> str:
 
 
 def writable_file(name: str, folder: Path, *, overwrite: bool) -> Path:
-    """Return the path of a file to write, in a folder and not below it.
-
-    Raises
-    ------
-    InputError
-        The name is no plain one, or has another ending than `ENDINGS`.
-    OutputError
-        The folder is gone; a link or a folder is in the file's place; or a file that may not be
-        replaced.
-    """
+    """Return the path of a file to write, in a folder and not below it."""
     if not name.lower().endswith(ENDINGS) or "\0" in name:
         raise InputError(f"A joined table is written as .csv or .parquet. Got {name!r}.")
     stem = name.split(".", 1)[0].rstrip().upper()

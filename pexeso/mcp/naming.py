@@ -36,13 +36,7 @@ def reference(table: str, column: str) -> str:
 
 
 def named_by(service: Service, index: str, name: str) -> str:
-    """Return ``TABLE:COLUMN`` of a reference; what is no code is returned as it is.
-
-    Raises
-    ------
-    InputError
-        No column of the lake has the code.
-    """
+    """Return ``TABLE:COLUMN`` of a reference; what is no code is returned as it is."""
     if not name.startswith(_CODE):
         return name
     rows = service.open(index).catalog.columns(["table", "label"])

@@ -17,12 +17,7 @@ _DEFAULT_PORT = "80"
 
 
 class LocalRequests:
-    """Middleware that compares host and origin whole: scheme, name and port.
-
-    Parameters
-    ----------
-    app : ASGI application
-    """
+    """Middleware that compares host and origin whole: scheme, name and port."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

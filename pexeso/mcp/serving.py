@@ -139,15 +139,7 @@ def _described(tool: Any) -> str:
 
 
 def http_app(desk: Desk, *, path: str = PATH) -> Starlette:
-    """Return the server as a web app, to run alone or inside another one.
-
-    Parameters
-    ----------
-    desk : Desk
-    path : str
-        Where its messages go. An app that mounts this one under ``/mcp`` gives ``/``, and enters
-        ``app.router.lifespan_context(app)`` in its own lifespan.
-    """
+    """Return the server as a web app, to run alone or inside another one."""
     app = make_server(desk).streamable_http_app(
         streamable_http_path=path,
         stateless_http=True,
@@ -166,13 +158,7 @@ def serve_stdio(desk: Desk) -> None:
 
 
 def serve_http(desk: Desk, port: int = DEFAULT_PORT) -> None:
-    """Answer on HTTP, to this machine alone, until the process is stopped.
-
-    Raises
-    ------
-    InputError
-        The port is in use, or may not be used.
-    """
+    """Answer on HTTP, to this machine alone, until the process is stopped."""
     import uvicorn
 
     listening = socket.socket()

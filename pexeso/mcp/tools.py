@@ -88,12 +88,7 @@ ByProgram = Annotated[
 
 
 class ReadTools:
-    """The tools that read.
-
-    Parameters
-    ----------
-    desk : Desk
-    """
+    """The tools that read."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk

@@ -65,8 +65,6 @@ class Candidates:
 
         Parameters
         ----------
-        postings : e entries
-            Lists one after the other, in the order of the query.
         lengths, starts, weights : int64 (m,)
             Entries of each list, the place in the query of the first token that it stands for, and
             the number of tokens.

@@ -11,19 +11,7 @@ from pexeso.errors import InputError
 
 @dataclass(frozen=True)
 class ReadCosts:
-    """The cost of a read, in any one unit.
-
-    Attributes
-    ----------
-    set_fixed, set_per_token : float
-        S(z) = s0 + s1 z, for the last z tokens of a set; nothing for none.
-    list_fixed, list_per_entry : float
-        L(f) = l0 + l1 f, for a posting list with f entries.
-    min_cost : float
-        No read costs less: an intercept may be negative.
-    step : float
-        What a search takes to decide what is read next; reads that cost less are put together.
-    """
+    """The cost of a read, in any one unit."""
 
     set_fixed: float
     set_per_token: float

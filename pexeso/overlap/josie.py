@@ -57,20 +57,6 @@ def josie(
 ) -> Overlaps:
     """Find the k sets that share most tokens with a query.
 
-    Parameters
-    ----------
-    values
-        Cells of the query column, as for `pexeso.overlap.query.prepare_query`; or what that gave.
-    k : int
-        Sets wanted; more than there are gives all that share a token.
-    costs
-        What reads cost on the storage at hand.
-    exclude
-        Ids of sets that are not to be found, such as the query's own.
-    at_least : int
-        Sets with a smaller overlap are not wanted: of several indexes that are searched one after
-        the other, the k-th overlap of those before.
-
     Notes
     -----
     At most all posting lists of the query are read. Beside reading, each step takes time linear in
@@ -89,20 +75,10 @@ class JosieRun:
 
     Attributes
     ----------
-    min_sample : int
-        Query tokens that must be accounted for since a candidate's first match before its estimate
-        counts.
     sets : int
         Candidates that are read at a time, at most.
-    best : TopK
-        Sets that were read, or whose overlap is known.
-    candidates : Candidates
-        Sets met and not read.
     n_read : int
         Distinct posting lists read (m).
-    accounted : int
-        Query tokens accounted for (i).
-    reads : Reads
     """
 
     def __init__(
@@ -288,8 +264,6 @@ def count_common(tokens: np.ndarray, lengths: np.ndarray, wanted: np.ndarray) ->
 
     Parameters
     ----------
-    tokens : integers (t,)
-        Of the sets, one after the other.
     lengths : int64 (s,)
         Of each set, 1 or more.
     wanted : int64 (q,)
@@ -383,12 +357,6 @@ def rate_since_first(candidates: CandidateColumns, accounted: int) -> np.ndarray
     """Return the matches per query token since the first match, which is not counted.
 
     The first match is what makes a set a candidate.
-
-    Parameters
-    ----------
-    candidates : w of them
-    accounted : int
-        Query tokens accounted for (i).
 
     Returns
     -------

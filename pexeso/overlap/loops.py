@@ -33,8 +33,6 @@ def best_by_lists(
         Where each list begins and ends, within `list_sets`.
     weights : int64 (m,)
         The tokens that each list stands for.
-    k, at_least : int
-        Sets wanted, and the least count of one; both from 1 on.
     excluded : int64
         Numbers of sets that are not wanted.
 
@@ -106,13 +104,6 @@ def find_texts(texts: pa.Array, wanted: pa.Array) -> np.ndarray:
 
     All texts take each step in turn, so that memory accesses do not wait for each other.
 
-    Parameters
-    ----------
-    texts : Arrow texts (n,)
-        Ascending by code point, in memory or mapped, without nulls.
-    wanted : Arrow texts (q,)
-        Without nulls.
-
     Returns
     -------
     int64 (q,)
@@ -129,11 +120,6 @@ def find_texts(texts: pa.Array, wanted: pa.Array) -> np.ndarray:
 
 def utf8_of(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """Return where texts begin and end, and their bytes, as they lie in Arrow's buffers.
-
-    Parameters
-    ----------
-    texts : Arrow texts (n,)
-        Without nulls.
 
     Returns
     -------

@@ -74,8 +74,6 @@ def query_of_tokens(
 
     Parameters
     ----------
-    numbers : integers (q,)
-        Each once.
     n_asked : int or None
         Distinct tokens asked for, known or not; None: those given.
     """

@@ -62,13 +62,7 @@ class Overlaps:
 
 
 class TopK:
-    """The k best sets whose overlaps are known.
-
-    Parameters
-    ----------
-    at_least : int
-        Sets with a smaller overlap are not wanted.
-    """
+    """The k best sets whose overlaps are known."""
 
     def __init__(self, k: int, at_least: int = 1) -> None:
         require_k(k)
@@ -136,15 +130,7 @@ class TopK:
 
 
 def prefix_length(n: int, threshold: int) -> int:
-    """Return the number of query tokens to account for before unseen sets cannot enter (J1).
-
-    Parameters
-    ----------
-    n : int
-        Query tokens in the lake.
-    threshold : int
-        The k-th best overlap (t_k), which a set of a smaller id may equal.
-    """
+    """Return the number of query tokens to account for before unseen sets cannot enter (J1)."""
     return max(0, min(n, n - threshold + 1))
 
 
@@ -159,8 +145,6 @@ def upper_bound(
     ----------
     count : int64 (w,)
         Matches among the first `accounted` query tokens.
-    n, accounted : int
-        Query tokens, and those accounted for (i).
     size, end : int64 (w,)
         Tokens of the set, and those up to the latest match (j).
     """
@@ -175,11 +159,6 @@ def qualifies(
     Parameters
     ----------
     bound, ids : int64 (w,)
-    threshold : int
-        The k-th best overlap.
-    last_id : int or None
-        The id of the set that has it; None while fewer than k sets are known: what exceeds the
-        threshold qualifies then, whichever its id.
     """
     if last_id is None:
         return bound > threshold

@@ -31,8 +31,6 @@ def with_deleted(
     ----------
     shards : iterable of (FolderEntry, numpy.ndarray)
         Each with the ascending numbers of what is deleted now.
-    counted : str
-        The fact that counts what a shard holds, with what is deleted.
     """
     entries = []
     for entry, numbers in shards:

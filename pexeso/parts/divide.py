@@ -26,14 +26,8 @@ def divide(frames: Mapping[str, DataFrame], by: Sequence[str], n_shards: int, fo
 
     Parameters
     ----------
-    frames : dict of str to DataFrame
-        Written to a folder of that name each. A shard that has no row of the first is left out.
-    by : sequence of str
-        Fields, of all frames: a hash of them says which shard a row is of.
     n_shards : int
         At most so many, 0 for none.
-    folder : Path
-        The rows of shard 3 are in ``folder/NAME/shard=3``.
     """
     from pyspark.sql import functions as sql
 

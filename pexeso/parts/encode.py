@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 
 def encode_values(embedder: Embedder, values: pa.Array) -> Vectors:
-    """Return the vectors of normalised values, each on its own.
-
-    Raises
-    ------
-    EmbedderError
-        The model gave a vector that is neither of unit length nor zero.
-    """
+    """Return the vectors of normalised values, each on its own."""
     if getattr(embedder, "kind", None) == "lexical":
         return sparse_vectors(embedder, values)
     import torch

@@ -30,18 +30,7 @@ _PARTITION = ("columns", "values", "postings", "cells", "coordinates")
 
 
 def require_contents(manifest: Manifest) -> None:
-    """Refuse a manifest that lacks what searching and summing up an index need.
-
-    Parameters
-    ----------
-    manifest : Manifest
-        Of the layout that this version reads.
-
-    Raises
-    ------
-    IndexCorruptError
-        An entry is missing or of another type.
-    """
+    """Refuse a manifest that lacks what searching and summing up an index need."""
     for section, needed in _NEEDED.items():
         _require(getattr(manifest, section), needed, f"its {section}")
     _require(manifest.options["grid"], _GRID, "the options of its partitions")
@@ -66,13 +55,7 @@ def stored_grid_options(manifest: Manifest) -> PartitionLayoutOptions:
 
 
 def stored_normaliser(store: Store) -> Normaliser:
-    """Return the normaliser that an index was built with, and its aliases.
-
-    Raises
-    ------
-    InputError
-        The manifest tells of none that this version can make.
-    """
+    """Return the normaliser that an index was built with, and its aliases."""
     from pexeso.lake.normalise.aliases import normaliser_from_json  # most commands do without
 
     return normaliser_from_json(store.manifest.options["normaliser"], store.catalog_files)

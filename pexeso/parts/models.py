@@ -68,14 +68,7 @@ def entry_bytes(options: BuildOptions) -> int:
 
 
 def partition_limits(options: BuildOptions, *, whole: bool) -> dict[str, int | None]:
-    """Return how many partitions are wanted, and how large, as `partition.spark` takes it.
-
-    Parameters
-    ----------
-    options : BuildOptions
-    whole : bool
-        Whether all columns of an index are divided: only then a number of partitions counts.
-    """
+    """Return how many partitions are wanted, and how large, as `partition.spark` takes it."""
     if whole and options.n_partitions is not None:
         return {"n_partitions": options.n_partitions, "partition_bytes": None}
     min_partitions = options.min_partitions if whole else 1
@@ -87,13 +80,7 @@ def partition_limits(options: BuildOptions, *, whole: bool) -> dict[str, int | N
 
 
 def number_of_model(store: Store, name: str | None) -> int:
-    """Return the position of the model of that name, 0 for None.
-
-    Raises
-    ------
-    InputError
-        The index does not hold it.
-    """
+    """Return the position of the model of that name, 0 for None."""
     names = models_of(store.manifest)
     if name is not None and name not in names:
         raise InputError(
@@ -105,13 +92,7 @@ def number_of_model(store: Store, name: str | None) -> int:
 
 
 def store_of_model(store: Store, model: int) -> Store:
-    """Return the store of an index as if the model at a position were its only one.
-
-    Raises
-    ------
-    IndexCorruptError
-        The manifest lacks what searching by that model needs.
-    """
+    """Return the store of an index as if the model at a position were its only one."""
     manifest = store.manifest
     names = models_of(manifest)
     if len(names) == 1:
@@ -167,15 +148,7 @@ def _is_stale(store: Store, model: int) -> bool:
 
 
 def put_models(store: Store, folder: Path, made: Mapping[int, Path]) -> None:
-    """Lay out the models of an index in another folder, some of them made anew.
-
-    Parameters
-    ----------
-    folder : Path
-        What is there is removed.
-    made : dict of int to Path
-        Of each that was made anew, its position and the folder that it was saved to.
-    """
+    """Lay out the models of an index in another folder, some of them made anew."""
     remove_tree(folder)
     shutil.copytree(store.embedder_folder, folder)
     further = {part_of(number) for number in range(1, MAX_MODELS)}
@@ -200,14 +173,7 @@ def folder_of_model(folder: Path, model: int) -> Path:
 def written_fields(
     store: Store | None, model: int, facts: Mapping[str, Any], fingerprints: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return facts and fingerprints of a model as fields of `pexeso.parts.base.Written`.
-
-    Parameters
-    ----------
-    store : Store or None
-        The index that is updated: what it tells of a further model stays, where `facts` do not
-        tell it anew.
-    """
+    """Return facts and fingerprints of a model as fields of `pexeso.parts.base.Written`."""
     if model == 0:
         return {"facts": facts, "fingerprints": fingerprints}
     name = part_of(model)

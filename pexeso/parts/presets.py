@@ -37,19 +37,6 @@ _MEAN_KINDS = ("fasttext-mean", "glove")
 def with_preset(given: Mapping[str, Any], preset: str | None) -> dict[str, Any]:
     """Return build options with those of a preset added.
 
-    Parameters
-    ----------
-    given : mapping
-        The options that were given, by the names of `pexeso.options.BuildOptions`; none that was
-        left at its default.
-    preset : {"published"} or None
-        ``"published"``: the system of the PEXESO paper. None adds nothing.
-
-    Raises
-    ------
-    InputError
-        There is no such preset, or an option contradicts it.
-
     Examples
     --------
     >>> with_preset({"n_pivots": 3}, "published")["cells"]
@@ -57,8 +44,7 @@ def with_preset(given: Mapping[str, Any], preset: str | None) -> dict[str, Any]:
     >>> with_preset({"cells": "blocks"}, "published")
     Traceback (most recent call last):
         ...
-    pexeso.errors.InputError: The preset 'published' sets cells to 'grid'. Got cells='blocks': \
-leave it out, or leave the preset out.
+    pexeso.errors.InputError: The preset 'published' sets cells to 'grid'. Got cells='blocks': leave it out, or leave the preset out.
     """
     if preset is None:
         return dict(given)
@@ -98,15 +84,7 @@ def _is_same(given: Any, value: str | None) -> bool:
 
 
 def is_as_published(layout: Mapping[str, Any], embedder: Any) -> bool:
-    """Return whether an index is what the preset ``"published"`` builds, however it was built.
-
-    Parameters
-    ----------
-    layout : mapping
-        The recorded options of its partitions.
-    embedder : str
-        The kind of the model that it holds.
-    """
+    """Return whether an index is what the preset ``"published"`` builds, however it was built."""
     names = set(_FIXED) - {"value_vectors", "n_axes"}  # the model has the one, pivots no axes
     return embedder in _MEAN_KINDS and all(
         name in layout and layout[name] == _FIXED[name] for name in names

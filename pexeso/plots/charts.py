@@ -26,13 +26,7 @@ Curve = tuple[str, np.ndarray, np.ndarray]
 
 
 def axes_of(ax: Axes | None) -> Axes:
-    """Return the axes to draw on, those of a new figure by default.
-
-    Raises
-    ------
-    MissingPackageError
-        Matplotlib is not installed.
-    """
+    """Return the axes to draw on, those of a new figure by default."""
     if ax is not None:
         return ax
     try:
@@ -56,10 +50,6 @@ def plot_curves(
         The name of a column, distances ascending, and the joinability within each.
     n_found : int
         Columns found, of which these are the first.
-    max_distance : float
-        Where the lines end.
-    counted : {"values", "rows"}
-        What joinability counts.
     """
     ax = axes_of(ax)
     colours, lines = list(COLOURS.values()), []
@@ -92,16 +82,7 @@ def plot_curves(
 
 
 def plot_kinds(name: str, matched: Mapping[str, int], counted: str, ax: Axes | None = None) -> Axes:
-    """Draw how many values, or rows, match by which kind, a bar for each.
-
-    Parameters
-    ----------
-    name : str
-        Of the column found.
-    matched : mapping of str to int
-    counted : {"values", "rows"}
-        What there is so many of.
-    """
+    """Draw how many values, or rows, match by which kind, a bar for each."""
     ax = axes_of(ax)
     kinds = list(matched)
     bars = ax.barh(kinds, list(matched.values()), color=[COLOURS[kind] for kind in kinds])

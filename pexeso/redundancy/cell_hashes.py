@@ -52,13 +52,6 @@ NULL = _key("null")
 def value_hashes(values: pa.Array, *, is_json: bool = False) -> np.ndarray:
     """Hash typed values.
 
-    Parameters
-    ----------
-    values : pa.Array of length n
-        Of any type.
-    is_json : bool
-        The texts are JSON documents, which equal other such documents only.
-
     Returns
     -------
     uint64 (n, 2)
@@ -86,8 +79,6 @@ def cells_of_column(hashes: np.ndarray, token: str) -> np.ndarray:
     ----------
     hashes : uint64 (n, 2)
         Of `value_hashes`.
-    token : str
-        What the column is called, in one form in all tables.
 
     Returns
     -------

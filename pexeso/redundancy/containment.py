@@ -60,16 +60,6 @@ def contained_rows(
 ) -> int:
     """Count the rows of a table that occur in another.
 
-    Parameters
-    ----------
-    child, parent : RowCounts
-        On the same columns.
-    semantics : str
-        ``set``: rows of the child, each as often as it stands there, that occur in the parent at
-        least once; ``bag``: each as often as it stands in both.
-    max_missing : int, optional
-        Stop where more rows are missing: the count is then of no use.
-
     Returns
     -------
     int

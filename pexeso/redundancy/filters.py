@@ -35,18 +35,11 @@ class Condition:
 
     Attributes
     ----------
-    column : str
     values : tuple or None
         The cell is one of these; None for a range.
     low, high
         The range, both inclusive; None where it is open. Where both are, any cell will do that is
         not missing.
-    with_missing : bool
-        A missing cell will do as well.
-    as_number : bool
-        The text is compared as a number.
-    kind : pa.DataType
-        Of the values.
     """
 
     column: str
@@ -91,14 +84,8 @@ def find_transformation(
 
     Parameters
     ----------
-    parent : dict of str to pa.Array
-        The flat columns of the parent, of n rows; conditions are put on any of them.
     parent_rows, child_rows : uint64 (n, 2), uint64 (m, 2)
         Hashes of rows on the columns of the child.
-    columns : sequence of str
-        The columns of the child in its order, by the names of the parent.
-    names : sequence of str, optional
-        What the child calls them; the same unless given.
 
     Returns
     -------

@@ -47,14 +47,8 @@ class ColumnFacts:
 
     Attributes
     ----------
-    token : Token
-        As the file has it.
-    family : str
-        See `pexeso.redundancy.type_families.family`.
     n_hashes : int
         Distinct values, or rows.
-    code_bytes : int
-        Of each row's number of a value; 0 where there are none.
     """
 
     token: Token
@@ -76,15 +70,7 @@ class Piece:
 
 
 def pieces_of(table: str, batches: Iterable[TypedRows]) -> Iterator[Piece]:
-    """Cut a table into pieces; one without rows comes as one piece.
-
-    Parameters
-    ----------
-    table : str
-        Its name.
-    batches : iterable of TypedRows
-        Of one table; later ones may have more columns.
-    """
+    """Cut a table into pieces; one without rows comes as one piece."""
     waiting: list[TypedRows] = []
     first = n_waiting = n_cells = 0
     for batch in batches:
@@ -186,13 +172,7 @@ def n_columns(facts: str) -> int:
 
 @dataclass(frozen=True)
 class StoredPiece:
-    """A piece in a file, without its cells.
-
-    Attributes
-    ----------
-    number : int
-        Of its record batch.
-    """
+    """A piece in a file, without its cells."""
 
     path: Path
     number: int
@@ -250,13 +230,7 @@ def faults_within(piece: StoredPiece) -> Iterator[str]:
 
 
 def read_columns(piece: StoredPiece, wanted: Sequence[int | None]) -> list[HashedColumn | None]:
-    """Return some columns of a stored piece, by their places; files are memory-mapped.
-
-    Parameters
-    ----------
-    wanted : sequence of int or None
-        None gives None.
-    """
+    """Return some columns of a stored piece, by their places; files are memory-mapped."""
     source = pa.memory_map(os.fspath(piece.path))
     batch = pa.ipc.open_file(source).get_batch(piece.number)
     hashes = np.frombuffer(batch.column("hashes")[0].as_buffer(), "<u8").reshape(-1, HALVES)

@@ -27,8 +27,6 @@ class Profile:
 
     Attributes
     ----------
-    columns : dict of Token to (str, ColumnStats)
-        Of each column its family and statistics.
     n_rows : int or None
         None where it is not known.
     """
@@ -45,7 +43,6 @@ class Pruned:
     ----------
     parents, children : int64 (e,)
         Numbers of tables.
-    removed : dict of str to int
     """
 
     parents: np.ndarray
@@ -81,16 +78,6 @@ def prune(
     bounds: bool = True,
 ) -> Pruned:
     """Remove the edges that types, numbers of rows and bounds refute.
-
-    Parameters
-    ----------
-    graph : SchemaGraph
-        Over the tables of the profiles, by number.
-    row_count_gate : bool
-        Remove edges whose child has more rows than the parent.
-    bounds : bool
-        Remove edges by bounds, missing cells and NaN: sound only where all rows of the child are to
-        be contained.
 
     Notes
     -----

@@ -74,13 +74,8 @@ class Retention:
 
     Attributes
     ----------
-    kept : bool (n,)
     source : int64 (n,)
         Of a deleted table the parent that it is rebuilt from; -1 for one that is kept.
-    cost, keep_all_cost : float
-        For a period, by this plan and if nothing is deleted.
-    bound : float
-        No plan costs less.
     """
 
     kept: np.ndarray
@@ -105,7 +100,6 @@ def plan_retention(problem: RetentionProblem, *, time_limit: float = TIME_LIMIT)
 
     Parameters
     ----------
-    problem : RetentionProblem
     time_limit : float
         Seconds, above 0. Where the solver stops before it has proved its plan, the plan is the best
         it has found, and `Retention.gap` is above 0.
@@ -286,13 +280,7 @@ def greedily_kept(
 
 
 def with_sources(problem: RetentionProblem, kept: np.ndarray, bound: float) -> Retention:
-    """Return a plan: every deleted table has its cheapest kept parent, ties by number.
-
-    Raises
-    ------
-    InputError
-        A deleted table has no kept parent.
-    """
+    """Return a plan: every deleted table has its cheapest kept parent, ties by number."""
     usable = kept[problem.parents] & ~kept[problem.children]
     order = np.lexsort((problem.parents, problem.rebuild_cost))
     order = order[usable[order]]
@@ -307,13 +295,7 @@ def with_sources(problem: RetentionProblem, kept: np.ndarray, bound: float) -> R
 
 
 def check_retention(problem: RetentionProblem, plan: Retention) -> None:
-    """Check a plan against the rules, by plain loops.
-
-    Raises
-    ------
-    InputError
-        Which rule is broken.
-    """
+    """Check a plan against the rules, by plain loops."""
     edges: dict[tuple[int, int], float] = {}
     for parent, child, cost in zip(
         problem.parents.tolist(),

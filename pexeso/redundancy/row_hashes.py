@@ -47,13 +47,6 @@ class HashedColumn:
 def hashed_column(values: pa.Array, *, is_json: bool = False) -> HashedColumn:
     """Hash the cells of a column.
 
-    Parameters
-    ----------
-    values : pa.Array of length n
-        Of any type.
-    is_json : bool
-        See `pexeso.redundancy.cell_hashes.value_hashes`.
-
     Examples
     --------
     >>> column = hashed_column(pa.array(["a", "b", None] * 10))
@@ -90,9 +83,6 @@ def row_hashes(
     n_rows : int
     columns : sequence of HashedColumn or None
         Each of `n_rows` cells; None is a column without any value.
-    tokens : sequence of str
-        What each column is called, in one form in all tables. The order of the columns does not
-        matter.
 
     Returns
     -------

@@ -31,15 +31,6 @@ class SchemaGraph:
     ----------
     members : list of int arrays
         Of each distinct schema the tables that have it, ascending.
-    edges : list of (int, int)
-        Distinct schemas (parent, child) of which the first contains the second, and each with
-        itself.
-    centers : tuple of int
-        The schemas that are centers of clusters, in the order in which they became so.
-    clusters_of : list of tuple of int
-        Of each distinct schema its clusters, by the place of their center.
-    center_tests : int
-        Comparisons of a schema with a center, as the algorithm counts them.
     """
 
     members: list[np.ndarray]
@@ -94,11 +85,6 @@ class SchemaGraph:
 
 def schema_graph(schemas: Sequence[frozenset[Hashable]]) -> SchemaGraph:
     """Find all containments among the schemas of tables.
-
-    Parameters
-    ----------
-    schemas : sequence of frozenset
-        Of each table its tokens, one or more.
 
     Examples
     --------

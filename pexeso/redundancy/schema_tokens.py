@@ -41,7 +41,6 @@ def leaves(names: Sequence[str], columns: Sequence[pa.Array | pa.ChunkedArray]) 
 
     Parameters
     ----------
-    names : sequence of str
     columns : sequence of Arrow arrays
         Of equal length.
 
@@ -100,16 +99,6 @@ def canonical_tokens(
 ) -> list[Token]:
     """Return the tokens by which the columns of a table are compared with others.
 
-    Parameters
-    ----------
-    tokens : sequence of Token
-        Of one table, distinct.
-    case_sensitive : bool
-        Otherwise names are taken in lower case, unless two of the table would fall together: then
-        all its names stay as they are.
-    synonyms : dict of Token to Token, optional
-        What tokens stand for, compared in lower case as well.
-
     Examples
     --------
     >>> canonical_tokens([("Id",), ("Name",)]), canonical_tokens([("id",), ("ID",)])
@@ -149,11 +138,6 @@ def read_synonyms(path: str | os.PathLike[str]) -> dict[Token, Token]:
 
     The file is TOML with a table ``[synonyms]``: ``customer_no = "customer_id"``. The name of a
     nested field is a text with a JSON list: ``'["user", "zip"]' = '["address", "zip"]'``.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read as such.
     """
     try:
         with open(path, "rb") as file:

@@ -23,19 +23,6 @@ def to_sql(
 ) -> str:
     """Write a selection as a statement of Spark SQL.
 
-    Parameters
-    ----------
-    transformation : Transformation
-    parent : str
-        The name of the table.
-    casts : dict of str to str, optional
-        Of columns that have another type in the result, by their names in the parent, that type.
-
-    Raises
-    ------
-    InputError
-        A column has no name, or one that two have: no statement can name it.
-
     Examples
     --------
     >>> condition = Condition("year", pa.int64(), None, 1990, 1999)

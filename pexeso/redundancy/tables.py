@@ -23,17 +23,7 @@ _WHOLE_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})", re.ASCII)
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table.
-
-    Attributes
-    ----------
-    token : Token
-        What tables are compared by.
-    name : Token
-        As the files have it.
-    family : str
-        Of all files; one of its own where they do not agree.
-    """
+    """A column of a table."""
 
     token: Token
     name: Token
@@ -43,13 +33,7 @@ class Column:
 
 @dataclass(frozen=True)
 class TableOfPieces:
-    """A table as the graph sees it.
-
-    Attributes
-    ----------
-    constants : sequence of dict of Token to text
-        Of each piece, what the names of its folders say: ``year=2020``.
-    """
+    """A table as the graph sees it."""
 
     name: str
     n_rows: int
@@ -72,11 +56,6 @@ def table_of(
 
     Columns are those of all pieces; where a piece lacks one, its cells are missing there. A name of
     columns in two pieces that differs by case alone is one name, unless a piece has both.
-
-    Raises
-    ------
-    ValueError
-        Two columns of a piece have one name: its rows cannot be told apart by columns.
     """
     raw = [
         [*(column.token for column in piece.facts), *more]
@@ -160,17 +139,7 @@ def place_in(piece: StoredPiece, name: Token, exact: bool) -> int | None:
 def hashes_of_rows(
     places: Sequence[Mapping[str, object]], tokens: Sequence[str], open_piece: object
 ) -> np.ndarray:
-    """Return the hashes of all rows of a table on some columns: uint64 (n, 2).
-
-    Parameters
-    ----------
-    places : sequence of dict
-        Of `place_of_cells`.
-    tokens : sequence of str
-        What the columns are called in all tables, in the order of the places.
-    open_piece : callable
-        Given a path and a number, returns the `StoredPiece`.
-    """
+    """Return the hashes of all rows of a table on some columns: uint64 (n, 2)."""
     hashes = []
     for location in places:
         piece = open_piece(Path(location["path"]), location["number"])

@@ -58,11 +58,6 @@ def family(kind: pa.DataType) -> str:
 def compatible(ours: str, theirs: str) -> bool:
     """Return whether values of two families can be equal.
 
-    Parameters
-    ----------
-    ours, theirs : str
-        Of `family`.
-
     Examples
     --------
     >>> compatible("int", "decimal"), compatible("int", "float"), compatible("null", "string")

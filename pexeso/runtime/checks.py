@@ -51,11 +51,6 @@ def named_options(of: str) -> Callable[[Callable[Given, Result]], Callable[Given
 
     Its results name the options as plain JSON, which has no numbers of numpy.
 
-    Parameters
-    ----------
-    of : str
-        What has the options, as the error calls it.
-
     Examples
     --------
     >>> @named_options("a search")

@@ -48,8 +48,6 @@ def loop(function: Callable[..., Any] | None = None, *, loose: bool = False) -> 
     ----------
     function : callable
         Of arrays and numbers only; without it a decorator is returned.
-    loose : bool
-        Allow `LOOSE` arithmetic.
     """
     if function is None:
         return partial(loop, loose=loose)
@@ -124,12 +122,6 @@ def own_numba(tell: Callable[[], None]) -> None:
 
     Numba goes without scipy's linear algebra and without cffi, which no loop here calls, and which
     take a seventh of a second to import. Where numba is imported already, nothing changes.
-
-    Parameters
-    ----------
-    tell : callable
-        Called when the first loop is compiled that no earlier process left: all that a search needs
-        take half a minute.
     """
     global _tell
     _tell = tell if "numba" not in sys.modules else None
@@ -179,11 +171,6 @@ def loops_pay(entries: int) -> bool:
     """Return whether a search is to use compiled loops.
 
     A search without them is counted as work done by arrays.
-
-    Parameters
-    ----------
-    entries : int
-        What the search reads, in entries of posting lists.
     """
     global _left
     if not _left:

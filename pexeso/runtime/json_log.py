@@ -16,15 +16,7 @@ _FIELDS = "fields"
 
 
 def log_event(event: str, **fields: Any) -> None:
-    """Log an event, such as the start of a stage.
-
-    Parameters
-    ----------
-    event : str
-        What happened, in a word or two.
-    **fields
-        Plain JSON.
-    """
+    """Log an event, such as the start of a stage."""
     LOGGER.info(event, extra={_FIELDS: fields})
 
 
@@ -75,11 +67,6 @@ class MessageLines(io.TextIOBase):
     """A text stream that writes its lines to another stream as JSON events.
 
     Each line is an event ``message``, or ``error``.
-
-    Parameters
-    ----------
-    stream : text stream
-        Where the JSON lines go.
     """
 
     def __init__(self, stream: TextIO) -> None:

@@ -144,13 +144,7 @@ def stage_bar(stages: Sequence[str]) -> Iterator[StageProgress]:
 def with_bar(
     make_bar: Callable[[], AbstractContextManager[Callable[..., None]]],
 ) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
-    """Let a function show a bar where these are asked for and it is given no `progress`.
-
-    Parameters
-    ----------
-    make_bar : callable
-        Makes the bar, which takes what the function reports to its argument `progress`.
-    """
+    """Let a function show a bar where these are asked for and it is given no `progress`."""
 
     def decorate(work: Callable[Given, Result]) -> Callable[Given, Result]:
         parameters = signature(work)

@@ -21,13 +21,7 @@ class _Refusal(MetaPathFinder):
 
 @contextmanager
 def refusing(*names: str) -> Iterator[None]:
-    """Let packages be missing for the length of a `with` block, for what only asks for them.
-
-    Parameters
-    ----------
-    *names : str
-        Of the packages. Those that are imported already stay.
-    """
+    """Let packages be missing for the length of a `with` block, for what only asks for them."""
     refusal = _Refusal(names)
     sys.meta_path.insert(0, refusal)
     try:

@@ -47,19 +47,10 @@ class Shown:
 def html_table(caption: str, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return a small table of HTML without any style, so that it looks as the notebook does.
 
-    Parameters
-    ----------
-    caption : str
-    names : sequence of str
-        Of the columns.
-    rows : iterable of sequences
-        The first `MAX_ROWS` are taken. All cells and names are escaped, and long ones cut.
-
     Examples
     --------
     >>> html_table("1 row", ["a"], [["<b>"]])
-    '<table><caption>1 row</caption><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;b&gt;</td>\
-</tr></tbody></table>'
+    '<table><caption>1 row</caption><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
     """
     head = "".join(f"<th>{escape(plain(name))}</th>" for name in names[:MAX_COLUMNS])
     body = "".join(

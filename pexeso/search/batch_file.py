@@ -42,12 +42,6 @@ class BatchRun:
 
     Attributes
     ----------
-    answered : int
-        Lines answered, those of earlier runs included.
-    earlier : int
-        Those of earlier runs.
-    failed : int
-        Lines that could not be used.
     first_errors : list of str
         What was wrong with the first of these, at most `MAX_ERRORS_KEPT`.
     """
@@ -75,27 +69,7 @@ def answer_lines(
     reading: ReadingOptions = AS_FOUND,
     **options: Any,
 ) -> Iterator[list[dict[str, Any]]]:
-    """Answer the lines of a batch file, a chunk at a time.
-
-    Parameters
-    ----------
-    lines : iterable of (number, text)
-    explain : bool
-        Add the matching values.
-    passes : int
-        A chunk has the queries of so many passes over the index: more than 1 where passes run side
-        by side.
-    reading : ReadingOptions
-        How files of queries are read where a line does not say it.
-
-    Yields
-    ------
-    list of dict
-        For each line of a chunk, in order: ``{"id", "of", "query", "options", "results",
-        "stats"}``, or ``{"id", "of", "error"}`` for one that cannot be used; with ``"reading"``
-        where `reading` says something. ``of`` is what `asked_of` gives, and ``line``, a digest of
-        the line.
-    """
+    """Answer the lines of a batch file, a chunk at a time."""
     basis = asked_of(index, options)
     read = {"reading": reading.to_dict()} if reading else {}
     for chunk in _chunks(lines, passes, reading):
@@ -117,15 +91,7 @@ def answer_lines(
 
 
 def asked_of(index: Index, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what answers rest on beside the options that each of them names.
-
-    Returns
-    -------
-    dict
-        ``index`` (a digest of its state, which every update changes), ``model`` (of its models the
-        one that is searched by), ``exclude_self``, and ``exclude_table`` where it is given: an
-        answer names the table that it leaves out, and not who asked for that.
-    """
+    """Return what answers rest on beside the options that each of them names."""
     manifest = index._opened.whole.manifest
     table = options.get("exclude_table")
     return {
@@ -178,28 +144,6 @@ def run_batch(
     Answers are on the disk before the next chunk is begun, so whenever the run is stopped, the file
     holds complete answers and at most one cut line at its end. With `resume` that line is cut off
     and the run goes on after the last complete one.
-
-    Parameters
-    ----------
-    lines : iterable of (number, text)
-        All lines of the batch file, as `pexeso.search.query.batch_lines` gives them.
-    output : path
-        The file of answers.
-    resume : bool
-        Go on with a file that is there; without one, begin it.
-    overwrite : bool
-        Replace an existing file.
-    explain, passes, reading, **options
-        As in `answer_lines`.
-    progress : callable, optional
-        Called with the run after each chunk.
-
-    Raises
-    ------
-    OutputError
-        The file is there and neither `resume` nor `overwrite` was asked for; its answers are not to
-        these queries, were made with other options or of another index or state of it; another run
-        is writing it; it is no regular file or cannot be written.
     """
     if resume and overwrite:
         raise InputError("resume and overwrite exclude each other. Got both.")

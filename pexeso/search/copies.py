@@ -90,13 +90,6 @@ def lines_compared(wanted: int | None) -> int | None:
 def fold(sets: ColumnSets, limit: int | None = None) -> np.ndarray:
     """Find the column that stands for each of n columns, taken in their order.
 
-    Parameters
-    ----------
-    sets : ColumnSets
-    limit : int, optional
-        Only the first lines, so many, take in what is nearly equal; later ones what is equal. That
-        bounds the work where thousands of columns overlap by halves.
-
     Returns
     -------
     int64 (n,)
@@ -197,8 +190,6 @@ def numbered_by_text(
     ----------
     rows : int64 (m,)
         Numbers of values, each in its part.
-    parts : sequence of bool (m,)
-        Which values are of each part.
     texts_of : sequence of callables
         From ascending numbers of values of a part, each once, to their texts.
 

@@ -31,22 +31,7 @@ _END = object()
 
 @contextmanager
 def prefetched(items: Iterable[Item], *, threaded: bool = True) -> Iterator[Iterator[Item]]:
-    """Go through items, each made while the caller works on the one before.
-
-    Parameters
-    ----------
-    items : iterable
-        No more than one is made ahead, and no two at a time. An error that making one raises
-        reaches the caller where the item would have.
-    threaded : bool
-        False makes each item when it is asked for: a thread takes a tenth of a millisecond to
-        start.
-
-    Yields
-    ------
-    iterator
-        When the block is left, however it is left, the thread has ended.
-    """
+    """Go through items, each made while the caller works on the one before."""
     if not threaded:
         yield iter(items)
         return
@@ -157,13 +142,7 @@ def _search_store(
 
 @dataclass(frozen=True)
 class Visit:
-    """A partition that must be searched.
-
-    Attributes
-    ----------
-    probed : list of (pass, what it saw)
-        The passes that cannot skip it.
-    """
+    """A partition that must be searched."""
 
     number: int
     probed: list[tuple[Pass, ProbeResult]]

@@ -24,13 +24,7 @@ _DRIVERS = ("/dev/nvidiactl", "/dev/dxg")
 
 
 def loader_of(store: Store, device: str, memory_budget: int | None, kernel: str) -> PartitionLoader:
-    """Return the partitions of a store on a device.
-
-    Raises
-    ------
-    InputError, DeviceError
-        There is no such device or kernel, or the space of the index has none.
-    """
+    """Return the partitions of a store on a device."""
     space = stored_space(store.manifest)
     if space.has_kernels:
         from pexeso.engine.kernels.choice import choose_kernel
@@ -52,12 +46,7 @@ def loader_of(store: Store, device: str, memory_budget: int | None, kernel: str)
 
 
 def _check_budget_of_the_cpu(memory_budget: int | None) -> None:
-    """Refuse a budget that a search on the CPU cannot keep.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a budget that a search on the CPU cannot keep."""
     if memory_budget is not None and memory_budget < MIN_CPU_BUDGET:
         raise InputError(
             f"memory_budget must be at least {format_bytes(MIN_CPU_BUDGET)} on the CPU, which a "

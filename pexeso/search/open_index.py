@@ -171,13 +171,7 @@ class OpenIndex:
 
 
 def open_without_models(path: str | os.PathLike[str] | Location) -> OpenIndex:
-    """Open an index, read-only, for searches that load no model.
-
-    Raises
-    ------
-    IndexNotFoundError, IndexVersionError, IndexCorruptError
-        There is no index that this version can search.
-    """
+    """Open an index, read-only, for searches that load no model."""
     store = open_store_anywhere(path)
     require_contents(store.manifest)
     return OpenIndex(store)

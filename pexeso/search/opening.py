@@ -25,11 +25,6 @@ def require_searchable(store: Store) -> None:
     """Raise an error if this version cannot search the index.
 
     Reasons are another layout, another normaliser, or a manifest without the required entries.
-
-    Raises
-    ------
-    IndexVersionError, IndexCorruptError
-        See `pexeso.errors`.
     """
     _require_layout(store)
     require_contents(store.manifest)

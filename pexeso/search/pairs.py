@@ -36,8 +36,6 @@ class PairTable:
 
     Attributes
     ----------
-    texts : pyarrow.StringArray
-        The distinct texts of the query column, matched or not, by first appearance.
     text : numpy.ndarray of shape (n,), int64
         Places in `texts`, ascending.
     values, keys : pyarrow string arrays of length n

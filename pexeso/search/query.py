@@ -87,20 +87,10 @@ def query_from_values(
         column: see `pexeso.frames.tables.frame_of`. Numbers and dates are taken as their text;
         None, NaN and NaT are empty cells. The values of a set, which has no order, are sorted by
         their texts.
-    name : str, optional
-        What the column is called; by default what it is called where it is from.
     on : str or int, optional
         The column of a table, by its name or by its position from 0. No other column is read: of a
         LazyFrame of polars or a Spark DataFrame it alone is collected, of the latter as at most
         `pexeso.frames.spark.MAX_SPARK_VALUES` distinct values with their counts.
-
-    Raises
-    ------
-    QueryError
-        The values are no column, or a table of which no column is named, or `on` names none or
-        several.
-    ColumnNotFoundError
-        The table has no such column.
 
     Examples
     --------
@@ -164,14 +154,7 @@ def exact_kind(values: pa.StringArray) -> str | None:
 
 
 def require_columns(queries: Any) -> Any:
-    """Return query columns as they are given; refuse a table in place of several columns.
-
-    Raises
-    ------
-    QueryError
-        It is a table, by which one would iterate over the names of its columns or its rows, or
-        nothing to iterate over.
-    """
+    """Return query columns as they are given; refuse a table in place of several columns."""
     frame = frame_of(queries)
     if frame is not None:
         raise QueryError(
@@ -342,17 +325,7 @@ def _widest_column(file: str, table: Any) -> int:
 
 @dataclass(frozen=True)
 class BatchLine:
-    """One line of a batch file: a query, or the reason why it is none.
-
-    Attributes
-    ----------
-    number : int
-        Counted from 1.
-    id : Any
-        The line's own ``id``; its number where it has none.
-    query : QueryColumn or None
-    error : str or None
-    """
+    """One line of a batch file: a query, or the reason why it is none."""
 
     number: int
     id: Any
@@ -403,13 +376,7 @@ def batch_id(number: int, text: str) -> Any:
 
 
 def _id_of(document: dict[str, Any], number: int) -> Any:
-    """Return the ``id`` of a query, or its number if there is none.
-
-    Raises
-    ------
-    QueryError
-        It is, or holds, what JSON does not have: the answer would be none, and not be known again.
-    """
+    """Return the ``id`` of a query, or its number if there is none."""
     query_id = document.get("id", number)
     try:
         json.dumps(query_id, allow_nan=False)

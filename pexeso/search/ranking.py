@@ -56,11 +56,6 @@ class ColumnNames:
 class Ranking:
     """The best columns over the partitions searched so far.
 
-    Parameters
-    ----------
-    k : int, optional
-        Keep no more than so many; all by default.
-
     Notes
     -----
     Names are read for columns that can be among the best alone: with `k`, for those that match at
@@ -88,10 +83,6 @@ class Ranking:
 
         Parameters
         ----------
-        number : int
-            Of the partition.
-        names : ColumnNames
-            Of all its columns.
         columns, counts : int64 (r,)
             Columns of the partition, each once, and the query values, or rows, that match them.
         """

@@ -101,13 +101,6 @@ def on_spark(
 
     Parameters
     ----------
-    index : Index
-        Opened on the CPU; its folder is at the same path on all machines.
-    device : str
-        ``"auto"`` takes the GPU that Spark gave the task, and else the CPU. Others as in
-        `pexeso.open_index`.
-    kernel : str
-        As in `pexeso.open_index`.
     memory_budget : int, optional
         Most bytes that a task may take, as in `pexeso.open_index`.
 

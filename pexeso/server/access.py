@@ -18,25 +18,12 @@ _BYTES = 24
 class Access:
     """The session of one server, and the link that opens it.
 
-    Parameters
-    ----------
-    tell : callable
-        Called with the token of each new link, the first one apart: a link that was used is
-        presented again, perhaps by its owner in another browser.
-
     Examples
     --------
     >>> access = Access(lambda token: None)
     >>> session = access.exchange(access.token)
     >>> access.knows(session), access.knows("guessed"), access.knows(None)
     (True, False, False)
-
-    Attributes
-    ----------
-    token : str
-        Of the link that works now.
-    key : str
-        For programs that have no cookies, such as agents: they send it with each request.
     """
 
     def __init__(self, tell: Callable[[str], None]) -> None:

@@ -23,10 +23,6 @@ class Agents:
     """The tools for agents as an app, made when the first agent asks: most servers never have one.
 
     Agents and pages ask the same open index: models are loaded once, and the turns are for all.
-
-    Parameters
-    ----------
-    served : ServedIndex
     """
 
     def __init__(self, served: ServedIndex) -> None:

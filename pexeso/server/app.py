@@ -47,19 +47,7 @@ def create_app(
     cookie: str = "pexeso",
     agents: Agents | None = None,
 ) -> ASGIApp:
-    """Return the app for one index.
-
-    Parameters
-    ----------
-    pages : Pages
-    access : Access
-    hosts : collection of str
-        Under which it is asked, with the port.
-    cookie : str
-        The name of the session's cookie.
-    agents : Agents, optional
-        What answers agents; see `pexeso.server.agents`.
-    """
+    """Return the app for one index."""
     app = Starlette(
         routes=_routes(pages),
         exception_handlers=_handlers(pages),

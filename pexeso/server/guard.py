@@ -64,12 +64,6 @@ class Guard:
 
     Parameters
     ----------
-    app : ASGI application
-    access : Access
-    hosts : collection of str
-        What may stand in ``Host``, with the port.
-    cookie : str
-        The name of the session's cookie: cookies do not know of ports, so it has the port in it.
     max_body : int
         Most bytes of a request's body.
     """

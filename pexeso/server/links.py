@@ -29,17 +29,6 @@ _OPTION_OF = {"how": "type"}
 def fields_of_query(kind: type[Request], given: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of a request that stand in an URL, with their types.
 
-    Parameters
-    ----------
-    kind : type of Request
-    given : mapping of str to str
-        Parameters; empty ones count as not given, as forms send them.
-
-    Raises
-    ------
-    InputError
-        A text is none of what its field may be. Other names are the page's own, and left alone.
-
     Examples
     --------
     >>> from pexeso.service.requests import SearchRequest
@@ -71,13 +60,7 @@ def _value(hint: Any, text: str, name: str) -> Any:
 
 
 def is_on(text: str, name: str) -> bool:
-    """Return whether a parameter is on.
-
-    Raises
-    ------
-    InputError
-        Its text is neither `ON` nor `OFF`.
-    """
+    """Return whether a parameter is on."""
     if text not in (ON, OFF):
         raise InputError(f"{name} must be {ON} or {OFF}. Got {shown(text)} instead.")
     return text == ON
@@ -111,21 +94,7 @@ def command_line(
     *more: str,
     options: Iterable[str],
 ) -> str:
-    """Return what does the same in a shell, beside the file that was given.
-
-    Parameters
-    ----------
-    request : QueryRequest
-        Its column is given by position.
-    table, column
-        The query column: a label, which a shell command takes too.
-    index : str
-        Its path.
-    *more : str
-        Further arguments.
-    options : iterable of str
-        The fields that become options where they differ from their defaults.
-    """
+    """Return what does the same in a shell, beside the file that was given."""
     if any(mark in column for mark in _MARKS):
         column = str(request.column)
     words = ["pexeso", request.verb, index, f"{_own_name(table)}:{column}", *more]
@@ -165,18 +134,7 @@ def reading_words(request: QueryRequest) -> list[str]:
 def python_lines(
     request: Request, table: QueryTable, column: str, index: str, call: str, options: Iterable[str]
 ) -> str:
-    """Return the same as lines of Python.
-
-    Parameters
-    ----------
-    request, table, column, index
-        As of `command_line`.
-    call : str
-        What is called with the query column and the options, such as ``search``; what follows it
-        stands behind a line feed.
-    options : iterable of str
-        The fields that become arguments where they differ from their defaults.
-    """
+    """Return the same as lines of Python."""
     # A table in memory does not tell that it is the lake's own; it is left out of what is found.
     names = {*options} - {"exclude_self"}
     arguments = [

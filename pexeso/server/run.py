@@ -36,28 +36,8 @@ def serve(
 
     Parameters
     ----------
-    index : str
-        Folder or URL.
-    port : int or None
-        0: any that is free; None: `DEFAULT_PORT`, or one behind it.
     max_upload : int
         Bytes of one table that is given; at least 1.
-    tell : callable
-        Called with each link that opens the app: the first once the server answers.
-    tell_agents : callable
-        Called with the address that agents ask at and the key that they send, once, where the extra
-        ``mcp`` is installed.
-
-    Raises
-    ------
-    InputError
-        There is no such port, or `max_upload` is no number of bytes.
-    OutputError
-        The port is not free.
-    MissingPackageError
-        The packages of the extra ``app`` are not installed.
-    StoredIndexError
-        There is no index.
     """
     try:
         import uvicorn

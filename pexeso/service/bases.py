@@ -160,13 +160,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @classmethod
     def of(cls, **values: Any) -> Self:
-        """Return a request of fields, each held against its type and range.
-
-        Raises
-        ------
-        InputError
-            A field is unknown, is missing, or has a value of another type or out of its range.
-        """
+        """Return a request of fields, each held against its type and range."""
         return validated(cls, values)
 
     @classmethod
@@ -193,20 +187,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return {name: getattr(self, name) for name in self.__struct_fields__}
 
     def require_use(self, usable: Collection[str], what: str) -> None:
-        """Refuse fields that were given and have no use.
-
-        Parameters
-        ----------
-        usable : collection of str
-            The other fields.
-        what : str
-            What has no use for them, as the message begins.
-
-        Raises
-        ------
-        RequestError
-            There is such a field.
-        """
+        """Refuse fields that were given and have no use."""
         useless = [
             f"{{{name}}}"
             for name, default in defaults_of(type(self)).items()
@@ -405,25 +386,13 @@ class QueryRequest(DistanceRequest, frozen=True, kw_only=True):
         return "," in (self.column or "")
 
     def read_key(self) -> KeyTable | None:
-        """Return the table and columns of a composite key, or None where `query` is none.
-
-        Raises
-        ------
-        TableReadError, ColumnNotFoundError, QueryError
-            The file cannot be read, or columns that it names make no key.
-        """
+        """Return the table and columns of a composite key, or None where `query` is none."""
         from pexeso.composite_search.query import composite_spec
 
         return composite_spec(self.query, self.reading)
 
     def read_column(self) -> QueryColumn:
-        """Return the query column.
-
-        Raises
-        ------
-        TableReadError, ColumnNotFoundError, QueryError
-            There is no such column.
-        """
+        """Return the query column."""
         from pexeso.search.query import query_from_values, read_query
 
         if isinstance(self.query, str):

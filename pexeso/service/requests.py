@@ -163,15 +163,7 @@ class SearchRequest(QueryRequest, frozen=True, kw_only=True):
         self.require_use(usable, f"{{method}} {self.method} compares equal texts and")
 
     def with_key(self) -> SearchRequest:
-        """Return the same request with the columns of the key that is found for the file.
-
-        Raises
-        ------
-        RequestError
-            The request names columns, or values in place of a file.
-        QueryError
-            The table has no key.
-        """
+        """Return the same request with the columns of the key that is found for the file."""
         if self.column is not None or not isinstance(self.query, str) or self.all_columns:
             raise RequestError("{keys} takes a file alone. Got %r.", self.query)
         from pexeso.composite.candidate_keys import choose_key
@@ -181,18 +173,7 @@ class SearchRequest(QueryRequest, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, query=f"{self.query}:{columns}", keys=None)
 
     def key_options(self, *, similar: bool) -> dict[str, Any]:
-        """Return the options of the search where the query is a composite key.
-
-        Parameters
-        ----------
-        similar : bool
-            Whether a column of it matches similar values.
-
-        Raises
-        ------
-        RequestError
-            One was given that has no use there.
-        """
+        """Return the options of the search where the query is a composite key."""
         names = (*_OF_KEYS, "max_distance") if similar else _OF_KEYS
         usable = {"index", "query", *names, *(_OF_SIMILAR_KEYS if similar else ())}
         columns = "with similar values" if similar else "without a column marked ~"
@@ -218,13 +199,7 @@ class SearchRequest(QueryRequest, frozen=True, kw_only=True):
         return options
 
     def read_columns(self, *, numbers: bool) -> list[QueryColumn]:
-        """Return the query columns; `all_columns` takes those of numbers only with `numbers`.
-
-        Raises
-        ------
-        TableReadError, ColumnNotFoundError, QueryError
-            There is no such column.
-        """
+        """Return the query columns; `all_columns` takes those of numbers only with `numbers`."""
         from pexeso.errors import QueryError
         from pexeso.search.query import TEXT_KINDS, read_every_query
 
@@ -506,11 +481,6 @@ class DoctorRequest(Request, frozen=True, kw_only=True):
 def require_lake_column(spec: str) -> None:
     """Refuse a text that cannot be ``TABLE:COLUMN`` of the lake.
 
-    Raises
-    ------
-    InputError
-        It has no colon, or no table.
-
     Examples
     --------
     >>> require_lake_column("geo/cities.csv:city")
@@ -520,13 +490,7 @@ def require_lake_column(spec: str) -> None:
 
 
 def split_lake_column(catalog: Catalog, spec: str) -> tuple[str, str]:
-    """Split ``TABLE:COLUMN`` of the lake; see `pexeso.lake.catalog.Catalog.split`.
-
-    Raises
-    ------
-    InputError
-        It names no column.
-    """
+    """Split ``TABLE:COLUMN`` of the lake; see `pexeso.lake.catalog.Catalog.split`."""
     table, column = catalog.split(spec)
     if not table or column is None:
         raise _no_column(spec)

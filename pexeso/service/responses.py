@@ -26,13 +26,7 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True)
 class SearchResponse:
-    """What a search found: a result for each query column.
-
-    Attributes
-    ----------
-    request : SearchRequest, OverlapRequest or ContainRequest
-    results : list of SearchResult, TokenSearchResult, TransformSearchResult or CombinedResult
-    """
+    """What a search found: a result for each query column."""
 
     request: Any
     results: list[SearchResult] | list[TokenSearchResult] | list[CombinedResult]
@@ -47,21 +41,7 @@ class SearchResponse:
 
 @dataclass(frozen=True)
 class JoinResponse:
-    """What a join gave.
-
-    Attributes
-    ----------
-    query : dict
-        The query column, or the columns of the key: file, column or columns, rows.
-    match : Match or JoinedKeys
-        The latter of a key of several columns.
-    advised : SearchOptions or None
-        What chose the distance, where it was to be chosen.
-    joined : Joined
-        An Arrow table, and the report.
-    transformed : TransformJoin or None
-        What joins by a program.
-    """
+    """What a join gave."""
 
     query: dict[str, Any]
     match: Match | JoinedKeys

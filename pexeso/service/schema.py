@@ -85,17 +85,6 @@ def option(
 
     Parameters
     ----------
-    help_text : str
-    *names : str
-        Of the option; by default made of the field's name.
-    group : str
-        Of `GROUPS`, or one of the command's own.
-    metavar : str, optional
-        What stands for its value in help texts.
-    default : str, optional
-        What help texts say of the default, where it is not the field's own.
-    usual : str
-        A sentence on usual values, for errors.
     **facts
         `expert`: shown by ``--help-all`` alone. `is_size`: a number of bytes, written as ``8GiB``.
         `is_repeated`: a list that is given one entry at a time. `read`: a callback of click.
@@ -141,11 +130,6 @@ def alternatives(hint: Any) -> tuple[Any, ...]:
 
 def validated(kind: type[Record], values: Mapping[str, Any]) -> Record:
     """Return a record made of plain values, each held against its declared type and range.
-
-    Raises
-    ------
-    InputError
-        A field is unknown, is missing, or has a value of another type or out of its range.
 
     Examples
     --------

@@ -110,14 +110,7 @@ def _search_tokens(service: Service, request: requests.SearchRequest) -> SearchR
 def _search(
     service: Service, request: requests.SearchRequest, *, encoded: EncodedQueries | None = None
 ) -> SearchResponse:
-    """Answer a search.
-
-    Parameters
-    ----------
-    service, request
-    encoded : EncodedQueries, optional
-        Where one query column is kept, if its file does not change.
-    """
+    """Answer a search."""
     if request.keys is not None:
         request = request.with_key()
     if request.method == "transform":

@@ -18,7 +18,6 @@ def cell_text(value: Column, kind: DataType) -> Column:
 
     Parameters
     ----------
-    value : pyspark.sql.Column
     kind : pyspark.sql.types.DataType
         Its type. Spark writes floats in its own way, such as 1.0E7, decimals in one that hangs on
         the session, and points of time in the time zone of the session, without naming it. So all

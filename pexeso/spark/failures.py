@@ -24,14 +24,7 @@ EXECUTOR_LOST = "a machine or process of the cluster was lost too often"
 
 
 def reason_of_failure(error: BaseException) -> str:
-    r"""Return why a job failed, without stack frames and without a full stop.
-
-    Parameters
-    ----------
-    error : BaseException
-        What PySpark or py4j raised, stack trace and all; a `ConnectionError` is theirs where Java
-        is gone.
-    """
+    r"""Return why a job failed, without stack frames and without a full stop."""
     from py4j.protocol import Py4JNetworkError
 
     if isinstance(error, ConnectionError | Py4JNetworkError):

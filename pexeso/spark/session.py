@@ -138,11 +138,6 @@ def _folder_for_spark() -> Path:
 def local_cores(master: str) -> int | None:
     """Return how many tasks a local master runs at a time.
 
-    Parameters
-    ----------
-    master : str
-        A Spark master address.
-
     Returns
     -------
     int or None
@@ -160,11 +155,6 @@ def is_on_this_machine(master: str) -> bool:
     """Return whether the tasks of a master run on this machine.
 
     This holds in local mode, and for a cluster at a loopback address.
-
-    Parameters
-    ----------
-    master : str
-        A Spark master address.
     """
     if local_cores(master) is not None:
         return True
@@ -175,24 +165,7 @@ def is_on_this_machine(master: str) -> bool:
 def session_settings(
     master: str | None, conf: Mapping[str, Any], app_name: str, folder: Path
 ) -> dict[str, str]:
-    """Return the Spark settings of a new session.
-
-    Parameters
-    ----------
-    master : str or None
-        The master address; None leaves it to `spark-submit`.
-    conf : mapping
-        The caller's settings, which win.
-    app_name : str
-        The name of the application.
-    folder : Path
-        A folder that lives as long as the session, for Spark's temporary files.
-
-    Returns
-    -------
-    dict of str to str
-        Setting to value.
-    """
+    """Return the Spark settings of a new session."""
     settings = {
         "spark.app.name": app_name,
         "spark.ui.showConsoleProgress": "false",

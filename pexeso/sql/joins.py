@@ -64,23 +64,7 @@ def sql_of_match(
     options: Mapping[str, Any],
     names: tuple[str, str | None],
 ) -> JoinSql:
-    """Write the join of a match with a table of the user's as a statement.
-
-    Parameters
-    ----------
-    on : str
-        The query column there.
-    options : mapping
-        `values` and `how` of a join.
-    names : (str, str or None)
-        What the two tables are called in the statement; without the second name it is what reads
-        the table in DuckDB, or the name by which `pexeso.Index.duckdb` registers it.
-
-    Raises
-    ------
-    MissingPackageError
-        The table of the lake has no name, and duckdb is not installed.
-    """
+    """Write the join of a match with a table of the user's as a statement."""
     requested = join_options({**options, "provenance": ()})
     yours, named = names
     if named is None:
@@ -141,17 +125,13 @@ def statement(
     ----------
     pairs : sequence of pairs of tuples
         The texts of a key of yours, and those that it is joined with; None where with none.
-    ours, theirs : (str, sequence of str)
-        What each table is called, and the columns of its key.
-    how : {"left", "inner"}
 
     Examples
     --------
     >>> print(statement([], ("mine", ["city", "year"]), ("lakes", ["town", "held"]), "inner"))
     SELECT y.*, l.*
     FROM mine AS y
-    JOIN lakes AS l ON CAST(l."town" AS VARCHAR) = CAST(y."city" AS VARCHAR) AND \
-CAST(l."held" AS VARCHAR) = CAST(y."year" AS VARCHAR);
+    JOIN lakes AS l ON CAST(l."town" AS VARCHAR) = CAST(y."city" AS VARCHAR) AND CAST(l."held" AS VARCHAR) = CAST(y."year" AS VARCHAR);
     """
     (yours, on), (lakes, keys) = ours, theirs
     own = [f"CAST(y.{quoted(name)} AS VARCHAR)" for name in on]

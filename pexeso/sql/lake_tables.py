@@ -118,17 +118,6 @@ def reader_of_yours(
     """Return what reads a file of the user's in DuckDB; None where its rows would be others.
 
     Where duckdb is not installed it follows from the names of the file and its columns alone.
-
-    Parameters
-    ----------
-    texts : pyarrow.Table
-        The file as it was read, with all cells as texts.
-    positions : sequence of int
-        The columns that are joined.
-    names : sequence of str
-        What the statement calls them.
-    reading : ReadingOptions
-        How the file was read.
     """
     path, member = split_member(locate(file))
     reader = reader_of(file) if isinstance(path, Path) and member is None else None

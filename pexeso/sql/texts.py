@@ -16,11 +16,6 @@ _OF_TEXT = "read_csv({}, header = true, all_varchar = true)"
 def quoted(name: str) -> str:
     """Write a name for SQL.
 
-    Raises
-    ------
-    InputError
-        It is no text, or has characters that are not seen.
-
     Examples
     --------
     >>> print(quoted('a "b" c'))

@@ -39,8 +39,6 @@ def write_arrays(folder: Path, arrays: Mapping[str, np.ndarray]) -> list[FileEnt
 
     Parameters
     ----------
-    folder
-        An existing folder that has no file of these names yet.
     arrays
         Name (a letter, then letters, digits, underscores) to array of one of `DTYPES`, of any
         shape, empty ones included. Arrays that are not in C order, or not little-endian, are copied
@@ -50,13 +48,6 @@ def write_arrays(folder: Path, arrays: Mapping[str, np.ndarray]) -> list[FileEnt
     -------
     list[FileEntry]
         One entry an array, in the order given; the checksum is taken while writing.
-
-    Raises
-    ------
-    InputError
-        A name or a dtype is not allowed; nothing has been written then.
-    OutputError
-        A file exists, or cannot be written.
     """
     for name, array in arrays.items():
         _require_storable(name, array)
@@ -71,8 +62,6 @@ def open_array(path: Path, n_bytes: int | None = None) -> np.ndarray:
 
     Parameters
     ----------
-    path
-        A file that `write_arrays` wrote.
     n_bytes
         Its size as the manifest has it; None takes the size the file has.
 

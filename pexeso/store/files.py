@@ -32,8 +32,6 @@ def checksum_file(path: Path, on_chunk: Callable[[int], None] | None = None) -> 
 
     Parameters
     ----------
-    path
-        The file.
     on_chunk
         Called with the number of bytes of each piece read.
 
@@ -64,12 +62,6 @@ def open_plain(path: Path) -> BinaryIO:
 
     All that is asked of the file afterwards, its size included, is asked of its descriptor: what
     takes its name meanwhile does no harm.
-
-    Raises
-    ------
-    OSError
-        There is no such file, or it cannot be opened; with `errno.ELOOP` it is a link, or no plain
-        file.
     """
     return _plain(
         open(path, "rb", opener=lambda name, flags: os.open(name, flags | _NO_SURPRISE)), path
@@ -77,18 +69,7 @@ def open_plain(path: Path) -> BinaryIO:
 
 
 class RootFolder:
-    """A folder that stays the one that was opened, whatever takes its name later.
-
-    Parameters
-    ----------
-    path
-        The folder.
-
-    Raises
-    ------
-    OSError
-        There is none.
-    """
+    """A folder that stays the one that was opened, whatever takes its name later."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -159,11 +140,6 @@ def new_file(path: Path) -> Iterator[ChecksumWriter]:
     """Open a file that must not exist yet, and sync it to disk when the block ends.
 
     The content is then on the disk itself, not only in a cache.
-
-    Raises
-    ------
-    OutputError
-        It exists, there is no space, or no permission.
     """
     with writing(path), open(path, "xb") as file:
         writer = ChecksumWriter(file)
@@ -173,20 +149,7 @@ def new_file(path: Path) -> Iterator[ChecksumWriter]:
 
 
 def write_document(path: Path, document: Any) -> FileEntry:
-    """Write plain JSON data (sorted keys, indented, ASCII) to a new file.
-
-    Parameters
-    ----------
-    path
-        The file; it must not exist yet.
-    document
-        Dictionaries with string keys, lists, strings, finite numbers, true, false, None.
-
-    Raises
-    ------
-    OutputError
-        The file cannot be written.
-    """
+    """Write plain JSON data (sorted keys, indented, ASCII) to a new file."""
     data = (json.dumps(document, sort_keys=True, indent=1, allow_nan=False) + "\n").encode("ascii")
     with new_file(path) as file:
         file.write(data)
@@ -197,11 +160,6 @@ def replace_document(path: Path, document: Any) -> None:
     """Write plain JSON data to a file, replacing it atomically.
 
     The previous content is lost.
-
-    Raises
-    ------
-    OutputError
-        The file cannot be written.
     """
     draft = path.with_name(f"{path.name}.draft")
     with writing(path):
@@ -258,13 +216,7 @@ def sync_folder(path: Path) -> None:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn a failed write into one sentence.
-
-    Raises
-    ------
-    OutputError
-        In place of any OSError inside the block.
-    """
+    """Turn a failed write into one sentence."""
     try:
         yield
     except OSError as error:

@@ -215,13 +215,7 @@ class Manifest:
 
 
 def read_manifest(root: Path, n_bytes: int) -> Manifest:
-    """Read the manifest of the index at `root`, a plain file of `n_bytes` bytes.
-
-    Raises
-    ------
-    IndexCorruptError, IndexVersionError
-        As `Manifest.from_bytes`; also when the file is larger than 1 GiB.
-    """
+    """Read the manifest of the index at `root`, a plain file of `n_bytes` bytes."""
     path = root / MANIFEST
     require_readable_size(path, n_bytes)
     try:

@@ -17,22 +17,7 @@ from pexeso.store.manifest import Manifest, read_manifest
 def open_store_anywhere(
     path: str | os.PathLike[str] | Location, *, keep_files: bool = False
 ) -> Store:
-    """Open the store of an index at a path, an URL or a `Location`.
-
-    Parameters
-    ----------
-    path : path, str or Location
-    keep_files : bool
-        Have it stay whole even if the index is deleted; of an index on other storage, what was
-        fetched stays.
-
-    Raises
-    ------
-    StoredIndexError, PlaceError
-        There is no index that can be read.
-    InputError
-        There is one, and its path is not UTF-8.
-    """
+    """Open the store of an index at a path, an URL or a `Location`."""
     location = locate(path)
     if isinstance(location, Location):
         from pexeso.store.remote.store import open_remote_store
@@ -43,15 +28,7 @@ def open_store_anywhere(
 
 
 def require_openable(index: Path) -> None:
-    """Raise if what is at a path cannot be looked at, or has a name that is not UTF-8.
-
-    Raises
-    ------
-    IndexNotFoundError
-        It cannot be looked at: no permission, a long name.
-    InputError
-        The path is not UTF-8.
-    """
+    """Raise if what is at a path cannot be looked at, or has a name that is not UTF-8."""
     try:
         os.stat(index)
     except (FileNotFoundError, NotADirectoryError, ValueError):  # of a name that none can have
@@ -73,11 +50,6 @@ def open_writer(
     """Return the writer for an index at a path, a URL or a `Place`.
 
     The arguments are those of `pexeso.store.local.writer.IndexWriter`.
-
-    Raises
-    ------
-    InputError
-        The path is not UTF-8.
     """
     location = locate(path)
     if isinstance(location, Location):

@@ -65,8 +65,6 @@ class MappedPages:
         ----------
         name : str
             Of the array; nothing is done where it is not mapped.
-        rows : int (n,)
-            Rows of its first axis; those that are not there are passed over.
         """
         array = self._arrays.get(name)
         if array is None:
@@ -84,8 +82,6 @@ def page_runs(rows: np.ndarray, n_rows: int, row_bytes: int, offset: int) -> lis
     ----------
     rows : int (n,)
         Best ascending; those that are not there are passed over.
-    offset : int
-        Bytes of the file before the first row.
     """
     rows = np.asarray(rows, np.int64)  # bytes of a file are more than int32 counts
     if not len(rows):

@@ -28,11 +28,6 @@ def is_plain(file: BinaryIO) -> bool:
     ----------
     file
         Open for reading, of any content; a few hundred bytes of it are read.
-
-    Returns
-    -------
-    bool
-        False also where the file is no Arrow file.
     """
     try:
         size = file.seek(0, os.SEEK_END)

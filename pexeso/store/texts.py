@@ -29,18 +29,9 @@ def write_texts(path: Path, texts: Texts | pa.ChunkedArray) -> FileEntry:
 
     Parameters
     ----------
-    path
-        The file; it must not exist yet.
     texts
         Arrow texts, nulls allowed, none at all allowed. Chunked texts are joined to one array, of
         ``large_string`` where they are too long for ``string`` (2 GiB).
-
-    Raises
-    ------
-    InputError
-        `texts` is something else.
-    OutputError
-        The file exists, or cannot be written.
     """
     array = _one_array(texts)
     schema = pa.schema([(_COLUMN, array.type)])
@@ -55,11 +46,6 @@ def open_texts(path: Path) -> Texts:
 
     What is read then may be damaged: Arrow goes wherever an offset of the file leads. So texts are
     taken with `take_texts`, and used as a whole after `require_sound` alone.
-
-    Raises
-    ------
-    IndexCorruptError
-        The file is missing, or not one that `write_texts` wrote.
     """
     return open_mapped_texts(path)[0]
 
@@ -111,19 +97,6 @@ def take_texts(texts: Texts, rows: np.ndarray | Sequence[int]) -> Texts:
     """Return selected texts after checking the position and the characters of each of them.
 
     `texts` is a result of `open_texts`.
-
-    Parameters
-    ----------
-    texts
-        Memory-mapped texts, n of them.
-    rows
-        Whole numbers from 0 to n - 1, in any order.
-
-    Returns
-    -------
-    Texts
-        In memory, one for each of `rows`, null where the text is missing; ``large_string`` where
-        they are too long for ``string`` (2 GiB). No other text is read.
     """
     rows = np.asarray(rows, dtype=np.int64)
     outside = (rows < 0) | (rows >= len(texts))

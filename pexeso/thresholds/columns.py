@@ -118,17 +118,6 @@ def advise_columns(
 ) -> Advice:
     """Choose the thresholds of a search.
 
-    Parameters
-    ----------
-    usual : float
-        The distance that is usual for the model: the least one where fewer than `MIN_FOUND` columns
-        are found, so that nothing can be estimated.
-    min_precision : float
-        In (0, 1]: the share of columns found that must be right, as estimated.
-    min_joinability : float, optional
-        In (0, 1]: the share of values that makes a column joinable, where that is settled; one half
-        by default.
-
     Notes
     -----
     Takes 20 MiB beside the sample, and what a search with 6,400 values for equal ones takes where
@@ -163,14 +152,7 @@ def advise_columns(
 
 
 def joinability_beyond_chance(advice: Advice, n_values: int) -> float:
-    """Return the smallest share of query values that chance does not reach in any column.
-
-    Returns
-    -------
-    float
-        At least ``advice.min_joinability``; 1 where a column is so short that any share could be
-        chance.
-    """
+    """Return the smallest share of query values that chance does not reach in any column."""
     min_joinability = advice.min_joinability or HALF
     evidence = advice.evidence
     if n_values < 1 or "chance_match" not in evidence:

@@ -42,23 +42,6 @@ Labels = Sequence[ValueLabel] | Sequence[ColumnLabel]
 def read_labels(path: str | os.PathLike[str], *, reading: ReadingOptions = AS_FOUND) -> Labels:
     r"""Read a table of labelled pairs.
 
-    Parameters
-    ----------
-    path : path
-        A table with the header ``query_value,lake_value,same`` (two texts), or
-        ``query_column,lake_column,same`` (``FILE:COLUMN``, relative to the current folder, and
-        ``TABLE:COLUMN`` of the lake); `same` is yes or no.
-    reading : ReadingOptions
-        How to read this table, where it is delimited text; what is not set is found.
-
-    Raises
-    ------
-    QueryError
-        The table has another header, or rows that cannot be used; the message names the first of
-        them.
-    TableReadError
-        It cannot be read.
-
     Examples
     --------
     >>> import pathlib, tempfile

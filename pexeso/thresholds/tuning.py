@@ -41,21 +41,7 @@ columns."""
 
 @dataclass(frozen=True)
 class Chosen:
-    """One of the options, and how it does on the labels.
-
-    Attributes
-    ----------
-    position : int
-        Of the option.
-    f1, precision, recall : float
-        On all labels.
-    interval : tuple of float
-        That the F1 lies in with a probability of 90 %.
-    left_out_f1 : float
-        Of choices made on drawn labels, on those not drawn.
-    reached : bool
-        Whether the precision asked for holds on the labels.
-    """
+    """One of the options, and how it does on the labels."""
 
     position: int
     f1: float
@@ -75,8 +61,6 @@ def tune_values(
     ----------
     distances : numpy.ndarray, float64 (n,)
         Of the two values of each; infinite where they cannot match.
-    min_precision : float or None
-        That must hold on the labels; None: the highest F1.
 
     Notes
     -----
@@ -140,7 +124,6 @@ def choose(
         Which of them are right.
     away : numpy.ndarray, float64 (options,)
         How far each option is from the one that is preferred where labels do not tell.
-    min_precision : float or None
     """
     every = np.ones((1, len(same)), np.float32)
     f1, precision, recall = (rates[0] for rates in _rates(every, is_found, same))

@@ -73,11 +73,6 @@ def distance_reaching(unrelated: list[np.ndarray], share: float) -> float:
     """Return the largest distance within which at most `share` of values have a false match.
 
     A false match is an unrelated value within the distance. The share is the mean over columns.
-
-    Returns
-    -------
-    float
-        In [0, 1]; 1 where even at that distance not so many have one.
     """
     apart = np.concatenate(unrelated)
     order = np.argsort(apart, kind="stable")

@@ -52,17 +52,7 @@ class Request:
     def lay_out(
         self, result: TokenSearchResult, opened: HasCatalog, *, is_whole: bool
     ) -> TokenSearchResult:
-        """Fold the columns of a result, and keep as many lines as are wanted.
-
-        Parameters
-        ----------
-        result : TokenSearchResult
-            Of columns that stand alone.
-        opened : HasCatalog
-            What knows the columns beside them.
-        is_whole : bool
-            Whether it has all columns that there are.
-        """
+        """Fold the columns of a result, and keep as many lines as are wanted."""
         lines = [[position] for position in range(len(result))]
         if self.folds and len(result) > 1:
             lines = lines_of(fold(sets_of_matches(result), lines_compared(self.k)))
@@ -84,12 +74,8 @@ class Request:
 
         Parameters
         ----------
-        search : callable
-            From a number to the best so many columns.
         n_columns : int
             That there are.
-        opened : HasCatalog
-            As for `lay_out`.
         """
         limit = n_columns if self.k is None else first_request(self.k, folds=self.folds)
         while True:

@@ -56,13 +56,7 @@ class TokenSets:
 
 
 def open_token_sets(path: str | os.PathLike[str] | Path | Location) -> TokenSearches:
-    """Open the token sets of an index, read-only, in milliseconds.
-
-    Raises
-    ------
-    IndexNotFoundError, IndexVersionError, IndexCorruptError
-        When there is no index that this version can search.
-    """
+    """Open the token sets of an index, read-only, in milliseconds."""
     store = open_store_anywhere(path)
     require_contents(store.manifest)
     return TokenSearches(TokenSets(store))

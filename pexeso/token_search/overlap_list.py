@@ -17,23 +17,7 @@ if TYPE_CHECKING:
 
 
 class OverlapList:
-    """The columns that share most values with a query column, best first, each for itself.
-
-    Parameters
-    ----------
-    searches : TokenSearches
-    column : QueryColumn
-    exclude_self : bool
-
-    Attributes
-    ----------
-    query : TokenQuery
-
-    Raises
-    ------
-    InputError
-        The index has no such part.
-    """
+    """The columns that share most values with a query column, best first, each for itself."""
 
     def __init__(self, searches: TokenSearches, column: QueryColumn, exclude_self: bool) -> None:
         require_part(searches.opened.store, "overlap")

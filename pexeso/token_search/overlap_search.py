@@ -112,11 +112,6 @@ def overlap_with(
 ) -> list[TokenMatch | None]:
     """Count what named columns share with a query.
 
-    Parameters
-    ----------
-    columns
-        (table, label) of each.
-
     Returns
     -------
     list of TokenMatch or None

@@ -20,7 +20,6 @@ class TokenQuery:
 
     Attributes
     ----------
-    tokens : pa.LargeStringArray (q,)
     resolved : pa.StringArray or None
         The values of the column, those that are aliases replaced; None for an index without.
     """

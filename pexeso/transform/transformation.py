@@ -190,22 +190,7 @@ def apply_programs(
     *,
     equal_column: int | None = None,
 ) -> Transformation:
-    """Join two tables by programs that are there already.
-
-    Parameters
-    ----------
-    reading : TextTable
-        Whose rows the programs read.
-    keyed : TextTable
-        With the key as its first column.
-    direction : {"source to target", "target to source"}
-        Which of the two is the source.
-    programs : sequence of Program
-        At least one; each for the rows that those before it left.
-    options : TransformOptions, optional
-    equal_column : int, optional
-        Of the reading table, whose cells are joined with equal keys first.
-    """
+    """Join two tables by programs that are there already."""
     options = options or TransformOptions()
     columns = tuple(sorted({position for program in programs for position in program.columns}))
     partners = np.full(reading.n_rows, -1, np.int32)
@@ -401,20 +386,7 @@ def _nearly_equal(
     *,
     alike: bool = False,
 ) -> Transformation:
-    """Join rows without a partner by the constrained fuzzy join of some texts and some keys.
-
-    Parameters
-    ----------
-    base : Transformation
-    written : pyarrow.Array (r,)
-        Text of each row.
-    texts : pyarrow.Array
-        Those that are compared.
-    keys, among : TextColumn
-        All keys, and those that are compared.
-    alike : bool
-        Join no texts whose digits differ, or of which one is much shorter.
-    """
+    """Join rows without a partner by the constrained fuzzy join of some texts and some keys."""
     texts = pc.unique(texts).drop_null()
     if not len(texts) or not len(among.values):
         return base

@@ -26,26 +26,14 @@ _MAX_NAMED = 20
 
 
 def write_program(stored: StoredProgram, path: str | Path, *, overwrite: bool) -> None:
-    """Write programs to a file, completely or not at all.
-
-    Raises
-    ------
-    OutputError
-        The file is there already and may not be replaced, or cannot be written.
-    """
+    """Write programs to a file, completely or not at all."""
     text = json.dumps(program_to_json(stored), ensure_ascii=False, indent=2) + "\n"
     with written_whole(path, overwrite=overwrite) as draft:
         draft.write_text(text, encoding="utf-8")
 
 
 def read_program(path: str | Path) -> StoredProgram:
-    """Read the programs of a file, of which no more is read than programs can have.
-
-    Raises
-    ------
-    InputError
-        It cannot be read, or holds no programs of this version.
-    """
+    """Read the programs of a file, of which no more is read than programs can have."""
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read(MAX_DOCUMENT + 1)
@@ -61,13 +49,7 @@ def read_program(path: str | Path) -> StoredProgram:
 
 
 def saved_direction(stored: StoredProgram, path: str | Path) -> Direction:
-    """Return whose rows saved programs read.
-
-    Raises
-    ------
-    InputError
-        The file does not say it.
-    """
+    """Return whose rows saved programs read."""
     direction = stored.metadata.get("direction")
     for allowed in DIRECTIONS:
         if direction == allowed:
@@ -81,30 +63,7 @@ def saved_direction(stored: StoredProgram, path: str | Path) -> Direction:
 def fitted(
     stored: StoredProgram, reading: Side, keyed: Side, path: str | Path
 ) -> tuple[Side, Side, tuple[Program, ...]]:
-    """Find the columns of saved programs in two tables, by their names.
-
-    Parameters
-    ----------
-    stored : StoredProgram
-    reading, keyed : Side
-        The table whose rows the programs read, and the one whose keys they write. The key is the
-        column that is named, or else the one that was there when the programs were saved.
-    path : str or Path
-        Of the file, for messages.
-
-    Returns
-    -------
-    reading, keyed : Side
-        With the columns that the programs read, then one whose cells are joined with equal keys
-        where it is another one; and with the key alone.
-    programs : tuple of Program
-        With columns numbered as in `reading`.
-
-    Raises
-    ------
-    InputError
-        A column is not there, or the programs read none, or several keys are named.
-    """
+    """Find the columns of saved programs in two tables, by their names."""
     used = sorted({at for program in stored.programs for at in program.columns})
     names = [stored.columns[at] for at in used]
     missing = [name for name in names if name not in reading.names]

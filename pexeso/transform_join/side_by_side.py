@@ -15,14 +15,7 @@ if TYPE_CHECKING:
 
 
 def side_by_side(joined: TransformJoin, how: Literal["left", "inner"]) -> pa.Table:
-    """Return the source's rows with the columns of the target beside them.
-
-    Parameters
-    ----------
-    joined : TransformJoin
-    how : {"left", "inner"}
-        Keep rows without a partner, or drop them.
-    """
+    """Return the source's rows with the columns of the target beside them."""
     source, target = joined.key_codes
     order = np.argsort(target, kind="stable")
     sorted_codes = target[order]

@@ -84,23 +84,7 @@ def side_of(
     *,
     reading: ReadingOptions = AS_FOUND,
 ) -> Side:
-    """Read a table.
-
-    Parameters
-    ----------
-    table : path, or table in memory
-        A text is ``FILE``, ``FILE:COLUMN``, ``FILE:COLUMN,COLUMN``, or ``INDEX.pexeso:TABLE`` with
-        ``:COLUMN`` behind it where one is meant.
-    columns : str or iterable of str, optional
-        Names, or ``#`` and a position; without them those are taken that hold text.
-    reading : ReadingOptions, optional
-        How to read delimited text; what is not set is found.
-
-    Raises
-    ------
-    TableReadError, ColumnNotFoundError, QueryError
-        The table or a column is not there, or the table has no rows or no text.
-    """
+    """Read a table."""
     require_reading(reading)
     file: str | None = None
     if isinstance(table, str | os.PathLike):
@@ -155,15 +139,7 @@ def _as_text(cells: pa.Array | pa.ChunkedArray) -> pa.Array | None:
 def lake_side(
     store: Store, index: str, table: str, columns: str | Iterable[str] | None = None
 ) -> Side:
-    """Read a table of the lake of an open index; `index` names it for messages.
-
-    Raises
-    ------
-    InputError
-        The index knows no such table, or it is one of Spark's.
-    TableReadError, PlaceError
-        It cannot be read: it is gone, or larger than what was indexed.
-    """
+    """Read a table of the lake of an open index; `index` names it for messages."""
     return _side_of(*_lake_table(store, table), columns, f"{index}:{table}")
 
 

@@ -40,12 +40,6 @@ def with_similar(
     Keys may have several rows. Where more than `MAX_VALUES` distinct values have no partner, or
     there are more keys, nothing is compared.
 
-    Parameters
-    ----------
-    base : Transformation
-    reading, keyed : TextTable
-        The table whose rows are joined, and the one with the keys.
-
     Returns
     -------
     Transformation or None
@@ -73,11 +67,6 @@ def nearest_values(texts: pa.Array, keys: pa.Array) -> tuple[np.ndarray, np.ndar
     """Return the most similar key of each text, by the default model at its usual distance.
 
     Both are normalised as by default, and the words of the keys are the model's corpus.
-
-    Parameters
-    ----------
-    texts, keys : pyarrow.Array of large_string (t,), (k,)
-        Distinct, none missing.
 
     Returns
     -------

@@ -48,8 +48,6 @@ def program_numbers(
 
     Parameters
     ----------
-    programs : sequence of Program
-    reading : TextTable
     rows : int64 (n,)
         Those that a program joined.
     keys : Arrow array of text (n,)
@@ -82,15 +80,7 @@ def row_steps(programs: Sequence[Program], reading: TextTable, number: int, row:
 
 
 def first_rows(reading: TextTable, columns: Sequence[int], chosen: np.ndarray) -> np.ndarray:
-    """Return the chosen rows that differ in some columns, the first of each: int64, ascending.
-
-    Parameters
-    ----------
-    reading : TextTable
-    columns : sequence of int
-        At least one.
-    chosen : bool (r,)
-    """
+    """Return the chosen rows that differ in some columns, the first of each: int64, ascending."""
     rows = np.flatnonzero(chosen)
     codes = np.stack([reading.columns[at].codes[rows] for at in columns], axis=1)
     _, first = np.unique(codes, axis=0, return_index=True)

@@ -39,9 +39,6 @@ class Candidate:
 
     Attributes
     ----------
-    score : int
-        The more, the likelier.
-    table, label : str
     texts : pyarrow large_string array (v,)
         Its distinct values, cleaned, in the order of `order_of`.
     partners : int32 (v,)
@@ -85,12 +82,8 @@ def find_candidates(
 
     Parameters
     ----------
-    store : Store
-    query : QueryGrams
     limit : int
         Columns at most.
-    exclude_table : str, optional
-        Whose columns are left out.
     """
     best: list[Candidate] = []
     n_compared = 0

@@ -246,13 +246,7 @@ def _hints(opened: OpenIndex) -> Hints:
 
 
 def _require_share(share: Any) -> None:
-    """Refuse a smallest joinability that is none.
-
-    Raises
-    ------
-    InputError
-        It is no number in (0, 1].
-    """
+    """Refuse a smallest joinability that is none."""
     is_number = isinstance(share, int | float) and not isinstance(share, bool)
     if not (is_number and 0 < share <= 1):
         raise InputError(

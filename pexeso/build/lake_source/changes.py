@@ -222,31 +222,7 @@ def judged(
     max_bytes: int,
     to_read: Sequence[str] = (),
 ) -> Batches:
-    """Decide what became of each file of a listing or of a catalog.
-
-    Parameters
-    ----------
-    batches
-        One row a file: what a listing has, ``there``, ``reason`` and ``is_closed`` among it, and
-        what the catalog has, ``known``, ``old_reason`` and ``in_closed`` (whether it lies in what
-        is closed) among it; null where it is not in the one or in the other.
-    root : Path or Location
-        The lake.
-    compare : {"modified", "content"}
-        See `pexeso.build.append.append`.
-    stale_formats : sequence of str
-        Formats of which all files are read again.
-    max_bytes : int
-        Larger files are not read, so what is known of them is not looked at again.
-    to_read : sequence of str
-        Tables that count as changed whenever they are there.
-
-    Yields
-    ------
-    RecordBatch
-        What the listing has, and ``change``. Files that are no tables are left out where the
-        catalog says the same of them.
-    """
+    """Decide what became of each file of a listing or of a catalog."""
     for batch in batches:
         change = _judgement(batch, compare, stale_formats, max_bytes, to_read)
         doubtful = batch.filter(pc.equal(change, _DOUBTFUL))

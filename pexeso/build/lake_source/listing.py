@@ -87,19 +87,11 @@ def list_lake(
 
     Parameters
     ----------
-    root : Path or Place
-        The lake, a folder, as `pexeso.lake.files.look_at_lake` gives it; at the same path on all
-        machines.
     tables, skipped : Path
         Folders to write, which are not there yet: Parquet of
         ``table, path, format, n_bytes, modified, version, member, reading``
         (`pexeso.lake.files.TableFile`; `path` as text), and of ``table, reason, is_closed``
         (`pexeso.lake.files.SkippedFile`). In no order.
-    scratch : Path
-        A folder that is not there yet, for what the rounds leave to one another; the caller removes
-        it.
-    first_folders, more_folders : int
-        At least 1.
     """
     n_rounds, pending = 0, _first(spark)
     n_folders = 1
@@ -137,22 +129,7 @@ def _walk_all(pending: DataFrame, root: Path | Location, limit: int) -> DataFram
 def walk_from(
     root: Path | Location, folders: Iterable[str], limit: int
 ) -> Iterator[dict[str, object]]:
-    """List folders and those below them, level by level, up to a number of them.
-
-    Parameters
-    ----------
-    root : Path or Place
-    folders : iterable of str
-        Relative to the lake; empty for the lake itself.
-    limit : int
-        Folders to list, those given included; more than are given are listed all the same.
-
-    Yields
-    ------
-    dict
-        A row of kind ``table``, ``skipped`` or, for a folder that was not looked into, ``folder``,
-        which is `table` there.
-    """
+    """List folders and those below them, level by level, up to a number of them."""
     waiting = deque(folders)
     settings = LakeSettings.load(root)
     limit = max(limit, len(waiting))

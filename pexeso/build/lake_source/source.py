@@ -67,15 +67,7 @@ _SPARK_NAME = re.compile(r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+){0,2}", re.ASCII)
 
 
 class Source(Protocol):
-    """Tables, and how tasks read them.
-
-    Attributes
-    ----------
-    name : str
-        What the index calls its lake.
-    is_files : bool
-        Whether the tables are files, which can be compared with those of an earlier time.
-    """
+    """Tables, and how tasks read them."""
 
     name: str
     is_files: bool
@@ -109,14 +101,7 @@ class Source(Protocol):
 
 
 def source_of(lake: Any) -> Source:
-    """Return what is meant by a lake.
-
-    Parameters
-    ----------
-    lake
-        A folder or file: a path, an URL, a `Location`; a Spark DataFrame; or the name of a table or
-        database in Spark's catalog, where no file or folder has that name.
-    """
+    """Return what is meant by a lake."""
     if hasattr(lake, "sparkSession"):
         return SparkSource(lake)
     if (
@@ -131,17 +116,7 @@ def source_of(lake: Any) -> Source:
 
 
 class FolderSource:
-    """A folder of table files, or one file.
-
-    Parameters
-    ----------
-    lake : path, URL or Place
-
-    Attributes
-    ----------
-    root : Path or Location
-        Where it is, absolute.
-    """
+    """A folder of table files, or one file."""
 
     is_files = True
 
@@ -225,13 +200,7 @@ class FolderSource:
 
 
 class SparkSource:
-    """Tables that Spark can read.
-
-    Parameters
-    ----------
-    lake : DataFrame or str
-        One table; or the name of a table, or of a database with all its tables, in Spark's catalog.
-    """
+    """Tables that Spark can read."""
 
     is_files = False
 

@@ -28,23 +28,7 @@ _SCANNED = ("int", "decimal", "date", "timestamp", "timestamp_ntz")
 
 
 def facts_of_parquet(shown: str, path: str, *, scan: bool = True) -> tuple[int, list[ColumnFacts]]:
-    """Return the number of rows of a Parquet file, and what is known of its columns.
-
-    Parameters
-    ----------
-    shown : str
-        The file's name in messages.
-    path : str
-    scan : bool
-        Read the columns of numbers and times whose footers have no bounds.
-
-    Raises
-    ------
-    TableReadError
-        A column that is to be read cannot be read.
-    ValueError, OSError
-        It is no Parquet file.
-    """
+    """Return the number of rows of a Parquet file, and what is known of its columns."""
     file = open_parquet(path)
     schema, metadata = file.schema_arrow, file.metadata
     column_stats: dict[Token, ColumnStats] = {}

@@ -38,8 +38,6 @@ def required_samples(epsilon: float, delta: float, n_edges: int = 1) -> int:
 
     Parameters
     ----------
-    epsilon, delta : float
-        Above 0 and below 1.
     n_edges : int
         So many pairs together are to pass with a probability of at most `delta`.
 
@@ -75,13 +73,6 @@ def drawn_columns(n_columns: int, n: int, seed: str) -> list[int]:
 
 def hash_samples(unit: str, *, max_table_bytes: int) -> list[dict[str, Any]]:
     """Draw rows of a table, and return their hashes on its columns.
-
-    Parameters
-    ----------
-    unit : str
-        JSON of ``table``, a number; ``places``; ``tokens``, what its columns are called;
-        ``search``, the places of some of them; ``on_search``, whether hashes are on these alone;
-        ``n``, the rows to draw; ``sampler`` and ``seed``.
 
     Returns
     -------
@@ -205,20 +196,7 @@ def _rows_like_anchors(
 
 
 def look_up(unit: str, *, max_table_bytes: int) -> list[dict[str, Any]]:
-    """Look up drawn rows of children in their parent, which is read up to the last hit.
-
-    Parameters
-    ----------
-    unit : str
-        JSON of ``table``, the parent's number, and ``sets``: of children that are compared on the
-        same columns ``tokens``, ``places`` and ``samples``, of each child its hashes as hexadecimal
-        digits.
-
-    Returns
-    -------
-    list of dict
-        ``parent`` and ``child`` of the pairs of which every drawn row was found.
-    """
+    """Look up drawn rows of children in their parent, which is read up to the last hit."""
     task = json.loads(unit)
     open_sets = [_Wanted(sample_set) for sample_set in task["sets"]]
     children = [child for open_set in open_sets for child in open_set.children_without_rows()]

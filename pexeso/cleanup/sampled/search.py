@@ -99,16 +99,7 @@ class SampleOptions:
 
 @dataclass(frozen=True)
 class SampledContainments:
-    """Pairs of tables that sampled rows do not refute: some of them are wrong.
-
-    Attributes
-    ----------
-    pairs : tuple of (str, str)
-        Parent and child, by name.
-    stages : tuple of Stage
-        ``read``, ``schema``, ``types``, ``rows``, ``min_max`` and ``sampled``.
-    left_out : tuple of LeftOut
-    """
+    """Pairs of tables that sampled rows do not refute: some of them are wrong."""
 
     pairs: tuple[tuple[str, str], ...]
     stages: tuple[Stage, ...]
@@ -127,17 +118,6 @@ def find_by_samples(
 
     No contained table is missed; that a table passes does not show that it is contained. See
     `pexeso.find_redundancy` for what compares all rows.
-
-    Parameters
-    ----------
-    spark : SparkSession or None
-        None: the work is done in threads of this process.
-    lake : path
-        A folder of CSV, Parquet and JSON lines that all tasks see.
-    max_table_bytes : int
-        See `pexeso.cleanup.reading.read_lake`.
-    synonyms : dict, optional
-        See `pexeso.redundancy.schema_tokens.read_synonyms`.
 
     Notes
     -----

@@ -35,20 +35,8 @@ class HeldTable:
 
     Attributes
     ----------
-    table
-        Its name: the path relative to the lake.
-    origin
-        Where it was: an absolute path.
-    moved, expires
-        ISO times with a time zone: when it was set aside, and when it need no longer be kept.
     bytes
         Size, as the plan says.
-    fingerprint
-        Its content.
-    parent, parent_fingerprint
-        The table that it can be rebuilt from, and the content of that one.
-    sql
-        What rebuilds it.
     """
 
     table: str
@@ -63,15 +51,7 @@ class HeldTable:
 
 
 class Journal:
-    """The journal of one holding folder, for the process that has locked it.
-
-    Attributes
-    ----------
-    lake : str
-        Absolute path of the lake that the tables are of.
-    tables : dict of str to HeldTable
-        By name, in the order of the journal.
-    """
+    """The journal of one holding folder, for the process that has locked it."""
 
     def __init__(self, folder: Path, lake: str, tables: Iterable[HeldTable] = ()) -> None:
         self._path = folder / JOURNAL
@@ -79,13 +59,7 @@ class Journal:
         self.tables = {entry.table: entry for entry in tables}
 
     def add(self, entry: HeldTable) -> None:
-        """Append a line and wait until it is on the disk.
-
-        Raises
-        ------
-        OSError
-            It cannot be written; then nothing is added.
-        """
+        """Append a line and wait until it is on the disk."""
         descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | _PLAIN)
         try:
             end = os.fstat(descriptor).st_size
@@ -100,13 +74,7 @@ class Journal:
         self.tables[entry.table] = entry
 
     def replace(self, tables: Iterable[HeldTable]) -> None:
-        """Write the journal again with these tables, atomically.
-
-        Raises
-        ------
-        OSError
-            It cannot be written; then the journal is as before.
-        """
+        """Write the journal again with these tables, atomically."""
         tables = list(tables)
         header = {"format": _FORMAT, "version": _VERSION, "lake": self.lake}
         draft = self._path.with_name(_DRAFT)
@@ -127,11 +95,6 @@ def read_journal(folder: Path) -> Journal | None:
     """Read the journal of a holding folder; None for a folder that has none.
 
     Nothing is written: it may be read while another process moves tables.
-
-    Raises
-    ------
-    InputError
-        It cannot be read, or is none of this version.
     """
     path = folder / JOURNAL
     try:

@@ -44,15 +44,7 @@ class TableRefused(Exception):
 
 
 def table_files(path: Path) -> list[tuple[str, Path]]:
-    """Return the files of a table, sorted, by their paths relative to it; of a file by "".
-
-    Raises
-    ------
-    TableRefused
-        It is neither a plain file nor a folder of plain files and folders.
-    OSError
-        It is not there, or cannot be listed.
-    """
+    """Return the files of a table, sorted, by their paths relative to it; of a file by ""."""
     _require_plain(path)
     if not path.is_dir():
         return [("", path)]
@@ -69,17 +61,6 @@ def table_fingerprint(path: Path, known: Mapping[str, str] | None = None) -> str
 
     That of a file is `Content.fingerprint`; that of a folder is one over the relative paths and the
     fingerprints of its files.
-
-    Parameters
-    ----------
-    path : Path
-    known : dict, optional
-        Fingerprints of files of a folder by their paths relative to it, which are not read then.
-
-    Raises
-    ------
-    TableRefused, OSError
-        It cannot be read as a table's files.
     """
     if not path.is_dir():
         _require_plain(path)
@@ -110,13 +91,7 @@ def snapshot(path: Path) -> Snapshot:
 
 @contextlib.contextmanager
 def opened_folder(path: Path) -> Iterator[int]:
-    """Open a folder by its absolute path, no step of which may be a link.
-
-    Raises
-    ------
-    OSError
-        A step is a link, or no folder, or not there; the error names the whole path.
-    """
+    """Open a folder by its absolute path, no step of which may be a link."""
     descriptor = os.open(path.anchor, _STEP)
     try:
         for part in path.parts[1:]:
@@ -157,15 +132,7 @@ def remove_empty_folders(root: Path, relative: str) -> None:
 
 
 def rename_new(source: Path, target: Path) -> None:
-    """Rename a file or folder to a name that is free, and wait until that is on the disk.
-
-    Raises
-    ------
-    FileExistsError
-        The name is taken.
-    OSError
-        It cannot be renamed; `errno.EXDEV` to another file system.
-    """
+    """Rename a file or folder to a name that is free, and wait until that is on the disk."""
     _rename_over_nothing(source, target)
     sync_folder(target.parent)
     if source.parent != target.parent:
@@ -173,15 +140,7 @@ def rename_new(source: Path, target: Path) -> None:
 
 
 def copy_whole(source: Path, target: Path, fingerprint: str) -> None:
-    """Copy a table under a name that is free, sync it, and compare it.
-
-    Raises
-    ------
-    TableRefused
-        The name is taken, or the copy differs: the table was changed meanwhile.
-    OSError
-        It cannot be copied; nothing is left of the attempt.
-    """
+    """Copy a table under a name that is free, sync it, and compare it."""
     if os.path.lexists(target):
         raise TableRefused(f"'{target}' is there and no copy of it; move it elsewhere")
     try:
@@ -220,12 +179,6 @@ def require_not_written(path: Path, shown: Path) -> bool:
     """Raise TableRefused where a program has a file of a table open and may write to it.
 
     What it writes later would go into a file without a name.
-
-    Returns
-    -------
-    bool
-        Whether that is known of all files: some file systems have no leases, and some systems no
-        lease on files of other owners.
     """
     is_known = True
     for _, file in table_files(path):

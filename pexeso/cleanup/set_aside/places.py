@@ -49,13 +49,7 @@ def default_holding(lake: str | os.PathLike[str]) -> Path:
 
 
 def local_lake(lake: str) -> Path:
-    """Return the folder of a lake whose tables can be moved.
-
-    Raises
-    ------
-    InputError, LakeError
-        It is no folder of this machine.
-    """
+    """Return the folder of a lake whose tables can be moved."""
     require_local(lake)
     if not os.path.isabs(lake) or "\0" in lake:
         raise InputError(f"The lake of a plan must be an absolute path, but is {lake!r}.")
@@ -78,13 +72,7 @@ def require_local(path: str | os.PathLike[str]) -> None:
 
 
 def local_holding(holding: str | os.PathLike[str], lake: Path) -> Path:
-    """Return the absolute path of a holding folder that lies apart from the lake.
-
-    Raises
-    ------
-    InputError
-        It is the lake, lies in it or holds it, under whatever names.
-    """
+    """Return the absolute path of a holding folder that lies apart from the lake."""
     require_local(holding)
     path = Path(os.path.abspath(holding))
     try:
@@ -105,13 +93,7 @@ def local_holding(holding: str | os.PathLike[str], lake: Path) -> Path:
 
 
 def require_journal(folder: Path) -> Journal:
-    """Return the journal of a holding folder.
-
-    Raises
-    ------
-    InputError
-        It is no holding folder.
-    """
+    """Return the journal of a holding folder."""
     journal = read_journal(folder)
     if journal is None:
         raise InputError(
@@ -122,16 +104,7 @@ def require_journal(folder: Path) -> Journal:
 
 @contextlib.contextmanager
 def opened(folder: Path, lake: Path) -> Iterator[Journal]:
-    """Lock a lake and its holding folder, which is made where it is not there.
-
-    Raises
-    ------
-    InputError
-        The folder holds something else, or tables of another lake; or links or what is none of
-        pexeso's copies lies where those are.
-    OutputError
-        Another process has one of the two, or the folder cannot be written.
-    """
+    """Lock a lake and its holding folder, which is made where it is not there."""
     with contextlib.ExitStack() as stack:
         try:
             _lock(stack, lake, required=False)
@@ -214,13 +187,7 @@ def _own_copies(folder: Path, journal: Journal) -> list[str]:
 
 
 def prune(journal: Journal, folder: Path) -> None:
-    """Drop the lines of tables that are in the lake and not in the holding folder.
-
-    Raises
-    ------
-    OSError
-        The journal cannot be written; the lines stay, and mean nothing.
-    """
+    """Drop the lines of tables that are in the lake and not in the holding folder."""
     lake = Path(journal.lake)
     live = [
         entry
@@ -242,13 +209,7 @@ def require_removable(path: Path) -> None:
 
 
 def remove_copy(path: Path) -> None:
-    """Remove a copy, also where its folders cannot be written: modes are copied, too.
-
-    Raises
-    ------
-    OSError
-        It cannot be removed; the error names it by its whole path.
-    """
+    """Remove a copy, also where its folders cannot be written: modes are copied, too."""
     allow_changes(path)
     try:
         remove_tree(path)

@@ -96,18 +96,6 @@ def checked_statement(sql: str, table: str) -> str:
     ----------
     sql : str
         A query of Spark SQL, of at most 1 MiB as UTF-8.
-    table : str
-        The only table that it may name.
-
-    Returns
-    -------
-    str
-        Of the nodes of the grammar alone: no comment, no hint, all names in back-ticks.
-
-    Raises
-    ------
-    InputError
-        It is none of the grammar; the message says at which line and column, both from 1.
 
     Examples
     --------

@@ -39,13 +39,7 @@ _ALLOWED = (
 
 
 def parsed(sql: str, table: str) -> exp.Expr:
-    """Return the tree of the one query that a text is, which may hold anything that a query can.
-
-    Raises
-    ------
-    InputError
-        It is no query, or longer or deeper than the bounds.
-    """
+    """Return the tree of the one query that a text is, which may hold anything that a query can."""
     tokens = _tokens(sql, table)
     try:
         roots = _parser_class()(dialect="spark").parse(tokens, sql)

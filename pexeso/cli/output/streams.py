@@ -70,14 +70,6 @@ def styled(text: str, *, err: bool = False, **style: Any) -> str:
     """Return a text with a style of `click.style`, or as it is where no colours are shown.
 
     Control characters in it are escaped. To be measured before it is styled.
-
-    Parameters
-    ----------
-    text : str
-    err : bool
-        It is for stderr.
-    **style
-        Such as ``bold=True``, ``fg="yellow"``.
     """
     if not getattr(sys.stderr if err else sys.stdout, "coloured", False):
         return text
@@ -85,18 +77,7 @@ def styled(text: str, *, err: bool = False, **style: Any) -> str:
 
 
 class SafeStream:
-    """Text stream that writes to another stream, with control characters escaped if `escapes`.
-
-    Parameters
-    ----------
-    stream : text stream
-    escapes : bool
-    is_data : bool
-        A failed write raises an OutputError; otherwise what cannot be written is lost, as there is
-        nobody to read it.
-    coloured : bool
-        `styled` texts are shown in their style, and errors in red.
-    """
+    """Text stream that writes to another stream, with control characters escaped if `escapes`."""
 
     # No attribute `buffer`: what is written must come through here.
     def __init__(

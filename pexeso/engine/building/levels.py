@@ -42,12 +42,6 @@ class LevelTrial:
     ----------
     n_levels : int
         The paper's m.
-    cells : int
-        Leaf cells.
-    distances : float
-        The bound on the distance computations of a query value, the mean over the workload.
-    cell_pairs : float
-        Cells that the walk of a query value touches, estimated.
     microseconds : float
         Of a query value.
     """
@@ -104,13 +98,6 @@ def choose_levels(
     mapped : float32 (N, P)
     queries : float32 (n, P)
         The workload, drawn from the same space.
-    taus : sequence of float
-        Distances of a match in the units of the coordinates: those of `MAX_DISTANCES`.
-
-    Returns
-    -------
-    list of LevelTrial
-        Cheapest first, of equal ones the one with fewer levels; empty where there is no value.
 
     Notes
     -----

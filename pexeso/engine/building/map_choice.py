@@ -67,8 +67,6 @@ class Trial:
     ----------
     n_coordinates : int
         Pivots, or axes and the rest.
-    boxes, rows, candidates : int
-        Looked at by the sample's query values, over all thresholds tried.
     microseconds : float
         Estimated for a query value, on the sample.
     """
@@ -97,12 +95,6 @@ def resolve_options(
     ----------
     options : PartitionLayoutOptions
         With ``map="auto"``, a projection with ``n_axes=None``, or a grid with ``n_levels=None``.
-
-    Returns
-    -------
-    options : PartitionLayoutOptions
-    trials : list of Trial or LevelTrial
-        Cheapest first; empty where nothing was to choose, or the partition is too small to tell.
     """
     if options.is_resolved:
         return options, []

@@ -23,11 +23,6 @@ class AdaptiveKernel(KernelChoice):
 
     Loading takes about a second, in which tensor operations have answered a query on a small lake
     many times over.
-
-    Parameters
-    ----------
-    light, fast : callable
-        Give the kernels; the second is called when it is first needed.
     """
 
     name = "auto"
@@ -61,15 +56,7 @@ _DEVICES = {
 
 
 def choose_kernel(name: str, device: torch.device) -> KernelChoice:
-    """Return what searches on a device.
-
-    Parameters
-    ----------
-    name : str
-        One of `KERNELS`; ``"auto"`` takes ``"triton"`` on CUDA, and on the CPU ``"compiled"`` as
-        soon as loading it pays (`AdaptiveKernel`), or ``"torch"`` where the package that they need
-        is absent.
-    """
+    """Return what searches on a device."""
     if name not in KERNELS:
         raise InputError(f"The kernel must be one of {', '.join(KERNELS)}. Got {name!r} instead.")
     if name == "auto" and device.type == "cpu" and _is_there("compiled"):

@@ -31,8 +31,6 @@ def pairs_within(
 
     Parameters
     ----------
-    nearest : callable
-        See `Nearest`; of `vectors`.
     queries : float32 (n, d)
     vectors : float32 (N, d)
     limit : float

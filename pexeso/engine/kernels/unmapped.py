@@ -34,8 +34,6 @@ class UnmappedQuery(Query):
         Of unit length.
     weights : int64 array (n,)
         At least 1.
-    total : int
-        |Q|.
 
     Attributes
     ----------
@@ -50,13 +48,7 @@ class UnmappedQuery(Query):
         self.__dict__.update(on_host=(vectors, weights), total=total, _partition=partition)
 
     def real(self) -> UnmappedQuery:
-        """Leave out zero vectors and values that never occur.
-
-        Raises
-        ------
-        InputError
-            A vector is neither zero nor of unit length.
-        """
+        """Leave out zero vectors and values that never occur."""
         vectors, weights = self.on_host
         rows = real_rows(vectors, weights)
         if len(rows) == len(vectors):

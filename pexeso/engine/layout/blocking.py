@@ -74,8 +74,6 @@ class QueryGrid:
 
     Attributes
     ----------
-    grid : Grid
-        Its leaves run over `order`.
     order : int64 (n,)
         Query values in cell order.
     mapped : float32 (n, P)
@@ -199,13 +197,9 @@ def block(
 
     Parameters
     ----------
-    walk : Walk
-        Of the lemmas of its threshold L3 to L6 and quick browsing act here; L6 for pivots only.
     max_frontier : int
         Cell pairs looked at together (a single pair may have more children); bounds memory to about
         ``max_frontier * P * 32`` bytes a level, besides the result.
-    max_pairs : int, optional
-        None is returned where there are more than these and those of a frontier.
     """
     query, levels = walk.query.grid, walk.cells.grid.levels
     matching, candidates = [], []
@@ -239,20 +233,7 @@ def block(
 
 @dataclass(frozen=True)
 class Walk:
-    """One walk down both grids, and to the rows of the leaves; the lemmas as masks.
-
-    Attributes
-    ----------
-    cells : GridCells
-        Of a partition.
-    map : PivotMap or ProjectionMap
-    query : QueryGrid
-    threshold : Threshold
-    stats : SearchStats
-        Counters are added to it.
-    pairs_for_one : int
-        Pairs of a query value and a row that `pairs` gives for each one that may be held.
-    """
+    """One walk down both grids, and to the rows of the leaves; the lemmas as masks."""
 
     cells: GridCells
     map: PivotMap | ProjectionMap
@@ -359,9 +340,6 @@ class Walk:
 
         Parameters
         ----------
-        leaf_pairs : LeafPairs
-        run : slice
-            Of the query values; they have a number from 0 in the pairs returned.
         sizes : int64 (n,)
             Their rows, as `rows_reached` counts them.
         """

@@ -29,11 +29,6 @@ class DeviceStage:
 
     While one buffer is copied to the device, the threads of torch fill the other one from the
     arrays. All of it goes through a stream of its own, beside searches.
-
-    Parameters
-    ----------
-    device : torch.device
-        Where it is not a CUDA device, the buffers are ordinary memory.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -49,14 +44,7 @@ class DeviceStage:
         options: PartitionLayoutOptions,
         passing_bytes: int | None,
     ) -> Partition:
-        """Copy a partition and check it on the device; it is there when this returns.
-
-        Parameters
-        ----------
-        passing_bytes : int or None
-            The most that a partition takes which does not stay on the device: each takes as much,
-            so that it can take the memory of one before. None: the partition stays.
-        """
+        """Copy a partition and check it on the device; it is there when this returns."""
         copy = partial(self._copied, passing_bytes=passing_bytes)
         with self._lock, self._beside_searches():
             partition = Partition.from_arrays(arrays, options, self._device, copy=copy)

@@ -296,9 +296,6 @@ def choose_pivots(
     vectors : float32 (n, d), n >= 1
     n_pivots : int
         At least 1.
-    choice : {"pca", "random"}
-    seed : int
-        Of the sample of 20,000 vectors that the axes are fitted on, and of the random choice.
     among : int64 (m,), optional
         The rows that may be chosen; all by default.
 

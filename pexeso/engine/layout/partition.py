@@ -39,14 +39,7 @@ if TYPE_CHECKING:
 
 
 class Cells(Protocol):
-    """The cells of a partition.
-
-    Attributes
-    ----------
-    has_summary : bool
-        Whether coarse boxes stand for all that is below them. Only then can a search skip the
-        partition by its summary, order query values by what they reach, and weigh products.
-    """
+    """The cells of a partition."""
 
     has_summary: ClassVar[bool]
 
@@ -107,13 +100,6 @@ class Partition:
     vectors : float32 or float16 (N, d)
         In the order of the cells. What is computed with them is computed in float32 or float64,
         which hold each float16 number as it is: so no band depends on how they are stored.
-    map : PivotMap or ProjectionMap
-    cells : Cells
-        Blocks or GridCells.
-    value_columns : Csr
-        Columns of each of the N values.
-    column_values : Csr
-        Values of each of the C columns.
     pages : Pages, optional
         What brings parts of the arrays into memory, where they are mapped files.
     """

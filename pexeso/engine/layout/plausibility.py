@@ -28,23 +28,13 @@ def require_plausible_cells(partition: Partition, where: str) -> None:
     ----------
     partition : Partition
         On the CPU. Of its arrays the boxes of the summary are read, as every search does.
-    where : str
-        The partition, for the message.
     """
     if partition.n_values and not partition.cells.is_finite():
         _refuse(where, "Boxes are not finite, or the wrong way round")
 
 
 def require_plausible_rows(partition: Partition, where: str) -> None:
-    """Refuse a partition whose vectors are not of unit length, or do not lie in their cells.
-
-    Parameters
-    ----------
-    partition : Partition
-        On the CPU. `ROWS` vectors are read, and what the cells say of them.
-    where : str
-        The partition, for the message.
-    """
+    """Refuse a partition whose vectors are not of unit length, or do not lie in their cells."""
     n = min(ROWS, partition.n_values)
     if not n:
         return

@@ -70,8 +70,6 @@ def require_shapes(arrays: Arrays, options: PartitionLayoutOptions) -> None:
         Those that `pexeso.engine.building.building.build_partition` gives; `column_ids` and
         `posting_texts` too, where they are there. Of the arrays of blocks the numbers of levels are
         read, a few bytes; of those of a grid the levels and the runs of its cells, 16 bytes a cell.
-    options : PartitionLayoutOptions
-        Those of the index.
     """
     cells = _BLOCK_ARRAYS if "block_codes" in arrays else tuple(_GRID_ARRAYS)
     for name in (
@@ -118,12 +116,6 @@ def check_arrays(
     ----------
     n_texts : int, optional
         Texts that `posting_texts` may name; not checked without.
-
-    Returns
-    -------
-    list of str
-        A sentence for each promise that is broken, with the first place where it is; none where all
-        hold.
 
     Notes
     -----

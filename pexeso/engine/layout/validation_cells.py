@@ -32,11 +32,6 @@ def check_cells(arrays: Arrays, options: PartitionLayoutOptions) -> Iterator[str
     arrays : mapping of str to ndarray
         For which `pexeso.engine.layout.validation.require_shapes` holds, with vectors of unit
         length.
-
-    Yields
-    ------
-    str
-        A sentence for each promise that is broken.
     """
     anchors = "axes" if "axes" in arrays else "pivots"
     if not np.isfinite(arrays[anchors]).all():

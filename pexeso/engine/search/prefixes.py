@@ -63,8 +63,6 @@ def prefix_sizes(
         Of the query values, in the order in which they walk.
     min_count : int
         Matching rows that a column needs, at least 1.
-    least_work : int
-        (query value, stored value) pairs that a prefix must spare to be worth a step of its own.
     """
     n = len(weights)
     reached = torch.cumsum(weights, 0)
@@ -145,8 +143,6 @@ def compare_with_columns(
     Parameters
     ----------
     columns : int64 (c,)
-    max_pairs : int
-        Most pairs of a run, unless a single query value has more.
 
     Notes
     -----

@@ -70,19 +70,7 @@ Couples = tuple[torch.Tensor, torch.Tensor]
 
 @dataclass(frozen=True)
 class WalkCosts:
-    """What a walk takes, in nanoseconds on one core at 2.5 GHz.
-
-    Attributes
-    ----------
-    row, row_axis : float
-        A pair that a box lets through, and each of its mapped coordinates.
-    candidate, candidate_axis : float
-        A pair that mapped coordinates let through, to be found, counted and verified, and each of
-        its dimensions.
-    least_pairs : int
-        (query value, stored value) pairs of which fewer are walked, where filters prune well, in
-        the time that a look at a sample takes.
-    """
+    """What a walk takes, in nanoseconds on one core at 2.5 GHz."""
 
     row: float
     row_axis: float
@@ -104,15 +92,6 @@ def products_pay(
     """Return whether multiplying query values with all stored vectors is the cheaper way.
 
     The alternative is a walk and the verification of what it leaves.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        What would walk.
-    begun : bool
-        Whether a walk found more than `walk_limit` allows. Before it short walks are not weighed at
-        all. After it those that are not short have shown what they cost; but of several threads
-        each gives up when it has found its part, and matches may be nearly all in one.
 
     Notes
     -----
@@ -176,14 +155,6 @@ def product_candidates(
     """Yield runs of query values with the pairs that products cannot rule out.
 
     Pairs that surely match are given as complements.
-
-    Parameters
-    ----------
-    partition : Partition
-        Of a metric of `METRICS`.
-    max_pairs : int
-        Most pairs of a run, unless a single query value has more. A run with too many is cut, and
-        begun again.
 
     Notes
     -----

@@ -36,15 +36,11 @@ class PartitionProbe:
 
     Attributes
     ----------
-    query : Query
-        The values that can match at all, m of the n that were given, mapped.
     real : int64 (m,)
         Which of those given they are.
     boxes : int64 (m,) or None
         Boxes of the summary that each value is near to; None where there is no summary (a partition
         that is cut into a grid).
-    by_steps : bool
-        Whether a whole search by the kernel was tried, and is not tried again.
     """
 
     query: Query
@@ -88,10 +84,6 @@ def look(
         On the CPU; of its arrays the map and the coarse boxes are read.
     vectors : float32 (n, d)
     weights : int64 (n,)
-    total : int
-        |Q|.
-    kernel : Kernel
-        One of the CPU.
     """
     with stats.phase("map"):
         query, real = prepare_query(partition, vectors, weights, total)
@@ -110,7 +102,6 @@ def prepare_query(
 
     Returns
     -------
-    query : Query
     real : int64 (m,)
         The values that are left.
     """

@@ -33,22 +33,7 @@ _NEVER = -(1 << 62)
 
 
 class Verifier:
-    """Counts matches per column, over the parts of a query column.
-
-    Parameters
-    ----------
-    weight : int
-        Of all the query's values that can match.
-    min_count : int
-        Matches a column needs.
-    k : int, optional
-        Only the k best columns are wanted: the k-th largest count known is a floor that only rises.
-    decide : bool
-        A column that has the count needed is not verified further (the paper's early acceptance):
-        counts become lower bounds.
-    left_out : bool (C,), optional
-        Columns that must not be found.
-    """
+    """Counts matches per column, over the parts of a query column."""
 
     def __init__(
         self,

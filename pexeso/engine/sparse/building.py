@@ -16,8 +16,6 @@ def build_partition(
 
     Parameters
     ----------
-    vectors : SparseVectors
-        Of n distinct values. Those without words are not stored.
     column_offsets : numpy.ndarray of shape (C + 1,), int64
     column_values : numpy.ndarray, int64
         The values of column i are ``column_values[column_offsets[i]:column_offsets[i + 1]]``.

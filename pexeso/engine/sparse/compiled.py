@@ -44,20 +44,7 @@ _LEAST_COSINE = 1e-9
 
 @dataclass
 class Work:
-    """What a search looked at.
-
-    Attributes
-    ----------
-    entries : int
-        Of lists of keys.
-    visits : int
-        Of stored values by one of their words.
-    candidates : int
-        (Query value, stored value) pairs whose similarity was added up.
-    decided : int
-        Pairs that were left to the definition.
-    lists_left_out : int
-    """
+    """What a search looked at."""
 
     entries: int = 0
     visits: int = 0
@@ -109,11 +96,6 @@ def matching_rows(
     work: Work,
 ) -> Lists:
     """Find the stored rows that match each query value.
-
-    Parameters
-    ----------
-    max_distance : float
-        In [0, sqrt(1/2)), inclusive: beyond, values match that share nothing.
 
     Returns
     -------
@@ -197,8 +179,6 @@ def count_columns(
 
     Parameters
     ----------
-    matches : Lists
-        Stored rows of each query value.
     offsets, members, weights : numpy.ndarray, int64
         Query column i has the values ``members[offsets[i]:offsets[i + 1]]``, and so many rows of
         each.

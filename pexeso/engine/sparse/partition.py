@@ -37,8 +37,6 @@ class SparsePartition:
 
     Attributes
     ----------
-    vectors : SparseVectors
-        The N values, in descending order of the sums of their scaled weights.
     value_sums : numpy.ndarray of shape (N,), float32
         These sums, rounded up.
     word_values : Lists
@@ -51,10 +49,6 @@ class SparsePartition:
         `pexeso.engine.sparse.loops.word_loops.write_keys`.
     key_words : Lists
         The words of each key, ascending; a word is there as often as it has it.
-    value_lists : Lists
-        Columns of each of the N values.
-    column_lists : Lists
-        Values of each of the C columns.
     device : torch.device or None
         Where values are compared; None where it is not of torch: on the CPU, by compiled loops.
     """
@@ -80,11 +74,6 @@ class SparsePartition:
 
         Nothing is copied. What is there of each word is read and looked at, some 20 bytes; numbers
         that lead from words to values and back are looked at where they are used.
-
-        Raises
-        ------
-        IndexCorruptError
-            The arrays are no partition.
         """
         # Plain arrays are handed over to compiled loops without Python looking at each.
         arrays = {name: np.asarray(array) for name, array in arrays.items()}
@@ -151,14 +140,7 @@ class SparsePartition:
 
     @cached_property
     def most_value_words(self) -> int:
-        """Words of the value that has most.
-
-        Raises
-        ------
-        IndexCorruptError
-            The offsets of the words of values are no bounds: as large a number would be made room
-            for.
-        """
+        """Words of the value that has most."""
         offsets = self.vectors.offsets
         require_inside(offsets, len(self.vectors.members), "value_words")
         return int(np.diff(offsets).max(initial=0))

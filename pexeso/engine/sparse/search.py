@@ -149,8 +149,6 @@ def prefixes_of(
     -------
     order : numpy.ndarray, int64
         Positions in ``query.members``; values that are dear to search come last.
-    ends : list of int
-        The last is the number of values. One prefix where few values could be spared.
     """
     total = int(query.weights.sum())
     n = len(query.members)

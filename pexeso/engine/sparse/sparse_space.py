@@ -60,14 +60,7 @@ class SparseProbe:
 
 @dataclass(frozen=True)
 class SparseSpace(VectorSpace):
-    """Values as bags of words, and words as bags of pairs of letters.
-
-    Attributes
-    ----------
-    letters : LetterSpace
-    device : torch.device or None
-        Where torch compares values; None: on the CPU, by compiled loops, which need no torch.
-    """
+    """Values as bags of words, and words as bags of pairs of letters."""
 
     letters: LetterSpace
     device: torch.device | None = None

@@ -63,11 +63,6 @@ class DeviceMatrices:
 
         They take some 36 bytes there for each entry of the lists of pairs, and on the way four
         times that on the host.
-
-        Raises
-        ------
-        IndexCorruptError
-            A number in the partition leads out of it.
         """
         lists, values, device = partition.key_words, partition.vectors, partition.device
         _require_within(lists, partition.n_words)

@@ -29,7 +29,6 @@ class SparseVectors:
 
     Attributes
     ----------
-    space : LetterSpace
     text : numpy.ndarray, uint8
         The words one after the other, in UTF-8, in the order of their bytes.
     starts : numpy.ndarray of shape (u + 1,), int64
@@ -65,18 +64,7 @@ class SparseVectors:
         offsets: np.ndarray,
         members: np.ndarray,
     ) -> SparseVectors:
-        """Make the vectors of values from their words.
-
-        Parameters
-        ----------
-        text, starts, weights, offsets, members
-            As the attributes.
-
-        Raises
-        ------
-        InputError
-            A weight is not above 0.
-        """
+        """Make the vectors of values from their words."""
         weights = np.ascontiguousarray(weights, np.float32)
         if not (np.isfinite(weights).all() and (weights > 0).all()):
             raise InputError("The weights of words must be finite and above 0.")

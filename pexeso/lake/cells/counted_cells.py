@@ -25,9 +25,6 @@ class CountedCells:
 
     Attributes
     ----------
-    texts : pa.StringArray or pa.LargeStringArray
-        Length n, without nulls: the cells of one column after those of another, each column's in
-        order of first appearance.
     counts : int64 (n,)
         How often each occurs in its column.
     columns : int64 (n,)
@@ -57,13 +54,7 @@ class CountedCells:
 
     @classmethod
     def joined(cls, counted: Sequence[pa.StructArray]) -> CountedCells:
-        """Put counted columns behind one another.
-
-        Parameters
-        ----------
-        counted
-            For each column ``values``, distinct and without nulls, and ``counts``.
-        """
+        """Put counted columns behind one another."""
         texts = [column.field(0) for column in counted]
         counts = [column.field(1) for column in counted]
         sizes = [len(cells) for cells in texts]
@@ -96,17 +87,8 @@ class CountedCells:
     def replaced(self, texts: pa.Array, kept: np.ndarray) -> tuple[CountedCells, np.ndarray]:
         """Put another text in the place of each cell, and count equal ones of a column together.
 
-        Parameters
-        ----------
-        texts : pa.StringArray or pa.LargeStringArray
-            Length n; null only where not `kept`.
-        kept : bool (n,)
-            Cells that are not left out.
-
         Returns
         -------
-        cells : CountedCells
-            In order of first appearance.
         first : int64
             For each of them, where the first of its cells stands in this object.
         """

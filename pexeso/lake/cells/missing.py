@@ -69,14 +69,8 @@ def is_missing(texts: pa.Array, columns: np.ndarray | None = None) -> np.ndarray
 
     Parameters
     ----------
-    texts : pa.StringArray or pa.LargeStringArray (n,)
-        Cells as they stand, nulls allowed.
     columns : int64 (n,), optional
         The column of each, 0 or more; by default all are of one column.
-
-    Returns
-    -------
-    bool (n,)
 
     Examples
     --------

@@ -30,10 +30,6 @@ class Member:
 
     Attributes
     ----------
-    name : str
-        Its path in the archive, with slashes and as paths are normalised: no part is empty or a
-        dot. What cannot be read so, because it leads out or another file has the path, has the
-        name that it was packed with.
     n_bytes : int
         Unpacked.
     reason : str or None
@@ -50,11 +46,6 @@ class Archive:
 
     After an error it is opened anew: what holds it open turns the errors of its storage into ours,
     and does so once.
-
-    Parameters
-    ----------
-    source : FileSource
-        The archive.
     """
 
     def __init__(self, source: FileSource) -> None:
@@ -75,15 +66,7 @@ class Archive:
         self._stack.close()
 
     def members(self) -> list[Member]:
-        """List the files of the archive in its order; folders are left out.
-
-        Raises
-        ------
-        TableReadError
-            It is no zip archive, is damaged, or unpacks to far more than it may.
-        PlaceError
-            Its storage breaks off.
-        """
+        """List the files of the archive in its order; folders are left out."""
         source = self.source
         with self._opened() as file:
             infos = _files(file)
@@ -98,13 +81,7 @@ class Archive:
         return Member(path, info.file_size, _reason(info, number, self.source.max_bytes))
 
     def find(self, *names: str) -> str:
-        """Return the first of some paths that a file of the archive has.
-
-        Raises
-        ------
-        TableReadError, PlaceError
-            There is no such file, or as `members`.
-        """
+        """Return the first of some paths that a file of the archive has."""
         with self._opened():
             path = next((name for name in names if name in self._by_path), None)
         if path is None:
@@ -112,13 +89,7 @@ class Archive:
         return path
 
     def read(self, name: str) -> bytes:
-        """Read one file of the archive into memory, at most `max_bytes` of the source.
-
-        Raises
-        ------
-        TableReadError, PlaceError
-            There is no such file, or it cannot be read.
-        """
+        """Read one file of the archive into memory, at most `max_bytes` of the source."""
         source, name = self.source, self.find(name)
         shown = f"{source.shown}/{name}"
         with self._opened() as file:

@@ -41,11 +41,6 @@ class OpenFolder:
 
     Attributes
     ----------
-    shown : str
-        The table's name in messages.
-    table : FolderTable
-    open_part : callable
-        Opens one file.
     max_bytes : int
         Limit on the bytes of all files.
     """
@@ -64,13 +59,7 @@ class OpenFolder:
         open_part: Callable[[Path | Location], OpenTable],
         max_bytes: int,
     ) -> OpenFolder:
-        """Look up which files the table has now.
-
-        Raises
-        ------
-        TableReadError
-            They cannot be told, or are larger than the limit.
-        """
+        """Look up which files the table has now."""
         try:
             table = folder_table(folder, kind)
         except CannotRead as error:

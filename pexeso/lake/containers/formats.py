@@ -8,26 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class FileFormat:
-    """A format of files that hold tables.
-
-    Attributes
-    ----------
-    name : str
-        What the catalog and messages call it.
-    extensions : tuple of str
-        Lower case, with their dots.
-    is_text : bool
-        Files of text may be packed: ``data.csv.gz``.
-    holds_several : bool
-        A file may hold several tables. Each is named by what follows the file's own name:
-        ``book.xlsx#Sheet1``, ``file.zip/inner.csv``.
-    reader : int
-        Version of what is read out of such files. Add 1 in each change after which some file of the
-        format has other names of columns, rows or texts of cells, or is read where it was refused:
-        the next append to an index reads the format's tables again. What several formats share,
-        such as the text of a number, is a change of all of them. New tables in a file, a name that
-        stands for a format now, or a faster reader need nothing.
-    """
+    """A format of files that hold tables."""
 
     name: str
     extensions: tuple[str, ...]

@@ -52,17 +52,9 @@ class OpenTable:
 
     Attributes
     ----------
-    shown : str
-        The table's name in messages.
-    source : FileSource
-        The file that holds its rows, in memory and unpacked unless it is a book or a database.
-    inner : str or None
-        The table's name in a book or database.
     fingerprint : str or None
         Equal where the bytes of the file, or of the member of an archive, have not changed; None
         for a file that went away meanwhile.
-    options : ReadingOptions
-        How delimited text is read.
     """
 
     shown: str
@@ -95,32 +87,12 @@ class OpenTable:
     def text(
         self, *, max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES, is_meant: bool = False
     ) -> Table:
-        """Read the table with all cells as texts.
-
-        Parameters
-        ----------
-        max_cell_bytes : int
-            Larger cells are read as empty, with a note.
-        is_meant : bool
-            Somebody named this very file: it is read as a table, also where its name and content
-            are those of prose, such as a list of words in a file with ``.txt``.
-
-        Raises
-        ------
-        TableReadError
-            It cannot be read as a table: one sentence says why.
-        """
+        """Read the table with all cells as texts."""
         with _errors_in_words(self.shown):
             return self._text(max_cell_bytes, is_meant=is_meant)
 
     def rows(self, table: Table | None = None) -> Iterator[TypedRows]:
-        """Yield the rows with the types of the file; at least one batch comes.
-
-        Parameters
-        ----------
-        table : Table, optional
-            The same as texts, where it has been read already.
-        """
+        """Yield the rows with the types of the file; at least one batch comes."""
         kind = self.format
         if kind == "parquet":
             yield from parquet_rows(self.shown, pa.BufferReader(self._data), self.source.budget())
@@ -138,11 +110,6 @@ class OpenTable:
         """Read the columns with the types of the file.
 
         Dictionaries are written out, and texts that are not UTF-8 are mended as in `text`.
-
-        Parameters
-        ----------
-        texts : sequence of pa.Array
-            The columns that `text` gave: there are as many, with as many rows.
 
         Returns
         -------
@@ -227,24 +194,8 @@ def open_table(
 
     Parameters
     ----------
-    path : path, URL or Location
-        The file.
-    member : str, optional
-        What follows the file's name in the name of a table inside it, such as ``#Sheet1`` or
-        ``/inner.csv``. A file that holds several tables needs one, unless it holds one alone.
-    shown : str, optional
-        The table's name in messages; the file's and the member unless given.
-    options : ReadingOptions
-        How delimited text is read.
     max_bytes : int
         Limit on the file's size in bytes, also after it is unpacked; at least 1.
-
-    Raises
-    ------
-    TableReadError
-        The file cannot be read, or holds no such table.
-    PlaceError
-        The file is elsewhere, and its storage cannot be reached.
     """
     with TablesInTurn() as tables:
         return tables.open(path, member, shown=shown, options=options, max_bytes=max_bytes)

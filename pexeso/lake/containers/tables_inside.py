@@ -34,14 +34,8 @@ class TableInside:
 
     Attributes
     ----------
-    member : str
-        What follows the file's own name in the name of the table.
-    format : str
-        That of `pexeso.lake.containers.formats` which holds the rows.
     n_bytes : int
         Of what it is read from, shared out among the tables of a book or database.
-    reason : str or None
-        Why it is not read, a clause or sentence.
     """
 
     member: str
@@ -55,15 +49,8 @@ def tables_inside(source: FileSource, n_bytes: int) -> list[TableInside]:
 
     Parameters
     ----------
-    source : FileSource
-        Its name stands for a format that holds several tables.
     n_bytes : int
         Its size.
-
-    Raises
-    ------
-    TableReadError
-        It cannot be opened.
     """
     file_format = format_of(source.shown)
     if file_format is None or not file_format.holds_several:
@@ -96,11 +83,6 @@ class Container:
     """A file that holds several tables, opened and hashed once for all of them.
 
     To be closed, as a context manager. The book that a table was last taken of is held in memory.
-
-    Parameters
-    ----------
-    source : FileSource
-        The file.
     """
 
     def __init__(self, source: FileSource) -> None:
@@ -122,15 +104,8 @@ class Container:
     def enter(self, member: str) -> tuple[FileSource, str | None]:
         """Return the file that holds the rows of a table, and the name of the table there.
 
-        Parameters
-        ----------
-        member : str
-            What follows the name of the file in the name of the table; see `TableInside`.
-
         Returns
         -------
-        source : FileSource
-            A file of one table, a book or a database.
         name : str or None
             Of the sheet or table; None for a file of one table.
         """
@@ -157,8 +132,6 @@ def split_member(path: Path | Location) -> tuple[Path | Location, str | None]:
 
     Returns
     -------
-    file : Path or Location
-        The whole name where no part of it is a file that holds several tables.
     member : str or None
         See `TableInside`; None where the whole name is meant.
 

@@ -67,14 +67,7 @@ class TablePart:
 
 @dataclass(frozen=True)
 class FolderTable:
-    """The files of a table as they are now, by name.
-
-    Attributes
-    ----------
-    kind : {"delta", "iceberg", "hive"}
-    parts : tuple of TablePart
-        At least one.
-    """
+    """The files of a table as they are now, by name."""
 
     kind: str
     parts: tuple[TablePart, ...]
@@ -108,19 +101,7 @@ class FolderTable:
 
 
 def folder_kind(folder: Path | Location, entries: Iterable[PlaceEntry] | None = None) -> str | None:
-    """Return which kind of table a folder is; None where it is none. Links are not followed.
-
-    Parameters
-    ----------
-    folder : Path or Location
-    entries : iterable of PlaceEntry, optional
-        What lies in it, where that is known.
-
-    Raises
-    ------
-    PlaceError
-        It lies elsewhere, and cannot be listed.
-    """
+    """Return which kind of table a folder is; None where it is none. Links are not followed."""
     names = _names_in(folder) if entries is None else _by_name(entries)
     folders = {name for name, is_folder in names.items() if is_folder and name}
     if DELTA_LOG in folders:
@@ -136,15 +117,7 @@ def folder_kind(folder: Path | Location, entries: Iterable[PlaceEntry] | None = 
 
 
 def folder_table(folder: Path | Location, kind: str) -> FolderTable:
-    """Return the files of a table.
-
-    Raises
-    ------
-    CannotRead
-        They cannot be told, there are none, or more than `MAX_FILES`: a clause.
-    PlaceError
-        It lies elsewhere, and cannot be listed.
-    """
+    """Return the files of a table."""
     if isinstance(folder, Location):
         if kind != HIVE:
             raise CannotRead("its log is read on this machine alone")

@@ -35,14 +35,7 @@ class CannotRead(Exception):
 
 @dataclass(frozen=True)
 class LoggedTable:
-    """A folder with a log.
-
-    Attributes
-    ----------
-    folder : str
-        POSIX path relative to the lake; ``.`` for the lake itself.
-    kind : {"delta", "iceberg"}
-    """
+    """A folder with a log."""
 
     folder: str
     kind: str
@@ -50,11 +43,6 @@ class LoggedTable:
 
 def logged_tables(names: Iterable[str]) -> list[LoggedTable]:
     """Return the tables with a log among the files of a lake.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Of all files, POSIX paths relative to the lake.
 
     Examples
     --------
@@ -82,22 +70,10 @@ def log_in(folder: Path) -> LoggedTable | None:
 def live_files(folder: Path, kind: str) -> list[str]:
     """Return the files of a table that hold its rows as they are now.
 
-    Parameters
-    ----------
-    folder : Path
-        Of this machine.
-    kind : {"delta", "iceberg"}
-
     Returns
     -------
     list of str
         POSIX paths relative to the folder, sorted.
-
-    Raises
-    ------
-    CannotRead
-        The library is not installed, rows are deleted or columns renamed in the log alone, or the
-        log cannot be read.
     """
     read: Callable[[Path], list[str]] = {"delta": _of_delta, "iceberg": _of_iceberg}[kind]
     try:
@@ -157,13 +133,7 @@ def _version(path: Path) -> tuple[int, str]:
 
 
 def _inside(folder: Path, location: str) -> str:
-    """Return a path of a log relative to its table's folder.
-
-    Raises
-    ------
-    CannotRead
-        It lies elsewhere.
-    """
+    """Return a path of a log relative to its table's folder."""
     path = Path(unquote(urlsplit(location).path) if "://" in location else location)
     path = folder / path  # the path alone, if it is absolute
     try:

@@ -37,13 +37,7 @@ def is_index(folder: Path) -> bool:
 
 
 def has_index_manifest(folder: Location) -> bool:
-    """Return whether the file named like a manifest in a folder elsewhere is one of an index.
-
-    Raises
-    ------
-    PlaceError
-        Its storage breaks off.
-    """
+    """Return whether the file named like a manifest in a folder elsewhere is one of an index."""
     manifest = folder.joined(MANIFEST_NAME)
     entry = manifest.look()
     return (

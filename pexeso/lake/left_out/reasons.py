@@ -32,13 +32,7 @@ _SINGULAR = re.compile(r"^ (distinct value|row|column|line|cell|byte|value|table
 
 
 class Template(NamedTuple):
-    """A text, and where numbers stand in it.
-
-    Attributes
-    ----------
-    words, numbers : tuple of str
-        The first words, a number, further words, and so on: one number less than there are words.
-    """
+    """A text, and where numbers stand in it."""
 
     words: tuple[str, ...]
     numbers: tuple[str, ...]
@@ -71,17 +65,7 @@ class Template(NamedTuple):
 
 
 class GroupedReason(NamedTuple):
-    """A reason, or a note, and the group that it falls into.
-
-    Attributes
-    ----------
-    text : str
-        All of it, without the table's name and the full stop.
-    head, whole : Template
-        What the group says of this one, and all of the text.
-    key : tuple of str
-        The same for all reasons of a group.
-    """
+    """A reason, or a note, and the group that it falls into."""
 
     text: str
     head: Template
@@ -91,13 +75,6 @@ class GroupedReason(NamedTuple):
 
 def grouped(reason: str, table: str = "") -> GroupedReason:
     """Return a reason with the group that it falls into.
-
-    Parameters
-    ----------
-    reason : str
-        Why a table or column is left out, or a note about what was repaired.
-    table : str
-        The table's name, which a sentence about it begins with; empty where it is of a column.
 
     Examples
     --------

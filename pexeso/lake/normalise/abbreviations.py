@@ -45,21 +45,12 @@ class Vocabulary:
 
     Attributes
     ----------
-    known : pa.StringArray
-        Length K, distinct.
-    whens : tuple of str
-        The condition of each group of words, R of them, in the order in which they are asked; see
-        `expand`.
     positions : int32 (R, K + 1)
         Where the text for a word of a group is in `texts`, -1 where the group does not have the
         word; the last column stands for all other words.
-    texts : pa.StringArray
-        What words stand for.
     n_once : int
         So many of the first groups are asked in the first round alone: what the user's own words
         stand for is taken as it is.
-    is_month : bool (K + 1,)
-        Which words may be names of months in a date; none where dates are not read.
     """
 
     known: pa.StringArray
@@ -141,11 +132,6 @@ def expand(
     ``in_address``
         The value starts with a number and names a kind of street, and the word comes right after
         the number or ends its part: "120 n main st".
-
-    Parameters
-    ----------
-    drop_commas
-        Whether to remove commas once they have told where a part of an address ends.
 
     Examples
     --------

@@ -42,14 +42,6 @@ class Aliases:
 
     A process that it is sent to opens the file, once.
 
-    Attributes
-    ----------
-    count : int
-    digest : str
-        BLAKE2b-128 of the rows, in hexadecimal.
-    path : Path or None
-        None: the rows are in memory alone.
-
     Examples
     --------
     >>> aliases = Aliases.of(pa.array(["nyc", "big apple"]), pa.array(["New York", "New York"]))
@@ -160,13 +152,6 @@ def _hashes(texts: pa.StringArray) -> np.ndarray:
 class AliasedNormaliser(Normaliser):
     """A normaliser that reads aliases as what they stand for.
 
-    Parameters
-    ----------
-    normaliser
-        Gives values their form.
-    aliases
-        By values that it has normalised.
-
     Examples
     --------
     >>> aliases = Aliases.of(pa.array(["nyc"]), pa.array(["New York"]))
@@ -236,18 +221,7 @@ class AliasedNormaliser(Normaliser):
 
 
 def normaliser_from_json(text: str, files: Callable[[str], Sequence[Sequence[Path]]]) -> Normaliser:
-    """Return the normaliser that `Normaliser.to_json` described, with its aliases.
-
-    Parameters
-    ----------
-    files
-        Finds the files of an index's catalog; see `pexeso.lake.catalog.FilesOf`.
-
-    Raises
-    ------
-    InputError
-        The text is not of that form, or was written by another version of the rules.
-    """
+    """Return the normaliser that `Normaliser.to_json` described, with its aliases."""
     try:
         options = json.loads(text)
     except (ValueError, RecursionError):

@@ -81,11 +81,6 @@ def first_classes(values: pa.StringArray) -> np.ndarray:
 class Bytes:
     """The bytes of texts, for cheap tests that come before patterns.
 
-    Parameters
-    ----------
-    values
-        Texts without nulls, n of them.
-
     Attributes
     ----------
     lengths : int32 (n,)

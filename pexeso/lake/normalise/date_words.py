@@ -77,12 +77,8 @@ def month_words() -> tuple[pa.StringArray, np.ndarray, np.ndarray, np.ndarray]:
 
     Returns
     -------
-    words : pa.StringArray
     months : int64
         Of each, 1 to 12.
-    is_english, is_plain : bool
-        Whether it is English; whether it can be no other word: English or, in another language,
-        long or not of Latin letters.
     """
     data = month_data()
     rows = [
@@ -110,11 +106,6 @@ def read_named_dates(lists: pa.ListArray) -> pa.StringArray:
     A date has one name of a month with a day and a year, a year alone, or a day alone. Where the
     name could be another word ("mars 2020" is a mission), the day comes first and the year last. A
     year has four digits, or, behind a day and an English name, two.
-
-    Parameters
-    ----------
-    lists
-        The words of each value, lower case, length n; none null.
 
     Examples
     --------

@@ -86,15 +86,9 @@ def canonical_dates(
 
     Parameters
     ----------
-    values
-        Lower-case texts without white space around them, any length n; best distinct ones of a
-        column.
     groups
         int64, shape (n,), 0 or more: the column that each value comes from. All are of one column
         where it is None.
-    names_have_times
-        Whether to read, of dates with a named month, only those with a time of day:
-        `date_words.read_named_dates` reads the others sooner.
 
     Examples
     --------

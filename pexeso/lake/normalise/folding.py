@@ -58,14 +58,6 @@ def fold_unicode(
 
     Marks of other scripts stay: there they tell letters apart (Cyrillic й, the vowels of Indian
     scripts).
-
-    Parameters
-    ----------
-    accents
-        Whether to remove accents, and to replace the letters of `letters`, which have no
-        decomposition.
-    letters
-        Lower-case letter to its plain spelling, such as ``ø`` to ``o``.
     """
 
     def fold(texts: pa.StringArray) -> pa.StringArray:
@@ -106,12 +98,6 @@ def separate_words(values: pa.StringArray, *, join_initials: bool = True) -> pa.
     number that is the whole value's start, and ``+`` and ``#`` behind a letter ("C++"). Apostrophes
     inside words and dots inside acronyms go without a trace ("O'Neil", "U.S.A."), thousands
     separators too; ``&`` becomes "and"; all else becomes a space.
-
-    Parameters
-    ----------
-    join_initials
-        Whether letters that stand alone with dots and a space between them become one word, as they
-        do without the space ("J. K. Rowling").
 
     Examples
     --------

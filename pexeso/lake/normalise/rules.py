@@ -14,22 +14,7 @@ from pexeso.errors import InputError
 
 @dataclass(frozen=True)
 class NamedRule:
-    """One rule of the normaliser.
-
-    Attributes
-    ----------
-    name
-        Lower-case words joined by hyphens.
-    is_default
-        Whether it is on unless it is switched off.
-    does
-        What it does, in a sentence that goes on from its name.
-    reason
-        Why it is on by default, or not.
-    examples
-        Pairs: a value, and its form with this rule among the default ones. Values of one example
-        may not depend on each other.
-    """
+    """One rule of the normaliser."""
 
     name: str
     is_default: bool

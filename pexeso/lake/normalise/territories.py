@@ -53,16 +53,7 @@ class NameList:
 
 
 class Territories:
-    """What is replaced: names anywhere, codes and foreign names where a column is made of them.
-
-    Parameters
-    ----------
-    names : NameList
-    codes : sequence of NameList
-        One a list of codes: of countries by two letters and by three, of states.
-    foreign : NameList
-        Names in other languages.
-    """
+    """What is replaced: names anywhere, codes and foreign names where a column is made of them."""
 
     def __init__(self, names: NameList, codes: Sequence[NameList], foreign: NameList) -> None:
         lists = [names, *codes, foreign]
@@ -82,8 +73,6 @@ class Territories:
 
         Parameters
         ----------
-        values
-            Normalised, length n, nulls allowed; the distinct values of columns.
         columns
             int64, shape (n,), 0 or more: the column that each value comes from.
         """
@@ -114,13 +103,7 @@ class Territories:
 
 
 def territories(normalise: Normalise) -> Territories:
-    """Make the lists, with texts and names in the form that values have.
-
-    Parameters
-    ----------
-    normalise
-        The other rules of a normaliser, for several columns in one pass, each by itself.
-    """
+    """Make the lists, with texts and names in the form that values have."""
     written = {code: names[0] for code, names in _names_by_code().items()}
     two, three = _country_codes(written)
     abroad = [(name, written[code]) for code, names in foreign().items() for name in names]

@@ -105,11 +105,6 @@ vowel or at the end.
 def encoding_of_letters(evidence: bytes) -> str | None:
     """Return the encoding under which letters beyond ASCII are those of one alphabet.
 
-    Parameters
-    ----------
-    evidence
-        Lines of a text that is not in UTF-8.
-
     Returns
     -------
     str or None

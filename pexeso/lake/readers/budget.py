@@ -37,12 +37,8 @@ class ReadingBudget:
 
     Parameters
     ----------
-    shown : str
-        The file's name in messages.
     n_bytes : int
         Size of the file as it is stored.
-    max_bytes : int
-        Limit on that size and on what is unpacked of it, whatever the size.
 
     Examples
     --------

@@ -55,14 +55,10 @@ def read_content(
 
     Parameters
     ----------
-    path
-        The file: a path, an URL or a `Location`.
     max_bytes
         Limit on the stored size and on the size after decompression; at least 1. Reading stops
         there, and for a small file earlier (`ReadingBudget.max_unpacked`), so that one which
         unpacks to a huge one costs no more memory than this.
-    shown
-        The file's name in messages; the path unless given.
     """
     shown = str(path) if shown is None else shown
     location = locate(path)
@@ -156,13 +152,6 @@ def require_regular_file(path: Path, shown: str) -> os.stat_result:
     """Return the status of a file, which must be a regular one.
 
     It is looked at before it is opened: opening a named pipe would wait for ever.
-
-    Raises
-    ------
-    TableReadError
-        It is something else.
-    OSError
-        It cannot be looked at.
     """
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):

@@ -75,25 +75,6 @@ def parse_delimited(
 
     Besides `data`, memory holds the columns (about the size of `data`) and one chunk of 256 Ki
     cells. A cell has at most 64 Mi characters.
-
-    Parameters
-    ----------
-    shown
-        The file's name for messages.
-    extension
-        Lower case with its dot; a hint for the delimiter. A file with ``.txt`` is read only where
-        it is clearly a table, or `options` names its delimiter.
-    max_cell_bytes
-        Larger cells become null.
-    options
-        What is known about the text; the rest is found.
-    budget
-        Bounds of reading; those of a file that is not packed unless given.
-
-    Raises
-    ------
-    TableReadError
-        The text is binary, empty, no table, or cannot be parsed.
     """
     budget = budget or ReadingBudget(shown, len(data))
     encoding, data = _encoding(shown, data, options)

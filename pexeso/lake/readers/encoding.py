@@ -67,11 +67,6 @@ def detect_encoding(data: bytes) -> Encoding | None:
     whether the letters are those of one alphabet, else by charset-normalizer. Several single-byte
     encodings often fit equally well, and then Windows-1252, by far the most frequent in files, is
     taken.
-
-    Parameters
-    ----------
-    data
-        The whole text, any length. Checked in blocks: no copy of it is made.
     """
     for mark, name in _MARKS:
         if data.startswith(mark):

@@ -46,14 +46,10 @@ class FileSource:
 
     Attributes
     ----------
-    shown : str
-        What messages call it; its end tells the format.
     location : Path, Location or None
         Where it lies; None for one that was taken out of another file.
     data : bytes or None
         What it holds, where that is in memory already.
-    max_bytes : int
-        Limit on its size and on what is unpacked of it.
     n_stored : int or None
         Size of the file that `data` was unpacked from, in bytes; None: it was not packed.
     """
@@ -99,15 +95,7 @@ class FileSource:
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Open the file for reading, with `seek`; of one elsewhere only what is read is fetched.
-
-        Raises
-        ------
-        TableReadError
-            It is no regular file, larger than the limit, or cannot be read.
-        PlaceError
-            Its storage breaks off.
-        """
+        """Open the file for reading, with `seek`; of one elsewhere only what is read is fetched."""
         if self.data is not None:
             yield io.BytesIO(self.data)
         elif isinstance(self.location, Location):
@@ -123,11 +111,6 @@ class FileSource:
 
         That of the file itself, which must not be written to, or of a copy in a folder that is
         removed afterwards.
-
-        Raises
-        ------
-        TableReadError, PlaceError
-            As for `open`.
         """
         if isinstance(self.location, Path) and self.data is None:
             with self.open():

@@ -23,27 +23,7 @@ _WAY_OUT = "a table is an array of objects or of rows, or an object of equally l
 
 
 def document_records(shown: str, document: object, notes: list[str]) -> Iterator[Record]:
-    """Yield the rows of the one table that a document holds.
-
-    Parameters
-    ----------
-    shown : str
-        The file's name in messages.
-    document : object
-        What the JSON parser made of it.
-    notes : list of str
-        Gets a sentence about what is left out. Complete when all rows have come.
-
-    Returns
-    -------
-    iterator of mappings
-        From columns to values; columns that a row lacks are empty.
-
-    Raises
-    ------
-    TableReadError
-        It holds no table, or several.
-    """
+    """Yield the rows of the one table that a document holds."""
     if isinstance(document, list):
         return _of_array(shown, document, notes)
     if isinstance(document, dict):

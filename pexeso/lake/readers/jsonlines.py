@@ -59,39 +59,12 @@ def parse_json(
 
     Memory: JSON lines take a chunk of 4,096 besides the columns. A document takes what Python's
     objects of it take, about ten times its size.
-
-    Parameters
-    ----------
-    shown
-        The file's name for messages.
-    data
-        The whole file: UTF-8, UTF-16 or UTF-32, with or without byte order mark. What is none of
-        these is read in an encoding that is guessed, with a note.
-    max_cell_bytes
-        Larger cells become null.
-    budget
-        Bounds of reading; those of a file that is not packed unless given.
-
-    Raises
-    ------
-    TableReadError
-        It is no JSON, or holds no table.
     """
     return JsonRows(shown, data, budget).table(max_cell_bytes)
 
 
 class JsonRows:
-    """The rows of a JSON text.
-
-    Parameters
-    ----------
-    shown
-        The file's name for messages.
-    data
-        The whole file.
-    budget
-        Bounds of reading; those of a file that is not packed unless given.
-    """
+    """The rows of a JSON text."""
 
     def __init__(self, shown: str, data: bytes, budget: ReadingBudget | None = None) -> None:
         self.shown, self.data = shown, data
@@ -254,13 +227,6 @@ class _Repeats:
 def starts_as_json(data: bytes, *, is_sure: bool = False) -> bool:
     r"""Return whether a text begins with an array of objects, or a line that is an object.
 
-    Parameters
-    ----------
-    data
-        The text.
-    is_sure
-        Whether nothing else may begin so: the first object has a key.
-
     Examples
     --------
     >>> starts_as_json(b'{"a": 1}\n{"a": 2}'), starts_as_json(b'[\n {"a": 1}]')
@@ -363,20 +329,6 @@ def _value(line: str, repeats: _Repeats) -> object:
 
 def flat(row: Record, depth: int, *, by_path: bool = False) -> Record:
     """Return a row whose values that are objects became columns of their own.
-
-    Parameters
-    ----------
-    row : mapping
-        From columns to values.
-    depth : int
-        Levels that are taken apart; objects below them stay.
-    by_path : bool
-        Tell columns inside objects apart by the keys that lead to them, and not by their names.
-
-    Raises
-    ------
-    _SameNameError
-        Two columns have the same name, and are to be told apart by it.
 
     Examples
     --------

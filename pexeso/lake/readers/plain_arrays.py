@@ -31,11 +31,6 @@ def plain(values: pa.Array) -> pa.Array:
 
     Dictionaries of values that are not nested stay dictionaries.
 
-    Raises
-    ------
-    pa.ArrowNotImplementedError
-        Values of this type cannot be compared.
-
     Examples
     --------
     >>> plain(pa.array([["a"], None], pa.list_view(pa.string_view()))).type

@@ -33,12 +33,6 @@ class TypedRows:
 
     Attributes
     ----------
-    names : list of str
-        As they stand in the file.
-    columns : list of pa.Array
-        Of equal length, a dictionary of texts where the file has one.
-    is_json : bool
-        The texts are JSON documents: a text in quotation marks, a number, ...
     n_bare : int
         Number of rows where there are no columns.
     """
@@ -61,12 +55,6 @@ def open_parquet(
 
     Points of time of the old type INT96 are read in microseconds, as Spark reads them: what is read
     in nanoseconds wraps around before 1677 and after 2262.
-
-    Parameters
-    ----------
-    source : file, or its path
-    read_dictionary : collection of str
-        Columns that are read as dictionaries.
     """
     return pq.ParquetFile(
         source, read_dictionary=sorted(read_dictionary), coerce_int96_timestamp_unit="us"
@@ -147,11 +135,6 @@ def json_rows(shown: str, data: bytes, budget: ReadingBudget | None = None) -> I
     """Yield rows of JSON; keys that come later are columns of later batches too.
 
     Rows and columns are those of the file read as text.
-
-    Raises
-    ------
-    TableReadError
-        It is no JSON, or holds no table.
     """
     budget = budget or ReadingBudget(shown, len(data))
     yield from budget.paced(_json_rows(JsonRows(shown, data, budget)))

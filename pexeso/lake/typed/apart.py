@@ -48,21 +48,9 @@ def read_apart(
 
     Parameters
     ----------
-    budget : ReadingBudget
-        The file's name in messages, and the processor time that the process may take.
-    module : str
-        One of this package. Its `answer` returns what goes through JSON, and a table or None. What
-        it raises as `TableReadError` is raised here, with `shown` in place of ``{shown}``.
-    request : dict
-        What goes through JSON.
     n_bytes : int
         Size of what is read, unpacked. The process may take 2 GiB of address space and 64 bytes
         more for each of these.
-
-    Raises
-    ------
-    TableReadError
-        The file cannot be read, or the process ended before it was.
     """
     limits = {
         "bytes": _BASE_BYTES + _BYTES_A_BYTE * n_bytes,
@@ -89,11 +77,6 @@ def read_file_apart(source: FileSource, module: str) -> TypedTable:
     """Read a file of one table by a module's `answer`, asked for `path` and its `bounds`.
 
     Memory: the table, at most `max_bytes` of the source, here and in the process that reads.
-
-    Raises
-    ------
-    TableReadError, PlaceError
-        As `read_apart` and `FileSource.local_path`.
     """
     with source.local_path() as path:
         budget = source.budget()
@@ -117,13 +100,7 @@ def budget_of(request: dict[str, Any]) -> ReadingBudget:
 def gathered(
     pieces: Iterable[pa.RecordBatch], schema: pa.Schema, budget: ReadingBudget
 ) -> pa.Table:
-    """Put batches together, for an `answer`.
-
-    Raises
-    ------
-    TableReadError
-        They take more bytes, or have more cells, than the budget has.
-    """
+    """Put batches together, for an `answer`."""
     record_batches, n_bytes, n_rows = [], 0, 0
     for batch in pieces:
         n_bytes, n_rows = n_bytes + batch.nbytes, n_rows + batch.num_rows

@@ -28,35 +28,12 @@ def read(source: FileSource) -> TypedTable:
     """Read the one table of a Feather, Arrow or ORC file; what it is, its first bytes say.
 
     Memory: the table, at most `max_bytes` of the source, here and in the process that reads.
-
-    Parameters
-    ----------
-    source : FileSource
-        The file.
-
-    Raises
-    ------
-    TableReadError
-        It is damaged, too large or of another format.
-    PlaceError
-        Its storage breaks off.
     """
     return read_file_apart(source, __name__)
 
 
 def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table]:
-    """Read a file; called in a process of its own.
-
-    Parameters
-    ----------
-    request : dict
-        `path` and `bounds`.
-
-    Raises
-    ------
-    TableReadError
-        It cannot be read, or is larger than the limit.
-    """
+    """Read a file; called in a process of its own."""
     try:
         with open(request["path"], "rb") as stream:
             return {}, _table(stream, budget_of(request))

@@ -53,35 +53,12 @@ def read(source: FileSource) -> TypedTable:
     fields of several types, are texts: nested values of these as JSON.
 
     Memory: the table, at most `max_bytes` of the source, here and in the process that reads.
-
-    Parameters
-    ----------
-    source : FileSource
-        The file.
-
-    Raises
-    ------
-    TableReadError
-        It is damaged or too large, or holds no records.
-    PlaceError
-        Its storage breaks off.
     """
     return read_file_apart(source, __name__)
 
 
 def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table]:
-    """Read a file; called in a process of its own.
-
-    Parameters
-    ----------
-    request : dict
-        `path` and `bounds`.
-
-    Raises
-    ------
-    TableReadError
-        It cannot be read, or is larger than the limit.
-    """
+    """Read a file; called in a process of its own."""
     if not os.path.getsize(request["path"]):
         raise TableReadError("{shown} is empty: it has no bytes.")
     try:

@@ -29,13 +29,10 @@ class MendedTexts:
 
     Attributes
     ----------
-    texts : pa.StringArray (n,)
     n_mended : int
         Cells in which wrong bytes became the replacement character.
     n_lost : int
         Cells without a text, which have a value.
-    why : str
-        Why they have none.
     """
 
     texts: pa.StringArray
@@ -50,12 +47,6 @@ def mended_texts(values: pa.Array, error: Exception) -> MendedTexts:
     In texts, which should be UTF-8, wrong bytes become the replacement character, as they do in
     delimited text. Bytes that are not UTF-8 need be no text at all, and two of them would become
     the same: they have none.
-
-    Parameters
-    ----------
-    values : pa.Array (n,)
-    error : Exception
-        What was raised.
     """
     try:
         if pa.types.is_dictionary(values.type):

@@ -43,26 +43,7 @@ _PATH = re.compile(r"""(?:file )?(?:"/[^"]*"|'/[^']*')""")
 
 
 def tables_in(source: FileSource) -> list[InnerTable]:
-    """List tables and views of a database, those outside schema main as ``schema.table``.
-
-    Parameters
-    ----------
-    source : FileSource
-        The file.
-
-    Returns
-    -------
-    list of InnerTable
-        Those that cannot be read have a reason.
-
-    Raises
-    ------
-    TableReadError
-        It is damaged, being written, of another version or no DuckDB database, or duckdb is not
-        installed.
-    PlaceError
-        Its storage breaks off.
-    """
+    """List tables and views of a database, those outside schema main as ``schema.table``."""
     listing, _ = _answer(source, {})
     return [InnerTable(name, reason) for name, reason in listing["tables"]]
 
@@ -72,20 +53,6 @@ def read(source: FileSource, name: str) -> TypedTable:
 
     Memory: the table, at most `max_bytes` of the source, here and in the process that reads, and
     there 1 GiB for DuckDB.
-
-    Parameters
-    ----------
-    source : FileSource
-        The file.
-    name : str
-        As `tables_in` has it.
-
-    Raises
-    ------
-    TableReadError
-        The database cannot be read, has no such table, or it is too large.
-    PlaceError
-        Its storage breaks off.
     """
     _, table = _answer(source, {"table": name})
     if table is None:
@@ -108,18 +75,7 @@ def _answer(
 
 
 def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table | None]:
-    """List the tables of a file, or read one; called in a process of its own.
-
-    Parameters
-    ----------
-    request : dict
-        `path` and `bounds`; and where one is read `table`, its name.
-
-    Raises
-    ------
-    TableReadError
-        The database cannot be read.
-    """
+    """List the tables of a file, or read one; called in a process of its own."""
     with _opened(request["path"]) as connection:
         tables = {
             name if schema == "main" else f"{schema}.{name}": (schema, name)

@@ -23,19 +23,7 @@ Merged = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class TablePlace:
-    """The part of a grid that is the table.
-
-    Attributes
-    ----------
-    names : list of str
-        Of the columns.
-    columns : list of int
-        Positions of the columns in the grid; columns without any cell are not among them.
-    first, end : int
-        The rows, from the first one to before `end`.
-    notes : list of str
-        Sentences about what was left out or joined.
-    """
+    """The part of a grid that is the table."""
 
     names: list[str]
     columns: list[int]
@@ -55,13 +43,6 @@ def find_table(rows: Sequence[Row], merged: Sequence[Merged] = ()) -> TablePlace
     The header is the first row about as wide as the rows of the table usually are, if its cells are
     names rather than values. Titles above it, and footnotes below the last row, are left out. A row
     of units or of parts below it, or of groups above it, gives the other half of the names.
-
-    Parameters
-    ----------
-    rows : sequence of sequences
-        Cells, all rows of equal length; None or blank text where a cell is empty.
-    merged : sequence of tuples
-        Cells that were merged into one.
 
     Returns
     -------

@@ -32,18 +32,6 @@ def parse_parquet(
     ones are read as Parquet stores them, a list of different texts and numbers into it, and it is
     known how much they come to before they are written out. Besides `data` and the columns, memory
     holds one page of each column, of at most 2 GiB.
-
-    Parameters
-    ----------
-    shown
-        The file's name for messages.
-    max_bytes
-        Limit on the size of all columns as text; reading stops there, since encodings may unpack to
-        any size.
-    max_cell_bytes
-        Larger cells become null.
-    budget
-        Bounds of reading; those of a file of this size unless given.
     """
     budget = budget or ReadingBudget(shown, len(data), max_bytes)
     try:

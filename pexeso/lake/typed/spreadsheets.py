@@ -47,23 +47,6 @@ def tables_in(source: FileSource) -> list[InnerTable]:
     """List the sheets of a spreadsheet, in the order of the book.
 
     Hidden sheets are tables like others: they often hold the lists that other sheets look up.
-
-    Parameters
-    ----------
-    source : FileSource
-        The file.
-
-    Returns
-    -------
-    list of InnerTable
-        Sheets without a cell, charts and macros have a reason why they are no table.
-
-    Raises
-    ------
-    TableReadError
-        It is damaged, encrypted, too large or no spreadsheet.
-    PlaceError
-        Its storage breaks off.
     """
     listing, _ = _answer(source, {})
     return [InnerTable(name, reason) for name, reason in listing["sheets"]]
@@ -80,20 +63,6 @@ def read(source: FileSource, name: str) -> TypedTable:
 
     Memory: the table, and in a process of its own up to 2 GiB and 64 bytes for each byte of the
     file unpacked.
-
-    Parameters
-    ----------
-    source : FileSource
-        The file.
-    name : str
-        The sheet's.
-
-    Raises
-    ------
-    TableReadError
-        The book cannot be read, there is no such sheet, or it is no table.
-    PlaceError
-        Its storage breaks off.
     """
     answer, table = _answer(source, {"sheet": name})
     if table is None:
@@ -115,13 +84,7 @@ def _answer(
 
 
 def _check(source: FileSource, path: Path) -> tuple[str, int]:
-    """Return the right extension of a book, and its bytes unpacked as it says itself.
-
-    Raises
-    ------
-    TableReadError
-        These are too many, or it is no spreadsheet.
-    """
+    """Return the right extension of a book, and its bytes unpacked as it says itself."""
     with open(path, "rb") as stream:
         start = stream.read(8)
         if start[:4] == b"PK\x03\x04":

@@ -76,23 +76,6 @@ def tables_in(source: FileSource) -> list[InnerTable]:
 
     Virtual tables, and the tables that SQLite and its extensions keep for themselves, are not
     among them.
-
-    Parameters
-    ----------
-    source : FileSource
-        The file.
-
-    Returns
-    -------
-    list of InnerTable
-        Those that cannot be read have a reason.
-
-    Raises
-    ------
-    TableReadError
-        It is damaged, being written, or no SQLite database.
-    PlaceError
-        Its storage breaks off.
     """
     listing, _ = _answer(source, {})
     return [InnerTable(name, reason) for name, reason in listing["tables"]]
@@ -108,20 +91,6 @@ def read(source: FileSource, name: str) -> TypedTable:
 
     Memory: the table, at most `max_bytes` of the source, here and in the process that reads. The
     table is gone through twice, first for its types.
-
-    Parameters
-    ----------
-    source : FileSource
-        The file.
-    name : str
-        The table's.
-
-    Raises
-    ------
-    TableReadError
-        The database cannot be read, has no such table, or it is too large.
-    PlaceError
-        Its storage breaks off.
     """
     answered, table = _answer(source, {"table": name})
     if table is None:
@@ -139,18 +108,7 @@ def _answer(
 
 
 def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table | None]:
-    """List the tables of a file, or read one; called in a process of its own.
-
-    Parameters
-    ----------
-    request : dict
-        `path` and `bounds`; and where one is read `table`, its name.
-
-    Raises
-    ------
-    TableReadError
-        The database cannot be read.
-    """
+    """List the tables of a file, or read one; called in a process of its own."""
     with _opened(Path(request["path"]), budget_of(request)) as database:
         names = database.names()
         if "table" not in request:

@@ -14,15 +14,9 @@ class TypedTable:
 
     Attributes
     ----------
-    names : list of str
-        As they stand in the file.
-    types : list of pa.DataType
-        Of the columns.
     batches : iterable of sequences of pa.Array
         Rows: of each column an array of its type, all of equal length. Read once, as it is asked
         for; reading raises `TableReadError`.
-    notes : list of str
-        Sentences about what was repaired or left out; complete when all batches are read.
     """
 
     names: list[str]
@@ -37,8 +31,6 @@ class InnerTable:
 
     Attributes
     ----------
-    name : str
-        What the file calls it.
     reason : str or None
         Why it is no table that can be read, a clause; None where it can.
     """

@@ -33,18 +33,6 @@ class TextColumns:
     Cells without a text, such as bytes that are not UTF-8, are left without a value, and in texts
     wrong bytes become the replacement character; notes say in how many cells. A type that has no
     text form leaves its column without values.
-
-    Parameters
-    ----------
-    budget : ReadingBudget
-        Bounds of reading the table.
-    names : sequence of str
-        Of the columns, as they stand in the file.
-    max_bytes : int
-        Limit on the size of all columns as text; adding stops there, since encodings may unpack to
-        any size.
-    max_cell_bytes : int
-        Larger cells become null.
     """
 
     def __init__(
@@ -60,13 +48,7 @@ class TextColumns:
         self._n_too_big = self._n_bytes = self._n_rows = 0
 
     def add(self, columns: Sequence[pa.Array]) -> None:
-        """Add rows: of each column an array, all of equal length.
-
-        Raises
-        ------
-        TableReadError
-            The texts come to more bytes than the limit, or reading them takes too long.
-        """
+        """Add rows: of each column an array, all of equal length."""
         self._budget.check_seconds()
         self._n_rows += len(columns[0]) if columns else 0
         self._budget.check_cells(self._n_rows, len(columns))

@@ -48,22 +48,6 @@ def value_texts(values: pa.Array, kind: pa.DataType | None = None) -> pa.Array:
     other                     Arrow's
     ========================  ====================================================================
 
-    Parameters
-    ----------
-    values : pa.Array (n,)
-        Numbers, truth values, dates, times or texts; dictionary-encoded ones too.
-    kind : pa.DataType, optional
-        `pa.string()`, or `pa.large_string()` unless given.
-
-    Returns
-    -------
-    pa.StringArray or pa.LargeStringArray (n,)
-
-    Raises
-    ------
-    pa.ArrowException
-        The values are of a type that has no text, or bytes that are not UTF-8.
-
     Examples
     --------
     >>> value_texts(pa.array([49301234567.0, 1.5, -0.0, float("nan")])).to_pylist()

@@ -49,10 +49,6 @@ def global_order(
     offsets : int64 (n + 1,)
     members : integers (offsets[-1],)
         The sets of each token, ascending; tokens in the order of their texts.
-    max_grouped : int
-        Tokens in more sets are ordered by frequency and text alone.
-    hashes
-        Gives a hash of each list.
 
     Returns
     -------
@@ -94,8 +90,6 @@ def duplicate_groups(
     offsets : int64 (n + 1,)
     members : integers (offsets[-1],)
         The sets of each token, ascending; tokens in the global order.
-    max_grouped : int
-        Tokens in more sets are groups of their own.
 
     Returns
     -------

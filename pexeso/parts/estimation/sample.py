@@ -31,14 +31,8 @@ class LakeSample:
 
     Attributes
     ----------
-    chosen : sequence of TableFile
-        Those that were read.
-    records : sequence of pyarrow.Table
-        For each of these what stands in some fields of its records.
     seconds : float
         That reading took, on one core.
-    on_spark : bool
-        Whether the lake is indexed on Spark, or in one process.
     """
 
     files: Sequence[TableFile]
@@ -106,13 +100,7 @@ class LakeSample:
     def seconds_of(
         self, stages: Mapping[str, float], fixed: Mapping[str, float]
     ) -> dict[str, float]:
-        """Return the seconds of stages, without what Spark takes where it is not started.
-
-        Parameters
-        ----------
-        fixed : dict of str to float
-            What they take for the smallest lake on Spark, on the machine of the constants.
-        """
+        """Return the seconds of stages, without what Spark takes where it is not started."""
         if self.on_spark:
             return dict(stages)
         spared = {stage: self.factor * fixed.get(stage, 0.0) for stage in stages}
@@ -228,17 +216,8 @@ def grown(sample: Sequence[pa.Array], pairs: int) -> tuple[int, float]:
     The number grows as a power of the number of pairs. The power is fitted to the sample and its
     first half.
 
-    Parameters
-    ----------
-    sample : sequence of pyarrow.StringArray
-        For each file its values, those of all its columns one after the other.
-    pairs : int
-        (column, value) pairs of the lake.
-
     Returns
     -------
-    values : int
-        At most `pairs`.
     growth : float
         The exponent, in [0, 1].
     """

@@ -45,11 +45,6 @@ def machine_factor(cores: int) -> float:
     All cores are measured together.
 
     Takes about a tenth of a second where nothing else runs.
-
-    Returns
-    -------
-    float
-        Above 0; the shortest of three times counts.
     """
 
     def work(_: int) -> None:
@@ -68,15 +63,7 @@ def machine_factor(cores: int) -> float:
 def shared_seconds(
     *, read: float, tables: int, postings: int, cores: int, factor: float
 ) -> dict[str, float]:
-    """Predict the seconds of each shared stage.
-
-    Parameters
-    ----------
-    read : float
-        Seconds of one core of this machine that reading the lake takes.
-    tables, postings : int
-        Tables, and (column, value) pairs.
-    """
+    """Predict the seconds of each shared stage."""
     seconds = {stage: factor * fixed for stage, fixed in FIXED_SECONDS.items()}
     seconds["read"] += (read + factor * SECONDS_PER_TABLE * tables) / cores
     seconds["catalog"] += factor * SECONDS_PER_POSTING * postings / cores

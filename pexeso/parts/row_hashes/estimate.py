@@ -34,8 +34,6 @@ class RowHashesEstimate:
 
     Attributes
     ----------
-    rows, cells : int
-    shards : int
     bytes : int
         On the disk.
     """

@@ -65,11 +65,6 @@ def pieces_by_table(store: Store) -> dict[str, list[StoredPiece]]:
     """Return of each table of an index its pieces, tables by name and pieces by their rows.
 
     Cells are not read.
-
-    Raises
-    ------
-    InputError
-        The index has no such part.
     """
     if "redundancy" not in (store.manifest.options.get("parts") or ()):
         raise InputError(

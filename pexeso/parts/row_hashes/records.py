@@ -18,13 +18,7 @@ RECORD = "row_hashes"
 
 
 def records(tables: Sequence[ReadTable]) -> Iterator[pa.RecordBatch]:
-    """Yield the pieces of tables, a record each; of those alone that are files.
-
-    Yields
-    ------
-    pa.RecordBatch
-        Of `pexeso.lake.record_schema.SCHEMA`.
-    """
+    """Yield the pieces of tables, a record each; of those alone that are files."""
     for table in tables:
         if table.rows is None or table.rows.typed is None:
             continue

@@ -55,13 +55,7 @@ def fit_one_shard(pieces: pa.Table, options: BuildOptions) -> bool:
 
 
 def divide_and_write(job: BuildJob, pieces: DataFrame | pa.Table) -> list[FolderEntry]:
-    """Divide pieces among shards, and write each.
-
-    Parameters
-    ----------
-    pieces : DataFrame or pa.Table
-        Of `pexeso.redundancy.pieces.FIELDS`, in any order; a table only where one shard takes it.
-    """
+    """Divide pieces among shards, and write each."""
     laid_out = job.stage("divide-hashes", lambda folder, meter: _lay_out(job, pieces, folder))
     if not laid_out["shards"]:
         return []
@@ -90,11 +84,6 @@ def write_shard(placed: Path, number: int, folder: Path) -> tuple[dict[str, Any]
     """Put down the pieces of one shard.
 
     The same pieces give the same bytes, in whatever order they come.
-
-    Returns
-    -------
-    facts, files
-        Of the shard.
 
     Notes
     -----

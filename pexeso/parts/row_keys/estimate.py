@@ -37,9 +37,6 @@ class RowKeysEstimate:
 
     Attributes
     ----------
-    rows, cells, values : int
-        Rows of tables of two columns or more, their cells, and distinct values.
-    shards : int
     bytes : int
         On the disk.
     """

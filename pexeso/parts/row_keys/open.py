@@ -42,8 +42,6 @@ class RowShard:
 
     Attributes
     ----------
-    filters : tuple of dict
-        See `pexeso.composite.filters.filter_to_json`.
     deleted : int64 (d,)
         Numbers of tables that are not to be found, ascending.
     """
@@ -103,13 +101,7 @@ class RowShard:
         return take_texts(self.columns, np.arange(begin, end)).to_pylist()
 
     def numbers_of(self, tables: pa.Array) -> np.ndarray:
-        """Return the numbers of tables that the shard holds, int64, ascending.
-
-        Parameters
-        ----------
-        tables : Arrow texts
-            Names; those of other tables are passed over.
-        """
+        """Return the numbers of tables that the shard holds, int64, ascending."""
         from pexeso.overlap.loops import find_texts  # brings numba
 
         positions = find_texts(self.tables, tables)
@@ -122,13 +114,7 @@ class RowShard:
 
 
 def open_row_shards(store: Store) -> list[RowShard]:
-    """Open the shards of an index, in their order; only sizes are read.
-
-    Raises
-    ------
-    InputError
-        The index has no such part.
-    """
+    """Open the shards of an index, in their order; only sizes are read."""
     if "composite" not in (store.manifest.options.get("parts") or ()):
         raise InputError(
             f"The index '{store.path}' has no part for composite keys. Add it with 'pexeso "

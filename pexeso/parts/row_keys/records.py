@@ -32,14 +32,7 @@ FIELDS = ("table", "n_rows", "n_columns", "first_row", "labels", "texts", "cells
 
 @dataclass(frozen=True)
 class Piece:
-    """Some rows of a table, with its labels where they are the first.
-
-    Attributes
-    ----------
-    labels : sequence of str or None
-    columns : sequence of texts
-        Of each column its cells; none where they are known as numbers.
-    """
+    """Some rows of a table, with its labels where they are the first."""
 
     table: str
     first_row: int
@@ -55,13 +48,7 @@ class Piece:
 
 
 def records(tables: Sequence[ReadTable]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of tables of two columns or more in records of about `CELLS_AT_ONCE` cells.
-
-    Yields
-    ------
-    pa.RecordBatch
-        Of `pexeso.lake.record_schema.SCHEMA`.
-    """
+    """Yield the rows of tables of two columns or more in records of about `CELLS_AT_ONCE` cells."""
     for pieces in together(_pieces(tables)):
         yield _records_of(pieces)
 
@@ -125,13 +112,10 @@ def fields_of(
 
     Parameters
     ----------
-    pieces : sequence of Piece
     numbers : sequence of int32
         Of each the numbers of its cells' texts, row after row, -1 for a missing cell.
     n_texts : int
         Numbers are less.
-    take : callable
-        Given numbers, returns the texts.
     """
     texts, positions = zip(*(_distinct(cells, n_texts) for cells in numbers), strict=True)
     columns = {

@@ -69,13 +69,7 @@ def fit_one_shard(rows: pa.Table, options: BuildOptions) -> bool:
 
 
 def divide_and_write(job: BuildJob, rows: DataFrame | pa.Table) -> list[FolderEntry]:
-    """Divide tables among shards, and build each.
-
-    Parameters
-    ----------
-    rows : DataFrame or pa.Table
-        Records, those of a table in any order; a table only where one shard takes it.
-    """
+    """Divide tables among shards, and build each."""
     laid_out = job.stage("divide-rows", lambda folder, meter: _lay_out(job, rows, folder))
     if not laid_out["shards"]:
         return []
@@ -97,13 +91,7 @@ def _lay_out(job: BuildJob, rows: DataFrame | pa.Table, folder: Path) -> Facts:
 
 
 def shards_needed(n_cells: int, n_rows: int, text_bytes: int, partition_bytes: int) -> int:
-    """Return how many shards take what there is, each of about `partition_bytes`.
-
-    Parameters
-    ----------
-    text_bytes : int
-        Of the distinct texts of each record, of all records together.
-    """
+    """Return how many shards take what there is, each of about `partition_bytes`."""
     n_bytes = n_cells * CELL_BYTES + n_rows * ROW_BYTES + text_bytes
     return -(-n_bytes // partition_bytes)
 
@@ -114,16 +102,6 @@ def write_shard(
     """Build one shard from its prepared data (`placed`), and write its files.
 
     The same tables give the same bytes, in whatever order records come.
-
-    Parameters
-    ----------
-    filters : tuple of str
-        See `pexeso.composite.filters.require_filters`.
-
-    Returns
-    -------
-    facts, files
-        Of the shard.
 
     Notes
     -----

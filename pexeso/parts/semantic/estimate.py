@@ -39,15 +39,7 @@ SECONDS_PER_BYTE = 1.5e-9
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured on a sample and scaled to the lake: seconds of one core.
-
-    Attributes
-    ----------
-    train : float
-        Of the whole machine: training takes all cores by itself.
-    index : float
-        Of all partitions together, but for what each takes however small it is.
-    """
+    """What was measured on a sample and scaled to the lake: seconds of one core."""
 
     train: float
     embed: float
@@ -141,13 +133,7 @@ def partition_seconds(
     cores: int,
     factor: float,
 ) -> dict[str, float]:
-    """Predict the seconds of each stage, and what the model adds to the commit.
-
-    Parameters
-    ----------
-    index_bytes, model_bytes : int
-        On disk; the index without the model.
-    """
+    """Predict the seconds of each stage, and what the model adds to the commit."""
     seconds = {stage: factor * fixed for stage, fixed in FIXED_SECONDS.items()}
     for stage, rate in SECONDS_PER_POSTING.items():
         seconds[stage] += factor * rate * postings / cores

@@ -26,14 +26,10 @@ class PlacedPartition:
 
     Attributes
     ----------
-    columns : pyarrow.Table
-        ``column_id``, ``table`` and ``label`` of C columns, by id.
     values : pyarrow.StringArray
         n distinct values, sorted.
     column, value : numpy.ndarray, int64
         Of each posting, by column, then value.
-    texts : pyarrow.StringArray
-        Distinct texts.
     text : numpy.ndarray
         Of each posting, its text.
     """
@@ -92,8 +88,6 @@ class PlacedPartition:
             Those of the engine.
         order : numpy.ndarray, int64
             The value of each stored row.
-        facts, document : mapping
-            Beside the counts: what the manifest, and what `meta.json` besides tells.
         """
         texts = self._texts_of_postings(order)
         ids = self.columns["column_id"].to_numpy()

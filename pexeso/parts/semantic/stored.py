@@ -35,13 +35,7 @@ ROWS_PER_BATCH = 1 << 14
 
 
 def read_values(job: BuildJob) -> str:
-    """Read all values of an index that is to get a model; gives the stage that left them.
-
-    Raises
-    ------
-    InputError
-        Each model of the index lacks some, which it knows nothing about.
-    """
+    """Read all values of an index that is to get a model; gives the stage that left them."""
 
     def work(folder: Path, meter: TaskMeter) -> Facts:
         numbers = range(store.n_partitions)
@@ -92,13 +86,7 @@ def stored_rows(
 
 
 def copy_into_one(job: BuildJob, store: Store, numbers: Sequence[int], folder: Path) -> int:
-    """Lay out what holds of some partitions for one, in the driver.
-
-    Returns
-    -------
-    int
-        0 where nothing holds, else 1.
-    """
+    """Lay out what holds of some partitions for one, in the driver."""
 
     def rows(schema: pa.Schema) -> pa.RecordBatchReader:
         read = partial(read_partitions, store=store, schema=schema)
@@ -122,15 +110,7 @@ def copy_into_one(job: BuildJob, store: Store, numbers: Sequence[int], folder: P
 
 
 def read_partitions(batches: Batches, *, store: Store, schema: pa.Schema) -> Batches:
-    """Read the columns that hold back from partitions whose numbers come in.
-
-    Parameters
-    ----------
-    batches
-        Numbers of partitions.
-    schema
-        `POSTINGS`: column id, value and text of each posting; `VECTORS`: value and vector.
-    """
+    """Read the columns that hold back from partitions whose numbers come in."""
     read = _stored_postings if schema.equals(POSTINGS) else _stored_vectors
     for batch in batches:
         for number in batch.column(0).to_pylist():

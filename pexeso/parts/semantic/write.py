@@ -83,13 +83,7 @@ def write_embedded(
     made: Facts | None = None,
     saved: Path | None = None,
 ) -> Written:
-    """Write partitions of the values that a stage left.
-
-    Parameters
-    ----------
-    made, saved : dict and Path, optional
-        Where the model was made in this job: what `make_model` said of it, and where it is.
-    """
+    """Write partitions of the values that a stage left."""
     counts, is_new = job.stages.finished(source), made is not None
     if is_new:
         folder = saved
@@ -152,15 +146,7 @@ def make_model(
     saved: Path | None = None,
     dimensions: int | None = None,
 ) -> Facts:
-    """Train the model on what a stage left, or read it, and save it.
-
-    Parameters
-    ----------
-    saved : Path, optional
-        Where to; by default into the folder `MADE` of the stage.
-    dimensions : int, optional
-        Of a model that the index has; by default those of the options of the job.
-    """
+    """Train the model on what a stage left, or read it, and save it."""
 
     def work(folder: Path, meter: TaskMeter) -> Facts:
         options, corpus = options_for_model(job.options, model), None
@@ -268,15 +254,6 @@ def divide_and_write(
         Given a folder of the stage, returns ``column_id, value, text`` (postings) and
         ``value, vector``; None where there is nothing. Where the index has a lexical model the
         vectors are sketches, needed only where there is more than one partition.
-    facts : dict
-        ``dimensions`` of the vectors, and ``letters`` of a lexical model.
-    whole : bool
-        Whether these are all columns of the index; see `pexeso.parts.models.partition_limits`.
-    embedder_folder, model
-        Of the model, and its position in the index.
-    divide : callable, optional
-        Given a folder of the stage, lays out everything there without a frame, and returns the
-        number of partitions.
     """
     from pexeso.engine.layout.options import (
         PartitionLayoutOptions,

@@ -60,10 +60,6 @@ class TokenSetsEstimate:
 
     Attributes
     ----------
-    parts : tuple of str
-        Of `pexeso.registry.choices`; empty where none were asked for, and then all is 0.
-    columns, tokens, pairs : int
-        Columns as sets, distinct tokens of the lake, and (column, token) pairs.
     bytes : int
         On the disk.
     """
@@ -139,20 +135,7 @@ def parts_bytes(
     name_bytes: float,
     shards: int = 1,
 ) -> int:
-    """Return the bytes of the shards of an index on the disk.
-
-    Parameters
-    ----------
-    columns, pairs
-        Columns as sets, and (column, token) pairs.
-    tokens_written
-        Distinct tokens of each shard, of all shards together: a token that stands in two is written
-        twice.
-    token_bytes, name_bytes
-        Mean letters of a token, and of the names of a column and its table.
-    shards
-        How many there are.
-    """
+    """Return the bytes of the shards of an index on the disk."""
     each_set = SET_BYTES + name_bytes
     if "bands" in parts:
         is_large = columns > FEW_SETS * max(1, shards)

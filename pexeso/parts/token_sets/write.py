@@ -65,14 +65,7 @@ def write(job: BuildJob) -> Written:
 def divide_and_write(
     job: BuildJob, rows: Mapping[str, DataFrame] | Mapping[str, pa.RecordBatchReader]
 ) -> list[FolderEntry]:
-    """Divide sets among shards, and build each.
-
-    Parameters
-    ----------
-    rows : dict
-        `SETS`: ``table, position, label``. `TOKENS`: ``table, position, value``, each token of a
-        set once. Frames, or readers of what one shard takes.
-    """
+    """Divide sets among shards, and build each."""
     parts = own_choices(job.options)
     laid_out = job.stage("divide", lambda folder, meter: _lay_out(job, rows, parts, folder))
     if not laid_out["shards"]:

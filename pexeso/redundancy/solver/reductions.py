@@ -47,8 +47,6 @@ class Reduced:
 
     Attributes
     ----------
-    able : bool (n,)
-        Tables that may be kept.
     edges : int64 (e,)
         Numbers of the edges that are left, ascending.
     """

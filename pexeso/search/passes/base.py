@@ -31,9 +31,6 @@ class ProbeResult:
     outlook : Probe or None
         None where it did not look: an exhaustive search reads everything, and a lake of one
         partition is searched anyway.
-    max_counts : tuple of int
-        For each query column of the pass, the count that may match something; empty where it did
-        not look.
     """
 
     outlook: Probe | None = None
@@ -112,16 +109,7 @@ class Pass(ABC):
 
 
 def goal_of(total: int, options: SearchOptions, floor: int) -> Goal:
-    """Return what a column of the next partition needs.
-
-    Parameters
-    ----------
-    total : int
-        |Q|.
-    floor : int
-        With ``options.k`` the count of the k-th column found so far: equal counts stay in, since
-        names decide between them.
-    """
+    """Return what a column of the next partition needs."""
     needed = 1 if options.min_joinability is None else count_needed(options.min_joinability, total)
     decide = options.counts == "decide"
     return Goal(

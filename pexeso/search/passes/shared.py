@@ -37,10 +37,6 @@ class Batch:
 
     Attributes
     ----------
-    positions : list of int
-        Which queries.
-    vectors : Vectors
-        The distinct values of all of them.
     members : list of int64 (m,)
         For each query the rows of `vectors` that its values are.
     """
@@ -51,13 +47,7 @@ class Batch:
 
 
 class SharedPass(Pass):
-    """Query columns that ask alike: each distinct value of theirs is compared once.
-
-    Parameters
-    ----------
-    queries, options
-        Of all query columns; those of the batch are taken.
-    """
+    """Query columns that ask alike: each distinct value of theirs is compared once."""
 
     def __init__(
         self,

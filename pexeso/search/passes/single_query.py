@@ -19,13 +19,7 @@ from pexeso.search.ranking import Hit, Ranking
 
 
 class SingleQueryPass(Pass):
-    """One query column by itself.
-
-    Parameters
-    ----------
-    position : int
-        Of the query column among all.
-    """
+    """One query column by itself."""
 
     def __init__(
         self, scan: PartitionLoader, position: int, query: EncodedQuery, options: SearchOptions

@@ -53,8 +53,6 @@ class GraphSummary:
         Columns that were compared, and those that have more edges than were asked for.
     n_all, n_edges : int
         All edges, and those of tables that were looked for.
-    rows : list of dict
-        The strongest of the latter.
     """
 
     n_columns: int
@@ -118,11 +116,6 @@ def graph_file(pages: Pages, request: Request, kind: str) -> Iterator[bytes]:
     """Return the pieces of a file of all joins: JSON as the command line prints it, or an export.
 
     It is written to disk first, so that memory does not grow with it.
-
-    Raises
-    ------
-    InputError
-        There is no such kind of file.
     """
     form = OF_FILES.get(f".{kind}")
     if form is None and kind != "json":

@@ -40,18 +40,7 @@ WAYS = {"semantic": "similar values", "overlap": "equal values", "transform": "a
 
 @dataclass(frozen=True)
 class RequestedMatch:
-    """A match that a page is asked for.
-
-    Attributes
-    ----------
-    query_columns : QueryColumns
-    lake_table : str
-        The table of the lake.
-    lake_columns : str or None
-        Its column, or of a key ``COLUMN,COLUMN``; None: those that join most.
-    given : mapping of str to str
-        The other parameters of the URL.
-    """
+    """A match that a page is asked for."""
 
     query_columns: QueryColumns
     lake_table: str

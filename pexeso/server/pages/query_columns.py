@@ -25,15 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class QueryColumns:
-    """The columns.
-
-    Attributes
-    ----------
-    table : QueryTable
-    labels : tuple of str
-    parameter : str
-        What names them in an URL, by positions.
-    """
+    """The columns."""
 
     table: QueryTable
     labels: tuple[str, ...]
@@ -67,13 +59,7 @@ class QueryColumns:
 
 
 def query_columns(pages: Pages, request: Request) -> QueryColumns:
-    """Return the columns that an URL names, by ``column=``, which may stand there several times.
-
-    Raises
-    ------
-    UnknownTableError, ColumnNotFoundError, QueryError
-        There is no such table or column, or the columns make no key.
-    """
+    """Return the columns that an URL names, by ``column=``, which may stand there several times."""
     table = pages.tables[request.path_params["table"]]
     # What was given does not change, and is asked about again with each move of a slider.
     names = (_names if table.is_of_lake else _names_once)(table.spec, table.reading)
@@ -104,13 +90,7 @@ def has_part(pages: Pages, name: str) -> bool:
 
 
 def lake_table(pages: Pages, name: str) -> dict[str, Any]:
-    """Return what the catalog tells of the table that a name means; see `Catalog.named`.
-
-    Raises
-    ------
-    InputError
-        The index has no such table.
-    """
+    """Return what the catalog tells of the table that a name means; see `Catalog.named`."""
     index = pages.served.index
     name = index.catalog.named(name)
     tables = index.catalog.tables(among=pa.array([name], pa.string())).to_pylist()
@@ -120,24 +100,12 @@ def lake_table(pages: Pages, name: str) -> dict[str, Any]:
 
 
 def lake_table_to_search(pages: Pages, name: str) -> QueryTable:
-    """Return a table of the lake as one to search with.
-
-    Raises
-    ------
-    InputError
-        The index has no such table, or its file is not there.
-    """
+    """Return a table of the lake as one to search with."""
     return pages.tables.add_of_lake(str(pages.served.index.lake), lake_table(pages, name)["table"])
 
 
 def position_of(pages: Pages, table: str, label: str) -> str:
-    """Return what names a column of the lake behind the name of a file, as ``#3``.
-
-    Raises
-    ------
-    InputError
-        The index has no such column.
-    """
+    """Return what names a column of the lake behind the name of a file, as ``#3``."""
     among = pa.array([table], pa.string())
     columns = pages.served.index.catalog.columns(["label", "position"], among=among)
     labels = columns.sort_by("position")["label"].to_pylist()

@@ -27,20 +27,7 @@ def batch(
     write: Callable[[list[Answer]], object] | None = None,
     progress: Callable[[BatchRun], None] | None = None,
 ) -> BatchResponse:
-    """Answer a batch.
-
-    Parameters
-    ----------
-    service, request
-    lines : iterable of (number, text), optional
-        The lines, where they are no file.
-    begin : callable, optional
-        Called with the options of all searches before the first.
-    write : callable, optional
-        Called with the answers of each chunk, where they go to no file; the response then has none.
-    progress : callable, optional
-        Called after each chunk that went to a file.
-    """
+    """Answer a batch."""
     from pexeso.search.batch_file import BatchRun, answer_lines, run_batch
 
     lines = _lines(request) if lines is None else lines

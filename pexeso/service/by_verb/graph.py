@@ -44,17 +44,7 @@ _OF_VALUES_ALIKE = {"max_distance", "device", "memory_budget", "model"}
 
 
 class GraphBase(SparkRequest, frozen=True, kw_only=True):
-    """Base of requests for a join graph; see `pexeso.lake_graph.options.GraphOptions`.
-
-    Attributes
-    ----------
-    min_joinability : float or None
-        None: 0.5, or what suits the format of an export.
-    device, memory_budget, model
-        See `pexeso.open_index`.
-    overwrite : bool
-        Replace a file that exists.
-    """
+    """Base of requests for a join graph; see `pexeso.lake_graph.options.GraphOptions`."""
 
     method: Annotated[
         Literal[METHODS] | None,  # type: ignore[valid-type]
@@ -201,14 +191,7 @@ class ExportRequest(GraphBase, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class GraphWritten:
-    """A graph that went to a file.
-
-    Attributes
-    ----------
-    path : str
-    counts : dict
-        Options and counts as plain JSON.
-    """
+    """A graph that went to a file."""
 
     path: str
     counts: Mapping[str, Any] = field(default_factory=dict)
@@ -225,17 +208,7 @@ Take = Callable[["EdgeStream"], Any]
 def graph(
     service: Service, request: GraphRequest, *, take: Take | None = None, **live: Any
 ) -> ColumnGraph | GraphWritten | Any:
-    """Answer a request for a join graph.
-
-    Parameters
-    ----------
-    service, request
-    take : callable, optional
-        Reads the edges, where they go neither to a file nor to the response; what it returns is the
-        response.
-    **live
-        `progress`.
-    """
+    """Answer a request for a join graph."""
     if request.output is not None:
         form = format_of_file(request.output)
         return _written(service, request, form, request.output, Naming(), live)

@@ -54,15 +54,7 @@ class BrowseRequest(IndexRequest, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Listing:
-    """A part of what a lake holds.
-
-    Attributes
-    ----------
-    what : str
-    total, offset : int
-        How many there are in all, and the number of the first one here.
-    items : list of dict
-    """
+    """A part of what a lake holds."""
 
     what: str
     total: int
@@ -115,13 +107,7 @@ def split_lake_spec(catalog: Catalog, query: str) -> tuple[str, str]:
 
 
 def lake_file(service: Service, path: str, table: str) -> tuple[str, ReadingOptions]:
-    """Return the file of a table of the lake, and no other file, and how it is read.
-
-    Raises
-    ------
-    InputError
-        The index knows no such table, or it is none of a file, or leads out of the lake.
-    """
+    """Return the file of a table of the lake, and no other file, and how it is read."""
     from pexeso.join.matched_join import SPARK_LAKE
     from pexeso.lake.rows import table_to_read
 

@@ -25,23 +25,7 @@ def write_lineage(
     started: datetime,
     ended: datetime,
 ) -> None:
-    """Append the events of a join to a file.
-
-    Parameters
-    ----------
-    path : str
-        The file of events.
-    request, response
-        The join.
-    output : str
-        The file that the joined table was written to.
-    started, ended : datetime
-
-    Raises
-    ------
-    OutputError
-        The file cannot be written.
-    """
+    """Append the events of a join to a file."""
     append_events(path, _made(request, response, output).events(started, ended))
 
 

@@ -16,15 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def searching(open_index: Callable[[Any], Index], request: Any) -> Iterator[tuple[Index, int]]:
-    """Yield the index of a request, and how many passes over it run side by side.
-
-    Parameters
-    ----------
-    open_index : callable
-        From a request to its index.
-    request : SparkRequest
-        With `device` and `memory_budget`.
-    """
+    """Yield the index of a request, and how many passes over it run side by side."""
     if request.master is None:
         yield open_index(request), 1
         return

@@ -38,16 +38,6 @@ def lock_folder(root: Path) -> tuple[int, bool]:
     """Lock a folder against other writers of any process of this machine.
 
     The lock ends with the process.
-
-    Returns
-    -------
-    tuple[int, bool]
-        The descriptor to close when done; whether this file system can lock at all.
-
-    Raises
-    ------
-    OutputError
-        Another writer has it.
     """
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     locked = lock(descriptor, EXCLUSIVE)
@@ -65,12 +55,6 @@ class Plan:
     ----------
     purpose : str or None
         What is built, of which options; None for a build that is not to be taken up.
-    generation : int
-        Of the index to be written.
-    names : dict of str to str
-        The folder names chosen for the catalog and the embedder.
-    first_partition : int
-        Number of the first new partition.
     """
 
     purpose: str | None
@@ -125,15 +109,7 @@ def abandoned_plan(root: Path) -> Plan | None:
 
 
 def require_abandoned(root: Path, locked: bool) -> bool:
-    """Return whether a build that died has left something here.
-
-    Parameters
-    ----------
-    root
-        The index folder, which the caller has locked.
-    locked
-        Whether its file system could lock it: then no other writer of this machine is alive.
-    """
+    """Return whether a build that died has left something here."""
     folder = root / BUILDING
     if not os.path.lexists(folder):
         return False
@@ -210,13 +186,7 @@ def _listed(root: Path) -> set[str]:
 
 
 def current_manifest(root: Path) -> Manifest | None:
-    """Return the manifest in place, or None where there is none.
-
-    Raises
-    ------
-    StoredIndexError
-        It is there and cannot be read.
-    """
+    """Return the manifest in place, or None where there is none."""
     size = plain_file_size(root, MANIFEST)
     return None if size is None else read_manifest(root, size)
 

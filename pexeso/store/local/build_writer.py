@@ -32,11 +32,6 @@ class BuildWriter(ABC):
     """Base of the writers, independent of where the index is written.
 
     See `pexeso.store.local.writer.IndexWriter`.
-
-    Parameters
-    ----------
-    path
-        The folder of this machine that the build works in, below ``.building/``.
     """
 
     def __init__(
@@ -156,25 +151,7 @@ class BuildWriter(ABC):
         facts: dict[str, Any] | None = None,
         known: Iterable[FileEntry] | None = None,
     ) -> FolderEntry:
-        """List a folder of this build with sizes and checksums of its files, for `commit`.
-
-        Parameters
-        ----------
-        folder
-            One of the folders that this writer gave out, complete.
-        facts
-            Plain JSON data to keep in the manifest with it.
-        known
-            Entries that were taken while writing; files among them are not read again, the others
-            are.
-
-        Raises
-        ------
-        InputError
-            It is another folder, or `known` names a file that is not there in that size.
-        OutputError
-            Something in it is no plain file or folder, or cannot be read.
-        """
+        """List a folder of this build with sizes and checksums of its files, for `commit`."""
         name = self._final_name(folder)
         entries = {entry.path: entry for entry in known or ()}
         with writing(folder):
@@ -212,28 +189,8 @@ class BuildWriter(ABC):
 
         Parameters
         ----------
-        written_by
-            Program and version.
-        catalogs, embedder, parts
-            The folders of the index; catalogs as they came to be, those of each part in search
-            order.
-        options, fingerprints, facts
-            Plain JSON objects to keep in the manifest.
         deleted_columns
             Ids of columns not to return, as ranges (first, end), ascending and apart.
-
-        Returns
-        -------
-        Manifest
-            The manifest that is now in place.
-
-        Raises
-        ------
-        InputError
-            A value cannot stand in a manifest, a folder is neither new nor kept, or this writer has
-            begun a commit before; one writer makes one commit.
-        OutputError
-            A write failed; the old index stands as it was.
         """
         if self._committing:
             raise InputError(

@@ -22,21 +22,6 @@ def filling(folder: Path, *, replace: bool = True) -> Iterator[Path]:
     The block writes to a folder beside it, which takes the name when the block ends well; what an
     earlier attempt left under that name is replaced. Without `replace` the first attempt that ends
     well stays, whichever is the last.
-
-    Parameters
-    ----------
-    folder
-        A folder that `IndexWriter.partition_folder` or another of its folders gave.
-
-    Yields
-    ------
-    Path
-        The empty folder to write to.
-
-    Raises
-    ------
-    OutputError
-        It cannot be written.
     """
     attempt = folder.with_name(f"{folder.name}.{secrets.token_hex(8)}")
     try:
@@ -63,15 +48,7 @@ def _rename(attempt: Path, folder: Path, *, may_lose: bool) -> None:
 
 
 def plain_files(folder: Path) -> Iterator[tuple[str, int]]:
-    """Yield relative path and size in bytes of all files below a folder.
-
-    Raises
-    ------
-    OutputError
-        Something in it is neither a plain file nor a plain folder.
-    OSError
-        It cannot be read.
-    """
+    """Yield relative path and size in bytes of all files below a folder."""
     for parent, folders, files in os.walk(folder, onerror=_reraise):
         for name in (*folders, *files):
             path = Path(parent, name)

@@ -286,23 +286,6 @@ def open_store(path: str | os.PathLike[str], *, keep_files: bool = False) -> Sto
 
     What is opened is a snapshot: commits that come later neither change nor remove anything of it
     while it is open, where the file system can lock; where it cannot, for a day.
-
-    Parameters
-    ----------
-    path
-        The index folder.
-    keep_files
-        Have it stay whole even if the index is deleted, where the file system has hard links; see
-        `pexeso.store.local.links`.
-
-    Raises
-    ------
-    IndexNotFoundError
-        No index is there: no such folder, another folder, or a build that has not been finished.
-    IndexVersionError
-        The index is of another format version.
-    IndexCorruptError
-        A file is missing, is not of its size or is no plain file.
     """
     root = Path(path)
     require_index(root)

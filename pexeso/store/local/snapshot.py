@@ -53,15 +53,7 @@ class Hold:
 
 
 def hold_manifest(root: Path) -> tuple[Manifest, Hold]:
-    """Read the manifest in place at `root`, and hold it.
-
-    Raises
-    ------
-    FileNotFoundError
-        There is none.
-    IndexCorruptError, IndexVersionError
-        It cannot be read; see `Manifest.from_bytes`.
-    """
+    """Read the manifest in place at `root`, and hold it."""
     path = root / MANIFEST
     for _ in range(_ATTEMPTS):
         if plain_file_size(root, MANIFEST) is None:

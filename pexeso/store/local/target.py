@@ -41,15 +41,7 @@ class PartitionTarget(Protocol):
 
 @dataclass(frozen=True)
 class PartitionFolder:
-    """A folder of a build.
-
-    Attributes
-    ----------
-    folder
-        Where the partition goes; absent or empty.
-    name
-        What the folder is called in the index.
-    """
+    """A folder of a build."""
 
     folder: Path
     name: str

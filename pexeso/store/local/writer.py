@@ -30,40 +30,6 @@ class IndexWriter(BuildWriter):
     without a commit, by an error or an interruption, what stood at the path before stands there
     still and what this build wrote is gone; unless `keep` was set, and then a later build of the
     same purpose takes it up.
-
-    Parameters
-    ----------
-    path
-        The index folder. It may be absent, empty, or, with `overwrite`, an index.
-    overwrite
-        Replace an index that is there already. It stays valid and in use until the commit;
-        afterwards the files that only it listed are removed, once no reader has it open. Other
-        files in the folder are never touched.
-    update
-        Write the next generation of the index that is there; there must be one.
-    purpose
-        What is built, of which options, as one text. What a build of the same purpose and over the
-        same index has left when it died is there again: `resumed` is True then.
-
-    Attributes
-    ----------
-    previous
-        The manifest of the index that is being replaced, or None.
-    resumed
-        Whether the work of an earlier build is taken up.
-    name
-        What the index is called in messages.
-    keep
-        Leave what was written for a later build, when the block ends without a commit. Set it once
-        there is something worth keeping; it needs a purpose.
-
-    Raises
-    ------
-    OutputError
-        The folder holds something else, holds an index and `overwrite` is False, is being written
-        by another build, or cannot be written.
-    IndexNotFoundError
-        With `update`: there is no index.
     """
 
     def _claim(self) -> bool:

@@ -18,11 +18,6 @@ def require_safe_commits(location: Location) -> None:
     """Require that builds can commit safely at a place.
 
     The check writes an object below ``.building/`` and removes it.
-
-    Raises
-    ------
-    OutputError
-        The storage has no conditional writes, does not do what it says, or cannot be written.
     """
     if not location.has_conditions:
         is_s3 = location.protocol in ("s3", "s3a")
@@ -52,17 +47,10 @@ def commit_manifest(location: Location, data: bytes, expected: str | None) -> st
 
     Parameters
     ----------
-    location
-        The folder of the index.
     data
         The bytes of the manifest; every file that it lists is there already.
     expected
         The version of the manifest that is replaced; None where there was none.
-
-    Returns
-    -------
-    str
-        The version of the new manifest.
     """
     file = location.joined(MANIFEST)
     try:

@@ -21,24 +21,6 @@ def fetch_into(part: Path, location: Location, entry: FileEntry) -> None:
     """Fill a local file with the bytes of a file elsewhere, and wait until they are on the disk.
 
     Memory: four pieces of 16 MiB.
-
-    Parameters
-    ----------
-    part
-        An existing file, overwritten.
-    location
-        The file elsewhere.
-    entry
-        Its size and checksum, as the manifest has them.
-
-    Raises
-    ------
-    IndexCorruptError
-        It is missing, or is not the file that was written.
-    OutputError
-        The local file cannot be written.
-    PlaceError
-        The storage cannot be reached, or broke off again and again.
     """
     with writing(part), open(part, "r+b") as file:
         checksum = fetch_checksum(location, entry, file.write)
@@ -59,19 +41,8 @@ def fetch_checksum(
 
     Parameters
     ----------
-    location
-        The file.
-    entry
-        Its size, as the manifest has it.
     take
         Called with each piece of bytes, if given.
-
-    Raises
-    ------
-    IndexCorruptError
-        It is not there, or not of its size.
-    PlaceError
-        The storage cannot be reached, or broke off again and again.
     """
     running = new_checksum()
     for piece in _pieces(location, entry.n_bytes):

@@ -23,13 +23,7 @@ _REQUESTS_AT_ONCE = 16
 
 
 def retire(location: Location, previous: Manifest) -> None:
-    """Keep the manifest that is about to be replaced; its age counts from now.
-
-    Raises
-    ------
-    PlaceError
-        It cannot be written.
-    """
+    """Keep the manifest that is about to be replaced; its age counts from now."""
     location.joined(f"{RETIRED}/manifest.{previous.generation}.json").write(previous.to_bytes())
 
 
@@ -37,20 +31,6 @@ def note_upload(location: Location, paths: Iterable[str], token: str | None = No
     """Write a note of the files that are about to be uploaded, and return the note.
 
     The note is to be removed when the files are in place or gone.
-
-    Parameters
-    ----------
-    location
-        The folder of the index.
-    paths
-        Of the files, below it.
-    token
-        A part of the note's name that no other note has; drawn where none is given.
-
-    Raises
-    ------
-    PlaceError
-        It cannot be written.
     """
     note = location.joined(f"{BUILDING}/upload-{token or secrets.token_hex(16)}.json")
     note.write(json.dumps({"files": sorted(paths)}).encode("ascii"))
@@ -58,13 +38,7 @@ def note_upload(location: Location, paths: Iterable[str], token: str | None = No
 
 
 def remove_all(location: Location, paths: Iterable[str]) -> None:
-    """Remove files below a place; those that are not there do not matter.
-
-    Raises
-    ------
-    PlaceError
-        One cannot be removed.
-    """
+    """Remove files below a place; those that are not there do not matter."""
     with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
         for _ in pool.map(lambda path: location.joined(path).remove(), paths):
             pass
@@ -79,17 +53,8 @@ def sweep(
 
     Parameters
     ----------
-    location
-        The folder of the index.
-    current
-        The manifest in place.
     retention_seconds
         How long a reader that has opened the index may go on with what it has opened.
-
-    Raises
-    ------
-    PlaceError
-        Something cannot be listed or removed; it stays for a later sweep.
     """
     manifest = location.joined(MANIFEST).look()
     if manifest is None or manifest.modified is None:
@@ -113,13 +78,6 @@ def sweep(
 
 def noted_files(note: Location, entry: PlaceEntry) -> set[str] | None:
     """Return the files that a note lists: a manifest kept for readers, or one of an upload.
-
-    Parameters
-    ----------
-    note
-        An object below ``retired/`` or ``.building/``.
-    entry
-        What the storage says about it.
 
     Returns
     -------

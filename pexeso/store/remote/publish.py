@@ -47,8 +47,6 @@ class Base:
 
     Attributes
     ----------
-    location
-        The folder of the index.
     previous
         The manifest there; None where there was no index.
     version
@@ -61,15 +59,7 @@ class Base:
 
 
 def begin(location: Location, overwrite: bool = False) -> Base:
-    """Look at a place before building for it, and require that the result can be put there.
-
-    Parameters
-    ----------
-    location
-        The folder of the index; it may be empty, or, with `overwrite`, hold an index.
-    overwrite
-        Replace an index that is there; it stays in use until the commit.
-    """
+    """Look at a place before building for it, and require that the result can be put there."""
     try:
         require_safe_commits(location)
         previous, version = current_remote_manifest(location)
@@ -117,35 +107,11 @@ def publish(
 
     Parameters
     ----------
-    local
-        The folder of this machine that holds the new folders, under the names that `manifest` gives
-        them.
-    manifest
-        What the index is to be made of.
-    there
-        Names of new folders that have been uploaded, under these names.
     progress
         Called with the bytes uploaded so far and altogether.
     retention_seconds
         How long files that are no longer listed are kept for those who read them; a later commit
         removes them.
-
-    Returns
-    -------
-    Manifest
-        The manifest that is now in place: with other folder names, and one generation after that of
-        `base`.
-
-    Raises
-    ------
-    OutputError
-        Another build has committed since `begin`, or a file cannot be uploaded. The index there is
-        as it was, and what was uploaded here is gone, or goes with a later commit where it cannot
-        be removed now.
-    IndexCorruptError
-        A file that should be there is not.
-    PlaceError
-        The storage broke off during the commit, and it is not known whether the index was written.
     """
     previous_folders = (
         set()
@@ -186,26 +152,7 @@ def publish(
 def upload_folder(
     local: Path, location: Location, entry: FolderEntry, count: Callable[[int], None] | None = None
 ) -> None:
-    """Upload the files of one folder of an index; none of them may be there.
-
-    Parameters
-    ----------
-    local
-        The folder of this machine with these files.
-    location
-        The folder of the index.
-    entry
-        The folder as the manifest is to list it: its name below `location`, and its files.
-    count
-        Called with the size of each file that is there.
-
-    Raises
-    ------
-    OutputError
-        A local file is not of its size any more, or a file is there already.
-    PlaceError
-        The storage cannot be written.
-    """
+    """Upload the files of one folder of an index; none of them may be there."""
 
     def upload(file: FileEntry) -> int:
         if plain_file_size(local, file.path) != file.n_bytes:
@@ -228,18 +175,7 @@ def paths_of(entries: Iterable[FolderEntry]) -> Iterator[str]:
 
 
 def unique_folder_name(folder: str) -> str:
-    """Return a name for a folder of the same kind that no other build takes.
-
-    Parameters
-    ----------
-    folder
-        A name that the store gives: ``catalog``, ``embedder.2``, ``partitions/00000``.
-
-    Raises
-    ------
-    InputError
-        It is none.
-    """
+    """Return a name for a folder of the same kind that no other build takes."""
     kind = re.split(r"[./]", require_folder(folder))[0]
     number = _FIRST_NUMBER + secrets.randbelow(9 * _FIRST_NUMBER)
     return f"{kind}/{number}" if kind == PARTITIONS else f"{kind}.{number}"

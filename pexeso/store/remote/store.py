@@ -149,17 +149,7 @@ def open_remote_store(location: Location, cache: Cache | None = None) -> RemoteS
 
 
 def read_remote_manifest(location: Location) -> tuple[Manifest, str | None]:
-    """Read the manifest of the index at a place, and the version of the object that it is.
-
-    Raises
-    ------
-    IndexNotFoundError
-        No index is there.
-    IndexCorruptError, IndexVersionError
-        The manifest cannot be read; see `Manifest.from_bytes`.
-    PlaceError
-        The storage cannot be reached.
-    """
+    """Read the manifest of the index at a place, and the version of the object that it is."""
     manifest, version = current_remote_manifest(location)
     if manifest is None:
         raise no_index_at(location)
@@ -200,13 +190,6 @@ def require_sizes(location: Location, manifest: Manifest) -> None:
     """Require that every file that a manifest lists exists in its size.
 
     One listing request is needed per thousand files.
-
-    Raises
-    ------
-    IndexCorruptError
-        One is not.
-    PlaceError
-        The storage cannot be reached.
     """
     entries = location.find()
     for file in manifest.files():

@@ -26,16 +26,7 @@ from pexeso.store.remote.publish import paths_of, unique_folder_name, upload_fol
 
 @dataclass(frozen=True)
 class PartitionUpload:
-    """A partition of an index elsewhere.
-
-    Attributes
-    ----------
-    location
-        The folder of the index.
-    record
-        A local file, absent or written by an earlier attempt, that says what was uploaded; on a
-        cluster all machines see it.
-    """
+    """A partition of an index elsewhere."""
 
     location: Location
     record: Path
@@ -87,25 +78,13 @@ def read_record(record: Path) -> FolderEntry | None:
 
 
 def discard_uploads(location: Location, entries: list[FolderEntry]) -> None:
-    """Remove folders that were uploaded and that no manifest lists, then what notes them.
-
-    Raises
-    ------
-    PlaceError
-        Something cannot be removed.
-    """
+    """Remove folders that were uploaded and that no manifest lists, then what notes them."""
     remove_all(location, paths_of(entries))
     forget_notes(location, entries)
 
 
 def forget_notes(location: Location, entries: list[FolderEntry]) -> None:
-    """Remove the notes of uploaded folders.
-
-    Raises
-    ------
-    PlaceError
-        One cannot be removed.
-    """
+    """Remove the notes of uploaded folders."""
     remove_all(location, (f"{BUILDING}/upload-{_token(entry)}.json" for entry in entries))
 
 

@@ -37,21 +37,6 @@ class RemoteWriter(BuildWriter):
     succeeds only where the index is still the one that the build began with. A build that loses is
     kept for the next one of the same purpose, as far as it does not depend on what it was built
     over.
-
-    Parameters
-    ----------
-    location
-        The folder of the index.
-    cache
-        Whose folder holds the local one; the user's by default. Where tasks run on other machines
-        it must be a folder that all of them see.
-
-    Raises
-    ------
-    OutputError
-        The index cannot be put there, as far as that can be found out before it is built.
-    IndexNotFoundError
-        With `update`: there is no index.
     """
 
     def __init__(

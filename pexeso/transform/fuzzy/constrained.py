@@ -30,15 +30,7 @@ the product of their numbers, and of the smaller set."""
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """How texts are compared.
-
-    Attributes
-    ----------
-    tokeniser : str
-        Of `TOKENISERS`.
-    distance : str
-        Of `DISTANCES`.
-    """
+    """How texts are compared."""
 
     tokeniser: str
     distance: str
@@ -66,11 +58,6 @@ class FuzzyJoin:
     ----------
     configuration : Configuration, optional
         The one that was chosen; None where none joins a pair, and only equal texts are joined.
-    threshold : float
-        The largest distance of a pair.
-    bound : float
-        The smallest distance at which a text would get a second partner (then thresholds must be
-        below it), or the largest allowed threshold if none does up to there.
     derived, keys : int64 (p,)
         Positions of the texts of each pair, `derived` ascending.
     distances : float64 (p,)
@@ -99,20 +86,8 @@ def fuzzy_join(
 
     Parameters
     ----------
-    derived : sequence of str
-        Distinct.
-    keys : sequence of str
-        Distinct.
     one_to_one : bool
         A key has one partner at most, as a derived text always does.
-    max_distance : float
-        The largest threshold, 0 to 1.
-    configurations : iterable of Configuration
-
-    Raises
-    ------
-    InputError
-        When `max_distance` is outside its range.
 
     Examples
     --------
@@ -250,15 +225,7 @@ class _Nearest:
 
 
 def squared_similarity(measure: int, shared: int, size: int, other_size: int) -> Fraction:
-    """Return the square of 1 minus the distance of two sets, exactly.
-
-    Parameters
-    ----------
-    measure : int
-        Position in `DISTANCES`.
-    shared, size, other_size : int
-        Tokens that both sets have, and that each has.
-    """
+    """Return the square of 1 minus the distance of two sets, exactly."""
     if measure == COSINE:
         return Fraction(shared * shared, size * other_size)
     below = {

@@ -60,18 +60,13 @@ def probe(
         The list of sets of the other side of each token; `begins` is changed.
     lists : int32
         Sets of the other side, ascending within a list.
-    at_least : int
-        0 to compare sets of equal size too, 1 for larger ones alone.
     floors : float64 (4,)
         Changed.
     best, other_best : float64 (n, 4), float64 (m, 4)
         The largest similarity of each set so far; changed.
-    watched, other_watched : bool
-        Whether sets of the side may have one partner alone.
     partners, shares : int32 (n or m, 4)
         The best partner of each set of the side that is meant by `own_partners`, and how many
         tokens they share; changed.
-    own_partners : bool
     """
     n_others = len(other_offsets) - 1
     counts = np.zeros(n_others, np.int32)

@@ -45,12 +45,6 @@ def token_sets(texts: Sequence[str], tokenisers: Iterable[str]) -> Iterator[tupl
 
     Takes about 80 bytes a character.
 
-    Parameters
-    ----------
-    texts : sequence of str
-    tokenisers : iterable of str
-        Of `TOKENISERS`.
-
     Examples
     --------
     >>> [(_, sets)] = token_sets(["Reagan, Ronald", "ronald reagan"], ["word"])
@@ -124,7 +118,6 @@ def chosen_sets(sets: TokenSets, texts: np.ndarray, ranks: np.ndarray) -> TokenS
 
     Parameters
     ----------
-    sets : TokenSets
     texts : int64 (c,)
     ranks : int64 (n_tokens,)
         The new number of each token.

@@ -126,14 +126,8 @@ def shared_grams(
     Parameters
     ----------
     text : uint8
-    first, last : int
-        Where the text is.
     letters : int64
         Room for its letters.
-    lengths : bool (Q,)
-        Sizes below `Q` of texts of the query that are looked for inside others.
-    table, numbers
-        Of `fill_table`.
     out : int32
         At least ``Q * MAX_LETTERS`` places.
     """
@@ -189,16 +183,10 @@ def compare_columns(
         The query value that a text equals, or -1.
     columns : int64 (c + 1,)
         Where the texts of each column begin.
-    lengths, table, numbers
-        As in `shared_grams`.
     holder_offsets, holders
         Query values that hold each piece: int64 (g + 1,), int32.
     n_values : int
         Of the query.
-    max_holders : int
-        Pairs of a query value and a text of a column that may share a piece that is telling.
-    max_pieces : int
-        Pieces that count of each query value.
     partners : int32 (t,)
         Written: the query value with most telling pieces, the first of several; -1 where there is
         none, or an equal one.

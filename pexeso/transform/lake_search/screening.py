@@ -51,15 +51,7 @@ class ScreeningOptions:
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """What seems to join two columns.
-
-    Attributes
-    ----------
-    direction : {"source to target", "target to source"}
-        Which text of a pair the program reads.
-    share : float
-        Of the pairs that it writes.
-    """
+    """What seems to join two columns."""
 
     direction: Direction
     share: float
@@ -69,12 +61,6 @@ def screen(
     source: Sequence[str], target: Sequence[str], options: ScreeningOptions | None = None
 ) -> Screened | None:
     """Return the direction in which some program writes enough of the likely pairs.
-
-    Parameters
-    ----------
-    source, target : sequences of str (p,)
-        The two texts of each pair, the surest pairs first.
-    options : ScreeningOptions, optional
 
     Examples
     --------

@@ -66,8 +66,6 @@ class QueryGrams:
     ----------
     texts : pyarrow large_string array
         The distinct values.
-    lengths : bool (Q,)
-        Sizes below `Q` that values have.
     table, numbers : uint64, int32
         Where the number of a piece is found.
     holder_offsets, holders : int64 (g + 1,), int32

@@ -19,14 +19,7 @@ from pexeso.transform.programs.program import Constant, Extract, Operator
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An operator and the places of what it writes in the keys of the examples.
-
-    Attributes
-    ----------
-    operator : Constant or Extract
-    places, lengths : tuple of int (b,)
-        First occurrence in each key's range, and the characters of it.
-    """
+    """An operator and the places of what it writes in the keys of the examples."""
 
     operator: Operator
     places: tuple[int, ...]
@@ -42,14 +35,6 @@ def candidates(
     different examples; then fewer splits, all to the end before a fixed length, a start counted
     from the front, a small start, letters as they are. Of operators that write the same, the first
     by this order stands for all, or a constant.
-
-    Parameters
-    ----------
-    examples : Examples
-    low, high : sequence of int (b,)
-        Range of each key that is left to be written; none is empty.
-    width : int
-        At most so many operators.
     """
     lines, lengths, positions, sizes = _best(
         examples.plain,

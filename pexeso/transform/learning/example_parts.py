@@ -46,13 +46,8 @@ class Examples:
 
     Attributes
     ----------
-    keys : tuple of str (b,)
-    extractors : tuple of tuples
-        How each part of a cell is made, column, splits and replacements: those with fewer steps
-        first; their texts are distinct.
     plain, small, large : uint32 (c,)
         Letters of their texts, as they are and in both cases.
-    is_letter : bool (c,)
     at, size : int32 (e, b)
         Where each text begins, and its characters.
     goal, goal_at : uint32 (g,), int32 (b + 1,)
@@ -62,7 +57,6 @@ class Examples:
         operators are preferred that write the same number of letters.
     groups : int64 (MAX_STEPS + 2,)
         Where the lines of extractors with no split or replacement begin, with one, and so on.
-    extended : bool
     """
 
     keys: tuple[str, ...]
@@ -91,16 +85,6 @@ def examples_of(
 
     Parts of cells are made with ever more steps until they have more than `MAX_LETTERS` letters;
     first of those parts that hold most of the keys.
-
-    Parameters
-    ----------
-    rows : sequence of rows (b,)
-    keys : sequence of str (b,)
-    any_separator : bool
-        Take every text of one or two characters as a separator, and every longer one that all cells
-        share, not only those of one or two signs; but split once alone.
-    extended : bool
-        Use what extends the published operators.
     """
     parts = _Parts(_pieces(keys))
     for column in range(len(rows[0])):

@@ -66,18 +66,6 @@ def learn_program(
     The search is greedy: the operator that explains most letters of all keys comes first, then what
     is left before and behind it. So the program is short, but a shorter one may exist.
 
-    Parameters
-    ----------
-    rows : sequence of rows (b,)
-        Of equal length.
-    keys : sequence of str (b,)
-        None of them empty.
-    options : LearningOptions, optional
-    effort : Effort, optional
-        Learning takes from it, and gives up where nothing is left.
-    separators : sequence of bool
-        For each search whether any text is a separator, not only signs; the next where one fails.
-
     Returns
     -------
     Program or None

@@ -82,18 +82,10 @@ class ProgramFit:
 
     Attributes
     ----------
-    program : Program
-        Of the source's row.
-    target : int
-        Number of the target column.
     n_keys : int
         Distinct values of it that the program writes.
     n_written : int
         Distinct texts that the program writes.
-    expected : float
-        Keys that letters drawn at random would hit (`hits_by_chance`).
-    accepted : bool
-        Whether it joins what the options ask for.
     agreeing : float
         Share of the likeliest pairs of rows that it joins, in [0, 1].
     n_texts : int
@@ -133,17 +125,6 @@ def find_program(
     thorough: bool = True,
 ) -> ProgramFit | None:
     """Learn programs from likely pairs of rows, and return the one that hits most target values.
-
-    Parameters
-    ----------
-    source : TextTable
-    targets : sequence of TextColumn
-        In which keys are looked for.
-    options : FindingOptions, optional
-    thorough : bool
-        Where no program is accepted, look on with pairs of sampled rows whose keys take pieces from
-        the same places, with any text as a separator, with pairs of rows that share shorter pieces,
-        and with those that share several words.
 
     Returns
     -------
@@ -233,16 +214,7 @@ def _programs(
 def find_variant(
     programs: Sequence[Program], source: TextTable, target: TextColumn, options: FindingOptions
 ) -> ProgramFit | None:
-    """Return the accepted program, one of some with another constant, that hits most values.
-
-    Parameters
-    ----------
-    programs : sequence of Program
-        That were accepted for other rows.
-    source : TextTable
-    target : TextColumn
-    options : FindingOptions
-    """
+    """Return the accepted program, one of some with another constant, that hits most values."""
     cells = [column.cells for column in source.columns]
     best: ProgramFit | None = None
     tried: set[Program] = set(programs)

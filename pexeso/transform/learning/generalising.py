@@ -29,14 +29,6 @@ _MAX_START = 32
 def generalised(program: Program, columns: Sequence[pa.Array], keys: pa.Array) -> Program:
     """Return a program that writes the same keys with fewer letters of its own.
 
-    Parameters
-    ----------
-    program : Program
-    columns : sequence of Arrow texts (r,)
-        The cells of each column of the rows.
-    keys : Arrow texts
-        Of the target column.
-
     Examples
     --------
     >>> days = pa.array(["20240105", "20240217"])
@@ -74,16 +66,7 @@ def generalised(program: Program, columns: Sequence[pa.Array], keys: pa.Array) -
 def unfolded(
     program: Program, variants: Iterable[Program], columns: Sequence[pa.Array]
 ) -> Iterator[Program]:
-    """Yield programs that write in the place of a constant what makes it different in each row.
-
-    Parameters
-    ----------
-    program : Program
-    variants : iterable of Program
-        The same with another constant, each of which writes other keys for the same rows.
-    columns : sequence of Arrow texts (r,)
-        The cells of each column of the rows.
-    """
+    """Yield programs that write in the place of a constant what makes it different in each row."""
     texts: dict[int, list[str]] = {}
     for variant in variants:
         pairs = zip(program.operators, variant.operators, strict=False)

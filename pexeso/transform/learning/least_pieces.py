@@ -29,15 +29,8 @@ def least_pieces(
 
     Parameters
     ----------
-    rows : sequence of rows (b,)
-    keys : sequence of str (b,)
     constants : bool
         Whether what all keys hold may be a piece; without it each letter that no cell holds is one.
-
-    Returns
-    -------
-    list of int (b,)
-        The number of letters and digits and one more for each that cannot be written at all.
 
     Examples
     --------

@@ -38,18 +38,6 @@ def with_other_constants(
 ) -> list[Program]:
     """Return a program with each of its constants changed into those that write most keys.
 
-    Parameters
-    ----------
-    program : Program
-    columns : sequence of pyarrow.Array of large_string (r,)
-        Cells of the rows.
-    keys : pyarrow.Array of large_string
-        Distinct.
-    min_keys : int
-        That a constant must write, inclusive.
-    limit : int
-        At most so many programs, those that write most keys first.
-
     Examples
     --------
     >>> from pexeso.transform.programs.program import Extract

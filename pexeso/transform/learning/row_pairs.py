@@ -60,11 +60,8 @@ def find_row_pairs(
 
     Parameters
     ----------
-    prefixes : SharedPrefixes
     sides : int8 (v,)
         As they were given to `shared_prefixes`.
-    min_length : int
-        Characters of a piece, inclusive.
     """
     holders = prefixes.n_sources.astype(np.int64) * prefixes.n_targets
     selected = np.flatnonzero((prefixes.lengths >= min_length) & (holders <= MAX_HOLDERS))

@@ -25,8 +25,6 @@ class SampleSizes:
     Attributes
     ----------
     n_source, n_target : int
-    expected_pairs : float
-        Pairs of rows that join and are both drawn, on average (the mu of the source).
     """
 
     n_source: int
@@ -55,15 +53,6 @@ def sample_sizes(
         Distinct values that can be drawn, at least 0.
     participation : float
         Share of the target that has a partner, above 0 and at most 1.
-    min_pairs : int
-        At least 1.
-    delta : float
-        Above 0 and below 1; the more, the surer and larger.
-
-    Raises
-    ------
-    InputError
-        A number is outside its range.
 
     Examples
     --------
@@ -90,15 +79,6 @@ def sample_texts(values: pa.Array, size: int, seed: int = 0) -> np.ndarray:
 
     The same texts in another order are sampled alike. Samples of two columns are independent if
     their seeds differ.
-
-    Parameters
-    ----------
-    values : pa.Array of string or large_string (n,)
-        Distinct.
-    size : int
-        All texts are taken where there are no more.
-    seed : int
-        0 to 2**64 - 1.
 
     Returns
     -------

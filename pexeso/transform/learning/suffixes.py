@@ -46,11 +46,6 @@ def sorted_suffixes(texts: Sequence[str]) -> SuffixOrder:
 
     Takes about 60 bytes a character.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        Less than 2**31 characters together.
-
     Examples
     --------
     >>> order = sorted_suffixes(["aba", "ab"])
@@ -137,8 +132,6 @@ class SuffixesOfColumns:
 
     Parameters
     ----------
-    order : SuffixOrder
-        Of the texts of all columns, one column after the other.
     starts : int64 (c + 1,)
         Number of the first text of each column, and of all texts.
     """
@@ -160,9 +153,6 @@ class SuffixesOfColumns:
 
         Returns
         -------
-        prefixes : SharedPrefixes
-            Its texts are numbered from the first of the source column on, and those of the target
-            column follow.
         sides : int8 (v,)
             1 for each text of the source column, then 2 for each of the target column.
         """
@@ -203,7 +193,6 @@ def shared_prefixes(order: SuffixOrder, sides: np.ndarray) -> SharedPrefixes:
 
     Parameters
     ----------
-    order : SuffixOrder
     sides : int8 (v,)
         For each text 1 (source), 2 (target) or 0 (of no interest).
     """

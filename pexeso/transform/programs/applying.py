@@ -36,24 +36,6 @@ _NO_TEXT = pa.scalar(None, pa.string())
 def apply_program(program: Program, columns: Sequence[pa.Array | pa.ChunkedArray]) -> pa.Array:
     """Return what a program writes for each row: exactly `Program.of`, for all rows together.
 
-    Parameters
-    ----------
-    program : Program
-    columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
-        Columns of the rows in the order that the program counts them, of string or large_string,
-        of one length. At least one, since they say how many rows there are.
-
-    Returns
-    -------
-    pyarrow.Array
-        Of string. Null where the program does not apply to the row.
-
-    Raises
-    ------
-    InputError
-        If a column that the program reads is not there or holds no texts, if a replacement would
-        write more for a row than `MAX_WRITTEN` characters, or if the result has 2 GiB or more.
-
     Examples
     --------
     >>> names = pa.array(["Obama, Barack", "Madonna", None])

@@ -34,24 +34,12 @@ def as_python(program: Program, names: Sequence[str]) -> str:
     It needs nothing but Python's standard library. Its row is a mapping from the name of a column
     to a text or None; it returns None where the program does not apply.
 
-    Parameters
-    ----------
-    program : Program
-    names : sequence of str
-        Of the columns of the row.
-
-    Raises
-    ------
-    InputError
-        If a column that the program reads has no name, or shares it with another one.
-
     Examples
     --------
     >>> program = Program((Extract(0, (Split(", ", 1),), start=-4, length=2), Constant("-")))
     >>> print(as_python(program, ["Name", "Title"]))
     def transform(row: dict[str, str | None]) -> str | None:
-        # 2 characters of part 2 of "Name" split at ", ", beginning with character 4 from the \
-end, then "-"
+        # 2 characters of part 2 of "Name" split at ", ", beginning with character 4 from the end, then "-"
         cell = row['Name']
         if cell is None:
             return None
@@ -85,18 +73,6 @@ def first_as_python(programs: Sequence[Program], names: Sequence[str]) -> str:
     """Return the source of a function `transform(row)` that writes what the first program writes.
 
     The first of those that apply to the row; it returns None where none does. See `as_python`.
-
-    Parameters
-    ----------
-    programs : sequence of Program
-        At least one.
-    names : sequence of str
-        Of the columns of the row.
-
-    Raises
-    ------
-    InputError
-        If a column that a program reads has no name, or shares it with another one.
 
     Examples
     --------

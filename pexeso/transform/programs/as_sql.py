@@ -30,24 +30,6 @@ Dialect = Literal["duckdb", "spark"]
 def as_sql(program: Program, names: Sequence[str], dialect: Dialect) -> str:
     """Return an SQL expression that is what a program writes, and NULL where it does not apply.
 
-    Parameters
-    ----------
-    program : Program
-    names : sequence of str
-        Of the columns of the row. Those that the program reads must be columns of text.
-    dialect : {"duckdb", "spark"}
-
-    Returns
-    -------
-    str
-        Names and texts are quoted, so nothing in them is taken for SQL.
-
-    Raises
-    ------
-    InputError
-        If a column that the program reads has no name, shares it with another one, or has one that
-        no SQL can spell.
-
     Examples
     --------
     >>> program = Program((Extract(0, (Split(", ", 1),)), Constant(" "), Extract(1)))
@@ -69,19 +51,6 @@ def as_sql(program: Program, names: Sequence[str], dialect: Dialect) -> str:
 
 def first_as_sql(programs: Sequence[Program], names: Sequence[str], dialect: Dialect) -> str:
     """Return an SQL expression that is what the first program writes that applies, or NULL.
-
-    Parameters
-    ----------
-    programs : sequence of Program
-        At least one.
-    names : sequence of str
-        Of the columns of the row.
-    dialect : {"duckdb", "spark"}
-
-    Raises
-    ------
-    InputError
-        As `as_sql` does.
 
     Examples
     --------

@@ -17,17 +17,6 @@ _CASINGS: dict[Casing, str] = {
 def in_words(program: Program, names: Sequence[str]) -> str:
     """Return what a program writes, in plain English on one line.
 
-    Parameters
-    ----------
-    program : Program
-    names : sequence of str
-        Of the columns of the row.
-
-    Raises
-    ------
-    InputError
-        If a column that the program reads has no name, or shares it with another one.
-
     Examples
     --------
     >>> comma = Split(", ", 1), Split(", ", 0)
@@ -35,8 +24,7 @@ def in_words(program: Program, names: Sequence[str]) -> str:
     ...     (Extract(0, comma[:1]), Constant(" "), Extract(0, comma[1:], length=1, casing="upper"))
     ... )
     >>> print(in_words(program, ["Name"]))
-    part 2 of "Name" split at ", ", then a space, then the first character of part 1 of "Name" \
-split at ", ", in capitals
+    part 2 of "Name" split at ", ", then a space, then the first character of part 1 of "Name" split at ", ", in capitals
     """
     named = program.named_columns(names)
     return ", then ".join(_words(step, named) for step in program.operators) or "an empty text"
@@ -47,23 +35,10 @@ def steps_of_row(
 ) -> list[tuple[str, str | None]]:
     """Return what each operator of a program is in words, and the text that it wrote for a row.
 
-    Parameters
-    ----------
-    program : Program
-    row : sequence of str or None
-        Cells in the order that the program counts them.
-    names : sequence of str
-        Of the row's columns.
-
     Returns
     -------
     list of (str, str or None)
         None where the operator does not apply to the row.
-
-    Raises
-    ------
-    InputError
-        If a column that the program reads has no name, or shares it with another one.
     """
     named = program.named_columns(names)
     return [(_words(step, named), step.of(row)) for step in program.operators]

@@ -114,12 +114,8 @@ class Split:
 
     Attributes
     ----------
-    separator : str
-        Taken as it is written, not as a pattern. At least one character.
     part : int
         From 0, or from -1 backwards from the end. Empty parts count.
-    span : {"one", "to", "from"}
-        Take the part alone, or all up to it, or all from it on, with the separators between.
     """
 
     separator: str
@@ -148,20 +144,10 @@ class Extract:
 
     Attributes
     ----------
-    column : int
-        Of the row, from 0.
-    splits : tuple of Split
-        At most two, one after the other.
     start : int
         Place of the first character, from 0; from -1 backwards, where -1 is the last one.
     length : int, optional
         Number of characters, at least 1; without it all to the end.
-    casing : {"none", "lower", "upper", "title"}
-    replacements : tuple of (str, str)
-        After the splits and before all else, the first text of a pair gives way to the second
-        wherever it stands, one pair after the other. At most two.
-    shorter : bool
-        Take what there is where fewer characters than the length follow.
     """
 
     column: int
@@ -200,11 +186,6 @@ class Extract:
 
         A step that needs more characters than there are does not apply, unless the piece may be
         shorter; nor does a start behind the end.
-
-        Raises
-        ------
-        InputError
-            If a replacement would write more than `MAX_WRITTEN` characters.
         """
         text = row[self.column]
         for split in self.splits:
@@ -256,18 +237,7 @@ class Program:
         return "".join(pieces)
 
     def named_columns(self, names: Sequence[str]) -> dict[int, str]:
-        """Return the name of each column that the program reads.
-
-        Parameters
-        ----------
-        names : sequence of str
-            Of all columns of the row.
-
-        Raises
-        ------
-        InputError
-            If a column has no name, or shares it with another one.
-        """
+        """Return the name of each column that the program reads."""
         if self.columns and self.columns[-1] >= len(names):
             raise InputError(
                 f"the program reads column {self.columns[-1] + 1}, but only {len(names)} columns "

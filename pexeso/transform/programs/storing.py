@@ -73,11 +73,6 @@ class StoredProgram:
 def program_to_json(stored: StoredProgram) -> dict[str, Any]:
     """Return programs as a document that `program_from_json` reads.
 
-    Raises
-    ------
-    InputError
-        If `program_from_json` would refuse it.
-
     Examples
     --------
     >>> initial = Program((Extract(0, length=1), Constant(".")))
@@ -102,18 +97,7 @@ def program_to_json(stored: StoredProgram) -> dict[str, Any]:
 
 
 def program_from_json(value: object) -> StoredProgram:
-    """Return the programs of a document.
-
-    Parameters
-    ----------
-    value : object
-        What a parser of JSON returned. Nothing of it is trusted.
-
-    Raises
-    ------
-    InputError
-        If it is not a document of this version, with the field that is wrong.
-    """
+    """Return the programs of a document."""
     document = _object(value, "the document", ())
     if document.get("format") != FORMAT:
         raise InputError(
@@ -140,13 +124,7 @@ def program_from_json(value: object) -> StoredProgram:
 
 
 def program_from_text(text: str) -> StoredProgram:
-    """Return the programs of a document that is still text.
-
-    Raises
-    ------
-    InputError
-        If it is too long, not JSON, or not a document of this version.
-    """
+    """Return the programs of a document that is still text."""
     if len(text) > MAX_DOCUMENT:
         raise InputError(
             f"the document has {len(text):,} characters, but programs have at most "

@@ -165,8 +165,6 @@ def squares_apart(points, query, codes, block, lower, step, limit, gaps):
     ----------
     lower, step : float32 (A,)
         The box's corner, and a 256th of its edges.
-    limit : float
-        Of squared distances.
     gaps : float32 (B,)
         Gets the squared distances, or lower bounds of them that are all beyond the limit; of
         vectors in the middle of their steps.
@@ -301,15 +299,10 @@ def search_block(
     ----------
     members : int32 (n,)
         The first `n_members` are query values.
-    group, box : int
-        The block's box.
-    block : int
     scratch : tuple of arrays
         As `walk` makes them.
     n_found : int
         Pairs found before.
-
-    Other parameters are those of `walk`.
 
     Returns
     -------

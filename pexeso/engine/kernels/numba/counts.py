@@ -128,14 +128,8 @@ def decide(
 
     Parameters
     ----------
-    begin, end : int
-        The run of `members` to decide.
     surely, possibly : float
         A quick distance of at most the first is a match, one over the second is none.
-    needed : int
-        A column whose possible count is less is dead.
-    enough : int
-        A column whose matched count is no less needs no more.
     states : uint8 (p,)
         Set to `NO_MATCH`, `MATCH` or `SKIPPED`.
     work : int64 (4,)
@@ -216,10 +210,6 @@ def count_columns(
 
     Parameters
     ----------
-    mark : int
-        Values ``mark, ..., mark + m - 1`` are not in `last`.
-    seen : bool (C,)
-        Columns that are in `touched`.
     touched : int32 (room,)
         Gets the columns that are new.
     """
@@ -321,13 +311,9 @@ def count_batch(
 
     Parameters
     ----------
-    begin, end : int
-        The run of query columns.
     query_offsets : int64 (Q + 1,)
     counts : int64 (C,)
         Zeros; they are zeros again afterwards.
-    room : int
-        Most columns that one query column touches.
 
     Returns
     -------

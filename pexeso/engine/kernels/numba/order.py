@@ -59,8 +59,6 @@ def split(mapped, order, begin, end, block_size, keys, other):
     mapped : float32 (n, P)
     order, other : int64 (n,)
         `other` is scratch.
-    begin, end : int
-    block_size : int
     keys : float32 (n,)
         Scratch.
     """

@@ -113,13 +113,9 @@ def walk(
     ----------
     turned : float32 (n, A)
         As `points`, for the bound from above: with the rest's sign turned under the projection.
-    may_accept : bool (n,)
-        Query values that could be sure of a whole block.
     limits : float32 (4,)
         For coarse boxes (Lemma 4), for boxes of blocks (Lemma 3) and for rows (Lemma 1), squared
         for the Euclidean bound; and that for rows itself.
-    level, begin, end : int
-        The groups to start from, numbered within their level.
     found_query, found_row : int32 (room,)
         The pairs found; a row that surely matches is given as its complement.
     work : int64 (5,)

@@ -50,10 +50,8 @@ class ColumnSearch:
 
     Parameters
     ----------
-    query : Query or QueryPlaces
     min_count : int64 (1,)
         On the device, as the values are.
-    space : Workspace
     """
 
     def __init__(
@@ -148,16 +146,6 @@ class _Recording:
 
     Attributes
     ----------
-    partition : weak reference
-        A graph leads to the memory of a partition, which it does not keep.
-    space : Workspace
-    places : QueryPlaces
-    by_code : bool
-        See `CandidateSearch`.
-    has_run : bool
-        Whether its programs have run, and so are compiled.
-    graph : torch.cuda.CUDAGraph or None
-        Made when the search is asked for the second time.
     held : Tensor or None
         Memory that the graph leads to besides.
     """
@@ -278,17 +266,8 @@ def read_matches(
 ) -> tuple[dict[str, int], int, ColumnCounts]:
     """Wait for a search, and read what it found.
 
-    Parameters
-    ----------
-    space : Workspace
-        As `ColumnSearches.start` returned it.
-    stats : SearchStats
-        Gets the work that was done where every list was long enough.
-
     Returns
     -------
-    needed : dict of str to int
-        Length that each list would have to have.
     n_wrong : int
         Query values that have no unit length, or not surely: their answer may mean nothing.
     columns, counts : int64 (r,)

@@ -47,16 +47,7 @@ class ColumnCounter:
         of_place: tuple[torch.Tensor, torch.Tensor],
         targets: tuple[torch.Tensor, ...],
     ) -> None:
-        """Add the weights of a run of places to the cells of their columns.
-
-        Parameters
-        ----------
-        listed : places and rows, int (e,) each
-        positions : first place of the run, and the one after the last
-        of_place : first cell and weight of each place
-        targets : cells; for a single query column also matched counts, touched columns and
-            their number
-        """
+        """Add the weights of a run of places to the cells of their columns."""
         seen = torch.zeros(
             (positions[1] - positions[0]) * self._n_words, dtype=torch.int32, device=self._device
         )

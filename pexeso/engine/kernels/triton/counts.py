@@ -72,10 +72,6 @@ def add_weights(
 
     Parameters
     ----------
-    positions : int (entry_capacity,)
-        Query values, or members of the query columns of a batch.
-    rows : int (entry_capacity,)
-        A match of each; complements are rows too.
     n_entries : int64
         Where `LISTED`: how many of them were found, of which `entry_capacity` at most are there.
     first_place, end_place : int

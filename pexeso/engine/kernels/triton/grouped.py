@@ -283,8 +283,6 @@ def test_blocks(
     points : float32 (n_queries, AXES)
     offsets : int32 (n_blocks + 1,)
         Of the query values of each block in `grouped`.
-    reach : float
-        Distance of mapped coordinates beyond which nothing matches.
     """
     lanes = tl.arange(0, QUERIES)
     tested = tl.program_id(0).to(tl.int64) * 0

@@ -79,13 +79,8 @@ class CandidateSearch(Walk):
 
     Parameters
     ----------
-    query : Query or QueryPlaces
-        Mapped values, or those of a query column, which a program maps (`prepares`).
     space : Workspace
         With `n_slabs` slabs.
-    by_code : bool
-        Whether candidates are found by codes alone under a projection. Every row that they do not
-        rule out is then listed, where products of vectors would list matches alone.
     """
 
     def __init__(

@@ -27,11 +27,6 @@ def tree_places(dimensions: int) -> np.ndarray:
 
     See `pexeso.engine.metrics.tree_sum`.
 
-    Parameters
-    ----------
-    dimensions : int
-        At least 1.
-
     Returns
     -------
     int32 (D,)

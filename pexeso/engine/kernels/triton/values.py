@@ -161,10 +161,6 @@ def order_values(mapped: torch.Tensor, tile: int, dimensions: int) -> torch.Tens
     Parameters
     ----------
     mapped : float32 (n, P)
-    tile : int
-        Values of a tile.
-    dimensions : int
-        Of the vectors.
 
     Returns
     -------
@@ -200,7 +196,6 @@ class QueryPlaces:
         Values that there is room for, at least 1.
     dimensions, n_coordinates : int
         Of vectors, and of mapped vectors with their padding.
-    device : torch.device
 
     Attributes
     ----------
@@ -209,8 +204,6 @@ class QueryPlaces:
     weights : int64 (n_places,)
     min_count : int64 (1,)
     header : int64 (2,)
-    points, point_rows, upper_points, may_accept, halves, squares
-        See `prepare_values`.
     matches_of : int64 (n_places,)
         Number of matches of each value.
     """

@@ -34,8 +34,6 @@ class Walk:
     Parameters
     ----------
     n_queries : int
-    space : Workspace
-        Whose lists are filled.
     """
 
     _points: torch.Tensor

@@ -32,13 +32,7 @@ _N_MATCHES, _N_COLUMNS, _N_NOT_UNIT = 8, 10, 12
 
 
 class Lists:
-    """Lists that searches fill, one search after the other in the order of a stream.
-
-    Parameters
-    ----------
-    room : dict of str to int
-        Items of each list.
-    """
+    """Lists that searches fill, one search after the other in the order of a stream."""
 
     def __init__(self, room: dict[str, int], device: torch.device) -> None:
         self.room, self._device = dict(room), device
@@ -108,8 +102,6 @@ class Workspace:
 
     Parameters
     ----------
-    lists : Lists
-        May be those of other searches of the same stream.
     n_levels : int
         Of boxes, at most.
     n_slabs : int

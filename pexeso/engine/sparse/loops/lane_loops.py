@@ -39,10 +39,6 @@ def scale_of(floors: np.ndarray, longest: float, most_words: int) -> float:
     ----------
     floors : numpy.ndarray, float32
         The cosine with which a row is worth a look, of each lane.
-    longest : float
-        The largest length of a row.
-    most_words : int
-        Words of the row that has most.
     """
     return (TOP - 1 - most_words - _SLACK) * np.float64(floors.min()) * 0.999 / longest
 

@@ -50,15 +50,12 @@ def collect_rows(
     ----------
     words : numpy.ndarray, int32
         With ``near * reach >= floor``.
-    max_cost : float
-        In visits of a row; inclusive. Where it would take more, the rest is left undone.
     gained : numpy.ndarray of shape (N,), uint8
         Zeros; what is not is listed in `touched`.
 
     Returns
     -------
     n_rows, n_touched, n_entries : int
-    is_done : bool
     """
     n_rows, n_touched, n_entries = 0, 0, 0
     n_bands = len(stored.band_ends)
@@ -141,12 +138,6 @@ def look_at_rows(
     ----------
     near : numpy.ndarray of shape (V,), float32
         What the lists tell of each word.
-    floor, sure : float
-        With a similarity below the one, by what the lists tell, a row does not match; from the
-        other on it does. Between them the definition decides.
-    max_letters : int
-        Of the words that the definition is asked for. Where it would be more, the rest is left
-        undone.
 
     Returns
     -------
@@ -189,13 +180,7 @@ def within(
     letters: float,
     max_distance: float,
 ) -> bool:
-    """Return whether a stored row matches a query value by the definition.
-
-    Parameters
-    ----------
-    noted : Noted
-        Of this query value.
-    """
+    """Return whether a stored row matches a query value by the definition."""
     first, last = query.offsets[value], query.offsets[value + 1]
     counts, dot = noted.counts[: last - first], 0.0
     for position in range(stored.value_word_offsets[row], stored.value_word_offsets[row + 1]):

@@ -103,16 +103,6 @@ def find_matches(
 
     Parameters
     ----------
-    begin, end : int
-        The run of query values.
-    longest_word : int
-        Bytes of the partition's longest word.
-    most_value_words : int
-        Words of the partition's value that has most: sums over them are off by their number.
-    cosine : float
-        Above 0: less is no match, whatever the rounding.
-    visits_a_scan : float
-        To go through all rows for several values takes as long as to visit each so often.
     found_starts, found_sizes : numpy.ndarray of shape (end - begin,), int64
         Where the rows of each value begin in what is returned, and how many it has.
     work : numpy.ndarray of shape (5,), int64
@@ -276,12 +266,8 @@ def read_value(
     -------
     n_words : int
         Words written; `DEAR` where nothing was read.
-    dense : bool
-        All are to be looked through.
     bound : float
         What was read of a match is at least so similar.
-    is_whole : bool
-        All lists were read.
     """
     first, last = query.offsets[value], query.offsets[value + 1]
     n_pairs, length = noted.sizes[1], np.sqrt(query.norms[value])

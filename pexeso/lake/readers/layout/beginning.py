@@ -105,14 +105,8 @@ def find_beginning(
 
     Parameters
     ----------
-    sample
-        The start of the text.
-    complete
-        False where the text goes on after the sample: its last row is then cut and not counted.
     n_comments
         Lines at the start that are comments, by `comment_lines`.
-    at_start
-        Whether the header is known to be at the start; only its rows are counted then.
     """
     rows = _numbered_rows(sample, dialect, complete)
     if not rows:

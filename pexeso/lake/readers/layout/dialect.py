@@ -72,18 +72,6 @@ def detect_dialect(
     delimiters. All other samples go to clevercsv, which tries every dialect and scores the tables
     they give (van den Burg, Nazábal, Sutton, "Wrangling messy CSV files by detecting row and type
     patterns", 2019).
-
-    Parameters
-    ----------
-    sample
-        The start of the text; of longer samples the first rows are used (8 Ki characters for
-        clevercsv).
-    extension
-        Lower case, with its dot.
-    complete
-        False where the text goes on after the sample: its last row is then cut and not counted.
-    delimiter
-        The delimiter, where it is known: only quotation marks and escapes are looked for then.
     """
     if delimiter is not None:
         return _with_quoting(Dialect(delimiter), sample, complete)

@@ -39,13 +39,6 @@ def rows_below(rows: Sequence[Sequence[str]], width: int) -> int:
     columns, that begins like a note ("Source:", "* preliminary"; see `is_marked`), or stands apart
     after a blank line, or is a sentence in a line without delimiters. Before it there must be a row
     of the table, and most of them fill more cells; but for marks that no name has.
-
-    Parameters
-    ----------
-    rows
-        The last rows, blank lines among them as empty lists.
-    width
-        Number of columns.
     """
     if width < 2:
         return 0
@@ -69,16 +62,6 @@ def is_marked(text: str, begins: Iterable[str], *, is_like_a_row: bool) -> bool:
 
     A mark that names have too ("#", "*", "Contact") counts where something else tells the row from
     one of the table, or the cell is a sentence; and only where no row above begins alike.
-
-    Parameters
-    ----------
-    text
-        The cell.
-    begins
-        How the cells above it in its column begin (`begin_of`), those of rows of the table.
-    is_like_a_row
-        Nothing else tells it from a row: none of its delimiters is missing, and no blank line
-        stands before it.
 
     Examples
     --------

@@ -78,8 +78,6 @@ def column_kinds(rows: Sequence[Sequence[str]], width: int) -> list[str | None]:
     ----------
     rows
         Data rows; at most 40 are looked at.
-    width
-        Number of columns; the first 64 are looked at, further ones have no kind.
     """
     kinds: list[str | None] = [None] * width
     looked_at = rows[:_MAX_ROWS]

@@ -50,15 +50,6 @@ def require_table(shown: str, sample: str, dialect: Dialect, *, complete: bool =
     """Raise TableReadError if a text is not clearly a delimited table.
 
     It is one where at least four fifths of its rows have the same number of cells, two or more.
-
-    Parameters
-    ----------
-    shown
-        The file's name for messages.
-    sample
-        The start of the text, comments and titles above the table left out.
-    complete
-        False where the text goes on after the sample: its last row is then not counted.
     """
     reader = csv.reader(io.StringIO(sample, newline=""), **dialect.csv_options())
     rows = [row for row in reader if row]
