@@ -82,7 +82,7 @@ $(STAMP): pyproject.toml requirements.txt constraints.txt
 	echo "Installing dependencies into $(VENV) (about three minutes, once)" >&2; \
 	"$$python" -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
-	@timeout 300 $(BIN)/python -m pexeso.spark.archive_maker >/dev/null 2>&1 || true  # Java starts in half the time
+	@timeout 300 $(BIN)/python -m pexeso.build.spark.archive_maker >/dev/null 2>&1 || true  # Java starts in half the time
 	@$(MAKE) --no-print-directory browser
 	@touch $@
 

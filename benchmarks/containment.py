@@ -30,8 +30,8 @@ from benchmarks.containment_sets import DATA, ContainmentLake, draw_lake, right_
 from benchmarks.containment_ways import Datasketch, Way, index_bytes, measure, way_of
 from benchmarks.machine import describe_machine
 from benchmarks.report import write_result
-from pexeso.containment.ensemble import Ensemble
-from pexeso.containment.options import EnsembleOptions
+from pexeso.sets.containment.ensemble import Ensemble
+from pexeso.sets.containment.options import EnsembleOptions
 
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 LOWER = (0.9, 0.8, 0.7, 0.6, 0.5, 0.45, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.0)

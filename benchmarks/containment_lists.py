@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from pexeso.containment.ensemble import Ensemble
-from pexeso.containment.hashing import as_hashes, distinct_sorted, gathered
-from pexeso.containment.lists import CsrLists, CsrQuery
-from pexeso.containment.options import EnsembleOptions
 from pexeso.runtime.jit import loop
+from pexeso.sets.containment.ensemble import Ensemble
+from pexeso.sets.containment.hashing import as_hashes, distinct_sorted, gathered
+from pexeso.sets.containment.lists import CsrLists, CsrQuery
+from pexeso.sets.containment.options import EnsembleOptions
 
 _NUMBERS_OF_32_BITS = 2**31
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.datasets.tables import WEB_LAKES
 from benchmarks.token_sets import lake_sets, power_law_sets
-from pexeso.containment.hashing import hash_tokens
+from pexeso.sets.containment.hashing import hash_tokens
 
 RATIOS = (2, 5, 20)
 DATA = ("planted", "power", *WEB_LAKES)

@@ -11,7 +11,7 @@ import numpy as np
 import psutil
 
 from benchmarks.containment_sets import ContainmentLake
-from pexeso.containment.ensemble import Ensemble
+from pexeso.sets.containment.ensemble import Ensemble
 
 Way = Callable[[int, float], tuple[np.ndarray, int]]
 """Takes the number of a query and a threshold; gives the ids found and a count.

@@ -35,13 +35,13 @@ from benchmarks.overlap_ways import (
 )
 from benchmarks.report import write_result
 from benchmarks.token_sets import lake_sets, texts_of
-from pexeso.overlap.batched import BatchedMergeList
-from pexeso.overlap.index.saving import open_index, save_index
-from pexeso.overlap.index.sets import OverlapIndex, build_index
-from pexeso.overlap.merge import merge_list
-from pexeso.overlap.planner import Planner
-from pexeso.overlap.query import query_of_tokens
 from pexeso.runtime.jit import use_loops
+from pexeso.sets.overlap.batched import BatchedMergeList
+from pexeso.sets.overlap.index.saving import open_index, save_index
+from pexeso.sets.overlap.index.sets import OverlapIndex, build_index
+from pexeso.sets.overlap.merge import merge_list
+from pexeso.sets.overlap.planner import Planner
+from pexeso.sets.overlap.query import query_of_tokens
 
 REAL = ("fivethirtyeight", "pudding", "wikitables")
 KS = (1, 5, 10, 20, 100)

@@ -14,13 +14,13 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from pexeso.overlap.candidates import Candidates, Takes
-from pexeso.overlap.costs import MAPPED, ReadCosts
-from pexeso.overlap.index.reading import PostingList, Reads, excluded_numbers
-from pexeso.overlap.index.sets import OverlapIndex
-from pexeso.overlap.josie import ENTRY_BYTES, JosieRun, count_common, first_rows
-from pexeso.overlap.query import OverlapQuery, Values, as_query
-from pexeso.overlap.topk import Overlaps, TopK, require_k, upper_bound
+from pexeso.sets.overlap.candidates import Candidates, Takes
+from pexeso.sets.overlap.costs import MAPPED, ReadCosts
+from pexeso.sets.overlap.index.reading import PostingList, Reads, excluded_numbers
+from pexeso.sets.overlap.index.sets import OverlapIndex
+from pexeso.sets.overlap.josie import ENTRY_BYTES, JosieRun, count_common, first_rows
+from pexeso.sets.overlap.query import OverlapQuery, Values, as_query
+from pexeso.sets.overlap.topk import Overlaps, TopK, require_k, upper_bound
 
 
 class PublishedCandidates(Candidates):
@@ -142,7 +142,7 @@ def published_josie(
 ) -> Overlaps:
     """Find the k sets that share most tokens with a query by the published policy.
 
-    All else is as for `pexeso.overlap.josie.josie`.
+    All else is as for `pexeso.sets.overlap.josie.josie`.
     """
     run = PublishedRun(index, as_query(index, values), k, costs, exclude, at_least, batch=batch)
     while run.step():
@@ -309,7 +309,7 @@ def probe_set(
 ) -> Overlaps:
     """Find the k sets that share most tokens with a query by ProbeSet.
 
-    Parameters and errors are those of `pexeso.overlap.josie.josie`.
+    Parameters and errors are those of `pexeso.sets.overlap.josie.josie`.
 
     Notes
     -----
@@ -319,7 +319,7 @@ def probe_set(
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from pexeso.overlap.index.sets import build_index
+    >>> from pexeso.sets.overlap.index.sets import build_index
     >>> index = build_index(np.array([4, 4, 9]), pa.array(["oslo", "rome", "rome"]))
     >>> probe_set(index, ["oslo", "rome", "lima"], 1).pairs()
     [(4, 2)]

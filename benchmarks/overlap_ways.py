@@ -10,12 +10,12 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.overlap_published import probe_set, published_josie
-from pexeso.overlap.index.sets import OverlapIndex
-from pexeso.overlap.josie import josie
-from pexeso.overlap.merge import merge_list
-from pexeso.overlap.planner import Planner
-from pexeso.overlap.query import query_of_tokens
-from pexeso.overlap.topk import Overlaps
+from pexeso.sets.overlap.index.sets import OverlapIndex
+from pexeso.sets.overlap.josie import josie
+from pexeso.sets.overlap.merge import merge_list
+from pexeso.sets.overlap.planner import Planner
+from pexeso.sets.overlap.query import query_of_tokens
+from pexeso.sets.overlap.topk import Overlaps
 
 Way = Callable[[np.ndarray, int, int], Overlaps]
 """From token numbers, the set not to be found, and k."""

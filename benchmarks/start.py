@@ -24,15 +24,15 @@ import click
 
 from benchmarks.origin import ROOT, environment_with_this_code
 from benchmarks.report import RESULTS, write_result
-from pexeso.spark.class_archive import archive_path
-from pexeso.spark.java import find_java
+from pexeso.build.spark.class_archive import archive_path
+from pexeso.build.spark.java import find_java
 
 LAKE = ROOT / "examples" / "lake"
 QUERY = ROOT / "examples" / "my_suppliers.csv"
 
 SESSION = """
 from pexeso.build.build import SMALL_LAKE_SETTINGS
-from pexeso.spark.session import spark_session
+from pexeso.build.spark.session import spark_session
 
 def same(batches):
     yield from batches

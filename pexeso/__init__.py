@@ -37,45 +37,45 @@ from pexeso.errors import (
 
 if TYPE_CHECKING:
     from pexeso.acquisition.results import AcquisitionPlan, AcquisitionResult
-    from pexeso.answers.combined import CombinedMatch, CombinedResult, search_combined
-    from pexeso.cleanup.acting import PlanCheck, apply_plan, undo_plan, verify_plan
-    from pexeso.cleanup.redundancy import Redundancy, find_redundancy
     from pexeso.composite.candidate_keys import CandidateKey, FoundKeys, find_keys
-    from pexeso.enrichment.enrich import Enrichment, enrich, enrich_from
-    from pexeso.enrichment.feature_selection import FeatureChoice, select_features
     from pexeso.index import Index, build_index, open_index
+    from pexeso.joins.enrichment.enrich import Enrichment, enrich, enrich_from
+    from pexeso.joins.enrichment.feature_selection import FeatureChoice, select_features
+    from pexeso.joins.graph.results import ColumnGraph
     from pexeso.lake.choose import ColumnRules
     from pexeso.lake.normalise.normaliser import Normaliser
     from pexeso.lake.readers.options import ReadingOptions
-    from pexeso.lake_graph.results import ColumnGraph
-    from pexeso.results import Match, SearchResult
+    from pexeso.redundancy.plans.acting import PlanCheck, apply_plan, undo_plan, verify_plan
+    from pexeso.redundancy.plans.redundancy import Redundancy, find_redundancy
+    from pexeso.results.matches import Match, SearchResult
     from pexeso.runtime.progress import set_verbosity
-    from pexeso.token_search.results import TokenMatch, TokenSearchResult
-    from pexeso.transform_join.joined import TransformJoin
-    from pexeso.transform_join.learned import learn_transformation
-    from pexeso.transform_search.results import TransformMatch, TransformSearchResult
+    from pexeso.semantic.answers.combined import CombinedMatch, CombinedResult, search_combined
+    from pexeso.sets.search.results import TokenMatch, TokenSearchResult
+    from pexeso.transform.joins.joined import TransformJoin
+    from pexeso.transform.joins.learned import learn_transformation
+    from pexeso.transform.search.results import TransformMatch, TransformSearchResult
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "pexeso.acquisition.results": ("AcquisitionPlan", "AcquisitionResult"),
-    "pexeso.cleanup.acting": ("PlanCheck", "apply_plan", "undo_plan", "verify_plan"),
-    "pexeso.cleanup.redundancy": ("Redundancy", "find_redundancy"),
+    "pexeso.redundancy.plans.acting": ("PlanCheck", "apply_plan", "undo_plan", "verify_plan"),
+    "pexeso.redundancy.plans.redundancy": ("Redundancy", "find_redundancy"),
     "pexeso.composite.candidate_keys": ("CandidateKey", "FoundKeys", "find_keys"),
-    "pexeso.enrichment.enrich": ("Enrichment", "enrich", "enrich_from"),
-    "pexeso.token_search.results": ("TokenMatch", "TokenSearchResult"),
-    "pexeso.answers.combined": ("CombinedMatch", "CombinedResult", "search_combined"),
-    "pexeso.enrichment.feature_selection": ("FeatureChoice", "select_features"),
+    "pexeso.joins.enrichment.enrich": ("Enrichment", "enrich", "enrich_from"),
+    "pexeso.sets.search.results": ("TokenMatch", "TokenSearchResult"),
+    "pexeso.semantic.answers.combined": ("CombinedMatch", "CombinedResult", "search_combined"),
+    "pexeso.joins.enrichment.feature_selection": ("FeatureChoice", "select_features"),
     "pexeso.index": ("Index", "build_index", "open_index"),
     "pexeso.lake.choose": ("ColumnRules",),
     "pexeso.lake.normalise.normaliser": ("Normaliser",),
     "pexeso.lake.readers.options": ("ReadingOptions",),
-    "pexeso.lake_graph.results": ("ColumnGraph",),
-    "pexeso.results": ("Match", "SearchResult"),
+    "pexeso.joins.graph.results": ("ColumnGraph",),
+    "pexeso.results.matches": ("Match", "SearchResult"),
     "pexeso.runtime.progress": ("set_verbosity",),
-    "pexeso.transform_join.joined": ("TransformJoin",),
-    "pexeso.transform_join.learned": ("learn_transformation",),
-    "pexeso.transform_search.results": ("TransformMatch", "TransformSearchResult"),
+    "pexeso.transform.joins.joined": ("TransformJoin",),
+    "pexeso.transform.joins.learned": ("learn_transformation",),
+    "pexeso.transform.search.results": ("TransformMatch", "TransformSearchResult"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.answers.match_details import MatchDetails
-from pexeso.answers.semantic_search import SemanticSearch
 from pexeso.errors import InputError
-from pexeso.html.renderer import HtmlRenderer
+from pexeso.joins.match_details import MatchDetails
+from pexeso.results.pages.renderer import HtmlRenderer
 from pexeso.runtime.formatting import shown
-from pexeso.search.open_index import OpenIndex
-from pexeso.thresholds.thresholds import Thresholds
+from pexeso.semantic.answers.semantic_search import SemanticSearch
+from pexeso.semantic.open_index import OpenIndex
+from pexeso.semantic.thresholds.thresholds import Thresholds
 
 if TYPE_CHECKING:
     from pexeso.acquisition.searches import AcquisitionSearches
-    from pexeso.composite_search.searches import CompositeSearches
-    from pexeso.lake_graph.graphs import EdgeStream
-    from pexeso.lake_graph.options import GraphOptions
+    from pexeso.composite.lake.searches import CompositeSearches
+    from pexeso.joins.graph.graphs import EdgeStream
+    from pexeso.joins.graph.options import GraphOptions
     from pexeso.runtime.progress import CountedProgress
-    from pexeso.search.executor import Executor
-    from pexeso.token_search.searches import TokenSearches
-    from pexeso.transform_search.searches import TransformSearches
+    from pexeso.semantic.executor import Executor
+    from pexeso.sets.search.searches import TokenSearches
+    from pexeso.transform.search.searches import TransformSearches
 
 
 @dataclass(frozen=True)
@@ -71,21 +71,21 @@ class Answering:
     @cached_property
     def equal_text(self) -> TokenSearches:
         """What searches by equal values; loaded when it is first asked."""
-        from pexeso.token_search.searches import TokenSearches
+        from pexeso.sets.search.searches import TokenSearches
 
         return TokenSearches(self.opened)
 
     @cached_property
     def composite(self) -> CompositeSearches:
         """What searches by composite keys; loaded when it is first asked."""
-        from pexeso.composite_search.searches import CompositeSearches
+        from pexeso.composite.lake.searches import CompositeSearches
 
         return CompositeSearches(self.opened, self.semantic.executor)
 
     @cached_property
     def transform(self) -> TransformSearches:
         """What searches for columns that join after a program; loaded when it is first asked."""
-        from pexeso.transform_search.searches import TransformSearches
+        from pexeso.transform.search.searches import TransformSearches
 
         return TransformSearches(self.opened)
 
@@ -103,12 +103,12 @@ class Answering:
         passes: int = 1,
         progress: CountedProgress | None = None,
     ) -> EdgeStream:
-        """Begin to find all pairs of columns that join; see `pexeso.lake_graph.graphs`."""
-        from pexeso.lake_graph.graphs import stream_edges
+        """Begin to find all pairs of columns that join; see `pexeso.joins.graph.graphs`."""
+        from pexeso.joins.graph.graphs import stream_edges
 
         executor, edges_on = self.semantic.executor, None
         if (spark := getattr(executor, "spark", None)) is not None:
-            from pexeso.lake_graph.spark_tasks import edges_on_spark
+            from pexeso.joins.graph.spark_tasks import edges_on_spark
 
             edges_on = edges_on_spark(spark)
         return stream_edges(

@@ -12,27 +12,27 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from pexeso.answering import Answering
-from pexeso.io.location import Location
+from pexeso.build.opening import require_searchable
+from pexeso.build.parts.models import models_of
+from pexeso.build.parts.presets import build_options
+from pexeso.joins.graph.options import GraphOptions
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
-from pexeso.lake_graph.options import GraphOptions
 from pexeso.options import (
     DEFAULT_COLUMNS,
     DEFAULT_MIN_CONTAINMENT,
     SearchOptions,
     parse_bytes,
 )
-from pexeso.parts.models import models_of
-from pexeso.parts.presets import build_options
-from pexeso.results import Explanation, Match, SearchResult
+from pexeso.results.matches import Explanation, Match, SearchResult
+from pexeso.results.query import query_from_values, require_columns
 from pexeso.runtime.checks import flags
 from pexeso.runtime.progress import CountedProgress, counted_bar, with_bar
 from pexeso.runtime.shown import Shown, facts_table, many
-from pexeso.search.executor import Executor, LocalExecutor
-from pexeso.search.open_index import OpenIndex, OpenOptions
-from pexeso.search.opening import require_searchable
-from pexeso.search.query import query_from_values, require_columns
+from pexeso.semantic.executor import Executor, LocalExecutor
+from pexeso.semantic.open_index import OpenIndex, OpenOptions
+from pexeso.store.io.location import Location
 from pexeso.store.local.reader import Store
 from pexeso.store.local.writer import tidy
 from pexeso.store.opening import open_store_anywhere
@@ -42,26 +42,26 @@ if TYPE_CHECKING:
 
     from embed.protocol import Embedder
     from pexeso.acquisition.results import AcquisitionResult
-    from pexeso.answers.by_method import AnySearchResult
-    from pexeso.answers.combined import CombinedResult
     from pexeso.build.add_part import Added
+    from pexeso.build.diagnostics.info import IndexInfo
+    from pexeso.build.diagnostics.reason_listing import ReasonListing
     from pexeso.build.report import Update
-    from pexeso.composite_search.results import CompositeResult
-    from pexeso.composite_search.searches import CompositeSearches
-    from pexeso.diagnostics.info import IndexInfo
-    from pexeso.diagnostics.reason_listing import ReasonListing
-    from pexeso.explain.key_explanation import KeyExplanation
-    from pexeso.lake_graph.graphs import EdgeStream
-    from pexeso.lake_graph.results import ColumnGraph
-    from pexeso.parts.token_sets.open import Shard
-    from pexeso.search.encoded_query import EncodedQuery
+    from pexeso.composite.key_explanation import KeyExplanation
+    from pexeso.composite.lake.results import CompositeResult
+    from pexeso.composite.lake.searches import CompositeSearches
+    from pexeso.joins.graph.graphs import EdgeStream
+    from pexeso.joins.graph.results import ColumnGraph
+    from pexeso.semantic.answers.by_method import AnySearchResult
+    from pexeso.semantic.answers.combined import CombinedResult
+    from pexeso.semantic.encoded_query import EncodedQuery
+    from pexeso.semantic.thresholds.advice import Advice
+    from pexeso.semantic.thresholds.advisor import Advisor
+    from pexeso.semantic.thresholds.labels import ColumnLabel, ValueLabel
+    from pexeso.sets.part.open import Shard
+    from pexeso.sets.search.results import TokenSearchResult
     from pexeso.store.integrity import Problem
-    from pexeso.thresholds.advice import Advice
-    from pexeso.thresholds.advisor import Advisor
-    from pexeso.thresholds.labels import ColumnLabel, ValueLabel
-    from pexeso.token_search.results import TokenSearchResult
-    from pexeso.transform_search.results import TransformSearchResult
-    from pexeso.transform_search.searches import TransformSearches
+    from pexeso.transform.search.results import TransformSearchResult
+    from pexeso.transform.search.searches import TransformSearches
 
 
 class Index(Shown):
@@ -261,20 +261,21 @@ class Index(Shown):
             Series of pandas or polars, an Arrow array, whatever has the Arrow PyCapsule interface.
             Or a table with the column `on`: a DataFrame of pandas, polars or Spark, a LazyFrame, a
             pyarrow Table, a dictionary of columns, a NumPy array with named fields; see
-            `pexeso.search.query.query_from_values`.
+            `pexeso.results.query.query_from_values`.
         on : str or int, optional
             The column of a table, by its name or by its position from 0.
         method : {"semantic", "overlap", "containment", "transform", "all"}
             By values alike; by equal ones; by a learned program that writes the values of one
-            column in the form of the other's; or all of these (`pexeso.answers.by_method`).
+            column in the form of the other's; or all of these
+            (`pexeso.semantic.answers.by_method`).
         exclude_self : bool
             Do not find the table that the query column was read from, where that lies in the lake.
         rerank : bool
             Order what semantic search finds by the similarity of all values: see
-            `pexeso.answers.similarity`. False: by joinability.
+            `pexeso.semantic.answers.similarity`. False: by joinability.
         fold_copies : bool
             Fold columns of the same values, or nearly the same, into one: the others are its
-            `copies` (`pexeso.search.copies`). False: each stands for itself.
+            `copies` (`pexeso.results.copies`). False: each stands for itself.
         **options
             See `pexeso.options.SearchOptions`: `max_distance` (`usual_max_distance`; 0 for columns
             of dates, numbers or codes), `min_joinability` (0.5), `joinability_of` ("values"; or
@@ -300,7 +301,7 @@ class Index(Shown):
         options |= flags(exclude_self=exclude_self, fold_copies=fold_copies)
         if method == "semantic":
             return self.search_batch([column], rerank=rerank, **options)[0]
-        from pexeso.answers.by_method import search_by_method
+        from pexeso.semantic.answers.by_method import search_by_method
 
         # A copy keeps its snapshot, also where another thread refreshes this index meanwhile.
         snapshot = copy(self)
@@ -436,7 +437,8 @@ class Index(Shown):
         Parameters
         ----------
         labels : path, or iterable of ValueLabel or of ColumnLabel
-            A table as `pexeso.thresholds.labels.read_labels` reads it, or its rows. Both answers
+            A table as `pexeso.semantic.thresholds.labels.read_labels` reads it, or its rows. Both
+            answers
             must be among them.
         min_precision : float, optional
             In (0, 1], that must hold on the labels; by default F1 on them is to be as high as can
@@ -597,12 +599,13 @@ class Index(Shown):
         Parameters
         ----------
         table : table, str or path
-            In memory, as `pexeso.frames.tables.frame_of` takes it. A text is ``FILE:COLUMN,COLUMN``
+            In memory, as `pexeso.lake.frames.tables.frame_of` takes it. A text is
+            ``FILE:COLUMN,COLUMN``
             or, with `columns`, a file.
         columns : str or iterable of str, optional
             Two to ten columns of the key, by name or as ``#3`` by position; with ``~`` behind it
             (``"country~"``) the values of a column match similar ones, in columns of the lake that
-            semantic search holds: see `pexeso.composite_search.similar`.
+            semantic search holds: see `pexeso.composite.lake.similar`.
         **options
             `k` (20; ``"all"``), `min_joinability` (None: any), `exclude_self` (False); `reading`,
             a `pexeso.ReadingOptions`, says how a file of delimited text is read;
@@ -667,7 +670,7 @@ class Index(Shown):
         TableReadError, PlaceError
             The table cannot be read.
         """
-        from pexeso.explain.key_evidence import explain_keys  # brings numba
+        from pexeso.composite.key_evidence import explain_keys  # brings numba
 
         pair = self._answering.composite.pair(table, columns, lake_table, reading=reading)
         return explain_keys(pair, lake_columns)
@@ -686,22 +689,22 @@ class Index(Shown):
             Called with the columns that are compared, and how many there are.
         **options
             `method`, `min_joinability`, `max_distance`, `k`, `fold_copies`: see
-            `pexeso.lake_graph.options.GraphOptions`.
+            `pexeso.joins.graph.options.GraphOptions`.
         """
-        from pexeso.lake_graph.results import ColumnGraph
+        from pexeso.joins.graph.results import ColumnGraph
 
         return ColumnGraph.of(self.stream_graph(progress=progress, **options))
 
     def duckdb(self, connection: Any, matches: Match | Iterable[Match]) -> tuple[str, ...]:
-        """Register what a search found; see `pexeso.sql.registering.register_found`."""
-        from pexeso.sql.registering import register_found
+        """Register what a search found; see `pexeso.joins.sql.registering.register_found`."""
+        from pexeso.joins.sql.registering import register_found
 
         return register_found(connection, matches)
 
     def stream_graph(
         self, *, passes: int = 1, progress: CountedProgress | None = None, **options: Any
     ) -> EdgeStream:
-        """Find the edges of `graph` while they are read; see `pexeso.lake_graph.graphs`."""
+        """Find the edges of `graph` while they are read; see `pexeso.joins.graph.graphs`."""
         return self._answering.stream_graph(
             GraphOptions.of(options), passes=passes, progress=progress
         )
@@ -725,7 +728,7 @@ class Index(Shown):
 
         It includes what was left out and why, counted by reason.
         """
-        from pexeso.diagnostics.info import index_info
+        from pexeso.build.diagnostics.info import index_info
 
         return index_info(self._opened.whole)
 
@@ -734,13 +737,13 @@ class Index(Shown):
 
         Rows have ``table``, ``column`` and ``reason``; see `ReasonListing`.
         """
-        from pexeso.diagnostics.info import list_reasons
+        from pexeso.build.diagnostics.info import list_reasons
 
         return list_reasons(self._opened.whole)
 
     def notes(self) -> ReasonListing:
         """List what was repaired, or guessed, while tables were read; see `left_out`."""
-        from pexeso.diagnostics.info import list_reasons
+        from pexeso.build.diagnostics.info import list_reasons
 
         return list_reasons(self._opened.whole, notes=True)
 
@@ -813,9 +816,9 @@ class Index(Shown):
         """Check every byte against its checksum, and the contents for what a search assumes.
 
         The list is empty, or of notes only, where all is well. See
-        `pexeso.diagnostics.check.check_index`.
+        `pexeso.build.diagnostics.check.check_index`.
         """
-        from pexeso.diagnostics.check import check_index
+        from pexeso.build.diagnostics.check import check_index
 
         return check_index(self.path, progress=progress)
 

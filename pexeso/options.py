@@ -21,7 +21,7 @@ from pexeso.runtime.checks import require_choice, require_flag, require_instance
 from pexeso.runtime.formatting import plain_scalar, shown
 
 if TYPE_CHECKING:
-    from pexeso.thresholds.advice import Advice
+    from pexeso.semantic.thresholds.advice import Advice
 
 METRICS = ("euclidean", "angular")
 MAPS = ("projection", "pivots")

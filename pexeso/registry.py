@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 from pexeso.errors import InputError
 
 if TYPE_CHECKING:
-    from pexeso.parts.base import IndexPart
+    from pexeso.build.parts.base import IndexPart
 
 _PATHS = [
-    "pexeso.parts.semantic.part:SEMANTIC_PART",
-    "pexeso.parts.token_sets.part:TOKEN_SETS_PART",
-    "pexeso.parts.semantic.part:SECOND_MODEL_PART",
-    "pexeso.parts.semantic.part:THIRD_MODEL_PART",
-    "pexeso.parts.row_keys.part:ROW_KEYS_PART",
-    "pexeso.parts.row_hashes.part:ROW_HASHES_PART",
+    "pexeso.semantic.part.part:SEMANTIC_PART",
+    "pexeso.sets.part.part:TOKEN_SETS_PART",
+    "pexeso.semantic.part.part:SECOND_MODEL_PART",
+    "pexeso.semantic.part.part:THIRD_MODEL_PART",
+    "pexeso.composite.part.part:ROW_KEYS_PART",
+    "pexeso.redundancy.part.part:ROW_HASHES_PART",
 ]
 
 

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 import pexeso
 from pexeso.lake.catalog import Catalog
-from pexeso.search.query import QueryColumn, read_query
+from pexeso.results.query import QueryColumn, read_query
 
 SETTINGS: tuple[dict[str, Any], ...] = (
     {"max_distance": 0.02, "min_joinability": 0.2},

@@ -95,7 +95,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def spark():
     """One small Spark session for all tests that need one: starting it takes several seconds."""
     from pexeso.build.build import SMALL_LAKE_SETTINGS
-    from pexeso.spark.session import spark_session
+    from pexeso.build.spark.session import spark_session
 
     conf = {
         **SMALL_LAKE_SETTINGS,

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pexeso.parts.token_sets.open import Shard
-from pexeso.parts.token_sets.write import write_shard
+from pexeso.sets.part.open import Shard
+from pexeso.sets.part.write import write_shard
 
 Columns = dict[tuple[str, str], set[str]]
 

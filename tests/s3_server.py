@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pexeso.io.location import Location, locate
+from pexeso.store.io.location import Location, locate
 
 CREDENTIALS = {"key": "test-access-key", "secret": "test-secret-key"}
 CONDITIONS = ("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH")

@@ -18,7 +18,7 @@ from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.metrics import Metric
 from pexeso.engine.vector_space import count_needed
-from pexeso.search.partition_loader import PartitionLoader
+from pexeso.semantic.partition_loader import PartitionLoader
 from pexeso.store.arrays import open_array, write_arrays
 
 CPU = torch.device("cpu")
@@ -134,7 +134,7 @@ class SmallLake:
 
 @dataclass(frozen=True)
 class SmallQuery:
-    """Stands for `pexeso.search.encoded_query.EncodedQuery`."""
+    """Stands for `pexeso.semantic.encoded_query.EncodedQuery`."""
 
     values: pa.Array
     vectors: torch.Tensor

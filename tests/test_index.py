@@ -11,8 +11,7 @@ import pytest
 import torch
 
 import pexeso
-import pexeso.search.opening
-from pexeso.answers import combined
+import pexeso.build.opening
 from pexeso.errors import (
     DeviceError,
     EmbedderError,
@@ -23,7 +22,8 @@ from pexeso.errors import (
     QueryError,
 )
 from pexeso.index import build_index, open_index
-from pexeso.search.query import read_query
+from pexeso.results.query import read_query
+from pexeso.semantic.answers import combined
 from pexeso.store.manifest import Manifest
 
 PLACES = ["Oslo", "rome", " MADRID ", "Oslo", None, "Xyzzyx"]
@@ -394,7 +394,7 @@ def test_cuda_asked_for_and_absent_is_a_clear_error(small_index, monkeypatch):
 
 def test_without_cuda_auto_takes_the_cpu_and_says_so_once(small_index, monkeypatch, caplog):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    pexeso.search.opening._tell_of_the_cpu.cache_clear()
+    pexeso.build.opening._tell_of_the_cpu.cache_clear()
     with caplog.at_level("INFO", logger="pexeso"):
         for _ in range(2):
             assert open_index(small_index).device == torch.device("cpu")
@@ -419,7 +419,7 @@ def broken_driver():
 @pytest.mark.parametrize("is_available", [old_driver, broken_driver])
 def test_a_driver_that_does_not_work_is_told(small_index, monkeypatch, caplog, is_available):
     monkeypatch.setattr(torch.cuda, "is_available", is_available)
-    pexeso.search.opening._tell_of_the_cpu.cache_clear()
+    pexeso.build.opening._tell_of_the_cpu.cache_clear()
     reason = f"the CUDA driver does not work ({TOO_OLD[:-1]})"
     with caplog.at_level("INFO", logger="pexeso"):
         for _ in range(2):
@@ -437,7 +437,7 @@ def test_a_driver_that_does_not_work_is_told(small_index, monkeypatch, caplog, i
 
 
 def test_the_cpu_asked_for_is_nothing_to_tell(small_index, caplog):
-    pexeso.search.opening._tell_of_the_cpu.cache_clear()
+    pexeso.build.opening._tell_of_the_cpu.cache_clear()
     with caplog.at_level("INFO", logger="pexeso"):
         open_index(small_index, device="cpu")
     assert not caplog.records

@@ -8,11 +8,11 @@ from typing import Any
 
 from benchmarks.acquisition.market import Query
 from benchmarks.acquisition.planning import Setting
-from pexeso.acquisition.correlation import correlation
 from pexeso.acquisition.evaluation import Evaluator
 from pexeso.acquisition.plans import JoinTree
 from pexeso.acquisition.sampled_join import TreeEdge, sample_join
 from pexeso.acquisition.trees import TreeSearch
+from pexeso.joins.measures.correlation import correlation
 
 SEEDS = 3
 MOST_ROWS = 2_000_000

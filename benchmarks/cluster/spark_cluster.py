@@ -20,7 +20,7 @@ from pathlib import Path
 import psutil
 import pyspark
 
-from pexeso.spark.java import find_java
+from pexeso.build.spark.java import find_java
 
 START_SECONDS = 120
 """The longest wait for a process to say that it is ready: 3 s on a quiet machine."""

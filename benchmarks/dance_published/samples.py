@@ -22,8 +22,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from pexeso.acquisition.codes import join_counts, row_weights
-from pexeso.acquisition.entropies import exact_sum, information, log2
 from pexeso.acquisition.graph import join_informativeness
 from pexeso.acquisition.intervals import (
     N_GROUPS,
@@ -38,6 +36,8 @@ from pexeso.acquisition.intervals import (
 from pexeso.acquisition.key_hashes import KeyTest, hash_positions, key_tokens, with_key_tokens
 from pexeso.acquisition.quality import Dependency
 from pexeso.errors import ColumnNotFoundError, InputError
+from pexeso.joins.measures.codes import join_counts, row_weights
+from pexeso.joins.measures.entropies import exact_sum, information, log2
 
 
 @dataclass(frozen=True)

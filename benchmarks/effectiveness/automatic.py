@@ -24,12 +24,12 @@ from benchmarks.effectiveness.methods import AUTOMATIC, DISTANCES
 from benchmarks.effectiveness.report import scores_of_found
 from benchmarks.effectiveness.scoring import best_f1, cross_validated, intervals
 from benchmarks.effectiveness.searched import searched
+from pexeso.build.parts.encode import known_vectors
+from pexeso.build.parts.metadata import stored_space
 from pexeso.errors import PexesoError
 from pexeso.index import Index, open_index
-from pexeso.parts.encode import known_vectors
-from pexeso.parts.metadata import stored_space
-from pexeso.thresholds.pair import advise_pair
-from pexeso.thresholds.sample import value_order
+from pexeso.semantic.thresholds.pair import advise_pair
+from pexeso.semantic.thresholds.sample import value_order
 
 
 def automatic_columns(judged: Judged, index: Index) -> tuple[FoundPairs, dict[str, Any]]:

@@ -9,10 +9,10 @@ import numpy as np
 
 from benchmarks.effectiveness.found_pairs import LEAST_JOINABILITY, FoundPairs, found_pairs
 from benchmarks.effectiveness.judged import Judged
-from pexeso.answers.similarity import REACH
 from pexeso.index import Index, build_index, open_index
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.normalise.rules import DEFAULT_RULES
+from pexeso.semantic.answers.similarity import REACH
 
 BATCH = 200
 """Query columns that share one pass over the index."""

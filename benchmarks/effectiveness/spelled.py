@@ -11,12 +11,12 @@ import scipy.sparse as sp
 
 from benchmarks.effectiveness.similar import Measure, Pieces
 from embed.protocol import Embedder
+from pexeso.build.parts.encode import sparse_vectors
 from pexeso.engine.sparse.building import build_partition
 from pexeso.engine.sparse.compiled import Work
 from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.search import find_rows
 from pexeso.engine.sparse.vectors import pair_distances
-from pexeso.parts.encode import sparse_vectors
 
 ROWS = 500
 """Values that are compared with all others at a time."""

@@ -21,8 +21,8 @@ from pexeso.engine.dense_space import DenseSpace
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.options import SearchOptions
-from pexeso.search.executor import search_store
-from pexeso.search.partition_loader import PartitionLoader
+from pexeso.semantic.executor import search_store
+from pexeso.semantic.partition_loader import PartitionLoader
 
 N_DISTINCT = 2
 """Partitions that differ, at most; the others hold the same arrays."""
@@ -44,7 +44,7 @@ _BATCH_SECONDS = 15.0
 
 @dataclass(frozen=True)
 class QueryColumn:
-    """What a search reads of `pexeso.search.encoded_query.EncodedQuery`."""
+    """What a search reads of `pexeso.semantic.encoded_query.EncodedQuery`."""
 
     values: pa.Array
     vectors: torch.Tensor

@@ -25,9 +25,9 @@ from pexeso.engine.dense_space import DenseSpace
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.options import SearchOptions
-from pexeso.search.executor import search_store
-from pexeso.search.partition_loader import PartitionLoader
-from pexeso.search.ranking import Hit
+from pexeso.results.ranking import Hit
+from pexeso.semantic.executor import search_store
+from pexeso.semantic.partition_loader import PartitionLoader
 from pexeso.store.local.reader import Store
 
 _SAMPLE_SECONDS = 0.002
@@ -36,7 +36,7 @@ _CPU = torch.device("cpu")
 
 @dataclass(frozen=True)
 class AskedColumn:
-    """A query column in the form that `pexeso.search.executor.search_store` takes."""
+    """A query column in the form that `pexeso.semantic.executor.search_store` takes."""
 
     query: BenchmarkQuery
     values: pa.StringArray

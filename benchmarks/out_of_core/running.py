@@ -34,7 +34,7 @@ from benchmarks.out_of_core.stores import StoreInMemory, vector_bytes, write_sto
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.errors import InputError
 from pexeso.options import SearchOptions
-from pexeso.search.partition_loader import PartitionLoader
+from pexeso.semantic.partition_loader import PartitionLoader
 from pexeso.store.local.reader import Store, open_store
 
 GRID = PartitionLayoutOptions(map="projection", n_axes=15)

@@ -72,7 +72,7 @@ def redundancy_command(
 
 def _lake(name: str, seed: int, repeats: int, rows: int, folder: str | None) -> dict[str, Any]:
     from pexeso.build.build import SMALL_LAKE_SETTINGS
-    from pexeso.spark.session import spark_session
+    from pexeso.build.spark.session import spark_session
 
     with spark_session(None, conf=SMALL_LAKE_SETTINGS) as spark:
         return measured_lake(

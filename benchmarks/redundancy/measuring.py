@@ -22,10 +22,10 @@ from benchmarks.redundancy.contents import read_contents
 from benchmarks.redundancy.fixed import worked_lake
 from benchmarks.redundancy.oracle import containment
 from benchmarks.redundancy.synthetic import LARGE, LINEAGE, MEDIUM, SMALL, synthetic_lake
-from pexeso.cleanup.pipeline import Containments, Stage, find_containments
-from pexeso.cleanup.redundancy import Redundancy, find_redundancy
-from pexeso.cleanup.sampled.search import SampleOptions, find_by_samples
 from pexeso.errors import InputError
+from pexeso.redundancy.plans.pipeline import Containments, Stage, find_containments
+from pexeso.redundancy.plans.redundancy import Redundancy, find_redundancy
+from pexeso.redundancy.plans.sampled.search import SampleOptions, find_by_samples
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,8 +8,8 @@ from typing import Any
 
 from benchmarks.transform.cases import Case, Key, cleaned_values
 from benchmarks.transform.scores import score
-from pexeso.transform_join.joined import TransformJoin
-from pexeso.transform_join.learned import learn_transformation
+from pexeso.transform.joins.joined import TransformJoin
+from pexeso.transform.joins.learned import learn_transformation
 
 
 def warm_up() -> None:

@@ -17,9 +17,9 @@ from benchmarks.memory import peak_memory
 from benchmarks.transform.generated import RULES, SYNTHETIC, PlantedPair, Rule, planted_pair
 from benchmarks.transform.learned import warm_up
 from benchmarks.transform.scores import counted
+from pexeso.transform.joins.joined import TransformJoin
+from pexeso.transform.joins.learned import learn_transformation
 from pexeso.transform.transformation import KINDS
-from pexeso.transform_join.joined import TransformJoin
-from pexeso.transform_join.learned import learn_transformation
 
 SIZES = tuple(10**power for power in range(2, 7))
 MAX_ROWS = 10_000

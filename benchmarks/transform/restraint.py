@@ -26,8 +26,8 @@ from pexeso.errors import PexesoError
 from pexeso.lake.columns import label_columns
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
-from pexeso.transform_join.joined import TransformJoin
-from pexeso.transform_join.learned import learn_transformation
+from pexeso.transform.joins.joined import TransformJoin
+from pexeso.transform.joins.learned import learn_transformation
 
 TASK_SETS = ("autofj", "entity-pairs")
 LAKES = ("wikitables", "fivethirtyeight", "pudding", "baseball", "countries")

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from pexeso.transform.fuzzy.constrained import fuzzy_join
+from pexeso.transform.joins.similar import nearest_values
 from pexeso.transform.learning.row_pairs import find_row_pairs
 from pexeso.transform.learning.suffixes import shared_prefixes, sorted_suffixes
-from pexeso.transform_join.similar import nearest_values
 
 Joined = set[tuple[int, int]]
 Rival = Callable[[Sequence[str], Sequence[str]], Joined]

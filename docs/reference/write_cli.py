@@ -11,9 +11,9 @@ from pathlib import Path
 
 import click
 
-from pexeso.cli.groups import WithVerbs
-from pexeso.cli.main import cli
-from pexeso.cli.options import GroupedCommand
+from pexeso.faces.cli.groups import WithVerbs
+from pexeso.faces.cli.main import cli
+from pexeso.faces.cli.options import GroupedCommand
 
 PAGE = Path(__file__).with_name("cli.md")
 WIDTH = 100

@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 
 import pexeso
-from pexeso.join.mapping import make_mapping
-from pexeso.join.matched_rows import find_rows
-from pexeso.join.options import join_options
-from pexeso.join.tables import join_table
+from pexeso.joins.mapping import make_mapping
+from pexeso.joins.matched_rows import find_rows
+from pexeso.joins.options import join_options
+from pexeso.joins.tables import join_table
 from pexeso.lake.rows import read_rows
-from pexeso.results import Pair
+from pexeso.results.matches import Pair
 
 MIN_JOINABILITY = 0.5
 MAX_TABLES = 50

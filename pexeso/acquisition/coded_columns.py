@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.acquisition.codes import column_of, encoded, paired_codes
 from pexeso.acquisition.tables import MarketTable
 from pexeso.errors import InputError
+from pexeso.joins.measures.codes import column_of, encoded, paired_codes
 from pexeso.lake.tokens import tokens_of
 
 DEFAULT_BYTES = 2 << 30

@@ -25,9 +25,6 @@ from functools import cache, lru_cache
 import numpy as np
 
 from pexeso.acquisition.coded_columns import CodedColumns
-from pexeso.acquisition.codes import column_of
-from pexeso.acquisition.correlation import bins_of, numbers_of
-from pexeso.acquisition.entropies import conditional_cumulative_entropy, cumulative_entropy, log2
 from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import AcquisitionRequest, Join, JoinTree, PlanMeasures
 from pexeso.acquisition.quality import Dependency, text_ranks
@@ -40,6 +37,9 @@ from pexeso.acquisition.row_counts import (
     compact_codes,
     joint_counts,
 )
+from pexeso.joins.measures.codes import column_of
+from pexeso.joins.measures.correlation import bins_of, numbers_of
+from pexeso.joins.measures.entropies import conditional_cumulative_entropy, cumulative_entropy, log2
 
 Column = tuple[str, str]
 """A table and a column of it."""

@@ -18,7 +18,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from pexeso.acquisition.coded_columns import CodedColumns
-from pexeso.acquisition.entropies import log2
 from pexeso.acquisition.evaluation import Column, Evaluator, OutOfTime, PlanBounds
 from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import (
@@ -30,6 +29,7 @@ from pexeso.acquisition.plans import (
     Terminal,
 )
 from pexeso.acquisition.trees import DEFAULT_STATES, Distances, TreeSearch
+from pexeso.joins.measures.entropies import log2
 
 _AT_A_TIME = 64
 """So many plans are bounded before the most promising of them are measured."""

@@ -21,10 +21,10 @@ from itertools import combinations
 import numpy as np
 
 from pexeso.acquisition.coded_columns import CodedColumns, JoinKeys
-from pexeso.acquisition.codes import checked_counts
-from pexeso.acquisition.entropies import exact_sum, information
 from pexeso.acquisition.tables import MarketTable
 from pexeso.errors import InputError
+from pexeso.joins.measures.codes import checked_counts
+from pexeso.joins.measures.entropies import exact_sum, information
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from pexeso.acquisition.codes import merged_rows, paired_codes, row_codes
-from pexeso.acquisition.correlation import CorrelationOfCounts
-from pexeso.acquisition.entropies import exact_sum, log2
 from pexeso.acquisition.key_hashes import KeyTest, hash_positions
 from pexeso.acquisition.quality import Dependency, QualityOfCounts
 from pexeso.errors import InputError
+from pexeso.joins.measures.codes import merged_rows, paired_codes, row_codes
+from pexeso.joins.measures.correlation import CorrelationOfCounts
+from pexeso.joins.measures.entropies import exact_sum, log2
 
 MIN_KEYS = 30
 """Fewest sampled keys of an edge that carry an interval."""

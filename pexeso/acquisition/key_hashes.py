@@ -30,8 +30,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.acquisition.codes import encoded, paired_codes
 from pexeso.errors import ColumnNotFoundError, InputError
+from pexeso.joins.measures.codes import encoded, paired_codes
 from pexeso.lake.tokens import tokens_of
 from pexeso.runtime.jit import loop
 

@@ -19,19 +19,19 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.acquisition.lake_columns import LakeColumns
 from pexeso.acquisition.quality import Dependency, LazyDependencies, discovered
 from pexeso.acquisition.tables import MarketPrices, MarketTable, ReadColumns
 from pexeso.errors import InputError
-from pexeso.join.aggregation import read_numbers
+from pexeso.joins.aggregation import read_numbers
 from pexeso.lake.rows import read_rows
 from pexeso.lake.sniff import profile_columns
 from pexeso.lake.tokens import tokens_of
+from pexeso.sets.lake_columns import LakeColumns
 
 if TYPE_CHECKING:
-    from pexeso.io.location import Location
     from pexeso.lake.normalise.normaliser import Normaliser
-    from pexeso.search.open_index import OpenIndex
+    from pexeso.semantic.open_index import OpenIndex
+    from pexeso.store.io.location import Location
 
 
 _CODE = r"^0[0-9]+$"
@@ -245,7 +245,7 @@ class LakeRows:
     @classmethod
     def of_index(cls, opened: OpenIndex) -> LakeRows:
         """Return what reads the tables of the lake of an index."""
-        from pexeso.join.matched_join import SPARK_LAKE
+        from pexeso.joins.matched_join import SPARK_LAKE
 
         if str(opened.lake).startswith(SPARK_LAKE):
             raise InputError(

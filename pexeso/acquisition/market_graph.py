@@ -1,6 +1,6 @@
 """Pairs of tables that may join, each with its best pairs of columns.
 
-Of the pairs of columns (`pexeso.acquisition.column_pairs`) those are left out that would join two
+Of the pairs of columns (`pexeso.sets.column_pairs`) those are left out that would join two
 measures: both columns hold numbers, neither is nearly a key of its table, and neither name says
 that it is a code or a year. Of more than `MAX_PAIRS` pairs of columns those that share most tokens
 are kept, since all sets of them are weighed.
@@ -21,24 +21,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.acquisition.coded_columns import CodedColumns
-from pexeso.acquisition.column_pairs import (
-    KEY_PERCENT,
-    ColumnPairs,
-    OwnColumn,
-    own_columns,
-    pairs_from,
-)
 from pexeso.acquisition.graph import JoinEdge, JoinGraph, edges_of
-from pexeso.acquisition.lake_columns import LakeColumns
 from pexeso.acquisition.lake_market import Market, names_a_code, own_table
 from pexeso.acquisition.tables import MarketTable
 from pexeso.errors import ColumnNotFoundError, InputError, PexesoError
 from pexeso.lake.columns import listed_names
 from pexeso.lake.sniff import profile_columns
 from pexeso.lake.tokens import distinct_tokens
+from pexeso.sets.column_pairs import (
+    KEY_PERCENT,
+    ColumnPairs,
+    OwnColumn,
+    own_columns,
+    pairs_from,
+)
+from pexeso.sets.lake_columns import LakeColumns
 
 if TYPE_CHECKING:
-    from pexeso.search.open_index import OpenIndex
+    from pexeso.semantic.open_index import OpenIndex
 
 
 MAX_PAIRS = 6

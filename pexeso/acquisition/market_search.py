@@ -28,7 +28,7 @@ from pexeso.runtime.formatting import plain_scalar, shown
 if TYPE_CHECKING:
     from pexeso.acquisition.graph import JoinGraph
     from pexeso.acquisition.plans import FoundPlans
-    from pexeso.search.open_index import OpenIndex
+    from pexeso.semantic.open_index import OpenIndex
 
 
 Prices = str | os.PathLike[str] | Mapping[str, Mapping[str, float]]

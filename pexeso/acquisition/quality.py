@@ -19,10 +19,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.acquisition.codes import column_of, encoded, paired_codes, row_codes, row_weights
-from pexeso.containment.hashing import hash_tokens
 from pexeso.errors import InputError
+from pexeso.joins.measures.codes import column_of, encoded, paired_codes, row_codes, row_weights
 from pexeso.runtime.mixing import mixed
+from pexeso.sets.containment.hashing import hash_tokens
 
 
 @dataclass(frozen=True)

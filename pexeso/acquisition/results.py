@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pexeso.acquisition.evaluation import Evaluator
 from pexeso.acquisition.plans import AcquisitionRequest, Join, JoinTree, Terminal
-from pexeso.frames.results import AsTables, Tabular
+from pexeso.lake.frames.results import AsTables, Tabular
 from pexeso.lake.key_columns import spec_of
 from pexeso.runtime.formatting import percent, plain
 from pexeso.runtime.shown import facts_table, many, named
@@ -502,14 +502,14 @@ class AcquisitionResult(Tabular, Sequence[AcquisitionPlan]):
 
     def to_html(self, stream: TextIO | None = None) -> str | None:
         """Create a self-contained HTML page: the plans, their joins drawn, prices, SQL."""
-        from pexeso.html.acquisition import acquisition_page
-        from pexeso.html.page import written
+        from pexeso.results.pages.acquisition import acquisition_page
+        from pexeso.results.pages.page import written
 
         return written(iter([acquisition_page(self.to_dict())]), stream)
 
     def _repr_html_(self) -> str:
         """Return what notebooks show: a small table of the plans."""
-        from pexeso.html.acquisition import acquisition_table
+        from pexeso.results.pages.acquisition import acquisition_table
 
         return acquisition_table(self.to_dict())
 

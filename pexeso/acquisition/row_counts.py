@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pexeso.acquisition.coded_columns import CodedColumns
-from pexeso.acquisition.codes import paired_codes
 from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import Join, JoinTree
+from pexeso.joins.measures.codes import paired_codes
 from pexeso.runtime.jit import loop
 
 RowsOf = Callable[[JoinTree, str], np.ndarray | None]

@@ -26,10 +26,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.acquisition.codes import MAX_ROWS, KeyMatches, join_counts, key_codes, merged_rows
 from pexeso.acquisition.key_hashes import sorted_names, with_key_tokens
 from pexeso.errors import ColumnNotFoundError, InputError
-from pexeso.frames.beside import take_cells
+from pexeso.joins.measures.codes import MAX_ROWS, KeyMatches, join_counts, key_codes, merged_rows
+from pexeso.lake.frames.beside import take_cells
 
 _CHUNK = 1 << 21
 """Pairs of rows that are drawn at once."""

@@ -15,8 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from pexeso.acquisition.coded_columns import CodedColumns
-from pexeso.acquisition.codes import column_of
-from pexeso.acquisition.entropies import exact_sum
 from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.intervals import Estimate, correlation_estimate, quality_estimate
 from pexeso.acquisition.key_hashes import SMALL_DOMAIN, KeyTest, hash_positions
@@ -25,6 +23,8 @@ from pexeso.acquisition.quality import Dependency
 from pexeso.acquisition.row_counts import RowCounts
 from pexeso.acquisition.sampled_join import SampledJoin, TreeEdge, sample_join
 from pexeso.errors import InputError
+from pexeso.joins.measures.codes import column_of
+from pexeso.joins.measures.entropies import exact_sum
 
 MAX_JOINED = 5_000_000
 """Rows of an intermediate join of samples; beyond it rows are dropped at random, and the interval

@@ -34,7 +34,7 @@ from pexeso.acquisition.market_search import (
 )
 from pexeso.acquisition.plans import AcquisitionRequest, Terminal
 from pexeso.acquisition.results import AcquisitionResult
-from pexeso.composite_search.query import columns_of
+from pexeso.composite.lake.query import columns_of
 from pexeso.errors import ColumnNotFoundError, InputError, QueryError
 from pexeso.lake.columns import did_you_mean, find_column, label_columns
 from pexeso.lake.containers.reader import read_table
@@ -42,10 +42,10 @@ from pexeso.lake.key_columns import names_in, spec_of, specs_in
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.rows import require_reading
 from pexeso.options import parse_bytes, whole_number
+from pexeso.results.query import split_spec
 from pexeso.runtime.checks import named_options
 from pexeso.runtime.formatting import shown
-from pexeso.search.open_index import OpenIndex
-from pexeso.search.query import split_spec
+from pexeso.semantic.open_index import OpenIndex
 
 if TYPE_CHECKING:
     from pexeso.acquisition.graph import JoinGraph

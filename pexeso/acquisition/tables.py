@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pc_csv
 
-from pexeso.acquisition.codes import row_codes
-from pexeso.acquisition.entropies import entropy
 from pexeso.acquisition.quality import Dependency
 from pexeso.errors import ColumnNotFoundError, InputError, TableReadError
+from pexeso.joins.measures.codes import row_codes
+from pexeso.joins.measures.entropies import entropy
 from pexeso.runtime.formatting import first_line
 
 ReadColumns = Callable[[Sequence[str]], pa.Table]

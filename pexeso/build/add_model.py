@@ -16,14 +16,14 @@ from embed.registry import check_model
 from pexeso.build.build import workers_for
 from pexeso.build.compact import rewrite_catalog
 from pexeso.build.job import BuildJob, build_bar
+from pexeso.build.parts.models import models_of
 from pexeso.build.recorded import options_of
 from pexeso.build.report import Update, folder_counts
 from pexeso.errors import InputError
-from pexeso.io.location import Location
 from pexeso.options import BuildOptions
-from pexeso.parts.models import models_of
 from pexeso.registry import MAX_MODELS, model_names
 from pexeso.runtime.progress import with_bar
+from pexeso.store.io.location import Location
 from pexeso.store.local.reader import Store
 from pexeso.store.opening import open_store_anywhere, open_writer
 

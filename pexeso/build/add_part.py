@@ -30,12 +30,12 @@ from pexeso.build.lake_source.changes import (
     names_of,
 )
 from pexeso.build.lake_source.source import LISTING_SCHEMA, FolderSource
+from pexeso.build.parts.base import OfParts
 from pexeso.build.recorded import options_of
-from pexeso.io.location import Location
 from pexeso.lake.catalog import Catalog
-from pexeso.parts.base import OfParts
 from pexeso.registry import requested_parts, require_parts
 from pexeso.runtime.progress import with_bar
+from pexeso.store.io.location import Location
 from pexeso.store.manifest import Manifest
 from pexeso.store.opening import open_store_anywhere, open_writer
 

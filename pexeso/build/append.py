@@ -32,10 +32,10 @@ from pexeso.build.recorded import options_of
 from pexeso.build.report import Update, folder_counts
 from pexeso.build.stages import Facts
 from pexeso.errors import InputError, LakeError
-from pexeso.io.location import Location
 from pexeso.lake.containers.formats import READERS
 from pexeso.runtime.progress import with_bar
 from pexeso.store.id_ranges import merge_ranges, ranges_of
+from pexeso.store.io.location import Location
 from pexeso.store.local.reader import Store
 from pexeso.store.opening import open_store_anywhere, open_writer
 

@@ -19,17 +19,17 @@ from pexeso.build import tasks
 from pexeso.build.job import BuildJob, build_bar
 from pexeso.build.lake_source.source import LISTING, SKIPPED, Source, source_of
 from pexeso.build.recorded import described
+from pexeso.build.spark.class_archive import make_archive_later
+from pexeso.build.spark.failures import reason_of_failure
+from pexeso.build.spark.session import spark_session
 from pexeso.build.workers import Workers, has_session
 from pexeso.errors import LakeError, OutputError, SparkError
-from pexeso.io.location import Location
 from pexeso.lake.containers.formats import READERS
 from pexeso.lake.left_out.groups import groups_in, in_words
 from pexeso.options import BuildOptions
 from pexeso.runtime.checks import require_flag
 from pexeso.runtime.progress import with_bar
-from pexeso.spark.class_archive import make_archive_later
-from pexeso.spark.failures import reason_of_failure
-from pexeso.spark.session import spark_session
+from pexeso.store.io.location import Location
 from pexeso.store.local.build_writer import BuildWriter
 from pexeso.store.manifest import Manifest
 from pexeso.store.opening import open_writer

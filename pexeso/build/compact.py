@@ -15,13 +15,13 @@ from pexeso.build.build import workers_for
 from pexeso.build.job import BuildJob, build_bar
 from pexeso.build.lake_source.changes import live_rows
 from pexeso.build.numbering import write_numbered, write_tables
+from pexeso.build.parts.models import stale_models
 from pexeso.build.recorded import options_of
 from pexeso.build.report import Update, folder_counts
-from pexeso.io.location import Location
 from pexeso.lake.catalog import COLUMNS, TABLES, Catalog
-from pexeso.parts.models import stale_models
 from pexeso.runtime.progress import with_bar
 from pexeso.store.id_ranges import merge_ranges
+from pexeso.store.io.location import Location
 from pexeso.store.opening import open_store_anywhere, open_writer
 
 

@@ -16,10 +16,10 @@ from pexeso.build.job import BuildJob, ids_of
 from pexeso.build.recorded import options_of
 from pexeso.build.report import Update, folder_counts
 from pexeso.errors import InputError
-from pexeso.io.location import Location
 from pexeso.lake.catalog import Catalog
 from pexeso.runtime.formatting import shown
 from pexeso.store.id_ranges import merge_ranges, ranges_of
+from pexeso.store.io.location import Location
 from pexeso.store.local.build_lock import some_names
 from pexeso.store.local.reader import Store
 from pexeso.store.opening import open_store_anywhere, open_writer

@@ -21,9 +21,9 @@ import pyarrow.parquet as pq
 
 from pexeso.build.numbering import number_columns, write_tables
 from pexeso.build.report import Task
-from pexeso.io.parquet_folder import fits_in_driver, part_name, write_parquet_folder
 from pexeso.lake import record_schema
 from pexeso.lake.catalog import COLUMNS_SCHEMA, TABLES_SCHEMA, damage_made_plain
+from pexeso.store.io.parquet_folder import fits_in_driver, part_name, write_parquet_folder
 from pexeso.store.local.reader import Store
 
 if TYPE_CHECKING:

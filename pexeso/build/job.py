@@ -5,7 +5,7 @@ Each stage reads what the stages before it left.
 The driver holds summaries, the training sample and the codebook; file names, values, vectors and
 postings pass between tasks only, through Parquet in the scratch folder; but what a small lake holds
 is put together in the driver (`pexeso.build.in_driver`). What a task does with its Arrow batches is
-in `pexeso.build.tasks`; what each part of an index adds is in `pexeso.parts`.
+in `pexeso.build.tasks`; what each part of an index adds is in `pexeso.build.parts`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from pexeso import __version__, registry
 from pexeso.build import in_driver, tasks
 from pexeso.build.lake_source.source import Source, spark_schema
 from pexeso.build.numbering import number_columns, write_tables
+from pexeso.build.parts.base import IndexPart, Written
+from pexeso.build.parts.models import models_of, put_models
 from pexeso.build.recorded import described
 from pexeso.build.report import REPORT_FILE, BuildReport, StageReport, TaskMeter
 from pexeso.build.stages import Facts, Stages
 from pexeso.build.workers import Workers
 from pexeso.errors import InputError
-from pexeso.io.location import read_parquet, spark_path
 from pexeso.lake import record_schema
 from pexeso.lake.catalog import (
     COLUMNS,
@@ -46,11 +47,10 @@ from pexeso.lake.catalog import (
 )
 from pexeso.lake.left_out.groups import ReasonGroup, in_words, left_out
 from pexeso.options import BuildOptions
-from pexeso.parts.base import IndexPart, Written
-from pexeso.parts.models import models_of, put_models
 from pexeso.runtime.progress import StageProgress, stage_bar
 from pexeso.store.files import write_document
 from pexeso.store.id_ranges import Ranges
+from pexeso.store.io.location import read_parquet, spark_path
 from pexeso.store.local.build_writer import BuildWriter
 from pexeso.store.local.reader import Store
 from pexeso.store.local.removal import empty_folder

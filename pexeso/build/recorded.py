@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from embed.half import SINGLE
+from pexeso.build.parts.metadata import stored_normaliser
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.lake.choose import ColumnRules
 from pexeso.options import BuildOptions
-from pexeso.parts.metadata import stored_normaliser
 from pexeso.registry import DEFAULT_FILTERS
 from pexeso.store.local.reader import Store
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pexeso import registry
+from pexeso.build.parts.base import OfParts
+from pexeso.build.spark.workers import freeze_imports
 from pexeso.errors import InputError
-from pexeso.parts.base import OfParts
-from pexeso.spark.workers import freeze_imports
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -15,14 +15,14 @@ from typing import Any
 import pyarrow as pa
 
 import pexeso.errors
+from pexeso.build.parts.base import Batches, Filled
 from pexeso.errors import PexesoError, PlaceError
-from pexeso.io.location import Location
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.containers.reader import TablesInTurn
 from pexeso.lake.files import path_from_text, table_of_row
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.records import Records, lake_records
-from pexeso.parts.base import Batches, Filled
+from pexeso.store.io.location import Location
 from pexeso.store.local.target import PartitionTarget, entry_to_json
 
 ENTRIES = pa.schema([("number", pa.int64()), ("entry", pa.string())])

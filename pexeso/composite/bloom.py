@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from pexeso.composite.xash import set_bit
 from pexeso.errors import InputError
-from pexeso.overlap.loops import utf8_of
 from pexeso.registry import FILTER_BITS
 from pexeso.runtime.jit import loop
+from pexeso.sets.overlap.loops import utf8_of
 
 
 @dataclass(frozen=True)

@@ -39,10 +39,10 @@ from pexeso.composite.unique_columns import (
     width_of,
 )
 from pexeso.errors import InputError, QueryError
-from pexeso.frames.results import AsTables
-from pexeso.frames.tables import ACCEPTED, frame_of
 from pexeso.lake.columns import label_columns
 from pexeso.lake.containers.reader import read_table
+from pexeso.lake.frames.results import AsTables
+from pexeso.lake.frames.tables import ACCEPTED, frame_of
 from pexeso.lake.key_columns import spec_of
 from pexeso.lake.key_texts import key_texts
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
@@ -194,7 +194,7 @@ def find_keys(
     Parameters
     ----------
     table : path, or table
-        See `pexeso.frames.tables.frame_of`.
+        See `pexeso.lake.frames.tables.frame_of`.
     max_columns : int
         Most columns of a key, from 1 to 5.
     nearly : float

@@ -20,9 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import IndexCorruptError, InputError
-from pexeso.overlap.loops import find_texts
 from pexeso.runtime.jit import loop
 from pexeso.runtime.ranges import offsets_of
+from pexeso.sets.overlap.loops import find_texts
 
 MISSING = -1
 """A cell without a value."""

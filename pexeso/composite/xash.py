@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from pexeso.errors import InputError
-from pexeso.overlap.loops import utf8_of
 from pexeso.registry import FILTER_BITS
 from pexeso.runtime.jit import loop
+from pexeso.sets.overlap.loops import utf8_of
 
 LAYOUTS = ("paper", "ref")
 OTHER_LETTERS = ("letters", "ignore")

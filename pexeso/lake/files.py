@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pexeso.errors import LakeError, PlaceError, TableReadError
-from pexeso.io.location import Location, PlaceEntry, is_refusal, locate
 from pexeso.lake.containers.formats import format_of, reason_not_read
 from pexeso.lake.containers.tables_inside import tables_inside
 from pexeso.lake.folders.folder_tables import HIVE, folder_kind, folder_table
@@ -29,6 +28,7 @@ from pexeso.lake.left_out.indexes import (
 from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES
 from pexeso.lake.readers.file_source import FileSource, log_beside
 from pexeso.lake.settings import SETTINGS_NAME, LakeSettings
+from pexeso.store.io.location import Location, PlaceEntry, is_refusal, locate
 
 MAX_CONTAINER_BYTES = DEFAULT_MAX_BYTES
 """Largest file that is opened to see which tables it holds."""
@@ -212,7 +212,7 @@ def path_from_text(root: Path | Location, text: str) -> Path | Location:
 
     Examples
     --------
-    >>> from pexeso.io.location import locate
+    >>> from pexeso.store.io.location import locate
     >>> lake = locate("memory://lake")
     >>> path_from_text(lake, "memory://lake/a.csv") == lake.joined("a.csv")
     True

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pexeso.errors import ColumnNotFoundError, QueryError
-from pexeso.io.csv_rows import csv_row
 from pexeso.lake.columns import find_column, label_columns
 from pexeso.runtime.formatting import shown
+from pexeso.store.io.csv_rows import csv_row
 
 MAX_COLUMNS = 10
 """Most columns of a key."""

@@ -7,7 +7,6 @@ from pathlib import Path, PurePosixPath
 import pyarrow as pa
 
 from pexeso.errors import InputError
-from pexeso.io.location import Location, locate
 from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.containers.formats import table_format
 from pexeso.lake.containers.reader import OpenTable, open_table, reading_options
@@ -19,6 +18,7 @@ from pexeso.lake.readers.options import ReadingOptions
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES
 from pexeso.lake.settings import LakeSettings
 from pexeso.runtime.formatting import shown
+from pexeso.store.io.location import Location, locate
 
 
 def require_reading(options: object) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from pexeso.errors import InputError, LakeError, PlaceError
-from pexeso.io.location import Location, read_up_to
 from pexeso.lake.readers.options import ReadingOptions
+from pexeso.store.io.location import Location, read_up_to
 
 SETTINGS_NAME = "lake.toml"
 """The file's name, in the lake's own folder."""

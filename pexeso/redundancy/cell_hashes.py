@@ -20,11 +20,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.containment.hashing import hash_bytes
 from pexeso.lake.readers.plain_arrays import plain
 from pexeso.redundancy.type_families import is_list
 from pexeso.runtime.mixing import mixed
 from pexeso.runtime.ranges import offsets_of
+from pexeso.sets.containment.hashing import hash_bytes
 
 HALVES = 2
 

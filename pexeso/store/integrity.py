@@ -28,7 +28,8 @@ class Problem:
     kind
         ``manifest``, ``version``, ``missing``, ``size``, ``checksum``, ``structure`` (the bytes are
         those written, but are no array, list of texts or JSON), ``content`` (they are, but cannot
-        be searched; told by `pexeso.diagnostics.check`), ``not-plain`` (a link, folder or device),
+        be searched; told by `pexeso.build.diagnostics.check`), ``not-plain`` (a link, folder or
+        device),
         ``unreadable``; or a mere note: ``foreign`` (nothing of the index), ``unfinished`` (of a
         build under way or broken off).
     sentence

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pexeso.errors import IndexNotFoundError
-from pexeso.io.location import Location, locate, require_utf8
+from pexeso.store.io.location import Location, locate, require_utf8
 from pexeso.store.local.build_writer import BuildWriter
 from pexeso.store.local.reader import Store, open_store, require_index
 from pexeso.store.local.writer import IndexWriter

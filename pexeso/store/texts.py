@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from pexeso.errors import IndexCorruptError, InputError
-from pexeso.io import wide_offsets
 from pexeso.store.files import new_file, open_plain
+from pexeso.store.io import wide_offsets
 from pexeso.store.manifest import FileEntry
 from pexeso.store.plain_arrow import is_plain
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pexeso.acquisition import correlation
+from pexeso.joins.measures import correlation
 
 
 @pytest.fixture(autouse=True)

@@ -11,11 +11,11 @@ from itertools import combinations, product
 import pandas as pd
 import pyarrow as pa
 
-from pexeso.acquisition.correlation import correlation
 from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import AcquisitionRequest, Join, JoinTree, PlanMeasures
 from pexeso.acquisition.quality import Dependency, quality
 from pexeso.acquisition.tables import MarketTable
+from pexeso.joins.measures.correlation import correlation
 from pexeso.lake.tokens import tokens_of
 from tests.acquisition import oracle
 

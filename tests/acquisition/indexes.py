@@ -12,7 +12,7 @@ from pexeso.lake.choose import ColumnRules
 from pexeso.lake.files import find_tables
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.records import lake_records
-from pexeso.parts.token_sets.records import records as token_records
+from pexeso.sets.part.records import records as token_records
 
 
 def opened_lake(lake, folder, *, min_rows=1):

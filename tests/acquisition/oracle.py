@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from pexeso.acquisition.codes import key_codes
-from pexeso.acquisition.correlation import correlation
 from pexeso.acquisition.graph import join_informativeness
 from pexeso.acquisition.quality import QualityOfCounts
+from pexeso.joins.measures.codes import key_codes
+from pexeso.joins.measures.correlation import correlation
 
 
 def entropy(values) -> float:

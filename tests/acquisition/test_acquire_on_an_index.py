@@ -11,11 +11,11 @@ from click.testing import CliRunner
 
 from pexeso.acquisition.lake_market import Market
 from pexeso.acquisition.searches import AcquisitionSearches
-from pexeso.cli.main import cli
 from pexeso.errors import InputError, QueryError, TableReadError
+from pexeso.faces.cli.main import cli
+from pexeso.faces.service.verbs import Service
 from pexeso.index import build_index, open_index
-from pexeso.search.open_index import open_without_models
-from pexeso.service.verbs import Service
+from pexeso.semantic.open_index import open_without_models
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

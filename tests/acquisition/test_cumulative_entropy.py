@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from pexeso.acquisition.entropies import conditional_cumulative_entropy, cumulative_entropy
 from pexeso.errors import InputError
+from pexeso.joins.measures.entropies import conditional_cumulative_entropy, cumulative_entropy
 from tests.acquisition import oracle
 
 

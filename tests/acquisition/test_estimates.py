@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.dance_published.samples import correlated_sample, informativeness_estimate
-from pexeso.acquisition.correlation import correlation
 from pexeso.acquisition.graph import join_informativeness
 from pexeso.acquisition.intervals import (
     correlation_estimate,
@@ -17,6 +16,7 @@ from pexeso.acquisition.intervals import (
 from pexeso.acquisition.key_hashes import KeyTest, hash_positions
 from pexeso.acquisition.quality import Dependency, quality
 from pexeso.errors import InputError
+from pexeso.joins.measures.correlation import correlation
 
 SIDES = np.repeat([1, 1, 0], [2000, 1000, 500]), np.repeat([1, 0, 1], [2000, 1000, 500])
 N_DRAWS = 200

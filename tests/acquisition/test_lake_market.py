@@ -10,7 +10,7 @@ import pytest
 from pexeso.acquisition.lake_market import Market, own_table
 from pexeso.acquisition.quality import Dependency
 from pexeso.errors import InputError
-from pexeso.join.matched_join import SPARK_LAKE
+from pexeso.joins.matched_join import SPARK_LAKE
 from tests.acquisition.indexes import opened_lake, write_lake
 
 LAKE = {

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pexeso.acquisition.entropies import log2
+from pexeso.joins.measures.entropies import log2
 
 
 def test_powers_of_two_are_exact():

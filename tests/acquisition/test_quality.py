@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pexeso.acquisition.codes import column_of
 from pexeso.acquisition.quality import (
     Dependency,
     approximate_dependencies,
@@ -15,6 +14,7 @@ from pexeso.acquisition.quality import (
     text_ranks,
 )
 from pexeso.errors import ColumnNotFoundError, InputError
+from pexeso.joins.measures.codes import column_of
 from tests.acquisition.motivating_tables import TABLES, joined
 from tests.acquisition.oracle import correct_rows
 

@@ -12,11 +12,11 @@ from scipy.stats import chisquare
 
 from benchmarks.dance_published.samples import correlated_sample
 from pexeso.acquisition import sampled_join as thinned_join
-from pexeso.acquisition.correlation import correlation
 from pexeso.acquisition.intervals import correlation_estimate
 from pexeso.acquisition.key_hashes import KeyTest
 from pexeso.acquisition.sampled_join import TreeEdge, sample_join
 from pexeso.errors import ColumnNotFoundError, InputError
+from pexeso.joins.measures.correlation import correlation
 
 EDGES = [TreeEdge("A", "B", ("k",)), TreeEdge("C", "B", ("l",))]
 WANTED = {"A": ["a"], "B": ["b"], "C": ["c"]}

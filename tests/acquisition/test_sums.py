@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pexeso.acquisition import entropies as sums
-from pexeso.acquisition.entropies import exact_sum, information
+from pexeso.joins.measures import entropies as sums
+from pexeso.joins.measures.entropies import exact_sum, information
 
 
 def drawn(rng, n):

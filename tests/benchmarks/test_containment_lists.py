@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.containment_lists import build_hashed_lists
-from pexeso.containment.hashing import hash_tokens
 from pexeso.errors import InputError
+from pexeso.sets.containment.hashing import hash_tokens
 
 
 def ragged(sets):

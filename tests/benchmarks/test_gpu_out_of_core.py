@@ -10,7 +10,7 @@ from benchmarks.gpu.out_of_core import measure_out_of_core
 from benchmarks.gpu.timing import Clock
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.vector_space import BYTES_A_PAIR, MAX_PAIRS
-from pexeso.search.partition_loader import CHECK_BYTES
+from pexeso.semantic.partition_loader import CHECK_BYTES
 
 CPU = torch.device("cpu")
 

@@ -23,12 +23,12 @@ from benchmarks.overlap_published import (
     published_josie,
     threshold_after,
 )
-from pexeso.overlap.costs import ReadCosts
-from pexeso.overlap.index.sets import build_index
-from pexeso.overlap.josie import josie
-from pexeso.overlap.merge import merge_list
-from pexeso.overlap.query import prepare_query, query_of_tokens
-from pexeso.overlap.topk import prefix_length, upper_bound
+from pexeso.sets.overlap.costs import ReadCosts
+from pexeso.sets.overlap.index.sets import build_index
+from pexeso.sets.overlap.josie import josie
+from pexeso.sets.overlap.merge import merge_list
+from pexeso.sets.overlap.query import prepare_query, query_of_tokens
+from pexeso.sets.overlap.topk import prefix_length, upper_bound
 
 W7_COSTS = ReadCosts(10, 0.1, 5, 0.05)
 W7_LISTS = np.array([2, 2, 4, 4, 6, 8, 10, 20, 40, 80])

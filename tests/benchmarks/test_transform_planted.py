@@ -12,7 +12,7 @@ from benchmarks.transform.generated import RULES, SYNTHETIC, Rule, planted_pair
 from benchmarks.transform.planted import measured_pair, measured_planted, scores_of
 from benchmarks.transform.tables import planted_page_table
 from pexeso.errors import InputError
-from pexeso.transform_join.learned import learn_transformation
+from pexeso.transform.joins.learned import learn_transformation
 
 ALL = {**RULES, **SYNTHETIC}
 

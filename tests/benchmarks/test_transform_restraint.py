@@ -12,7 +12,7 @@ from benchmarks.effectiveness.tasks import Task, incidence_of
 from benchmarks.transform import restraint
 from benchmarks.transform.restraint import drawn_pairs, lake_columns, program_row, task_row
 from benchmarks.transform.tables import restraint_tables
-from pexeso.transform_join.learned import learn_transformation
+from pexeso.transform.joins.learned import learn_transformation
 
 NAMES = ("Rome", "Oslo", "Lima", "Bern", "Kyiv")
 CITIES = [f"{name}{number}" for number in range(5) for name in NAMES]

@@ -17,7 +17,7 @@ from several_models import (
 )
 
 import pexeso
-from pexeso.diagnostics.info import last_report
+from pexeso.build.diagnostics.info import last_report
 from pexeso.engine.vector_space import LAYOUT_VERSION
 from pexeso.errors import EmbedderError, InputError
 from pexeso.store.manifest import Manifest
@@ -95,7 +95,7 @@ def test_updates_before_and_after(lake, tmp_path, spark):
     """The files of the tables may be gone by then: what the index holds is embedded.
 
     It answers as an index that was built with both models and updated alike. That one answers as
-    each model alone: tests/parts/test_models.py.
+    each model alone: tests/build/parts/test_models.py.
     """
     folder = shutil.copytree(lake, tmp_path / "lake")
     index = build(folder, tmp_path / "index", "lexical", n_partitions=2, parts=["overlap"])

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from pexeso.build.add_part import add_parts
 from pexeso.build.append import append
 from pexeso.build.compact import compact
-from pexeso.cli.main import cli
 from pexeso.errors import IndexCorruptError, InputError
+from pexeso.faces.cli.main import cli
 from pexeso.index import build_index, open_index
 from pexeso.lake.normalise.normaliser import Normaliser
 

@@ -9,10 +9,10 @@ import pytest
 from pexeso.build.append import append
 from pexeso.build.build import worker_errors_made_plain
 from pexeso.build.compact import compact
+from pexeso.build.diagnostics.check import check_index
+from pexeso.build.diagnostics.info import last_report
 from pexeso.build.job import stage_names
 from pexeso.build.tasks import error_in
-from pexeso.diagnostics.check import check_index
-from pexeso.diagnostics.info import last_report
 from pexeso.errors import (
     EmbedderError,
     IndexNotFoundError,

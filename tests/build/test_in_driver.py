@@ -16,10 +16,10 @@ from pexeso.build.job import BuildJob
 from pexeso.build.lake_source import source
 from pexeso.errors import IndexCorruptError
 from pexeso.index import build_index, open_index
-from pexeso.io import parquet_folder
 from pexeso.lake.catalog import COLUMNS, TABLES, files_in, part_name
 from pexeso.lake.record_schema import SCHEMA, batch_of
-from pexeso.parts.semantic import rewrite as semantic_rewrite
+from pexeso.semantic.part import rewrite as semantic_rewrite
+from pexeso.store.io import parquet_folder
 
 RECORDS = [
     {"record": "column", "table": "a.csv", "position": 0, "name": "x", "label": "x"},

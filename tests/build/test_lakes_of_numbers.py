@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pexeso import build_index, open_index
-from pexeso.diagnostics.estimate import estimate_build
+from pexeso.build.diagnostics.estimate import estimate_build
 from pexeso.errors import LakeError
 from pexeso.options import BuildOptions
 

@@ -11,10 +11,10 @@ from long_runs import long_but
 
 import pexeso
 from pexeso.build import build
-from pexeso.cli.commands.inspect import info_lines
 from pexeso.errors import EmbedderError, InputError
+from pexeso.faces.cli.commands.inspect import info_lines
 from pexeso.lake.containers.reader import read_table
-from pexeso.search.spark_executor import on_spark
+from pexeso.semantic.spark_executor import on_spark
 
 pytestmark = pytest.mark.spark
 

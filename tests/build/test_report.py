@@ -15,8 +15,8 @@ from pexeso.build.report import (
     added,
     empty_sums,
 )
-from pexeso.cli.output.build_report import report_lines
 from pexeso.errors import InputError
+from pexeso.faces.cli.output.build_report import report_lines
 
 
 @pytest.mark.spark

@@ -22,7 +22,7 @@ from pexeso.errors import IndexNotFoundError, InputError, LakeError, OutputError
 from pexeso.index import build_index, open_index
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.containers.formats import READERS
-from pexeso.parts.row_hashes.open import pieces_by_table
+from pexeso.redundancy.part.open import pieces_by_table
 from pexeso.store.id_ranges import merge_ranges, ranges_of
 from pexeso.store.local.writer import IndexWriter
 

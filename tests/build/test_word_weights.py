@@ -6,8 +6,8 @@ import pytest
 
 import pexeso
 from embed.corpus import CorpusOptions
-from pexeso.io import parquet_folder
-from pexeso.parts.semantic import write as semantic_write
+from pexeso.semantic.part import write as semantic_write
+from pexeso.store.io import parquet_folder
 
 FIRST = ("north", "old", "lower", "saint", "upper", "little")
 SECOND = ("bridge", "mill", "harbour", "hill", "green", "wood", "ford")

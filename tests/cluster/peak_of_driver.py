@@ -19,8 +19,8 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 from peak_memory import peak_bytes
 
+from pexeso.build.spark.session import spark_session
 from pexeso.index import build_index
-from pexeso.spark.session import spark_session
 
 
 def java_process() -> int:

@@ -7,11 +7,11 @@ import json
 import os
 import sys
 
+from pexeso.build.spark.session import spark_session
 from pexeso.index import open_index
-from pexeso.search.batch_file import run_batch
-from pexeso.search.query import batch_lines
-from pexeso.search.spark_executor import on_spark
-from pexeso.spark.session import spark_session
+from pexeso.results.query import batch_lines
+from pexeso.semantic.batch_file import run_batch
+from pexeso.semantic.spark_executor import on_spark
 
 if __name__ == "__main__":
     path, queries, answers, options = *sys.argv[1:4], json.loads(sys.argv[4])

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-import pexeso.search.batch_file
+import pexeso.semantic.batch_file
 from benchmarks.cluster.spark_cluster import running_cluster
 from pexeso.index import open_index
-from pexeso.search.query import batch_lines
+from pexeso.results.query import batch_lines
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -36,7 +36,7 @@ def answers_in(path):
 def test_a_search_outlives_a_worker_and_answers_as_one_machine(
     start_on, small_index, queries, tmp_path
 ):
-    pexeso.search.batch_file.run_batch(
+    pexeso.semantic.batch_file.run_batch(
         open_index(small_index), batch_lines(queries), tmp_path / "here", **OPTIONS
     )
     with running_cluster() as cluster:

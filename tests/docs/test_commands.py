@@ -30,7 +30,7 @@ from click.testing import CliRunner
 from doc_pages import PAGES, ROOT, Block, Step, blocks, make_targets, same_output, steps
 from long_runs import long_but
 
-from pexeso.cli.main import cli
+from pexeso.faces.cli.main import cli
 
 PEXESO = Path(sys.executable).parent / "pexeso"
 INDEX_COMMAND = "pexeso index examples/lake lake.pexeso"

@@ -9,10 +9,10 @@ from doc_pages import ROOT, headings
 
 import pexeso
 from pexeso import errors, options
-from pexeso.composite_search.results import CompositeMatch
-from pexeso.enrichment.rules import EnrichmentRules
+from pexeso.composite.lake.results import CompositeMatch
+from pexeso.joins.enrichment.rules import EnrichmentRules
 from pexeso.registry import choices
-from pexeso.results import Pair
+from pexeso.results.matches import Pair
 
 PAGE = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
 CLASSES = (

@@ -9,8 +9,8 @@ from embed.spark import VALUE, embed_batch
 from pexeso.build.build import worker_errors_made_plain
 from pexeso.errors import EmbedderError
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.search.encoded_query import prepare
-from pexeso.search.query import query_from_values
+from pexeso.results.query import query_from_values
+from pexeso.semantic.encoded_query import prepare
 
 
 class Broken:

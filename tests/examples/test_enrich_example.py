@@ -25,8 +25,8 @@ from enrichment.methods import (
 )
 from enrichment.running import METHODS, judge_pairs
 
-from pexeso.enrichment.enrich import enrich_from
-from pexeso.results import Pair
+from pexeso.joins.enrichment.enrich import enrich_from
+from pexeso.results.matches import Pair
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = (ROOT / "docs" / "explanation" / "enrichment.md").read_text(encoding="utf-8")

@@ -14,53 +14,43 @@ OURS = ("embed", "partition", "pexeso")
 SPARK_MODULES = {
     "embed.spark",
     "partition.spark",
-    *(
-        f"pexeso.{name}"
-        for name in (
-            *(f"build.{name}" for name in ("build", "job", "numbering", "report", "workers")),
-            *(
-                f"build.lake_source.{name}"
-                for name in ("changes", "listing", "source", "spark_tables")
-            ),
-            *(
-                f"parts.{part}.{name}"
-                for part in ("semantic", "token_sets")
-                for name in ("rewrite", "write")
-            ),
-            *(
-                f"cleanup.{name}"
-                for name in (
-                    "acting",
-                    "exact",
-                    "in_tasks",
-                    "pipeline",
-                    "reading",
-                    "rebuilds",
-                    "redundancy",
-                    "sampled.search",
-                    "sources",
-                    "verifying",
-                )
-            ),
-            "lake_graph.spark_tasks",
-            "parts.divide",
-            "parts.row_hashes.write",
-            "parts.row_keys.write",
-            "parts.semantic.stored",
-            *(
-                "join.growth",
-                "join.report",
-                "join.spark",
-                "io.spark_schema",
-                "search.spark_executor",
-                "spark.archive_maker",
-                "spark.cell_texts",
-                "spark.class_archive",
-                "spark.failures",
-                "spark.session",
-            ),
-        )
-    ),
+    "pexeso.build.build",
+    "pexeso.build.job",
+    "pexeso.build.lake_source.changes",
+    "pexeso.build.lake_source.listing",
+    "pexeso.build.lake_source.source",
+    "pexeso.build.lake_source.spark_tables",
+    "pexeso.build.numbering",
+    "pexeso.build.parts.divide",
+    "pexeso.build.report",
+    "pexeso.build.spark.archive_maker",
+    "pexeso.build.spark.cell_texts",
+    "pexeso.build.spark.class_archive",
+    "pexeso.build.spark.failures",
+    "pexeso.build.spark.session",
+    "pexeso.build.workers",
+    "pexeso.composite.part.write",
+    "pexeso.joins.graph.spark_tasks",
+    "pexeso.joins.growth",
+    "pexeso.joins.report",
+    "pexeso.joins.spark",
+    "pexeso.redundancy.part.write",
+    "pexeso.redundancy.plans.acting",
+    "pexeso.redundancy.plans.exact",
+    "pexeso.redundancy.plans.in_tasks",
+    "pexeso.redundancy.plans.pipeline",
+    "pexeso.redundancy.plans.reading",
+    "pexeso.redundancy.plans.rebuilds",
+    "pexeso.redundancy.plans.redundancy",
+    "pexeso.redundancy.plans.sampled.search",
+    "pexeso.redundancy.plans.sources",
+    "pexeso.redundancy.plans.verifying",
+    "pexeso.semantic.part.rewrite",
+    "pexeso.semantic.part.stored",
+    "pexeso.semantic.part.write",
+    "pexeso.semantic.spark_executor",
+    "pexeso.sets.part.write",
+    "pexeso.store.io.spark_schema",
 }
 """What runs on Spark.
 
@@ -160,37 +150,40 @@ def test_only_the_spark_modules_touch_spark():
         if any(lies_in(name, ("pyspark", "py4j")) for name in names)
     }
     assert touching <= SPARK_MODULES
-    assert "pexeso.spark.session" in touching
+    assert "pexeso.build.spark.session" in touching
 
 
-PARTS = ("row_hashes", "row_keys", "semantic", "token_sets")
+PARTS = {
+    "composite": ("acquisition", "transform"),
+    "redundancy": (),
+    "semantic": ("acquisition", "composite", "joins", "transform"),
+    "sets": ("acquisition", "composite", "joins", "semantic", "transform"),
+}
+"""The packages that hold a part of an index, with those that may open it too."""
 
 
-def test_only_what_asks_a_part_names_it():
-    asking = (
-        "pexeso.parts",
-        "pexeso.acquisition",
-        "pexeso.cleanup.sources",
-        "pexeso.composite_search",
-        "pexeso.lake_graph",
-        "pexeso.token_search",
-        "pexeso.search.open_index",
-        "pexeso.index",
-    )
+def test_only_capabilities_know_a_part():
+    """Builds, updates, checks and reports know the interface of parts alone."""
     knowing = {
-        module
+        (module, package)
         for module, names in modules().items()
-        if any(lies_in(name, tuple(f"pexeso.parts.{part}" for part in PARTS)) for name in names)
-        and not lies_in(module, asking)
+        for package, others in PARTS.items()
+        if any(lies_in(name, (f"pexeso.{package}.part",)) for name in names)
+        and not lies_in(module, tuple(f"pexeso.{name}" for name in (package, *others)))
     }
-    assert knowing == set()
+    assert knowing <= {("pexeso.index", "sets")}
+
+
+def test_packages_are_few():
+    packages = {path.parent.name for path in (ROOT / "pexeso").glob("*/__init__.py")}
+    assert len(packages) <= 14
 
 
 @pytest.mark.parametrize(
     ("package", "allowed"),
     [
         ("pexeso.engine", ENGINE_PACKAGES),
-        ("pexeso.overlap", ENGINE_PACKAGES),
+        ("pexeso.sets.overlap", ENGINE_PACKAGES),
         ("pexeso.store", STORE_PACKAGES),
     ],
 )
@@ -241,7 +234,7 @@ def test_importing_pexeso_loads_nothing_heavy():
     assert loaded == ""
 
 
-@pytest.mark.parametrize("module", ["pexeso.index", "pexeso.cli.main", "pexeso.build.tasks"])
+@pytest.mark.parametrize("module", ["pexeso.index", "pexeso.faces.cli.main", "pexeso.build.tasks"])
 def test_what_starts_a_process_loads_no_engine(module):
     """Torch takes over a second: a search imports it when the engine does, a reading task never."""
     heavy = ("torch", "numba", "pandas", "scipy", "sklearn", "pyspark", "clevercsv")
@@ -253,9 +246,8 @@ def test_what_starts_a_process_loads_no_engine(module):
 
 def test_what_the_parts_of_an_index_tell_is_told_without_compiled_loops():
     """The app's first page and `pexeso info` need nothing that takes a third of a second."""
-    parts = ("row_hashes", "row_keys", "semantic", "token_sets")
-    modules = [f"pexeso.parts.{name}.info" for name in parts]
-    modules += ["pexeso.diagnostics.info", "pexeso.server.pages.home"]
+    modules = [f"pexeso.{name}.part.info" for name in PARTS]
+    modules += ["pexeso.build.diagnostics.info", "pexeso.faces.app.pages.home"]
     heavy = ("torch", "numba", "scipy", "sklearn", "pyspark")
     statement = f"print(*[name for name in {heavy!r} if name in sys.modules])"
     assert run_fresh(f"import sys, {', '.join(modules)}; {statement}") == ""

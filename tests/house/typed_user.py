@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any, assert_type
 
 import pexeso
-from pexeso.answers.by_method import AnySearchResult
-from pexeso.composite_search.results import CompositeResult
-from pexeso.diagnostics.info import IndexInfo
-from pexeso.explain.key_explanation import KeyExplanation
-from pexeso.results import Explanation
-from pexeso.search.match_kinds import KindCounts
+from pexeso.build.diagnostics.info import IndexInfo
+from pexeso.composite.key_explanation import KeyExplanation
+from pexeso.composite.lake.results import CompositeResult
+from pexeso.results.match_kinds import KindCounts
+from pexeso.results.matches import Explanation
+from pexeso.semantic.answers.by_method import AnySearchResult
+from pexeso.semantic.thresholds.advice import Advice
 from pexeso.store.integrity import Problem
-from pexeso.thresholds.advice import Advice
 
 
 def build(folder: Path) -> pexeso.Index:

@@ -14,10 +14,10 @@ import pytest
 import pexeso
 from pexeso.errors import TableReadError
 from pexeso.index import build_index
-from pexeso.io.location import locate
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
 from pexeso.lake.folders import folder_tables
+from pexeso.store.io.location import locate
 
 deltalake = pytest.importorskip("deltalake")
 

@@ -19,7 +19,7 @@ from pexeso.lake.normalise import aliases as module
 from pexeso.lake.normalise.aliases import AliasedNormaliser, Aliases, normaliser_from_json
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.records import column_values, counted_column_records, value_records
-from pexeso.parts.token_sets.records import records as token_records
+from pexeso.sets.part.records import records as token_records
 
 CITIES = [("NYC", "New York City"), ("Big Apple", "nyc"), ("LA", "Los Angeles")]
 

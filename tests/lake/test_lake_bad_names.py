@@ -7,7 +7,7 @@ import pytest
 from pexeso.errors import InputError, TableReadError
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.search.query import read_batch_line
+from pexeso.results.query import read_batch_line
 
 
 @pytest.mark.parametrize("name", ["a\0b.csv", "\ud800.csv"])

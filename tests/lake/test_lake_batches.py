@@ -19,7 +19,7 @@ from pexeso.lake.files import TableFile, find_tables
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.record_schema import SCHEMA
 from pexeso.lake.records import lake_records, table_records, value_records
-from pexeso.parts.token_sets.records import records as token_records
+from pexeso.sets.part.records import records as token_records
 
 WANTED = (value_records, token_records)
 ODD_CELLS = (

@@ -12,11 +12,10 @@ import pyarrow.fs
 import pytest
 
 from pexeso.errors import InputError, LakeError, OutputError, PlaceError, TableReadError
-from pexeso.io.location import Location, locate
-from pexeso.join.mapping import make_mapping
-from pexeso.join.matched_rows import find_rows
-from pexeso.join.options import JoinOptions
-from pexeso.join.tables import join_table
+from pexeso.joins.mapping import make_mapping
+from pexeso.joins.matched_rows import find_rows
+from pexeso.joins.options import JoinOptions
+from pexeso.joins.tables import join_table
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import TableFile, find_tables, list_folder, look_at_lake, path_from_text
@@ -24,7 +23,8 @@ from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.content import fingerprint_file, read_content
 from pexeso.lake.records import table_records
 from pexeso.lake.rows import read_rows, table_path
-from pexeso.results import Pair
+from pexeso.results.matches import Pair
+from pexeso.store.io.location import Location, locate
 from pexeso.store.remote.commit import require_safe_commits
 
 

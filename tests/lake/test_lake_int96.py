@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pexeso.cleanup.sampled.footers import facts_of_parquet
 from pexeso.lake.containers.reader import read_table, read_typed_table
 from pexeso.lake.readers.typed import parquet_rows
+from pexeso.redundancy.plans.sampled.footers import facts_of_parquet
 
 TIMES = [
     datetime(9999, 12, 31, 23, 59, 59),

@@ -13,7 +13,7 @@ from pexeso.lake.left_out.reasons import grouped
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.records import lake_records
 from pexeso.lake.rows import read_rows, read_typed_rows
-from pexeso.search.query import read_query
+from pexeso.results.query import read_query
 
 CITIES = TABLE["city"].to_pylist()
 COUNTRIES = TABLE["country"].to_pylist()

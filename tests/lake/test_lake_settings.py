@@ -6,9 +6,9 @@ import time
 import pytest
 
 from pexeso.errors import InputError, LakeError
-from pexeso.io.location import locate
 from pexeso.lake.readers.options import ReadingOptions
 from pexeso.lake.settings import FileSettings, LakeSettings
+from pexeso.store.io.location import locate
 
 _EXPORTS = """
 [[files]]

@@ -10,13 +10,13 @@ import pytest
 
 from benchmarks.redundancy.contents import read_contents
 from benchmarks.redundancy.oracle import containment
-from pexeso.cleanup.pipeline import find_containments
 from pexeso.lake.readers.plain_arrays import plain
 from pexeso.lake.readers.typed import TypedRows
 from pexeso.redundancy.cell_hashes import value_hashes
 from pexeso.redundancy.column_stats import MAX_BOUND_BYTES, scan_stats
 from pexeso.redundancy.filters import find_transformation
 from pexeso.redundancy.pieces import pieces_of
+from pexeso.redundancy.plans.pipeline import find_containments
 from pexeso.redundancy.row_hashes import hashed_column, row_hashes
 from pexeso.redundancy.schema_tokens import leaves
 

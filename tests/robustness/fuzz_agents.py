@@ -12,17 +12,17 @@ import anyio
 from hypothesis import strategies as st
 
 TESTS = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(TESTS / "mcp")]
+sys.path[:0] = [str(TESTS / "faces" / "mcp")]
 
 from answered_lines import BEGIN, answered, request  # noqa: E402
 from drawn_arguments import arguments_of  # noqa: E402
 from fuzz_documents import Bytes  # noqa: E402
 from sandbox import MARKER  # noqa: E402
 
-from pexeso.mcp.asking import Desk  # noqa: E402
-from pexeso.service.served import ServedIndex  # noqa: E402
+from pexeso.faces.mcp.asking import Desk  # noqa: E402
+from pexeso.faces.service.served import ServedIndex  # noqa: E402
 
-TOOLS = json.loads((TESTS / "mcp" / "tools.json").read_text(encoding="utf-8"))["tools"]
+TOOLS = json.loads((TESTS / "faces" / "mcp" / "tools.json").read_text(encoding="utf-8"))["tools"]
 _NEVER = ("Traceback", "not foreseen", "root:", MARKER)
 _MOST_LINES = 8
 

@@ -18,19 +18,19 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 TESTS = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(TESTS), str(TESTS / "cleanup")]
+sys.path[:0] = [str(TESTS), str(TESTS / "redundancy" / "plans")]
 
 from drawn_statements import ALLOWED, REFUSED, mutated, require_harmless  # noqa: E402
 from planted_holdings import require_nothing_lost  # noqa: E402
 from transform.random_programs import ROWS, random_programs  # noqa: E402
 
-from pexeso.cleanup.acting import before_applying  # noqa: E402
-from pexeso.cleanup.plan import Deletion, Plan, plan_from_json, plan_to_json, read_plan  # noqa: E402
-from pexeso.cleanup.statements.grammar import checked_statement  # noqa: E402
 from pexeso.errors import PexesoError  # noqa: E402
-from pexeso.service.bases import REQUESTS, Request  # noqa: E402
-from pexeso.service.json_text import json_text  # noqa: E402
-from pexeso.service.verbs import Service  # noqa: E402
+from pexeso.faces.service.bases import REQUESTS, Request  # noqa: E402
+from pexeso.faces.service.json_text import json_text  # noqa: E402
+from pexeso.faces.service.verbs import Service  # noqa: E402
+from pexeso.redundancy.plans.acting import before_applying  # noqa: E402
+from pexeso.redundancy.plans.plan import Deletion, Plan, plan_from_json, plan_to_json, read_plan  # noqa: E402
+from pexeso.redundancy.plans.statements.grammar import checked_statement  # noqa: E402
 from pexeso.transform.programs.applying import apply_program  # noqa: E402
 from pexeso.transform.programs.as_python import first_as_python  # noqa: E402
 from pexeso.transform.programs.as_sql import first_as_sql  # noqa: E402

@@ -22,8 +22,8 @@ import pyarrow as pa
 from fuzz_documents import try_holding, try_plan, try_program, try_request, try_statement
 
 from embed.stored import StoredModel
-from pexeso.cli.main import cli
 from pexeso.errors import PexesoError, SparkError
+from pexeso.faces.cli.main import cli
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.columns import label_columns
 from pexeso.lake.containers.reader import read_table
@@ -31,7 +31,7 @@ from pexeso.lake.files import TableFile, find_tables
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.records import table_records
 from pexeso.lake.sniff import profile_columns
-from pexeso.search.query import (
+from pexeso.results.query import (
     batch_lines,
     query_from_values,
     read_batch_line,

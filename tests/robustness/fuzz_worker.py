@@ -32,7 +32,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).resolve().par
 from peak_memory import peak_bytes  # noqa: E402
 from sandbox import Sandbox  # noqa: E402
 
-INSTRUMENTED = ["pexeso.lake", "pexeso.search.query", "pexeso.store", "pexeso.options"]
+INSTRUMENTED = ["pexeso.lake", "pexeso.results.query", "pexeso.store", "pexeso.options"]
 
 
 class HangError(BaseException):

@@ -142,7 +142,7 @@ def be_child(operation: str, folder: Path, place: Path) -> None:
 
 
 def _session() -> contextlib.AbstractContextManager:
-    from pexeso.spark.session import spark_session
+    from pexeso.build.spark.session import spark_session
 
     return spark_session("local[2]", conf=CONF)
 

@@ -19,7 +19,7 @@ from searching_stores import SmallStore, query_of, scan_of  # noqa: E402
 
 from pexeso.engine.layout.options import PartitionLayoutOptions  # noqa: E402
 from pexeso.options import SearchOptions  # noqa: E402
-from pexeso.search.executor import search_store  # noqa: E402
+from pexeso.semantic.executor import search_store  # noqa: E402
 from pexeso.store.arrays import open_array  # noqa: E402
 
 OPTIONS = PartitionLayoutOptions(map="projection", n_axes=8)

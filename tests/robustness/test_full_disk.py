@@ -24,7 +24,7 @@ subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96m", "tmpfs", str(place)], 
 from pexeso.build.build import SMALL_LAKE_SETTINGS
 from pexeso.errors import PexesoError
 from pexeso.index import build_index, open_index
-from pexeso.spark.session import spark_session
+from pexeso.build.spark.session import spark_session
 conf = {**SMALL_LAKE_SETTINGS, "spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2", \
 "spark.local.dir": str(lake.parent / "spark")}
 shutil.copytree(index, place / "lake.pexeso")

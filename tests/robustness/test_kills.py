@@ -1,6 +1,6 @@
 """An update is killed at a random moment, and a rerun finishes; and the test of that can fail.
 
-Builds that are killed: tests/cli/test_cli_signals.py.
+Builds that are killed: tests/faces/cli/test_cli_signals.py.
 """
 
 from pathlib import Path

@@ -8,7 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from pexeso.cli.logs import log_json_option, logs_json
+from pexeso.faces.cli.logs import log_json_option, logs_json
 from pexeso.runtime.json_log import LOGGER, MessageLines, log_event, logging_to
 
 

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from pexeso.errors import IndexNotFoundError, OutputError
-from pexeso.io.location import Location
 from pexeso.store.arrays import write_arrays
+from pexeso.store.io.location import Location
 from pexeso.store.local.reader import Store, open_store
 from pexeso.store.local.writer import IndexWriter
 from pexeso.store.opening import open_store_anywhere, open_writer, publish_index

@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 
 import pexeso
-from pexeso.diagnostics.info import last_report
+from pexeso.build.diagnostics.info import last_report
 from pexeso.errors import OutputError
-from pexeso.io.location import Location
+from pexeso.store.io.location import Location
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 TOWNS = ["oslo", "Rome", "Madrid", "vienna", "Paris"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pexeso.errors import InputError
-from pexeso.search.partition_loader import copied_bytes
+from pexeso.semantic.partition_loader import copied_bytes
 from pexeso.store.local.reader import open_store
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pexeso.diagnostics.check import check_index
+from pexeso.build.diagnostics.check import check_index
 from pexeso.errors import IndexCorruptError, IndexNotFoundError, IndexVersionError, InputError
 from pexeso.runtime.formatting import format_bytes
 from pexeso.store import manifest as manifest_module

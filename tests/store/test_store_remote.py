@@ -21,7 +21,7 @@ from pexeso.errors import (
     OutputError,
     PlaceError,
 )
-from pexeso.io.location import Location
+from pexeso.store.io.location import Location
 from pexeso.store.local.reader import Store, open_store
 from pexeso.store.remote import cache as remote_cache
 from pexeso.store.remote import fetch

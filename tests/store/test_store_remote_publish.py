@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pexeso.errors import OutputError, PlaceError
-from pexeso.io.location import Location, locate
+from pexeso.store.io.location import Location, locate
 from pexeso.store.local.reader import open_store
 from pexeso.store.manifest import Manifest
 from pexeso.store.remote import garbage_collection

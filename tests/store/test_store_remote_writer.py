@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from pexeso.errors import IndexNotFoundError, OutputError
-from pexeso.io.location import Location
 from pexeso.store.arrays import write_arrays
 from pexeso.store.files import write_document
+from pexeso.store.io.location import Location
 from pexeso.store.local.build_writer import BuildWriter
 from pexeso.store.manifest import FolderEntry, Manifest
 from pexeso.store.remote import target as remote_target

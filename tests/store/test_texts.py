@@ -175,7 +175,7 @@ def test_any_changed_byte_gives_other_texts_or_a_refusal(tmp_path: Path) -> None
 def test_texts_that_are_too_many_when_rows_repeat_get_wide_offsets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pexeso.io.wide_offsets.MAX_BYTES", 30)
+    monkeypatch.setattr("pexeso.store.io.wide_offsets.MAX_BYTES", 30)
     write_texts(tmp_path / "texts", pa.array(["x" * 10, "y", None]))
     texts = open_texts(tmp_path / "texts")
     assert take_texts(texts, [0, 1, 2, 0]).type == pa.string()

@@ -8,7 +8,7 @@ Its acceptance checks (section 11) are tested where the code is:
 9. the four synthetic cases here (`test_check_9`), look-alike pairs by `python -m benchmarks
    transform`;
 10. here, on a few tables (`test_check_10`); 11. `python -m benchmarks transform`;
-12. `tests/transform_join/test_joined` (the seed), and `tests/transform_join/
+12. `tests/transform/joins/test_joined` (the seed), and `tests/transform/joins/
     test_written_elsewhere` (Spark).
 """
 
@@ -37,7 +37,7 @@ from pexeso.transform.transformation import (
     TransformOptions,
     learn_transformation,
 )
-from tests.transform_join.small_tables import APPROVAL, DOMAIN, EMAILS, PRESIDENTS, TEACHERS
+from tests.transform.joins.small_tables import APPROVAL, DOMAIN, EMAILS, PRESIDENTS, TEACHERS
 
 UNITS = {
     "ATU": ["France.01", "France.03", "United States.01", "United States.02", "United States.03"],

@@ -27,11 +27,10 @@ from pexeso.build.lake_source.source import (
     n_reading_tasks,
     spark_schema,
 )
+from pexeso.build.parts.base import Batches
 from pexeso.build.report import Task
 from pexeso.build.stages import Facts
 from pexeso.build.tasks import closed_files, compare_contents
-from pexeso.io.location import Location, read_parquet, spark_path
-from pexeso.io.parquet_folder import write_parquet_folder
 from pexeso.lake.catalog import (
     COLUMNS,
     COLUMNS_SCHEMA,
@@ -41,7 +40,8 @@ from pexeso.lake.catalog import (
     Catalog,
 )
 from pexeso.lake.containers.formats import READERS
-from pexeso.parts.base import Batches
+from pexeso.store.io.location import Location, read_parquet, spark_path
+from pexeso.store.io.parquet_folder import write_parquet_folder
 from pexeso.store.local.reader import Store
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from pexeso.io.location import Location, read_parquet, spark_path
 from pexeso.lake.files import Listing, SkippedFile, list_folder, table_row
 from pexeso.lake.settings import LakeSettings
+from pexeso.store.io.location import Location, read_parquet, spark_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

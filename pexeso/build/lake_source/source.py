@@ -22,11 +22,11 @@ from pexeso.build.lake_source.spark_tables import SparkTable, find_spark_tables,
 from pexeso.build.stages import Facts
 from pexeso.build.workers import reads_here
 from pexeso.errors import LakeError
-from pexeso.io.location import Location, is_url, read_parquet, require_utf8, spark_path
-from pexeso.io.parquet_folder import write_parquet_folder
 from pexeso.lake import record_schema
 from pexeso.lake.files import find_tables, look_at_lake, table_row
 from pexeso.registry import requested_parts
+from pexeso.store.io.location import Location, is_url, read_parquet, require_utf8, spark_path
+from pexeso.store.io.parquet_folder import write_parquet_folder
 from pexeso.store.local.removal import remove_tree
 
 if TYPE_CHECKING:

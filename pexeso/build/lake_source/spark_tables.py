@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.build.spark.cell_texts import cell_text
 from pexeso.errors import LakeError
 from pexeso.lake.choose import KINDS, ColumnRules
 from pexeso.lake.columns import label_columns
@@ -29,7 +30,6 @@ from pexeso.lake.records import (
     counted_column_records,
     value_records,
 )
-from pexeso.spark.cell_texts import cell_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
-from pexeso.io.location import Location
 from pexeso.lake.containers.formats import format_of
 from pexeso.lake.folders.folder_tables import FolderTable, TablePart, folder_kind, folder_table
 from pexeso.lake.folders.table_logs import CannotRead
 from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table, check_width
 from pexeso.lake.readers.typed import TypedRows
+from pexeso.store.io.location import Location
 
 if TYPE_CHECKING:
     from pexeso.lake.containers.reader import OpenTable

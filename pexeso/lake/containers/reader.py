@@ -12,7 +12,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
-from pexeso.io.location import Location, locate
 from pexeso.lake.containers.folders import OpenFolder, kind_of_folder
 from pexeso.lake.containers.formats import format_of, without_packing
 from pexeso.lake.containers.tables_inside import (
@@ -39,6 +38,7 @@ from pexeso.lake.typed.bad_cells import sound
 from pexeso.lake.typed.parquet import parse_parquet
 from pexeso.lake.typed.table import TypedTable
 from pexeso.lake.typed.text import text_table
+from pexeso.store.io.location import Location, locate
 
 FORMATS_OF_TEXTS = ("delimited", "jsonlines", "json")
 """Formats whose cells have no types of their own."""

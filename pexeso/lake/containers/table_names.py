@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pexeso.io.location import Location
 from pexeso.lake.containers.formats import format_of
+from pexeso.store.io.location import Location
 
 
 def name_within(lake: Path | Location, file: str | os.PathLike[str]) -> str | None:

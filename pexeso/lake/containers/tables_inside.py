@@ -15,12 +15,12 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from pexeso.errors import TableReadError
-from pexeso.io.location import Location
 from pexeso.lake.containers.archives import Archive, normalised_path
 from pexeso.lake.containers.formats import format_of, reason_not_read
 from pexeso.lake.readers.content import unpacked
 from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.typed.table import InnerTable, TypedTable
+from pexeso.store.io.location import Location
 
 _CODED = re.compile(r"[%/\\:\x00-\x1f\x7f]")
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from pexeso.io.location import Location, PlaceEntry
 from pexeso.lake.folders.table_logs import CannotRead, live_files
 from pexeso.lake.readers.content import bytes_fingerprint, fingerprint_file
+from pexeso.store.io.location import Location, PlaceEntry
 
 DELTA, ICEBERG, HIVE = FOLDER_KINDS = ("delta", "iceberg", "hive")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pexeso.io.location import Location
+from pexeso.store.io.location import Location
 
 INDEX_EXTENSION = ".pexeso"
 """Folders whose names end so are indexes."""

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from pexeso.errors import PlaceError, TableReadError
-from pexeso.io.location import READ_BYTES, Location, is_refusal, locate, read_up_to
 from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES, ReadingBudget
+from pexeso.store.io.location import READ_BYTES, Location, is_refusal, locate, read_up_to
 
 _PIECE_BYTES = 1 << 20
 _ATTEMPTS = 3

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from pexeso.errors import PlaceError, TableReadError
-from pexeso.io.location import Location, is_refusal
 from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES, ReadingBudget
 from pexeso.lake.readers.content import (
     bytes_fingerprint,
@@ -22,6 +21,7 @@ from pexeso.lake.readers.content import (
     fingerprint_file,
     require_regular_file,
 )
+from pexeso.store.io.location import Location, is_refusal
 
 _COPIED_BYTES = 8 << 20
 

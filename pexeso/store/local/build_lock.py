@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from pexeso.errors import OutputError, StoredIndexError
-from pexeso.io.locks import EXCLUSIVE, lock
 from pexeso.store.files import replace_document, sync_folder
+from pexeso.store.io.locks import EXCLUSIVE, lock
 from pexeso.store.local.removal import own_file, own_folder, remove_files, remove_tree
 from pexeso.store.manifest import Manifest, read_manifest
 from pexeso.store.paths import BUILDING, MANIFEST, plain_file_size

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from pexeso.io.temporary import temporary_folder
+from pexeso.store.io.temporary import temporary_folder
 
 _PREFIX = "pexeso-open-"
 

@@ -19,8 +19,8 @@ import weakref
 from pathlib import Path
 
 from pexeso.errors import IndexCorruptError, StoredIndexError
-from pexeso.io.locks import EXCLUSIVE, SHARED, lock
 from pexeso.store.files import sync_folder
+from pexeso.store.io.locks import EXCLUSIVE, SHARED, lock
 from pexeso.store.local.removal import remove_files
 from pexeso.store.manifest import MAX_MANIFEST_BYTES, Manifest, manifest_from, require_readable_size
 from pexeso.store.paths import MANIFEST, RETIRED, plain_file_size

@@ -25,10 +25,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pexeso.errors import InputError, OutputError
-from pexeso.io.location import Location
-from pexeso.io.locks import EXCLUSIVE, SHARED, lock
 from pexeso.runtime.formatting import format_bytes
 from pexeso.store.files import writing
+from pexeso.store.io.location import Location
+from pexeso.store.io.locks import EXCLUSIVE, SHARED, lock
 from pexeso.store.manifest import FileEntry, FolderEntry
 from pexeso.store.paths import plain_file_size
 from pexeso.store.remote.fetch import fetch_into

@@ -6,8 +6,8 @@ Everything that is not as it was written is reported. Nothing is kept on this ma
 from collections.abc import Callable, Iterator
 
 from pexeso.errors import IndexCorruptError, IndexVersionError, PlaceError
-from pexeso.io.location import Location, PlaceEntry
 from pexeso.store.integrity import Problem
+from pexeso.store.io.location import Location, PlaceEntry
 from pexeso.store.manifest import FileEntry, Manifest
 from pexeso.store.paths import BUILDING, MANIFEST, RETIRED
 from pexeso.store.remote.fetch import fetch_checksum

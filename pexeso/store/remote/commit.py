@@ -9,7 +9,7 @@ tried out before anything is uploaded.
 import secrets
 
 from pexeso.errors import OutputError, PlaceError, StoredIndexError
-from pexeso.io.location import Location
+from pexeso.store.io.location import Location
 from pexeso.store.manifest import MAX_MANIFEST_BYTES, Manifest
 from pexeso.store.paths import BUILDING, MANIFEST
 

@@ -8,8 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from pexeso.errors import IndexCorruptError, PlaceError
-from pexeso.io.location import READ_BYTES, Location
 from pexeso.store.files import new_checksum, writing
+from pexeso.store.io.location import READ_BYTES, Location
 from pexeso.store.manifest import FileEntry
 
 _PIECES_AHEAD = 4

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from pexeso.errors import InputError, PlaceError, StoredIndexError
-from pexeso.io.location import Location, PlaceEntry
+from pexeso.store.io.location import Location, PlaceEntry
 from pexeso.store.local.removal import own_file
 from pexeso.store.local.snapshot import RETENTION_SECONDS
 from pexeso.store.manifest import MAX_MANIFEST_BYTES, Manifest

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pexeso.errors import OutputError, PlaceError, StoredIndexError
-from pexeso.io.location import Location
+from pexeso.store.io.location import Location
 from pexeso.store.local.build_lock import some_names
 from pexeso.store.manifest import FileEntry, FolderEntry, Manifest
 from pexeso.store.paths import (

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pexeso.errors import IndexCorruptError, IndexNotFoundError
-from pexeso.io.location import Location
 from pexeso.runtime.formatting import format_bytes
+from pexeso.store.io.location import Location
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import MAX_MANIFEST_BYTES, FolderEntry, Manifest, manifest_from
 from pexeso.store.paths import MANIFEST, PARTITIONS

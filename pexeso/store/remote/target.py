@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pexeso.errors import IndexCorruptError, OutputError, PlaceError
-from pexeso.io.location import Location
 from pexeso.store.files import read_document, replace_document
+from pexeso.store.io.location import Location
 from pexeso.store.local.target import Fill, entry_from_json, entry_to_json
 from pexeso.store.manifest import FolderEntry
 from pexeso.store.paths import BUILDING, PARTITIONS

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pexeso.errors import OutputError, PlaceError
-from pexeso.io.location import Location
+from pexeso.store.io.location import Location
 from pexeso.store.local import build_lock
 from pexeso.store.local.build_writer import BuildWriter
 from pexeso.store.manifest import FolderEntry, Manifest

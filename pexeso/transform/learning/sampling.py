@@ -14,8 +14,8 @@ from math import ceil, isqrt
 import numpy as np
 import pyarrow as pa
 
-from pexeso.containment.hashing import hash_bytes
 from pexeso.errors import InputError
+from pexeso.sets.containment.hashing import hash_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,8 @@ def as_python(program: Program, names: Sequence[str]) -> str:
     >>> program = Program((Extract(0, (Split(", ", 1),), start=-4, length=2), Constant("-")))
     >>> print(as_python(program, ["Name", "Title"]))
     def transform(row: dict[str, str | None]) -> str | None:
-        # 2 characters of part 2 of "Name" split at ", ", beginning with character 4 from the end, then "-"
+        # 2 characters of part 2 of "Name" split at ", ", beginning with character 4 from the end,
+        # then "-"
         cell = row['Name']
         if cell is None:
             return None

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.dance_published.samples import SampledPair, correlated_sample, key_summary
-from pexeso.acquisition.correlation import correlation
 from pexeso.acquisition.key_hashes import KeyTest
 from pexeso.acquisition.quality import Dependency, quality
 from pexeso.errors import ColumnNotFoundError, InputError
+from pexeso.joins.measures.correlation import correlation
 from tests.acquisition import coverage_cases
 from tests.acquisition.motivating_tables import TABLES, joined
 from tests.acquisition.oracle import table_informativeness

@@ -8,7 +8,6 @@ import openpyxl
 import pytest
 
 from pexeso.errors import PlaceError, TableReadError
-from pexeso.io.location import locate
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.containers import archives
 from pexeso.lake.containers.archives import Archive
@@ -18,6 +17,7 @@ from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.records import lake_records
 from pexeso.lake.rows import read_rows
+from pexeso.store.io.location import locate
 
 CITIES = b"city,country\nOslo,Norway\nRome,Italy\n"
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from pexeso.io.location import locate
 from pexeso.lake.containers.table_names import name_within
 from pexeso.lake.files import find_tables
+from pexeso.store.io.location import locate
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from pexeso.lake.containers.tables_inside import inner_name
 from pexeso.lake.files import find_tables
 from pexeso.lake.rows import read_rows
-from pexeso.search.query import read_query
+from pexeso.results.query import read_query
 
 NAMES = ["plain", "a:b", "x/y", "50 %", "..", "é#1", "new\nline", "q\"uo'te", "%2F"]
 

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pexeso.diagnostics.reason_listing import ReasonListing
+from pexeso.build.diagnostics.reason_listing import ReasonListing
 from pexeso.lake.catalog import (
     COLUMNS,
     COLUMNS_SCHEMA,

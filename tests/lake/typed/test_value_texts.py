@@ -19,9 +19,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pexeso.frames.columns import column_texts
-from pexeso.frames.tables import frame_of
 from pexeso.lake.containers.reader import read_table
+from pexeso.lake.frames.columns import column_texts
+from pexeso.lake.frames.tables import frame_of
 from pexeso.lake.key_texts import key_texts
 from pexeso.lake.tokens import tokens_of
 from pexeso.lake.typed.cells import cell_text

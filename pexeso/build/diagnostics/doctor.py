@@ -1,0 +1,183 @@
+"""Check of the machine: what pexeso needs, what it could use, and how to get what is missing.
+
+Nothing heavy is started: packages are imported, Java is asked for its version, Spark stays off.
+"""
+
+import importlib
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pexeso.build.spark.java import find_java
+from pexeso.errors import SparkError
+
+MIN_PYTHON, END_PYTHON = (3, 11), (3, 14)
+LOW_DISK_BYTES = 2 * 10**9
+LOW_MEMORY_BYTES = 4 * 10**9
+
+_REINSTALL = "Install pexeso again in this environment: pip install pexeso."
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    name: str
+    ok: bool | None
+    detail: str
+    way_out: str = ""
+
+
+def diagnose(folder: Path | str = ".") -> list[Finding]:
+    """Look at everything that building and searching an index depends on."""
+    looks: list[Callable[[], Finding]] = [
+        _python,
+        lambda: _package("torch", "torch"),
+        _cuda,
+        lambda: _package("pyarrow", "pyarrow"),
+        lambda: _package("pyspark", "pyspark"),
+        _java,
+        lambda: _package("fastText", "fasttext", distribution="fasttext-numpy2"),
+        lambda: _optional(
+            "faiss", "faiss", distributions=("faiss-cpu", "faiss-gpu"), extra="faiss"
+        ),
+        lambda: _optional(
+            "sentence-transformers",
+            "sentence_transformers",
+            distributions=("sentence-transformers",),
+            extra="sentence",
+        ),
+        lambda: _optional("s3fs", "s3fs", distributions=("s3fs",), extra="s3"),
+        _cores,
+        _memory,
+        lambda: _disk(Path(folder)),
+    ]
+    return [look() for look in looks]
+
+
+def _python() -> Finding:
+    ok = MIN_PYTHON <= sys.version_info[:2] < END_PYTHON
+    detail = f"{platform.python_version()} ({sys.executable})"
+    return Finding("Python", ok, detail, "" if ok else "Use Python 3.11, 3.12 or 3.13.")
+
+
+def _version(*distributions: str) -> str:
+    for distribution in distributions:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            return importlib.metadata.version(distribution)
+    return "of unknown version"
+
+
+def _package(name: str, module: str, *, distribution: str | None = None) -> Finding:
+    try:
+        importlib.import_module(module)  # being listed as installed does not mean that it loads
+    except Exception as error:  # a package that is half there may raise anything
+        return Finding(name, False, f"cannot be imported: {_one_line(error)}", _REINSTALL)
+    return Finding(name, True, _version(distribution or module))
+
+
+def _optional(name: str, module: str, *, distributions: tuple[str, ...], extra: str) -> Finding:
+    if importlib.util.find_spec(module) is None:
+        return Finding(
+            name, None, "not installed (optional)", f"To use it: pip install 'pexeso[{extra}]'."
+        )
+    return Finding(
+        name, True, _version(*distributions)
+    )  # not imported: that alone could take many seconds
+
+
+def _cuda() -> Finding:
+    try:
+        torch = importlib.import_module("torch")
+    except Exception:  # `_package` tells why
+        return Finding("CUDA", None, "not known without torch", _REINSTALL)
+    if not torch.cuda.is_available():
+        built_for = torch.version.cuda
+        detail = (
+            "no CUDA device"
+            if built_for
+            else "no CUDA device (this torch is built for the CPU alone)"
+        )
+        return Finding(
+            "CUDA",
+            None,
+            detail,
+            "Searches run on the CPU. For a GPU install a torch built for CUDA.",
+        )
+    devices = [torch.cuda.get_device_properties(i) for i in range(torch.cuda.device_count())]
+    listed = ", ".join(
+        f"cuda:{i} {one.name} {_size(one.total_memory)}" for i, one in enumerate(devices)
+    )
+    return Finding("CUDA", True, listed)
+
+
+def _java() -> Finding:
+    try:
+        java = find_java()
+    except SparkError as error:
+        problem, _, way_out = str(error).partition(". ")
+        return Finding("Java", False, problem, way_out)
+    return Finding("Java", True, f"{java.version} ({java.command}, from {java.origin})")
+
+
+def _cores() -> Finding:
+    return Finding("cores", True, str(len(os.sched_getaffinity(0))))
+
+
+def _memory() -> Finding:
+    available = _available_memory()
+    if available is None:
+        return Finding(
+            "memory", None, "not known on this system", "Have 4 GB free for indexing larger lakes."
+        )
+    ok = True if available >= LOW_MEMORY_BYTES else None
+    way_out = (
+        ""
+        if ok
+        else "Indexing larger lakes starts Spark, which takes about 2 GB: set spark.driver.memory "
+        "lower, or free some."
+    )
+    return Finding("memory", ok, f"{_size(available)} available", way_out)
+
+
+def _available_memory() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    kilobytes = next((line.split()[1] for line in lines if line.startswith("MemAvailable:")), None)
+    return None if kilobytes is None else int(kilobytes) * 1024
+
+
+def _disk(folder: Path) -> Finding:
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        return Finding(
+            "disk",
+            False,
+            f"{folder}: {_one_line(error)}",
+            "Name a folder that exists and can be read.",
+        )
+    ok = True if free >= LOW_DISK_BYTES else None
+    return Finding(
+        "disk",
+        ok,
+        f"{_size(free)} free in {folder.resolve()}",
+        "" if ok else "Free some space, or index elsewhere.",
+    )
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 10**9:.1f} GB"
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())

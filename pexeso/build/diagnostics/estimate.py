@@ -1,0 +1,153 @@
+"""Estimate of the cost of a build before it runs: counts, bytes, memory and time.
+
+It is made from a bounded sample of the lake's files.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pexeso.build.job import stage_names
+from pexeso.build.parts.base import OfParts, PartEstimate
+from pexeso.build.parts.estimation.sample import LakeSample, by_format, choose_sample
+from pexeso.build.parts.estimation.stages import FIXED_SECONDS, shared_seconds
+from pexeso.build.workers import reads_here
+from pexeso.errors import LakeError
+from pexeso.lake.files import find_tables
+from pexeso.options import BuildOptions
+from pexeso.registry import registered, requested_parts
+
+SAMPLE_FILES = 200
+SAMPLE_BYTES = 64 << 20
+"""Largest sample, on disk; a single larger file is sampled only where there is no smaller one."""
+
+BASE_BYTES, BASE_BYTES_HERE = 1_780_000_000, 500_000_000
+"""Memory of a build of a small lake: in local mode of Java, and of the processes of Python with the
+packages that they load; and of one process without Spark."""
+
+JAVA_BYTES_PER_POSTING, MOST_JAVA_BYTES = 1024, 1 << 30
+"""What Java takes besides as the lake grows, up to its limit of 2 GiB (``spark.driver.memory``)."""
+
+READ_MEMORY_FACTOR = 3
+"""Memory of a task as a multiple of the file that it reads."""
+
+
+@dataclass(frozen=True, repr=False)
+class Estimate(OfParts):
+    """What indexing a lake will cost.
+
+    Attributes
+    ----------
+    files, bytes : int
+        Files of the lake that are tables by their name, and their size on disk.
+    by_format : dict of str to dict
+        ``files`` and ``bytes`` of each format.
+    seconds : dict of str to float
+        By stage of a build (`pexeso.build.job.stage_names`; ``start`` is that of Java and Spark),
+        on this machine, at the rates measured on the sample, and as busy as the machine was when
+        they were measured.
+    """
+
+    lake: str
+    files: int
+    bytes: int
+    by_format: dict[str, dict[str, int]]
+    skipped: int
+    sampled_files: int
+    sampled_bytes: int
+    exact: bool
+    tables: int
+    columns: int
+    columns_indexed: int
+    index_bytes: int
+    memory_bytes: int
+    cores: int
+    seconds: dict[str, float]
+
+
+def estimate_build(
+    lake: str | os.PathLike[str],
+    options: BuildOptions | None = None,
+    *,
+    sample_files: int = SAMPLE_FILES,
+    sample_bytes: int = SAMPLE_BYTES,
+    progress: Callable[[int, int], None] | None = None,
+) -> Estimate:
+    """Estimate what `build_index` would cost, without Spark.
+
+    The sample is drawn with the seed of the options. Columns are scaled by the number of files;
+    (column, value) pairs by bytes, each format for itself; distinct values by Heaps' law: their
+    number grows as a power of the number of pairs, fitted to the sample and its first half.
+    """
+    options = (options or BuildOptions()).with_aliases_read()
+    files, skipped = find_tables(lake)
+    if not files:
+        raise LakeError(
+            f"There is no table in '{lake}': none of the {len(skipped)} files there is one by "
+            "its name."
+        )
+    chosen = choose_sample(files, options.seed, sample_files, sample_bytes)
+    n_bytes = sum(file.n_bytes for file in files)
+    part_records = [part.records for part in requested_parts(options.parts)]
+    is_local = set(options.models) == {"lexical"} and reads_here(n_bytes, len(part_records))
+    sample = LakeSample.read(files, chosen, options, part_records, progress, on_spark=not is_local)
+    kinds = {kind for records in sample.records for kind in records["record"].unique().to_pylist()}
+    if not any(map(sample.count, kinds - {"table", "column"})):
+        raise LakeError(
+            f"None of the {len(chosen)} files of '{lake}' that were sampled has a column that "
+            "can be a join key. "
+            "Sample more files, or change the rules that choose columns."
+        )
+    estimates = [part.estimate(sample) for part in registered()]
+    postings = sample.lake_pairs("value")
+    largest_task = max(
+        READ_MEMORY_FACTOR * max(file.n_bytes for file in files),
+        *(estimate.memory_bytes for estimate in estimates),
+    )
+    java = BASE_BYTES + min(MOST_JAVA_BYTES, JAVA_BYTES_PER_POSTING * postings)
+    # Training, in the driver, and tasks take their memory one after the other.
+    memory_bytes = (BASE_BYTES_HERE if is_local else java) + max(
+        sample.cores * largest_task, *(estimate.driver_bytes for estimate in estimates)
+    )
+    return Estimate(
+        lake=os.fspath(lake),
+        files=len(files),
+        bytes=n_bytes,
+        by_format=by_format(files),
+        skipped=len(skipped),
+        sampled_files=len(chosen),
+        sampled_bytes=sum(file.n_bytes for file in chosen),
+        exact=sample.exact,
+        tables=round(sample.count("table") * sample.scale),
+        columns=round(sample.count("column", kept=False) * sample.scale),
+        columns_indexed=round(sample.count("column") * sample.scale),
+        index_bytes=sum(estimate.n_bytes for estimate in estimates),
+        memory_bytes=memory_bytes,
+        cores=sample.cores,
+        seconds=_seconds(sample, estimates, n_bytes, postings),
+        of_parts={name: value for estimate in estimates for name, value in estimate.fields.items()},
+    )
+
+
+def _seconds(
+    sample: LakeSample, estimates: list[PartEstimate], n_bytes: int, postings: int
+) -> dict[str, float]:
+    """Add up the seconds of each stage, in their order."""
+    read = sample.seconds / max(1, sum(sample.bytes_by_format.values())) * n_bytes
+    seconds = Counter(
+        shared_seconds(
+            read=read,
+            tables=len(sample.files),
+            postings=postings,
+            cores=sample.cores,
+            factor=sample.factor,
+        )
+    )
+    seconds = Counter(sample.seconds_of(seconds, FIXED_SECONDS))
+    for estimate in estimates:
+        seconds.update(estimate.seconds)
+    stages = ("start", *stage_names(len(sample.options.models)))
+    return {stage: round(seconds[stage], 1) for stage in stages if stage in seconds}

@@ -1,0 +1,156 @@
+"""Serve the app on this machine until it is stopped."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import current_thread, main_thread
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from pexeso.errors import InputError, MissingPackageError, OutputError
+from pexeso.faces.app.access import TOKEN_FIELD, Access
+from pexeso.options import whole_number
+
+if TYPE_CHECKING:
+    import uvicorn
+    from starlette.types import ASGIApp
+
+DEFAULT_PORT = 8765
+DEFAULT_MAX_UPLOAD = 256 << 20
+HOST = "127.0.0.1"
+PORTS_TRIED = 20
+
+
+def serve(
+    index: str,
+    *,
+    port: int | None = None,
+    max_upload: int = DEFAULT_MAX_UPLOAD,
+    tell: Callable[[str], None],
+    tell_agents: Callable[[str, str], None] = lambda address, key: None,
+) -> None:
+    """Serve an index to the browser of this machine.
+
+    Parameters
+    ----------
+    max_upload : int
+        Bytes of one table that is given; at least 1.
+    """
+    try:
+        import uvicorn
+
+        from pexeso.faces.app.agents import PATH, agents_of
+        from pexeso.faces.app.app import create_app
+        from pexeso.faces.app.page import Pages
+        from pexeso.faces.app.tables import QueryTables
+        from pexeso.faces.service.served import ServedIndex
+    except ModuleNotFoundError as error:
+        raise MissingPackageError(
+            f"The app needs the package '{error.name}': install pexeso with the extra app, as in "
+            "pip install 'pexeso[app]'."
+        ) from error
+    max_upload = whole_number("max_upload", max_upload, 1)
+    served = ServedIndex.of(index)
+    agents = agents_of(served)
+    with _listening(port) as listener, QueryTables(max_upload) as tables:
+        number = listener.getsockname()[1]
+        access = Access(lambda token: tell(_link(number, token)))
+        app = create_app(
+            Pages(served, tables),
+            access=access,
+            hosts=(f"{HOST}:{number}", f"localhost:{number}"),
+            cookie=f"pexeso-{number}",
+            agents=agents,
+        )
+
+        def ready() -> None:
+            tell(_link(number, access.token))
+            if agents is not None:
+                tell_agents(f"http://{HOST}:{number}{PATH}", access.key)
+
+        config = uvicorn.Config(
+            _told_when_ready(app, ready),
+            log_level="warning",
+            server_header=False,
+            ws="none",
+            proxy_headers=False,
+            timeout_graceful_shutdown=1,
+        )
+        server = uvicorn.Server(config)
+        with _ended_by_hangup(server):
+            server.run([listener])
+
+
+def _link(port: int, token: str) -> str:
+    return f"http://{HOST}:{port}/?{TOKEN_FIELD}={token}"
+
+
+@contextmanager
+def _ended_by_hangup(server: uvicorn.Server) -> Iterator[None]:
+    """Have a terminal that is closed end the server in order, as uvicorn has Ctrl-C and SIGTERM."""
+    before = signal.getsignal(signal.SIGHUP)
+    if before == signal.SIG_IGN or current_thread() is not main_thread():
+        yield
+        return
+    seen: list[int] = []
+
+    def end(number: int, frame: FrameType | None) -> None:
+        seen.append(number)
+        server.handle_exit(number, frame)
+
+    signal.signal(signal.SIGHUP, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+        if seen:
+            signal.raise_signal(signal.SIGHUP)
+
+
+def _told_when_ready(app: ASGIApp, ready: Callable[[], None]) -> ASGIApp:
+    """Return the app, which calls `ready` once its start is complete."""
+
+    async def started(scope, receive, send) -> None:
+        if scope["type"] != "lifespan":
+            await app(scope, receive, send)
+            return
+
+        async def send_and_tell(message) -> None:
+            await send(message)
+            if message["type"] == "lifespan.startup.complete":
+                ready()
+
+        await app(scope, receive, send_and_tell)
+
+    return started
+
+
+def _listening(port: int | None) -> socket.socket:
+    """Return a socket that listens, on the port that was asked for or one that is free."""
+    if port is not None and not 0 <= port < 65536:
+        raise InputError(f"port must be from 0 to 65535. Got {port} instead.")
+    ports = [port] if port is not None else range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TRIED)
+    for number in ports:
+        # Only where the protocol is named does asyncio send at once what is small: else the second
+        # packet of an answer waits 40 ms for the browser to confirm the first.
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((HOST, number))
+            listener.listen()
+            return listener
+        except OSError as error:
+            listener.close()
+            reason = error.strerror or str(error)
+    if port is not None:
+        raise OutputError(
+            f"Port {port} of this machine cannot be used: {reason}. Choose another by --port, or "
+            "leave it out."
+        )
+    raise OutputError(
+        f"None of the ports {DEFAULT_PORT} to {DEFAULT_PORT + PORTS_TRIED - 1} is free. Choose one "
+        "by --port; 0 takes any."
+    )

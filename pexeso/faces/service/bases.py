@@ -1,0 +1,400 @@
+"""What requests share: they come from JSON and go there, and read query columns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+
+import msgspec
+
+from pexeso.errors import InputError
+from pexeso.faces.service.schema import (
+    FIND,
+    RUNNING,
+    SPARK,
+    THRESHOLDS,
+    Fraction,
+    Positive,
+    RequestError,
+    Share,
+    defaults_of,
+    option,
+    to_plain,
+    validated,
+)
+from pexeso.options import (
+    JOINABILITY_OF,
+    USUAL_BY_MODEL,
+    SearchOptions,
+    parse_bytes,
+)
+from pexeso.runtime.formatting import shown
+from pexeso.semantic.thresholds.advice import ADVICE_OPTIONS, DEFAULT_MIN_PRECISION
+
+if TYPE_CHECKING:
+    from pexeso.composite.lake.query import KeyTable
+    from pexeso.lake.readers.options import ReadingOptions
+    from pexeso.results.query import QueryColumn
+
+REQUESTS: dict[str, type[Request]] = {}
+"""The class of each verb."""
+
+OF_READING = ("delimiter", "encoding", "header", "skip_rows")
+"""The fields of a request that say how its file is read."""
+
+# Options that several requests have.
+Master = Annotated[
+    str | None,
+    option(
+        "Spark master: local[*] (all cores), local[4], spark://...",
+        "--spark-master",
+        group=SPARK,
+        metavar="URL",
+    ),
+]
+Conf = Annotated[
+    Mapping[str, str],
+    option(
+        "A Spark setting, such as spark.driver.memory=8g. May be repeated.",
+        "--spark-conf",
+        group=SPARK,
+        metavar="KEY=VALUE",
+    ),
+]
+Model = Annotated[
+    str | None,
+    option(
+        "The model of the index that compares values.",
+        group=RUNNING,
+        metavar="NAME",
+        default="the first",
+        expert=True,
+    ),
+]
+Device = Annotated[
+    str, option("auto, cpu, cuda or cuda:1.", group=RUNNING, metavar="NAME", expert=True)
+]
+MemoryBudget = Annotated[
+    str | int | None,
+    option(
+        "Maximum memory on a GPU for partitions and compared pairs, such as 8GiB; on the CPU, for "
+        "the pairs of a dense model.",
+        group=RUNNING,
+        metavar="SIZE",
+        expert=True,
+    ),
+]
+FoldCopies = Annotated[
+    bool,
+    option("Show columns with (nearly) the same values as one.", group=FIND),
+]
+ExcludeSelf = Annotated[
+    bool, option("Leave out the table that the query column is read from.", group=FIND)
+]
+MinJoinability = Annotated[
+    Share | None,
+    option(
+        "Minimum share of your distinct values that must match.",
+        group=THRESHOLDS,
+        metavar="0..1",
+        default="0.5; none with -k N; 0.7 for containment",
+        usual="It is the share of your values that must match: 0.5 is a usual value.",
+    ),
+]
+MinPrecision = Annotated[
+    Share | None,
+    option(
+        "Choose thresholds for this estimated precision (implies --auto).",
+        group=THRESHOLDS,
+        metavar="0..1",
+        default="0.9",
+        usual="It is the share of what is found that must be right: "
+        f"{DEFAULT_MIN_PRECISION} is usual.",
+    ),
+]
+MaxDistance = Annotated[
+    Fraction | None,
+    option(
+        "Maximum distance of values that match, as a fraction of the largest possible.",
+        group=THRESHOLDS,
+        metavar="0..1",
+        default="0 for dates, numbers and codes, otherwise by the model: 0.4 for lexical",
+        usual=f"It is a fraction of the largest distance: usual are {USUAL_BY_MODEL}.",
+    ),
+]
+Overwrite = Annotated[bool, option("Replace an existing file.", group="Output")]
+
+
+def top_k(help_text: str, default: str | None) -> msgspec.Meta:
+    """Return the option for the number of entries that an answer has."""
+    return option(help_text, "-k", "--top-k", group=FIND, metavar="N|all", default=default)
+
+
+Limit = Positive | Literal["all"] | None
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of all requests.
+
+    What a face is given becomes a request by `of` or `from_dict`, which validate it: below them
+    nothing is validated again.
+
+    Examples
+    --------
+    >>> request = Request.from_dict({"verb": "delete", "index": "a.pexeso", "tables": ["a.csv"]})
+    >>> request
+    DeleteRequest(index='a.pexeso', tables=('a.csv',))
+    >>> request.to_dict()
+    {'verb': 'delete', 'index': 'a.pexeso', 'tables': ['a.csv']}
+    """
+
+    verb: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if verb := cls.__dict__.get("verb", ""):
+            REQUESTS[verb] = cls
+
+    def __post_init__(self) -> None:
+        """Refuse fields that do not go together."""
+
+    @classmethod
+    def of(cls, **values: Any) -> Self:
+        """Return a request of fields, each held against its type and range."""
+        return validated(cls, values)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Make a request from plain JSON; its ``verb`` chooses the class where this is the base."""
+        if not isinstance(values, Mapping):
+            raise InputError(f"A request must be an object. Got {shown(values)} instead.")
+        field_values = dict(values)
+        verb = field_values.pop("verb", cls.verb)
+        kinds = {cls.verb: cls} if cls.verb else REQUESTS
+        if not isinstance(verb, str) or verb not in kinds:
+            raise InputError(
+                f"verb must be one of {', '.join(sorted(kinds))}. Got {shown(verb)} instead."
+            )
+        return kinds[verb].of(**kinds[verb].completed(field_values))  # type: ignore[return-value]
+
+    @classmethod
+    def completed(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields that were given, with those that follow from them."""
+        return given
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields and their values."""
+        return {name: getattr(self, name) for name in self.__struct_fields__}
+
+    def require_use(self, usable: Collection[str], what: str) -> None:
+        """Refuse fields that were given and have no use."""
+        useless = [
+            f"{{{name}}}"
+            for name, default in defaults_of(type(self)).items()
+            if name not in usable and getattr(self, name) != default
+        ]
+        if useless:
+            raise RequestError(
+                f"{what} has no use for {', '.join(useless)}: leave "
+                f"{'it' if len(useless) == 1 else 'them'} out."
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verb and all fields as plain JSON."""
+        return {"verb": self.verb, **to_plain(msgspec.to_builtins(self))}
+
+
+class IndexRequest(Request, frozen=True, kw_only=True):
+    """Base of requests about an index: its path or URL."""
+
+    index: str
+
+
+class SparkRequest(IndexRequest, frozen=True, kw_only=True):
+    """Base of requests that can run on Spark: its master and settings."""
+
+    master: Master = None
+    conf: Conf = msgspec.field(default_factory=dict)
+
+
+def require_master(master: str | None, conf: Mapping[str, str], what: str) -> None:
+    """Refuse settings of Spark without Spark."""
+    if conf and master is None:
+        raise RequestError(
+            f"{{conf}} is for {what} on Spark: give {{master}} too, such as {{master}} local[*]."
+        )
+
+
+class ReadingRequest(Request, frozen=True, kw_only=True):
+    """Base of requests that read a file of the user.
+
+    `delimiter`, `encoding`, `header` and `skip_rows` say how, where it is delimited text; see
+    `pexeso.lake.readers.options.ReadingOptions`. None: found.
+    """
+
+    delimiter: str | None = None
+    encoding: str | None = None
+    header: int | None = None
+    skip_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.reading and (source := self._got_no_file()) is not None:
+            option_names = ", ".join(f"{{{name}}}" for name in self.reading.to_dict())
+            raise RequestError(f"{option_names} tell how a file is read. Got {source}.")
+
+    def _got_no_file(self) -> str | None:
+        """Return what was given in the place of a file."""
+        return None
+
+    @property
+    def reading(self) -> ReadingOptions:
+        """How the file is read."""
+        return reading_of(self.fields())
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the other fields, and `reading` in the place of those that it is made of."""
+        others = {name: value for name, value in self.fields().items() if name not in OF_READING}
+        return {**others, "reading": self.reading}
+
+
+def reading_of(values: Mapping[str, Any], prefix: str = "") -> ReadingOptions:
+    """Return how a file is read by the values that say it, with a prefix of their names."""
+    from pexeso.lake.readers.options import ReadingOptions
+
+    return ReadingOptions(**{name: values.get(prefix + name) for name in OF_READING})
+
+
+class DistanceRequest(ReadingRequest, frozen=True, kw_only=True):
+    """Base of requests that compare values of a user's table by their distance.
+
+    Attributes
+    ----------
+    max_distance : float or None
+        In [0, 1]; None: 0 for columns of dates, numbers or codes, else what suits the model of the
+        index.
+    auto : bool
+        Let the index choose the thresholds.
+    min_precision : float or None
+        In (0, 1]: the same, so that this share of what is found is right.
+    joinability_of : {"values", "rows"} or None
+        What joinability counts, of the query column; None: distinct values.
+    ignore_missing : bool
+        See `pexeso.options.SearchOptions`.
+    model : str or None
+        See `pexeso.open_index`.
+    device, memory_budget
+        See `pexeso.open_index`.
+    """
+
+    index: str
+    max_distance: MaxDistance = None
+    auto: Annotated[
+        bool, option("Choose the thresholds for this lake, and say why.", group=THRESHOLDS)
+    ] = False
+    min_precision: MinPrecision = None
+    joinability_of: Annotated[
+        Literal[JOINABILITY_OF] | None,  # type: ignore[valid-type]
+        option(
+            "What joinability is a share of: your distinct values, or your rows, where a value "
+            "counts as often as it occurs.",
+            group=THRESHOLDS,
+            default="values",
+            expert=True,
+        ),
+    ] = None
+    ignore_missing: Annotated[
+        bool,
+        option(
+            "Do not count values that the model does not know, nor empty rows.",
+            group=THRESHOLDS,
+            expert=True,
+        ),
+    ] = False
+    model: Model = None
+    device: Device = "auto"
+    memory_budget: MemoryBudget = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.is_auto and self.max_distance is not None:
+            way = "{auto}" if self.min_precision is None else "{min_precision}"
+            raise RequestError(
+                f"{way} chooses the distance, and {{max_distance}} gives one: leave one of them "
+                "out."
+            )
+        if self.memory_budget is not None:
+            parse_bytes(self.memory_budget)
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether the index is to choose the thresholds."""
+        return self.auto or self.min_precision is not None
+
+    def options(self) -> dict[str, Any]:
+        """Return the arguments of `Index.search_options` that were given."""
+        # Only what was given: some defaults depend on others.
+        return {
+            name: value
+            for name in self.__struct_fields__
+            if name in _SEARCH_OPTIONS
+            and (value := getattr(self, name)) is not None
+            and value is not False
+        }
+
+
+_SEARCH_OPTIONS = frozenset((*SearchOptions.__dataclass_fields__, *ADVICE_OPTIONS))
+
+
+class QueryRequest(DistanceRequest, frozen=True, kw_only=True):
+    """Base of requests with a query column; they say too how the file of that is read.
+
+    Attributes
+    ----------
+    query : str or tuple
+        ``FILE:COLUMN``, ``FILE:#3`` (by position from 0), ``FILE`` (its text column with most
+        distinct values is taken), or the values themselves, one a row.
+    from_lake : bool
+        `query` is no file: ``TABLE:COLUMN`` of the lake, as results name it.
+    """
+
+    query: str | tuple[Any, ...]
+    from_lake: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.from_lake and not isinstance(self.query, str):
+            raise RequestError("{from_lake} takes TABLE:COLUMN of the lake. Got values.")
+
+    def _got_no_file(self) -> str | None:
+        return None if isinstance(self.query, str) else "values"
+
+    def require_use(self, usable: Collection[str], what: str) -> None:
+        """Refuse fields that were given and have no use; a file may always be told how to read."""
+        super().require_use({*usable, *OF_READING, "from_lake"}, what)
+
+    @property
+    def column(self) -> str | None:
+        """The column that `query` names; None where it is a file alone or values."""
+        from pexeso.results.query import split_spec
+
+        return split_spec(self.query)[1] if isinstance(self.query, str) else None
+
+    @property
+    def may_be_key(self) -> bool:
+        """Whether `query` may name several columns: whether it does, the file tells."""
+        return "," in (self.column or "")
+
+    def read_key(self) -> KeyTable | None:
+        """Return the table and columns of a composite key, or None where `query` is none."""
+        from pexeso.composite.lake.query import composite_spec
+
+        return composite_spec(self.query, self.reading)
+
+    def read_column(self) -> QueryColumn:
+        """Return the query column."""
+        from pexeso.results.query import query_from_values, read_query
+
+        if isinstance(self.query, str):
+            return read_query(self.query, reading=self.reading)
+        return query_from_values(self.query)

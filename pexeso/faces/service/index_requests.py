@@ -1,0 +1,268 @@
+"""Requests to build, estimate and update an index."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+
+from embed.half import PRECISIONS
+from embed.lexical.weights import VALUE_VECTORS
+from pexeso.build.parts.presets import PRESETS, with_preset
+from pexeso.faces.service.bases import Conf, IndexRequest, Master, Request, SparkRequest
+from pexeso.faces.service.schema import option
+from pexeso.lake.choose import ColumnRules
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.options import METRICS, BuildOptions
+from pexeso.registry import choices, require_parts
+
+MODEL, COLUMNS, VALUES_READ = "Model", "Columns", "Values"
+STORED = "Index"
+
+Dimensions = Annotated[
+    int | None,
+    option(
+        "Number of dimensions of the vectors.",
+        group=MODEL,
+        metavar="N",
+        default="the model's own; 256 for hashing, 100 for fasttext",
+        expert=True,
+    ),
+]
+ValueVectors = Annotated[
+    Literal[VALUE_VECTORS] | None,  # type: ignore[valid-type]
+    option(
+        "How the words of a value make up its vector, with fasttext, a .bin file or a file of word "
+        "vectors: weighted (rare words count more) or the mean of unit vectors.",
+        group=MODEL,
+        default="weighted; mean for a file of word vectors",
+        expert=True,
+    ),
+]
+
+
+class LakeRequest(Request, frozen=True, kw_only=True):
+    """Base of requests to build an index; for the fields see `pexeso.options.BuildOptions`.
+
+    `lake` is a folder of tables, a table, a URL, or the name of a Spark table or database.
+    """
+
+    lake: str
+    preset: Annotated[
+        Literal[PRESETS] | None,  # type: ignore[valid-type]
+        option(
+            "published: as in the PEXESO paper, on Spark, with a fastText model, the mean of unit "
+            "word vectors, pivots, a grid with levels by the cost model, and 10 partitions or "
+            "more. Options that contradict it are refused.",
+            group=MODEL,
+        ),
+    ] = None
+    model: Annotated[
+        str,
+        option(
+            "lexical or hashing (spelling and rare words; sparse, or dense vectors; no training), "
+            "fasttext (trained on the lake), a fastText .bin file, a file of word vectors (.txt, "
+            ".vec), or sentence:NAME. Several are separated by commas: a search takes the first, "
+            "or the one that it names.",
+            group=MODEL,
+            metavar="MODEL,...",
+            is_repeated=True,
+        ),
+    ] = BuildOptions.model
+    dimensions: Dimensions = None
+    value_vectors: ValueVectors = None
+    vector_precision: Annotated[
+        Literal[PRECISIONS],  # type: ignore[valid-type]
+        option(
+            "half needs half the space on disk and in memory, and moves a distance by at most "
+            "0.0005; single rounds nothing.",
+            group=MODEL,
+            expert=True,
+        ),
+    ] = BuildOptions.vector_precision  # type: ignore[assignment]
+    metric: Annotated[
+        Literal[METRICS],  # type: ignore[valid-type]
+        option("Distance of vectors.", group=MODEL, expert=True),
+    ] = BuildOptions.metric  # type: ignore[assignment]
+    map: str = BuildOptions.map
+    n_axes: int | None = BuildOptions.n_axes
+    cells: str = BuildOptions.cells
+    n_pivots: Annotated[
+        int, option("With --preset published: number of pivots.", group=STORED, expert=True)
+    ] = BuildOptions.n_pivots
+    n_levels: int | None = BuildOptions.n_levels
+    pivot_choice: str = BuildOptions.pivot_choice
+    n_partitions: Annotated[
+        int | None,
+        option(
+            "Number of partitions.",
+            group=STORED,
+            metavar="N",
+            default="as many as --partition-bytes needs",
+            expert=True,
+        ),
+    ] = None
+    min_partitions: int = BuildOptions.min_partitions
+    partition_bytes: Annotated[
+        int,
+        option(
+            "Maximum size of one partition, which is what a search holds at a time.",
+            group=STORED,
+            is_size=True,
+            default="1GiB",
+            expert=True,
+        ),
+    ] = BuildOptions.partition_bytes
+    rules: Annotated[
+        ColumnRules,
+        option(
+            "A limit below or above which a table or column is left out: min_rows=5, "
+            "min_distinct=2, max_missing_fraction=1, max_median_tokens=12 (words of a value), or "
+            "max_number_fraction=0.5, above which a column is one of numbers. May be repeated.",
+            "--column-rule",
+            group=COLUMNS,
+            metavar="NAME=N",
+        ),
+    ] = msgspec.field(default_factory=ColumnRules)
+    normaliser: Annotated[
+        Normaliser,
+        option(
+            "Switch a rule for normalising values on, such as articles, or off, such as "
+            "no-opponents; pexeso rules lists them. May be repeated.",
+            "--rule",
+            group=VALUES_READ,
+            metavar="[no-]NAME",
+        ),
+    ] = msgspec.field(default_factory=Normaliser)
+    aliases: Annotated[
+        str | None,
+        option(
+            "A table with two columns, an alias and what it stands for: both are read as the same "
+            "value.",
+            group=VALUES_READ,
+            metavar="FILE",
+        ),
+    ] = None
+    max_table_bytes: Annotated[
+        int,
+        option(
+            "Leave out larger files; one task reads a whole table.",
+            group=COLUMNS,
+            is_size=True,
+            default="1GiB",
+        ),
+    ] = BuildOptions.max_table_bytes
+    parts: Annotated[
+        tuple[str, ...],
+        option(
+            f"Further parts of {', '.join(choices())}: for pexeso search --method overlap and "
+            "containment (bands: of signatures, beside its lists), pexeso search with several "
+            "columns, and pexeso redundancy.",
+            "--include",
+            group=STORED,
+            metavar="PART,...",
+        ),
+    ] = ()
+    row_filters: tuple[str, ...] = BuildOptions.row_filters
+    seed: Annotated[int, option("Random seed.", group=STORED, metavar="N", expert=True)] = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given = {
+            name: value
+            for name, value in self.fields().items()
+            if name in BuildOptions.__dataclass_fields__
+        }
+        with_preset(given, self.preset)
+        BuildOptions(**given)
+
+    @classmethod
+    def completed(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Add the options of the preset."""
+        return with_preset(given, given.get("preset"))
+
+    def build_options(self) -> BuildOptions:
+        """Return how the index is built."""
+        return BuildOptions(
+            **{name: getattr(self, name) for name in BuildOptions.__dataclass_fields__}
+        )
+
+
+class BuildRequest(LakeRequest, frozen=True, kw_only=True):
+    """Build an index of a lake; `overwrite` replaces an index that exists."""
+
+    verb: ClassVar[str] = "build"
+
+    index: str
+    overwrite: Annotated[
+        bool,
+        option("Replace an existing index, which serves until the new one is done.", group=STORED),
+    ] = False
+    master: Master = None
+    conf: Conf = msgspec.field(default_factory=dict)
+
+
+class EstimateRequest(LakeRequest, frozen=True, kw_only=True):
+    """Estimate what a build of a lake, a folder or one table, with the same options will cost."""
+
+    verb: ClassVar[str] = "estimate"
+
+
+class AppendRequest(SparkRequest, frozen=True, kw_only=True):
+    """Add the tables of a lake that are new or have changed; see `pexeso.build.append.append`."""
+
+    verb: ClassVar[str] = "append"
+
+    lake: str | None = None
+    delete_missing: Annotated[
+        bool, option("Delete the tables whose files are gone from the lake.")
+    ] = False
+    compare: Annotated[
+        Literal["modified", "content"],
+        option(
+            "How a changed file is recognised: by its size and time of change, or by its content, "
+            "which is then read."
+        ),
+    ] = "modified"
+
+
+class CompactRequest(SparkRequest, frozen=True, kw_only=True):
+    """Merge small partitions and purge deleted columns; `everything`: repartition all columns."""
+
+    verb: ClassVar[str] = "compact"
+
+    everything: Annotated[bool, option("Repartition all columns.", "--all")] = False
+
+
+class AddPartsRequest(SparkRequest, frozen=True, kw_only=True):
+    """Add parts, of `pexeso.registry.choices`, to an index that exists."""
+
+    verb: ClassVar[str] = "add_parts"
+
+    parts: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_parts(self.parts)
+
+
+class AddModelRequest(SparkRequest, frozen=True, kw_only=True):
+    """Add a model to an index that exists; see `pexeso.build.add_model.add_model`."""
+
+    verb: ClassVar[str] = "add_model"
+
+    model: str
+    dimensions: Dimensions = None
+    value_vectors: ValueVectors = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        BuildOptions(model=self.model, dimensions=self.dimensions, value_vectors=self.value_vectors)
+
+
+class DeleteRequest(IndexRequest, frozen=True, kw_only=True):
+    """Delete tables, by the names that searches give, from an index."""
+
+    verb: ClassVar[str] = "delete"
+
+    tables: tuple[str, ...]

@@ -1,0 +1,200 @@
+"""Join on a key of several columns: rows go together whose keys are equal, part by part.
+
+A key is one text here: its parts as `pexeso.lake.key_texts` has them, with a character between them
+that none of them holds. So all that joins by one column joins by keys. `equal_keys` makes the links
+between keys of both sides; a relation that links more than equal ones makes more of them. Where
+rows of the lake's table have the very cells of a key, these alone are joined with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.joins.mapping import JoinMapping
+from pexeso.joins.matched_rows import FoundRows, joined_rows
+from pexeso.joins.options import JoinOptions
+from pexeso.joins.tables import Joined, join_texts
+from pexeso.lake.key_columns import names_in, spec_of
+
+SEPARATOR = "\x1f"
+"""Between the parts of a key: white space, which `key_texts` leaves in no part."""
+
+_TO_QUOTE = '[",\r\n]'
+
+
+@dataclass(frozen=True, eq=False)
+class KeyedTable:
+    """The columns of a table that make up its composite key.
+
+    Memory: their texts four times.
+
+    Attributes
+    ----------
+    labels : tuple of str
+    positions : tuple of int
+        In the table.
+    cells : list of pa.StringArray
+        As they stand in the table, null where empty.
+    parts : list of pa.LargeStringArray
+        In the form in which they are compared.
+    """
+
+    labels: tuple[str, ...]
+    positions: tuple[int, ...]
+    cells: list[pa.StringArray]
+    parts: list[pa.LargeStringArray]
+
+    @cached_property
+    def keys(self) -> pa.LargeStringArray:
+        """The key of each row, null where a part is missing."""
+        return _joined(self.parts)
+
+    @cached_property
+    def texts(self) -> pa.LargeStringArray:
+        """The cells of each row's key as they stand, null where a part is missing."""
+        texts = _joined([pc.utf8_trim_whitespace(cells) for cells in self.cells])
+        return pc.if_else(self.keys.is_valid(), texts, pa.scalar(None, texts.type))
+
+
+def _joined(parts: Sequence[pa.Array]) -> pa.LargeStringArray:
+    parts = [part.cast(pa.large_string()) for part in parts]
+    return pc.binary_join_element_wise(*parts, pa.scalar(SEPARATOR, pa.large_string()))
+
+
+@dataclass(frozen=True)
+class FoundKeyRows(FoundRows):
+    """Rows found by a key of several columns; `column` has their labels as a line of CSV."""
+
+    shown: pa.StringArray
+
+    @property
+    def key_labels(self) -> tuple[str, ...]:
+        """The columns of the found table that rows are joined by."""
+        return tuple(names_in(self.column))
+
+    @property
+    def matched_cells(self) -> pa.StringArray:
+        """What `match_value` has of each row of the table."""
+        return self.shown
+
+
+def join_keys(
+    table: Any,
+    mine: KeyedTable,
+    rows: pa.Table,
+    name: str,
+    theirs: KeyedTable,
+    options: JoinOptions,
+    to: str | None = None,
+    typed: Sequence[pa.ChunkedArray] | None = None,
+) -> Joined:
+    """Join a table in memory with a table of the lake, by a key of several columns.
+
+    Parameters
+    ----------
+    options : JoinOptions
+        `values` makes no difference: a key is equal to one at most.
+
+    Notes
+    -----
+    Memory: both tables, their keys as texts, and 32 bytes for each row of the lake's that is
+    joined.
+
+    Examples
+    --------
+    >>> def keyed(table, *labels):
+    ...     cells = [table[label].combine_chunks().cast(pa.string()) for label in labels]
+    ...     return KeyedTable(labels, (), cells, [each.cast(pa.large_string()) for each in cells])
+    >>> mine = pa.table({"year": [2009, 2010], "country": ["Peru", "Chad"], "n": [1, 2]})
+    >>> rows = pa.table({"land": ["Peru", "Peru"], "when": ["2009", "2010"], "gdp": ["1", "2"]})
+    >>> keys = keyed(mine, "country", "year"), keyed(rows, "land", "when")
+    >>> found = join_keys(mine, keys[0], rows, "gdp.csv", keys[1], JoinOptions())
+    >>> found.table.select(["year", "country", "match_value", "gdp"]).to_pydict()
+    {'year': [2009, 2010], 'country': ['Peru', 'Chad'], 'match_value': ['Peru,2009', None], 'gdp':
+    ['1', None]}
+    """
+    found_rows = find_key_rows(mine, rows, name, theirs, options, typed)
+    # Each row has its key with it: there is none that was not searched.
+    return join_texts(table, mine.texts, found_rows, mine.texts, to=to, noun="key")
+
+
+def find_key_rows(
+    mine: KeyedTable,
+    rows: pa.Table,
+    name: str,
+    theirs: KeyedTable,
+    options: JoinOptions,
+    typed: Sequence[pa.ChunkedArray] | None = None,
+) -> FoundKeyRows:
+    """Find the rows of a table that are joined with each key; the arguments are `join_keys`'."""
+    mapping = equal_keys(mine, theirs)
+    key = _positions(theirs.keys, mapping.lake_keys)
+    return FoundKeyRows(
+        name,
+        spec_of(theirs.labels),
+        rows,
+        mapping,
+        options,
+        key,
+        joined_rows(key, mapping, (mapping.texts, theirs.texts)),
+        written_keys(theirs.cells),
+        typed=typed,
+    )
+
+
+def equal_keys(mine: KeyedTable, theirs: KeyedTable) -> JoinMapping:
+    """Link the keys of your table with those of the lake's table that are equal."""
+    keys, texts = (pc.drop_null(pc.unique(column)) for column in (mine.keys, mine.texts))
+    lake_keys = keys.filter(pc.is_in(keys, value_set=theirs.keys, skip_nulls=True)).sort()
+    query = _positions(lake_keys, keys)
+    order = np.argsort(query)
+    rows_of_texts = pc.index_in(texts, mine.texts)
+    return JoinMapping(
+        texts=texts,
+        query_of_text=_positions(mine.keys.take(rows_of_texts), keys),
+        query_names=_names_of_rows(mine, pc.index_in(keys, mine.keys)),
+        text_names=_names_of_rows(mine, rows_of_texts),
+        lake_keys=lake_keys,
+        lake_names=_names_of_rows(theirs, pc.index_in(lake_keys, theirs.keys)),
+        query=query[order],
+        lake=order,
+        distance=np.zeros(len(order)),
+        same=np.ones(len(order), dtype=bool),
+        chosen=np.ones(len(order), dtype=bool),
+    )
+
+
+def _positions(keys: pa.Array, among: pa.Array) -> np.ndarray:
+    """Return the position of each key among distinct ones, -1 where it is none: int64."""
+    positions = pc.fill_null(pc.index_in(keys, among, skip_nulls=True), -1)
+    return positions.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _names_of_rows(table: KeyedTable, rows: pa.Array) -> pa.StringArray:
+    """Return the cells of the keys of some rows, as `written_keys` writes them."""
+    return written_keys([cells.take(rows) for cells in table.cells])
+
+
+def written_keys(cells: Sequence[pa.Array]) -> pa.StringArray:
+    """Write the cells of keys as lines of CSV, as columns of a key are named.
+
+    Examples
+    --------
+    >>> written_keys([pa.array(["Oslo", "York, PA"]), pa.array(["2009", None])]).to_pylist()
+    ['Oslo,2009', '"York, PA",']
+    """
+    return pc.binary_join_element_wise(*map(_quoted, cells), ",").cast(pa.string())
+
+
+def _quoted(cells: pa.Array) -> pa.Array:
+    texts = pc.fill_null(cells.cast(pa.string()), "")
+    doubled = pc.replace_substring(texts, '"', '""')
+    quoted = pc.binary_join_element_wise('"', doubled, '"', "")
+    return pc.if_else(pc.match_substring_regex(texts, _TO_QUOTE), quoted, texts)

@@ -1,0 +1,207 @@
+"""Evidence for the matches of one search: pairs, kinds, word contributions, nearest values.
+
+It is computed when it is requested, and what computes it is imported then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from pexeso.errors import InputError
+from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES
+
+if TYPE_CHECKING:
+    from pexeso.engine.stats import SearchStats
+    from pexeso.joins.matched_join import Lake
+    from pexeso.joins.sql.joins import JoinSql
+    from pexeso.joins.sql.lake_tables import LakeTable
+    from pexeso.joins.tables import Joined
+    from pexeso.options import SearchOptions
+    from pexeso.results.match_kinds import KindCounts, Pair
+    from pexeso.results.matches import Match, Unmatched
+    from pexeso.results.ranking import Hit
+    from pexeso.semantic.encoded_query import EncodedQuery
+    from pexeso.semantic.explain.row_preview import TwoTables
+    from pexeso.semantic.explain.word_contributions import WordContributions
+    from pexeso.semantic.open_index import OpenIndex
+    from pexeso.semantic.pairs import PairTable
+
+
+class MatchDetails:
+    """What the matches of one search rest on; `position` is that of a column in the result.
+
+    Pairs are found together for all columns when those of the first are asked for, unless `find`
+    was told which are wanted. They stay in memory with the result, as arrays; all else is found
+    anew each time.
+    """
+
+    def __init__(
+        self,
+        opened: OpenIndex,
+        query: EncodedQuery,
+        hits: Sequence[Hit],
+        options: SearchOptions,
+        stats: SearchStats,
+    ) -> None:
+        self._opened, self._query, self._hits = opened, query, hits
+        self._options, self._stats = options, stats
+        self._tables: dict[int, PairTable] = {}
+
+    @cached_property
+    def _counted(self) -> np.ndarray:
+        return self._query.counted_texts(self._options.joinability_of)
+
+    def find(self, positions: Iterable[int]) -> None:
+        """Find the pairs of these columns, as far as they are not known, and of no others."""
+        new_positions = [position for position in positions if position not in self._tables]
+        if new_positions:
+            from pexeso.semantic.pairs import find_pairs
+
+            hits = [self._hits[position] for position in new_positions]
+            tables = find_pairs(self._opened.loader, self._query, hits, self._options, self._stats)
+            self._tables.update(zip(new_positions, tables, strict=True))
+
+    def table(self, position: int) -> PairTable:
+        """Return the pairs of a column as arrays."""
+        if position not in self._tables:
+            self.find(range(len(self._hits)))
+        return self._tables[position]
+
+    def pairs(self, position: int, limit: int | None = None) -> list[Pair]:
+        """Return the first `limit` pairs of a column, or all of them.
+
+        Pairs are in the query's order, nearest first.
+        """
+        return self.table(position).to_pairs(limit)
+
+    def weakest(self, position: int, limit: int) -> list[Pair]:
+        """Return the pairs of a column that most need judging; see `PairTable.weakest`."""
+        return self.table(position).weakest(limit).to_pairs(None)
+
+    def matched(self, position: int) -> int:
+        """Count the values, or rows, of the query column with a pair in a column."""
+        return int(self._counted[self.table(position).is_matched].sum())
+
+    def kinds(self, position: int) -> KindCounts:
+        """Count pairs, and what joinability counts, of a column by kind."""
+        return self.table(position).count_kinds(self._counted)
+
+    def word_contributions(self, position: int, n: int) -> WordContributions:
+        """Compute the contributions of words to the match of a column.
+
+        The nearest pair of each query value is examined, since by that pair the value's rows match
+        and are joined.
+        """
+        from pexeso.semantic.explain.word_contributions import word_contributions
+
+        table = self.table(position)
+        _, value_of_text = self._query.texts
+        values, first = np.unique(value_of_text[table.text[table.starts]], return_index=True)
+        keys = table.keys.take(pa.array(table.starts[first]))
+        space = self._opened.loader.space
+        return word_contributions(
+            self._query.values.take(pa.array(values)), keys, self._opened.embedder, space, n
+        )
+
+    def unmatched(self, position: int, limit: int | None) -> tuple[Unmatched, ...]:
+        """List the query texts without a match in a column, with the nearest lake value of each.
+
+        The first `limit` texts are listed, or all of them.
+        """
+        from pexeso.semantic.explain.explanation import find_unmatched
+
+        return find_unmatched(
+            self._opened.loader,
+            self._query,
+            self._hits[position],
+            self.table(position).is_matched,
+            limit,
+        )
+
+    def n_unmatched(self, position: int) -> int:
+        """Count the texts of the query without a match in a column."""
+        from pexeso.semantic.explain.explanation import texts_without_value
+
+        return int((~self.table(position).is_matched).sum()) + len(texts_without_value(self._query))
+
+    def two_tables(self) -> TwoTables:
+        """Return what reads the user's table and those found."""
+        from pexeso.semantic.explain.row_preview import TwoTables
+
+        store = self._opened.store
+        lake = store.manifest.facts["lake"]
+        max_bytes = store.manifest.options.get("max_table_bytes", DEFAULT_MAX_BYTES)
+        return TwoTables(
+            self._query.column, lake, self._opened.normaliser, self._opened.catalog, max_bytes
+        )
+
+    def join(
+        self,
+        match: Match,
+        table: Any,
+        on: str | int | None,
+        to: str | None,
+        options: Mapping[str, Any],
+        *,
+        texts: pa.StringArray | None = None,
+    ) -> Joined:
+        """Join the table of a match with one of the user's.
+
+        See `pexeso.results.matches.Match.join`.
+
+        `texts` are by what its rows are joined, one a row, in place of the cells of `on`.
+        """
+        from pexeso.joins.matched_join import join_match  # a search that joins nothing needs it not
+        from pexeso.joins.options import join_options
+
+        chosen = join_options(options)
+        return join_match(self._lake(), self._query, match, table, on, chosen, to, texts)
+
+    def sql(
+        self,
+        match: Match,
+        on: str | None,
+        options: Mapping[str, Any],
+        names: tuple[str, str | None],
+    ) -> JoinSql:
+        """Write the join with the table of a match as SQL.
+
+        See `pexeso.results.matches.Match.sql`.
+        """
+        from pexeso.joins.sql.joins import sql_of_match
+
+        on = on if on is not None else self._query.column.column
+        if on is None:
+            raise InputError("Name the query column of your table: on=NAME.")
+        return sql_of_match(self._lake(), self._query, match, on, options, names)
+
+    def lake_table(self, match: Match) -> LakeTable:
+        """Return the table of a match as DuckDB has it."""
+        from pexeso.joins.matched_join import rows_of_match
+        from pexeso.joins.options import JoinOptions
+        from pexeso.joins.sql.lake_tables import LakeTable
+
+        lake = self._lake()
+        return LakeTable.of(lake.where, rows_of_match(lake, self._query, match, JoinOptions()))
+
+    def _lake(self) -> Lake:
+        from pexeso.joins.matched_join import Lake
+
+        opened = self._opened
+        max_bytes = opened.store.manifest.options["max_table_bytes"]
+        return Lake(opened.lake, opened.normaliser, max_bytes, opened.labels_of)
+
+    def curve(self, position: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many values, or rows, match within each distance; see `Match.curve`."""
+        table = self.table(position)
+        distances = table.distances[table.starts]
+        order = np.argsort(distances, kind="stable")
+        counted = self._counted[table.text[table.starts]][order]
+        at, first = np.unique(distances[order], return_index=True)
+        ends = np.append(first[1:], len(order)) - 1
+        return at, np.cumsum(counted)[ends] if len(order) else counted

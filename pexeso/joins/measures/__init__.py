@@ -1,0 +1,1 @@
+"""How much a column tells of another: codes, entropies, correlation."""

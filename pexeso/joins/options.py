@@ -1,0 +1,141 @@
+"""What a join is to give, validated where it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pexeso.errors import InputError
+from pexeso.lake.columns import find_column
+from pexeso.runtime.checks import require_choice, require_flag
+from pexeso.runtime.formatting import shown
+
+VALUES = ("nearest", "one-to-one", "all")
+HOW = ("left", "inner")
+AGGREGATIONS = ("first", "list", "distinct", "count", "mean", "sum", "min", "max")
+OF_NUMBERS = ("mean", "sum", "min", "max")
+PROVENANCE = ("table", "column", "value", "distance")
+
+OTHERS = "*"
+"""What stands for the columns that are not named, in `JoinOptions.aggregate`."""
+
+
+@dataclass(frozen=True)
+class JoinOptions:
+    """How a table is joined with a found one.
+
+    Attributes
+    ----------
+    values : {"nearest", "one-to-one", "all"}
+        Which of the lake values that match are joined: the nearest of each query value; each lake
+        value to one query value at most; or all. See `pexeso.joins.mapping`.
+    how : {"left", "inner"}
+        Keep rows without a match, or drop them.
+    aggregate : None, str or mapping
+        None: a row is repeated where several rows of the found table match. Otherwise each row
+        stays one: a way of `AGGREGATIONS` for all columns of the found table, or a mapping from
+        columns (name, or ``#position``) to ways, where ``"*"`` stands for all others (``"first"``).
+    suffix : str or None
+        What is put behind a name of the found table that is taken; None puts the table before it,
+        as ``table:column``.
+    provenance : sequence of str
+        Of ``table``, ``column``, ``value`` and ``distance``: the columns ``match_table`` and so on
+        that are added.
+    many_to_many : bool
+        Allow a join that makes far more rows than your table has; see `pexeso.joins.growth`.
+
+    Examples
+    --------
+    >>> JoinOptions(values="best")
+    Traceback (most recent call last):
+        ...
+    pexeso.errors.InputError: values must be one of nearest, one-to-one, all. Got 'best' instead.
+    """
+
+    values: str = "nearest"
+    how: str = "left"
+    aggregate: str | Mapping[str, str] | None = None
+    suffix: str | None = None
+    provenance: Sequence[str] = ("value", "distance")
+    many_to_many: bool = False
+
+    def __post_init__(self) -> None:
+        require_choice("values", self.values, VALUES)
+        require_how(self.how)
+        require_flag("many_to_many", self.many_to_many)
+        self._check_aggregate()
+        if self.suffix is not None and (not isinstance(self.suffix, str) or not self.suffix):
+            raise InputError(
+                "suffix must be a text that is not empty, such as '_lake'. Got "
+                f"{shown(self.suffix)} instead."
+            )
+        if isinstance(self.provenance, str) or not isinstance(self.provenance, Sequence):
+            raise InputError(
+                f"provenance must be a sequence out of {', '.join(PROVENANCE)}, such as "
+                f"('value', 'distance'). Got {shown(self.provenance)} instead."
+            )
+        for name in self.provenance:
+            require_choice("Each of provenance", name, PROVENANCE)
+
+    def _check_aggregate(self) -> None:
+        if self.aggregate is None:
+            return
+        if isinstance(self.aggregate, str):
+            require_choice("aggregate", self.aggregate, AGGREGATIONS)
+        elif isinstance(self.aggregate, Mapping):
+            for column, way in self.aggregate.items():
+                require_choice(f"The way to aggregate {column!r}", way, AGGREGATIONS)
+        else:
+            raise InputError(
+                f"aggregate must be one of {', '.join(AGGREGATIONS)}, or a dictionary from "
+                f"columns to these. Got {shown(self.aggregate)} instead."
+            )
+
+    def ways(self, names: Sequence[str]) -> list[str] | None:
+        """Return how each column of the found table is aggregated.
+
+        Returns
+        -------
+        list of str or None
+            A way of `AGGREGATIONS` for each; None where rows are repeated.
+
+        Examples
+        --------
+        >>> JoinOptions(aggregate={"year": "list", "#2": "mean"}).ways(["city", "year", "people"])
+        ['first', 'list', 'mean']
+        """
+        if self.aggregate is None:
+            return None
+        if isinstance(self.aggregate, str):
+            return [self.aggregate] * len(names)
+        ways = [self.aggregate.get(OTHERS, "first")] * len(names)
+        named: set[int] = set()
+        for column, way in self.aggregate.items():
+            if column == OTHERS:
+                continue
+            position = find_column(names, column)
+            if position in named:
+                raise InputError(
+                    f"aggregate names the column {names[position]!r} twice, by name and by "
+                    "position."
+                )
+            named.add(position)
+            ways[position] = way
+        return ways
+
+
+def require_how(how: object) -> None:
+    """Raise InputError unless it is one of `HOW`."""
+    require_choice("how", how, HOW)
+
+
+def join_options(given: Mapping[str, Any]) -> JoinOptions:
+    """Make options from keyword arguments."""
+    unknown = sorted(set(given) - set(JoinOptions.__dataclass_fields__))
+    if unknown:
+        raise InputError(
+            f"Join options are {', '.join(JoinOptions.__dataclass_fields__)}. Got "
+            f"{', '.join(unknown)}."
+        )
+    return JoinOptions(**given)

@@ -1,0 +1,275 @@
+"""The plan document: which tables can go, what each is rebuilt from, and which stay."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from pexeso.errors import InputError
+from pexeso.lake.frames.results import AsTables
+from pexeso.redundancy.plans.statements.grammar import checked_statement
+from pexeso.runtime.shown import many
+from pexeso.store.io.whole_files import written_whole
+from pexeso.store.paths import is_unicode
+
+FORMAT = "pexeso-redundancy-plan"
+VERSION = 1
+_WAY_OUT = "make the plan again"
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """A table that can go.
+
+    Attributes
+    ----------
+    bytes, rows
+        Size of the table.
+    seconds
+        Estimated time of a rebuild; None where it is unknown.
+    """
+
+    table: str
+    parent: str
+    sql: str
+    bytes: int
+    rows: int
+    saving: float
+    seconds: float | None
+    derived: tuple[str, ...]
+    fingerprint: str
+    parent_fingerprint: str
+    verified: bool
+
+
+@dataclass(frozen=True)
+class ContainmentEdge:
+    """A table and one that holds its rows: which share of them, and how many rows the child has."""
+
+    parent: str
+    child: str
+    containment: float
+    rows: int
+
+
+@dataclass(frozen=True, repr=False)
+class Plan(AsTables):
+    """A plan of deletions, as its document holds it.
+
+    Attributes
+    ----------
+    optimal, gap
+        Whether no plan is cheaper, and how much cheaper one could be as a share; None for unknown.
+    """
+
+    lake: str
+    created: str
+    costs: Mapping[str, Any]
+    cost: float
+    keep_all_cost: float
+    optimal: bool
+    gap: float | None
+    delete: tuple[Deletion, ...]
+    keep: tuple[str, ...]
+    edges: tuple[ContainmentEdge, ...] = ()
+
+    # A class variable, so that it is none of the document.
+    fields: ClassVar[Sequence[str]] = (
+        "table", "parent", "bytes", "rows", "saving", "seconds", "verified", "derived", "sql",
+    )  # fmt: skip
+    """What `to_pandas` and the others tell of each table that can go."""
+
+    def _table_rows(self) -> list[dict[str, Any]]:
+        return [{name: getattr(deletion, name) for name in self.fields} for deletion in self.delete]
+
+    def _field_types(self) -> Mapping[str, pa.DataType]:
+        numbers = dict.fromkeys(("bytes", "rows"), pa.int64())
+        floats = dict.fromkeys(("saving", "seconds"), pa.float64())
+        texts = dict.fromkeys(("table", "parent", "sql"), pa.string())
+        others = {"verified": pa.bool_(), "derived": pa.list_(pa.string())}
+        return {**numbers, **floats, **texts, **others}
+
+    def _summary(self) -> str:
+        remainder = f"{len(self.keep):,} stay"
+        return f"{many(len(self.delete), 'table')} can go, {remainder}, cost {self.cost:.4g}"
+
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
+        rows = [[deletion.table, deletion.parent, deletion.bytes] for deletion in self.delete]
+        return ["table", "parent", "bytes"], rows
+
+
+def write_plan(path: str | os.PathLike[str], plan: Plan, *, overwrite: bool = False) -> None:
+    """Write a plan as a JSON document."""
+    document = plan_to_json(plan)
+    plan_from_json(document)
+    text = json.dumps(document, sort_keys=True, indent=1, allow_nan=False) + "\n"
+    with written_whole(path, overwrite=overwrite) as temporary:
+        temporary.write_text(text, encoding="ascii")
+
+
+def read_plan(path: str | os.PathLike[str]) -> Plan:
+    """Read and check a plan document."""
+    try:
+        text = Path(path).read_bytes()
+        document = json.loads(text, parse_constant=_no_number)
+    except OSError as error:
+        raise InputError(f"The plan '{path}' cannot be read: {error.strerror or error}.") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"'{path}' is not readable as JSON: {error}; {_WAY_OUT}.") from error
+    try:
+        return plan_from_json(document)
+    except InputError as error:
+        raise InputError(f"The plan '{path}' cannot be used: {error}") from error
+
+
+def plan_to_json(plan: Plan) -> dict[str, Any]:
+    """Return a plan as plain JSON."""
+    return {"format": FORMAT, "version": VERSION, **json.loads(json.dumps(asdict(plan)))}
+
+
+def plan_from_json(document: Any) -> Plan:
+    """Make a plan of plain JSON, and check it."""
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise InputError(f"it is not a document of the format '{FORMAT}'; {_WAY_OUT}.")
+    version = document.get("version")
+    if type(version) is not int or version != VERSION:
+        raise InputError(
+            f"its version is {version!r}, and this program reads version {VERSION}; {_WAY_OUT}."
+        )
+    values = {name: value for name, value in document.items() if name not in ("format", "version")}
+    plan = _made(Plan, values, "the plan")
+    require_consistent(plan)
+    for item in plan.delete:
+        try:
+            checked_statement(item.sql, item.parent)
+        except InputError as error:
+            raise InputError(f"the statement of {item.table!r} cannot be run: {error}") from error
+    return plan
+
+
+def require_consistent(plan: Plan) -> None:
+    """Check the names of a plan's tables, and that what is needed for a rebuild stays."""
+    for edge in plan.edges:
+        require_table(edge.parent)
+        require_table(edge.child)
+    deleted: set[str] = set()
+    for item in plan.delete:
+        _require_new(require_table(item.table), deleted, "is deleted twice")
+    remaining: set[str] = set()
+    for table in plan.keep:
+        _require_new(require_table(table), remaining, "is kept twice")
+    for table in sorted(deleted & remaining):
+        raise InputError(f"the table {table!r} is both deleted and kept; {_WAY_OUT}.")
+    if "." in deleted:
+        raise InputError(f"the whole lake would be deleted; {_WAY_OUT}.")
+    for item in plan.delete:
+        require_table(item.parent)
+        if item.parent in deleted:
+            raise InputError(
+                f"the table {item.table!r} would be rebuilt from {item.parent!r}, which is itself "
+                f"deleted; {_WAY_OUT}."
+            )
+        if item.parent not in remaining:
+            raise InputError(
+                f"the table {item.table!r} would be rebuilt from {item.parent!r}, which is not "
+                f"among the tables that are kept; {_WAY_OUT}."
+            )
+    for table in sorted(deleted | remaining):
+        for outer in _folders_above(table):
+            if outer in deleted:
+                raise InputError(
+                    f"the table {table!r} lies in {outer!r}, which is deleted; {_WAY_OUT}."
+                )
+
+
+def can_name_table(name: str) -> bool:
+    """Return whether a text can name a table of a lake: a relative POSIX path that stays inside."""
+    if name == ".":
+        return True  # the files of the lake's own folder are one table
+    parts = name.split("/")
+    return is_unicode(name) and "\0" not in name and not {"", ".", ".."}.intersection(parts)
+
+
+def require_table(name: str) -> str:
+    """Return `name` if it can name a table of a lake: see `can_name_table`."""
+    if not can_name_table(name):
+        raise InputError(
+            f"{name!r} is not the name of a table in the lake: allowed are relative paths without "
+            f"'.' and '..'; {_WAY_OUT}."
+        )
+    return name
+
+
+def _require_new(table: str, seen: set[str], what: str) -> None:
+    if table in seen:
+        raise InputError(f"the table {table!r} {what}; {_WAY_OUT}.")
+    seen.add(table)
+
+
+def _folders_above(table: str) -> list[str]:
+    parts = table.split("/")
+    return ["/".join(parts[:end]) for end in range(1, len(parts))]
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no number of a plan")
+
+
+def _made(kind: type, document: Any, where: str) -> Any:
+    """Make a dataclass of a JSON object that has its fields and no others."""
+    if not isinstance(document, dict):
+        raise InputError(f"{where} is {type(document).__name__}, not an object; {_WAY_OUT}.")
+    names = {field.name: str(field.type) for field in fields(kind)}
+    for name in sorted(names.keys() ^ document.keys()):
+        what = "lacks" if name in names else "has the unknown field"
+        raise InputError(f"{where} {what} {name!r}; {_WAY_OUT}.")
+    return kind(**{name: _value(names[name], document[name], name, where) for name in names})
+
+
+def _value(kind: str, value: Any, name: str, where: str) -> Any:
+    if kind in _PARTS and isinstance(value, list):
+        part, of = _PARTS[kind], f"of '{name}' in {where}"
+        return tuple(_made(part, entry, f"entry {n} {of}") for n, entry in enumerate(value, 1))
+    if kind == "tuple[str, ...]" and isinstance(value, list):
+        return tuple(_value("str", text, name, where) for text in value)
+    if kind not in _CHECKS or not _CHECKS[kind](value):
+        shown = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:60]}..."
+        raise InputError(
+            f"{name!r} of {where} must be {_ALLOWED[kind]}, but is {shown}; {_WAY_OUT}."
+        )
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+_PARTS = {
+    "tuple[Deletion, ...]": Deletion,
+    "tuple[ContainmentEdge, ...]": ContainmentEdge,
+}
+_CHECKS = {
+    "str": lambda value: isinstance(value, str) and value != "",
+    "int": lambda value: type(value) is int and value >= 0,
+    "float": _is_number,
+    "float | None": lambda value: value is None or _is_number(value),
+    "bool": lambda value: isinstance(value, bool),
+    "Mapping[str, Any]": lambda value: isinstance(value, dict),
+}
+_ALLOWED = {
+    "str": "a text that is not empty",
+    "int": "a whole number that is not negative",
+    "float": "a finite number",
+    "float | None": "a finite number or null",
+    "bool": "true or false",
+    "Mapping[str, Any]": "an object",
+    "tuple[str, ...]": "a list of texts",
+    **dict.fromkeys(_PARTS, "a list of objects"),
+}

@@ -1,0 +1,1 @@
+"""What every search returns, and how it is shown."""

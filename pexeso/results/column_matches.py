@@ -1,0 +1,397 @@
+"""What every search returns: columns found, in order; each kind adds the measure of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TextIO, TypeVar, overload
+
+import pyarrow as pa
+
+from pexeso.lake.frames.results import Tabular
+from pexeso.lake.key_columns import spec_of
+from pexeso.runtime.formatting import percent, plain
+from pexeso.runtime.shown import MAX_ROWS, Shown, html_table, many, named
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from pexeso.joins.sql.joins import JoinSql
+    from pexeso.joins.sql.lake_tables import LakeTable
+    from pexeso.joins.tables import Joined
+    from pexeso.lake.left_out.groups import ReasonGroup
+    from pexeso.results.match_kinds import KindCounts, Pair
+    from pexeso.results.matches import Explanation, Match, SearchResult
+    from pexeso.results.table_columns import TableColumns
+    from pexeso.semantic.explain.word_contributions import WordContributions
+
+
+class ShownMatch(Shown):
+    """A match in a line, and in a notebook as a table of one row."""
+
+    def _measured(self) -> str:
+        """Return what was counted, in words."""
+        raise NotImplementedError
+
+    def _summary(self) -> str:
+        return f"{plain(_name_of(self))}, {self._measured()}"
+
+    def _shown(self) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        row = _row_for_people(self)
+        return list(row), [list(row.values())]
+
+
+@dataclass(frozen=True, repr=False)
+class ColumnMatch(ShownMatch):
+    """A column of the lake that a search found.
+
+    Attributes
+    ----------
+    table : str
+        Path of the table, relative to the lake.
+    column : str
+        The column's name, or ``#position`` where the header repeats or lacks it.
+    copies : tuple of ColumnMatch
+        Other columns found that hold the same values as this one, or nearly the same
+        (`pexeso.results.copies`), best first; none where the search was asked not to fold them.
+    """
+
+    table: str
+    column: str
+    copies: tuple[Any, ...] = field(default=(), repr=False, compare=False, kw_only=True)
+    _columns: TableColumns | None = field(default=None, repr=False, compare=False, kw_only=True)
+
+    @property
+    def brings(self) -> tuple[str, ...]:
+        """The other columns of the table, in its order: what a join with it brings.
+
+        The catalog of the index is read when this is first asked for, once for all columns found.
+        """
+        return () if self._columns is None else self._columns.beside(self.table, self.column)
+
+
+@dataclass(frozen=True)
+class NearColumn:
+    """A column that was not found, but came near.
+
+    Attributes
+    ----------
+    table, column : str
+        As of `ColumnMatch`.
+    share : float
+        ``matched / total``: what was short of the threshold.
+    matched, total : int
+        Values, or rows, of the query column that match, of those that count; or distinct values
+        that both columns have, of those of the query column.
+    max_distance : float or None
+        The distance within which they match, which may be larger than that asked for; None where
+        equal values are counted.
+    """
+
+    table: str
+    column: str
+    share: float
+    matched: int
+    total: int
+    max_distance: float | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Hints(Shown):
+    """What helps where a search found nothing.
+
+    Attributes
+    ----------
+    nearest : tuple of NearColumn
+        At most `MAX_NEAREST`, best first.
+    left_out : tuple of ReasonGroup
+        How many tables and columns the index is without, by reason, the largest group first.
+    """
+
+    nearest: tuple[NearColumn, ...] = ()
+    left_out: tuple[ReasonGroup, ...] = ()
+
+    def _summary(self) -> str:
+        nearest = named([_name_of(column) for column in self.nearest])
+        return f"nearest: {nearest}; left out: {many(len(self.left_out), 'group')}"
+
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
+        names = list(NearColumn.__dataclass_fields__)
+        return names, [[getattr(column, name) for name in names] for column in self.nearest]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form."""
+        return {
+            "nearest": [asdict(column) for column in self.nearest],
+            "left_out": [group.to_dict() for group in self.left_out],
+        }
+
+
+MAX_NEAREST = 3
+"""Columns that came near which are named where nothing was found."""
+
+_NAMED_IN_REPR = 3
+
+_SHARES = ("joinability", "containment", "share", "transformed")
+_NOT_SHOWN = ("brings", "joinability_of")
+"""Fields that are left out where results are shown in a notebook."""
+
+_TEXTS = ("table", "column", "joinability_of", "program", "direction", "relation")
+_LISTS = ("columns", "brings", "found_by")
+_COUNTS = (
+    "matched", "total", "n_copies", "overlap", "equal", "matched_keys", "total_keys", "rows",
+    "joined_rows",
+)  # fmt: skip
+_NUMBERS = (*_SHARES, "similarity", "rows_per_query_row", "query_rows_per_row")
+_TYPES = {
+    **dict.fromkeys(_TEXTS, pa.string()),
+    **dict.fromkeys(_LISTS, pa.list_(pa.string())),
+    **dict.fromkeys(_COUNTS, pa.int64()),
+    **dict.fromkeys(_NUMBERS, pa.float64()),
+    "estimated": pa.bool_(),
+}
+"""Types of the fields that results have."""
+
+SomeMatch = TypeVar("SomeMatch")
+AnyMatch = TypeVar("AnyMatch", bound=ColumnMatch)
+
+
+@dataclass(frozen=True, repr=False)
+class Matches(Tabular, Sequence[SomeMatch], Generic[SomeMatch]):
+    """What a search found, best first.
+
+    Attributes
+    ----------
+    query : dict
+        Where the query came from, and what was counted in it.
+    options : object
+        The options of the search, with defaults filled in.
+    matches : tuple
+        At most `k`.
+    n_more : int or None
+        How many more were found, copies not counted; None where there may be more and they were
+        not counted.
+    """
+
+    query: dict[str, Any]
+    options: Any
+    matches: tuple[SomeMatch, ...]
+    n_more: int | None = field(default=0, kw_only=True)
+    _find_hints: Callable[[], Hints] = field(default=Hints, repr=False, compare=False, kw_only=True)
+
+    noun = "column"  # what is found; of no dataclass field
+
+    def _summary(self) -> str:
+        if not self.matches:
+            return f"no {self.noun} found"
+        measure = self.fields[2]
+        best = [
+            f"{plain(_name_of(match))} ({_for_people(measure, self._row_of(match)[measure])})"
+            for match in self.matches[:_NAMED_IN_REPR]
+        ]
+        dots = [] if len(self.matches) <= _NAMED_IN_REPR else ["..."]
+        return f"{self._counted()}: {', '.join([*best, *dots])}"
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: a small table of the first 20 found."""
+        shown = [name for name in self.fields if name not in _NOT_SHOWN]
+        first = f", the first {MAX_ROWS}" if len(self.matches) > MAX_ROWS else ""
+        rows = (
+            [_for_people(name, row.get(name)) for name in shown]
+            for row in map(self._row_of, self.matches[:MAX_ROWS])
+        )
+        return html_table(f"{self._counted()} found{first}", shown, rows)
+
+    def _counted(self) -> str:
+        count = many(len(self), self.noun)
+        if self.n_more is None:
+            return f"{count} and maybe more"
+        return f"{count} of {len(self) + self.n_more:,}" if self.n_more else count
+
+    def _row_of(self, match: Any) -> dict[str, Any]:
+        """Return the values of `fields` for one of what was found, but for ``brings``."""
+        return {**match.to_dict(), "n_copies": len(match.copies)}
+
+    def _field_types(self) -> dict[str, pa.DataType]:
+        return _TYPES
+
+    @overload
+    def __getitem__(self, position: int) -> SomeMatch: ...
+
+    @overload
+    def __getitem__(self, position: slice) -> tuple[SomeMatch, ...]: ...
+
+    def __getitem__(self, position: int | slice) -> SomeMatch | tuple[SomeMatch, ...]:
+        return self.matches[position]
+
+    def __len__(self) -> int:
+        return len(self.matches)
+
+    def __iter__(self) -> Iterator[SomeMatch]:
+        return iter(self.matches)
+
+    def hints(self) -> Hints:
+        """Find what helps where nothing was found: the nearest columns, and what was left out.
+
+        Searches once more, and reads the catalog, each time it is called. Without need, where
+        something was found, it is empty.
+        """
+        return Hints() if self.matches else self._find_hints()
+
+    def _as_json(self, results: Sequence[dict[str, Any]], *, hints: bool = False) -> dict[str, Any]:
+        """Return the plain JSON form of the search, but for its work, with that of its results.
+
+        With `hints` it has these too, where nothing was found.
+        """
+        return {
+            "query": self.query,
+            "options": self.options if isinstance(self.options, dict) else self.options.to_dict(),
+            "results": list(results),
+            "n_more": self.n_more,
+            **({"hints": self.hints().to_dict()} if hints and not self.matches else {}),
+        }
+
+
+def _name_of(match: Any) -> str:
+    columns = getattr(match, "columns", None)
+    return f"{match.table}:{match.column if columns is None else spec_of(columns)}"
+
+
+def _row_for_people(match: Any) -> dict[str, Any]:
+    row = {name: _for_people(name, cell) for name, cell in match.to_dict().items()}
+    return {name: cell for name, cell in row.items() if not isinstance(cell, dict)}
+
+
+def _for_people(name: str, value: Any) -> Any:
+    """Return what is told of a match as people read it: shares as percentages."""
+    if value is None or name not in (*_SHARES, "similarity"):
+        return value
+    return f"{value:.2f}" if name == "similarity" else percent(value)
+
+
+@dataclass(frozen=True, repr=False)
+class ColumnMatches(Matches[AnyMatch]):
+    """The columns that a search found, best first.
+
+    Attributes
+    ----------
+    query, options, n_more
+        See `Matches`.
+    matches : tuple of ColumnMatch
+        Each stands for its copies too.
+    folded : bool
+        Whether copies were folded.
+    """
+
+    folded: bool = field(default=False, kw_only=True)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the values of `fields` for each column found."""
+        rows = [{**self._row_of(match), "brings": list(match.brings)} for match in self.matches]
+        return [{name: row[name] for name in self.fields if name in row} for row in rows]
+
+    def _with_copies(self, row: dict[str, Any], match: AnyMatch) -> dict[str, Any]:
+        """Return what is told of a column found with its ``copies`` and ``brings``."""
+        named = {"copies": [copy.to_dict() for copy in match.copies]} if self.folded else {}
+        return {**row, **named, "brings": list(match.brings)}
+
+
+@dataclass(frozen=True)
+class Unmatched:
+    """A text of the query column that has no match in the lake column.
+
+    Attributes
+    ----------
+    query : str
+    reason : {"too far", "unknown", "empty"}
+        Its nearest lake value is too far; the model knows nothing about it; nothing is left of it
+        by normalisation.
+    value : str or None
+        The nearest lake value, where the reason is ``"too far"``.
+    distance : float or None
+        How far that is, in [0, 1].
+    """
+
+    query: str
+    reason: str
+    value: str | None = None
+    distance: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form."""
+        return {
+            "query": self.query,
+            "reason": self.reason,
+            "value": self.value,
+            "distance": self.distance,
+        }
+
+
+class Details(Protocol):
+    """What the matches of one search rest on; `position` is that of a column in the result."""
+
+    def pairs(self, position: int, limit: int | None = None) -> list[Pair]:
+        """Return the pairs of a column."""
+        ...
+
+    def matched(self, position: int) -> int:
+        """Count the values, or rows, of the query column with a pair in a column."""
+        ...
+
+    def kinds(self, position: int) -> KindCounts:
+        """Count pairs and values of a column by kind."""
+        ...
+
+    def word_contributions(self, position: int, n: int) -> WordContributions:
+        """Return the words that carry the match of a column."""
+        ...
+
+    def unmatched(self, position: int, limit: int | None) -> tuple[Unmatched, ...]:
+        """Return the texts of the query without a match in a column."""
+        ...
+
+    def join(
+        self,
+        match: Match,
+        table: Any,
+        on: str | int | None,
+        to: str | None,
+        options: Mapping[str, Any],
+        *,
+        texts: pa.StringArray | None = None,
+    ) -> Joined:
+        """Join the table of a match with one of the user's, by `texts` where they are given."""
+        ...
+
+    def sql(
+        self,
+        match: Match,
+        on: str | None,
+        options: Mapping[str, Any],
+        names: tuple[str, str | None],
+    ) -> JoinSql:
+        """Write the join with the table of a match as SQL."""
+        ...
+
+    def lake_table(self, match: Match) -> LakeTable:
+        """Return the table of a match as DuckDB has it."""
+        ...
+
+    def curve(self, position: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return how much of the query column matches within each distance."""
+        ...
+
+
+class Renderer(Protocol):
+    """Renderer of results as pages.
+
+    An index passes one to its results, so that these contain no markup.
+    """
+
+    def results_page(self, results: Sequence[SearchResult], stream: TextIO | None) -> str | None:
+        """Return the page of search results, or write it to a stream."""
+        ...
+
+    def explanation_page(self, explanation: Explanation, stream: TextIO | None) -> str | None:
+        """Return the page of an explanation, or write it to a stream."""
+        ...

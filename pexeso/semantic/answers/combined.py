@@ -1,0 +1,394 @@
+"""Combined answer: one list of the columns that semantic, exact-value or program search finds.
+
+The list says which of the searches found each column.
+
+Shares are comparable enough to rank by: semantically that of the query column's distinct values
+with a match, by equal values that of those which the other column has, by programs that of those
+with an equal value after one. A column is ranked by the largest of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pexeso.errors import InputError
+from pexeso.options import ALL, columns_wanted, require_min_containment
+from pexeso.results.column_matches import ColumnMatch, ColumnMatches
+from pexeso.results.copies import fold, lines_compared, lines_of
+from pexeso.results.matches import Match
+from pexeso.results.query import query_from_values
+from pexeso.results.table_columns import TableColumns
+from pexeso.runtime.formatting import percent, plain_scalar
+from pexeso.semantic.answers.best_of_lists import Best, Known, best_of_lists, rank_of
+from pexeso.semantic.answers.semantic_list import SemanticList
+from pexeso.sets.search.copies import sets_of_matches
+from pexeso.sets.search.overlap_list import OverlapList
+from pexeso.sets.search.results import TokenMatch
+
+if TYPE_CHECKING:
+    from pexeso.index import Index
+    from pexeso.transform.search.results import TransformMatch
+
+MEANING, OVERLAP, CONTAINMENT, TRANSFORM = "meaning", "overlap", "containment", "transform"
+"""The searches whose answers are put together; those by several models have the models' names."""
+
+CANDIDATES = 32
+"""Columns from which programs are learned, unless another number is asked for: fewer than where
+programs alone are searched for, so that the other searches need not wait long for it."""
+
+_joinability = attrgetter("joinability")
+
+FIELDS = (
+    "table",
+    "column",
+    "share",
+    "found_by",
+    "joinability",
+    "matched",
+    "total",
+    "joinability_of",
+    "overlap",
+    "containment",
+    "transformed",
+    "program",
+)
+
+
+@dataclass(frozen=True, repr=False)
+class CombinedMatch(ColumnMatch):
+    """A column found, with its evidence.
+
+    Attributes
+    ----------
+    table, column : str
+    found_by : tuple of str
+        Which searches find it: ``"meaning"``, or of an index of several models their names;
+        ``"overlap"``, ``"containment"``, ``"transform"``.
+    meaning : Match or None
+        None where semantic search did not find it; of several models that of the largest
+        joinability.
+    equal_text : TokenMatch or None
+        None where it shares no value with the query, or is no token set of the index.
+    by_model : dict of str to Match or None
+        Of an index of several models what each found, by its name; else empty.
+    transform : TransformMatch or None
+        None where no program was found that joins it.
+    """
+
+    found_by: tuple[str, ...]
+    meaning: Match | None
+    equal_text: TokenMatch | None
+    by_model: Mapping[str, Match | None] = field(default_factory=dict)
+    transform: TransformMatch | None = None
+
+    def _measured(self) -> str:
+        return f"{percent(self.share)} by {', '.join(self.found_by)}"
+
+    @property
+    def share(self) -> float:
+        """Return the share that the column is ranked by, in [0, 1].
+
+        It is the largest of semantic joinability, exact-value containment, and joinability after
+        a program.
+        """
+        return max(self._shares)
+
+    @property
+    def rank(self) -> tuple[float, float, str, str]:
+        """What results are ordered by: the largest share, and that without a program, then names.
+
+        Of the share without a program the smaller one counts, of values alike and of equal ones.
+        """
+        return rank_of(*self._shares, (self.table, self.column))
+
+    @property
+    def _shares(self) -> tuple[float, float, float]:
+        return (
+            self.meaning.joinability if self.meaning else 0.0,
+            self.equal_text.containment if self.equal_text else 0.0,
+            self.transform.joinability if self.transform else 0.0,
+        )
+
+    def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
+        """Return the plain JSON form.
+
+        It has the keys `FIELDS`, null where a search has nothing to say; see
+        `CombinedResult.to_dict`.
+        """
+        by_meaning = dict.fromkeys(("joinability", "matched", "total", "joinability_of"))
+        if self.meaning is not None:
+            by_meaning = {name: getattr(self.meaning, name) for name in by_meaning}
+        by_text = dict.fromkeys(("overlap", "containment"))
+        if self.equal_text is not None:
+            by_text = {name: getattr(self.equal_text, name) for name in by_text}
+        document = {
+            "table": self.table,
+            "column": self.column,
+            "share": self.share,
+            "found_by": list(self.found_by),
+        }
+        document |= by_meaning | by_text
+        document["transformed"] = self.transform.joinability if self.transform else None
+        document["program"] = self.transform.program if self.transform else None
+        if self.by_model:
+            matches = self.by_model.items()
+            document["models"] = {name: match and match.joinability for name, match in matches}
+        if explain:
+            document["pairs"] = (
+                [pair.to_list() for pair in self.meaning.pairs()] if self.meaning else []
+            )
+            document |= self.equal_text.explained() if self.equal_text else {"shared": []}
+            if self.transform is not None:
+                document["transform"] = self.transform.to_dict(explain=True)
+        return document
+
+
+@dataclass(frozen=True, repr=False)
+class CombinedResult(ColumnMatches[CombinedMatch]):
+    """The columns found by any search, best first; see `CombinedMatch.rank`.
+
+    Attributes
+    ----------
+    query : dict
+        What `pexeso.results.matches.SearchResult` tells of the query, and ``values``: its distinct
+        ones as
+        equal texts.
+    options : dict
+        What each search was asked for.
+    matches : tuple of CombinedMatch
+    stats : dict
+        Of each search; containment has those of overlap, which counts for both.
+    """
+
+    stats: dict[str, Any]
+
+    @property
+    def fields(self) -> tuple[str, ...]:  # type: ignore[override]  # read only here
+        """What `to_pandas` and CSV tell of each column found."""
+        return (*FIELDS, *(("n_copies",) if self.folded else ()), "brings")
+
+    def to_dict(self, *, explain: bool = False, hints: bool = False) -> dict[str, Any]:
+        """Return the plain JSON form that the command line prints.
+
+        Parameters
+        ----------
+        explain : bool
+            Add ``"pairs"``, values that match semantically, and ``"shared"``, values that both
+            columns have, to each result; ``"transform"``, with SQL, Python and pairs, where a
+            program joins it.
+        hints : bool
+            Add ``"hints"`` where nothing was found; see `hints`.
+        """
+        results = [
+            self._with_copies(match.to_dict(explain=explain), match) for match in self.matches
+        ]
+        return {**self._as_json(results, hints=hints), "stats": self.stats}
+
+
+def search_combined(
+    index: Index,
+    values: Any,
+    *,
+    on: str | int | None = None,
+    k: int | str | None = None,
+    min_containment: float | None = None,
+    exclude_self: bool = False,
+    fold_copies: bool = True,
+    models: Iterable[str] | None = None,
+    max_candidates: int = CANDIDATES,
+    **options: Any,
+) -> CombinedResult:
+    """Combine semantic, overlap, containment and program search in one ranked list.
+
+    What a column has in equal values tells whether overlap and containment search find it, the
+    latter only where the index has that part.
+
+    Parameters
+    ----------
+    index : Index
+    values, on
+        As in `Index.search`.
+    k : int or "all", optional
+        The k best of the whole list, which begins as the list of a larger k does. By default
+        `DEFAULT_COLUMNS`. A number without `min_joinability` ranks by however few values that match
+        semantically; else what has a smaller share of them does not count as found by meaning.
+    min_containment : float, optional
+        In (0, 1]; by default the smallest joinability that was asked for.
+    exclude_self : bool
+    fold_copies : bool
+        Fold columns that hold the same values, as equal texts, or nearly the same.
+    models : iterable of str, optional
+        Of the models that the index holds those to search by; by default all of them.
+    max_candidates : int
+        Columns that programs are learned from, at least 1.
+    **options
+        Of semantic search; see `Index.search`. No search finds `exclude_table`.
+
+    Returns
+    -------
+    CombinedResult
+        Joinability, overlap and containment are exact for every column, whichever search found it
+        first. Copies are those among what had to be read.
+
+    Raises
+    ------
+    InputError
+        As for `Index.search` and `Index.overlap`.
+
+    Notes
+    -----
+    Each search gives some more columns than k, and more where these leave open which are the k best
+    of all (`pexeso.semantic.answers.best_of_lists`).
+    """
+    column, k = query_from_values(values, on=on), plain_scalar(k)
+    limit = columns_wanted(k)
+    overlap = OverlapList(index._answering.equal_text, column, exclude_self)
+    # Without k the thresholds say what is found.
+    semantic_options = {"k": ALL if k is None else k, **options}
+    semantic_options.pop("rerank", None)  # the list has an order of its own
+    semantic = {
+        name: SemanticList(model_index._answering.semantic, column, exclude_self, semantic_options)
+        for name, model_index in _by_model(index, models).items()
+    }
+    first = next(iter(semantic.values()))
+    floor = _least_containment(index, min_containment, first.options.min_joinability)
+    transformed = index.search(
+        column,
+        method="transform",
+        k=ALL,
+        min_joinability=first.options.min_joinability,
+        max_candidates=max_candidates,
+        exclude_self=exclude_self,
+        fold_copies=False,
+    )
+    best = best_of_lists(
+        list(semantic.values()),
+        overlap,
+        {(match.table, match.column): match for match in transformed},
+        limit,
+        n_lines=lambda best: sum(at[0] < best.n_sure for at in _lines(best, fold_copies, limit)),
+        folds=fold_copies,
+        exclude_table=first.options.exclude_table,
+    )
+    lines = _lines(best, fold_copies, limit)
+    shown = [[best.columns[at] for at in line] for line in lines[:limit]]
+    request = {"k": semantic_options["k"], "exclude_table": best.overlap.options["exclude_table"]}
+    settings = {name: source.options.to_dict() for name, source in semantic.items()}
+    stats: dict[str, Any] = {name: source.stats.to_dict() for name, source in semantic.items()}
+    stats |= {OVERLAP: best.overlap.stats, TRANSFORM: transformed.stats}
+    settings[OVERLAP] = {**best.overlap.options, **request}
+    if floor is not None:
+        settings[CONTAINMENT] = {"min_containment": floor, "verify": True, **request}
+        stats[CONTAINMENT] = best.overlap.stats  # what overlap counts tells containment too
+    settings[TRANSFORM] = {**transformed.options, "k": semantic_options["k"]}
+    return CombinedResult(
+        {**first.describe(), "values": len(overlap.query)},
+        settings,
+        _matches(index, shown, semantic, floor),
+        stats,
+        n_more=len(lines) - len(shown) if best.is_whole else None,
+        folded=fold_copies,
+        _find_hints=first.find_hints(),
+    )
+
+
+def _least_containment(
+    index: Index, min_containment: float | None, min_joinability: float | None
+) -> float | None:
+    """Return the share that containment search asks for; None for an index without that part."""
+    if "containment" in index.parts:
+        floor = min_joinability or 1.0 if min_containment is None else plain_scalar(min_containment)
+        require_min_containment(floor)
+        return floor
+    if min_containment is not None:
+        raise InputError(
+            f"The index '{index.path}' has no part for searches by containment, so "
+            "min_containment has no meaning: add it with "
+            f"'pexeso add-part {index.path} containment', or leave min_containment out."
+        )
+    return None
+
+
+def _by_model(index: Index, models: Iterable[str] | None) -> dict[str, Index]:
+    """Return the index as it searches by each model, by the name of the search."""
+    existing = index.models
+    if len(existing) == 1 and models is None:
+        return {MEANING: index}
+    names = existing
+    if models is not None:
+        if isinstance(models, str) or not isinstance(models, Iterable):
+            raise InputError(f"models must be a list of names. Got {models!r}.")
+        names = tuple(dict.fromkeys(models))
+    if not names:
+        raise InputError(
+            f"models must name some of those that the index holds, {', '.join(existing)}. Got none."
+        )
+    by_model = {name: index.with_model(name) for name in names}
+    return by_model if len(existing) > 1 else {MEANING: index}
+
+
+def _lines(best: Best, folds: bool, limit: int | None) -> list[list[int]]:
+    """Return the places of columns by line, the one that stands for it first.
+
+    Columns that hold nearly the same equal texts are folded; those of no text stand alone.
+    """
+    columns = best.columns
+    first_of = np.arange(len(columns))
+    texts = {
+        at: column.equal_text for at, column in enumerate(columns) if column.equal_text is not None
+    }
+    if folds and len(texts) > 1:
+        at = np.array(list(texts))
+        first_of[at] = at[fold(sets_of_matches(list(texts.values())), lines_compared(limit))]
+    return lines_of(first_of)
+
+
+def _matches(
+    index: Index,
+    lines: Sequence[Sequence[Known]],
+    semantic: Mapping[str, SemanticList],
+    floor: float | None,
+) -> tuple[CombinedMatch, ...]:
+    """Make the matches of lines, with the evidence that each search has."""
+    columns = TableColumns(index, (line[0].name[0] for line in lines))
+    # The evidence of copies is found when it is asked for, not with that of the lines.
+    leaders = [line[0].name for line in lines]
+    copies = [column.name for line in lines for column in line[1:]]
+    by_model: dict[str, dict[tuple[str, str], Match | None]] = {
+        model: dict(
+            zip(
+                leaders + copies,
+                source.matches(leaders, columns) + source.matches(copies, columns),
+                strict=True,
+            )
+        )
+        for model, source in semantic.items()
+    }
+    by_name = {}
+    for column in (known for line in lines for known in line):
+        meant = {model: matches[column.name] for model, matches in by_model.items()}
+        text = column.equal_text
+        ways = {
+            **meant,
+            OVERLAP: text,
+            CONTAINMENT: text if text and floor is not None and text.containment >= floor else None,
+            TRANSFORM: column.transform,
+        }
+        by_name[column.name] = CombinedMatch(
+            *column.name,
+            tuple(how for how, evidence in ways.items() if evidence is not None),
+            max(filter(None, meant.values()), key=_joinability, default=None),
+            text,
+            {} if list(semantic) == [MEANING] else meant,
+            column.transform,
+            _columns=columns,
+        )
+    return tuple(
+        replace(by_name[line[0].name], copies=tuple(by_name[copy.name] for copy in line[1:]))
+        for line in lines
+    )

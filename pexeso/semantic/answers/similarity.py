@@ -1,0 +1,111 @@
+"""The similarity of two columns: how near the values of one are to the other, on average.
+
+Each distinct value of the query column counts by its nearest value in the other column: 1 at
+distance 0, and less by the square of the distance, down to 0 from `REACH` times the usual distance
+of the model on. Where the distance is that of unit vectors, this is linear in their cosine. The
+similarity is the mean. It tells a column that holds half of the values from one that has something
+a little like all of them, which a count at one distance does not; it does not depend on the
+thresholds of the search.
+
+Nothing is learned; benchmarks/NOTES.md says how it compares with other measures and with models
+that are learned from several of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from pexeso.engine.damage import damage_made_plain
+from pexeso.engine.stats import SearchStats
+from pexeso.results.ranking import Hit
+from pexeso.runtime.progress import advance, begin_steps
+from pexeso.semantic.encoded_query import EncodedQuery
+from pexeso.semantic.partition_loader import PartitionLoader
+
+MAX_HITS = 200
+"""Columns found whose similarity is computed."""
+
+REACH = 1.25
+"""The distance of values that are not alike at all, as a multiple of the usual one."""
+
+PAIRS_AT_ONCE = 1 << 22
+"""Pairs of a query value and a value of a column that are compared at a time, or those of one
+column: 0.2 GiB where all are near."""
+
+DECIMALS = 9
+"""Processors differ in the last bits of a mean; similarities do not."""
+
+
+def by_similarity(
+    scan: PartitionLoader,
+    query: EncodedQuery,
+    hits: Sequence[Hit],
+    usual_distance: float,
+    stats: SearchStats,
+) -> tuple[list[Hit], list[float | None]]:
+    """Order found columns by similarity, rounded to two digits; ties keep their order.
+
+    Returns
+    -------
+    similarities : list of float or None
+        None for those that were not looked at.
+    """
+    started = time.perf_counter()
+    probed, others = list(hits[:MAX_HITS]), list(hits[MAX_HITS:])
+    new = [hit for hit in probed if hit.column_id not in query.similarities]
+    if new:
+        computed = similarities(scan, query, new, usual_distance, stats).tolist()
+        query.similarities.update(zip((hit.column_id for hit in new), computed, strict=True))
+    scores = np.array([query.similarities[hit.column_id] for hit in probed])
+    # As it is shown: a difference that nobody sees must not turn over the order by joinability.
+    order = np.argsort(-scores.round(2), kind="stable")
+    stats.add_seconds("rerank", time.perf_counter() - started)
+    return [probed[position] for position in order] + others, [
+        *scores[order].tolist(),
+        *[None] * len(others),
+    ]
+
+
+@damage_made_plain("the index")
+def similarities(
+    scan: PartitionLoader,
+    query: EncodedQuery,
+    hits: Sequence[Hit],
+    usual_distance: float,
+    stats: SearchStats,
+) -> np.ndarray:
+    """Compute the similarity of a query column and each of some columns.
+
+    Returns
+    -------
+    numpy.ndarray, float64 (n,)
+        From 0 to 1.
+
+    Notes
+    -----
+    The values of each column are all compared with those of the query column, about `PAIRS_AT_ONCE`
+    pairs at a time, or those of one column.
+    """
+    reach, n_values = min(REACH * usual_distance, 1.0), len(query.values)
+    partitions = np.array([hit.partition for hit in hits], np.int64)
+    positions = np.array([hit.position for hit in hits], np.int64)
+    scores, n_compared = np.zeros(len(hits)), 0
+    all_sizes = [
+        scan.mapped(number).column_lists.sizes(positions[partitions == number])
+        for number in np.unique(partitions).tolist()
+    ]
+    begin_steps(n_values * int(sum(sizes.sum() for sizes in all_sizes)))
+    for number, sizes in zip(np.unique(partitions).tolist(), all_sizes, strict=True):
+        which = np.flatnonzero(partitions == number)
+        runs = np.cumsum(sizes * n_values) // PAIRS_AT_ONCE
+        for some in np.split(which, np.flatnonzero(np.diff(runs)) + 1):
+            columns = positions[some]
+            partition = scan.open_for_pairs(number, columns, n_values)
+            nearest = scan.space.nearest_in_columns(partition, query.vectors, columns, reach, stats)
+            scores[some] = (1 - (nearest / reach) ** 2).mean(1)
+            n_compared += n_values * int(partition.column_lists.sizes(columns).sum())
+            advance(0, to=n_compared)
+    return scores.round(DECIMALS)

@@ -1,0 +1,155 @@
+"""A query column in the space of an index: normalised, made distinct, embedded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from embed.protocol import Embedder
+from pexeso.build.parts.encode import encode_values, known_vectors
+from pexeso.engine.vector_space import Vectors
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.options import ROWS
+from pexeso.results.query import QueryColumn
+
+if TYPE_CHECKING:
+    from pexeso.options import SearchOptions
+
+
+@dataclass(frozen=True)
+class EncodedQuery:
+    """The distinct values of a query column and their vectors.
+
+    Attributes
+    ----------
+    values : pyarrow.StringArray
+        Distinct normalised values, n of them, in order of first appearance.
+    value_of_row : pyarrow.Int64Array
+        For each entry of the column its place in `values`, null where the cell is empty.
+    vectors : Vectors
+        Those of the values, in the space of the index.
+    weights : numpy.ndarray of shape (n,), int64
+        Rows of each value.
+    normaliser : Normaliser or None
+        What the values went through.
+    n_unstored : int
+        Distinct values that are not among `values`, since the model knows nothing about them: of a
+        column of the lake, of which an index may lack them.
+    similarities : dict of int to float
+        Of columns of the index, by their number, as far as they were computed
+        (`pexeso.semantic.answers.similarity`): they do not depend on what a search asks for.
+
+    Notes
+    -----
+    What joinability counts is an option of a search: distinct values or rows. `counted`,
+    `counted_texts` and `total` follow it.
+    """
+
+    column: QueryColumn
+    values: pa.StringArray
+    value_of_row: pa.Int64Array
+    vectors: Vectors
+    weights: np.ndarray
+    normaliser: Normaliser | None = None
+    n_unstored: int = 0
+    similarities: dict[int, float] = field(default_factory=dict, repr=False, compare=False)
+
+    def counted(self, joinability_of: str) -> np.ndarray:
+        """Return what each value counts for: 1, or its rows; int64 (n,)."""
+        return self.weights if joinability_of == ROWS else np.ones_like(self.weights)
+
+    def counted_texts(self, joinability_of: str) -> np.ndarray:
+        """Return what each of `texts` counts for, int64.
+
+        These are its rows, or 1 for the first text of each value.
+        """
+        if joinability_of == ROWS:
+            return self.rows_of_text
+        _, value_of_text = self.texts
+        counted = np.zeros(len(value_of_text), np.int64)
+        counted[np.unique(value_of_text, return_index=True)[1]] = 1
+        return counted
+
+    def total(self, options: SearchOptions) -> int:
+        """Return |Q|, the distinct values or rows, all or only those that can match."""
+        counted = self.counted(options.joinability_of)
+        if options.ignore_missing:
+            return int(counted[self.known].sum())
+        n_empty = self.n_empty if options.joinability_of == ROWS else 0
+        return int(counted.sum()) + n_empty + self.n_unstored
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the column."""
+        return self.column.n_rows
+
+    @property
+    def n_empty(self) -> int:
+        """Rows that are empty, before or after normalisation."""
+        return self.n_rows - int(self.weights.sum())
+
+    @cached_property
+    def known(self) -> np.ndarray:
+        """Whether the model knows anything about each value, bool (n,); others match nothing."""
+        return known_vectors(self.vectors)
+
+    @cached_property
+    def n_unknown(self) -> int:
+        """Rows whose value the model knows nothing about."""
+        return int(self.weights[~self.known].sum())
+
+    @cached_property
+    def texts(self) -> tuple[list[str], np.ndarray]:
+        """Return the distinct texts of the column, and the position of each in `values`.
+
+        The texts are as they are in the column, by first appearance.
+        """
+        rows = pc.drop_null(pc.indices_nonzero(pc.is_valid(self.value_of_row)))
+        encoded = self.column.values.take(rows).dictionary_encode()
+        _, first = np.unique(encoded.indices.to_numpy(zero_copy_only=False), return_index=True)
+        positions = self.value_of_row.take(rows).to_numpy(zero_copy_only=False)
+        return encoded.dictionary.to_pylist(), positions[first]
+
+    @cached_property
+    def text_array(self) -> pa.StringArray:
+        """The distinct texts of `texts`, as an Arrow array."""
+        return pa.array(self.texts[0], self.column.values.type)
+
+    @cached_property
+    def rows_of_text(self) -> np.ndarray:
+        """How many rows of the column have each of `texts`, int64."""
+        positions = pc.index_in(self.column.values, value_set=self.text_array)
+        return _rows_at(self.column, positions, len(self.text_array))
+
+    def describe(self) -> dict[str, Any]:
+        """Return the query as plain JSON: source, rows, distinct values, rows that cannot match."""
+        return {
+            **self.column.describe(),
+            "distinct": len(self.values),
+            "empty": self.n_empty,
+            "unknown": self.n_unknown,
+        }
+
+
+def prepare(column: QueryColumn, normaliser: Normaliser, embedder: Embedder) -> EncodedQuery:
+    """Normalise and embed a query column just as the lake was."""
+    encoded = normaliser.normalise(column.values).dictionary_encode()
+    values = encoded.dictionary.cast(pa.string())
+    value_of_row = encoded.indices.cast(pa.int64())
+    weights = _rows_at(column, value_of_row, len(values))
+    vectors = encode_values(embedder, values)
+    return EncodedQuery(column, values, value_of_row, vectors, weights, normaliser)
+
+
+def _rows_at(column: QueryColumn, positions: pa.Array, n: int) -> np.ndarray:
+    """Count the rows at each of n positions; null is none. int64 (n,)."""
+    filled = positions.is_valid().to_numpy(zero_copy_only=False)
+    at = positions.fill_null(0).to_numpy(zero_copy_only=False)[filled]
+    rows = np.zeros(n, np.int64)
+    np.add.at(rows, at, column.row_counts()[filled])
+    return rows

@@ -1,0 +1,177 @@
+"""An open index: one snapshot of its store, and what is opened of it when it is first needed."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pexeso.build.opening import choose_device
+from pexeso.build.parts.metadata import require_contents, stored_normaliser
+from pexeso.build.parts.models import embedder_folder, number_of_model, store_of_model
+from pexeso.errors import EmbedderError
+from pexeso.lake.catalog import Catalog
+from pexeso.lake.containers.table_names import name_within
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.options import DEFAULT_MAX_DISTANCE, USUAL_MAX_DISTANCES
+from pexeso.results.query import query_from_values
+from pexeso.store.io.location import Location, locate
+from pexeso.store.opening import open_store_anywhere
+
+if TYPE_CHECKING:
+    import torch
+
+    from embed.protocol import Embedder
+    from pexeso.semantic.encoded_query import EncodedQuery
+    from pexeso.semantic.partition_loader import PartitionLoader
+    from pexeso.sets.part.open import Shard
+    from pexeso.store.local.reader import Store
+
+
+@dataclass(frozen=True)
+class OpenOptions:
+    """How an index was asked to be opened; see `pexeso.open_index`.
+
+    Attributes
+    ----------
+    memory_budget : int or None
+        Bytes.
+    model : str or None
+        Of those that the index holds, the one to search by; None: the first.
+    keep_files : bool
+        Have what is open stay whole even if the index is deleted.
+    """
+
+    device: str = "auto"
+    memory_budget: int | None = None
+    kernel: str = "auto"
+    model: str | None = None
+    keep_files: bool = False
+
+
+@dataclass(frozen=True)
+class OpenIndex:
+    """One snapshot of an index. Later commits leave it as it is.
+
+    It can be sent to another process, which opens the same snapshot when it first needs a file of
+    it: files that a commit has removed since are missed then.
+
+    Attributes
+    ----------
+    whole : Store
+        Manifest and memory-mapped files, of all models.
+    seconds : float
+        What opening took.
+    """
+
+    whole: Store
+    options: OpenOptions = OpenOptions()
+    seconds: float = field(default=0.0, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Maps, models and devices are of this process: another one opens its own.
+        return OpenIndex, (self.whole, self.options)
+
+    def __copy__(self) -> OpenIndex:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OpenIndex:
+        # It never changes, so that copies of what rests on it share it, and the hold on its files.
+        return self
+
+    @cached_property
+    def store(self) -> Store:
+        """The index as if the model to search by were its only one."""
+        return store_of_model(self.whole, number_of_model(self.whole, self.options.model))
+
+    @cached_property
+    def device(self) -> torch.device:
+        """Where searches run."""
+        return choose_device(self.options.device)
+
+    @cached_property
+    def loader(self) -> PartitionLoader:
+        """The partitions on the device."""
+        from pexeso.semantic.loader import loader_of
+
+        options = self.options
+        return loader_of(self.store, options.device, options.memory_budget, options.kernel)
+
+    @cached_property
+    def normaliser(self) -> Normaliser:
+        """The normaliser that the lake went through, and every query goes through."""
+        return stored_normaliser(self.store)
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The model that embedded the lake, and embeds every query."""
+        from embed.registry import load_embedder
+
+        folder = embedder_folder(self.store)
+        embedder = load_embedder(folder)
+        expected = self.store.manifest.fingerprints["embedder"]
+        if embedder.fingerprint != expected:
+            raise EmbedderError(
+                f"The model in '{folder}' is not the one that the index was "
+                "built with "
+                f"(fingerprint {embedder.fingerprint[:12]}, expected {expected[:12]}). Restore "
+                "the folder, or build "
+                "the index again."
+            )
+        return embedder
+
+    @cached_property
+    def shards(self) -> list[Shard]:
+        """The open token sets."""
+        from pexeso.sets.part.open import open_shards  # a semantic search does without
+
+        return open_shards(self.store)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of the parts that the index has."""
+        from pexeso.sets.part.open import parts_of
+
+        return tuple(parts_of(self.store))
+
+    @property
+    def catalog(self) -> Catalog:
+        """Every table and column of the lake, those left out with the reason."""
+        return Catalog(self.store.catalog_files)
+
+    @property
+    def lake(self) -> Path | Location:
+        """The folder, or the place on another storage, that the index was built from."""
+        return locate(self.store.manifest.facts["lake"])
+
+    @property
+    def usual_max_distance(self) -> float:
+        """The `max_distance` of a search that is given none: by the sort of the model."""
+        return USUAL_MAX_DISTANCES.get(self.embedder.kind, DEFAULT_MAX_DISTANCE)
+
+    def encode(self, values: Any) -> EncodedQuery:
+        """Normalise and embed a query column just as the lake was."""
+        from pexeso.semantic.encoded_query import prepare
+
+        return prepare(query_from_values(values), self.normaliser, self.embedder)
+
+    def table_of(self, file: str | os.PathLike[str]) -> str | None:
+        """Return the table name of a file in this lake, or None if it lies outside the lake."""
+        name = name_within(self.lake, file)
+        return None if name is None else self.catalog.named(name)
+
+    def labels_of(self, table: str) -> list[str]:
+        """Return the labels of the columns of a table, in their order."""
+        columns = self.catalog.columns(["label", "position"], among=pa.array([table]))
+        return columns.sort_by("position")["label"].to_pylist()
+
+
+def open_without_models(path: str | os.PathLike[str] | Location) -> OpenIndex:
+    """Open an index, read-only, for searches that load no model."""
+    store = open_store_anywhere(path)
+    require_contents(store.manifest)
+    return OpenIndex(store)

@@ -1,0 +1,155 @@
+"""Rewrite of partitions that updates have left small or full of deleted columns.
+
+New partitions are written from the content of the old ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pexeso.build.parts.base import Written, worn_folders
+from pexeso.build.parts.copied import folders_fit
+from pexeso.build.parts.models import (
+    WEIGHED_BY,
+    embedder_folder,
+    entry_bytes,
+    held_columns,
+    options_for_model,
+    partition_limits,
+    stale_models,
+    store_of_model,
+    written_fields,
+)
+from pexeso.semantic.part.part import stage_of
+from pexeso.semantic.part.stored import (
+    POSTINGS,
+    VECTORS,
+    copy_into_one,
+    read_values,
+    stored_rows,
+)
+from pexeso.store.id_ranges import merge_ranges, ranges_of
+from pexeso.store.local.reader import Store
+from pexeso.store.manifest import FolderEntry
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from pexeso.build.job import BuildJob
+    from pexeso.options import BuildOptions
+
+
+def delete(store: Store, tables: pa.Array, *, model: int = 0) -> Sequence[FolderEntry]:
+    """Return all partitions as they are: ids of deleted columns stand in the manifest."""
+    return store_of_model(store, model).manifest.partitions
+
+
+def worn(store: Store, options: BuildOptions, *, model: int = 0) -> list[int]:
+    """Select the partitions that a compaction rewrites.
+
+    Small partitions are selected only if there are more partitions than were requested.
+    """
+    store = store_of_model(store, model)
+    masks = (store.deleted_mask(number) for number in range(store.n_partitions))
+    shares = [0.0 if mask is None else mask.mean() for mask in masks]
+    return worn_folders(
+        store.manifest.partitions,
+        shares,
+        options.partition_bytes,
+        min_count=options.n_partitions or options.min_partitions,
+    )
+
+
+def rewrite(job: BuildJob, numbers: Sequence[int], *, model: int = 0) -> Written:
+    """Divide the remaining columns of some partitions anew.
+
+    Vectors are copied from the partitions, and nothing is embedded but for sketches of the values
+    of a lexical model, where there is more than one new partition. Where the words of the model
+    were weighed by other columns, they are weighed again; and where that changes a weight, all
+    partitions are written anew.
+    """
+    from embed.spark import embed_values
+    from pexeso.semantic.part.write import (
+        divide_and_write,
+    )  # brings torch, which the tasks that read do without
+
+    weighed: dict[str, Any] = {}
+    if model in stale_models(job.index):
+        anew = _weigh_again(job, model)
+        if isinstance(anew, Written):
+            return anew
+        weighed = anew
+    store = store_of_model(job.index, model)
+    folder_of_embedder = embedder_folder(store)
+    facts_before = store.manifest.facts
+    rest = sorted(set(range(store.n_partitions)) - set(numbers))
+
+    def frames(folder: Path) -> tuple[DataFrame, DataFrame] | None:
+        postings = stored_rows(job, store, numbers, folder / "stored_postings", POSTINGS)
+        if postings.isEmpty():
+            return None
+        if "letters" in facts_before:
+            values = postings.select("value").distinct()
+            return postings, embed_values(values, folder_of_embedder)
+        return postings, stored_rows(job, store, numbers, folder / "stored_vectors", VECTORS)
+
+    entries = []
+    if numbers:
+        divide = (
+            partial(copy_into_one, job, store, numbers)
+            if _fit_into_one(job, store, numbers, not rest, model)
+            else None
+        )
+        entries = divide_and_write(
+            job, frames, facts_before, not rest, folder_of_embedder, model, divide=divide
+        )
+    every = [*(store.partition_entry(number) for number in rest), *entries]
+    facts = {name: sum(entry.facts[name] for entry in every) for name in ("values", "postings")}
+    facts |= weighed
+    masks = [(number, mask) for number in rest if (mask := store.deleted_mask(number)) is not None]
+    still = [ranges_of(store.array(number, "column_ids")[mask]) for number, mask in masks]
+    return Written(
+        entries, **written_fields(job.index, model, facts, {}), deleted=merge_ranges(*still)
+    )
+
+
+def _weigh_again(job: BuildJob, model: int) -> Written | dict[str, Any]:
+    """Weigh the words of a model by the columns that hold, and write all of them by the weights."""
+    from pexeso.semantic.part.write import MADE, make_model, write_embedded
+
+    source, before = read_values(job), store_of_model(job.index, model).manifest
+    dimensions = None if "letters" in before.facts else before.facts["dimensions"]
+    made = make_model(job, model, source, dimensions=dimensions)
+    saved = job.stages.folder(stage_of("train", model)) / MADE
+    if made["fingerprint"] == before.fingerprints["embedder"]:
+        n_columns = job.stages.finished(source)["columns"]
+        return {WEIGHED_BY: held_columns(job.next_column(), n_columns)}
+    job.renewed_models[model] = saved
+    written = write_embedded(job, model, source, made, saved)
+    return replace(written, replaced=range(len(before.partitions)))
+
+
+def _fit_into_one(
+    job: BuildJob, store: Store, numbers: Sequence[int], whole: bool, model: int
+) -> bool:
+    """Return whether what holds of some partitions is little, and one partition takes it."""
+    from partition.spark import limits_of
+
+    entries = [store.partition_entry(number) for number in numbers]
+    # With the deleted ones, so at least as many as there are.
+    sizes = [sum(entry.facts[name] for entry in entries) for name in ("columns", "postings")]
+    if not all(sizes) or not folders_fit(entries):
+        return False
+    limits = limits_of(
+        *sizes,
+        store.manifest.facts["dimensions"],
+        entry_bytes=entry_bytes(options_for_model(job.options, model)),
+        **partition_limits(job.options, whole=whole),
+    )
+    return limits.n_bins == 1

@@ -1,1 +1,0 @@
-"""The web app: pages of this machine for one index, thin over `pexeso.service`."""

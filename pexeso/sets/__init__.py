@@ -1,0 +1,1 @@
+"""Columns as sets of equal values: overlap (JOSIE) and containment (LSH Ensemble)."""

@@ -1,0 +1,367 @@
+"""JOSIE: exact top-k overlap search (thesis, chapter 3).
+
+It reads posting lists or candidates, whichever is expected to pay.
+
+The pseudocode of the source skips the first posting list, does not say when a candidate that was
+read leaves, nor what happens when the lists are used up, and compares costs before there is a
+threshold. Here: all lists are read in order; a set that was read never comes back; once every list
+is accounted for counts are overlaps and nothing more is read; and while fewer than k overlaps are
+known the candidates with the largest estimates are read, as soon as there are enough for k results.
+
+By the net cost of the source a list seems to spare the reading of every candidate that it rules
+out, though most of these fall anyway once a few good ones were read and the threshold has risen;
+where thousands of candidates look alike nearly all lists are read. Here lists and candidates are
+read in turn, so that neither costs much more than the other: whichever of the two was the way, a
+search takes about twice the cost of that one. Candidates are read by the overlap that they are
+expected to have by chance (`pexeso.sets.overlap.josie.expected_matches`) or by their rate of
+matches,
+whichever is more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+
+from pexeso.sets.overlap.candidates import Candidates
+from pexeso.sets.overlap.costs import MAPPED, ReadCosts
+from pexeso.sets.overlap.index.reading import Reads, excluded_numbers
+from pexeso.sets.overlap.index.sets import OverlapIndex
+from pexeso.sets.overlap.query import OverlapQuery, Values, as_query
+from pexeso.sets.overlap.topk import Overlaps, TopK, require_at_least, require_k, upper_bound
+
+_USUAL_SET, _STEPS = 100, 2
+_GROWTH, _WAVE = 0.3, 0.25
+"""The next lists cost a share of all that was read; candidates read at a time a share of these
+lists."""
+
+_TABLE = 1 << 16
+
+SETS = 40
+"""Candidates read at a time, at most."""
+
+ENTRY_BYTES = 12
+"""A set, a position and a size, of 4 bytes each."""
+
+
+def josie(
+    index: OverlapIndex,
+    values: Values | OverlapQuery,
+    k: int,
+    *,
+    costs: ReadCosts = MAPPED,
+    exclude: Collection[int] = (),
+    at_least: int = 1,
+) -> Overlaps:
+    """Find the k sets that share most tokens with a query.
+
+    Notes
+    -----
+    At most all posting lists of the query are read. Beside reading, each step takes time linear in
+    the unread candidates and in the query.
+    """
+    require_k(k)
+    require_at_least(at_least)
+    run = JosieRun(index, as_query(index, values), k, costs, exclude, at_least)
+    while run.step():
+        pass
+    return run.answer()
+
+
+class JosieRun:
+    """One search, a step at a time; see `josie`.
+
+    Attributes
+    ----------
+    sets : int
+        Candidates that are read at a time, at most.
+    n_read : int
+        Distinct posting lists read (m).
+    """
+
+    def __init__(
+        self,
+        index: OverlapIndex,
+        query: OverlapQuery,
+        k: int,
+        costs: ReadCosts,
+        exclude: Collection[int] = (),
+        at_least: int = 1,
+    ) -> None:
+        self.index, self.query, self.costs = index, query, costs
+        self.n = len(query)
+        self.best, self.reads = TopK(k, at_least), Reads()
+        index.begin_search()
+        self.candidates = Candidates(index)
+        self.candidates.forbid(excluded_numbers(index, exclude))
+        self.n_read = self.accounted = 0
+        self._list_costs = costs.of_lists(query.frequencies)
+        self._list_costs_up_to = np.concatenate([[0.0], np.cumsum(self._list_costs)])
+        self.min_sample, self.sets = min(5, 1 + self.n // 16), SETS
+        self._least_batch = max(k * float(costs.of_sets(np.array(_USUAL_SET))), costs.step)
+        self._productive = True
+
+    def step(self) -> bool:
+        """Rule out candidates, then read posting lists or candidates; return False when done.
+
+        The answer is complete when False is returned.
+        """
+        self.candidates.keep(self.best.takes(self.bounds(), self.candidates.number))
+        prefix = self.best.prefix(self.n)
+        if self.n_read == self.query.n_blocks:
+            self.best.push_all(self.candidates.count, self.candidates.number)
+            self.candidates.keep(np.zeros(len(self.candidates), bool))
+            return False
+        if not len(self.candidates) and self.accounted >= prefix:
+            return False
+        chosen = self._candidates_to_read(prefix)
+        if len(chosen):
+            self._read_sets(chosen)
+        else:
+            self._read_lists()
+        return True
+
+    def answer(self) -> Overlaps:
+        """Return what was found so far, which is the answer once there are no more steps."""
+        return self.best.answer(self.query.n_asked, self.reads, self.index.ids_of)
+
+    def bounds(self) -> np.ndarray:
+        """Bound the overlaps of candidates (J2): int64 (w,)."""
+        return upper_bound(
+            self.candidates.count, self.n, self.accounted, self.candidates.size, self.candidates.end
+        )
+
+    def _candidates_to_read(self, prefix: int) -> np.ndarray:
+        """Choose candidates; none where posting lists are to be read first."""
+        candidates, best = self.candidates, self.best
+        eligible = np.ones(len(candidates), bool)
+        if self.accounted < prefix:
+            eligible = self.accounted - candidates.first + 1 >= self.min_sample
+        rows = np.flatnonzero(eligible)
+        if not len(rows):
+            return rows
+        rest, estimates = candidates.size - candidates.end, self._expected(self.bounds())
+        if not best.full and best.at_least == 1:
+            if len(candidates) + len(best) < best.k and self.accounted < prefix:
+                return rows[:0]
+            needed = best.k - len(best)
+            rows = first_rows(rows, max(needed, self.sets), -estimates, rest, candidates.number)
+            return rows[: max(needed, self._worth_a_step(rest[rows]))]
+        return self._affordable(
+            rest, first_rows(rows, self.sets, -estimates, rest, candidates.number)
+        )
+
+    def _affordable(self, rest: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return the leading candidates that may be read before the next posting lists.
+
+        There may be none.
+
+        As many as cost a part of these lists, provided that all candidates that are left cost no
+        more than they; or else that sets take no more than a share of what lists take, and that
+        lists were read since the last sets or these raised the threshold.
+        """
+        of_sets, of_lists = self.costs.of_sets(rest), self._cost_of_batch()
+        spent_on_lists = float(self._list_costs_up_to[self.n_read])
+        left = 2 * spent_on_lists + of_lists - self.reads.cost
+        if float(of_sets.sum()) > of_lists and not (self._productive and of_sets[rows[0]] <= left):
+            return rows[:0]
+        return rows[: max(1, self._worth_a_step(rest[rows], _WAVE * of_lists))]
+
+    def _worth_a_step(self, rest: np.ndarray, budget: float = 0.0) -> int:
+        """Return how many of some candidates to read at a time.
+
+        Together they cost no more than `budget`, or than the decision about what is read next.
+        """
+        max_cost = max(budget, _STEPS * self.costs.step)
+        return int(np.searchsorted(np.cumsum(self.costs.of_sets(rest)), max_cost, side="right"))
+
+    def _expected(self, bounds: np.ndarray) -> np.ndarray:
+        """Expect matches by chance, or by the rate so far, whichever is more."""
+        candidates, query, last = self.candidates, self.query, self.n_read
+        weights = (query.ends - query.starts + 1)[last:]
+        n_pairs = self.index.pairs_from(int(query.tokens[query.starts[last] - 1]))
+        by_chance = expected_matches(
+            candidates.size - candidates.end, query.frequencies[last:], weights, n_pairs
+        )
+        by_rate = rate_since_first(candidates, self.accounted) * (self.n - self.accounted)
+        return np.minimum(candidates.count + np.maximum(by_chance, by_rate), bounds)
+
+    def _cost_of_batch(self) -> float:
+        return float(
+            self._list_costs_up_to[self._next_block()] - self._list_costs_up_to[self.n_read]
+        )
+
+    def _next_block(self) -> int:
+        """Return the number of distinct lists that are read once the next batch is."""
+        max_cost = self._list_costs_up_to[self.n_read] + max(
+            self._least_batch, _GROWTH * self.reads.cost
+        )
+        by_cost = int(np.searchsorted(self._list_costs_up_to, max_cost, side="right")) - 1
+        return min(max(by_cost, self.n_read + 1), self.query.n_blocks)
+
+    def _read_lists(self) -> None:
+        last, query = self._next_block(), self.query
+        blocks = slice(self.n_read, last)
+        postings, lengths = self.index.posting_lists(query.tokens[query.ends[blocks] - 1])
+        n_entries = len(postings.sets)
+        cost = float(self._list_costs[blocks].sum())
+        self.reads.add_lists(len(lengths), n_entries, ENTRY_BYTES * n_entries, cost)
+        # What is first met behind the prefix cannot enter.
+        takes = self._takes_new if query.starts[self.n_read] <= self.best.prefix(self.n) else None
+        self.candidates.add(
+            postings, lengths, query.starts[blocks], (query.ends - query.starts + 1)[blocks], takes
+        )
+        self.n_read, self.accounted, self._productive = last, int(query.ends[last - 1]), True
+        if last < query.n_blocks:  # while these are looked at the next ones can be on their way
+            self.index.expect_lists(query.tokens[query.ends[last : self._next_block()] - 1])
+
+    def _takes_new(
+        self, accounted: np.ndarray, rest: np.ndarray, sets: np.ndarray, count: np.ndarray
+    ) -> np.ndarray:
+        """Return which sets can enter where they are first met."""
+        return self.best.takes(count + np.minimum(self.n - accounted, rest), sets)
+
+    def _read_sets(self, rows: np.ndarray) -> None:
+        candidates = self.candidates
+        overlaps, numbers = candidates.count[rows], candidates.number[rows]
+        open_still = np.flatnonzero(candidates.end[rows] < candidates.size[rows])
+        if len(open_still):
+            some = rows[open_still]
+            overlaps[open_still] += self._matches_behind(
+                candidates.number[some], candidates.end[some]
+            )
+        remaining = np.ones(len(candidates), bool)
+        remaining[rows] = False
+        candidates.keep(remaining)
+        before = self.best.threshold
+        self.best.push_all(overlaps, numbers)
+        self._productive = self.best.threshold > before
+
+    def _matches_behind(self, numbers: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """Read the last tokens of sets and count those that the rest of the query has."""
+        tokens, lengths = self.index.suffixes(numbers, ends)
+        self.reads.add_sets(
+            len(numbers), len(tokens), tokens.nbytes, float(self.costs.of_sets(lengths).sum())
+        )
+        return count_common(tokens, lengths, self.query.tokens[self.accounted :])
+
+
+def first_rows(rows: np.ndarray, limit: int, *keys: np.ndarray) -> np.ndarray:
+    """Return the rows with the smallest keys, in lexicographic order of the keys.
+
+    At most `limit` rows are returned.
+    """
+    if len(rows) > 4 * limit:
+        border = np.partition(keys[0][rows], limit - 1)[limit - 1]
+        rows = rows[keys[0][rows] <= border]
+    return rows[np.lexsort([key[rows] for key in reversed(keys)])[:limit]]
+
+
+def count_common(tokens: np.ndarray, lengths: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Count the tokens of each of some sets that are wanted: int64 (s,).
+
+    Parameters
+    ----------
+    lengths : int64 (s,)
+        Of each set, 1 or more.
+    wanted : int64 (q,)
+        Ascending.
+
+    Notes
+    -----
+    O(t), and memory for the numbers between the least and the largest wanted, where these are few;
+    else O(t log q).
+    """
+    if not len(wanted):
+        return np.zeros(len(lengths), np.int64)
+    lowest, span = int(wanted[0]), int(wanted[-1] - wanted[0]) + 1
+    if span <= max(_TABLE, 16 * len(tokens)):
+        table = np.zeros(span + 1, np.int8)
+        table[wanted - lowest] = 1
+        positions = tokens - lowest
+        positions[(positions < 0) | (positions > span)] = span
+        is_wanted = table[positions]
+    else:
+        positions = np.minimum(np.searchsorted(wanted, tokens), len(wanted) - 1)
+        is_wanted = wanted[positions] == tokens
+    return np.add.reduceat(is_wanted, np.cumsum(lengths) - lengths, dtype=np.int64)
+
+
+_SIZES, _SOME_LISTS, _TABLE_BITS = 24, 64, 12
+
+
+class CandidateColumns(Protocol):
+    """Candidates as columns, int64 (w,) each; see `pexeso.sets.overlap.candidates.Candidates`."""
+
+    count: np.ndarray
+    first: np.ndarray
+
+
+def expected_matches(
+    rest: np.ndarray, frequencies: np.ndarray, weights: np.ndarray, n_pairs: int
+) -> np.ndarray:
+    """Return the number of given query tokens that each set is expected to hold by chance.
+
+    The estimate uses the frequencies of the tokens and how much of the set is left.
+
+    Parameters
+    ----------
+    rest : int64 (w,)
+        Tokens of each set that may be among them.
+    frequencies, weights : int64 (m,)
+        The length of each posting list, and the query tokens that it stands for.
+    n_pairs : int
+        Entries of all posting lists that the rest of a set may be in.
+
+    Returns
+    -------
+    float64 (w,)
+
+    Notes
+    -----
+    A set of which z tokens are left holds one with f entries with probability 1 - exp(-z f /
+    n_pairs), as though they were drawn one by one. Computed for `_SIZES` sizes and at most
+    `_SOME_LISTS` lists, and interpolated: O(w).
+    """
+    if not len(rest) or not len(frequencies):
+        return np.zeros(len(rest))
+    if len(frequencies) > _SOME_LISTS:
+        # Lists ascend in length: of so many neighbours one stands for all.
+        edges = np.linspace(0, len(frequencies), _SOME_LISTS + 1).astype(np.int64)
+        frequencies, weights = (
+            frequencies[(edges[:-1] + edges[1:]) // 2],
+            np.add.reduceat(weights, edges[:-1]),
+        )
+    largest = int(rest.max())
+    shift = max(0, largest.bit_length() - _TABLE_BITS)
+    sizes = _sizes_up_to(largest)
+    held = -np.expm1(-np.outer(sizes, frequencies / max(n_pairs, 1))) @ weights
+    table = np.interp(
+        np.arange((largest >> shift) + 1) << shift, np.append(0, sizes), np.append(0.0, held)
+    )
+    return table[rest >> shift]
+
+
+@lru_cache(maxsize=1024)
+def _sizes_up_to(largest: int) -> np.ndarray:
+    # Kept, since a search asks for the same few again and again, and making them takes longer than
+    # the rest of an estimate.
+    sizes = np.unique(np.geomspace(1, max(largest, 2), _SIZES).astype(np.int64))
+    sizes.flags.writeable = False
+    return sizes
+
+
+def rate_since_first(candidates: CandidateColumns, accounted: int) -> np.ndarray:
+    """Return the matches per query token since the first match, which is not counted.
+
+    The first match is what makes a set a candidate.
+
+    Returns
+    -------
+    float64 (w,)
+        Two more tokens without a match are taken for granted, so that few say little.
+    """
+    return (candidates.count - 1) / (accounted - candidates.first + 2)

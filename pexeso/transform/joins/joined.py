@@ -1,0 +1,401 @@
+"""What joins two tables by programs: the pairs, the programs, the joined table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, TextIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.errors import InputError
+from pexeso.joins.options import join_options, require_how
+from pexeso.runtime.checks import require_flag
+from pexeso.runtime.formatting import percent, plain
+from pexeso.runtime.shown import Shown
+from pexeso.transform.joins.saved import write_program
+from pexeso.transform.joins.side_by_side import side_by_side
+from pexeso.transform.joins.sides import Side, file_name
+from pexeso.transform.joins.steps import RowSteps, first_rows, program_numbers, row_steps
+from pexeso.transform.joins.telling import repeated_key, require_distinct, why_no_program
+from pexeso.transform.learning.finding import collapses
+from pexeso.transform.programs.as_python import first_as_python
+from pexeso.transform.programs.as_sql import Dialect, first_as_sql
+from pexeso.transform.programs.describing import in_words
+from pexeso.transform.programs.storing import StoredProgram
+from pexeso.transform.transformation import (
+    KINDS,
+    Transformation,
+)
+
+Cardinality = Literal["none", "1:1", "N:1", "1:N", "N:M"]
+
+
+@dataclass(frozen=True, repr=False)
+class TransformJoin(Shown):
+    """Two tables and what joins them.
+
+    Attributes
+    ----------
+    source, target : Side
+    rule : Transformation
+        Its programs read rows of the source, or of the target: see ``direction`` of it.
+    max_compared : int, optional
+        Where a side has more distinct values, for which reason similar ones were not joined.
+    """
+
+    source: Side
+    target: Side
+    rule: Transformation = field(repr=False)
+    max_compared: int | None = None
+
+    def _summary(self) -> str:
+        joined = f"{percent(self.coverage)} of the keys, {self.cardinality}"
+        return f"{plain(self.program or 'no program')}, {joined}"
+
+    @property
+    def forward(self) -> bool:
+        """Whether the programs read rows of the source."""
+        return self.rule.direction == "source to target"
+
+    @property
+    def reading(self) -> Side:
+        """The table whose rows the programs read."""
+        return self.source if self.forward else self.target
+
+    @property
+    def keyed(self) -> Side:
+        """The table whose keys the programs write."""
+        return self.target if self.forward else self.source
+
+    @property
+    def key_column(self) -> str:
+        """Name of the column whose values the programs write."""
+        return self.keyed.texts.names[self.rule.key_column]
+
+    @property
+    def source_columns(self) -> tuple[int, ...]:
+        """Of the source's columns that may hold the key, those that do."""
+        return self._read if self.forward else (self.rule.key_column,)
+
+    @property
+    def target_columns(self) -> tuple[int, ...]:
+        """Of the target's columns that may hold the key, those that do."""
+        return (self.rule.key_column,) if self.forward else self._read
+
+    @property
+    def _read(self) -> tuple[int, ...]:
+        """Columns whose cells are a row's value: those that were named, or that programs read."""
+        if self.reading.named:
+            return tuple(range(len(self.reading.columns)))
+        return self.rule.columns
+
+    @property
+    def programs(self) -> list[str]:
+        """Each program in words; each is for the rows that those before it left."""
+        names = self.reading.texts.names
+        return [in_words(program, names) for program in self.rule.programs]
+
+    @property
+    def program(self) -> str | None:
+        """The programs in words, in one text, or None."""
+        return "; else ".join(self.programs) or None
+
+    def sql(self, dialect: Dialect = "duckdb") -> str | None:
+        """Return an SQL expression over the columns that the programs read, or None.
+
+        Of several programs it takes the first that applies to a row, as SQL knows no partners; one
+        that found none there may still apply.
+        """
+        programs = self.rule.programs
+        return first_as_sql(programs, self.reading.texts.names, dialect) if programs else None
+
+    @property
+    def python(self) -> str | None:
+        """Source of a function ``transform(row)``, or None; of several programs as in `sql`."""
+        programs = self.rule.programs
+        return first_as_python(programs, self.reading.texts.names) if programs else None
+
+    @property
+    def coverage(self) -> float:
+        """Share of the smaller side's keys joined by equality or a program, in [0, 1]."""
+        return self.rule.n_keys / self.rule.n_joinable if self.rule.n_joinable else 0.0
+
+    @cached_property
+    def pairs(self) -> list[tuple[Any, str, str]]:
+        """Distinct pairs of a source value, a target value and how they are joined.
+
+        In the order of the rows that the programs read. A source value of several columns is a
+        tuple.
+        """
+        reading, keyed = self.reading.texts, self.keyed.texts
+        columns = self._read
+        joined = np.flatnonzero(self.rule.partners >= 0)
+        codes = [reading.columns[at].codes[joined] for at in columns]
+        rows = np.stack(
+            [*codes, self.rule.partners[joined], self.rule.kinds[joined]],
+            axis=1,
+        )
+        _, first = np.unique(rows, axis=0, return_index=True)
+        rows = joined[np.sort(first)]
+        chosen = pa.array(rows)
+        values = [reading.columns[at].cells.take(chosen).to_pylist() for at in columns]
+        read_values: list[Any] = values[0] if len(values) == 1 else list(zip(*values, strict=True))
+        keys = keyed.columns[self.rule.key_column].values
+        key_values: list[Any] = keys.take(pa.array(self.rule.partners[rows])).to_pylist()
+        kinds = [KINDS[kind] for kind in self.rule.kinds[rows].tolist()]
+        left, right = (read_values, key_values) if self.forward else (key_values, read_values)
+        return list(zip(left, right, kinds, strict=True))
+
+    @cached_property
+    def cardinality(self) -> Cardinality:
+        """How many rows of either table a joined key has."""
+        n_source, n_target = self.key_counts
+        joined = (n_source > 0) & (n_target > 0)
+        if not joined.any():
+            return "none"
+        many_source = bool((n_source[joined] > 1).any())
+        many_target = bool((n_target[joined] > 1).any())
+        kinds: dict[tuple[bool, bool], Cardinality] = {
+            (False, False): "1:1",
+            (True, False): "N:1",
+            (False, True): "1:N",
+            (True, True): "N:M",
+        }
+        return kinds[many_source, many_target]
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether some joined key has several rows in both tables, so that rows multiply."""
+        return bool((np.minimum(*self.key_counts) > 1).any())
+
+    @property
+    def key_counts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of the source and of the target that each key has."""
+        size = len(self.keyed.texts.columns[self.rule.key_column].values)
+        source, target = (
+            np.bincount(codes[codes >= 0], minlength=size) for codes in self.key_codes
+        )
+        return source, target
+
+    @property
+    def key_codes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the number of the key of each row of the source and of the target, or -1."""
+        partners = self.rule.partners
+        keys = self.keyed.texts.columns[self.rule.key_column].codes
+        return (partners, keys) if self.forward else (keys, partners)
+
+    @cached_property
+    def collapse(self) -> str | None:
+        """What says that programs make one key of several values; None where they do not."""
+        rows = np.flatnonzero(self.rule.kinds == KINDS.index("program"))
+        codes = [self.reading.texts.columns[at].codes[rows] for at in self.rule.columns]
+        n_texts = len(np.unique(np.stack(codes, axis=1), axis=0)) if len(rows) else 0
+        n_keys = len(np.unique(self.rule.partners[rows]))
+        if not collapses(n_texts, n_keys):
+            return None
+        return f"{n_texts:,} {'source' if self.forward else 'target'} values became {n_keys:,}"
+
+    def table(
+        self,
+        *,
+        how: Literal["left", "inner"] = "left",
+        many_to_many: bool = False,
+        many_to_one: bool = False,
+    ) -> pa.Table:
+        """Return the source's rows with the columns of the target beside them.
+
+        Parameters
+        ----------
+        how : {"left", "inner"}
+            Keep rows without a partner, or drop them.
+        many_to_many : bool
+            Allow keys that have several rows on both sides, each of which is joined with each.
+        many_to_one : bool
+            Allow programs that make one key of several values.
+
+        Raises
+        ------
+        InputError
+            Keys have several rows on both sides, programs make one key of several values, or an
+            argument is none of those allowed.
+        """
+        require_how(how)
+        require_distinct(self, many_to_one=many_to_one)
+        require_flag("many_to_many", many_to_many)
+        if self.multiplies and not many_to_many:
+            raise InputError(
+                f"Keys have several rows in both tables (N:M), such as {repeated_key(self)}, so "
+                "that rows would multiply. Name other columns, remove duplicates of one table, or "
+                "pass many_to_many (--many-to-many)."
+            )
+        return side_by_side(self, how)
+
+    def join(self, *, many_to_one: bool = False, **options: Any) -> pa.Table:
+        """Return the source's rows with the target's, as joins with a lake give them.
+
+        The columns ``match_value`` and ``match_distance`` say what a row is joined with; the
+        distance is 0 unless the two are nearly equal.
+
+        Parameters
+        ----------
+        many_to_one : bool
+            As in `table`.
+        **options
+            ``how``, ``aggregate``, ``suffix``, ``provenance`` and ``many_to_many``: see
+            `pexeso.Match.join`.
+
+        Raises
+        ------
+        InputError
+            There is no such option, keys have several rows in both tables and rows are not
+            aggregated, or programs make one key of several values.
+        """
+        from pexeso.transform.joins.lake_join import join_sides
+
+        name = file_name(self.target.file) or "target"
+        return join_sides(self, name, join_options(options), many_to_one=many_to_one).table
+
+    @cached_property
+    def program_numbers(self) -> np.ndarray:
+        """Which program joined each row that the programs read, from 1, or 0: int8 (r,)."""
+        numbers = np.zeros(self.reading.n_rows, np.int8)
+        rows = np.flatnonzero(self.rule.kinds == KINDS.index("program"))
+        keys = self.keyed.texts.columns[self.rule.key_column].values
+        partners = keys.take(pa.array(self.rule.partners[rows]))
+        numbers[rows] = program_numbers(self.rule.programs, self.reading.texts, rows, partners)
+        return numbers
+
+    def steps(self, n_rows: int = 3) -> list[RowSteps]:
+        """Return what the operators of each program wrote for the first rows that it joined.
+
+        Parameters
+        ----------
+        n_rows : int
+            Of each program, at most. Rows of equal cells are one.
+        """
+        steps: list[RowSteps] = []
+        for number in range(1, len(self.rule.programs) + 1):
+            rows = first_rows(self.reading.texts, self.rule.columns, self.program_numbers == number)
+            steps += [
+                row_steps(self.rule.programs, self.reading.texts, number, row)
+                for row in rows[:n_rows].tolist()
+            ]
+        return steps
+
+    @property
+    def n_rows(self) -> dict[str, int]:
+        """Rows that the programs read, by how they are joined: none, equal, program, fuzzy."""
+        counts = np.bincount(self.rule.kinds, minlength=len(KINDS))
+        return {kind: int(counts[number]) for number, kind in enumerate(KINDS)}
+
+    @property
+    def tried(self) -> str | None:
+        """Why there is no program; None where there is one."""
+        return None if self.rule.programs else why_no_program(self)
+
+    @property
+    def stored(self) -> StoredProgram:
+        """The programs as they are saved.
+
+        Raises
+        ------
+        InputError
+            There is none.
+        """
+        if not self.rule.programs:
+            raise InputError(f"There is no program to save: {self.tried}.")
+        return StoredProgram(
+            self.rule.programs,
+            self.reading.texts.names,
+            {
+                "direction": self.rule.direction,
+                "key_column": self.key_column,
+                "equal_column": self._equal_column,
+                "coverage": self.coverage,
+            },
+        )
+
+    @property
+    def _equal_column(self) -> str | None:
+        """Name of the column whose cells equal keys; None where no row is joined that way."""
+        rows = np.flatnonzero(self.rule.kinds == KINDS.index("equal"))
+        if not len(rows):
+            return None
+        keys = self.keyed.texts.columns[self.rule.key_column].values
+        partners = keys.take(pa.array(self.rule.partners[rows]))
+        return next(
+            column.name
+            for column in self.reading.texts.columns
+            if pc.all(pc.equal(column.cells.take(pa.array(rows)), partners)).as_py()
+        )
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the programs to a file, from which `learn_transformation` takes them.
+
+        Raises
+        ------
+        InputError
+            There is none.
+        OutputError
+            The file is there already, or cannot be written.
+        """
+        write_program(self.stored, path, overwrite=overwrite)
+
+    def to_html(self, stream: TextIO | None = None) -> str | None:
+        """Create a self-contained HTML page of it.
+
+        It shows the programs, the steps of 10 rows of each, up to 100 rows that are nearly equal
+        and that have no partner, up to 100 keys without a row, and the programs as SQL and Python.
+
+        Parameters
+        ----------
+        stream : text stream, optional
+            Open for writing as UTF-8.
+
+        Returns
+        -------
+        str or None
+            The page, where no stream was given.
+        """
+        from pexeso.results.pages.page import written
+        from pexeso.results.pages.transform import transform_page
+        from pexeso.transform.joins.page_report import page_report
+
+        return written(iter([transform_page(page_report(self))]), stream)
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: the programs and the first 20 pairs."""
+        from pexeso.results.pages.transform import transform_table
+
+        return transform_table(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form."""
+        names = self.reading.texts.names
+        return {
+            "program": self.program,
+            "sql": self.sql(),
+            "sql_spark": self.sql("spark"),
+            "python": self.python,
+            "programs": self.programs,
+            "direction": self.rule.direction,
+            "columns": [names[at] for at in self.rule.columns],
+            "key_column": self.key_column,
+            "coverage": self.coverage,
+            "cardinality": self.cardinality,
+            "collapse": self.collapse,
+            "rows": self.n_rows,
+            "tried": self.tried,
+            "pairs": [
+                [
+                    list(left) if isinstance(left, tuple) else left,
+                    list(right) if isinstance(right, tuple) else right,
+                    kind,
+                ]
+                for left, right, kind in self.pairs
+            ],
+        }

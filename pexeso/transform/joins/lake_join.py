@@ -1,0 +1,160 @@
+"""The rows that programs join, joined as all joins with a lake are: aggregates, names, conflicts.
+
+A row has a number for what it is joined by: on the side that programs read, its cells with the key
+that they are joined with; on the other side, the key. So one mapping serves either direction.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from pexeso.composite.lake.table_pair import JoinedKeys
+from pexeso.errors import InputError
+from pexeso.joins.composite_join import FoundKeyRows, written_keys
+from pexeso.joins.growth import may_grow
+from pexeso.joins.mapping import JoinMapping
+from pexeso.joins.matched_rows import joined_rows
+from pexeso.joins.options import JoinOptions
+from pexeso.joins.tables import Joined, join_texts
+from pexeso.lake.frames.columns import column_texts, texts_of_cells
+from pexeso.lake.key_columns import spec_of
+from pexeso.transform.joins.sides import Side
+from pexeso.transform.joins.telling import repeated_key, require_distinct
+from pexeso.transform.transformation import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pexeso.transform.joins.joined import TransformJoin
+
+
+def join_sides(
+    joined: TransformJoin, name: str, options: JoinOptions, *, many_to_one: bool = False
+) -> Joined:
+    """Join the two tables of a learned join."""
+    require_distinct(joined, many_to_one=many_to_one)
+    if joined.multiplies and may_grow(options):
+        raise InputError(
+            f"Keys have several rows in both tables (N:M), such as {repeated_key(joined)}, so "
+            "that rows would multiply. Keep each row of yours one by aggregate (--aggregate), "
+            "name other columns, or allow it by many_to_many (--many-to-many)."
+        )
+    mapping, source_keys, target_keys = _mapping(joined)
+    target = joined.target
+    rows = pa.table([texts_of_cells(cells) for cells in target.cells], names=list(target.names))
+    key_rows = FoundKeyRows(
+        name,
+        spec_of(_labels(target, joined.target_columns)),
+        rows,
+        mapping,
+        options,
+        target_keys,
+        joined_rows(target_keys, mapping),
+        _shown(target, joined.target_columns),
+        typed=[_chunked(cells) for cells in target.cells],
+    )
+    table = pa.table(list(joined.source.cells), names=list(joined.source.names))
+    texts = pa.array(source_keys, mask=source_keys < 0).cast(pa.string())
+    return join_texts(table, texts, key_rows, texts, noun="key")
+
+
+def keys_joined(joined: TransformJoin, name: str) -> JoinedKeys:
+    """Count the distinct keys of the source, and those that are joined."""
+    columns = joined.source_columns
+    codes = np.stack([joined.source.texts.columns[at].codes for at in columns], axis=1)
+    filled = (codes >= 0).any(axis=1)
+    has_partner = joined.key_codes[0] >= 0
+    if not joined.forward:
+        has_partner &= np.isin(joined.key_codes[0], joined.rule.partners)
+    total = len(np.unique(codes[filled], axis=0))
+    matched = len(np.unique(codes[filled & has_partner], axis=0))
+    labels = tuple(_labels(joined.target, joined.target_columns))
+    return JoinedKeys(name, labels, matched, total)
+
+
+def _mapping(joined: TransformJoin) -> tuple[JoinMapping, np.ndarray, np.ndarray]:
+    """Return the links of keys, and the number of the key of each row of both tables, or -1."""
+    partners, kinds = joined.rule.partners, joined.rule.kinds.astype(np.int64)
+    distances = joined.rule.distances
+    nearness = np.unique(distances, return_inverse=True)[1].reshape(-1)
+    side = joined.reading
+    columns = joined.source_columns if joined.forward else joined.target_columns
+    codes = [side.texts.columns[at].codes for at in columns]
+    # What stands in the lake's rows makes no difference: they are told by key, kind and distance.
+    parts = [*(codes if joined.forward else ()), partners, kinds, nearness]
+    reading = _numbered(parts, partners >= 0)
+    used, key_of_partner = np.unique(partners[partners >= 0], return_inverse=True)
+    keyed_codes = joined.key_codes[1 if joined.forward else 0]
+    keyed = np.full(len(keyed_codes), -1, np.int64)
+    at = np.searchsorted(used, keyed_codes)
+    known = at < len(used)
+    known[known] = used[at[known]] == keyed_codes[known]
+    keyed[known] = at[known]
+
+    first = _first_rows(reading)
+    partner = np.zeros(len(first), np.int64)
+    partner[reading[partners >= 0]] = key_of_partner
+    kind, distance = kinds[first], distances[first]
+    number = np.arange(len(first))
+    query, lake = (number, partner) if joined.forward else (partner, number)
+    source_keys, target_keys = (reading, keyed) if joined.forward else (keyed, reading)
+    order = np.lexsort((lake, distance, kind, query))
+    names = _names(joined.source, joined.source_columns, source_keys)
+    mapping = JoinMapping(
+        texts=_numbers(source_keys),
+        query_of_text=np.arange(_n_numbers(source_keys)),
+        query_names=names,
+        text_names=names,
+        lake_keys=_numbers(target_keys),
+        lake_names=_names(joined.target, joined.target_columns, target_keys),
+        query=query[order],
+        lake=lake[order],
+        distance=distance[order],
+        same=kind[order] == KINDS.index("equal"),
+        chosen=np.ones(len(order), dtype=bool),
+    )
+    return mapping, source_keys, target_keys
+
+
+def _numbered(parts: Sequence[np.ndarray], chosen: np.ndarray) -> np.ndarray:
+    """Return a number for each chosen row by its parts, and -1 for the others: int64 (r,)."""
+    numbers = np.full(len(chosen), -1, np.int64)
+    rows = np.stack([part[chosen] for part in parts], axis=1)
+    numbers[chosen] = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+    return numbers
+
+
+def _n_numbers(numbers: np.ndarray) -> int:
+    return int(numbers.max(initial=-1)) + 1
+
+
+def _first_rows(numbers: np.ndarray) -> np.ndarray:
+    """Return the first row of each number."""
+    distinct_numbers, first = np.unique(numbers, return_index=True)
+    return first[distinct_numbers >= 0]
+
+
+def _numbers(numbers: np.ndarray) -> pa.StringArray:
+    return pa.array(range(_n_numbers(numbers)), pa.int64()).cast(pa.string())
+
+
+def _names(side: Side, columns: Sequence[int], numbers: np.ndarray) -> pa.StringArray:
+    """Return the cells of the first row of each number, as they are shown."""
+    return _shown(side, columns).take(pa.array(_first_rows(numbers)))
+
+
+def _shown(side: Side, columns: Sequence[int]) -> pa.StringArray:
+    cells = [column_texts(side.cells[side.columns[at]]) for at in columns]
+    shown = cells[0] if len(cells) == 1 else written_keys(cells)
+    return pa.concat_arrays(shown.chunks) if isinstance(shown, pa.ChunkedArray) else shown
+
+
+def _labels(side: Side, columns: Sequence[int]) -> list[str]:
+    return [side.texts.names[at] for at in columns]
+
+
+def _chunked(cells: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
+    return cells if isinstance(cells, pa.ChunkedArray) else pa.chunked_array([cells])

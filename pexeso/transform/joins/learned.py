@@ -1,0 +1,164 @@
+"""Tables joined by programs that are learned from them, or were saved before."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pexeso.errors import InputError
+from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
+from pexeso.options import whole_number
+from pexeso.runtime.checks import require_flag
+from pexeso.runtime.formatting import shown
+from pexeso.transform.joins.joined import TransformJoin
+from pexeso.transform.joins.saved import fitted, read_program, saved_direction
+from pexeso.transform.joins.sides import Side, other_ways, side_of
+from pexeso.transform.learning.finding import FindingOptions
+from pexeso.transform.programs.storing import MAX_PROGRAMS
+from pexeso.transform.transformation import (
+    DEFAULT_PROGRAMS,
+    Direction,
+    TransformOptions,
+    apply_programs,
+)
+from pexeso.transform.transformation import learn_transformation as learn
+
+
+def learn_transformation(
+    source: Any,
+    target: Any,
+    *,
+    columns: str | Iterable[str] | None = None,
+    target_columns: str | Iterable[str] | None = None,
+    program: str | Path | None = None,
+    fuzzy: bool = True,
+    max_programs: int = DEFAULT_PROGRAMS,
+    seed: int = 0,
+    reading: ReadingOptions = AS_FOUND,
+    target_reading: ReadingOptions = AS_FOUND,
+) -> TransformJoin:
+    """Learn a program that writes the keys of one table in the form of the other's, and join.
+
+    Source: E. Zhu, Search and Join Algorithms for Tables in Data Lakes, PhD thesis, University of
+    Toronto, 2019, chapter 4 (Auto-Join).
+
+    Parameters
+    ----------
+    source, target : path, or table in memory
+        A text may name columns: ``FILE:COLUMN``, ``FILE:COLUMN,COLUMN``, ``INDEX.pexeso:TABLE`` or
+        ``INDEX.pexeso:TABLE:COLUMN``.
+    columns, target_columns : str or iterable of str, optional
+        That hold the key; without them those are found.
+    program : path, optional
+        Use programs that were saved instead of learning.
+    fuzzy : bool
+        Join what is nearly equal of what programs leave; and the most similar keys where columns
+        of both tables are named and no program is found, among at most 15,000 distinct values of
+        either.
+    max_programs : int
+        At least 1; each is learned from the rows that the ones before it left.
+    seed : int
+        Of samples and sets of examples, at least 0.
+    reading, target_reading : ReadingOptions
+        How to read files of delimited text; what is not set is found.
+
+    Raises
+    ------
+    InputError
+        A table, a column or an option is not as it must be.
+
+    Examples
+    --------
+    >>> names = {"name": ["Suhela Chowdhury", "Maureen Paluzzi", "Carolyn Craddock", "Kelly Moore"]}
+    >>> mails = {"mail": ["kmoore@a.us", "ccraddock@a.us", "schowdhury@a.us", "mpaluzzi@a.us"]}
+    >>> joined = learn_transformation(names, mails)
+    >>> joined.pairs[0], joined.coverage
+    (('Suhela Chowdhury', 'schowdhury@a.us', 'program'), 1.0)
+    """
+    max_programs = whole_number("max_programs", max_programs, 1, MAX_PROGRAMS)
+    seed = whole_number("seed", seed, 0)
+    require_flag("fuzzy", fuzzy)
+    if program is not None and not isinstance(program, str | os.PathLike):
+        raise InputError(f"program must be the path of saved programs. Got {shown(program)}.")
+    options = TransformOptions(
+        finding=FindingOptions(seed=seed), max_programs=max_programs, fuzzy=fuzzy
+    )
+    sides = (
+        side_of(source, columns, reading=reading),
+        side_of(target, target_columns, reading=target_reading),
+    )
+    return join_learned(*sides, program=program, options=options)
+
+
+def join_learned(
+    source: Side,
+    target: Side,
+    *,
+    program: str | Path | None = None,
+    options: TransformOptions | None = None,
+) -> TransformJoin:
+    """Do as `learn_transformation` with tables that are read already."""
+    sides, options = (source, target), options or TransformOptions()
+    if len(sides[0].columns) > 1 and sides[0].named:
+        options = replace(options, directions=("source to target",))
+    elif len(sides[1].columns) > 1 and sides[1].named:
+        options = replace(options, directions=("target to source",))
+    if program is not None:
+        return _with_saved(*sides, program, options)
+    unnamed: tuple[Direction, ...] = (
+        *(("source to target",) if not target.named else ()),
+        *(("target to source",) if not source.named else ()),
+    )
+    options = replace(options, checked=unnamed)
+    joined = TransformJoin(source, target, learn(source.texts, target.texts, options))
+    learnt = joined.rule
+    if not (source.named and target.named):
+        return joined if _tells_rows_apart(joined) else _otherwise(joined, options)
+    if learnt.programs or not options.fuzzy:
+        return joined
+    from pexeso.transform.joins import similar  # brings the model
+
+    nearest = similar.with_similar(learnt, joined.reading.texts, joined.keyed.texts)
+    if nearest is None:
+        return replace(joined, max_compared=similar.MAX_VALUES)
+    return replace(joined, rule=nearest)
+
+
+def _otherwise(joined: TransformJoin, options: TransformOptions) -> TransformJoin:
+    """Learn from other columns, or from keys that repeat, where a join does not tell rows apart."""
+    for (source, target), keys_repeat in other_ways(joined.source, joined.target):
+        learnt = learn(source.texts, target.texts, replace(options, keys_repeat=keys_repeat))
+        other = TransformJoin(source, target, learnt)
+        if _tells_rows_apart(other) or not joined.rule.kinds.any():
+            joined = other
+        if _tells_rows_apart(joined):
+            break
+    return joined
+
+
+def _tells_rows_apart(joined: TransformJoin) -> bool:
+    """Return whether rows are joined, none of them with many and no keys made one."""
+    return bool(joined.rule.kinds.any()) and not joined.multiplies and joined.collapse is None
+
+
+def _with_saved(
+    source: Side, target: Side, path: str | Path, options: TransformOptions
+) -> TransformJoin:
+    stored = read_program(path)
+    direction = saved_direction(stored, path)
+    forward = direction == "source to target"
+    sides = (source, target) if forward else (target, source)
+    reading, keyed, programs = fitted(stored, *sides, path)
+    names, equal = reading.texts.names, stored.metadata.get("equal_column")
+    transformation = apply_programs(
+        reading.texts,
+        keyed.texts,
+        direction,
+        programs,
+        options,
+        equal_column=names.index(str(equal)) if equal in names else None,
+    )
+    return TransformJoin(*((reading, keyed) if forward else (keyed, reading)), transformation)

@@ -1,0 +1,416 @@
+"""Tests of the app in a real browser: the whole way by mouse, by keyboard, and without scripts.
+
+One server and one index answer all of them.
+"""
+
+import socket
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from browsers import started_browser
+from long_runs import EVERYTHING, long_but
+
+from pexeso.faces.app.access import Access
+from pexeso.index import build_index
+
+pytestmark = pytest.mark.spark
+
+BROKEN_OFF = ("htmx:afterRequest", "htmx:sendAbort")
+"""What is told of a request that a later one broke off, as it should."""
+
+DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+
+NAMES = (
+    "Oslo", "Rome", "Madrid", "Vienna", "Lisbon", "Warsaw", "Helsinki", "Athens", "Dublin", "Tokyo",
+)  # fmt: skip
+LANDS = (
+    "Norway", "Italy", "Spain", "Austria", "Portugal", "Poland", "Finland", "Greece", "Ireland",
+    "Japan",
+)  # fmt: skip
+
+
+def csv(header, *columns):
+    return "\n".join([header, *(",".join(map(str, row)) for row in zip(*columns, strict=True))])
+
+
+YEARS = range(1990, 2000)
+CAPITALS = csv("Capital,Country,founded", NAMES, LANDS, YEARS)
+LAKE = {
+    "geo/capitals.csv": CAPITALS,
+    "geo/copy.csv": CAPITALS,
+    "geo/lands.csv": csv("land,code", LANDS, [land[:2].upper() for land in LANDS]),
+    "trade/fairs.csv": csv("town,held,visitors", NAMES[:8], YEARS[:8], range(100, 900, 100)),
+    "trade/near.csv": csv("place,size", [f"{name}e" for name in NAMES], range(10)),
+    "trade/broken.csv": "",
+}
+SPELT = [*NAMES[:3], *(f"{name}x" for name in NAMES[3:6])]
+MINE = csv("city,year,spelt", NAMES[:6], YEARS[:6], SPELT)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Start the browser of this machine, once."""
+    with started_browser() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def served(browser, spark, tmp_path_factory):
+    """Serve an index; return its address and what opens it."""
+    uvicorn = pytest.importorskip("uvicorn", reason="the extra app is not installed")
+    from pexeso.faces.app.app import create_app
+    from pexeso.faces.app.page import Pages
+    from pexeso.faces.app.tables import QueryTables
+    from pexeso.faces.service.served import ServedIndex
+
+    folder = tmp_path_factory.mktemp("app")
+    for name, text in LAKE.items():
+        path = folder / "lake" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    parts = ["overlap", "composite", "redundancy"]
+    index = build_index(folder / "lake", folder / "lake.pexeso", parts=parts)
+    with (
+        QueryTables(1 << 20) as tables,
+        closing(socket.create_server(("127.0.0.1", 0))) as listener,
+    ):
+        host = f"127.0.0.1:{listener.getsockname()[1]}"
+        links = []
+        access = Access(links.append)
+        app = create_app(Pages(ServedIndex(str(index.path)), tables), access=access, hosts=[host])
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(f"http://{host}/?token={access.token}")
+        cookies = context.cookies()
+        context.close()
+        yield f"http://{host}", cookies
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture
+def visit(browser, served):
+    """Return a function that opens the first page in a browser of its own.
+
+    At the end nothing was asked of another address, and no script has failed.
+    """
+    address, cookies = served
+    contexts, heard = [], []
+
+    def open_page(**options):
+        context = browser.new_context(**{"viewport": DESK, **options})
+        context.add_cookies(cookies)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(60_000)  # as of the other pages: machines are shared
+        page.on("request", lambda request: heard.append(request.url))
+        page.on("console", lambda message: heard.append(message.text))
+        page.on("pageerror", lambda error: heard.append(str(error)))
+        page.goto(address)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    expected = (address, "data:,", *BROKEN_OFF)
+    assert [text for text in heard if not text.startswith(expected)] == []
+
+
+@pytest.fixture
+def mine(tmp_path):
+    path = tmp_path / "my cities.csv"
+    path.write_text(MINE, encoding="utf-8")
+    return path
+
+
+def found_columns(page):
+    return page.locator("#found tbody th").all_inner_texts()
+
+
+def at_rest(page):
+    """Wait at the end of the block for what makes a list's columns match, which follows the list.
+
+    Whoever leaves the page before breaks a request off, and the browser's console tells it.
+    """
+    return page.expect_response(lambda answer: "why=1" in answer.url)
+
+
+def test_the_way_by_mouse(visit, mine):
+    page = visit()
+    page.set_input_files("#file", mine)
+    page.get_by_role("button", name="Choose a column").click()
+    page.get_by_role("heading", name="my cities.csv").wait_for()
+    page.get_by_role("link", name="city").click()
+    page.get_by_role("heading", name="What city joins with").wait_for()
+    assert found_columns(page)[0].startswith("geo/capitals.csv : Capital")
+    assert "trade/fairs.csv : town" in found_columns(page)
+    page.evaluate("window.kept = true")
+    slider = page.get_by_label("Distance of values at most")
+    box = slider.bounding_box()
+    with at_rest(page):
+        page.mouse.click(box["x"] + 1, box["y"] + box["height"] / 2)
+    page.wait_for_url("**max_distance=0*")
+    assert page.locator("output[for=max_distance]").inner_text() == "0.00"
+    page.get_by_text("within distance 0,").wait_for()
+    page.locator("#found tbody svg").first.wait_for()  # what makes them match follows the list
+    assert page.evaluate("window.kept")  # the page was not loaded again
+    page.get_by_role("link", name="geo/capitals.csv : Capital").click()
+    page.get_by_role("heading", name="Why city joins with Capital").wait_for()
+    page.get_by_role("link", name="equal values").click()
+    page.get_by_role("heading", name="What city and Capital have in common").wait_for()
+    assert page.locator(".values li").count() == 6
+    page.get_by_role("link", name="Preview the join").click()
+    page.get_by_role("heading", name="Your table, joined").wait_for()
+    assert "100.0 % of the values match (6 of 6)" in page.locator(".facts").inner_text()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download CSV").click()
+    assert download.value.suggested_filename == "my cities-joined.csv"
+    assert "Oslo,1990,Oslo,Oslo,0.0,Oslo,Norway,1990" in Path(download.value.path()).read_text()
+
+
+def tab_to(page, name):
+    """Press the tabulator until an element of this name has the focus, and return it."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        focused = page.locator(":focus")
+        if focused.count() and page.evaluate(
+            """(name) => {
+              const one = document.activeElement;
+              const label = one.labels && one.labels.length ? one.labels[0].textContent : "";
+              return [one.textContent.trim(), label.trim()].some((each) => each.startsWith(name));
+            }""",
+            name,
+        ):
+            return focused
+    raise AssertionError(f"No element named {name!r} is reached by the tabulator.")
+
+
+def test_the_way_by_keyboard_alone(visit):
+    page = visit()
+    page.keyboard.press("Tab")
+    assert page.locator(":focus").inner_text() == "Skip to the content"
+    tab_to(page, "Or paste a table")
+    page.keyboard.insert_text(MINE)
+    tab_to(page, "Choose a column")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="pasted.csv").wait_for()
+    tab_to(page, "city")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="What city joins with").wait_for()
+    tab_to(page, "Share of my values")
+    with at_rest(page):
+        page.keyboard.press("End")
+    page.wait_for_url("**min_joinability=1*")
+    tab_to(page, "geo/capitals.csv : Capital")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Why city joins with Capital").wait_for()
+    tab_to(page, "Preview the join")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Your table, joined").wait_for()
+    tab_to(page, "Rows without a match")
+    page.keyboard.press("ArrowDown")
+    tab_to(page, "Preview")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**how=inner*")
+    assert page.get_by_role("cell", name="Norway").is_visible()
+
+
+def test_the_way_without_scripts(visit, mine):
+    page = visit(java_script_enabled=False)
+    page.set_input_files("#file", mine)
+    page.get_by_role("button", name="Choose a column").click()
+    page.get_by_role("link", name="city").click()
+    page.get_by_label("Share of my values at least").fill("0.9")
+    page.get_by_label("What joins").select_option("overlap")
+    page.get_by_role("button", name="Search").click()
+    page.wait_for_url("**method=overlap*")
+    assert "geo/capitals.csv : Capital" in found_columns(page)[0]
+    page.get_by_role("link", name="geo/capitals.csv : Capital").click()
+    page.get_by_role("heading", name="What city and Capital have in common").wait_for()
+    page.get_by_role("link", name="similar values").click()
+    page.get_by_role("link", name="Preview the join").click()
+    page.get_by_label("Several rows of the lake").select_option("first")
+    page.get_by_role("button", name="Preview").click()
+    assert page.get_by_role("cell", name="Norway").is_visible()
+
+
+def test_two_ticked_columns_are_a_key(visit, mine):
+    page = visit(java_script_enabled=False)
+    page.set_input_files("#file", mine)
+    page.get_by_role("button", name="Choose a column").click()
+    for name in ("city", "year"):
+        page.get_by_label(f"{name} is part of the key").check()
+    page.get_by_role("button", name="Search with the ticked columns").click()
+    page.get_by_role("heading", name="What city, year joins with").wait_for()
+    assert found_columns(page)[0].startswith("geo/capitals.csv : Capital, founded")
+    page.get_by_role("link", name="trade/fairs.csv : town, held").click()
+    page.get_by_role("heading", name="Why city, year joins with trade/fairs.csv").wait_for()
+    page.get_by_role("link", name="Preview the join").click()
+    assert "100.0 % of the keys match (6 of 6)" in page.locator(".facts").inner_text()
+
+
+def test_the_way_back_keeps_what_was_chosen(visit, mine):
+    page = visit()
+    page.set_input_files("#file", mine)
+    page.get_by_role("button", name="Choose a column").click()
+    page.get_by_role("link", name="city").click()
+    page.get_by_role("heading", name="What city joins with").wait_for()
+    with at_rest(page):
+        page.get_by_label("Share of my values at least").fill("0.8")
+    page.wait_for_url("**min_joinability=0.8*")
+    shown = found_columns(page)
+    page.get_by_role("link", name="trade/fairs.csv : town").click()
+    page.get_by_role("heading", name="Why city joins with town").wait_for()
+    page.go_back()
+    page.get_by_role("heading", name="What city joins with").wait_for()
+    assert page.get_by_label("Share of my values at least").input_value() == "0.8"
+    assert found_columns(page) == shown
+    page.go_back()
+    page.get_by_role("heading", name="my cities.csv").wait_for()
+
+
+def test_a_slider_that_is_moved_before_the_scripts_are_there_is_followed(visit, mine):
+    page = visit()
+    page.set_input_files("#file", mine)
+    page.get_by_role("button", name="Choose a column").click()
+    held = []
+    page.route("**/htmx.min.js*", lambda route: held.append(route))
+    page.get_by_role("link", name="city").click(no_wait_after=True)
+    page.get_by_label("Share of my values at least").fill("0.8")
+    assert "min_joinability" not in page.url
+    with at_rest(page):
+        for route in held:
+            route.continue_()
+    page.wait_for_url("**min_joinability=0.8*")
+    assert page.locator("output[for=min_joinability]").inner_text() == "80.0 %"
+
+
+def test_the_join_graph_by_keyboard_and_without_scripts(visit):
+    page = visit(java_script_enabled=False)
+    page.get_by_role("link", name="Graph").click()
+    page.get_by_label("Tables whose names contain").fill("geo/")
+    page.get_by_label("Joins of a column, at most").select_option("all")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="The picture").wait_for()
+    assert "text=geo" in page.url
+    picture = page.get_by_role("img")
+    assert "tables with their columns" in picture.get_attribute("aria-label")
+    drawn = picture.locator("text.table").all_text_contents()
+    assert {"geo/capitals.csv", "geo/copy.csv"} <= set(drawn)
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Mermaid").click()
+    assert download.value.suggested_filename == "joins.mmd"
+    assert Path(download.value.path()).read_text().startswith("flowchart LR")
+    page.get_by_role("link", name="why geo/lands.csv : land joins with").first.click()
+    page.get_by_role("heading", name="What land and Country have in common").wait_for()
+
+
+def test_methods_that_the_index_has_no_part_for_cannot_be_chosen(visit, mine):
+    page = visit()
+    page.set_input_files("#file", mine)
+    page.get_by_role("button", name="Choose a column").click()
+    page.get_by_role("link", name="city").click()
+    assert page.locator("#method option[disabled]").all_inner_texts() == [
+        "holds my values (not in this index)"
+    ]
+
+
+def test_where_nothing_is_found_a_link_leads_to_what_is_nearest(visit, mine):
+    page = visit()
+    page.set_input_files("#file", mine)
+    page.get_by_role("button", name="Choose a column").click()
+    page.goto(f"{page.url}/search?column=%232&max_distance=0&min_joinability=0.9")
+    page.get_by_text("No column of the lake was found").wait_for()
+    page.get_by_role("link", name="search for").first.click()
+    page.wait_for_url("**min_joinability=0.5*")
+    assert "geo/capitals.csv : Capital" in found_columns(page)[0]
+
+
+CAPITAL = "column=%230&lake_column=geo/capitals.csv:Capital"
+ALIKE = {
+    "/graph", "/acquire", "/search?column=%230&method=overlap",
+    f"/match?{CAPITAL}&method=overlap", f"/join?{CAPITAL}&method=transform",
+}  # fmt: skip
+"""Pages of the same parts as another one."""
+
+PATHS = (
+    "/", "/lake", "/lake/table?name=geo/capitals.csv", "/lake/left-out",
+    "/graph", "/graph?run=1", "/redundancy?run=1", "/acquire",
+    "/acquire?have=geo/capitals.csv:Country&budget=20",
+)  # fmt: skip
+OF_TABLE = (
+    "", "/search?column=%230", "/search?column=%230&method=overlap",
+    "/search?column=%232&max_distance=0&min_joinability=0.9",
+    "/search?column=%230,%231", f"/match?{CAPITAL}", f"/match?{CAPITAL}&method=overlap",
+    f"/match?{CAPITAL}&method=transform", "/match?column=%230,%231&lake_column=trade/fairs.csv",
+    f"/join?{CAPITAL}", f"/join?{CAPITAL}&method=transform",
+)  # fmt: skip
+
+
+BROKEN_WORDS = r"""() => {
+  const broken = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode, range = document.createRange();
+    for (const word of node.data.matchAll(/(?<![\p{L}\p{N}_])\p{L}{2,10}(?![\p{L}\p{N}_])/gu)) {
+      range.setStart(node, word.index);
+      range.setEnd(node, word.index + word[0].length);
+      const lines = new Set([...range.getClientRects()].map((each) => Math.round(each.top)));
+      if (lines.size > 1) broken.push(word[0]);
+    }
+  }
+  return broken;
+}"""
+
+
+@pytest.mark.parametrize("path", ["/lake", "/lake/table?name=geo/capitals.csv", "/graph?run=1"])
+@pytest.mark.parametrize("width", [1280, 700])
+def test_short_words_of_lists_stand_on_one_line(visit, path, width):
+    page = visit(viewport={"width": width, "height": 900})
+    page.goto(f"{page.url.rstrip('/')}{path}")
+    long = "a very long name " * 20
+    page.evaluate("(text) => document.querySelector('.list tbody th').prepend(text)", long)
+    assert page.evaluate(BROKEN_WORDS) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+@pytest.mark.parametrize(
+    "schemes", long_but([("light", "dark")], [("light", "dark"), ("dark", "light")])
+)
+def test_no_page_has_a_barrier(visit, mine, schemes):
+    axe = pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
+    [script] = Path(axe.__file__).parent.rglob("axe.min.js")
+    check = script.read_text(encoding="utf-8")
+    page = visit(bypass_csp=True)
+    address = page.url.rstrip("/")
+    page.set_input_files("#file", mine)
+    page.get_by_role("button", name="Choose a column").click()
+    page.get_by_role("heading", name="my cities.csv").wait_for()
+    table = page.url
+    barriers, wide = [], []
+    for place, path in [(address, path) for path in PATHS] + [(table, path) for path in OF_TABLE]:
+        if path in ALIKE and not EVERYTHING:
+            continue
+        page.goto(f"{place}{path}")
+        page.evaluate("for (const e of document.querySelectorAll('details')) e.open = true")
+        page.add_script_tag(content=check)
+        for viewport, scheme in zip((DESK, PHONE), schemes, strict=True):
+            page.set_viewport_size(viewport)
+            if page.evaluate("document.documentElement.scrollWidth") > viewport["width"]:
+                wide.append((path, viewport["width"]))
+            page.emulate_media(color_scheme=scheme)
+            options = {"runOnly": RULES, "resultTypes": ["violations"]}
+            report = page.evaluate("(options) => axe.run(document, options)", options)
+            barriers += [
+                (path, viewport["width"], scheme, violation["id"], violation["nodes"][0]["target"])
+                for violation in report["violations"]
+            ]
+            assert len(report["passes"]) > 5
+    assert barriers == []
+    assert wide == []

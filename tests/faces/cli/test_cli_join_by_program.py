@@ -1,0 +1,196 @@
+"""`pexeso join --transform`: your table with one of the lake, by a learned or a saved program."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pyarrow.parquet as pq
+import pytest
+
+from pexeso.faces.service.verbs import Service
+
+CITIES = ["OSLO (NO)", "ROME (IT)", "MADRID (ES)", "VIENNA (AT)", "LISBON (PT)", "DUBLIN (IE)"]
+COUNTRIES = {"Oslo": "Norway", "Rome": "Italy", "Madrid": "Spain", "Vienna": "Austria"}
+COUNTRIES |= {"Lisbon": "Portugal", "Dublin": "Ireland"}
+
+
+@pytest.fixture
+def visits(tmp_path):
+    path = tmp_path / "visits.csv"
+    rows = [f"{number},{city}" for number, city in enumerate([*CITIES, "OSLO (NO)", "ATLANTIS"])]
+    path.write_text("n,where\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+def records(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def expected(where):
+    city = where.partition(" ")[0].title()
+    return COUNTRIES.get(city, "") and {"match_value": city, "country": COUNTRIES[city]}
+
+
+def test_rows_are_joined_by_a_learned_program(run, small_index, visits):
+    result = run("join", small_index, f"{visits}:where", "cities.csv:city", "--transform")
+    assert result.exit_code == 0, result.output
+    rows = records(result.stdout)
+    assert [row["n"] for row in rows] == [str(n) for n in range(8)]
+    for row in rows:
+        match = expected(row["where"])
+        assert row["match_value"] == (match["match_value"] if match else "")
+        assert row["country"] == (match["country"] if match else "")
+        assert row["match_distance"] == ("0.0" if match else "")
+    program, summary = result.stderr.splitlines()[:2]
+    assert program.startswith('Program 1: part 1 of "where" split at ')
+    assert summary == (
+        "Joined with cities.csv:city: 85.7 % of the keys match (6 of 7), 7 of 8 rows joined; 8 rows"
+    )
+
+
+def test_columns_may_be_left_out(run, small_index, visits):
+    named = run("join", small_index, f"{visits}:where", "cities.csv:city", "--transform")
+    result = run("join", small_index, visits, "cities.csv", "--transform")
+    assert result.stdout == named.stdout
+    assert result.stderr == named.stderr
+
+
+def test_the_best_table_is_taken_where_none_is_named(run, small_index, visits):
+    answer = run("search", small_index, f"{visits}:where", "--method", "transform", "--json")
+    best = json.loads(answer.stdout)["results"][0]
+    named = f"{best['table']}:{best['column']}"
+    expected = run("join", small_index, f"{visits}:where", named, "--transform")
+    result = run("join", small_index, f"{visits}:where", "--transform")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == expected.stdout
+    assert f"Joined with {named}: " in result.stderr
+
+
+def test_nothing_is_joined_where_no_column_is_found(fail, small_index, tmp_path):
+    path = tmp_path / "odd.csv"
+    path.write_text("code\n" + "\n".join(f"zq{n}wx" for n in range(30)) + "\n")
+    said = fail(2, "join", small_index, f"{path}:code", "--transform")
+    assert said.splitlines()[-1] == (
+        "Error: No column of the lake joins 'code' by a program. Name TABLE or TABLE:COLUMN to "
+        "learn one from two tables alone."
+    )
+
+
+def test_the_options_of_a_join_hold(run, small_index, visits, tmp_path):
+    output = tmp_path / "joined.parquet"
+    result = run(
+        "join", small_index, f"{visits}:where", "cities.csv:city", "--transform",
+        "--type", "inner", "--suffix", "_lake", "--provenance", "table,value",
+        "--aggregate", "people=mean", "-o", output, "--conflicts", tmp_path / "conflicts.csv",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    table = pq.read_table(output)
+    assert table.column_names == [
+        "n", "where", "match_table", "match_value", "city", "country", "people",
+    ]  # fmt: skip
+    assert table["where"].to_pylist() == [*CITIES, "OSLO (NO)"]
+    assert table["people"].to_pylist()[0] == 717710.0
+    assert set(table["match_table"].to_pylist()) == {"cities.csv"}
+    assert (tmp_path / "conflicts.csv").read_text().startswith("kind,query_value,lake_value")
+
+
+def test_a_saved_program_joins_as_the_learned_one(run, small_index, visits, tmp_path):
+    rule = tmp_path / "rule.json"
+    target = f"{small_index}:cities.csv:city"
+    assert run("transform", f"{visits}:where", target, "--save", rule).exit_code == 0
+    learned = run("join", small_index, visits, "cities.csv:city", "--transform")
+    saved = run("join", small_index, visits, "cities.csv:city", "--transform", "--program", rule)
+    assert saved.stdout == learned.stdout
+
+
+def test_without_a_program_equal_values_are_joined_and_you_are_told(run, small_index, tmp_path):
+    path = tmp_path / "odd.csv"
+    path.write_text("where\nOslo\nqqqq\nxxxx\n", encoding="utf-8")
+    result = run("join", small_index, f"{path}:where", "cities.csv:city", "--transform")
+    assert [row["country"] for row in records(result.stdout)] == ["Norway", "", ""]
+    assert result.stderr.startswith("No program: 'where' of the first table and 'city' of the s")
+    assert "33.3 % of the keys match (1 of 3); 3 rows" in result.stderr
+
+
+def test_rows_of_yours_may_have_one_key(run, small_index, tmp_path):
+    path = tmp_path / "places.csv"
+    path.write_text("place\n" + "Oslo (x)\nRome (y)\nMadrid (z)\nVienna (u)\nLisbon (v)\n" * 2)
+    twice = run("join", small_index, f"{path}:place", "nested/companies.csv:place", "--transform")
+    assert twice.exit_code == 0, twice.output
+    names = [row["name"] for row in records(twice.stdout)]
+    assert names[:2] == ["Nordlys Energi", "Fratelli Conti"]
+    assert names == names[:5] * 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--program", "rule.json"], 2, "--program is for a table of the lake that you name: "),
+        (["cities.csv:city", "--values", "all"], 2, "A join by a program has no use for --values"),
+        (
+            ["cities.csv:city", "--max-distance", "0.1"],
+            2,
+            "A join by a program has no use for --max-distance",
+        ),
+        (["cities.csv:town"], 2, "There is no column 'town'"),
+        (["none.csv:city"], 2, "The lake has no table 'none.csv'."),
+        (
+            ["cities.csv:city", "--program", "none.json"],
+            2,
+            "The program 'none.json' cannot be read",
+        ),
+    ],
+)
+def test_misuse_is_told(fail, small_index, visits, arguments, code, words):
+    said = fail(code, "join", small_index, f"{visits}:where", *arguments, "--transform")
+    assert words in said
+    assert said.splitlines()[-1].startswith("Error: ")
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("broken.parquet", "The table 'broken.parquet' is not in the index: "),
+        ("notes.txt:a", "is not in the index: notes.txt is text without columns, not delimited"),
+    ],
+)
+def test_tables_that_are_not_indexed(fail, small_index, visits, table, words):
+    assert words in fail(2, "join", small_index, visits, table, "--transform")
+
+
+def test_a_table_of_numbers_alone_can_be_joined(run, small_index, tmp_path):
+    path = tmp_path / "orders.csv"
+    path.write_text("order\n" + "\n".join(f"No. {n}" for n in (3, 1, 9)) + "\n")
+    result = run("join", small_index, path, "numbers.csv", "--transform")
+    assert result.exit_code == 0, result.output
+    assert [row["order"] for row in records(result.stdout)] == ["No. 3", "No. 1", "No. 9"]
+
+
+def test_an_index_that_is_not_there(fail, visits, tmp_path):
+    said = fail(1, "join", tmp_path / "none", visits, "cities.csv:city", "--transform")
+    assert said.startswith("Error: There is no index at ")
+
+
+def test_a_program_without_transform_is_refused(fail, small_index, visits):
+    said = fail(2, "join", small_index, visits, "cities.csv:city", "--program", "rule.json")
+    assert said.endswith("\nError: --program is for a join by a program: add --transform.\n")
+
+
+def test_a_service_answers_with_the_programs(small_index, visits):
+    answer = Service().answer(
+        {
+            "verb": "join",
+            "index": str(small_index),
+            "query": [*CITIES, "ATLANTIS"],
+            "lake_column": "cities.csv:city",
+            "transform": True,
+        }
+    )
+    document = json.loads(json.dumps(answer))
+    assert document["programs"] == ['part 1 of "values" split at " ", with a capital for each word']
+    assert document["tried"] is None
+    assert document["query"] == {"file": None, "columns": ["values"], "rows": 7}
+    assert (document["matched_keys"], document["total_keys"]) == (6, 7)
+    assert [row[0] for row in document["rows"]] == [*CITIES, "ATLANTIS"]

@@ -1,0 +1,204 @@
+"""How a file of yours is read can be said to every command that reads one."""
+
+import json
+
+import click
+import pandas as pd
+import pytest
+from tests.transform_join.small_tables import MAILS, NAMES
+
+import pexeso
+from pexeso import ReadingOptions
+from pexeso.errors import InputError
+from pexeso.faces.cli.groups import WithVerbs
+from pexeso.faces.cli.main import cli
+from tests.acquisition.small_market import PEOPLE
+from tests.acquisition.small_market import small_index as small_market
+
+TITLE = "exported; 2019\n"
+"""Above the header of files of cells with ! between them, which are read wrongly without help."""
+SAID = ("--read", "delimiter=!", "--read", "skip_rows=1")
+READING = ReadingOptions(delimiter="!", skip_rows=1)
+OPTIONS = {"--read"}
+READERS = {
+    *("search", "batch", "join", "explain", "tune", "transform", "acquire"),
+    "keys",
+}
+
+
+@pytest.fixture
+def messy(tmp_path):
+    """Return a function that writes a table so that its file must be said how to read."""
+
+    def write(name, table):
+        path = tmp_path / name
+        rows = pd.DataFrame(table).to_csv(None, sep="!", index=False)
+        path.write_text(TITLE + rows, encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def places(messy):
+    names = ["Oslo", "Rome", "MADRID", "Xyzzyx", "Bern"]
+    return messy("places.csv", {"place": names, "visits": [3, 1, 2, 1, 5]})
+
+
+def options_of(command):
+    return {name for parameter in command.params for name in parameter.opts}
+
+
+def test_every_command_that_reads_a_file_has_the_options():
+    commands = {
+        name: command.default if isinstance(command, WithVerbs) else command
+        for name, command in cli.commands.items()
+    }
+    assert {name for name, command in commands.items() if options_of(command) >= OPTIONS} == READERS
+    takes_file = {
+        name
+        for name, command in commands.items()
+        for argument in command.params
+        if isinstance(argument, click.Argument) and "FILE" in (argument.metavar or "")
+    }
+    assert takes_file, "no command names its argument FILE any more"
+    assert takes_file <= READERS
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("search",),
+        ("search", "--method", "overlap"),
+        ("search", "--method", "containment", "--min-joinability", "0.1"),
+        ("join",),
+        ("explain",),
+    ],
+    ids=" ".join,
+)
+def test_a_query_column(run, fail, small_index, places, command):
+    verb, *options = command
+    words = [verb, small_index, f"{places}:place", *options]
+    if verb in ("join", "explain"):
+        words.insert(3, "cities.csv:city")
+    assert "no column 'place'" in fail(2, *words)
+    assert (
+        "Oslo" in run(*words, *SAID, *(() if verb in ("join", "explain") else ["--explain"])).stdout
+    )
+
+
+@pytest.mark.parametrize("by", ["option", "line"])
+def test_files_of_a_batch(run, small_index, places, tmp_path, by):
+    own = {"delimiter": "!", "skip_rows": 1} if by == "line" else {}
+    lines = [{"file": str(places), "column": "place", **own}, {"values": ["Oslo", "Rome"]}]
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    result = run("batch", small_index, queries, "-k", 1, *(SAID if by == "option" else ()))
+    assert result.exit_code == 0, result.output
+    first, second = map(json.loads, result.stdout.splitlines())
+    assert first["query"]["column"] == "place"
+    assert first["results"], "nothing was found with the values of the file"
+    assert second["results"]
+
+
+def test_a_line_of_a_batch_wins(run, small_index, tmp_path, places):
+    plain = tmp_path / "plain.csv"
+    plain.write_text("Oslo\nRome\nMadrid\n")
+    own = {"delimiter": ",", "skip_rows": 0, "header": 0}
+    queries = tmp_path / "queries.jsonl"
+    lines = [
+        {"file": str(plain), **own},
+        {"file": str(plain), "delimiter": "ab"},
+        {"file": str(plain), "skip_rows": "1"},
+    ]
+    queries.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    result = run("batch", small_index, queries, "-k", 1, *SAID)
+    assert result.exit_code == 1
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
+    assert answers[0]["query"]["rows"] == 3
+    assert "line 2: delimiter must be" in answers[1]["error"]
+    assert "line 3: skip_rows must be" in answers[2]["error"]
+
+
+def test_labels(run, fail, small_index, messy):
+    labels = messy(
+        "labels.csv",
+        {
+            "query_value": ["oslo", "rome", "oslo", "paris"],
+            "lake_value": ["Oslo", "Rome", "Rome", "Tokyo"],
+            "same": ["yes", "yes", "no", "no"],
+        },
+    )
+    assert "must have the header" in fail(2, "tune", small_index, labels)
+    result = run("tune", small_index, labels, *SAID)
+    assert result.exit_code == 0, result.output
+    index = pexeso.open_index(small_index, device="cpu")
+    assert f"--max-distance {index.tune(labels, reading=READING).max_distance:g}" in result.stdout
+
+
+def test_keys(run, places):
+    assert json.loads(run("keys", places, *SAID, "--json").stdout)["keys"][0]["columns"] == [
+        "place"
+    ]
+    assert pexeso.find_keys(places, reading=READING).keys[0].columns == ("place",)
+    plain = pexeso.find_keys(places)
+    assert not any("place" in key.columns for key in plain.keys)
+
+
+def test_both_tables_of_a_transformation(run, fail, messy, tmp_path):
+    source, target = messy("names.csv", NAMES), messy("mails.csv", MAILS)
+    column, key = "name", "mail"
+    command = ("transform", f"{source}:{column}", f"{target}:{key}")
+    of_target = ("--read", "target_delimiter=!", "--read", "target-skip-rows=1")
+    assert f"no column '{column}'" in fail(2, *command, *of_target)
+    assert f"no column '{key}'" in fail(2, *command, *SAID)
+    result = run(*command, *SAID, *of_target, "--json")
+    assert result.exit_code == 0, result.output
+    learned = pexeso.learn_transformation(NAMES, MAILS, columns=[column], target_columns=[key])
+    assert json.loads(result.stdout)["program"] == learned.program
+    again = pexeso.learn_transformation(
+        f"{source}:{column}", f"{target}:{key}", reading=READING, target_reading=READING
+    )
+    assert again.program == learned.program
+
+
+def test_columns_to_be_explained(run, fail, messy, monkeypatch, tmp_path):
+    index = small_market(tmp_path)
+    monkeypatch.setattr("pexeso.semantic.open_index.open_without_models", lambda path: index)
+    people = messy("people.csv", PEOPLE)
+    command = ("acquire", "lake.pexeso", "--have", f"{people}:sick")
+    assert "no column 'sick'" in fail(2, *command)
+    result = run(*command, *SAID)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("What tells most of sick of people.csv")
+    said = fail(2, "acquire", "lake.pexeso", "--want", "rate", *SAID)
+    assert "--read delimiter, --read skip_rows tell how a file is read. Got no --have." in said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("colour=1", "--read takes NAME=VALUE, a name of delimiter, encoding, header, skip_rows."),
+        ("header", "--read takes NAME=VALUE"),
+        ("target_header=1", "--read takes NAME=VALUE"),
+        ("header=two", "--read header is a whole number. Got 'two'."),
+        ("skip_rows=-1", "skip_rows must be"),
+    ],
+)
+def test_what_is_no_way_to_read_is_refused(fail, places, text, said):
+    assert said in fail(2, "keys", places, "--read", text)
+
+
+def test_composite_keys_in_python(small_index, places):
+    index = pexeso.open_index(small_index, device="cpu")
+    with pytest.raises(InputError, match="no column 'place'"):
+        index.explain_composite(places, ["place", "visits"], "cities.csv")
+    pair = index.explain_composite(places, ["place", "visits"], "cities.csv", reading=READING)
+    assert pair.to_dict()["query"]["columns"] == ["place", "visits"]
+
+
+@pytest.mark.parametrize("read", [pexeso.find_keys, pexeso.learn_transformation])
+def test_tables_in_memory_are_not_read(read):
+    tables = [NAMES] if read is pexeso.find_keys else [NAMES, MAILS]
+    with pytest.raises(InputError, match=r"skip_rows tell how a file is read\. Got a ta"):
+        read(*tables, reading=READING)

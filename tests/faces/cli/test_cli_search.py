@@ -1,0 +1,439 @@
+"""`pexeso search` and `pexeso explain`: what they print, to the letter."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from pexeso.semantic.answers import similarity
+
+TABLE = """\
+similarity  joinability  matched  table                 column   brings
+      0.75       75.0 %      3/4  cities.csv            city     country, people
+      0.75       75.0 %      3/4  nested/capitals.tsv   Capital  Seat since
+      0.75       75.0 %      3/4  nested/companies.csv  place    name, +2 more
+"""
+
+BY_COUNT = """\
+joinability  matched  table                 column   brings
+     75.0 %      3/4  cities.csv            city     country, people
+     75.0 %      3/4  nested/capitals.tsv   Capital  Seat since
+     75.0 %      3/4  nested/companies.csv  place    name, +2 more
+"""
+
+EXPLAINED = """\
+similarity  joinability  matched  table       column  brings
+      0.75       75.0 %      3/4  cities.csv  city    country, people
+    33.3 % exact, 66.7 % spelling, 0.0 % meaning
+    Oslo  =  Oslo  0.000  exact
+    rome  ~  Rome  0.000  spelling
+    and 1 more pair (--pairs all)
+
+and 2 more columns (-k 2)
+"""
+
+WHY = """\
+75.0 % of the values match (3 of 4) within distance 0.35.
+Of these values: 33.3 % exact, 66.7 % spelling, 0.0 % meaning.
+Word contributions: madrid 33.3 %, oslo 33.3 %, rome 33.3 %.
+
+3 matching pairs:
+    Oslo      ~  OSLO    0.000  spelling
+    rome      ~  ROME    0.000  spelling
+     MADRID   ~  MADRID  0.000  exact
+"""
+
+
+def test_a_table_for_people(run, small_index, places):
+    result = run("search", small_index, f"{places}:place")
+    assert (result.exit_code, result.stdout) == (0, TABLE)
+    notes, stats = result.stderr.splitlines()
+    assert notes == "Of the 5 rows of 'place' these match nothing: 1 empty (they are not counted)."
+    assert stats.startswith("3 columns in ")
+    assert [part.split()[0] for part in stats.partition("(")[2].split(", ")] == [
+        "start",
+        "open",
+        "embed",
+        "map",
+        "block",
+        "verify",
+        "rerank",
+    ]
+
+
+def test_by_joinability_alone(run, small_index, places):
+    result = run("search", small_index, f"{places}:place", "--no-rerank")
+    assert (result.exit_code, result.stdout) == (0, BY_COUNT)
+    assert "rerank" not in result.stderr
+    document = json.loads(
+        run("search", small_index, f"{places}:place", "--no-rerank", "-k", 1, "--json").stdout
+    )
+    assert document["results"] == [
+        {
+            **{"table": "cities.csv", "column": "city", "joinability": 0.75, "matched": 3},
+            **{
+                "total": 4,
+                "joinability_of": "values",
+                "copies": [],
+                "brings": ["country", "people"],
+            },
+        }
+    ]
+
+
+def test_the_pairs_of_each_column_and_how_many_more(run, small_index, places):
+    result = run("search", small_index, f"{places}:place", "-k", 1, "--explain", "--pairs", 2)
+    assert result.stdout == EXPLAINED
+
+
+def test_all_pairs(run, small_index, places):
+    result = run("search", small_index, f"{places}:place", "-k", 1, "--explain", "--pairs", "all")
+    assert result.stdout.splitlines()[-3] == "     MADRID   ~  Madrid  0.000  spelling"
+    assert "more pair" not in result.stdout
+
+
+def test_json_is_the_promised_document(run, small_index, places):
+    result = run("search", small_index, f"{places}:place", "-k", 2, "--json")
+    document = json.loads(result.stdout)
+    assert list(document) == ["query", "options", "results", "n_more", "stats"]
+    assert document["query"] == {
+        "file": str(places),
+        "column": "place",
+        "rows": 5,
+        "distinct": 4,
+        "empty": 1,
+        "unknown": 0,
+    }
+    assert document["options"]["max_distance"] == 0.35
+    assert document["options"]["min_joinability"] is None
+    assert document["options"]["k"] == 2
+    similarities = [result.pop("similarity") for result in document["results"]]
+    counted = {"joinability": 0.75, "matched": 3, "total": 4, "joinability_of": "values"}
+    assert document["results"] == [
+        {
+            **{"table": "cities.csv", "column": "city", **counted},
+            **{"copies": [], "brings": ["country", "people"]},
+        },
+        {
+            "table": "nested/capitals.tsv",
+            "column": "Capital",
+            **counted,
+            "copies": [],
+            "brings": ["Seat since"],
+        },
+    ]
+    assert similarities == [0.75, 0.75], "three of four values are equal, one matches nothing"
+    assert set(document["stats"]["seconds"]) == {
+        "open",
+        "embed",
+        "map",
+        "block",
+        "verify",
+        "rerank",
+    }
+
+
+def test_json_with_pairs_has_them_all(run, small_index, places):
+    result = run(
+        "search", small_index, f"{places}:place", "-k", 1, "--explain", "--pairs", 1, "--json"
+    )
+    assert json.loads(result.stdout)["results"][0]["pairs"] == [
+        ["Oslo", "Oslo", 0.0, "exact"],
+        ["rome", "Rome", 0.0, "spelling"],
+        [" MADRID ", "Madrid", 0.0, "spelling"],
+    ]
+
+
+def test_json_lines_are_one_result_a_line(run, small_index, places):
+    lines = run("search", small_index, f"{places}:place", "--jsonl").stdout.splitlines()
+    assert [json.loads(line)["table"] for line in lines] == [
+        "cities.csv",
+        "nested/capitals.tsv",
+        "nested/companies.csv",
+    ]
+
+
+def test_csv(run, small_index, places):
+    result = run("search", small_index, f"{places}:place", "-k", 1, "--csv", "--no-rerank")
+    assert result.stdout == (
+        "table,column,joinability,matched,total,joinability_of,n_copies,brings\n"
+        "cities.csv,city,0.75,3,4,values,0,country; people\n"
+    )
+
+
+def test_csv_has_the_similarity_of_json(run, small_index, places, monkeypatch):
+    monkeypatch.setattr(similarity, "MAX_HITS", 2)
+    command = ("search", small_index, f"{places}:place")
+    rows = list(csv.DictReader(io.StringIO(run(*command, "--csv").stdout)))
+    results = json.loads(run(*command, "--json").stdout)["results"]
+    measures = ["table", "column", "joinability", "matched", "total", "joinability_of"]
+    assert list(rows[0]) == [*measures, "n_copies", "brings", "similarity"]
+    assert [list(result)[:7] for result in results] == [[*measures, "similarity"]] * 3
+    assert [float(row["similarity"]) for row in rows[:2]] == [
+        result["similarity"] for result in results[:2]
+    ]
+    assert (rows[2]["similarity"], results[2]["similarity"]) == ("", None), "it was not looked at"
+
+
+def test_csv_of_nothing_found_has_the_same_header(run, small_index, places):
+    result = run("search", small_index, f"{places}:place", "--min-joinability", 1, "--csv")
+    assert (
+        result.stdout
+        == "table,column,joinability,matched,total,joinability_of,n_copies,brings,similarity\n"
+    )
+
+
+def test_csv_with_pairs_is_one_pair_a_row(run, small_index, places):
+    result = run("search", small_index, f"{places}:place", "-k", 1, "--explain", "--csv")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert list(rows[0])[8:] == ["similarity", "query_value", "lake_value", "distance", "kind"]
+    assert [(row["query_value"], row["lake_value"], row["distance"]) for row in rows] == [
+        ("Oslo", "Oslo", "0.0"),
+        ("rome", "Rome", "0.0"),
+        (" MADRID ", "Madrid", "0.0"),
+    ]
+
+
+def test_without_a_column_the_widest_text_column_is_taken_and_named(run, small_index, places):
+    result = run("search", small_index, places, "-k", 1)
+    assert "No column was named: searching with 'place'." in result.stderr
+    assert "cities.csv" in result.stdout
+
+
+def test_a_column_by_its_position(run, small_index, places):
+    assert run("search", small_index, f"{places}:#0").stdout == TABLE
+
+
+def test_rows_are_counted_where_they_are_asked_for(run, small_index, places):
+    result = run("search", small_index, f"{places}:place", "--joinability-of", "rows", "-k", 1)
+    assert result.stdout.splitlines()[0].split("  ")[2] == "rows matched"
+    assert "60.0 %           3/5  cities.csv" in result.stdout
+    assert "1 empty (--ignore-missing leaves them out)" in result.stderr
+
+
+def test_rows_that_cannot_match_count(run, small_index, places):
+    result = run(
+        "search",
+        small_index,
+        f"{places}:place",
+        "--joinability-of",
+        "rows",
+        "--min-joinability",
+        0.6,
+        "--csv",
+    )
+    assert "cities.csv,city,0.6,3,5,rows" in result.stdout
+    assert "1 empty" in result.stderr
+
+
+def test_the_n_best_and_a_threshold_together_both_hold(run, small_index, places):
+    result = run("search", small_index, f"{places}:place", "-k", 5, "--min-joinability", 0.76)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert (
+        "No column matches at least 76.0 % of the 4 values within distance 0.35." in result.stderr
+    )
+
+
+def test_a_table_of_the_lake_leaves_itself_out(run, small_index, small_lake):
+    spec = f"{small_lake / 'cities.csv'}:city"
+    assert "cities.csv" in run("search", small_index, spec, "--csv").stdout
+    alone = run("search", small_index, spec, "--exclude-self", "-k", 9, "--csv")
+    assert {line.partition(",")[0] for line in alone.stdout.splitlines()[1:]} == {
+        "nested/capitals.tsv",
+        "nested/companies.csv",
+    }
+
+
+def test_every_column_of_a_file(run, small_index, small_lake):
+    spec = small_lake / "cities.csv"
+    table = run("search", small_index, spec, "--all-columns", "-k", 1)
+    assert [line for line in table.stdout.splitlines() if line and "  " not in line] == [
+        "city",
+        "and 2 more columns (-k 2)",
+        "country",
+    ]
+    lines = run("search", small_index, spec, "--all-columns", "-k", 1, "--json").stdout.splitlines()
+    assert [json.loads(line)["query"]["column"] for line in lines] == ["city", "country"]
+    rows = run("search", small_index, spec, "--all-columns", "-k", 1, "--csv").stdout.splitlines()
+    assert rows[1].startswith("city,cities.csv,city,1.0,8,8")
+    lines = run(
+        "search", small_index, spec, "--all-columns", "-k", 1, "--jsonl"
+    ).stdout.splitlines()
+    assert [json.loads(line)["query_column"] for line in lines] == ["city", "country"]
+
+
+def test_every_column_wants_a_file_alone(fail, small_index, places):
+    said = fail(2, "search", small_index, f"{places}:place", "--all-columns")
+    assert "--all-columns takes a file alone. Got the column 'place' too." in said
+
+
+def test_nothing_on_a_terminal_can_be_forged_by_a_value(run, small_index, tmp_path):
+    path = tmp_path / "evil.csv"
+    path.write_text('place\n"\x1b[31mOslo"\n', encoding="utf-8")
+    result = run(
+        "search",
+        small_index,
+        f"{path}:place",
+        "-k",
+        1,
+        "--max-distance",
+        1,
+        "--explain",
+        "--no-rerank",
+    )
+    assert "\x1b" not in result.stdout
+    assert "\\x1b[31mOslo" in result.stdout
+
+
+def test_why_two_columns_match(run, small_index, places):
+    result = run("explain", small_index, f"{places}:place", "nested/capitals.tsv:Capital")
+    assert result.exit_code == 0
+    assert result.stdout.startswith(WHY)
+    *_, title, nearest = result.stdout.splitlines()
+    assert title == "1 value without a match:"
+    assert nearest.startswith("    Xyzzyx  nearest  ")
+
+
+def test_why_two_columns_do_not_match(run, small_index, places):
+    result = run("explain", small_index, f"{places}:place", "nested/companies.csv:name", "--json")
+    document = json.loads(result.stdout)
+    assert (document["table"], document["column"]) == ("nested/companies.csv", "name")
+    assert (document["joinability"], document["matched"], document["total"]) == (0.0, 0, 4)
+    assert document["pairs"] == []
+    assert [miss["query"] for miss in document["unmatched"]] == [
+        "Oslo",
+        "rome",
+        " MADRID ",
+        "Xyzzyx",
+    ]
+    assert all(
+        miss["reason"] == "too far" and miss["distance"] > 0.35 for miss in document["unmatched"]
+    )
+
+
+def test_an_explanation_as_csv(run, small_index, places):
+    result = run("explain", small_index, f"{places}:place", "cities.csv:city", "--csv")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [(row["query_value"], row["matches"], row["kind"]) for row in rows] == [
+        ("Oslo", "True", "exact"),
+        ("rome", "True", "spelling"),
+        (" MADRID ", "True", "spelling"),
+        ("Xyzzyx", "False", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        (
+            "cities.csv:town",
+            "There is no column 'town'. The columns are 'city', 'country', 'people'.",
+        ),
+        (
+            "cities.csv:people",
+            "The column 'people' of 'cities.csv' is not in the index: numbers: 100 %",
+        ),
+        ("broken.parquet:x", "The table 'broken.parquet' is not in the index: "),
+        (
+            "towns.csv:x",
+            "The lake has no table 'towns.csv'. Tables are named by their path relative to",
+        ),
+        (
+            "cities.csv",
+            "A column of the lake must be given as TABLE:COLUMN, as search prints them. Got "
+            "'cities.csv'",
+        ),
+    ],
+)
+def test_a_lake_column_that_cannot_be_explained(fail, small_index, places, spec, words):
+    assert words in fail(2, "explain", small_index, f"{places}:place", spec)
+
+
+def test_a_table_without_rows(run, small_index, tmp_path):
+    path = tmp_path / "header.csv"
+    path.write_text("place,visits\n")
+    result = run("search", small_index, f"{path}:place")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert (
+        result.stderr.splitlines()[0]
+        == "The query column has no rows: there is nothing to look for."
+    )
+
+
+def test_a_column_without_values(run, small_index, tmp_path):
+    path = tmp_path / "blank.csv"
+    path.write_text("place,visits\n,1\n,2\n")
+    said = run("search", small_index, f"{path}:place").stderr
+    assert "The query column has no values: there is nothing to look for." in said
+
+
+def test_a_page_of_the_columns_found(run, fail, small_index, places, tmp_path):
+    page = tmp_path / "found.html"
+    command = ("search", small_index, f"{places}:place", "--html", page)
+    result = run(*command)
+    assert (result.exit_code, result.stdout) == (0, TABLE)
+    assert f"Page for the browser: '{page}' (" in result.stderr
+    text = page.read_text(encoding="utf-8")
+    assert "Columns that join with place" in text
+    assert text.count("<article") == 3
+    assert text.count("similarity <b>0.") == 3
+    assert "<bdi>Nordlys Energi</bdi>" in text, "a cell beside the key, from the file of the lake"
+    assert "<bdi>Oslo</bdi></td><td><bdi>3</bdi>" in text, "and one of the user's file"
+    assert f"'{page}' is there already. Replace it by --overwrite" in fail(1, *command)
+    assert run(*command, "--overwrite").exit_code == 0
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_page_of_every_column_of_a_file(run, small_index, small_lake, tmp_path):
+    page = tmp_path / "found.html"
+    run("search", small_index, small_lake / "cities.csv", "--all-columns", "-k", 1, "--html", page)
+    assert "Columns that join with 2 columns of yours" in page.read_text(encoding="utf-8")
+
+
+def test_a_page_of_an_explanation(run, small_index, places, tmp_path):
+    page = tmp_path / "why.html"
+    result = run(
+        "explain",
+        small_index,
+        f"{places}:place",
+        "nested/capitals.tsv:Capital",
+        "--html",
+        page,
+        "--json",
+    )
+    document = json.loads(result.stdout)
+    assert document["kinds"]["exact"] == {"pairs": 1, "matched": 1, "share": 0.333333}
+    assert document["pairs"][0] == ["Oslo", "OSLO", 0.0, "spelling"]
+    assert document["word_contributions"]["words"][0] == {
+        "query": "madrid",
+        "value": "madrid",
+        "share": 0.333333,
+        "pairs": 1,
+    }
+    text = page.read_text(encoding="utf-8")
+    assert "Why place joins with nested/capitals.tsv : Capital" in text
+    assert "Xyzzyx" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (("--overwrite",), 2, "--overwrite is for the file of --html, and none was named."),
+        (("--html", ""), 2, "--html needs the name of a file, such as --html report.html."),
+        (("--html", "."), 1, "'.' is a folder: give the name of a file."),
+        (
+            ("--html", "no/where.html"),
+            1,
+            "'no/where.html' cannot be written: there is no folder 'no'.",
+        ),
+    ],
+)
+def test_a_page_that_cannot_be_written_is_refused_before_any_work(fail, options, code, words):
+    assert words in fail(code, "search", "no.pexeso", "no.csv:x", *options)
+    assert words in fail(code, "explain", "no.pexeso", "no.csv:x", "a.csv:b", *options)
+
+
+@pytest.mark.parametrize("command", ["search"])
+def test_an_empty_query_is_told_as_one(fail, small_index, command):
+    assert "A table is named by its path, such as" in fail(1, command, small_index, "")

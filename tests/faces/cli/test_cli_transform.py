@@ -1,0 +1,351 @@
+"""`pexeso transform`: what it prints and writes, and what it says where it cannot."""
+
+from __future__ import annotations
+
+import csv
+import inspect
+import json
+
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+from tests.transform_join.small_tables import (
+    EMAILS,
+    MAILS,
+    MIXED,
+    MIXED_MAILS,
+    NAMES,
+    PEOPLE,
+    TEACHERS,
+    joined_by_loops,
+    rows_of,
+)
+
+import pexeso
+from pexeso.errors import InputError
+from pexeso.faces.service import verbs
+from pexeso.faces.service.by_verb.transform import TransformRequest
+from pexeso.faces.service.schema import defaults_of
+from pexeso.faces.service.verbs import Service
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Return a function that writes a table as CSV and returns its path."""
+
+    def write(name, table):
+        path = tmp_path / name
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(table)
+            writer.writerows(zip(*table.values(), strict=True))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def people(files):
+    return files("people.csv", PEOPLE)
+
+
+@pytest.fixture
+def mails(files):
+    return files("mails.csv", MAILS)
+
+
+def test_what_is_found_is_told_in_words(run, files):
+    teachers, emails = files("teachers.csv", TEACHERS), files("emails.csv", EMAILS)
+    result = run("transform", teachers, emails)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == (
+        "teachers.csv:Name is joined with emails.csv:Email\n"
+        "Rows of teachers.csv joined: 5 of 5 (4 by program, 1 nearly equal)\n"
+        "Keys joined by equal values or a program: 80.0 %; 1:1\n"
+        'Program 1 (4 rows): the first character of "Name", in small letters, then part 2 of '
+        '"Name" split at " ", in small letters, then "@forsyth.k12.ga.us"\n'
+        "\n"
+        "source            target                        joined\n"
+        "Suhela Chowdhury  schowdhury@forsyth.k12.ga.us  program\n"
+        "Maureen Paluzzi   mpaluzzi@forsyth.k12.ga.us    program\n"
+        "Missy Payne       mipayne@forsyth.k12.ga.us     fuzzy\n"
+        "\n"
+        "SQL:\n"
+        "CASE WHEN contains(\"Name\", ' ')\n"
+        'THEN lower(substring("Name", 1, 1)) || lower(split_part("Name", \' \', 2)) || '
+        "'@forsyth.k12.ga.us' END\n"
+    )
+    assert result.stderr == ""
+
+
+def test_rows_and_keys_are_told_apart_where_no_program_joins(run, files):
+    mine = files("mine.csv", {"team": ["Buffalo Bills", "Chicago Bears", "Oakland"]})
+    theirs = files("theirs.csv", {"team": ["Buffalo Bill", "Chicago Bear", "Dallas Cowboys"]})
+    rows, keys = run("transform", f"{mine}:team", f"{theirs}:team").stdout.splitlines()[1:3]
+    assert rows == "Rows of mine.csv joined: 2 of 3 (2 nearly equal)"
+    assert keys.startswith("Keys joined by equal values or a program: 0.0 %")
+
+
+def test_a_key_of_two_columns_as_json(run, people, mails):
+    for source in (people, f"{people}:first,last"):
+        document = json.loads(run("transform", source, f"{mails}:mail", "--json").stdout)
+        assert document["columns"] == ["first", "last"]
+        assert document["key_column"] == "mail"
+        assert document["pairs"] == [
+            [[first, last], f"{first[0].lower()}.{last.lower()}@firm.de", "program"]
+            for first, last in zip(PEOPLE["first"], PEOPLE["last"], strict=True)
+        ]
+        assert {"program", "sql", "sql_spark", "python", "direction", "coverage"} < set(document)
+
+
+def test_a_service_answers_the_same(run, people, mails):
+    printed = json.loads(run("transform", people, mails, "--json").stdout)
+    request = {"verb": "transform", "source": str(people), "target": str(mails)}
+    assert json.loads(json.dumps(Service().answer(request))) == printed
+
+
+def test_no_program_as_json(run, files):
+    one, other = files("one.csv", {"k": ["alpha", "beta"]}), files("two.csv", {"k": ["beta", "x"]})
+    document = json.loads(run("transform", one, other, "--json").stdout)
+    assert document["program"] is None
+    assert document["pairs"] == [["beta", "beta", "equal"]]
+    assert document["tried"].startswith("'k' of the first table and 'k' of the second were")
+    result = run("transform", one, other)
+    assert result.exit_code == 0
+    assert f"No program: {document['tried']}." in result.stdout
+
+
+READERS = {
+    "csv": lambda path: list(csv.reader(path.read_text(encoding="utf-8").splitlines()))[1:],
+    "parquet": lambda path: as_rows(pq.read_table(path)),
+    "arrow": lambda path: as_rows(feather.read_table(path)),
+    "feather": lambda path: as_rows(feather.read_table(path)),
+}
+
+
+def as_rows(table):
+    return [list(row) for row in zip(*table.to_pydict().values(), strict=True)]
+
+
+@pytest.mark.parametrize("ending", READERS)
+def test_every_format_is_the_join_by_nested_loops(run, files, tmp_path, ending):
+    source = {"who": [*MIXED["who"], "Nobody, Known", ""], "n": [str(n) for n in range(28)]}
+    output = tmp_path / f"joined.{ending}"
+    result = run(
+        "transform",
+        files("source.csv", source),
+        files("target.csv", MIXED_MAILS),
+        "--json",
+        "-o",
+        output,
+    )
+    assert result.exit_code == 0, result.output
+    assert result.stderr == f"Joined: '{output}'\n"
+    rows = rows_of(source)
+    rows[-1]["who"] = None
+    expected = joined_by_loops(
+        rows, rows_of(MIXED_MAILS), json.loads(result.stdout)["pairs"], ["who"], ["mail"]
+    )
+    if ending == "csv":
+        expected = [["" if cell is None else cell for cell in row] for row in expected]
+    assert READERS[ending](output) == [list(row) for row in expected]
+    assert {row[-1] for row in expected} >= {"equal", "program"}
+
+
+def test_saved_programs_join_new_rows(run, files, people, mails, tmp_path):
+    rule, output = tmp_path / "rule.json", tmp_path / "joined.csv"
+    learned = run("transform", people, mails, "--json", "--save", rule)
+    assert learned.stderr == f"Program: '{rule}'\n"
+    again = run("transform", people, mails, "--json", "--program", rule)
+    assert again.stdout == learned.stdout
+    new = files("new.csv", {"last": ["Meier", "Neu"], "id": ["7", "8"], "first": ["Anna", "Zoe"]})
+    result = run("transform", new, mails, "--program", rule, "-o", output)
+    assert "Rows of new.csv joined: 1 of 2 (1 by program)\n" in result.stdout
+    assert output.read_text() == (
+        "last,id,first,room,mail,match_kind\nMeier,7,Anna,0,a.meier@firm.de,program\n"
+        "Neu,8,Zoe,,,\n".replace(
+            ",0,", f",{MAILS['room'][MAILS['mail'].index('a.meier@firm.de')]},"
+        )
+    )
+
+
+def test_a_table_of_an_index(run, small_index, files):
+    cities = {"who": ["OSLO (NO)", "ROME (IT)", "MADRID (ES)", "VIENNA (AT)", "LISBON (PT)"]}
+    source = files("cities.csv", cities)
+    document = json.loads(
+        run("transform", source, f"{small_index}:cities.csv:city", "--json").stdout
+    )
+    assert document["pairs"] == [
+        [text, text.split()[0].title(), "program"] for text in cities["who"]
+    ]
+
+
+def test_repeated_keys_are_told_and_refused(run, fail, files, mails, tmp_path):
+    twice = files("twice.csv", {"name": NAMES["name"] * 2})
+    mails = files("mails2.csv", {"mail": MAILS["mail"] * 2})
+    result = run("transform", twice, mails)
+    assert (
+        "Keys joined by equal values or a program: 100.0 %; N:M; some keys have several rows in "
+        "both tables, which -o refuses\n" in result.stdout
+    )
+    assert json.loads(run("transform", twice, mails, "--json").stdout)["cardinality"] == "N:M"
+    output = tmp_path / "joined.csv"
+    others = tmp_path / "rule.json", tmp_path / "page.html"
+    said = fail(
+        2, "transform", twice, mails, "-o", output, "--save", others[0], "--html", others[1]
+    )
+    assert said.startswith("Error: Keys have several rows in both tables (N:M), such as '")
+    assert "pass many_to_many (--many-to-many)" in said
+    assert not any(path.exists() for path in (output, *others))
+    assert run("transform", twice, mails, "-o", output, "--many-to-many").exit_code == 0
+    assert len(output.read_text().splitlines()) == 1 + 12 * 2 * 2
+    same = run("transform", twice, twice)
+    assert "program: 100.0 %; N:M" in same.stdout
+    assert "No program: all rows are joined by equal values" in same.stdout
+
+
+def test_defaults_are_those_of_python():
+    python = inspect.signature(pexeso.learn_transformation).parameters
+    for name in ("program", "fuzzy", "max_programs", "seed"):
+        assert defaults_of(TransformRequest)[name] == python[name].default
+
+
+def test_the_seed_decides(people, mails):
+    request = {"source": str(people), "target": str(mails), "seed": 5}
+    answers = [verbs.run(TransformRequest.of(**request)).to_dict() for _ in range(2)]
+    assert answers[0] == answers[1]
+
+
+def test_nothing_is_replaced_unasked(run, fail, people, mails, tmp_path):
+    rule, output = tmp_path / "rule.json", tmp_path / "joined.csv"
+    for option, path in (("--save", rule), ("-o", output)):
+        path.write_text("mine")
+        assert "is there already" in fail(1, "transform", people, mails, option, path)
+        assert path.read_text() == "mine"
+        assert run("transform", people, mails, option, path, "--overwrite").exit_code == 0
+        assert path.read_text() != "mine"
+
+
+def test_a_page_is_written_and_not_replaced_unasked(run, fail, people, mails, tmp_path):
+    page = tmp_path / "page.html"
+    done = run("transform", people, mails, "--html", page)
+    assert done.exit_code == 0, done.output
+    assert done.stderr.startswith(f"Page for the browser: '{page}' (")
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert "<title>first, last of people.csv joined with mail of mails.csv</title>" in text
+    assert "is there already" in fail(1, "transform", people, mails, "--html", page)
+    assert page.read_text(encoding="utf-8") == text
+    said = fail(1, "transform", people, mails, "--html", tmp_path / "none" / "page.html")
+    assert "there is no folder" in said
+
+
+def test_each_output_has_a_file_of_its_own(fail, people, mails, tmp_path):
+    for options in (("-o", "--html"), ("-o", "--save"), ("--html", "--save")):
+        given = [argument for option in options for argument in (option, tmp_path / "x.csv")]
+        said = fail(2, "transform", people, mails, *given)
+        assert said == ("Error: OUT, --html and --save name the same file. Give each its own.\n")
+
+
+def test_formulas_of_spreadsheets_can_be_escaped(run, files, tmp_path):
+    names = files("names.csv", {"name": NAMES["name"], "note": ["=1+1"] * 12})
+    output = tmp_path / "joined.csv"
+    mails = files("mails.csv", {"mail": MAILS["mail"]})
+    run("transform", f"{names}:name", mails, "-o", output, "--escape-formulas")
+    assert output.read_text().splitlines()[1].startswith("Anna Meier,'=1+1,")
+
+
+def test_control_characters_are_shown_escaped(run, files):
+    names = files("names.csv", {"a\x1b[31m": [f"{name}\x1b[31m" for name in NAMES["name"]]})
+    mails = files("mails.csv", {"mail": [f"{mail}\u202e" for mail in MAILS["mail"]]})
+    result = run("transform", names, mails)
+    assert result.exit_code == 0, result.output
+    assert not set(result.stdout) & {"\x1b", "\u202e"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "is empty: it has no header row."),
+        ("a,b\n", "has no rows, so there is nothing to join."),
+        ("a,b\n,\n", "has no text, so there is nothing to join."),
+    ],
+)
+def test_tables_without_cells(fail, mails, tmp_path, text, words):
+    path = tmp_path / "none.csv"
+    path.write_text(text)
+    for arguments in ((path, mails), (mails, path)):
+        said = fail(1, "transform", *arguments)
+        assert said.startswith("Error: ")
+        assert said.endswith(f"{words}\n")
+        assert said.count("\n") == 1
+
+
+def test_one_row_joins_nothing(run, files):
+    one, other = files("one.csv", {"a": ["Ann Lee"]}), files("two.csv", {"b": ["alee@x.org"]})
+    result = run("transform", one, other)
+    assert result.exit_code == 0
+    assert "Rows of one.csv joined: 0 of 1\n" in result.stdout
+    assert "No program: " in result.stdout
+
+
+def test_what_is_not_there(fail, people, mails, tmp_path):
+    missing = tmp_path / "none.csv"
+    said = fail(1, "transform", missing, mails)
+    assert said == f"Error: {missing} cannot be read: No such file or directory.\n"
+    said = fail(2, "transform", f"{people}:lasst", mails)
+    assert said.startswith("Error: There is no column 'lasst' (did you mean 'last'?). The columns")
+    said = fail(2, "transform", people, mails, "--program", missing)
+    assert said == f"Error: The program '{missing}' cannot be read: No such file or directory.\n"
+
+
+@pytest.mark.parametrize("option", ["-o", "--save"])
+def test_outputs_that_cannot_be_written_are_refused_before_any_work(
+    run, fail, people, mails, tmp_path, option, monkeypatch
+):
+    monkeypatch.setattr(
+        "pexeso.transform.joins.learned.learn_transformation",
+        lambda *_, **__: pytest.fail("learned"),
+    )
+    path = tmp_path / "none" / "joined.csv"
+    said = fail(1, "transform", people, mails, option, path)
+    assert said == f"Error: '{path}' cannot be written: there is no folder '{path.parent}'.\n"
+    if option == "-o":
+        said = fail(2, "transform", people, mails, "-o", "joined.txt")
+        assert "OUT must end in .csv, .parquet, .arrow or .feather" in said
+
+
+def test_without_a_program_nothing_is_saved(fail, files, tmp_path):
+    names = files("names.csv", NAMES)
+    said = fail(1, "transform", names, names, "--save", tmp_path / "rule.json")
+    assert said == (
+        f"Error: '{tmp_path / 'rule.json'}' is not written, as there is no program: all rows are "
+        "joined by equal values, so that no row is left to learn from.\n"
+    )
+    assert not (tmp_path / "rule.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"max_programs": 0}, "max_programs must be a whole number in [1, 16]. Got 0 instead."),
+        ({"seed": -1}, "seed must be a whole number of at least 0. Got -1 instead."),
+        ({"seed": "x"}, "seed must be a whole number of at least 0. Got 'x' instead."),
+        ({"max_programs": 99}, "max_programs must be a whole number in [1, 16]. Got 99 instead."),
+    ],
+)
+def test_fields_out_of_range(fields, words):
+    with pytest.raises(InputError) as raised:
+        TransformRequest.of(source="a.csv", target="b.csv", **fields)
+    assert str(raised.value) == words
+
+
+def test_a_program_of_another_version(run, fail, people, mails, tmp_path):
+    rule = tmp_path / "rule.json"
+    run("transform", people, mails, "--save", rule)
+    rule.write_text(rule.read_text().replace('"version": 1', '"version": 9'))
+    said = fail(2, "transform", people, mails, "--program", rule)
+    assert said == (
+        f"Error: The program '{rule}' cannot be used: version of the document is 9, but this "
+        "pexeso reads 1; learn the program again, or use the pexeso that wrote it.\n"
+    )

@@ -1,0 +1,220 @@
+"""The service answers as the command line prints, verb by verb."""
+
+import json
+import shutil
+
+import pytest
+from click.testing import CliRunner
+
+from pexeso.faces.cli.main import cli
+from pexeso.faces.service.bases import RequestError
+from pexeso.faces.service.index_requests import DeleteRequest
+from pexeso.faces.service.requests import JoinRequest, SearchRequest
+from pexeso.faces.service.verbs import Service, run
+from pexeso.index import build_index
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def places(tmp_path):
+    path = tmp_path / "places.csv"
+    path.write_text("place,visits\nOslo,3\nrome,1\n MADRID ,2\nXyzzyx,1\n,4\n", encoding="utf-8")
+    return path
+
+
+def printed(*arguments):
+    done = CliRunner().invoke(cli, [*map(str, arguments), "--json"], prog_name="pexeso")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def timeless(document):
+    """Leave out what differs from run to run."""
+    return {name: value for name, value in document.items() if name != "stats"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "command"),
+    [
+        ({"verb": "search", "explain": True}, ("search", "--explain")),
+        ({"verb": "search", "k": 2, "rerank": False}, ("search", "-k", 2, "--no-rerank")),
+        (
+            {"verb": "search", "method": "overlap", "k": 2},
+            ("search", "--method", "overlap", "-k", 2),
+        ),
+        ({"verb": "search", "method": "containment"}, ("search", "--method", "containment")),
+        (
+            {"verb": "search", "method": "all", "explain": True},
+            ("search", "--method", "all", "--explain"),
+        ),
+        (
+            {"verb": "search", "method": "containment", "min_joinability": 0.2},
+            ("search", "--method", "containment", "--min-joinability", 0.2),
+        ),
+        ({"verb": "explain", "lake_column": "cities.csv:city"}, ("explain",)),
+    ],
+)
+def test_searches_and_explanations(small_index, places, fields, command):
+    name, *options = command
+    lake_column = [fields["lake_column"]] if "lake_column" in fields else []
+    shown = printed(name, small_index, f"{places}:place", *lake_column, *options)
+    answered = Service().answer({"index": str(small_index), "query": f"{places}:place", **fields})
+    assert timeless(answered) == timeless(shown)
+
+
+@pytest.mark.parametrize(
+    ("verb", "command"),
+    [("info", ("info",)), ("check", ("check",)), ("rules", ("rules",))],
+    ids=lambda argument: str(argument),
+)
+def test_what_is_in_an_index(small_index, verb, command):
+    assert Service().answer({"verb": verb, "index": str(small_index)}) == printed(
+        *command, small_index
+    )
+
+
+def test_the_report_of_a_build(small_index):
+    answered = Service().answer({"verb": "info", "index": str(small_index), "report": True})
+    assert answered == printed("info", small_index, "--report")
+
+
+def test_the_keys_of_a_table(places):
+    request = {"verb": "keys", "table": str(places), "max_columns": 2, "nearly": 0.8}
+    answered = Service().answer(request)
+    assert [key["key"] for key in answered["keys"]] == ["place", "visits"]
+    document = json.loads(json.dumps(answered))
+    assert document == printed("keys", places, "--max-columns", 2, "--nearly", 0.8)
+
+
+def test_the_machine():
+    answered = Service().answer({"verb": "doctor"})
+    assert [finding["name"] for finding in answered["findings"]] == [
+        finding["name"] for finding in printed("doctor")["findings"]
+    ]
+
+
+def test_what_a_build_will_cost(small_lake):
+    answered, shown = (
+        Service().answer({"verb": "estimate", "lake": str(small_lake)}),
+        printed("estimate", small_lake),
+    )
+    assert answered.keys() == shown.keys()
+    assert answered["values"] == shown["values"]
+
+
+def test_thresholds_from_labels(small_index, tmp_path):
+    labels = tmp_path / "labels.csv"
+    labels.write_text(
+        "query_value,lake_value,same\nOSLO,Oslo,yes\nRome,rome,yes\nOslo,Madrid,no\n",
+        encoding="utf-8",
+    )
+    request = {"verb": "tune", "index": str(small_index), "labels": str(labels)}
+    assert Service().answer(request) == printed("tune", small_index, labels)
+
+
+def test_every_column_of_a_file(small_index, small_lake):
+    request = {
+        "verb": "search",
+        "method": "overlap",
+        "index": str(small_index),
+        "query": str(small_lake / "cities.csv"),
+        "all_columns": True,
+    }
+    columns = Service().answer(request)["columns"]
+    assert [column["query"]["column"] for column in columns] == ["city", "country", "people"]
+
+
+def test_a_join_as_json(small_index):
+    values = ["Oslo", "rome", None]
+    answered = Service().answer({"verb": "join", "index": str(small_index), "query": values})
+    assert (answered["table"], answered["column"], answered["matched"]) == ("cities.csv", "city", 2)
+    assert answered["names"] == [
+        "value",
+        "match_value",
+        "match_distance",
+        "city",
+        "country",
+        "people",
+    ]
+    assert answered["rows"][0] == ["Oslo", "Oslo", 0.0, "Oslo", "Norway", "717710"]
+    assert answered["report"]["joined_rows"] == 3
+    json.dumps(answered)
+
+
+PHYSICISTS = {
+    "Marie Curie": "Marie Currie",
+    "Niels Bohr": "Niels Bor",
+    "Albert Einstein": "Albert Einstien",
+    "Max Planck": "Max Plank",
+    "Emmy Noether": "Emmy Nother",
+}
+
+
+@pytest.fixture(scope="module")
+def physicists(tmp_path_factory):
+    """Index a column that holds all values but one as they are, and one with all misspelt."""
+    folder = tmp_path_factory.mktemp("physicists")
+    lake = folder / "lake"
+    lake.mkdir()
+    (lake / "right.csv").write_text("\n".join(["name", *list(PHYSICISTS)[:-1], "Lise Meitner"]))
+    (lake / "misspelt.csv").write_text("\n".join(["name", *PHYSICISTS.values()]))
+    return build_index(lake, folder / "lake.pexeso").path
+
+
+def test_a_join_without_a_column_takes_the_one_that_a_search_lists_first(physicists):
+    fields = {"index": str(physicists), "query": tuple(PHYSICISTS)}
+    hits = run(SearchRequest.of(**fields)).results[0]
+    assert [(hit.table, hit.matched) for hit in hits] == [("right.csv", 4), ("misspelt.csv", 5)]
+    assert run(JoinRequest.of(**fields)).match.table == "right.csv"
+
+
+def test_a_join_without_a_column_takes_one_that_few_values_match(physicists):
+    others = ["Ada Lovelace", "Alan Turing", "Grace Hopper", "Kurt Goedel", "David Hilbert"]
+    fields = {"index": str(physicists), "query": ("Marie Curie", *others)}
+    assert len(run(SearchRequest.of(**fields)).results[0]) == 0
+    assert run(JoinRequest.of(**fields)).match.table == "right.csv"
+
+
+def test_the_join_that_the_command_line_writes(small_index, places):
+    response = run(
+        JoinRequest.of(index=small_index, query=f"{places}:place", lake_column="cities.csv:city")
+    )
+    done = CliRunner().invoke(cli, ["join", str(small_index), f"{places}:place", "cities.csv:city"])
+    assert response.joined.table.to_pandas().to_csv(index=False) == done.stdout
+    places.write_text("place\nNowhere\n", encoding="utf-8")
+    nothing = JoinRequest.of(index=small_index, query=f"{places}:place", max_distance=0)
+    with pytest.raises(
+        RequestError, match=r"within distance 0 of 'place'\. Try a larger max_distance\."
+    ):
+        run(nothing)
+
+
+def test_a_batch_of_objects_is_answered_at_once_or_into_a_file(small_index, tmp_path):
+    lines = [{"id": "a", "values": ["Oslo", "Rome"]}, {"id": "b"}]
+    request = {"verb": "batch", "index": str(small_index), "queries": lines, "k": 1}
+    answered = Service().answer(request)
+    assert (answered["answered"], answered["failed"]) == (2, 1)
+    assert [answer["id"] for answer in answered["answers"]] == ["a", "b"]
+    queries, output = tmp_path / "queries.jsonl", tmp_path / "answers.jsonl"
+    queries.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    written = Service().answer({**request, "queries": str(queries), "output": str(output)})
+    assert written["answers"] == []
+    stored = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+    assert [timeless(answer) for answer in stored] == [
+        timeless(answer) for answer in answered["answers"]
+    ]
+
+
+def test_an_index_that_is_kept_open_is_opened_once_and_follows_updates(small_index, tmp_path):
+    path = shutil.copytree(small_index, tmp_path / "lake.pexeso")
+    service = Service(keep_open=True)
+    request = SearchRequest.of(index=path, query=("Oslo", "Rome"), k=1)
+    assert service.run(request).results[0][0].table == "cities.csv"
+    index = service.open(str(path))
+    assert service.open(str(path)) is index
+    assert service.run(DeleteRequest.of(index=path, tables=("cities.csv",))).deleted == 1
+    assert service.run(request).results[0][0].table != "cities.csv"
+    by_values = SearchRequest.of(index=path, query=("Oslo", "Rome"), method="overlap")
+    assert [match.table for match in service.run(by_values).results[0]] == ["nested/companies.csv"]
+    assert Service().open(str(path)) is not index

@@ -1,0 +1,168 @@
+"""Tests that a Spark DataFrame joined by tasks gives the rows and the report of a local join.
+
+The local join is one in memory.
+"""
+
+import datetime
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from test_joined_tables import LINKS, OURS, THEIRS, joined, mapping_of
+
+from pexeso.errors import InputError
+from pexeso.index import open_index
+from pexeso.joins.options import JoinOptions
+from pexeso.joins.spark import FoundTable, join_frame
+from pexeso.lake.normalise.normaliser import Normaliser
+
+pytestmark = pytest.mark.spark
+
+CITIES = ["Oslo", "rome", None, " MADRID ", "Xyzzyx", "Oslo", "--"]
+
+
+@pytest.fixture(scope="module")
+def match(small_index):
+    return open_index(small_index).explain(CITIES, "cities.csv", "city", max_distance=1).match
+
+
+@pytest.fixture(scope="module")
+def mine():
+    return pd.DataFrame({"place": [*CITIES, "Bern"], "People": range(len(CITIES) + 1)})
+
+
+@pytest.fixture(scope="module")
+def frame(spark, mine):
+    return spark.createDataFrame(mine, "place string, People int")
+
+
+def rows_of(table):
+    """Return the rows of any kind of table in one order.
+
+    Columns are named by their positions, since Spark takes People and people for one name.
+    """
+    table = table.toArrow() if hasattr(table, "toArrow") else table
+    names = [f"c{place}" for place in range(table.num_columns)]
+    return sorted(map(repr, table.rename_columns(names).to_pylist()))
+
+
+@pytest.mark.parametrize(
+    ("options", "with_report"),
+    [
+        (
+            {
+                "values": "one-to-one",
+                "suffix": "_lake",
+                "provenance": ("table", "column", "value", "distance"),
+            },
+            False,
+        ),
+        ({"values": "all", "how": "inner"}, False),
+        ({"values": "all", "aggregate": {"people": "mean", "country": "list", "*": "count"}}, True),
+    ],
+)
+def test_a_file_is_joined_in_tasks_as_in_memory(match, mine, frame, options, with_report):
+    wanted = match.join_with_report(pa.Table.from_pandas(mine), "place", **options)
+    result = match.join_with_report(frame, "place", **options)
+    assert rows_of(result.table) == rows_of(wanted.table)
+    if with_report:
+        assert result.report.to_dict() == wanted.report.to_dict()
+        assert result.report.conflicts.sort_by("kind").equals(
+            wanted.report.conflicts.sort_by("kind")
+        )
+
+
+def test_names_that_differ_in_case_alone_get_out_of_the_way(match, frame):
+    assert match.join(frame, "place").columns[:4] == [
+        "place",
+        "People",
+        "match_value",
+        "match_distance",
+    ]
+    assert match.join(frame, "place").columns[4:] == ["city", "country", "cities.csv:people"]
+
+
+def test_a_query_column_without_one_text_is_refused(match, spark, frame):
+    when = spark.createDataFrame([(datetime.datetime(2020, 1, 2),)], "moment timestamp")
+    with pytest.raises(
+        InputError,
+        match=r"'moment' is of type timestamp, which has more than one text\. Cast it to string",
+    ):
+        match.join(when, "moment")
+    with pytest.raises(
+        InputError,
+        match=r"A Spark DataFrame is joined to a Spark DataFrame: leave out to='pandas'\.",
+    ):
+        match.join(frame, "place", to="pandas")
+
+
+def asked_for(mapping, options, table="found_in_spark"):
+    return FoundTable(
+        Path("spark:" + table),
+        table,
+        "name",
+        list(THEIRS[0]),
+        Normaliser(),
+        1 << 30,
+        mapping,
+        options,
+    )
+
+
+def test_a_table_of_spark_is_joined_as_a_file_with_the_same_rows_would_be(spark):
+    options = {"values": "all", "aggregate": {"n": "sum", "note": "list"}}
+    # Dates as well: the order of day and month is decided by the whole column, wherever its rows
+    # are.
+    theirs = [
+        *THEIRS,
+        *({"name": name, "n": "1", "note": None} for name in ("13/5/1953", "3/5/1953", "5/3/1953")),
+    ]
+    ours = [*OURS, {"id": 7, "key": "1953-05-03"}]
+    links = LINKS | {("3 may 1953", "3 may 1953"): 0.0, ("a", "13 may 1953"): 0.25}
+    schema = "name string, n string, note string"
+    spark.createDataFrame([tuple(row.values()) for row in theirs], schema).repartition(
+        3
+    ).createOrReplaceTempView("found_in_spark")
+    texts = [row["key"] for row in ours]
+    mapping = mapping_of(texts, links, options["values"])
+    frame = spark.createDataFrame([tuple(row.values()) for row in ours], "id long, key string")
+    result = join_frame(
+        frame, "key", asked_for(mapping, JoinOptions(**options)), pa.array(texts), from_spark=True
+    )
+    in_order = sorted(theirs, key=lambda row: [(cell is None, cell or "") for cell in row.values()])
+    wanted = joined(ours, in_order, links, **options)
+    assert rows_of(result.table) == rows_of(wanted.table)
+    in_full = {"rows", "matched_rows", "joined_rows", "counts"}
+    assert {name: getattr(result.report, name) for name in in_full} == {
+        name: getattr(wanted.report, name) for name in in_full
+    }
+
+
+def test_a_table_that_spark_does_not_know_is_told_with_a_way_out(spark):
+    mapping = mapping_of(["a"], LINKS, "nearest")
+    frame = spark.createDataFrame([("a",)], "key string")
+    with pytest.raises(
+        InputError, match=r"no table or view 'nowhere'.*createOrReplaceTempView\('nowhere'\)"
+    ):
+        join_frame(
+            frame,
+            "key",
+            asked_for(mapping, JoinOptions(), "nowhere"),
+            pa.array(["a"]),
+            from_spark=True,
+        )
+
+
+def test_a_found_column_of_floats_is_joined_by_the_texts_of_the_index(spark):
+    spark.createDataFrame(
+        [(49301234567.0, "a", "b"), (1.5, "c", "d")], "name double, n string, note string"
+    ).createOrReplaceTempView("found_in_spark")
+    texts = ["49301234567", "1.5", "7"]
+    mapping = mapping_of(texts, {(text, text): 0.0 for text in texts[:2]}, "all")
+    frame = spark.createDataFrame([(text,) for text in texts], "key string")
+    result = join_frame(
+        frame, "key", asked_for(mapping, JoinOptions()), pa.array(texts), from_spark=True
+    )
+    notes = result.table.select("key", "note").toArrow().to_pylist()
+    assert {row["key"]: row["note"] for row in notes} == {"49301234567": "b", "1.5": "d", "7": None}

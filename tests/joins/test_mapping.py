@@ -1,0 +1,125 @@
+"""The mapping of values: which lake value each query value takes, however the pairs come."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pexeso.joins.mapping import make_mapping
+from pexeso.results.matches import Pair
+
+
+def mapping_of(links, values="nearest", texts=None):
+    """Return a mapping of query values and lake values that are letters.
+
+    Each query value has one text, or those given.
+    """
+    texts = texts or {query: [query.upper()] for query, _ in links}
+    known = sorted(texts)
+    of_text = [(text, known.index(query)) for query in known for text in texts[query]]
+    pairs = [
+        Pair(text, key.title(), distance, key, "spelling")
+        for (query, key), distance in links.items()
+        for text in texts[query]
+    ]
+    names, places = (
+        [text for text, _ in of_text],
+        np.array([place for _, place in of_text], dtype=np.int64),
+    )
+    return make_mapping(
+        pa.array(names, pa.string()), places, pa.array(known, pa.string()), pairs, values
+    )
+
+
+def chosen(mapping):
+    names = [
+        mapping.query_names.take(pa.array(mapping.query)).to_pylist(),
+        mapping.lake_keys.take(pa.array(mapping.lake)).to_pylist(),
+    ]
+    return [
+        pair
+        for pair, is_chosen in zip(zip(*names, strict=True), mapping.chosen, strict=True)
+        if is_chosen
+    ]
+
+
+def test_the_nearest_is_taken_and_it_may_be_taken_twice():
+    links = {("a", "x"): 0.2, ("a", "y"): 0.1, ("b", "y"): 0.3}
+    assert chosen(mapping_of(links)) == [("A", "y"), ("B", "y")]
+
+
+def test_all_are_taken_nearest_first():
+    links = {("a", "x"): 0.2, ("a", "y"): 0.1, ("b", "y"): 0.3}
+    assert chosen(mapping_of(links, "all")) == [("A", "y"), ("A", "x"), ("B", "y")]
+
+
+def test_one_to_one_gives_the_second_best_to_have_more_matches():
+    links = {("a", "x"): 0.2, ("a", "y"): 0.1, ("b", "y"): 0.3}
+    assert chosen(mapping_of(links, "one-to-one")) == [("A", "x"), ("B", "y")]
+
+
+def test_of_equally_near_values_the_same_text_wins_then_the_first_by_code_point():
+    assert chosen(mapping_of({("b", "b"): 0.0, ("b", "a"): 0.0})) == [("B", "b")]
+    assert chosen(mapping_of({("b", "y"): 0.1, ("b", "x"): 0.1})) == [("B", "x")]
+    assert chosen(mapping_of({("b", "é"): 0.1, ("b", "z"): 0.1})) == [("B", "z")]
+
+
+def test_one_to_one_never_parts_the_same_text_for_one_match_more():
+    # Without the rule a-b and c-a would be two matches.
+    links = {("a", "a"): 0.0, ("a", "b"): 0.1, ("c", "a"): 0.1}
+    assert chosen(mapping_of(links, "one-to-one")) == [("A", "a")]
+
+
+def test_texts_of_one_value_are_one_value():
+    texts = {"a": ["A", " a "], "b": ["B"]}
+    mapping = mapping_of({("a", "x"): 0.1, ("b", "x"): 0.2}, "one-to-one", texts)
+    assert chosen(mapping) == [("A", "x")]
+    assert mapping.query_of_text.tolist() == [0, 0, 1]
+    assert len(mapping.query) == 2
+
+
+@pytest.mark.parametrize("values", ["nearest", "one-to-one", "all"])
+def test_a_query_without_a_match_gives_an_empty_mapping(values):
+    mapping = make_mapping(pa.array(["A"]), np.array([0]), pa.array(["a"]), [], values)
+    assert (len(mapping.lake_keys), mapping.chosen.tolist(), mapping.nearest.tolist()) == (
+        0,
+        [],
+        [],
+    )
+    empty = make_mapping(
+        pa.array([], pa.string()),
+        np.array([], dtype=np.int64),
+        pa.array([], pa.string()),
+        [],
+        values,
+    )
+    assert len(empty.query_names) == 0
+
+
+ends = st.tuples(st.sampled_from("abcd"), st.sampled_from("abwxyz"))
+
+
+@settings(max_examples=50)
+@given(st.dictionaries(ends, st.sampled_from([0.0, 0.1, 0.1000001, 0.5]), max_size=12))
+def test_nearest_is_what_sorting_says(links):
+    links = {pair: 0.0 if pair[0] == pair[1] else distance for pair, distance in links.items()}
+    best = {}
+    for (query, key), distance in links.items():
+        rank = (distance, query != key, key)
+        best[query] = min(best.get(query, rank), rank)
+    assert chosen(mapping_of(links)) == [(query.upper(), best[query][2]) for query in sorted(best)]
+
+
+@settings(max_examples=50)
+@given(
+    st.dictionaries(ends, st.sampled_from([0.0, 0.1, 0.5]), max_size=12),
+    st.randoms(use_true_random=False),
+)
+def test_the_order_of_pairs_does_not_matter(links, random):
+    mixed = list(links)
+    random.shuffle(mixed)
+    texts = {query: [query.upper()] for query, _ in links}
+    for values in ("nearest", "one-to-one", "all"):
+        again = mapping_of({pair: links[pair] for pair in mixed}, values, texts)
+        assert chosen(again) == chosen(mapping_of(links, values, texts))
