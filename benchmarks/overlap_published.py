@@ -14,11 +14,17 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from pexeso.sets.overlap.candidates import Candidates, Takes
 from pexeso.sets.overlap.costs import MAPPED, ReadCosts
 from pexeso.sets.overlap.index.reading import PostingList, Reads, excluded_numbers
 from pexeso.sets.overlap.index.sets import OverlapIndex
-from pexeso.sets.overlap.josie import ENTRY_BYTES, JosieRun, count_common, first_rows
+from pexeso.sets.overlap.josie import (
+    ENTRY_BYTES,
+    Candidates,
+    JosieRun,
+    Takes,
+    count_common,
+    first_rows,
+)
 from pexeso.sets.overlap.query import OverlapQuery, Values, as_query
 from pexeso.sets.overlap.topk import Overlaps, TopK, require_k, upper_bound
 

@@ -19,7 +19,7 @@ from benchmarks.gpu.lakes import ResidentLake
 from benchmarks.gpu.timing import Clock, spread, wall_seconds
 from benchmarks.lake import Answer, BenchmarkQuery
 from benchmarks.matching import Pairs, decide_candidates
-from pexeso.engine.kernels.neighbours import Nearest, pairs_within
+from pexeso.engine.kernels.faiss_kernel import Nearest, pairs_within
 
 REPEATS = 3
 BLOCKS = {"cuda": (1 << 28, 1 << 30), "cpu": (1 << 20,)}
@@ -88,7 +88,7 @@ def pairs_by_neighbours(
     Parameters
     ----------
     nearest : callable
-        See `pexeso.engine.kernels.neighbours.Nearest`; of `vectors`.
+        See `pexeso.engine.kernels.faiss_kernel.Nearest`; of `vectors`.
     vectors : float32 (N, d)
     ours : float32 (n, d)
     tau : float

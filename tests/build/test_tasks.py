@@ -20,7 +20,7 @@ from pexeso.lake.files import find_tables, table_row
 from pexeso.lake.readers import file_source
 from pexeso.lake.readers.content import fingerprint_file, read_content
 from pexeso.lake.readers.file_source import FileSource
-from pexeso.semantic.part import placed as semantic_placed
+from pexeso.semantic.part import write as semantic_placed
 from pexeso.semantic.part.write import write_partition
 from pexeso.store.local.folders import filling
 from pexeso.store.local.target import PartitionFolder, entry_from_json

@@ -10,7 +10,7 @@ from composite_oracle import as_integers, bloom, xash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.composite.bloom import Bloom
+from pexeso.composite.filters import Bloom
 from pexeso.composite.row_keys import SuperKeys, build_row_keys, faults_within, row_keys_of
 from pexeso.composite.xash import Xash
 from pexeso.errors import IndexCorruptError, InputError

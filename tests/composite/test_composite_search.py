@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_runs import EVERYTHING
 
-from pexeso.composite.bloom import Bloom
+from pexeso.composite.filters import Bloom
 from pexeso.composite.loops import best_tables
 from pexeso.composite.query import FIRST_COLUMNS, key_query
 from pexeso.composite.row_keys import SuperKeys, build_row_keys

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from pexeso.composite.key_kinds import KeyKind, column_kinds, why_rarely
+from pexeso.composite.candidate_keys import KeyKind, column_kinds, why_rarely
 
 TEXTS = pa.array(["a", "b", "c", "d"])
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from embed import fasttext
-from embed.fasttext_file import require_whole
+from embed.fasttext import require_whole
 from pexeso.errors import EmbedderError
 
 HEAD = 8 + 12 * 4 + 8 + 3 * 4 + 2 * 8

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from pexeso.engine.search.batch import BatchCounter, BatchQuery, order_by_keys, order_by_numpy
+from pexeso.engine.search.search import BatchCounter, BatchQuery, order_by_keys, order_by_numpy
 
 PARTITION = SimpleNamespace(device=torch.device("cpu"), n_columns=9)
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 from engine_lakes import as_dict, draw_case, sphere
 
-from pexeso.engine.kernels import neighbours
+from pexeso.engine.kernels import faiss_kernel as neighbours
 from pexeso.engine.kernels.choice import choose_kernel
-from pexeso.engine.kernels.neighbours import pairs_within
+from pexeso.engine.kernels.faiss_kernel import pairs_within
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.engine.metrics import Metric
 from pexeso.engine.oracle import oracle_pairs

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.joins import assignment
-from pexeso.joins.assignment import assign, steps_of
+from pexeso.joins import mapping as assignment
+from pexeso.joins.mapping import assign, steps_of
 
 
 def best_by_trying_all(links):

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from test_joined_tables import NORMALISER, joined, mapping_of
 
-from pexeso.faces.app.pages.joining import first_rows
+from pexeso.faces.app.pages.actions import first_rows
 from pexeso.joins.matched_rows import find_rows
 from pexeso.joins.options import JoinOptions
 from pexeso.joins.tables import join_table

@@ -13,8 +13,7 @@ from test_joined_tables import mapping_of
 
 from pexeso.joins.matched_rows import find_rows
 from pexeso.joins.options import JoinOptions
-from pexeso.joins.spark import FoundTable, join_frame
-from pexeso.joins.spark_types import spark_columns, spark_type
+from pexeso.joins.spark import FoundTable, join_frame, spark_columns, spark_type
 from pexeso.joins.tables import join_table
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.rows import read_typed_rows

@@ -25,7 +25,7 @@ from pexeso.lake.records import table_records
 from pexeso.lake.rows import read_rows, table_path
 from pexeso.results.matches import Pair
 from pexeso.store.io.location import Location, locate
-from pexeso.store.remote.commit import require_safe_commits
+from pexeso.store.remote.publish import require_safe_commits
 
 
 def copy_to(place: Location, folder: Path) -> Location:

@@ -9,7 +9,7 @@ from pexeso.errors import TableReadError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
-from pexeso.lake.left_out.reasons import grouped
+from pexeso.lake.left_out.groups import grouped
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.records import lake_records
 from pexeso.lake.rows import read_rows, read_typed_rows

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pexeso.store.local.links import link_files
+from pexeso.store.local.reader import link_files
 
 NAMES = ("catalog/tables.parquet", "partitions/0/keys.npy")
 
@@ -70,7 +70,7 @@ def test_without_hard_links_there_are_none(index, tmp_path, monkeypatch):
 def test_what_a_killed_process_left_goes_and_what_others_hold_stays(index, tmp_path):
     program = (
         "import os, signal, sys, tempfile; from pathlib import Path\n"
-        "from pexeso.store.local.links import link_files\n"
+        "from pexeso.store.local.reader import link_files\n"
         f"links = link_files(Path({str(index)!r}), {NAMES!r})\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )

@@ -17,8 +17,13 @@ from pexeso.store.local.reader import open_store
 from pexeso.store.manifest import Manifest
 from pexeso.store.remote import garbage_collection
 from pexeso.store.remote.cache import Cache
-from pexeso.store.remote.commit import commit_manifest, require_safe_commits
-from pexeso.store.remote.publish import begin, publish, unique_folder_name
+from pexeso.store.remote.publish import (
+    begin,
+    commit_manifest,
+    publish,
+    require_safe_commits,
+    unique_folder_name,
+)
 from pexeso.store.remote.store import open_remote_store, read_remote_manifest
 
 

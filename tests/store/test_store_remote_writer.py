@@ -16,7 +16,7 @@ from pexeso.store.files import write_document
 from pexeso.store.io.location import Location
 from pexeso.store.local.build_writer import BuildWriter
 from pexeso.store.manifest import FolderEntry, Manifest
-from pexeso.store.remote import target as remote_target
+from pexeso.store.remote import writer as remote_target
 from pexeso.store.remote.cache import Cache
 from pexeso.store.remote.publish import begin
 from pexeso.store.remote.store import open_remote_store, read_remote_manifest

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from long_runs import EVERYTHING
 
-from pexeso.transform.programs.cased_arrays import cased_array
+from pexeso.transform.programs.applying import cased_array
 from pexeso.transform.programs.program import cased
 from tests.transform.random_programs import CASINGS, texts
 

@@ -192,7 +192,7 @@ def test_a_key_has_one_partner_unless_allowed_more():
 @pytest.mark.parametrize(("size", "other_size"), [(8192, 8191), (100_000, 99_999)])
 def test_similarities_of_large_sets_keep_their_order(size, other_size):
     """The floats of the loop, against whole numbers."""
-    from pexeso.transform.fuzzy.fuzzy_loops import similarity
+    from pexeso.transform.fuzzy.constrained import similarity
 
     rng = np.random.default_rng(0)
     for shared in rng.integers(size // 2, other_size, 50).tolist():

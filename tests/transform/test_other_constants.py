@@ -8,8 +8,7 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
-from pexeso.transform.learning.finding import FindingOptions, find_variant
-from pexeso.transform.learning.other_constants import with_other_constants
+from pexeso.transform.learning.finding import FindingOptions, find_variant, with_other_constants
 from pexeso.transform.programs.program import Constant, Extract, Program
 from pexeso.transform.texts import TextColumn, TextTable
 

@@ -23,8 +23,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.transform.fuzzy.constrained import Configuration, fuzzy_join, squared_similarity
-from pexeso.transform.fuzzy.token_sets import token_sets
+from pexeso.transform.fuzzy.constrained import (
+    Configuration,
+    fuzzy_join,
+    squared_similarity,
+    token_sets,
+)
 from pexeso.transform.learning.examples_to_program import LearningOptions, learn_program
 from pexeso.transform.learning.finding import FindingOptions, find_program
 from pexeso.transform.learning.row_pairs import find_row_pairs

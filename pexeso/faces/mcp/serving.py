@@ -2,34 +2,174 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import os
+import re
 import socket
 import sys
-from contextlib import redirect_stdout
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, redirect_stdout
+from io import TextIOWrapper
+from typing import TYPE_CHECKING, Any
 
+import anyio
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 from mcp_types import (
     INVALID_PARAMS,
+    INVALID_REQUEST,
+    PARSE_ERROR,
     CallToolResult,
+    ErrorData,
     GetPromptResult,
     InputRequiredResult,
+    JSONRPCError,
     ToolAnnotations,
 )
 from pydantic import ValidationError
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
 
 from pexeso import __version__
 from pexeso.errors import InputError
 from pexeso.faces.mcp.answers import UNTRUSTED
 from pexeso.faces.mcp.asking import MAX_ERROR, Desk, failed, sentence
-from pexeso.faces.mcp.origin import LocalRequests
-from pexeso.faces.mcp.standard_streams import answered_streams
 from pexeso.faces.mcp.tools import ReadTools, WriteTools
 from pexeso.runtime.formatting import visible
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+
+_NO_REQUEST = "0\n"
+"""A line that the library refuses as no request."""
+
+
+@asynccontextmanager
+async def answered_streams() -> AsyncIterator[
+    tuple[ObjectReceiveStream[SessionMessage | Exception], ObjectSendStream[SessionMessage]]
+]:
+    """Serve the messages of standard input, of which the malformed ones are answered here.
+
+    While this lasts, standard input is empty for all others, children among them.
+    """
+    wire = os.dup(sys.stdin.fileno())  # never closed: a thread may still wait for a line of it
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, sys.stdin.fileno())
+    os.close(nothing)
+    lines = TextIOWrapper(os.fdopen(wire, "rb", closefd=False), encoding="utf-8", errors="replace")
+    given, requests = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    source: Any = Requests(anyio.wrap_file(lines))
+    try:
+        async with (
+            stdio_server(stdin=source) as (received, answers),
+            requests,
+            anyio.create_task_group() as group,
+        ):
+            group.start_soon(answer_malformed, received, given, answers)
+            yield requests, answers
+            group.cancel_scope.cancel()
+    finally:
+        os.dup2(wire, sys.stdin.fileno())
+
+
+class Requests:
+    """Lines, in which what looks like a request and has an id of another kind is none.
+
+    The library would take it for a notification, which has no answer.
+    """
+
+    def __init__(self, lines: Any) -> None:
+        self._lines = lines
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        async for line in self._lines:
+            yield _NO_REQUEST if _has_wrong_id(line) else line
+
+
+def _has_wrong_id(line: str) -> bool:
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return False  # which the library finds as well
+    if not isinstance(message, dict) or "method" not in message or "id" not in message:
+        return False
+    return type(message["id"]) not in (int, str)
+
+
+async def answer_malformed(
+    received: ObjectReceiveStream[SessionMessage | Exception],
+    given: ObjectSendStream[SessionMessage | Exception],
+    answers: ObjectSendStream[SessionMessage],
+) -> None:
+    """Pass messages on until they end, and answer what is none with an error of JSON-RPC."""
+    async with received, given:
+        async for item in received:
+            if isinstance(item, Exception):
+                await answers.send(SessionMessage(_error(item)))
+            else:
+                await given.send(item)
+
+
+def _error(flaw: Exception) -> JSONRPCError:
+    wrong = flaw.errors(include_url=False) if isinstance(flaw, ValidationError) else []
+    is_json = not any(one["type"] == "json_invalid" for one in wrong)
+    code, message = (
+        (INVALID_REQUEST, "The line is JSON, and no request of JSON-RPC 2.0.")
+        if is_json
+        else (PARSE_ERROR, "The line is not readable as JSON.")
+    )
+    return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=code, message=message))
+
+
+_HOST = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::([0-9]{1,5}))?", re.ASCII)
+_SCHEME = "http://"
+_DEFAULT_PORT = "80"
+
+
+class LocalRequests:
+    """Middleware that compares host and origin whole: scheme, name and port."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            port = _port(headers.getlist("host"))
+            origins = headers.getlist("origin")
+            refused = None
+            if port is None:
+                refused = PlainTextResponse(
+                    "The header Host must name this machine: localhost.\n", status_code=421
+                )
+            elif origins and (not origins[0].startswith(_SCHEME) or port != _port_of(origins)):
+                refused = PlainTextResponse(
+                    "A page of another site asked for this, and gets no answer.\n", status_code=403
+                )
+            if refused is not None:
+                await refused(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def _port_of(origins: list[str]) -> str | None:
+    return _port([origin.removeprefix(_SCHEME) for origin in origins])
+
+
+def _port(hosts: list[str]) -> str | None:
+    """Return the port of the one host that is this machine; None for another, and for several."""
+    match = _HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
+    return None if match is None else match[1] or _DEFAULT_PORT
+
 
 NAME, HOST, PATH, DEFAULT_PORT = "pexeso", "127.0.0.1", "/mcp", 8765
 

@@ -10,18 +10,258 @@ nearest distance below that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from math import nextafter
 
 import numpy as np
+import pyarrow as pa
 
 from pexeso.errors import InputError
-from pexeso.runtime.ranges import offsets_of
-from pexeso.transform.fuzzy.fuzzy_loops import COSINE, DICE, INCLUSION, JACCARD, N_MEASURES, probe
-from pexeso.transform.fuzzy.token_sets import TOKENISERS, TokenSets, chosen_sets, token_sets
+from pexeso.runtime.jit import loop
+from pexeso.runtime.ranges import offsets_of, ranges
+from pexeso.transform.programs.program import lower
+
+# Texts as sets of words or of q-grams, for the fuzzy join.
+#
+# Case does not count. A text without tokens (shorter than q, or without a word) is a token itself,
+# of a kind that no other text has pieces of: it shares all with an equal text and nothing with
+# others.
+
+MIN_Q, MAX_Q = 2, 10
+
+TOKENISERS = ("word", *(f"{q}-gram" for q in range(MIN_Q, MAX_Q + 1)))
+"""Words end at white space and commas; q-grams are all pieces of q characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSets:
+    """Sets of tokens.
+
+    Attributes
+    ----------
+    offsets : int64 (n + 1,)
+        Where the set of each text begins and ends.
+    tokens : int32
+        Ascending within a set.
+    n_tokens : int
+        Tokens are below it.
+    """
+
+    offsets: np.ndarray
+    tokens: np.ndarray
+    n_tokens: int
+
+
+def token_sets(texts: Sequence[str], tokenisers: Iterable[str]) -> Iterator[tuple[str, TokenSets]]:
+    """Yield the token sets of texts for several tokenisers, in the order of `TOKENISERS`.
+
+    Takes about 80 bytes a character.
+
+    Examples
+    --------
+    >>> [(_, sets)] = token_sets(["Reagan, Ronald", "ronald reagan"], ["word"])
+    >>> sets.tokens.tolist(), sets.offsets.tolist()
+    ([0, 1, 0, 1], [0, 2, 4])
+    """
+    requested = set(tokenisers)
+    texts = [lower(text) for text in texts]
+    whole = _numbered(pa.array([text.encode("utf-8", "surrogatepass") for text in texts]))
+    if "word" in requested:
+        yield "word", _as_sets(*_words(texts), whole)
+    longest = max((q for q in range(MIN_Q, MAX_Q + 1) if f"{q}-gram" in requested), default=0)
+    for q, grams in enumerate(_grams(texts, longest), start=1):
+        if f"{q}-gram" in requested:
+            yield f"{q}-gram", _as_sets(*grams, whole)
+
+
+def _words(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the text of each word, and the word's number."""
+    words = [text.replace(",", " ").split() for text in texts]
+    numbers: dict[str, int] = {}
+    tokens = [numbers.setdefault(word, len(numbers)) for own_words in words for word in own_words]
+    owners = np.repeat(np.arange(len(texts)), [len(own_words) for own_words in words])
+    return owners, np.array(tokens, np.int64)
+
+
+def _grams(texts: list[str], longest: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the text and the number of each piece of one character, of two, and so on."""
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    letters = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
+    letters = _numbered(pa.array(letters))
+    n_letters = int(letters.max(initial=-1)) + 1
+    owners = np.repeat(np.arange(len(texts)), lengths)
+    ends = np.repeat(np.cumsum(lengths), lengths)
+    starts, grams = np.arange(len(letters)), letters
+    for q in range(1, longest + 1):
+        if q > 1:  # longer by the letter behind it
+            inside = starts + q <= ends[starts]
+            starts = starts[inside]
+            grams = _numbered(pa.array(grams[inside] * n_letters + letters[starts + q - 1]))
+        yield owners[starts], grams
+
+
+def _numbered(values: pa.Array) -> np.ndarray:
+    """Return numbers from 0 for values, equal ones alike: int64."""
+    return values.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _as_sets(owners: np.ndarray, tokens: np.ndarray, whole: np.ndarray) -> TokenSets:
+    n = len(whole)
+    first_whole = int(tokens.max(initial=-1)) + 1
+    bare = np.flatnonzero(np.bincount(owners, minlength=n) == 0)
+    owners = np.concatenate([owners, bare])
+    tokens = np.concatenate([tokens, first_whole + whole[bare]])
+    n_tokens = int(tokens.max(initial=-1)) + 1
+    return TokenSets(*_by_owner(owners, tokens, n, n_tokens), n_tokens)
+
+
+def _by_owner(
+    owners: np.ndarray, tokens: np.ndarray, n: int, n_tokens: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sort pairs of a text and a token, and keep one of each."""
+    pairs = np.sort(owners * n_tokens + tokens)
+    pairs = pairs[np.diff(pairs, prepend=-1) > 0]
+    owners, tokens = np.divmod(pairs, max(n_tokens, 1))
+    return offsets_of(np.bincount(owners, minlength=n)), tokens.astype(np.int32)
+
+
+def chosen_sets(sets: TokenSets, texts: np.ndarray, ranks: np.ndarray) -> TokenSets:
+    """Return the sets of some texts, with other numbers for the tokens.
+
+    Parameters
+    ----------
+    texts : int64 (c,)
+    ranks : int64 (n_tokens,)
+        The new number of each token.
+    """
+    sizes = np.diff(sets.offsets)[texts]
+    owners = np.repeat(np.arange(len(texts)), sizes)
+    tokens = ranks[sets.tokens[ranges(sets.offsets[texts], sizes)]]
+    return TokenSets(*_by_owner(owners, tokens, len(texts), sets.n_tokens), sets.n_tokens)
+
+
+# Compiled loop of the fuzzy join: pairs of sets that are more similar than any second-best pair.
+#
+# Similarities are quotients of whole numbers (for the cosine its square), rounded correctly to
+# float64, so that equal ones are equal and the order of different ones is never reversed, on any
+# machine. Different ones stay different where the numbers below the line are at most 2**26, as
+# they are for sets of up to 8,192 tokens (cosine) or 33 million (others); beyond, near equals may
+# count as equal, by which a join gets smaller but never breaks its promises.
+
+JACCARD, DICE, COSINE, INCLUSION = range(4)
+N_MEASURES = 4
+
+
+@loop
+def similarity(measure, shared, size, other_size):
+    """Return how similar two sets are that share a number of tokens: 0 to 1, for COSINE squared."""
+    if measure == JACCARD:
+        return shared / (size + other_size - shared)
+    if measure == DICE:
+        return 2 * shared / (size + other_size)
+    if measure == COSINE:
+        return (shared * shared) / (size * other_size)
+    return shared / min(size, other_size)
+
+
+@loop
+def any_above(shared, size, other_size, floors):
+    """Return whether two sets are more similar than the floor of some measure."""
+    for measure in range(N_MEASURES):
+        if similarity(measure, shared, size, other_size) > floors[measure]:
+            return True
+    return False
+
+
+@loop
+def probe(
+    offsets, tokens, other_offsets, other_tokens, begins, ends, lists, at_least,
+    floors, best, other_best, watched, other_watched, partners, shares, own_partners,
+):  # fmt: skip
+    """Compare each set with those of the other side that are at least as large.
+
+    Pairs above a floor count. The floor of a measure rises to the second-best similarity of every
+    watched set, so that in the end each of these has at most one partner above it. Sets are in
+    ascending order of size on both sides; tokens of a set, by the length of their lists.
+
+    Of two sets of which the other is at least as large, some among the first ``size - shared + 1``
+    tokens is common if `shared` tokens are (a prefix filter): only the lists of these are read.
+
+    Parameters
+    ----------
+    offsets, tokens : int64 (n + 1,), int32
+    other_offsets, other_tokens : int64 (m + 1,), int32
+    begins, ends : int64 (t,)
+        The list of sets of the other side of each token; `begins` is changed.
+    lists : int32
+        Sets of the other side, ascending within a list.
+    floors : float64 (4,)
+        Changed.
+    best, other_best : float64 (n, 4), float64 (m, 4)
+        The largest similarity of each set so far; changed.
+    partners, shares : int32 (n or m, 4)
+        The best partner of each set of the side that is meant by `own_partners`, and how many
+        tokens they share; changed.
+    """
+    n_others = len(other_offsets) - 1
+    counts = np.zeros(n_others, np.int32)
+    touched = np.empty(n_others, np.int32)
+    stamps = np.full(len(begins), -1, np.int32)
+    first_other = 0
+    for own_set in range(len(offsets) - 1):
+        size = offsets[own_set + 1] - offsets[own_set]
+        while first_other < n_others and (
+            other_offsets[first_other + 1] - other_offsets[first_other] < size + at_least
+        ):
+            first_other += 1
+        needed = size + 1
+        while needed > 1 and any_above(needed - 1, size, size, floors):
+            needed -= 1
+        n_touched, unread = 0, needed - 1
+        for at in range(offsets[own_set], offsets[own_set + 1] - unread):
+            token = tokens[at]
+            while begins[token] < ends[token] and lists[begins[token]] < first_other:
+                begins[token] += 1
+            for position in range(begins[token], ends[token]):
+                other = lists[position]
+                if counts[other] == 0:
+                    touched[n_touched] = other
+                    n_touched += 1
+                counts[other] += 1
+        stamped = False
+        for i in range(n_touched):
+            other = np.int64(touched[i])
+            shared = np.int64(counts[other])
+            counts[other] = 0
+            other_size = other_offsets[other + 1] - other_offsets[other]
+            if not any_above(shared + unread, size, other_size, floors):
+                continue
+            if unread:
+                if not stamped:
+                    for at in range(offsets[own_set], offsets[own_set + 1]):
+                        stamps[tokens[at]] = own_set
+                    stamped = True
+                shared = np.int64(0)
+                for at in range(other_offsets[other], other_offsets[other + 1]):
+                    shared += stamps[other_tokens[at]] == own_set
+            for measure in range(N_MEASURES):
+                score = similarity(measure, shared, size, other_size)
+                if score <= floors[measure]:
+                    continue
+                holder, partner = (own_set, other) if own_partners else (other, own_set)
+                holders = best if own_partners else other_best
+                if score > holders[holder, measure]:
+                    partners[holder, measure], shares[holder, measure] = partner, shared
+                if watched:
+                    floors[measure] = max(floors[measure], min(score, best[own_set, measure]))
+                if other_watched:
+                    floors[measure] = max(floors[measure], min(score, other_best[other, measure]))
+                best[own_set, measure] = max(best[own_set, measure], score)
+                other_best[other, measure] = max(other_best[other, measure], score)
+
 
 DISTANCES = ("Jaccard", "Dice", "cosine", "max-inclusion")
 """1 minus the common tokens' share of all tokens of both sets, of their mean number, of the root of

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import pexeso
 from pexeso.errors import InputError, PexesoError
 from pexeso.faces.app.links import command_line, fields_of_query, python_lines, url
-from pexeso.faces.app.pages import joining as join_pages
+from pexeso.faces.app.pages import actions as join_pages
 from pexeso.faces.app.pages import match as match_pages
 from pexeso.faces.app.pages import search as search_pages
 from pexeso.faces.app.pages.query_columns import QueryColumns

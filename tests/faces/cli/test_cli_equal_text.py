@@ -15,8 +15,8 @@ from click.testing import CliRunner
 from pexeso.faces.cli.main import cli
 from pexeso.faces.cli.output.report import EQUAL, write_results
 from pexeso.index import open_index
-from pexeso.sets.search.containment_search import FIELDS
 from pexeso.sets.search.results import TokenMatch, TokenSearchResult
+from pexeso.sets.search.searches import FIELDS
 
 pytestmark = pytest.mark.spark
 

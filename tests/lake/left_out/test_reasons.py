@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pexeso.lake.choose import ColumnRules, reason_left_out
-from pexeso.lake.left_out.reasons import grouped
+from pexeso.lake.left_out.groups import grouped
 from pexeso.lake.sniff import ColumnProfile
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -89,7 +89,7 @@ def test_no_reason_of_the_sources_has_free_text_in_its_group():
         for text, head in heads.items()
         if FREE in head or TABLE in head or not head or len(head) > 90
     }
-    assert bad == {}, "write a reason as GROUP: DETAIL; WAY OUT, see pexeso.lake.left_out.reasons"
+    assert bad == {}, "write a reason as GROUP: DETAIL; WAY OUT, see pexeso.lake.left_out.groups"
     said = "\n".join(heads)
     for known in ("is empty: it has no header row", "cannot be read as a table", "symbolic link"):
         assert known in said, "the search through the sources misses reasons"

@@ -3,8 +3,7 @@
 import sqlglot
 from sqlglot import exp
 
-from pexeso.redundancy.plans.statements.grammar import MAX_SELECTS, MAX_TABLES
-from pexeso.redundancy.plans.statements.parsing import FUNCTIONS, MAX_DEPTH
+from pexeso.redundancy.plans.statements.grammar import FUNCTIONS, MAX_DEPTH, MAX_SELECTS, MAX_TABLES
 
 ALLOWED = {
     "select town from t": "SELECT `town` FROM `t`",

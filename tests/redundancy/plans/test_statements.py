@@ -10,8 +10,7 @@ from drawn_statements import ALLOWED, REFUSED
 
 from pexeso.errors import InputError
 from pexeso.redundancy.plans.rebuilds import read_statements
-from pexeso.redundancy.plans.statements.grammar import checked_statement
-from pexeso.redundancy.plans.statements.parsing import MAX_BYTES, MAX_TOKENS
+from pexeso.redundancy.plans.statements.grammar import MAX_BYTES, MAX_TOKENS, checked_statement
 from pexeso.redundancy.plans.verifying import Statement, verify_statements
 from pexeso.redundancy.sql import literal
 

@@ -7,7 +7,7 @@ import pytest
 from long_runs import long_but
 
 import pexeso
-from pexeso.semantic.answers import best_of_lists as module
+from pexeso.semantic.answers import combined as module
 
 pytestmark = pytest.mark.spark
 

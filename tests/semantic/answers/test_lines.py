@@ -9,8 +9,8 @@ from searching_stores import SmallLake, query_of, scan_of
 
 from pexeso.engine.layout.options import PartitionLayoutOptions
 from pexeso.options import search_options
-from pexeso.semantic.answers import lines as module
-from pexeso.semantic.answers.lines import find_lines
+from pexeso.semantic.answers import semantic_search as module
+from pexeso.semantic.answers.semantic_search import find_lines
 from pexeso.semantic.executor import search_store
 
 OPTIONS = PartitionLayoutOptions(map="projection", n_axes=4)

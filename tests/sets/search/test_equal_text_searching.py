@@ -13,10 +13,10 @@ from pexeso.registry import choices
 from pexeso.runtime import jit
 from pexeso.sets.containment.ensemble import Ensemble
 from pexeso.sets.part import open as module
-from pexeso.sets.search.containment_search import search_containment
 from pexeso.sets.search.hits import shared_values
 from pexeso.sets.search.overlap_search import overlap_with, search_overlap, search_overlap_batch
 from pexeso.sets.search.query import token_query
+from pexeso.sets.search.searches import search_containment
 
 tokens = st.sets(st.sampled_from([str(number) for number in range(12)]), min_size=1)
 names = st.tuples(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
+import numpy as np
 import torch
 
 from pexeso.engine.arrays import offsets_of
@@ -14,7 +16,6 @@ from pexeso.engine.kernels.triton import distances as distances
 from pexeso.engine.kernels.triton import grouped as grouped
 from pexeso.engine.kernels.triton import lists as lists
 from pexeso.engine.kernels.triton import values as values
-from pexeso.engine.kernels.triton.trees import largest_square_on, tree_of
 from pexeso.engine.kernels.triton.values import QueryPlaces, order_values
 from pexeso.engine.kernels.triton.walk import Walk
 from pexeso.engine.kernels.triton.workspace import Workspace
@@ -24,6 +25,56 @@ from pexeso.engine.layout.partition import Partition
 from pexeso.engine.lemmas import Lemma
 from pexeso.engine.precision import FLOAT16_ROUNDOFF, Band, difference_band, product_band
 from pexeso.engine.stats import SearchStats
+
+# What the program that computes defining distances is given: their tree, and their largest square.
+#
+# See `pexeso.engine.metrics.tree_sum`.
+
+
+def largest_square(tau: float) -> float:
+    """Return the largest float64 number whose square root, rounded, is at most tau."""
+    square = tau * tau
+    while math.sqrt(square) > tau:
+        square = math.nextafter(square, 0.0)
+    while math.sqrt(math.nextafter(square, math.inf)) <= tau:
+        square = math.nextafter(square, math.inf)
+    return square
+
+
+def tree_places(dimensions: int) -> np.ndarray:
+    """Order entries so that adding neighbours repeatedly sums them as `tree_sum` does.
+
+    See `pexeso.engine.metrics.tree_sum`.
+
+    Returns
+    -------
+    int32 (D,)
+        The entry at each place, or -1; D is the power of two from `dimensions` on.
+    """
+    rest, positions = np.arange(dimensions), np.zeros(dimensions, np.int64)
+    width, level = dimensions, 0
+    while width > 1:
+        half = (width + 1) // 2
+        upper = rest >= half
+        positions |= upper.astype(np.int64) << level
+        rest -= half * upper
+        width, level = half, level + 1
+    tree = np.full(1 << level, -1, np.int32)
+    tree[positions] = np.arange(dimensions)
+    return tree
+
+
+@cache
+def tree_of(dimensions: int, device: torch.device) -> torch.Tensor:
+    """Return `tree_places` on a device."""
+    return torch.from_numpy(tree_places(dimensions)).to(device)
+
+
+@cache
+def largest_square_on(tau: float, device: torch.device) -> torch.Tensor:
+    """Return `largest_square` on a device, float64 (1,)."""
+    return torch.full((1,), largest_square(tau), dtype=torch.float64, device=device)
+
 
 SLAB = 1 << 12
 """Query values of one run of launches; more go slab after slab into the same list."""

@@ -4,7 +4,7 @@ A posting list holds the sets with a token. Both are CSR arrays (thesis, chapter
 
 Positions count from 0 here. The paper's search counts from 1: what it calls the position j of the
 latest match is the number of tokens of the set up to that match, `position` + 1, and so it is in
-`pexeso.sets.overlap.candidates`.
+`pexeso.sets.overlap.josie`.
 """
 
 from __future__ import annotations
