@@ -62,8 +62,9 @@ KINDS: Mapping[str, Kind] = {
 
 
 def pages(root: Path = ROOT) -> list[Path]:
-    """Return the pages for users."""
-    return [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+    """Return the pages for users, and the page of the papers' experiments."""
+    experiments = root / "benchmarks" / "EXPERIMENTS.md"
+    return [root / "README.md", experiments, *sorted((root / "docs").rglob("*.md"))]
 
 
 def with_tables(text: str, results: Path = RESULTS) -> str:

@@ -11,6 +11,7 @@ from doc_pages import PAGES, ROOT, anchors, links, prose
 TEXTS = [
     *PAGES,
     ROOT / "CONTRIBUTING.md",
+    ROOT / "benchmarks" / "EXPERIMENTS.md",
     ROOT / "examples" / "README.md",
     *sorted((ROOT / "examples").glob("*.ipynb")),
 ]
