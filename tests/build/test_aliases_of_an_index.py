@@ -191,10 +191,10 @@ def test_searches_by_equal_values_tell_aliases_of_the_query(pairs_of_indexes, tm
     assert not any("aliases" in row for row in rows)
     query_file = tmp_path / "asked.csv"
     query_file.write_text("city\nnyc\nRome\n", encoding="utf-8")
-    for asking in (["overlap"], ["search", "--method", "all"]):
-        arguments = [*asking, str(index.path), f"{query_file}:city", "--explain"]
+    for method in ("overlap", "all"):
+        arguments = ["search", str(index.path), f"{query_file}:city", "--method", method, "--explain"]
         shown = CliRunner().invoke(cli, arguments).stdout
-        assert ("New York City  alias: nyc\n" if asking == ["overlap"] else "alias") in shown
+        assert ("New York City  alias: nyc\n" if method == "overlap" else "alias") in shown
 
 
 def test_joins_bring_rows_of_aliases(pairs_of_indexes):

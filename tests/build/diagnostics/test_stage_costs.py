@@ -67,7 +67,7 @@ def test_a_shard_is_built_by_one_core_and_signatures_cost_more():
         == three["divide"]
         == pytest.approx(10**6 * token_sets.SECONDS_PER_PAIR["divide"])
     )
-    signed = extra(("overlap", "containment"), 1)
+    signed = extra(("overlap", "containment", "bands"), 1)
     assert signed["tokens"] - one["tokens"] == pytest.approx(
         token_sets.SIGNING_SECONDS + 4 * 10**6 * token_sets.SECONDS_PER_SIGNED_PAIR
     )

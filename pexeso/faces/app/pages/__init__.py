@@ -10,7 +10,7 @@ PAGES = {
     "/tables/{table}": "search:columns",
     "/tables/{table}/search": "search:search",
     "/tables/{table}/match": "match:match",
-    "/tables/{table}/join": "joining:join",
+    "/tables/{table}/join": "actions:join",
     "/lake": "lake:tables",
     "/lake/table": "lake:table",
     "/lake/left-out": "lake:left_out",
