@@ -19,15 +19,15 @@ WIDTH = 100
 _HEAD = f"""\
 # How values are normalised
 
-Before a value is compared it goes through rules, in the lake and in your query alike. Each rule
-has a name and can be switched; an index keeps which ones it was built with, and every query goes
-through the same. This page is written from the rules by `docs/reference/write_normalisation.py`,
-and its examples are tested: each shows a value and its form with that rule among the default ones.
+Rules normalise every value before it is compared, in the lake and in your query. Each rule has a
+name and can be switched on or off. An index stores the rules that it was built with, and applies
+them to every query. `docs/reference/write_normalisation.py` generates this page from the rules. Its
+examples are tested: each shows a value and its form with that rule and the default rules.
 
-The rules have version {VERSION}. An index that was built with another version is refused in one
-sentence: build it again. What has been normalised stays as it is when it is normalised again, but
-for dates and periods with marks around them, which are taken off alone the first time: `FY2019*`
-becomes `fy2019`, and that `fiscal year 2019`. Only dates look at the rest of their column.
+The rules have version {VERSION}. An index of another version is refused, so build it again.
+Normalisation is idempotent, with one exception: marks around dates and periods are removed first.
+`FY2019*` becomes `fy2019`, and `fy2019` becomes `fiscal year 2019`. Only dates depend on the rest
+of their column.
 """
 
 

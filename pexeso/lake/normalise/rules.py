@@ -68,8 +68,8 @@ RULES: tuple[NamedRule, ...] = (
         "ranks",
         True,
         "removes a rank or seed at the start that is marked as one, before a word.",
-        "A number so marked is about the table, not the thing; a number without a mark may be "
-        "part of a name, and stays.",
+        "A marked number describes the table, not the value. A number without a mark may be part "
+        "of a name, and stays.",
         (
             ("#3 Duke", "duke"),
             ("(2) Duke", "duke"),
@@ -82,29 +82,29 @@ RULES: tuple[NamedRule, ...] = (
         "numbering",
         False,
         "removes a number of a list at the start: '1.', '2)', 'No. 3'.",
-        "It makes '2. Liga' the same as '3. Liga'.",
+        "It makes '2. Liga' and '3. Liga' equal.",
         (("1. Maryland", "maryland"), ("No. 5 UConn", "uconn")),
     ),
     NamedRule(
         "counts",
         False,
         "removes a number of one to three digits in parentheses at the end.",
-        "It makes 'Meridian (1)' the same as 'Meridian (2)'.",
+        "It makes 'Meridian (1)' and 'Meridian (2)' equal.",
         (("Arsenal (3)", "arsenal"), ("Halloween (2018)", "halloween 2018")),
     ),
     NamedRule(
         "qualifiers",
         False,
-        "removes what stands in parentheses at the end.",
-        "It makes 'Springfield (MA)' the same as 'Springfield (IL)'.",
+        "removes text in parentheses at the end.",
+        "It makes 'Springfield (MA)' and 'Springfield (IL)' equal.",
         (("Springfield (MA)", "springfield"), ("Paris (France)", "paris")),
     ),
     NamedRule(
         "inverted-names",
         False,
-        "puts what stands behind the only comma first, where both parts are words of a name: one "
-        "to three, without digits.",
-        "It cannot tell people from places. Models that know no word order need it not.",
+        "moves the part after the only comma to the front, if both parts are one to three words "
+        "without digits.",
+        "It cannot distinguish people from places. Models that ignore word order do not need it.",
         (
             ("Curie, Marie", "marie curie"),
             ("Billings, Jr.", "billings jr"),
@@ -114,11 +114,10 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "dates",
         True,
-        "writes dates as day, English name of the month, and year, with a time of day as words "
-        "behind; also months of a year, and days of a month. "
-        "Names of months are read in 34 languages.",
-        "The same day is written in many ways. Nothing that holds another word is a date. "
-        "Which number of 3/5/1953 is the month is decided over the whole column.",
+        "writes dates as day, English name of the month and year, followed by the time of day; "
+        "also months of a year and days of a month. Names of months are read in 34 languages.",
+        "Dates have many notations. A value with any other word is not a date. The whole column "
+        "decides which number of 3/5/1953 is the month.",
         (
             ("2020-03-05", "5 march 2020"),
             ("Mar 5th, 1953", "5 march 1953"),
@@ -130,15 +129,15 @@ RULES: tuple[NamedRule, ...] = (
         "times",
         True,
         "writes a time of day with a.m. or p.m. by the 24-hour clock.",
-        "They say the same. Without either it may be a length of time, and stays.",
+        "Both notations are common. A time without a.m. or p.m. may be a duration, and stays.",
         (("2:30 p.m.", "14 30"), ("12:05 AM", "00 05"), ("2:30", "2 30")),
     ),
     NamedRule(
         "periods",
         True,
-        "writes quarters, fiscal years, decades, spans of years and years with 'c.' in one way.",
-        "Each is written in a few ways that mean nothing else. A number behind a year is the end "
-        "of a span where it is larger, or 00.",
+        "writes quarters, fiscal years, decades, ranges of years and years with 'c.' in one form.",
+        "Each has a few unambiguous notations. A number after a year ends a range if it is "
+        "larger, or 00.",
         (
             ("2020-Q1", "q1 2020"),
             ("FY2019", "fiscal year 2019"),
@@ -152,10 +151,8 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "states",
         True,
-        "writes out the codes of states of the USA behind the last comma, at the end or before a "
-        "zip code.",
-        "Nothing different becomes the same: where the code means something else, the value "
-        "still has a form of its own.",
+        "expands codes of US states after the last comma, at the end or before a zip code.",
+        "Different values stay different, even if the code means something else.",
         (
             ("Austin, TX", "austin texas"),
             ("Austin, TX 78701", "austin texas 78701"),
@@ -166,9 +163,9 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "punctuation",
         True,
-        "keeps words only. '&' becomes 'and'; apostrophes in words and dots in acronyms go "
-        "without a trace.",
-        "Punctuation differs more than what it stands in. A value of symbols alone ('+') is kept.",
+        "keeps only words. '&' becomes 'and'; apostrophes in words and dots in acronyms are "
+        "removed.",
+        "Punctuation varies more than words. A value that consists of symbols ('+') is kept.",
         (
             ("AT&T, Inc.", "at and t inc"),
             ("O'Neil", "oneil"),
@@ -193,16 +190,15 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "date-words",
         True,
-        "writes out abbreviated months and weekdays beside a number.",
-        "Beside a number they are hardly anything else.",
+        "expands abbreviated months and weekdays next to a number.",
+        "Next to a number they rarely mean anything else.",
         (("early Mar 1953", "early march 1953"), ("Mar del Plata", "mar del plata")),
     ),
     NamedRule(
         "addresses",
         True,
-        "writes out abbreviations of addresses where their neighbours make clear what they stand "
-        "for.",
-        "'St' is a street behind a name and a saint before one.",
+        "expands abbreviations of addresses if the neighbouring words make the meaning clear.",
+        "'St' is a street after a name and a saint before one.",
         (
             ("120 N Main St., Apt 4", "120 north main street apartment 4"),
             ("St. Petersburg", "saint petersburg"),
@@ -214,15 +210,15 @@ RULES: tuple[NamedRule, ...] = (
         "ordinals",
         True,
         "writes the words first to twentieth with digits.",
-        "Each word has one number, so nothing different becomes the same. Behind a number "
-        "'second' is a time and stays.",
+        "Each word has one number, so different values stay different. After a number, 'second' "
+        "is a time and stays.",
         (("Fifth Avenue", "5th avenue"), ("30 second clip", "30 second clip")),
     ),
     NamedRule(
         "units",
         True,
-        "writes units of measurement behind a number by their symbol.",
-        "A word has one symbol; symbols stay as they are, since some have several meanings.",
+        "writes units of measurement after a number as their symbol.",
+        "A word has one symbol. Symbols stay, since some have several meanings.",
         (
             ("5 kilometres", "5 km"),
             ("5 kilometers", "5 km"),
@@ -233,8 +229,8 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "companies",
         True,
-        "writes forms of companies at the end in one way.",
-        "They are the same words in full and in short.",
+        "writes company forms at the end in one form.",
+        "The full and the short form mean the same.",
         (
             ("Oshkosh Corporation", "oshkosh corp"),
             ("Acme Limited", "acme ltd"),
@@ -244,18 +240,17 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "company-forms",
         False,
-        "removes forms of companies at the end.",
-        "It makes 'Monsters, Inc.' the same as 'Monsters'.",
+        "removes company forms at the end.",
+        "It makes 'Monsters, Inc.' and 'Monsters' equal.",
         (("Apple Inc.", "apple"), ("Siemens AG", "siemens"), ("Acme Co., Ltd.", "acme")),
     ),
     NamedRule(
         "territories",
         True,
-        "writes countries, territories and states under one English name each, where they are "
-        "the whole value; codes, and names in 45 other languages, only in a column that is made "
-        "of them.",
-        "Tables name them by short and official names, by the World Bank's spellings, in their "
-        "own language and by codes. What is left of other values is as it was.",
+        "writes a country, territory or state that is the whole value by one English name. Codes "
+        "and names in 45 other languages count only in a column that consists of them.",
+        "Tables use short and official names, the World Bank's spellings, other languages and "
+        "codes. Other values stay as they are.",
         (
             ("U.S.A.", "united states"),
             ("Korea, Rep.", "south korea"),
@@ -267,7 +262,7 @@ RULES: tuple[NamedRule, ...] = (
         "articles",
         False,
         "removes 'the' at the start.",
-        "It makes 'The Who' the same as 'Who'.",
+        "It makes 'The Who' and 'Who' equal.",
         (("The Boston Globe", "boston globe"), ("The The", "the")),
     ),
 )
