@@ -117,9 +117,8 @@ def join_keys(
     >>> keys = keyed(mine, "country", "year"), keyed(rows, "land", "when")
     >>> found = join_keys(mine, keys[0], rows, "gdp.csv", keys[1], JoinOptions())
     >>> found.table.select(["year", "country", "match_value", "gdp"]).to_pydict()
-    {'year': [2009, 2010], 'country': ['Peru', 'Chad'], 'match_value': ['Peru,2009', None], 'gdp':
-    ['1', None]}
-    """
+    {'year': [2009, 2010], 'country': ['Peru', 'Chad'], 'match_value': ['Peru,2009', None], 'gdp': ['1', None]}
+    """  # noqa: E501  what is printed is one line
     found_rows = find_key_rows(mine, rows, name, theirs, options, typed)
     # Each row has its key with it: there is none that was not searched.
     return join_texts(table, mine.texts, found_rows, mine.texts, to=to, noun="key")

@@ -50,9 +50,8 @@ def html_table(caption: str, names: Sequence[str], rows: Iterable[Sequence[Any]]
     Examples
     --------
     >>> html_table("1 row", ["a"], [["<b>"]])
-    '<table><caption>1
-    row</caption><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
-    """
+    '<table><caption>1 row</caption><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
+    """  # noqa: E501  what is printed is one line
     head = "".join(f"<th>{escape(plain(name))}</th>" for name in names[:MAX_COLUMNS])
     body = "".join(
         f"<tr>{''.join(f'<td>{_cell(cell)}</td>' for cell in row[:MAX_COLUMNS])}</tr>"

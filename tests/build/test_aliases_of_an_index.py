@@ -192,8 +192,15 @@ def test_searches_by_equal_values_tell_aliases_of_the_query(pairs_of_indexes, tm
     query_file = tmp_path / "asked.csv"
     query_file.write_text("city\nnyc\nRome\n", encoding="utf-8")
     for method in ("overlap", "all"):
-        arguments = ["search", str(index.path), f"{query_file}:city", "--method", method, "--explain"]
-        shown = CliRunner().invoke(cli, arguments).stdout
+        arguments = [
+            "search",
+            str(index.path),
+            f"{query_file}:city",
+            "--method",
+            method,
+            "--explain",
+        ]
+        shown = CliRunner().invoke(cli, ["search", *arguments]).stdout
         assert ("New York City  alias: nyc\n" if method == "overlap" else "alias") in shown
 
 

@@ -44,9 +44,8 @@ def with_preset(given: Mapping[str, Any], preset: str | None) -> dict[str, Any]:
     >>> with_preset({"cells": "blocks"}, "published")
     Traceback (most recent call last):
         ...
-    pexeso.errors.InputError: The preset 'published' sets cells to 'grid'. Got cells='blocks':
-    leave it out, or leave the preset out.
-    """
+    pexeso.errors.InputError: The preset 'published' sets cells to 'grid'. Got cells='blocks': leave it out, or leave the preset out.
+    """  # noqa: E501  what is printed is one line
     if preset is None:
         return dict(given)
     require_choice("preset", preset, PRESETS)

@@ -131,9 +131,8 @@ def statement(
     >>> print(statement([], ("mine", ["city", "year"]), ("lakes", ["town", "held"]), "inner"))
     SELECT y.*, l.*
     FROM mine AS y
-    JOIN lakes AS l ON CAST(l."town" AS VARCHAR) = CAST(y."city" AS VARCHAR) AND CAST(l."held" AS
-    VARCHAR) = CAST(y."year" AS VARCHAR);
-    """
+    JOIN lakes AS l ON CAST(l."town" AS VARCHAR) = CAST(y."city" AS VARCHAR) AND CAST(l."held" AS VARCHAR) = CAST(y."year" AS VARCHAR);
+    """  # noqa: E501  what is printed is one line
     (yours, on), (lakes, keys) = ours, theirs
     own = [f"CAST(y.{quoted(name)} AS VARCHAR)" for name in on]
     their = [f"CAST(l.{quoted(name)} AS VARCHAR)" for name in keys]

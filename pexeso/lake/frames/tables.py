@@ -170,9 +170,8 @@ def table_in_memory(table: Any, purpose: str) -> Frame:
     >>> table_in_memory(["Oslo"], "to join")
     Traceback (most recent call last):
         ...
-    pexeso.errors.InputError: The table to join must be a DataFrame of pandas or polars, a pyarrow
-    Table, a dictionary of columns, or what has the Arrow PyCapsule interface. Got list instead.
-    """
+    pexeso.errors.InputError: The table to join must be a DataFrame of pandas or polars, a pyarrow Table, a dictionary of columns, or what has the Arrow PyCapsule interface. Got list instead.
+    """  # noqa: E501  what is printed is one line
     frame = frame_of(table)
     if frame is None:
         raise InputError(

@@ -39,8 +39,7 @@ def as_python(program: Program, names: Sequence[str]) -> str:
     >>> program = Program((Extract(0, (Split(", ", 1),), start=-4, length=2), Constant("-")))
     >>> print(as_python(program, ["Name", "Title"]))
     def transform(row: dict[str, str | None]) -> str | None:
-        # 2 characters of part 2 of "Name" split at ", ", beginning with character 4 from the end,
-        # then "-"
+        # 2 characters of part 2 of "Name" split at ", ", beginning with character 4 from the end, then "-"
         cell = row['Name']
         if cell is None:
             return None
@@ -51,7 +50,7 @@ def as_python(program: Program, names: Sequence[str]) -> str:
             return None
         return parts_1[1][-4:-2] + '-'
     <BLANKLINE>
-    """
+    """  # noqa: E501  what is printed is one line
     cells = {
         column: ("cell" if len(program.columns) == 1 else f"cell_{number}", name)
         for number, (column, name) in enumerate(program.named_columns(names).items(), 1)

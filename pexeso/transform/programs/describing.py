@@ -24,9 +24,8 @@ def in_words(program: Program, names: Sequence[str]) -> str:
     ...     (Extract(0, comma[:1]), Constant(" "), Extract(0, comma[1:], length=1, casing="upper"))
     ... )
     >>> print(in_words(program, ["Name"]))
-    part 2 of "Name" split at ", ", then a space, then the first character of part 1 of "Name"
-    split at ", ", in capitals
-    """
+    part 2 of "Name" split at ", ", then a space, then the first character of part 1 of "Name" split at ", ", in capitals
+    """  # noqa: E501  what is printed is one line
     named = program.named_columns(names)
     return ", then ".join(_words(step, named) for step in program.operators) or "an empty text"
 
