@@ -11,8 +11,3 @@ def bins(request, monkeypatch):
     callspec = getattr(request.node, "callspec", None)
     if callspec is not None and callspec.params.get("seed", 0) % 2:
         monkeypatch.setattr(correlation, "Y_BINS", 2)
-
-
-@pytest.fixture
-def three_bins(monkeypatch):
-    monkeypatch.setattr(correlation, "Y_BINS", 3)
