@@ -172,8 +172,8 @@ def request_documents() -> list[dict[str, Any]]:
         {"verb": "search", **query, "max_distance": 0.3, "k": 3, "explain": True},
         {"verb": "search", **query, "method": "all", "column_kinds": None},
         {"verb": "search", "index": "lake.pexeso", "query": ["Oslo", "Rome", None, 3]},
-        {"verb": "overlap", **query, "k": 2},
-        {"verb": "contain", **query, "min_containment": 0.5},
+        {"verb": "search", **query, "method": "overlap", "k": 2},
+        {"verb": "search", **query, "method": "containment", "min_joinability": 0.5},
         {"verb": "explain", **both, "max_distance": 0.2},
         {"verb": "join", **both, "how": "left", "aggregate": "first"},
         {"verb": "join_sql", **both},
@@ -215,7 +215,7 @@ def bent_documents(draw: st.DrawFn, documents: list[dict[str, Any]]) -> bytes:
             elif change == 1 and isinstance(holder, list):
                 holder.extend([holder[key]] * draw(st.sampled_from((1, 1, 40))))
             elif change == 2 and isinstance(holder, dict):
-                fields = [name for kind in REQUESTS.values() for name in kind.__dataclass_fields__]
+                fields = [name for kind in REQUESTS.values() for name in kind.__struct_fields__]
                 holder[draw(st.sampled_from(fields) | st.text(max_size=5))] = draw(others)
             elif change == 3:
                 holder[key] = draw(st.sampled_from(([], {}, [[]], [holder[key]])))

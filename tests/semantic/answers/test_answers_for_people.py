@@ -151,4 +151,6 @@ def test_the_command_line_says_it(index, tmp_path):
     assert (nothing.exit_code, nothing.stdout) == (0, "")
     assert "\nNearest:\n" in nothing.stderr
     assert "28.6 %      2/7" in nothing.stderr
-    assert "Columns of numbers join by equal values: pexeso overlap." in nothing.stderr
+    assert (
+        "Columns of numbers join by equal values: pexeso search --method overlap." in nothing.stderr
+    )
