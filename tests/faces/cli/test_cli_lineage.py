@@ -5,9 +5,9 @@ import shutil
 from zipfile import ZipFile
 
 import pytest
-from tests.exports.openlineage_rules import events_of
 
 from pexeso import build_index
+from tests.joins.exports.openlineage_rules import events_of
 
 pytestmark = pytest.mark.spark
 

@@ -5,7 +5,6 @@ import json
 import click
 import pandas as pd
 import pytest
-from tests.transform_join.small_tables import MAILS, NAMES
 
 import pexeso
 from pexeso import ReadingOptions
@@ -14,6 +13,7 @@ from pexeso.faces.cli.groups import WithVerbs
 from pexeso.faces.cli.main import cli
 from tests.acquisition.small_market import PEOPLE
 from tests.acquisition.small_market import small_index as small_market
+from tests.transform.joins.small_tables import MAILS, NAMES
 
 TITLE = "exported; 2019\n"
 """Above the header of files of cells with ! between them, which are read wrongly without help."""

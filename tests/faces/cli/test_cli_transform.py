@@ -9,7 +9,14 @@ import json
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
-from tests.transform_join.small_tables import (
+
+import pexeso
+from pexeso.errors import InputError
+from pexeso.faces.service import verbs
+from pexeso.faces.service.by_verb.transform import TransformRequest
+from pexeso.faces.service.schema import defaults_of
+from pexeso.faces.service.verbs import Service
+from tests.transform.joins.small_tables import (
     EMAILS,
     MAILS,
     MIXED,
@@ -20,13 +27,6 @@ from tests.transform_join.small_tables import (
     joined_by_loops,
     rows_of,
 )
-
-import pexeso
-from pexeso.errors import InputError
-from pexeso.faces.service import verbs
-from pexeso.faces.service.by_verb.transform import TransformRequest
-from pexeso.faces.service.schema import defaults_of
-from pexeso.faces.service.verbs import Service
 
 
 @pytest.fixture

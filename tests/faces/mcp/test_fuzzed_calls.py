@@ -2,7 +2,7 @@
 
 The long run, which tells what it counted::
 
-    PEXESO_FUZZED_CALLS=10000 make test JOBS=0 ARGS="-s tests/mcp/test_fuzzed_calls.py"
+    PEXESO_FUZZED_CALLS=10000 make test JOBS=0 ARGS="-s tests/faces/mcp/test_fuzzed_calls.py"
 """
 
 import gc

@@ -30,7 +30,7 @@ LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
 
 def test_tools_are_those_that_are_committed():
-    """After a change: PYTHONPATH=$PWD python tests/mcp/write_tools.py, and look at the diff."""
+    """After a change run ``tests/faces/mcp/write_tools.py``, and look at the diff."""
     assert tools_text() == FILE.read_text(encoding="utf-8")
 
 

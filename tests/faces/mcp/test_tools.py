@@ -9,7 +9,6 @@ import duckdb
 import pytest
 from click.testing import CliRunner
 from mcp.client.client import Client
-from tests.mcp.conftest import CITIES
 
 import pexeso
 from pexeso.faces.cli.main import cli
@@ -20,6 +19,7 @@ from pexeso.faces.mcp.serving import make_server
 from pexeso.index import open_index
 from pexeso.joins import growth
 from pexeso.runtime.formatting import is_hidden
+from tests.faces.mcp.conftest import CITIES
 
 pytestmark = pytest.mark.spark
 

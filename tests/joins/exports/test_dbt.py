@@ -2,10 +2,10 @@
 
 import jinja2
 import yaml
-from tests.exports.edges_in_memory import HOSTILE, EdgeRows, edge, hostile_edges
 
 from pexeso.joins.exports.formats import Naming
 from pexeso.joins.exports.registry import FORMATS, write_export
+from tests.joins.exports.edges_in_memory import HOSTILE, EdgeRows, edge, hostile_edges
 
 
 def read(path):

@@ -5,9 +5,9 @@ import xml.etree.ElementTree as ElementTree
 from importlib.util import find_spec
 
 import pytest
-from tests.exports.edges_in_memory import EdgeRows, edge, hostile_edges
 
 from pexeso.joins.exports.registry import FORMATS, write_export
+from tests.joins.exports.edges_in_memory import EdgeRows, edge, hostile_edges
 
 SPACE = "{http://graphml.graphdrawing.org/xmlns}"
 NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -2,10 +2,9 @@
 
 import re
 
-from tests.exports.edges_in_memory import HOSTILE, EdgeRows, edge, hostile_edges
-
 from pexeso.joins.exports import mermaid
 from pexeso.joins.exports.mermaid import mermaid_lines
+from tests.joins.exports.edges_in_memory import HOSTILE, EdgeRows, edge, hostile_edges
 
 LINES = {
     "table": re.compile(r'  subgraph (t\d+)\["([^"\[\]{}<>`|%\n]+)"\]'),

@@ -5,12 +5,12 @@ import uuid
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from tests.exports.edges_in_memory import HOSTILE
-from tests.exports.openlineage_rules import events_of
 
 from pexeso.errors import OutputError
 from pexeso.faces.service.by_verb.lineage import PRODUCER
 from pexeso.joins.exports.openlineage import DataSet, JoinMade, append_events
+from tests.joins.exports.edges_in_memory import HOSTILE
+from tests.joins.exports.openlineage_rules import events_of
 
 MINE, THEIRS = DataSet.of("/data/mine.csv"), DataSet.of("s3://lake/geo/cities.csv")
 STARTED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -4,11 +4,10 @@ import json
 import re
 from datetime import UTC, datetime, timedelta
 
-from tests.exports.edges_in_memory import EdgeRows, edge, hostile_edges
-
 from pexeso.joins.exports.formats import Naming
 from pexeso.joins.exports.openmetadata import local_name
 from pexeso.joins.exports.registry import FORMATS, write_export
+from tests.joins.exports.edges_in_memory import EdgeRows, edge, hostile_edges
 
 NAME = re.compile(r"((?!::)[^\n\r\x85\u2028\u2029]){1,256}")
 """A name of an entity or a column, as the schema has it; `.` of Java stops at these line breaks."""

@@ -6,7 +6,6 @@ import json
 
 import pyarrow.parquet as pq
 import pytest
-from tests.exports.edges_in_memory import EdgeRows, hostile_edges
 
 from pexeso.errors import InputError, OutputError
 from pexeso.joins.exports.edges import EDGES
@@ -17,6 +16,7 @@ from pexeso.joins.exports.registry import (
     format_of_file,
     write_export,
 )
+from tests.joins.exports.edges_in_memory import EdgeRows, hostile_edges
 
 
 def test_json_lines_are_the_rows_as_json_writes_them(tmp_path):

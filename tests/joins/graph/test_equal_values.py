@@ -6,11 +6,11 @@ import pytest
 from equal_text_lakes import shard_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.lake_graph.plain_graphs import edges_of, jaccard_leaders, random_columns
 
 from pexeso.joins.graph import containers
 from pexeso.joins.graph.equal_values import EqualValues, edges_between
 from pexeso.sets.lake_columns import LakeColumns
+from tests.joins.graph.plain_graphs import edges_of, jaccard_leaders, random_columns
 
 
 def lake_of(folder, columns, *, shards=1, deleted=()):

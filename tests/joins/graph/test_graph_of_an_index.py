@@ -6,7 +6,6 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.lake_graph.plain_graphs import jaccard_leaders, pairs_of
 
 import pexeso
 from pexeso.errors import InputError
@@ -14,6 +13,7 @@ from pexeso.joins.graph import semantic
 from pexeso.joins.graph.options import GraphOptions
 from pexeso.semantic.spark_executor import on_spark, passes_of
 from tests.bare_indexes import without_parts
+from tests.joins.graph.plain_graphs import jaccard_leaders, pairs_of
 
 WORDS = "oslo rome madrid vienna lisbon dublin helsinki athens bern prague sofia riga"
 

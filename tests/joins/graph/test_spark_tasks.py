@@ -5,12 +5,12 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.lake_graph.plain_graphs import random_columns
-from tests.lake_graph.test_equal_values import lake_of
 
 from pexeso.joins.graph import spark_tasks
 from pexeso.joins.graph.equal_values import edges_between
 from pexeso.joins.graph.spark_tasks import _EdgeJob, _waves, _work
+from tests.joins.graph.plain_graphs import random_columns
+from tests.joins.graph.test_equal_values import lake_of
 
 
 @pytest.mark.parametrize("n_tasks", [1, 3, 50])

@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
-from tests.frames.test_shown_results import HOSTILE, TAGS, Reader
 
 import pexeso
 from pexeso.acquisition.results import AcquisitionPlan, AcquisitionResult, PlanJoin, PlanTable
@@ -40,6 +39,7 @@ from pexeso.semantic.explain.word_contributions import ContributingWord, WordCon
 from pexeso.semantic.thresholds.advice import Advice
 from pexeso.sets.search.results import TokenMatch, TokenSearchResult
 from pexeso.transform.search.results import TransformMatch, TransformSearchResult
+from tests.lake.frames.test_shown_results import HOSTILE, TAGS, Reader
 
 MANY = 50
 TOKEN_FIELDS = ("table", "column", "overlap")

@@ -1,6 +1,6 @@
 """Moves of tables killed at every step and at random instants.
 
-    python tests/cleanup/holding_kills.py [KILLS] [--seed N] [--every-step]
+    python tests/redundancy/plans/holding_kills.py [KILLS] [--seed N] [--every-step]
 
 A forked child applies a plan to a small lake, or undoes it, within one file system or to one that
 says it is another, and is killed (SIGKILL): by itself just before or after a call that changes

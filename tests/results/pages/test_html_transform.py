@@ -5,7 +5,11 @@ import random
 import pytest
 from hand_made import HOSTILE
 from test_redundancy_page import Reader
-from tests.transform_join.small_tables import (
+
+import pexeso
+from pexeso.results.pages.transform import MAX_CODE, transform_page
+from pexeso.transform.joins.page_report import MAX_LISTED, MAX_STEPS, page_report
+from tests.transform.joins.small_tables import (
     EMAILS,
     MAILS,
     MIXED,
@@ -14,10 +18,6 @@ from tests.transform_join.small_tables import (
     PEOPLE,
     TEACHERS,
 )
-
-import pexeso
-from pexeso.results.pages.transform import MAX_CODE, transform_page
-from pexeso.transform.joins.page_report import MAX_LISTED, MAX_STEPS, page_report
 
 learn = pexeso.learn_transformation
 

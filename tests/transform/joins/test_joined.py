@@ -10,7 +10,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from tests.transform_join.small_tables import (
+
+import pexeso
+from pexeso.errors import InputError
+from tests.transform.joins.small_tables import (
     APPROVAL,
     EMAILS,
     FIRST,
@@ -25,9 +28,6 @@ from tests.transform_join.small_tables import (
     joined_by_loops,
     rows_of,
 )
-
-import pexeso
-from pexeso.errors import InputError
 
 learn = pexeso.learn_transformation
 

@@ -7,7 +7,12 @@ from itertools import product
 
 import pyarrow as pa
 import pytest
-from tests.transform_join.small_tables import (
+
+import pexeso
+from pexeso.errors import ColumnNotFoundError, InputError
+from pexeso.joins.options import JoinOptions
+from pexeso.transform.joins.lake_join import join_sides, keys_joined
+from tests.transform.joins.small_tables import (
     APPROVAL,
     EMAILS,
     MAILS,
@@ -19,11 +24,6 @@ from tests.transform_join.small_tables import (
     TEACHERS,
     rows_of,
 )
-
-import pexeso
-from pexeso.errors import ColumnNotFoundError, InputError
-from pexeso.joins.options import JoinOptions
-from pexeso.transform.joins.lake_join import join_sides, keys_joined
 
 learn = pexeso.learn_transformation
 

@@ -6,7 +6,11 @@ import json
 import stat
 
 import pytest
-from tests.transform_join.small_tables import (
+
+import pexeso
+from pexeso.errors import InputError, OutputError
+from pexeso.transform.programs.storing import MAX_DOCUMENT
+from tests.transform.joins.small_tables import (
     APPROVAL,
     EMAILS,
     MAILS,
@@ -17,10 +21,6 @@ from tests.transform_join.small_tables import (
     PRESIDENTS,
     TEACHERS,
 )
-
-import pexeso
-from pexeso.errors import InputError, OutputError
-from pexeso.transform.programs.storing import MAX_DOCUMENT
 
 learn = pexeso.learn_transformation
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import duckdb
 import pyarrow as pa
 import pytest
-from tests.transform_join.small_tables import (
+
+import pexeso
+from pexeso.transform.programs.as_python import first_as_python
+from pexeso.transform.programs.as_sql import first_as_sql
+from pexeso.transform.programs.program import Constant, Extract, Program, Split
+from tests.transform.joins.small_tables import (
     APPROVAL,
     EMAILS,
     MAILS,
@@ -16,11 +21,6 @@ from tests.transform_join.small_tables import (
     TEACHERS,
     rows_of,
 )
-
-import pexeso
-from pexeso.transform.programs.as_python import first_as_python
-from pexeso.transform.programs.as_sql import first_as_sql
-from pexeso.transform.programs.program import Constant, Extract, Program, Split
 from tests.transform.random_programs import ROWS, random_programs
 
 CASES = {
