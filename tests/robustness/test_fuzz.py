@@ -226,6 +226,7 @@ import os, shutil, subprocess, sys
 from pathlib import Path
 from sandbox import LeftSandboxError, Sandbox
 box = Sandbox(Path(sys.argv[1]))
+box.move_in()
 beside, link = box.folder.parent / "beside", box.folder / "link"
 link.symlink_to(beside / "secret.csv")
 allowed = [
