@@ -200,7 +200,7 @@ def test_searches_by_equal_values_tell_aliases_of_the_query(pairs_of_indexes, tm
             method,
             "--explain",
         ]
-        shown = CliRunner().invoke(cli, ["search", *arguments]).stdout
+        shown = CliRunner().invoke(cli, arguments).stdout
         assert ("New York City  alias: nyc\n" if method == "overlap" else "alias") in shown
 
 
