@@ -87,7 +87,7 @@ def with_tables(text: str, results: Path = RESULTS) -> str:
 
 
 def source_line(results: Sequence[Result]) -> str:
-    """Say when, at which commits and on which machines results were measured.
+    """Return when, at which commits and on which machines results were measured.
 
     Examples
     --------
