@@ -100,6 +100,18 @@ def write_corpus(
 ) -> int:
     """Write a corpus of UTF-8 lines.
 
+    Parameters
+    ----------
+    batches : iterable of pyarrow record batches or tables
+        With the columns `group` (integer) and `value` (string, already normalised); each pair once.
+    path : path
+        Text file to write; what is there is replaced.
+
+    Returns
+    -------
+    int
+        Number of lines written.
+
     Notes
     -----
     Memory is that of the sample: at most 1.25 times `max_tokens` words of text and 24 bytes a

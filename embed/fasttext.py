@@ -235,7 +235,21 @@ def train(corpus: str | Path, options: TrainingOptions | None = None) -> Subword
 
 
 def load_binary(path: str | Path, *, value_vectors: str = WEIGHTED) -> SubwordEmbedder:
-    """Read a fastText `.bin` file."""
+    """Read a fastText `.bin` file.
+
+    Parameters
+    ----------
+    path : path
+        A model saved by fastText, not quantised.
+    value_vectors : {"weighted", "mean"}
+        See `TrainingOptions`.
+
+    Returns
+    -------
+    SubwordEmbedder
+        Of kind ``"fasttext"``, or ``"fasttext-mean"``, of which a single word gets the direction
+        of `get_word_vector`.
+    """
     path = Path(path)
     check_value_vectors(value_vectors)
     if not path.is_file():

@@ -104,6 +104,36 @@ def create_embedder(
 ) -> Embedder:
     """Make an embedder.
 
+    Parameters
+    ----------
+    model : str
+        One of the forms in `MODEL_FORMS`.
+    corpus : path, optional
+        Text to train on, needed for ``"fasttext"``; ``"hashing"`` weighs words by it when it is
+        given.
+    dimensions : int, optional
+        Length of the vectors of ``"fasttext"`` and ``"hashing"``, 100 and 256 if not given. For a
+        model that is read it must be the model's own or None.
+    value_vectors : {"weighted", "mean"}, optional
+        How the words of ``"fasttext"``, of a ``.bin`` file and of a file of word vectors make up a
+        value: centred and weighted by rarity, the default of the first two; or the mean of their
+        unit vectors, all that the last has.
+    seed : int
+        Seed of ``"hashing"``.
+
+    Returns
+    -------
+    Embedder
+
+    Raises
+    ------
+    pexeso.errors.InputError
+        If the string is none of the forms, or an argument does not suit it.
+    pexeso.errors.EmbedderError
+        If the model is missing or cannot be read.
+    pexeso.errors.MissingPackageError
+        If the model needs a package that is not installed.
+
     Examples
     --------
     >>> create_embedder("hashing", dimensions=50).embed(["oslo", None]).shape

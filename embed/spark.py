@@ -67,7 +67,15 @@ def as_lists(vectors: np.ndarray) -> pa.ListArray:
 
 
 def task_device() -> str:
-    """Name the device that Spark gave the task that this is called in."""
+    """Name the device that Spark gave the task that this is called in.
+
+    Returns
+    -------
+    str
+        ``"cuda:N"`` where Spark schedules GPUs (``spark.executor.resource.gpu.amount``,
+        ``spark.task.resource.gpu.amount``) and gave the task the one of that number; else, and
+        outside a task, ``"cpu"``.
+    """
     from pyspark import TaskContext
 
     context = TaskContext.get()

@@ -36,7 +36,19 @@ _MEASURES = ("price", "correlation", "quality", "informativeness", "rows", "opti
 
 @dataclass(frozen=True)
 class PlanTable:
-    """A projection of a table that a plan buys, or that it uses of a table of the user's."""
+    """A projection of a table that a plan buys, or that it uses of a table of the user's.
+
+    Attributes
+    ----------
+    table : str
+        Its name: of a table of the lake its path there.
+    columns : tuple of str
+        By name.
+    sql : str
+        The statement that asks for it; empty for a table of the user's.
+    price : float
+        What it costs.
+    """
 
     table: str
     columns: tuple[str, ...]
@@ -46,7 +58,21 @@ class PlanTable:
 
 @dataclass(frozen=True)
 class PlanJoin:
-    """A join of a plan, from the user's table or the first of the plan outwards."""
+    """A join of a plan, from the user's table or the first of the plan outwards.
+
+    Attributes
+    ----------
+    left, right : str
+        The tables; `left` is the nearer one.
+    left_columns, right_columns : tuple of str
+        ``left_columns[i]`` is equal to ``right_columns[i]``.
+    informativeness : float
+        From 0 to 1, smaller is better.
+    keys : int
+        Distinct keys that both tables have.
+    left_rows, right_rows : int
+        The most rows of one key that both have, in either table.
+    """
 
     left: str
     left_columns: tuple[str, ...]

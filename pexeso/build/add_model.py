@@ -44,6 +44,28 @@ def add_model(
     Answers are those of an index that was built with all of them; those of its present models stay.
     The tables that the new models know are those that the index lists, whatever has become of their
     files. Later updates keep all models up to date.
+
+    Parameters
+    ----------
+    path : path, URL or Place
+        The index.
+    model, dimensions, value_vectors
+        Of the new models; see `pexeso.options.BuildOptions`. Their metric and the map of their
+        filters are those that the index was built with.
+    master, conf, progress
+        See `pexeso.build_index`.
+
+    Returns
+    -------
+    Update
+
+    Raises
+    ------
+    InputError
+        The index holds the model already, would hold more than it can, or lacks values that the
+        models it holds know nothing about.
+    StoredIndexError, OutputError, SparkError, EmbedderError, MissingPackageError
+        See `pexeso.errors`. The index is as it was then.
     """
     settings = {"model": model, "dimensions": dimensions, "value_vectors": value_vectors}
     BuildOptions(**settings)  # refuses what no model can be given

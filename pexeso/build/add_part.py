@@ -82,6 +82,24 @@ def add_parts(
 
     New parts are made of the tables that the index lists, whose files are read again; what rests on
     a part that is there (signatures on token sets) of that.
+
+    Parameters
+    ----------
+    path : path, URL or Place
+        The index.
+    parts
+        Of `pexeso.registry.choices`.
+    master, conf, progress
+        See `pexeso.build_index`.
+
+    Returns
+    -------
+    Added
+
+    Raises
+    ------
+    StoredIndexError, LakeError, OutputError, SparkError
+        See `pexeso.errors`. The index is as it was then.
     """
     requested = require_parts(parts)
     with open_writer(path, update=True, purpose=f"add {json.dumps(requested)}") as writer:
@@ -125,6 +143,11 @@ def _read_again(job: BuildJob, source: FolderSource) -> list[str]:
     """Read again the files that have not changed since they were indexed.
 
     New files wait for the next append, which adds them to every part.
+
+    Returns
+    -------
+    list of str
+        The tables of the index that are left out.
     """
     job.list_tables(source)
     job.stage(

@@ -55,6 +55,33 @@ def append(
 
     Costs a listing of the lake and of the catalog, and beyond that only what is new: it is read,
     embedded with the index's own model and written as partitions of its own.
+
+    Parameters
+    ----------
+    path : path, URL or Place
+        The index.
+    lake : path, optional
+        Where the lake is now; by default where it was. A place with none of the tables of the
+        index is refused.
+    delete_missing : bool
+        Delete the tables whose files are gone. Those in a folder or file that is there and cannot
+        be opened stay.
+    compare : {"modified", "content"}
+        A file of the same size and time of change (and version, where its storage has one) is the
+        same; with ``"content"`` every file of the same size is read, and compared by its
+        fingerprint. One whose time alone differs is always compared by its fingerprint. Tables of
+        a format that pexeso reads in another way than when they were indexed are all read again.
+    master, conf, progress
+        See `pexeso.build_index`.
+
+    Returns
+    -------
+    Update
+
+    Raises
+    ------
+    StoredIndexError, LakeError, OutputError, SparkError, EmbedderError
+        See `pexeso.errors`. The index is as it was then.
     """
     if compare not in ("modified", "content"):
         raise InputError(f"compare must be 'modified' or 'content'. Got {compare!r}.")

@@ -42,6 +42,26 @@ def compact(
     through all appends and deletions; here words are counted again over the columns that hold, and
     where that changes a weight, all partitions of the model are written anew. Answers are those of
     a fresh build then. Of other models nothing is embedded again, and answers stay the same.
+
+    Parameters
+    ----------
+    path : path, URL or Place
+        The index.
+    everything : bool
+        Repartition all columns. Otherwise only partitions of which more than a fifth of the columns
+        is deleted are rewritten, and those of less than half of ``partition_bytes`` where there is
+        more than one.
+    master, conf, progress
+        See `pexeso.build_index`.
+
+    Returns
+    -------
+    Update
+
+    Raises
+    ------
+    StoredIndexError, OutputError, SparkError
+        See `pexeso.errors`. The index is as it was then.
     """
     purpose = f"compact {json.dumps({'everything': everything})}"
     with open_writer(path, update=True, purpose=purpose) as writer:

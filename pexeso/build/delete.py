@@ -30,6 +30,24 @@ def delete(path: str | os.PathLike[str] | Location, tables: Iterable[str]) -> Up
 
     The columns are no longer found from the commit on; `compact` removes their data. Takes no
     Spark, and reads the catalog only.
+
+    Parameters
+    ----------
+    path : path, URL or Place
+        The index.
+    tables : iterable of str
+        Names, as search prints them; that of a file will do where it holds one table.
+
+    Returns
+    -------
+    Update
+
+    Raises
+    ------
+    InputError
+        The index has no such table; nothing is deleted then.
+    StoredIndexError, OutputError
+        See `pexeso.errors`.
     """
     names = _table_names(tables)
     open_store_anywhere(path)  # a damaged one is told as such, not as one to be overwritten

@@ -77,6 +77,23 @@ def number_columns(
 
     Ids run on without a gap in the order of table, name and position, by code point, whatever the
     number of tasks.
+
+    Parameters
+    ----------
+    records : DataFrame or pa.Table
+        Column records, with the fields of `pexeso.lake.catalog.COLUMNS_SCHEMA` but for
+        ``column_id``; others are left out. A column is kept where ``reason`` is null.
+    folder : path
+        An existing folder, at the same path on all machines. Files of an earlier attempt in it,
+        ``columns-*.parquet``, are removed first.
+    first_id : int
+        Id of the first kept column.
+
+    Returns
+    -------
+    Written
+        Files ``columns-00000.parquet``, ``columns-00001.parquet``, ... of `COLUMNS_SCHEMA`; each is
+        there whole or not at all, also where Spark runs a task twice.
     """
     if first_id < 0:
         raise InputError(

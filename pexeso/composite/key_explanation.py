@@ -18,7 +18,15 @@ Cells = tuple[str | None, ...]
 
 @dataclass(frozen=True)
 class PartOverlap:
-    """A column of the key and the lake's column beside it, each for itself."""
+    """A column of the key and the lake's column beside it, each for itself.
+
+    Attributes
+    ----------
+    column, lake_column : str
+    matched, total : int
+        Distinct values of the column, of rows with a whole key, and those that the lake's column
+        has in whatever row.
+    """
 
     column: str
     lake_column: str
@@ -32,8 +40,12 @@ class NearRow:
 
     Attributes
     ----------
+    key : tuple of str
+        The cells as they stand in the first row of yours with the key.
     nearest : tuple of str, or None
         Those of the first such row of the lake, in its columns; None where none has a part.
+    parts : int
+        Parts of the key that the row has.
     """
 
     key: Cells
@@ -43,7 +55,17 @@ class NearRow:
 
 @dataclass(frozen=True)
 class UnmatchedKeys:
-    """Keys without a match of which the same parts are in the lake's columns."""
+    """Keys without a match of which the same parts are in the lake's columns.
+
+    Attributes
+    ----------
+    there, missing : tuple of str
+        Columns of the key whose values stand somewhere in the lake's column, and the others. All
+        of them may be there: in different rows.
+    keys : int
+    examples : tuple of NearRow
+        In the order of your rows.
+    """
 
     there: tuple[str, ...]
     missing: tuple[str, ...]
@@ -68,6 +90,14 @@ class FanOut:
     ----------
     relation : {"1:1", "1:n", "n:1", "n:m"} or None
         Yours first; None where no key is joined.
+    rows, lake_rows : int
+        Rows of yours, and of the lake's table, that are joined.
+    joined_rows : int
+        Rows of the inner join.
+    most_rows, most_lake_rows : int
+        Largest number of rows, of yours and of the lake's table, with the same key.
+    examples : tuple of RepeatedKey
+        Those keys of several rows that make most rows of the join.
     """
 
     relation: str | None
@@ -89,7 +119,14 @@ class OtherColumns:
 
 @dataclass(frozen=True)
 class JoinedRows:
-    """The first of your rows that are joined, each with the first row of the lake that it meets."""
+    """The first of your rows that are joined, each with the first row of the lake that it meets.
+
+    Attributes
+    ----------
+    columns, lake_columns : tuple of str
+        Those of the key first.
+    rows : tuple of (cells, cells)
+    """
 
     columns: tuple[str, ...]
     lake_columns: tuple[str, ...]

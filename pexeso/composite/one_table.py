@@ -186,10 +186,18 @@ class OneTable:
 
         Parameters
         ----------
+        part, column : int
         of_key : int64 (n,)
             The code of what each key has in the columns chosen before; -1 where no row has it.
         rows, codes : int64
             The rows that hold what some key has there, and the code of it.
+
+        Returns
+        -------
+        of_key, rows, codes
+            The same with the new column.
+        int
+            Keys that are left.
         """
         base = len(self.rows.values)
         values, cells = self.keys[:, part], self.cells[rows, column]

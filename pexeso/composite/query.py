@@ -22,6 +22,8 @@ class KeyQuery:
 
     Attributes
     ----------
+    values : Arrow texts (u,)
+        Distinct values of the key columns, in order.
     keys : int32 (n, m)
         Of each key the number of its value in each column.
     row_counts : int64 (n,)
@@ -49,16 +51,43 @@ class KeyQuery:
         return self.keys.shape[1]
 
     def numbers_in(self, rows: RowKeys) -> np.ndarray:
-        """Return the keys as numbers of the lake's values, -1 where it lacks one: int32 (n, m)."""
+        """Return the keys as numbers of the lake's values, -1 where it lacks one: int32 (n, m).
+
+        Parameters
+        ----------
+        rows : RowKeys
+            Of tables normalised as the query is.
+        """
         return rows.find(self.values)[self.keys]
 
     def super_keys(self, hashing: RowFilter) -> np.ndarray:
-        """Return the bits that each key needs: uint64 (n, words)."""
+        """Return the bits that each key needs: uint64 (n, words).
+
+        Parameters
+        ----------
+        hashing : RowFilter
+            That of the rows.
+        """
         return np.bitwise_or.reduce(hashing.hashes(self.values)[self.keys], axis=1)
 
 
 def key_query(columns: Sequence[pa.Array | pa.ChunkedArray]) -> KeyQuery:
     """Take the key columns of a query table.
+
+    Parameters
+    ----------
+    columns : sequence of Arrow texts, equally long
+        Normalised as the lake is. A row with null or the empty text in one of them has no key.
+
+    Returns
+    -------
+    KeyQuery
+        Of no keys where no row has one.
+
+    Raises
+    ------
+    QueryError
+        There is no column, one of another length, or one that does not hold texts.
 
     Examples
     --------

@@ -65,6 +65,8 @@ class SuperKeys:
 
     Attributes
     ----------
+    hashing : RowFilter
+        What made them. Keys of a query are hashed by the same.
     words : uint64 (rows, words)
         The most significant word first, which holds the length bits of XASH.
     """
@@ -97,6 +99,13 @@ class RowKeys:
         The list of value i is ``posting_rows[value_offsets[i]:value_offsets[i + 1]]``.
     posting_rows : int32 (p,)
         Rows that hold the value, ascending, each once.
+    super_keys : dict of str to SuperKeys
+        By the names of their filters. A search works without any.
+
+    Raises
+    ------
+    IndexCorruptError
+        The arrays do not fit together.
     """
 
     values: pa.Array
@@ -135,7 +144,13 @@ class RowKeys:
         return offsets_of(np.diff(self.table_rows) * self.widths)
 
     def find(self, texts: pa.Array) -> np.ndarray:
-        """Return the number of each text, -1 where no cell holds it: int32 (n,)."""
+        """Return the number of each text, -1 where no cell holds it: int32 (n,).
+
+        Parameters
+        ----------
+        texts : Arrow texts (n,)
+            Normalised as the values are, without nulls.
+        """
         return find_texts(self.values, texts).astype(np.int32)
 
 
@@ -146,8 +161,16 @@ def build_row_keys(
 
     Parameters
     ----------
+    tables : iterable of pa.Table or pa.RecordBatch
+        All columns are normalised texts; null and the empty text are missing. The tables get the
+        numbers 0, 1, 2 and so on.
     filters : sequence of RowFilter
         Super keys to keep, at most one for each name.
+
+    Returns
+    -------
+    RowKeys
+        The same for the same tables, on every machine.
 
     Notes
     -----

@@ -147,13 +147,32 @@ def search_keys(
 
     Parameters
     ----------
+    rows : RowKeys
+    query : KeyQuery
+        Normalised as the tables are.
     k : int or None
         Tables wanted; None for all that join `at_least` keys.
+    at_least : int
+        Least number of distinct keys that a table joins, from 1 on.
     row_filter : str
         How rows that lack a part of a key are sorted out. ``"none"``: their cells are compared.
         ``"xash"``, ``"bloom"``: by super keys of this name, then by their cells.
         ``"intersection"``: by posting lists of all columns of the key. ``"auto"``: by what is
         expected to be fastest, from the lengths of posting lists. The answer is the same.
+    first : str or int
+        The column of the key whose posting lists are read: see `first_column`. The answer is the
+        same.
+    excluded : sequence of int
+        Numbers of tables that are not wanted, as that of the query.
+
+    Returns
+    -------
+    KeyMatches
+
+    Raises
+    ------
+    InputError
+        k, `at_least` or the filter is not one of those allowed.
 
     Notes
     -----

@@ -276,8 +276,24 @@ class SimilarSearch:
 
         Parameters
         ----------
+        similar : dict of int to SimilarCells
+            For each column of the key that matches similar values, what matches.
         k : int or None
             Tables wanted; None for all that join `at_least` keys.
+        at_least : int
+            Least number of distinct keys that a table joins, from 1 on.
+        excluded : sequence of int
+            Numbers of tables that are not wanted, as that of the query.
+
+        Returns
+        -------
+        tuple of KeyMatch
+            By the number of keys that they join, equal ones by number.
+
+        Raises
+        ------
+        InputError
+            k or `at_least` is not one of those allowed.
         """
         require_limits(k, at_least)
         rows = self._rows

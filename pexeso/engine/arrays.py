@@ -73,6 +73,13 @@ def run_lengths(sizes: torch.Tensor, limit: int) -> list[int]:
     Parameters
     ----------
     sizes : int64 (n,)
+    limit : int
+        At least 1.
+
+    Returns
+    -------
+    list of int
+        How many items each run has.
     """
     before = torch.cumsum(sizes, 0) - sizes
     _, lengths = torch.unique_consecutive(

@@ -40,6 +40,11 @@ class Lists:
         Returns
         -------
         owner, position : numpy.ndarray, int64
+
+        Raises
+        ------
+        IndexCorruptError
+            A row leads out of the members.
         """
         first, last = self.offsets[rows], self.offsets[rows + 1]
         if ((first < 0) | (last < first) | (last > len(self.members))).any():

@@ -17,8 +17,39 @@ class SearchStats:
 
     Attributes
     ----------
+    box_pairs : int
+        (query value, box) pairs looked at on the way down; (query cell, cell) pairs where cells are
+        those of a grid.
+    candidate_pairs, matching_pairs : int
+        (query value, block) pairs that may match (Lemmas 3 and 4), and those that surely do (Lemmas
+        5 and 6).
+    vectors_touched : int
+        (query value, stored value) pairs whose mapped coordinates were compared (Lemma 1).
+    candidates : int
+        (query value, stored value) pairs that were left.
+    matched_by_map : int
+        Pairs that match without a distance (Lemmas 2, 5 and 6).
+    pairs_skipped : int
+        Pairs whose columns no longer mattered when their turn came (Lemma 7).
+    distances : int
+        Distances computed in a quick precision.
     defining_distances : int
         Distances computed in float64, those in the band around the threshold.
+    columns_dead : int
+        Columns with a candidate that were given up before all their candidates were verified (Lemma
+        7).
+    bytes_read : int
+        Bytes of boxes, mapped coordinates and vectors that were looked at: a box or block once for
+        all query values together, a vector for each distance. The columns of candidates are not
+        counted, nor what a system reads besides, since it reads whole pages.
+    partitions : int
+        Partitions searched.
+    partitions_skipped : int
+        Partitions of which no more than the summary was read, since no column of them could be
+        found.
+    times_out_of_memory : int
+        How often a device ran out of memory, and a partition was searched again with a quarter of
+        the pairs held at a time. The work up to then counts too.
     seconds : dict of str to float
         Wall time by phase: ``open``, ``embed``, ``map``, ``block``, ``verify``, ``explain``.
     """

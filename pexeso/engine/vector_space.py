@@ -192,7 +192,15 @@ class VectorSpace(ABC):
 
     @abstractmethod
     def require_plausible(self, partition: SpacePartition, where: str, *, rows: bool) -> None:
-        """Refuse a partition that was changed, by what every search reads or by rows."""
+        """Refuse a partition that was changed, by what every search reads or by rows.
+
+        Parameters
+        ----------
+        where : str
+            The partition, for the message.
+        rows : bool
+            Look at some rows; else at what is read before any row.
+        """
 
     @abstractmethod
     def probe(

@@ -77,7 +77,23 @@ def type_of(way: str) -> pa.DataType:
 
 
 def aggregated(cells: pa.StringArray, groups: Groups, way: str) -> pa.Array:
-    """Aggregate the cells of each group."""
+    """Aggregate the cells of each group.
+
+    Parameters
+    ----------
+    cells : pyarrow.StringArray
+        One a row of the groups, null where empty.
+    way : str
+        ``first``: the cell of the first row, also an empty one, so that all columns aggregated so
+        come from the same row. ``list``: the cells that are not empty, in order; ``distinct``: each
+        of them once; ``count``: their number. ``mean``, ``sum``, ``min``, ``max``: of the cells
+        that hold numbers (`read_numbers`); null where there are none.
+
+    Returns
+    -------
+    pyarrow.Array
+        Length g, of `type_of(way)`.
+    """
     if way == "first":
         return cells.take(pa.array(groups.starts))
     if way in ("list", "distinct", "count"):

@@ -149,7 +149,14 @@ def find_key_rows(
 
 
 def equal_keys(mine: KeyedTable, theirs: KeyedTable) -> JoinMapping:
-    """Link the keys of your table with those of the lake's table that are equal."""
+    """Link the keys of your table with those of the lake's table that are equal.
+
+    Returns
+    -------
+    JoinMapping
+        Its texts are keys as they stand, its values their forms; each of these has one link at
+        most, of distance 0.
+    """
     keys, texts = (pc.drop_null(pc.unique(column)) for column in (mine.keys, mine.texts))
     lake_keys = keys.filter(pc.is_in(keys, value_set=theirs.keys, skip_nulls=True)).sort()
     query = _positions(lake_keys, keys)
@@ -183,6 +190,16 @@ def _names_of_rows(table: KeyedTable, rows: pa.Array) -> pa.StringArray:
 
 def written_keys(cells: Sequence[pa.Array]) -> pa.StringArray:
     """Write the cells of keys as lines of CSV, as columns of a key are named.
+
+    Parameters
+    ----------
+    cells : sequence of Arrow texts (n,)
+        The parts of the keys.
+
+    Returns
+    -------
+    pa.StringArray (n,)
+        An empty cell is written as nothing.
 
     Examples
     --------

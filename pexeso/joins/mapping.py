@@ -74,6 +74,12 @@ def assign(query: np.ndarray, lake: np.ndarray, distance: np.ndarray) -> np.ndar
         The ends of each link; no link twice.
     distance : float64 (l,)
         In [0, 1].
+
+    Returns
+    -------
+    bool (l,)
+        The links chosen. Among equally good choices it is always the same one for the same links,
+        in whatever order they come.
     """
     chosen = np.zeros(len(query), dtype=bool)
     if not len(query):

@@ -23,6 +23,23 @@ def read_aliases(file: str | os.PathLike[str], normaliser: Normaliser) -> Aliase
 
     Aliases of aliases are followed to the end. Rows that say the same, or of whose sides
     normalisation makes the same value, do no harm.
+
+    Parameters
+    ----------
+    file
+        A path or URL. The table has a header and two columns: each row an alias, then what it
+        stands for.
+    normaliser
+        Gives both their form, each cell by itself. Memory is bounded by the limits of
+        `pexeso.lake.containers.reader.read_table`.
+
+    Raises
+    ------
+    InputError
+        There are not two columns, a cell is empty or nothing is left of it once normalised, an
+        alias stands for two values, aliases go in a circle, or there is none.
+    TableReadError
+        The file is no table.
     """
     name = os.fspath(file)
     table = read_table(name)

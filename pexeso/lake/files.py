@@ -166,7 +166,28 @@ def list_folder(
     *,
     single_files: bool = False,
 ) -> Listing:
-    """List one folder of a lake, without going into those below it."""
+    """List one folder of a lake, without going into those below it.
+
+    Parameters
+    ----------
+    root
+        The lake, a folder, as `look_at_lake` returns it.
+    folder
+        POSIX path relative to the lake; empty for the lake itself.
+    settings, single_files
+        How files of the lake are read; as found unless given. See `find_tables`.
+
+    Returns
+    -------
+    Listing
+        In no order. A folder that cannot be listed, or is an index, gives itself as skipped. Memory
+        grows with the number of names in this one folder.
+
+    Raises
+    ------
+    PlaceError
+        The lake is elsewhere, and its storage cannot be reached: it says nothing about the folder.
+    """
     if isinstance(root, Path):
         one = None if single_files else _folder_listing(root, folder)
         listing = one or _list_local(root, folder)

@@ -20,7 +20,17 @@ SIMILAR = "~"
 
 @dataclass(frozen=True)
 class KeyColumn:
-    """A column of a composite key."""
+    """A column of a composite key.
+
+    Attributes
+    ----------
+    position : int
+        In its table, from 0.
+    label : str
+        See `pexeso.lake.columns.label_columns`.
+    similar : bool
+        Whether values match similar ones, not equal ones alone.
+    """
 
     position: int
     label: str

@@ -35,6 +35,18 @@ class ColumnStats:
     min, max : int, float, Fraction, bytes or None
         Of the values that are neither missing nor NaN; None where it is not known, or where there
         are none.
+    min_witness, max_witness : bool
+        Whether it is the value of a row.
+    min_cover, max_cover : bool
+        Whether no value lies beyond.
+    null_count : int or None
+        Missing cells, where they are known.
+    has_value : bool
+        A value is known that is neither missing nor NaN.
+    all_null : bool
+        It is known that all cells are missing.
+    nan : bool or None
+        Whether a value is NaN, where it is known.
     """
 
     min: Bound | None = None

@@ -29,10 +29,22 @@ class Costs:
 
     Attributes
     ----------
+    storage : float
+        Of a gigabyte kept for a month.
+    maintenance : float
+        Of a gigabyte gone over once, as a scan for privacy does.
+    maintenances : float
+        Such operations on a table in a month; one a week.
+    read, write : float
+        Of a gigabyte read or written once, where a table is rebuilt.
+    accesses : float
+        Of a table in a month: each would rebuild it, once it is deleted.
     read_seconds, write_seconds : float
         To read and write a gigabyte.
     max_rebuild_seconds : float or None
         A table is deleted only where rebuilding takes less, exclusive; None for no bound.
+    accesses_of : dict of str to float
+        Of single tables, by name.
     """
 
     storage: float = 0.02
@@ -77,6 +89,11 @@ def read_costs(path: str | os.PathLike[str]) -> Costs:
     """Read costs from a TOML file; what it does not name keeps its default.
 
     The table ``[accesses_of]`` has the accesses of single tables by name.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or names something else.
     """
     try:
         with open(path, "rb") as file:
@@ -97,7 +114,13 @@ def read_costs(path: str | os.PathLike[str]) -> Costs:
 
 
 def read_accesses(path: str | os.PathLike[str]) -> dict[str, float]:
-    """Read monthly uses of tables from a CSV with the columns ``table`` and ``accesses``."""
+    """Read monthly uses of tables from a CSV with the columns ``table`` and ``accesses``.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read as such.
+    """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file)

@@ -35,11 +35,18 @@ class Condition:
 
     Attributes
     ----------
+    column : str
     values : tuple or None
         The cell is one of these; None for a range.
     low, high
         The range, both inclusive; None where it is open. Where both are, any cell will do that is
         not missing.
+    with_missing : bool
+        A missing cell will do as well.
+    as_number : bool
+        The text is compared as a number.
+    kind : pa.DataType
+        Of the values.
     """
 
     column: str

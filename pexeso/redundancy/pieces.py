@@ -47,8 +47,14 @@ class ColumnFacts:
 
     Attributes
     ----------
+    token : Token
+        As the file has it.
+    family : str
+        See `pexeso.redundancy.type_families.family`.
     n_hashes : int
         Distinct values, or rows.
+    code_bytes : int
+        Of each row's number of a value; 0 where there are none.
     """
 
     token: Token
@@ -172,7 +178,13 @@ def n_columns(facts: str) -> int:
 
 @dataclass(frozen=True)
 class StoredPiece:
-    """A piece in a file, without its cells."""
+    """A piece in a file, without its cells.
+
+    Attributes
+    ----------
+    number : int
+        Of its record batch.
+    """
 
     path: Path
     number: int

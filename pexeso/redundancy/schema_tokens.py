@@ -138,6 +138,11 @@ def read_synonyms(path: str | os.PathLike[str]) -> dict[Token, Token]:
 
     The file is TOML with a table ``[synonyms]``: ``customer_no = "customer_id"``. The name of a
     nested field is a text with a JSON list: ``'["user", "zip"]' = '["address", "zip"]'``.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read as such.
     """
     try:
         with open(path, "rb") as file:

@@ -23,7 +23,17 @@ _WHOLE_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})", re.ASCII)
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table."""
+    """A column of a table.
+
+    Attributes
+    ----------
+    token : Token
+        What tables are compared by.
+    name : Token
+        As the files have it.
+    family : str
+        Of all files; one of its own where they do not agree.
+    """
 
     token: Token
     name: Token
@@ -33,7 +43,13 @@ class Column:
 
 @dataclass(frozen=True)
 class TableOfPieces:
-    """A table as the graph sees it."""
+    """A table as the graph sees it.
+
+    Attributes
+    ----------
+    constants : sequence of dict of Token to text
+        Of each piece, what the names of its folders say: ``year=2020``.
+    """
 
     name: str
     n_rows: int

@@ -20,7 +20,14 @@ class HasCatalog(Protocol):
 
 
 class TableColumns:
-    """Labels of the columns of tables, read from the catalog together when one is asked for."""
+    """Labels of the columns of tables, read from the catalog together when one is asked for.
+
+    Parameters
+    ----------
+    opened : HasCatalog
+    tables : iterable of str
+        Those to read; others are read one by one when they are asked for.
+    """
 
     def __init__(self, opened: HasCatalog, tables: Iterable[str]) -> None:
         self._opened, self._wanted = opened, set(tables)

@@ -220,11 +220,18 @@ def count_by_lists(begins, ends, telling, list_sets, counts, telling_counts, met
     ----------
     begins, ends : int64 (q,)
         The posting list of each query token, within `list_sets`.
+    telling : bool (q,)
+        Tokens that are counted by themselves too.
     list_sets : int32 (e,)
     counts, telling_counts : int32 (n_sets,)
         All 0; written to.
     met : int64 (n_sets,)
         Written to: the sets that were met, first.
+
+    Returns
+    -------
+    int
+        How many sets were met, `_DAMAGED` where a list names none.
     """
     n = 0
     for j in range(len(begins)):

@@ -69,7 +69,18 @@ def open_plain(path: Path) -> BinaryIO:
 
 
 class RootFolder:
-    """A folder that stays the one that was opened, whatever takes its name later."""
+    """A folder that stays the one that was opened, whatever takes its name later.
+
+    Parameters
+    ----------
+    path
+        The folder.
+
+    Raises
+    ------
+    OSError
+        There is none.
+    """
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

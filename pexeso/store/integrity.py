@@ -55,8 +55,21 @@ def check_store(
 
     Parameters
     ----------
+    path
+        The index folder.
     progress
         Called with the bytes read so far and the bytes listed altogether.
+
+    Returns
+    -------
+    list[Problem]
+        Failures in the order of the manifest, then notes. Where none is a failure, every byte is as
+        it was written.
+
+    Raises
+    ------
+    IndexNotFoundError
+        There is no index at the path.
     """
     root = Path(path)
     try:

@@ -65,6 +65,8 @@ class MappedPages:
         ----------
         name : str
             Of the array; nothing is done where it is not mapped.
+        rows : int (n,)
+            Rows of its first axis; those that are not there are passed over.
         """
         array = self._arrays.get(name)
         if array is None:

@@ -41,7 +41,14 @@ def cleaned(cells: pa.Array | pa.ChunkedArray, columns: np.ndarray | None = None
 
 @dataclass(frozen=True)
 class TextColumn:
-    """A column of cleaned cells."""
+    """A column of cleaned cells.
+
+    Attributes
+    ----------
+    name : str
+    cells : pyarrow.Array of large_string (r,)
+        As `cleaned` returns them.
+    """
 
     name: str
     cells: pa.Array

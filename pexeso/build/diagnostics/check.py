@@ -32,8 +32,24 @@ def check_index(
 
     Parameters
     ----------
+    path : path, URL or Place
+        The index.
     progress : callable, optional
         Called with the bytes checked so far and those to check altogether.
+
+    Returns
+    -------
+    list of Problem
+        As `pexeso.store.integrity.check_store` gives them; then, where every byte is as it was
+        written, those of kind ``content`` and ``version``. Where none is a failure, the index is
+        whole.
+
+    Raises
+    ------
+    IndexNotFoundError
+        There is no index at the path.
+    InputError
+        The path is not UTF-8.
     """
     last_report = [0, 0]
 

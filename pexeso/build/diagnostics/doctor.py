@@ -36,7 +36,18 @@ class Finding:
 
 
 def diagnose(folder: Path | str = ".") -> list[Finding]:
-    """Look at everything that building and searching an index depends on."""
+    """Look at everything that building and searching an index depends on.
+
+    Parameters
+    ----------
+    folder : path, optional
+        Where an index would be written; its free disk space is looked at.
+
+    Returns
+    -------
+    list of Finding
+        In a fixed order: the interpreter, the packages, Java, the optional packages, the machine.
+    """
     looks: list[Callable[[], Finding]] = [
         _python,
         lambda: _package("torch", "torch"),

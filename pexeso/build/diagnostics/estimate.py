@@ -41,14 +41,35 @@ class Estimate(OfParts):
 
     Attributes
     ----------
+    lake : str
     files, bytes : int
         Files of the lake that are tables by their name, and their size on disk.
     by_format : dict of str to dict
         ``files`` and ``bytes`` of each format.
+    skipped : int
+        Files that are no tables by their name.
+    sampled_files, sampled_bytes : int
+        What the figures rest on.
+    exact : bool
+        True where the whole lake was sampled: then the counts are not estimates.
+    tables, columns, columns_indexed : int
+        As `IndexInfo` counts them.
+    index_bytes : int
+        On disk.
+    memory_bytes : int
+        Of a build on this machine, at its highest: Java's, and that of training the model or of one
+        task for each core.
+    cores : int
+        That index it: 1 where Spark is not started.
     seconds : dict of str to float
         By stage of a build (`pexeso.build.job.stage_names`; ``start`` is that of Java and Spark),
         on this machine, at the rates measured on the sample, and as busy as the machine was when
         they were measured.
+    of_parts : dict
+        What each part says besides: ``postings``, ``values``, ``dimensions``, ``model_bytes`` (part
+        of the index's) and ``partitions``, and as ``further_models`` the same of each further
+        model; and of token sets as ``equal_text`` what
+        `pexeso.sets.part.estimate.TokenSetsEstimate` has.
     """
 
     lake: str
@@ -81,6 +102,26 @@ def estimate_build(
     The sample is drawn with the seed of the options. Columns are scaled by the number of files;
     (column, value) pairs by bytes, each format for itself; distinct values by Heaps' law: their
     number grows as a power of the number of pairs, fitted to the sample and its first half.
+
+    Parameters
+    ----------
+    lake : path
+    options : BuildOptions, optional
+    sample_files, sample_bytes : int
+        The largest sample.
+    progress : callable, optional
+        Called with the files read and the files to read.
+
+    Returns
+    -------
+    Estimate
+
+    Raises
+    ------
+    LakeError
+        There is no table in the lake, or no column that can be a join key in the sample.
+    EmbedderError, MissingPackageError, InputError
+        The model cannot be had.
     """
     options = (options or BuildOptions()).with_aliases_read()
     files, skipped = find_tables(lake)

@@ -58,7 +58,21 @@ class SparkTable:
 
 
 def find_spark_tables(spark: SparkSession, name: str) -> list[SparkTable]:
-    """Find the tables that a name means in Spark's catalog."""
+    """Find the tables that a name means in Spark's catalog.
+
+    Parameters
+    ----------
+    name : str
+        A table, ``table``, ``database.table`` or ``catalog.database.table``; or a database,
+        ``database`` or ``catalog.database``, which means all its tables and views.
+
+    Returns
+    -------
+    list of SparkTable
+        By name, by code point; empty where the catalog has neither a table nor a database of that
+        name. The tables of a database are called ``database.table``, a single one as it was asked
+        for.
+    """
     from pyspark.errors import PySparkException
 
     try:
@@ -104,9 +118,24 @@ def frame_records(
 
     Parameters
     ----------
+    tables : list of SparkTable
+        At least one, of different names.
     max_table_bytes : int
         Columns whose distinct values take more bytes in a task are left out with the reason: a
         column is held whole by one.
+    wanted : sequence of callable
+        What gives further records of a table.
+    every_kind : bool
+        Read columns of numbers too where the rules leave them out, for what else is wanted of them.
+    whole_rows : bool
+        Read the rows besides, for what is wanted of them: not of a table whose cells take more than
+        `max_table_bytes`, of which a note in its record tells.
+
+    Returns
+    -------
+    DataFrame
+        Of `pexeso.lake.record_schema.SCHEMA`. The text of a value is the first by code point of
+        those with this normalised form. Size, time and fingerprint of a table are null.
     """
     from pyspark.sql.pandas.types import from_arrow_schema
 

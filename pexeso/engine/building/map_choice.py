@@ -95,6 +95,12 @@ def resolve_options(
     ----------
     options : PartitionLayoutOptions
         With ``map="auto"``, a projection with ``n_axes=None``, or a grid with ``n_levels=None``.
+
+    Returns
+    -------
+    options : PartitionLayoutOptions
+    trials : list of Trial or LevelTrial
+        Cheapest first; empty where nothing was to choose, or the partition is too small to tell.
     """
     if options.is_resolved:
         return options, []

@@ -235,8 +235,16 @@ def build_blocks(
     Parameters
     ----------
     mapped : float32 (N, P)
+    block_size : int
+        Rows of a block; the last one may have fewer.
     order : int64 (N,), optional
         The order of the rows, where they do not stand in it.
+
+    Returns
+    -------
+    Blocks
+        O(N P) time; on the device of the rows. Beside what is given 256 MiB are held, for 16
+        coordinates.
     """
     n_rows = len(mapped)
     n_blocks, n_axes = -(-n_rows // block_size), mapped.shape[1] + -mapped.shape[1] % AXES_MULTIPLE

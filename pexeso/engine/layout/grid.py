@@ -153,6 +153,11 @@ def build_grid(codes: torch.Tensor, mapped: torch.Tensor, n_levels: int) -> Grid
     ----------
     codes : int64 (n,), ascending
     mapped : float32 (n, P), in the same order
+
+    Returns
+    -------
+    Grid
+        At most n cells a level. O(n (P + m)).
     """
     return Grid(tuple(levels_upward(codes, mapped, n_levels))[::-1])
 

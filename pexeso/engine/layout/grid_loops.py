@@ -297,8 +297,15 @@ def rows_below(values, leaves, first, count, start, stop, cursors, rows):
 
     Parameters
     ----------
+    start, stop : int
+        The run of query values; others are passed over.
     cursors : int64 (n,)
         Where the next row of each goes in `rows`, int32; moved on.
+
+    Returns
+    -------
+    int
+        Rows.
     """
     n_rows = 0
     for pair in range(len(leaves)):

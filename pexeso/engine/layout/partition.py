@@ -39,7 +39,14 @@ if TYPE_CHECKING:
 
 
 class Cells(Protocol):
-    """The cells of a partition."""
+    """The cells of a partition.
+
+    Attributes
+    ----------
+    has_summary : bool
+        Whether coarse boxes stand for all that is below them. Only then can a search skip the
+        partition by its summary, order query values by what they reach, and weigh products.
+    """
 
     has_summary: ClassVar[bool]
 

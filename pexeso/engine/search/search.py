@@ -179,6 +179,18 @@ def search_partition(
         |Q|, at least ``weights.sum()``.
     stats : SearchStats
         Counters and seconds are added to it.
+    left_out : bool (C,), optional
+        Columns that must not be found.
+    kernel : KernelChoice, optional
+        By default the fastest for the partition's device.
+    max_pairs : int
+        Most (query value, stored value) pairs held at a time; a query column with more candidates
+        is taken in parts. A single query value may exceed it, up to the number of stored values.
+        Where a device runs out of memory it is lowered. Loops over the published grid hold twice as
+        many, since these take less than half the memory.
+    outlook : PartitionProbe, optional
+        What the partition's summary says of these values at this threshold, where it has been
+        looked at.
 
     Returns
     -------
@@ -469,6 +481,19 @@ def search_batch_partition(
     ----------
     vectors : float32 (n, d)
         The distinct values of all query columns; zero vectors match nothing.
+    queries : sequence of BatchQuery
+    max_distance : float
+        In [0, 1], inclusive.
+    lemmas : frozenset of Lemma
+        Lemma 7 has no part in it: a pair serves many columns.
+    kernel, max_pairs
+        As in `search_partition`; besides, three times as many matches are held until they are
+        counted. Where there are more, half of the query columns are searched after the other half.
+
+    Returns
+    -------
+    list of (columns, counts)
+        For each query column as `search_partition` gives them, counts exact.
     """
     work = _Work.begun(
         partition, Goal(max_distance, lemmas=lemmas), stats, kernel, max_pairs, len(vectors)

@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pages:
-    """What pages are made from."""
+    """What pages are made from.
+
+    Attributes
+    ----------
+    served : ServedIndex
+    tables : QueryTables
+    """
 
     served: ServedIndex
     tables: QueryTables
@@ -33,7 +39,20 @@ class Pages:
 
 @dataclass(frozen=True)
 class Page:
-    """One page."""
+    """One page.
+
+    Attributes
+    ----------
+    template : str
+        Its file in ``templates``.
+    shown : mapping, or callable that returns one
+        What the template shows; called for pages alone, where a document does without.
+    document : callable
+        Returns what the same URL with ``.json`` answers: as the command line prints it. An iterator
+        has its pieces, as they are.
+    fragment : str or None
+        The template of the part of the page that changes while a control is moved.
+    """
 
     template: str
     shown: Mapping[str, Any] | Callable[[], Mapping[str, Any]]

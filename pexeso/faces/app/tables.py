@@ -42,7 +42,25 @@ class UnknownTableError(PexesoError):
 
 @dataclass(frozen=True)
 class QueryTable:
-    """A table to search with."""
+    """A table to search with.
+
+    Attributes
+    ----------
+    id : str
+        In the paths of pages.
+    name : str
+        For people: the file's own name, and what names the table in it.
+    spec : str
+        What requests call it.
+    siblings : tuple of (id, name)
+        All tables of the same file.
+    is_of_lake : bool
+        Whether it is a table of the lake, which a search should not find again.
+    delimiter : str or None
+        What separates its cells, where it is a file of delimited text.
+    reading : ReadingOptions
+        How its file is read, where the lake's settings say it.
+    """
 
     id: str
     name: str
@@ -55,6 +73,11 @@ class QueryTable:
 
 class QueryTables:
     r"""Tables by id.
+
+    Parameters
+    ----------
+    max_bytes : int
+        Of one file.
 
     Examples
     --------
@@ -94,8 +117,15 @@ class QueryTables:
 
         Parameters
         ----------
+        name : str
+            What the browser calls the file; nothing of it but its last part is used.
         pieces : iterable of bytes
             What is in it.
+
+        Raises
+        ------
+        InputError
+            It is larger than allowed, or is no table: one sentence says why.
         """
         file_id = secrets.token_urlsafe(9).replace("-", "_")
         folder = self._folder / file_id
@@ -116,7 +146,13 @@ class QueryTables:
         return tables[0]
 
     def add_of_lake(self, lake: str, table: str) -> QueryTable:
-        """Return a table of the lake as one to search with; its file is read where it lies."""
+        """Return a table of the lake as one to search with; its file is read where it lies.
+
+        Raises
+        ------
+        InputError, TableReadError
+            The lake has no such file.
+        """
         spec, reading = table_to_read(lake, table)
         with self._lock:
             known = [other for tables in self._files.values() for other in tables]

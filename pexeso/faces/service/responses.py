@@ -26,7 +26,13 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True)
 class SearchResponse:
-    """What a search found: a result for each query column."""
+    """What a search found: a result for each query column.
+
+    Attributes
+    ----------
+    request : SearchRequest, OverlapRequest or ContainRequest
+    results : list of SearchResult, TokenSearchResult, TransformSearchResult or CombinedResult
+    """
 
     request: Any
     results: list[SearchResult] | list[TokenSearchResult] | list[CombinedResult]

@@ -25,7 +25,17 @@ LOOK_EVERY = 2.0
 
 
 class ServedIndex:
-    """An index that many ask at once; it is opened when it is first asked, or by `of`."""
+    """An index that many ask at once; it is opened when it is first asked, or by `of`.
+
+    Parameters
+    ----------
+    path : str
+        Folder or URL.
+
+    Attributes
+    ----------
+    path : str
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -38,7 +48,13 @@ class ServedIndex:
 
     @classmethod
     def of(cls, path: str) -> ServedIndex:
-        """Open an index to serve it."""
+        """Open an index to serve it.
+
+        Raises
+        ------
+        StoredIndexError, PlaceError
+            There is no index that this version can search.
+        """
         served = cls(path)
         served._service.open(path)
         return served
@@ -50,7 +66,13 @@ class ServedIndex:
 
     @contextmanager
     def turn(self) -> Iterator[Service]:
-        """Wait for a turn, of which there are as many at once as processors, and two at least."""
+        """Wait for a turn, of which there are as many at once as processors, and two at least.
+
+        Yields
+        ------
+        Service
+            It answers from the snapshot of now in the whole block, whoever reloads meanwhile.
+        """
         with self._turns:
             yield self._service.pinned()
 
@@ -78,6 +100,12 @@ class ServedIndex:
         return self._state
 
     def reload(self) -> None:
-        """Answer from the newest state of the index from now on; turns that have begun go on."""
+        """Answer from the newest state of the index from now on; turns that have begun go on.
+
+        Raises
+        ------
+        StoredIndexError
+            There is none any more; the snapshot goes on answering.
+        """
         self._service.reload(self.path)
         self._looked = None

@@ -30,7 +30,14 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Column:
-    """A column of n rows."""
+    """A column of n rows.
+
+    Attributes
+    ----------
+    kind : {"number", "text"}
+    cells : pyarrow.DoubleArray or pyarrow.StringArray (n,)
+        Null where there is no cell.
+    """
 
     kind: str
     cells: pa.Array

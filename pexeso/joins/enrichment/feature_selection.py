@@ -85,6 +85,11 @@ def predict_unseen(
     """Predict each row by a forest that is trained on the other folds.
 
     Features are chosen anew in each fold, so no row has a say in its own prediction.
+
+    Returns
+    -------
+    (n,)
+        As `values`. Without any feature, the mean or the most frequent class of the other folds.
     """
     from sklearn.dummy import DummyClassifier, DummyRegressor
 
@@ -102,7 +107,14 @@ def predict_unseen(
 
 
 def scores_of(values: np.ndarray, predicted: np.ndarray, task: str) -> dict[str, float]:
-    """Score predictions of all rows together."""
+    """Score predictions of all rows together.
+
+    Returns
+    -------
+    dict
+        ``mean_squared_error`` and ``r2`` of a regression; ``accuracy`` (the same as micro F1 where
+        each row has one class) and ``macro_f1``.
+    """
     from sklearn.metrics import accuracy_score, f1_score, mean_squared_error, r2_score
 
     if task == REGRESSION:

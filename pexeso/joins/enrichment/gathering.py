@@ -73,6 +73,20 @@ class AddedColumn:
 
     Attributes
     ----------
+    name : str
+        In the enriched table.
+    table, column : str
+        Of the lake.
+    key : str
+        The column of that table that was joined on.
+    joinability : float
+        Share of the user's rows with a match there, as the search counted it.
+    kind : {"number", "text"}
+        The mean of numbers, or the first text that is not empty.
+    coverage : float
+        Share of the user's rows with a cell.
+    distinct : int
+        Different cells.
     gain : float or None
         What it tells of the target beyond chance, in bits, times the unit of the target where that
         is an amount; see `pexeso.joins.measures.correlation`. None without a target.
@@ -91,7 +105,16 @@ class AddedColumn:
 
 @dataclass(frozen=True)
 class LeftOutColumn:
-    """A column of a found table that was not added."""
+    """A column of a found table that was not added.
+
+    Attributes
+    ----------
+    table, column : str
+    rule : str
+        One of `pexeso.joins.enrichment.rules.SAID`.
+    detail : str
+        A sentence.
+    """
 
     table: str
     column: str
@@ -101,7 +124,18 @@ class LeftOutColumn:
 
 @dataclass(frozen=True)
 class JoinedTable:
-    """A found table."""
+    """A found table.
+
+    Attributes
+    ----------
+    table, key : str
+        The table, and its column that was joined on.
+    joinability : float
+    added : int
+        How many of its columns were added.
+    reason : str or None
+        Why the table was left out as a whole.
+    """
 
     table: str
     key: str

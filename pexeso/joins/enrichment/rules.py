@@ -39,6 +39,8 @@ class EnrichmentRules:
     min_number_fraction : float
         A column holds numbers where at least this share of its cells that are not empty can be read
         as numbers; the other cells are then missing.
+    min_coverage : float
+        A column that has a cell for a smaller share of the rows is left out: ``missing``.
     min_copy_fraction : float
         Two columns say the same where at least this share of the rows that have a cell in either
         have the same in both: ``copy``.

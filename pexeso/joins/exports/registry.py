@@ -66,7 +66,28 @@ def write_export(
     naming: Naming | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """Write edges to a file, whole or not at all."""
+    """Write edges to a file, whole or not at all.
+
+    Parameters
+    ----------
+    form : ExportFormat
+    edges : Edges
+    path : path
+        The file; of a format that is read from folders the folder, which is made if it is absent.
+    naming : Naming, optional
+    overwrite : bool
+        Replace a file that is there.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    OutputError
+        The file is there, or cannot be written.
+    """
     target = target_of(form, path, overwrite=overwrite)
     folders = [] if form.file is None else _make_folder(target.parent)
     try:

@@ -30,6 +30,23 @@ def sql_of_key(
 
     Rows meet whose keys are equal in the form that `pexeso.lake.key_texts` has. Keys whose texts
     differ are listed in the statement.
+
+    Parameters
+    ----------
+    yours : (KeyedTable, pyarrow.Table)
+        The key of your table, and its columns as they stand there.
+    theirs : (KeyedTable, str, Rows)
+        That of the lake's, the name of the table, and its rows.
+    lake : Path or Location
+    how, names
+        As in `pexeso.joins.sql.joins.sql_of_match`.
+
+    Raises
+    ------
+    MissingPackageError
+        The table of the lake has no name, and duckdb is not installed.
+    InputError
+        DuckDB has no text for a cell of the lake that is part of a key.
     """
     (own_key, cells), (their, table, rows) = yours, theirs
     requested = join_options({"how": how, "provenance": ()})

@@ -28,6 +28,30 @@ def register_found(connection: Any, result: Match | Iterable[Match]) -> tuple[st
     Nothing is written to its database: all are temporary, and replace what is there and
     temporary by the same names.
 
+    Parameters
+    ----------
+    connection : duckdb.DuckDBPyConnection
+    result : SearchResult, Match or iterable of Match
+
+    Returns
+    -------
+    tuple of str
+        The names registered: the tables of the lake, named by their paths, as views of their
+        files where DuckDB's own readers give the rows that joins take, else from memory, and
+        with a number behind a path that differs from another's in case alone; then
+        ``pexeso_found``, a row a column found, and ``pexeso_pairs``, a row a pair of values.
+
+    Raises
+    ------
+    MissingPackageError
+        Duckdb is not installed.
+    InputError
+        `connection` is none, something else than columns found by similar values is given, the
+        index was built from Spark's tables, or the names of two tables in memory differ in case
+        alone.
+    TableReadError, PlaceError
+        A table cannot be read.
+
     Examples
     --------
     >>> connection = duckdb.connect()  # doctest: +SKIP

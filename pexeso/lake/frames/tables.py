@@ -34,7 +34,17 @@ NOT_OF_ARROW = (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError)
 
 @dataclass(frozen=True)
 class Frame:
-    """A table in memory, read a column at a time."""
+    """A table in memory, read a column at a time.
+
+    Attributes
+    ----------
+    table : Any
+        As it was given.
+    kind : {"pandas", "arrow", "polars", "lazy", "spark", "other"}
+        ``arrow`` is a pyarrow Table, ``lazy`` a LazyFrame of polars.
+    names : tuple of str
+        Of the columns, in order.
+    """
 
     table: Any
     kind: str
@@ -43,7 +53,13 @@ class Frame:
     _read_all: Callable[[], Sequence[Any]]
 
     def position(self, on: str | int) -> int:
-        """Return the position of a column named by its name, or by its position from 0."""
+        """Return the position of a column named by its name, or by its position from 0.
+
+        Raises
+        ------
+        ColumnNotFoundError
+            There is no such column; the message lists those there are.
+        """
         return find_column(self.names, f"#{on}" if isinstance(on, int) else on)
 
     def column(self, position: int) -> Any:
@@ -54,11 +70,23 @@ class Frame:
         return self._read(position)
 
     def columns(self) -> list[Any]:
-        """Return all columns as their library has them."""
+        """Return all columns as their library has them.
+
+        Raises
+        ------
+        QueryError
+            It is a Spark DataFrame, which may be of any size.
+        """
         return list(self._read_all())
 
     def arrow_columns(self) -> list[pa.Array | pa.ChunkedArray]:
-        """Return all columns as Arrow values; those of mixed types as texts."""
+        """Return all columns as Arrow values; those of mixed types as texts.
+
+        Raises
+        ------
+        QueryError
+            They are not equally long, or it is a Spark DataFrame.
+        """
         columns = [_arrow_or_texts(column) for column in self.columns()]
         lengths = sorted({len(column) for column in columns})
         if len(lengths) > 1:
@@ -75,7 +103,13 @@ class Frame:
         ]
 
     def whole(self) -> Frame:
-        """Return the table as one of `KINDS`: a LazyFrame collected, all else by Arrow."""
+        """Return the table as one of `KINDS`: a LazyFrame collected, all else by Arrow.
+
+        Raises
+        ------
+        QueryError
+            As `arrow_columns`.
+        """
         if self.kind in KINDS:
             return self
         if self.kind == "lazy":
@@ -86,6 +120,13 @@ class Frame:
         """Return the table as one of `KINDS`; as it is where it is one of that kind.
 
         Columns of mixed types become texts where they are not of pandas any more.
+
+        Raises
+        ------
+        InputError
+            It is to be one of polars, and has names or types that polars cannot hold.
+        MissingPackageError
+            It is to be one of polars, which is not installed.
         """
         if self.kind == kind:
             return self.table

@@ -159,8 +159,15 @@ class ReasonGroup:
 
     Attributes
     ----------
+    kind : str
+        ``tables`` or ``columns``.
+    reason : str
+        What is the same for all of them; a number that differs is a range.
+    count : int
     examples : tuple of str
         The first names, at most `MAX_EXAMPLES`, of different tables where there are several.
+    detail : str or None
+        The whole reason, without names, where all of them have the same but for numbers.
     """
 
     kind: str
@@ -170,7 +177,13 @@ class ReasonGroup:
     detail: str | None = None
 
     def counted(self, noun: str | None = None) -> str:
-        """Write how many they are, such as ``2 files``."""
+        """Write how many they are, such as ``2 files``.
+
+        Parameters
+        ----------
+        noun : str, optional
+            By default ``file`` or ``column``.
+        """
         return f"{self.count:,} {noun or _NOUNS[self.kind]}{'s' * (self.count != 1)}"
 
     def named(self) -> str:
@@ -191,6 +204,14 @@ def left_out(catalog: Catalog) -> tuple[ReasonGroup, ...]:
     """Count what an index is without: groups of tables, then of columns, each the largest first.
 
     Reads a file of the catalog at a time; memory grows with the rows left out in one of them.
+
+    Parameters
+    ----------
+    catalog : Catalog
+
+    Returns
+    -------
+    tuple of ReasonGroup
     """
     return (*groups_of(catalog, TABLES), *groups_of(catalog, COLUMNS))
 
@@ -231,7 +252,14 @@ def count_repaired(catalog: Catalog) -> int:
 
 
 def counted(catalog: Catalog, listed: str) -> list[Counted]:
-    """Count what is listed by reason."""
+    """Count what is listed by reason.
+
+    Returns
+    -------
+    list of (ReasonGroup, tuple of str, sequence of callable)
+        Each group, the largest first, with its key (see `GroupedReason`), and what reads the rows
+        among which its own are.
+    """
     return _count(_pieces(catalog, listed), COLUMNS if listed == COLUMNS else TABLES)
 
 

@@ -42,6 +42,14 @@ class Aliases:
 
     A process that it is sent to opens the file, once.
 
+    Attributes
+    ----------
+    count : int
+    digest : str
+        BLAKE2b-128 of the rows, in hexadecimal.
+    path : Path or None
+        None: the rows are in memory alone.
+
     Examples
     --------
     >>> aliases = Aliases.of(pa.array(["nyc", "big apple"]), pa.array(["New York", "New York"]))

@@ -76,7 +76,18 @@ class ReadingOptions:
         return {name: value for name, value in values.items() if value is not None}
 
     def require_none(self, got: str) -> None:
-        """Refuse what is set, as what is read is no file."""
+        """Refuse what is set, as what is read is no file.
+
+        Parameters
+        ----------
+        got : str
+            What it is instead, for the message.
+
+        Raises
+        ------
+        InputError
+            Something is set.
+        """
         if self:
             raise InputError(f"{', '.join(self.to_dict())} tell how a file is read. Got {got}.")
 

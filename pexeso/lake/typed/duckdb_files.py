@@ -43,7 +43,26 @@ _PATH = re.compile(r"""(?:file )?(?:"/[^"]*"|'/[^']*')""")
 
 
 def tables_in(source: FileSource) -> list[InnerTable]:
-    """List tables and views of a database, those outside schema main as ``schema.table``."""
+    """List tables and views of a database, those outside schema main as ``schema.table``.
+
+    Parameters
+    ----------
+    source : FileSource
+        The file.
+
+    Returns
+    -------
+    list of InnerTable
+        Those that cannot be read have a reason.
+
+    Raises
+    ------
+    TableReadError
+        It is damaged, being written, of another version or no DuckDB database, or duckdb is not
+        installed.
+    PlaceError
+        Its storage breaks off.
+    """
     listing, _ = _answer(source, {})
     return [InnerTable(name, reason) for name, reason in listing["tables"]]
 

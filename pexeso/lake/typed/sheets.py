@@ -21,7 +21,24 @@ NO_CELLS = "it is no sheet of cells but a chart, a dialog or a macro"
 
 
 def answer(request: dict[str, Any]) -> tuple[dict[str, Any], pa.Table | None]:
-    """List the sheets of a book, or read one."""
+    """List the sheets of a book, or read one.
+
+    Parameters
+    ----------
+    request : dict
+        `path` and `bounds`; and where one is read `sheet`, its name.
+
+    Returns
+    -------
+    answer, table
+        ``{"sheets": [[name, reason or None], ...]}`` and None, or ``{"notes": [...]}`` and the
+        columns.
+
+    Raises
+    ------
+    TableReadError
+        The book cannot be read, or has no such sheet.
+    """
     book = _call(lambda library: library.CalamineWorkbook.from_path(request["path"]))
     if "sheet" in request:
         return _read(book, request["sheet"], budget_of(request))

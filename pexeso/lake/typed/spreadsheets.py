@@ -47,6 +47,23 @@ def tables_in(source: FileSource) -> list[InnerTable]:
     """List the sheets of a spreadsheet, in the order of the book.
 
     Hidden sheets are tables like others: they often hold the lists that other sheets look up.
+
+    Parameters
+    ----------
+    source : FileSource
+        The file.
+
+    Returns
+    -------
+    list of InnerTable
+        Sheets without a cell, charts and macros have a reason why they are no table.
+
+    Raises
+    ------
+    TableReadError
+        It is damaged, encrypted, too large or no spreadsheet.
+    PlaceError
+        Its storage breaks off.
     """
     listing, _ = _answer(source, {})
     return [InnerTable(name, reason) for name, reason in listing["sheets"]]

@@ -76,6 +76,23 @@ def tables_in(source: FileSource) -> list[InnerTable]:
 
     Virtual tables, and the tables that SQLite and its extensions keep for themselves, are not
     among them.
+
+    Parameters
+    ----------
+    source : FileSource
+        The file.
+
+    Returns
+    -------
+    list of InnerTable
+        Those that cannot be read have a reason.
+
+    Raises
+    ------
+    TableReadError
+        It is damaged, being written, or no SQLite database.
+    PlaceError
+        Its storage breaks off.
     """
     listing, _ = _answer(source, {})
     return [InnerTable(name, reason) for name, reason in listing["tables"]]

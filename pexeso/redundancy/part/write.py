@@ -85,6 +85,11 @@ def write_shard(placed: Path, number: int, folder: Path) -> tuple[dict[str, Any]
 
     The same pieces give the same bytes, in whatever order they come.
 
+    Returns
+    -------
+    facts, files
+        Of the shard.
+
     Notes
     -----
     Memory holds the shard.

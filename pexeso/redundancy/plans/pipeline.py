@@ -215,7 +215,21 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Containments:
-    """The graph of contained tables of a lake."""
+    """The graph of contained tables of a lake.
+
+    Attributes
+    ----------
+    lake : str
+        Its name.
+    edges : tuple of Edge
+        By parent and child.
+    stages : tuple of Stage
+    tables : tuple of TableOfPieces
+        By name. Their cells are gone once the search is over.
+    files : dict of str to tuple of ReadFile
+        Of each table, also of those that are left out.
+    left_out : tuple of LeftOut
+    """
 
     lake: str
     edges: tuple[Edge, ...]

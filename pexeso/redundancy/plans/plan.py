@@ -30,10 +30,23 @@ class Deletion:
 
     Attributes
     ----------
+    table, parent
+        Names: the table, and the one that holds all its rows and stays.
+    sql
+        What rebuilds the table from its parent.
     bytes, rows
         Size of the table.
+    saving
+        What its deletion saves, in the unit of the plan's costs.
     seconds
         Estimated time of a rebuild; None where it is unknown.
+    derived
+        Other tables whose rows are all in this one: those who made them may still read it. Tables
+        of the same rows are not among them.
+    fingerprint, parent_fingerprint
+        Contents that the plan was made for.
+    verified
+        The statement was run on these contents, and gave the table.
     """
 
     table: str
@@ -65,8 +78,20 @@ class Plan(AsTables):
 
     Attributes
     ----------
+    lake
+        The lake: an absolute path, or what else names it.
+    created
+        ISO time.
+    costs
+        Prices that the plan was made with, as plain JSON.
+    cost, keep_all_cost
+        Of the plan, and of keeping all tables.
     optimal, gap
         Whether no plan is cheaper, and how much cheaper one could be as a share; None for unknown.
+    delete, keep
+        Tables that can go, and names of those that stay.
+    edges
+        The containments that the plan was chosen from.
     """
 
     lake: str

@@ -51,6 +51,10 @@ class ReadFile:
     ----------
     fingerprint : str or None
         Of its content; None where nobody has computed one.
+    reason : str or None
+        Why it could not be read.
+    notes : tuple of str
+        What keeps the table where it is: rows are not as they stand in the file, or it has a log.
     """
 
     file: str
@@ -134,7 +138,17 @@ def read_lake(
 def files_and_logs(
     root: Path | Location,
 ) -> tuple[list[TableFile], dict[str, list[str]], list[tuple[str, str]]]:
-    """List the files of a lake that hold rows of now."""
+    """List the files of a lake that hold rows of now.
+
+    Returns
+    -------
+    files : list of TableFile
+    logged : dict of str to list of str
+        Tables with a log, and their live files; what is left out, as itself.
+    left_out : list of (str, str)
+        What may hold rows that are not compared, and why: files with tables inside them, what
+        cannot be looked into, and tables with a log that cannot be read. The folders above stay.
+    """
     listed, skipped = find_tables(root, single_files=True)
     # A table inside another file cannot be set aside, so it is not looked at.
     files = [file for file in listed if file.member is None]

@@ -59,7 +59,25 @@ class Rebuild:
 
 
 def read_statements(path: str | os.PathLike[str]) -> dict[tuple[str, str], str]:
-    """Read statements that people know to rebuild tables (R2D2: the transformations known)."""
+    """Read statements that people know to rebuild tables (R2D2: the transformations known).
+
+    Parameters
+    ----------
+    path : path
+        TOML with tables ``[[rebuild]]`` of three texts each: ``table``, ``parent`` and ``sql``, a
+        query of Spark SQL that names the parent.
+
+    Returns
+    -------
+    dict of (parent, table) to statement
+        Written anew from what was read.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read as such, or a statement is none that may be run
+        (`pexeso.redundancy.plans.statements.grammar`).
+    """
     keys = {"table", "parent", "sql"}
     try:
         with open(path, "rb") as file:

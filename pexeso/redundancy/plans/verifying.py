@@ -56,6 +56,18 @@ def verify_statements(
 ) -> dict[str, str]:
     """Run statements on the lake as it is, and compare what they give with the tables.
 
+    Parameters
+    ----------
+    lake : Path
+        A folder of this machine or of the cluster's.
+    max_table_bytes : int
+        Larger files of text cannot be read; see `pexeso.redundancy.plans.reading.read_lake`.
+
+    Returns
+    -------
+    dict of str to str
+        Of the tables that their statement does not rebuild the reason, a clause.
+
     Notes
     -----
     Spark holds and spills what it sorts by itself; a task holds a file of text.

@@ -46,7 +46,22 @@ def layered_layout(
     gap: int,
     line_gap: int,
 ) -> Layout:
-    """Place the nodes of a graph whose levels are known, so that few lines cross."""
+    """Place the nodes of a graph whose levels are known, so that few lines cross.
+
+    Parameters
+    ----------
+    levels : sequence of int
+        Of each node, 0 or more.
+    heights : sequence of int
+        Of each node, even. Nodes of a level keep the order given unless lines cross less otherwise.
+    lines : sequence of LevelLine
+    gap, line_gap : int
+        Between nodes of a level; and between a node and a line that passes, or two lines.
+
+    Returns
+    -------
+    Layout
+    """
     level_of, height_of = list(levels), list(heights)
     waypoint_of: dict[tuple[int, int], int] = {}
     chains = []

@@ -30,7 +30,14 @@ def semantic_hints(opened: OpenIndex, query: EncodedQuery, options: SearchOption
 def nearest(
     opened: OpenIndex, query: EncodedQuery, options: SearchOptions
 ) -> tuple[NearColumn, ...]:
-    """Find the columns with the highest joinability, within a larger distance where none does."""
+    """Find the columns with the highest joinability, within a larger distance where none does.
+
+    Returns
+    -------
+    tuple of NearColumn
+        At most `MAX_NEAREST`, the highest joinability first; none where none matches at the
+        largest distance of `WIDER` either.
+    """
     total = query.total(options)
     for factor, step in WIDER:
         distance = min(1.0, max(factor * options.max_distance, options.max_distance + step))

@@ -146,7 +146,18 @@ class SemanticList:
 
 
 def locate_columns(store: Store, names: Sequence[tuple[str, str]]) -> list[Hit]:
-    """Find named columns of the lake in the partitions of an index."""
+    """Find named columns of the lake in the partitions of an index.
+
+    Parameters
+    ----------
+    names
+        (table, label) of each.
+
+    Returns
+    -------
+    list of Hit
+        With counts of 0; columns that no partition holds are not among them.
+    """
     from pexeso.semantic.explain.explanation import stored_columns
 
     if not names:

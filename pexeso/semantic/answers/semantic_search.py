@@ -75,7 +75,25 @@ def find_lines(
     folds: bool,
     with_tied: bool = False,
 ) -> list[Lines]:
-    """Search for several query columns, each with its options."""
+    """Search for several query columns, each with its options.
+
+    Parameters
+    ----------
+    search : callable
+        The executor's, over `loader`.
+    folds : bool
+        Fold copies; False makes every column found a line.
+    with_tied : bool
+        Without a threshold, give lines with as many matches as the last one wanted too, up to
+        `MOST_LINES` in all, so that something else can choose among them. Only columns among the
+        first `MOST_LINES`, or some times as many, are looked at for that.
+
+    Returns
+    -------
+    list of Lines
+        In the order of the queries. Without a threshold the first `k` lines and those tied with
+        them; with one all.
+    """
     limits = [_limit(query_options, folds) for query_options in options]
     by_position: dict[int, Lines] = {}
     stats = [SearchStats() for _ in queries]
@@ -135,7 +153,19 @@ def _limit(options: SearchOptions, folds: bool) -> int | None:
 
 @dataclass(frozen=True)
 class SemanticSearch:
-    """Answers semantic searches of one snapshot."""
+    """Answers semantic searches of one snapshot.
+
+    Attributes
+    ----------
+    executor : Executor
+        Where the partitions are searched.
+    thresholds : Thresholds
+        What makes the options of searches.
+    renderer : Renderer
+        What makes pages of results.
+    details : callable
+        What makes the evidence of matches, such as `pexeso.joins.match_details.MatchDetails`.
+    """
 
     opened: OpenIndex
     executor: Executor

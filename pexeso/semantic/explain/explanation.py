@@ -27,7 +27,20 @@ NO_VALUE, UNKNOWN, TOO_FAR = "empty", "unknown", "too far"
 
 
 def locate_column(store: Store, table: str, column: str) -> Hit:
-    """Find a column of the lake in an index."""
+    """Find a column of the lake in an index.
+
+    Parameters
+    ----------
+    table : str
+        As results name it: its path relative to the lake. See `Catalog.named`.
+    column : str
+        Its name, or ``#position``.
+
+    Returns
+    -------
+    Hit
+        With a count of 0.
+    """
     for name, value in (("table", table), ("column", column)):
         if not isinstance(value, str):
             raise InputError(f"{name} must be a text, as results name it. Got {value!r} instead.")

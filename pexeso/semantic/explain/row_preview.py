@@ -104,8 +104,16 @@ class TwoTables:
 
         Parameters
         ----------
+        table, column : str
+            The found column, as a result names it.
         n_rows, n_columns : int
             The most to give, at least 1; columns of each table.
+
+        Returns
+        -------
+        SideBySide
+            Never an error for a table that cannot be read: its half has the key alone, and says
+            why.
         """
         nearest = pairs.take(pairs.starts)
         locations = pc.index_in(

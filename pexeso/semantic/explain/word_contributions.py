@@ -50,6 +50,8 @@ class ContributingWord:
         are only near in letters. None where the other side has no such word.
     share : float
         Of the whole match, in [0, 1]; the shares of all words add up to 1.
+    pairs : int
+        Pairs that it carries.
     """
 
     query: str | None

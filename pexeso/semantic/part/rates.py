@@ -57,7 +57,15 @@ class Costs:
     def measure(
         cls, sample: Sequence[pa.Array], more_words: float, more_pairs: float, options: BuildOptions
     ) -> Costs:
-        """Measure on the values of some files."""
+        """Measure on the values of some files.
+
+        Parameters
+        ----------
+        sample : sequence of pyarrow.StringArray
+            For each file its values, those of all its columns one after the other.
+        more_words, more_pairs : float
+            How many times more distinct values, and (column, value) pairs, the lake has.
+        """
         with tempfile.TemporaryDirectory(prefix="pexeso-estimate-") as folder, _one_thread():
             embedder, train_seconds, rows = _model(
                 sample, more_words, more_pairs, options, Path(folder)
@@ -214,6 +222,18 @@ def training_seconds(short: TimedRun, long: TimedRun, *, words: int, rows: int) 
     """Predict the seconds of a training from its words and the rows of its table.
 
     The prediction is a constant per word plus a constant per row.
+
+    Parameters
+    ----------
+    short, long : TimedRun
+        Tables of about the same size.
+    words, rows : int
+        Of the training to be predicted.
+
+    Returns
+    -------
+    float
+        Where the two runs cannot be told apart, all is taken to be for the words of the longer one.
     """
     if long.words <= short.words or long.seconds <= short.seconds:
         return long.seconds * words / max(1, long.words)

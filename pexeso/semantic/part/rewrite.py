@@ -120,7 +120,13 @@ def rewrite(job: BuildJob, numbers: Sequence[int], *, model: int = 0) -> Written
 
 
 def _weigh_again(job: BuildJob, model: int) -> Written | dict[str, Any]:
-    """Weigh the words of a model by the columns that hold, and write all of them by the weights."""
+    """Weigh the words of a model by the columns that hold, and write all of them by the weights.
+
+    Returns
+    -------
+    Written or dict
+        Where all weights are as they were, nothing is written but what the manifest is to say.
+    """
     from pexeso.semantic.part.write import MADE, make_model, write_embedded
 
     source, before = read_values(job), store_of_model(job.index, model).manifest

@@ -86,7 +86,13 @@ def stored_rows(
 
 
 def copy_into_one(job: BuildJob, store: Store, numbers: Sequence[int], folder: Path) -> int:
-    """Lay out what holds of some partitions for one, in the driver."""
+    """Lay out what holds of some partitions for one, in the driver.
+
+    Returns
+    -------
+    int
+        0 where nothing holds, else 1.
+    """
 
     def rows(schema: pa.Schema) -> pa.RecordBatchReader:
         read = partial(read_partitions, store=store, schema=schema)

@@ -118,6 +118,17 @@ def advise_columns(
 ) -> Advice:
     """Choose the thresholds of a search.
 
+    Parameters
+    ----------
+    usual : float
+        The distance that is usual for the model: the least one where fewer than `MIN_FOUND` columns
+        are found, so that nothing can be estimated.
+    min_precision : float
+        In (0, 1]: the share of columns found that must be right, as estimated.
+    min_joinability : float, optional
+        In (0, 1]: the share of values that makes a column joinable, where that is settled; one half
+        by default.
+
     Notes
     -----
     Takes 20 MiB beside the sample, and what a search with 6,400 values for equal ones takes where

@@ -76,6 +76,21 @@ def advise_pair(
 ) -> Advice | None:
     """Choose the largest distance of values that are joined.
 
+    Parameters
+    ----------
+    query : Vectors
+        The distinct values of the query column; none zero, in the order of
+        `pexeso.semantic.thresholds.sample.value_order`, so that the first are a sample.
+    others : Vectors
+        Those of the lake column, likewise.
+    learnt : Learnt or None
+        What is known of the whole index, for columns that are short themselves.
+    usual : float
+        The distance that is usual for the model: another one must be better as estimated.
+    min_precision : float, optional
+        In (0, 1]: only distances are chosen at which so many of the joined values are right, as
+        estimated; 0 where there are none.
+
     Returns
     -------
     Advice or None

@@ -45,6 +45,9 @@ class SampledColumns:
 
     Attributes
     ----------
+    vectors : Vectors
+        The values of all columns, one column after the other; within a column in the order of
+        `value_order`. None is zero.
     offsets : int64 (c + 1,)
         Column i has the rows from ``offsets[i]`` to ``offsets[i + 1]``.
     ids : int64 (c,)
@@ -86,7 +89,13 @@ class SampledColumns:
 
 
 def sample_columns(scan: PartitionLoader, seed: int = SEED) -> SampledColumns:
-    """Draw columns of an index with equal chances until they have `MOST_VALUES` values."""
+    """Draw columns of an index with equal chances until they have `MOST_VALUES` values.
+
+    Returns
+    -------
+    SampledColumns
+        Empty where no column has `LEAST_VALUES` values.
+    """
     every = _columns_by_hash(scan, seed)
     parts, sizes, ids, n_seen, n_cut, n_values = [], [], [], 0, 0, 0
     for number, position, column_id in every[:MOST_VALUES].tolist():

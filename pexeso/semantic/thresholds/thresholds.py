@@ -69,7 +69,13 @@ class Thresholds:
         return for_query(options, query)
 
     def require_search_options(self, given: Mapping[str, Any]) -> None:
-        """Refuse what no search options are, before anything is looked for."""
+        """Refuse what no search options are, before anything is looked for.
+
+        Raises
+        ------
+        InputError
+            An option is not there, or out of its range.
+        """
         search_options({name: value for name, value in given.items() if name not in ADVICE_OPTIONS})
 
     def advise(

@@ -38,6 +38,16 @@ def write_ensemble(index: Ensemble, folder: Path) -> list[FileEntry]:
     """Write an index into an existing folder that has none; the document comes last.
 
     Posting lists belong to what they were made of, and are handed to `read_ensemble` again.
+
+    Parameters
+    ----------
+    folder : Path
+        May hold other files.
+
+    Returns
+    -------
+    list[FileEntry]
+        Name, size and checksum of each file.
     """
     arrays = {name: getattr(index, name) for name in _INDEX}
     arrays |= {"table_values": index.tables.values, "table_sets": index.tables.sets}

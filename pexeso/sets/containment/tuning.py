@@ -62,6 +62,12 @@ def tune_recall_floor(
         Theta, in (0, 1): the probability with which a set of the largest size right at the
         threshold must be found.
 
+    Returns
+    -------
+    Setting
+        ``(m, 1)``, the most that there is, with the recall that it reaches, where no setting keeps
+        it.
+
     Examples
     --------
     >>> tune_recall_floor(100.0, 0.5, permutations=256, max_rows=8)  # doctest: +ELLIPSIS

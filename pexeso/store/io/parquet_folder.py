@@ -23,7 +23,20 @@ def part_name(number: int = 0) -> str:
 
 
 def write_parquet_folder(rows: pa.Table | pa.RecordBatchReader, folder: Path) -> int:
-    """Make a folder that holds rows as one file of Parquet."""
+    """Make a folder that holds rows as one file of Parquet.
+
+    Parameters
+    ----------
+    rows : pa.Table or pa.RecordBatchReader
+        Of a reader one batch is held at a time.
+    folder : Path
+        It must not be there; folders above it are made.
+
+    Returns
+    -------
+    int
+        The number of rows.
+    """
     folder.mkdir(parents=True)
     n_rows = 0
     with pq.ParquetWriter(folder / part_name(), rows.schema) as writer:

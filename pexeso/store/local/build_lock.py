@@ -38,6 +38,16 @@ def lock_folder(root: Path) -> tuple[int, bool]:
     """Lock a folder against other writers of any process of this machine.
 
     The lock ends with the process.
+
+    Returns
+    -------
+    tuple[int, bool]
+        The descriptor to close when done; whether this file system can lock at all.
+
+    Raises
+    ------
+    OutputError
+        Another writer has it.
     """
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     locked = lock(descriptor, EXCLUSIVE)
@@ -55,6 +65,12 @@ class Plan:
     ----------
     purpose : str or None
         What is built, of which options; None for a build that is not to be taken up.
+    generation : int
+        Of the index to be written.
+    names : dict of str to str
+        The folder names chosen for the catalog and the embedder.
+    first_partition : int
+        Number of the first new partition.
     """
 
     purpose: str | None

@@ -189,8 +189,28 @@ class BuildWriter(ABC):
 
         Parameters
         ----------
+        written_by
+            Program and version.
+        catalogs, embedder, parts
+            The folders of the index; catalogs as they came to be, those of each part in search
+            order.
+        options, fingerprints, facts
+            Plain JSON objects to keep in the manifest.
         deleted_columns
             Ids of columns not to return, as ranges (first, end), ascending and apart.
+
+        Returns
+        -------
+        Manifest
+            The manifest that is now in place.
+
+        Raises
+        ------
+        InputError
+            A value cannot stand in a manifest, a folder is neither new nor kept, or this writer has
+            begun a commit before; one writer makes one commit.
+        OutputError
+            A write failed; the old index stands as it was.
         """
         if self._committing:
             raise InputError(

@@ -38,7 +38,28 @@ _PREFIX = "pexeso-open-"
 
 
 class Links:
-    """A folder of links, removed with the object."""
+    """A folder of links, removed with the object.
+
+    Parameters
+    ----------
+    root : Path
+        The index.
+    relative_paths : iterable of str
+        Its files.
+    prefix : str
+        What the name of the folder begins with.
+    parent : Path
+        Where it is made.
+
+    Attributes
+    ----------
+    path : Path
+
+    Raises
+    ------
+    OSError
+        There is no folder, or no hard link, to be had there.
+    """
 
     def __init__(self, root: Path, relative_paths: Iterable[str], prefix: str, parent: Path):
         with ExitStack() as stack:

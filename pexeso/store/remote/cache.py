@@ -84,7 +84,31 @@ class Cache:
     def fetch(
         self, index: Location, entry: FolderEntry, paths: Sequence[str]
     ) -> tuple[Path, Lease]:
-        """Fetch and verify the files of an index folder that are missing from the cache."""
+        """Fetch and verify the files of an index folder that are missing from the cache.
+
+        Parameters
+        ----------
+        index
+            The place of the index.
+        entry
+            The folder, as the manifest has it.
+        paths
+            Files that it lists.
+
+        Returns
+        -------
+        folder, lease
+            Where the files are now, under their own paths; they stay while the lease lives.
+
+        Raises
+        ------
+        IndexCorruptError
+            A file is missing there, or is not the one that was written.
+        OutputError
+            The cache cannot be written, or has no room.
+        PlaceError
+            The storage cannot be reached.
+        """
         folder = self.folder(entry)
         with writing(self.root):
             for needed in (folder.parent, self.root / "locks"):

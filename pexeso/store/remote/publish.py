@@ -72,10 +72,17 @@ def commit_manifest(location: Location, data: bytes, expected: str | None) -> st
 
     Parameters
     ----------
+    location
+        The folder of the index.
     data
         The bytes of the manifest; every file that it lists is there already.
     expected
         The version of the manifest that is replaced; None where there was none.
+
+    Returns
+    -------
+    str
+        The version of the new manifest.
     """
     file = location.joined(MANIFEST)
     try:
@@ -208,11 +215,35 @@ def publish(
 
     Parameters
     ----------
+    local
+        The folder of this machine that holds the new folders, under the names that `manifest` gives
+        them.
+    manifest
+        What the index is to be made of.
+    there
+        Names of new folders that have been uploaded, under these names.
     progress
         Called with the bytes uploaded so far and altogether.
     retention_seconds
         How long files that are no longer listed are kept for those who read them; a later commit
         removes them.
+
+    Returns
+    -------
+    Manifest
+        The manifest that is now in place: with other folder names, and one generation after that of
+        `base`.
+
+    Raises
+    ------
+    OutputError
+        Another build has committed since `begin`, or a file cannot be uploaded. The index there is
+        as it was, and what was uploaded here is gone, or goes with a later commit where it cannot
+        be removed now.
+    IndexCorruptError
+        A file that should be there is not.
+    PlaceError
+        The storage broke off during the commit, and it is not known whether the index was written.
     """
     previous_folders = (
         set()

@@ -34,7 +34,29 @@ if TYPE_CHECKING:
 def join_sides(
     joined: TransformJoin, name: str, options: JoinOptions, *, many_to_one: bool = False
 ) -> Joined:
-    """Join the two tables of a learned join."""
+    """Join the two tables of a learned join.
+
+    Parameters
+    ----------
+    joined : TransformJoin
+    name : str
+        Of the target's table.
+    options : JoinOptions
+        `values` makes no difference: all rows of a key are joined.
+    many_to_one : bool
+        Allow programs that make one key of several values.
+
+    Returns
+    -------
+    Joined
+        An Arrow table, and the report.
+
+    Raises
+    ------
+    InputError
+        Keys have several rows in both tables, and rows are not aggregated; or programs make one
+        key of several values.
+    """
     require_distinct(joined, many_to_one=many_to_one)
     if joined.multiplies and may_grow(options):
         raise InputError(

@@ -63,7 +63,30 @@ def saved_direction(stored: StoredProgram, path: str | Path) -> Direction:
 def fitted(
     stored: StoredProgram, reading: Side, keyed: Side, path: str | Path
 ) -> tuple[Side, Side, tuple[Program, ...]]:
-    """Find the columns of saved programs in two tables, by their names."""
+    """Find the columns of saved programs in two tables, by their names.
+
+    Parameters
+    ----------
+    stored : StoredProgram
+    reading, keyed : Side
+        The table whose rows the programs read, and the one whose keys they write. The key is the
+        column that is named, or else the one that was there when the programs were saved.
+    path : str or Path
+        Of the file, for messages.
+
+    Returns
+    -------
+    reading, keyed : Side
+        With the columns that the programs read, then one whose cells are joined with equal keys
+        where it is another one; and with the key alone.
+    programs : tuple of Program
+        With columns numbered as in `reading`.
+
+    Raises
+    ------
+    InputError
+        A column is not there, or the programs read none, or several keys are named.
+    """
     used = sorted({at for program in stored.programs for at in program.columns})
     names = [stored.columns[at] for at in used]
     missing = [name for name in names if name not in reading.names]

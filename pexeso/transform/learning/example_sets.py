@@ -248,7 +248,17 @@ def _chosen(pairs: RowPairs, positions: list[int], size: int) -> tuple[int, ...]
 def _groups(
     source: TextTable, targets: Sequence[TextColumn], min_length: int, options: FindingOptions
 ) -> tuple[list[ExampleGroup], list[list[int]], list[list[str]]]:
-    """Find the most telling pairs of each two columns."""
+    """Find the most telling pairs of each two columns.
+
+    Returns
+    -------
+    groups : list of ExampleGroup
+        Whose numbers are places in the lists that follow.
+    left : list of lists of int
+        For each source column, numbers of the values that were looked at.
+    right : list of lists of str
+        For each target column, the values that were looked at.
+    """
     sizes = _sizes(source, targets, options)
     limit = options.n_pairs
     if _is_sampled(source, targets, options):

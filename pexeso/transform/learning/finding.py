@@ -187,10 +187,18 @@ class ProgramFit:
 
     Attributes
     ----------
+    program : Program
+        Of the source's row.
+    target : int
+        Number of the target column.
     n_keys : int
         Distinct values of it that the program writes.
     n_written : int
         Distinct texts that the program writes.
+    expected : float
+        Keys that letters drawn at random would hit (`hits_by_chance`).
+    accepted : bool
+        Whether it joins what the options ask for.
     agreeing : float
         Share of the likeliest pairs of rows that it joins, in [0, 1].
     n_texts : int

@@ -237,7 +237,18 @@ class Program:
         return "".join(pieces)
 
     def named_columns(self, names: Sequence[str]) -> dict[int, str]:
-        """Return the name of each column that the program reads."""
+        """Return the name of each column that the program reads.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Of all columns of the row.
+
+        Raises
+        ------
+        InputError
+            If a column has no name, or shares it with another one.
+        """
         if self.columns and self.columns[-1] >= len(names):
             raise InputError(
                 f"the program reads column {self.columns[-1] + 1}, but only {len(names)} columns "

@@ -32,7 +32,13 @@ _N_MATCHES, _N_COLUMNS, _N_NOT_UNIT = 8, 10, 12
 
 
 class Lists:
-    """Lists that searches fill, one search after the other in the order of a stream."""
+    """Lists that searches fill, one search after the other in the order of a stream.
+
+    Parameters
+    ----------
+    room : dict of str to int
+        Items of each list.
+    """
 
     def __init__(self, room: dict[str, int], device: torch.device) -> None:
         self.room, self._device = dict(room), device

@@ -60,6 +60,11 @@ def write_keys(text: np.ndarray, start: int, stop: int, keys: np.ndarray, first:
         The word is ``text[start:stop]``, in UTF-8.
     keys : numpy.ndarray, int64
         Written from position `first`: two for each letter, and one more.
+
+    Returns
+    -------
+    int
+        The position after the last key.
     """
     number = number_of(text, start, stop)
     if number >= 0:

@@ -160,8 +160,15 @@ def add_blocks(head: int, chain: np.ndarray, entry_shares: np.ndarray, sums: np.
 
     Parameters
     ----------
+    head : int
+        The pair's last entry of `chain`.
     sums : numpy.ndarray of shape (1 + 2 * 64,), float64
         Written; all of it times `PAIR`.
+
+    Returns
+    -------
+    float
+        What the pair adds to the squared length of the features of the value.
     """
     sums[:] = 0.0
     norm, entry = 0.0, head

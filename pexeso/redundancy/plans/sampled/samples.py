@@ -196,7 +196,20 @@ def _rows_like_anchors(
 
 
 def look_up(unit: str, *, max_table_bytes: int) -> list[dict[str, Any]]:
-    """Look up drawn rows of children in their parent, which is read up to the last hit."""
+    """Look up drawn rows of children in their parent, which is read up to the last hit.
+
+    Parameters
+    ----------
+    unit : str
+        JSON of ``table``, the parent's number, and ``sets``: of children that are compared on the
+        same columns ``tokens``, ``places`` and ``samples``, of each child its hashes as hexadecimal
+        digits.
+
+    Returns
+    -------
+    list of dict
+        ``parent`` and ``child`` of the pairs of which every drawn row was found.
+    """
     task = json.loads(unit)
     open_sets = [_Wanted(sample_set) for sample_set in task["sets"]]
     children = [child for open_set in open_sets for child in open_set.children_without_rows()]

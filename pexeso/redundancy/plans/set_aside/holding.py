@@ -131,7 +131,24 @@ def undo(
     holding: str | os.PathLike[str] | None = None,
     tables: Iterable[str] | None = None,
 ) -> Applied:
-    """Move tables from a holding folder back to where they were."""
+    """Move tables from a holding folder back to where they were.
+
+    Parameters
+    ----------
+    source
+        The holding folder, or the plan whose tables come back.
+    holding
+        The folder that a plan was applied with, where it is not the one beside the lake.
+    tables
+        Names of those that come back; all unless given.
+
+    Raises
+    ------
+    InputError, LakeError
+        There is no such holding folder, table or lake; nothing was moved.
+    OutputError
+        The folder cannot be written, or another process is moving tables; nothing was moved.
+    """
     folder, unlocked_journal, planned = _holding_of(source, holding)
     lake = local_lake(source.lake if isinstance(source, Plan) else unlocked_journal.lake)
     folder = local_holding(folder, lake)
@@ -247,7 +264,14 @@ class _Moving:
             raise
 
     def _remove_original(self, original: Path, copied: Path, shown: Path) -> bool:
-        """Remove what has a whole copy, unless somebody could still write to it."""
+        """Remove what has a whole copy, unless somebody could still write to it.
+
+        Returns
+        -------
+        bool
+            False where nothing says whether somebody could: it stays until a later call, when
+            nobody has touched it for a while.
+        """
         is_known = require_not_written(original, shown)
         require_copied(original, copied)
         if not is_known and not has_settled(original):

@@ -179,6 +179,12 @@ def require_not_written(path: Path, shown: Path) -> bool:
     """Raise TableRefused where a program has a file of a table open and may write to it.
 
     What it writes later would go into a file without a name.
+
+    Returns
+    -------
+    bool
+        Whether that is known of all files: some file systems have no leases, and some systems no
+        lease on files of other owners.
     """
     is_known = True
     for _, file in table_files(path):

@@ -20,6 +20,16 @@ _TEXTS_AT_ONCE = 1 << 20
 def check_overlap(index: OverlapIndex) -> list[str]:
     """Look through an index.
 
+    Parameters
+    ----------
+    index : OverlapIndex
+        Opened or built; its texts must be sound (`pexeso.store.texts.require_sound`).
+
+    Returns
+    -------
+    list[str]
+        A sentence for each thing that is wrong; none for a sound index.
+
     Notes
     -----
     Linear in pairs; some 60 bytes a pair of memory.

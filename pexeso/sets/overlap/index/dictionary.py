@@ -40,11 +40,14 @@ class Heads:
 
     Attributes
     ----------
+    texts : pa.LargeStringArray (h,)
     positions : int64 (h + 1,)
         Where each begins among the letters of all texts, and where these end.
     pages : MappedRuns
         Of what is read behind the heads: ``texts``, the bytes of the file of all texts, and
         ``numbers``.
+    offsets_at, letters_at : int
+        Bytes of that file before the offsets of all texts, and before their letters.
     """
 
     texts: pa.LargeStringArray
@@ -86,6 +89,8 @@ class Dictionary:
         Distinct, ascending by code point.
     numbers : int32 or int64 (n,)
         The token's place in the global order.
+    heads : Heads or None
+        Where texts and numbers are mapped files.
     """
 
     texts: pa.LargeStringArray
@@ -97,6 +102,11 @@ class Dictionary:
 
     def find(self, tokens: pa.Array) -> np.ndarray:
         """Return the numbers of tokens.
+
+        Parameters
+        ----------
+        tokens : pa.StringArray or pa.LargeStringArray (q,)
+            Without nulls.
 
         Returns
         -------

@@ -47,8 +47,14 @@ class Reads:
 
     Attributes
     ----------
+    lists, sets : int
+        Posting lists and suffixes of sets, each a read of its own.
+    entries, tokens : int
+        Entries of these lists, tokens of these suffixes.
     n_bytes : int
         Bytes of both as they are stored.
+    cost : float
+        What the cost model says of them (J3).
     """
 
     lists: int = 0

@@ -86,7 +86,13 @@ _HEADS, _PLACES = "heads.arrow", "head_places"
 
 
 def save_index(index: OverlapIndex, folder: Path) -> list[FileEntry]:
-    """Write an index into an existing folder that has none."""
+    """Write an index into an existing folder that has none.
+
+    Returns
+    -------
+    list[FileEntry]
+        Name, size and checksum of each file.
+    """
     heads = heads_of(index.dictionary.texts)
     texts = [
         write_texts(folder / _TEXTS, index.dictionary.texts),
