@@ -104,8 +104,8 @@ _steps: ContextVar[_Steps | None] = ContextVar("steps", default=None)
 
 
 @contextmanager
-def steps_told(report: CountedProgress | None) -> Iterator[None]:
-    """Report how far searches are that this thread makes inside, if there is somebody to tell."""
+def reported_steps(report: CountedProgress | None) -> Iterator[None]:
+    """Report how far the searches of this thread are inside the block, unless `report` is None."""
     token = _steps.set(None if report is None else _Steps(report))
     try:
         yield

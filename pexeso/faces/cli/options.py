@@ -169,9 +169,9 @@ def takes(
             return function(request, **values)
 
         options = [
-            _field_option(kind, name, help_texts.get(name))
+            _field_option(kind, name, meta, help_texts.get(name))
             for name, hint in hints_of(kind).items()
-            if name not in without and meta_of(hint) is not None
+            if name not in without and (meta := meta_of(hint)) is not None
         ]
         return with_options(*options)(with_request)
 
@@ -185,10 +185,11 @@ def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]
     )
 
 
-def _field_option(kind: type[Request], name: str, help_text: str | None) -> Callable[[Any], Any]:
+def _field_option(
+    kind: type[Request], name: str, meta: msgspec.Meta, help_text: str | None
+) -> Callable[[Any], Any]:
     """Return the option of a field; it is None where it is not given."""
     hint, default = hints_of(kind)[name], defaults_of(kind).get(name)
-    meta = meta_of(hint) or msgspec.Meta()
     extra: Mapping[str, Any] = meta.extra or {}
     names = extra["names"] or (f"--{name.replace('_', '-')}",)
     settings: dict[str, Any] = {"default": None, "type": str, "metavar": extra["metavar"]}

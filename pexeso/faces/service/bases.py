@@ -10,6 +10,7 @@ import msgspec
 from pexeso.errors import InputError
 from pexeso.faces.service.schema import (
     FIND,
+    OUTPUT,
     RUNNING,
     SPARK,
     THRESHOLDS,
@@ -122,7 +123,7 @@ MaxDistance = Annotated[
         usual=f"It is a fraction of the largest distance: usual are {USUAL_BY_MODEL}.",
     ),
 ]
-Overwrite = Annotated[bool, option("Replace an existing file.", group="Output")]
+Overwrite = Annotated[bool, option("Replace an existing file.", group=OUTPUT)]
 
 
 def top_k(help_text: str, default: str | None) -> msgspec.Meta:

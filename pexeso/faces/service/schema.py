@@ -1,8 +1,8 @@
 """The schema of requests: what a field says of itself, and how plain values become a request.
 
 A field declares its type, range, default, help text and group once, as
-``Annotated[TYPE, option("Help.")]``. The options of the command line, its reference, parameters of
-URLs and the schemas of agents' tools are made of that, and `validated` holds values against it.
+``Annotated[TYPE, option("Help.")]``. The options of the command line, its reference and parameters
+of URLs are made of that, and `validated` holds values against it.
 """
 
 from __future__ import annotations

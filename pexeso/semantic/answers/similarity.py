@@ -93,19 +93,21 @@ def similarities(
     partitions = np.array([hit.partition for hit in hits], np.int64)
     positions = np.array([hit.position for hit in hits], np.int64)
     scores, n_compared = np.zeros(len(hits)), 0
+    numbers = np.unique(partitions).tolist()
     all_sizes = [
         scan.mapped(number).column_lists.sizes(positions[partitions == number])
-        for number in np.unique(partitions).tolist()
+        for number in numbers
     ]
     begin_steps(n_values * int(sum(sizes.sum() for sizes in all_sizes)))
-    for number, sizes in zip(np.unique(partitions).tolist(), all_sizes, strict=True):
+    for number, sizes in zip(numbers, all_sizes, strict=True):
         which = np.flatnonzero(partitions == number)
         runs = np.cumsum(sizes * n_values) // PAIRS_AT_ONCE
-        for some in np.split(which, np.flatnonzero(np.diff(runs)) + 1):
+        cuts = np.flatnonzero(np.diff(runs)) + 1
+        for some, of_some in zip(np.split(which, cuts), np.split(sizes, cuts), strict=True):
             columns = positions[some]
             partition = scan.open_for_pairs(number, columns, n_values)
             nearest = scan.space.nearest_in_columns(partition, query.vectors, columns, reach, stats)
             scores[some] = (1 - (nearest / reach) ** 2).mean(1)
-            n_compared += n_values * int(partition.column_lists.sizes(columns).sum())
+            n_compared += n_values * int(of_some.sum())
             advance(0, to=n_compared)
     return scores.round(DECIMALS)

@@ -18,7 +18,7 @@ from pexeso.engine.sparse.space import NO_COMMON_PAIR, LetterSpace
 from pexeso.engine.sparse.sparse_space import SparseSpace
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import BatchColumn, Goal
-from pexeso.runtime.progress import begin_steps, steps_told
+from pexeso.runtime.progress import begin_steps, reported_steps
 
 SYLLABLES = ["ra", "ko", "mi", "sen", "tal", "bo", "éa", "東京", "x", "7", "19"]
 
@@ -461,7 +461,7 @@ def test_a_search_tells_how_far_it_is(monkeypatch):
     vectors, reports = partition.vectors[:90], []
     monkeypatch.setattr(compiled, "VALUES_A_CALL", 10)
     monkeypatch.setattr(comparison, "PAIRS_AT_ONCE", 400)
-    with steps_told(lambda n_done, total: reports.append((n_done, total))):
+    with reported_steps(lambda n_done, total: reports.append((n_done, total))):
         begin_steps(90)
         search.find_rows(partition, vectors, 0.4, 1, Work())
         assert reports == [(10 * number, 90) for number in range(1, 10)]

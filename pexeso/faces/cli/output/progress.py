@@ -18,8 +18,8 @@ from pexeso.runtime.progress import (
     StageProgress,
     bar,
     counted_bar,
+    reported_steps,
     stage_bar,
-    steps_told,
 )
 
 _A_MOMENT = 1.0
@@ -53,7 +53,7 @@ def search_progress() -> Iterator[None]:
     shown = "{desc} {percentage:3.0f} %{bar:20} {elapsed}<{remaining}"
     with (
         counted_progress("searching", bar_format=shown, delay=_A_MOMENT) as report,
-        steps_told(report),
+        reported_steps(report),
     ):
         yield
 

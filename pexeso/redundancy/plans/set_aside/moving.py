@@ -240,11 +240,20 @@ def _opened_parent(path: Path) -> Iterator[int | None]:
     """Open the folder of a name; None where there is no such name."""
     try:
         with opened_folder(path.parent) as parent:
-            yield parent if path.name in os.listdir(parent) else None
+            yield parent if _has(parent, path.name) else None
     except FileNotFoundError as error:
         if error.filename != os.fspath(path.parent):
             raise
         yield None
+
+
+def _has(folder: int, name: str) -> bool:
+    """Return whether an opened folder has a name, be it that of a link."""
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _copy(left: int, source: Path, right: int, target: Path) -> None:
@@ -263,11 +272,11 @@ def _copy(left: int, source: Path, right: int, target: Path) -> None:
 
 def _copy_opened(reading: int, source: Path, right: int, target: Path) -> None:
     status = os.fstat(reading)
-    if stat.S_ISDIR(status.st_mode):
+    is_folder = stat.S_ISDIR(status.st_mode)
+    if is_folder:
         os.mkdir(target.name, 0o700, dir_fd=right)
     elif not stat.S_ISREG(status.st_mode):
         raise TableRefused(f"'{source}' is no plain file any more")
-    is_folder = stat.S_ISDIR(status.st_mode)
     writing = os.open(target.name, _FOLDER if is_folder else _NEW_FILE, 0o600, dir_fd=right)
     try:
         for name in sorted(os.listdir(reading)) if is_folder else ():
@@ -313,7 +322,7 @@ def _rename_over_nothing(source: Path, target: Path) -> None:
             if number not in _UNSUPPORTED:
                 raise OSError(number, os.strerror(number), str(source), None, str(target))
         # A file system that cannot do both at once: whoever takes the name right here loses it.
-        if target.name in os.listdir(right):
+        if _has(right, target.name):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
         os.rename(source.name, target.name, src_dir_fd=left, dst_dir_fd=right)
 
