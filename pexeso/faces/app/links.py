@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 from urllib.parse import urlencode
 
 from pexeso.errors import InputError
-from pexeso.faces.service.schema import alternatives, bare, defaults_of, hints_of
+from pexeso.faces.service.schema import alternatives, bare, defaults_of, hints_of, option_names
 from pexeso.runtime.formatting import shown
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ AnyRequest = TypeVar("AnyRequest", bound="Request")
 
 ON = "1"
 OFF = "0"
-
-_OPTION_OF = {"how": "type"}
 
 
 def fields_of_query(kind: type[Request], given: Mapping[str, str]) -> dict[str, Any]:
@@ -102,8 +100,7 @@ def command_line(
         value = getattr(request, field)
         if field not in options or value == default:
             continue
-        name = "-k" if field == "k" else f"--{_OPTION_OF.get(field, field)}"
-        name = name.replace("_", "-")
+        name = option_names(type(request), field)[0]
         if isinstance(value, bool):
             words.append(name if value else f"--no-{name[2:]}")
         elif isinstance(value, Mapping):

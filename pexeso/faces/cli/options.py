@@ -23,6 +23,7 @@ from pexeso.faces.service.schema import (
     defaults_of,
     hints_of,
     meta_of,
+    option_names,
 )
 from pexeso.joins.options import AGGREGATIONS, OTHERS
 from pexeso.lake.choose import KINDS, ColumnRules
@@ -191,7 +192,7 @@ def _field_option(
     """Return the option of a field; it is None where it is not given."""
     hint, default = hints_of(kind)[name], defaults_of(kind).get(name)
     extra: Mapping[str, Any] = meta.extra or {}
-    names = extra["names"] or (f"--{name.replace('_', '-')}",)
+    names = option_names(kind, name)
     settings: dict[str, Any] = {"default": None, "type": str, "metavar": extra["metavar"]}
     kinds = [bare(one) for one in alternatives(hint) if one is not NoneType]
     shown = extra["default"]

@@ -117,6 +117,13 @@ def meta_of(hint: Any) -> msgspec.Meta | None:
     return next((meta for meta in metas if meta.extra and "names" in meta.extra), None)
 
 
+def option_names(kind: type, field: str) -> tuple[str, ...]:
+    """Return the names of the option for a field of a request, the one to be shown first."""
+    meta = meta_of(hints_of(kind)[field])
+    names = meta.extra["names"] if meta is not None and meta.extra else ()
+    return names or (f"--{field.replace('_', '-')}",)
+
+
 def bare(hint: Any) -> Any:
     """Return a type without what is said of it."""
     return get_args(hint)[0] if get_origin(hint) is Annotated else hint
