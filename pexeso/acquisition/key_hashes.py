@@ -30,8 +30,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.errors import ColumnNotFoundError, InputError
-from pexeso.joins.measures.codes import encoded, paired_codes
+from pexeso.errors import InputError
+from pexeso.joins.measures.codes import encoded, in_one_piece, paired_codes, plain_column
 from pexeso.lake.tokens import tokens_of
 from pexeso.runtime.jit import loop
 
@@ -108,18 +108,7 @@ def _coded_tokens(
 
 def _encoded(table: pa.Table, name: str) -> pa.DictionaryArray:
     """Return a column with each distinct value once, of its own type, which decides on its text."""
-    if table.column_names.count(name) != 1:
-        raise ColumnNotFoundError(
-            f"The column {name!r} must be in the table once, it is there "
-            f"{table.column_names.count(name)} times. Columns: {table.column_names}."
-        )
-    column = table.column(name)
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    column = column.combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-    return encoded(column, name)
+    return encoded(in_one_piece(plain_column(table, name)), name)
 
 
 _WORD = 0xFFFFFFFF

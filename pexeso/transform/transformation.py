@@ -19,12 +19,10 @@ from pexeso.errors import InputError
 from pexeso.transform.fuzzy.constrained import ALL_CONFIGURATIONS, fuzzy_join
 from pexeso.transform.learning.chance import bound_on_luck, hits_by_chance
 from pexeso.transform.learning.finding import FindingOptions, ProgramFit, find_program, find_variant
+from pexeso.transform.learning.options import MAX_LUCK
 from pexeso.transform.programs.applying import apply_program
 from pexeso.transform.programs.program import Program
 from pexeso.transform.texts import TextColumn, TextTable, key_columns
-
-_MAX_LUCK = 1e-6
-"""Bound on the probability that numbers have as many in common by chance."""
 
 
 def by_equality(
@@ -56,7 +54,7 @@ def by_equality(
 def _is_chance(hits: int, texts: pa.Array, keys: pa.Array) -> bool:
     """Return whether numbers drawn from either column would hit as many of the other's."""
     expected = (hits_by_chance(*sides) for sides in ((texts, keys), (keys, texts)))
-    return all(bound_on_luck(hits, number) > _MAX_LUCK for number in expected)
+    return all(bound_on_luck(hits, number) > MAX_LUCK for number in expected)
 
 
 def places(texts: pa.Array, values: pa.Array) -> np.ndarray:

@@ -16,16 +16,29 @@ MAX_ROWS = 2**53
 """Sums of counts up to it are exact as doubles."""
 
 
-def column_of(table: pa.Table, name: str) -> pa.Array:
-    """Return a column in one piece, of a plain type."""
+def plain_column(table: pa.Table, name: str) -> pa.ChunkedArray:
+    """Return the column of a name that stands once in a table, its values not as positions."""
     if table.column_names.count(name) != 1:
         raise ColumnNotFoundError(
             f"The column {name!r} must be in the table once, it is there "
             f"{table.column_names.count(name)} times. Columns: {table.column_names}."
         )
     column = table.column(name)
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    is_coded = pa.types.is_dictionary(column.type)
+    return column.cast(column.type.value_type) if is_coded else column
+
+
+def in_one_piece(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array, be it of no chunk."""
+    whole = column.combine_chunks()
+    if not isinstance(whole, pa.ChunkedArray):
+        return whole
+    return pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.array([], whole.type)
+
+
+def column_of(table: pa.Table, name: str) -> pa.Array:
+    """Return a column in one piece, of a plain type."""
+    column = plain_column(table, name)
     kind = column.type
     if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
         column = column.cast(pa.int64())
@@ -34,8 +47,7 @@ def column_of(table: pa.Table, name: str) -> pa.Array:
     elif pa.types.is_floating(kind):
         column = pc.add(column.cast(pa.float64()), 0.0)  # -0.0 becomes 0.0
         column = pc.if_else(pc.is_nan(column), pa.scalar(float("nan")), column)
-    joined = column.combine_chunks()
-    return pa.concat_arrays(joined.chunks) if isinstance(joined, pa.ChunkedArray) else joined
+    return in_one_piece(column)
 
 
 def encoded(column: pa.Array, name: str = "") -> pa.DictionaryArray:

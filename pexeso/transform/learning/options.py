@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from pexeso.transform.learning.examples_to_program import LearningOptions
 
+MAX_LUCK = 1e-6
+"""Bound on the probability that chance explains what is joined."""
+
 
 @dataclass(frozen=True, slots=True)
 class FindingOptions:
@@ -51,6 +54,6 @@ class FindingOptions:
     max_effort: int = 50_000_000
     min_keys: int = 3
     min_share: float = 0.15
-    max_luck: float = 1e-6
+    max_luck: float = MAX_LUCK
     participation: float = 0.01
     seed: int = 0
