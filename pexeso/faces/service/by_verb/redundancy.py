@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 DEFAULT_EXPIRES_DAYS = 30.0
 
+Yes = Annotated[bool, option("Move the tables; without it, what would be moved is listed.")]
+
 
 class RedundancyRequest(Request, frozen=True, kw_only=True):
     """Find tables that are contained in others, and plan which can go.
@@ -142,9 +144,7 @@ class ApplyPlanRequest(Request, frozen=True, kw_only=True):
     compare_rows: Annotated[
         bool, option("Run the statements again first, and compare all rows.")
     ] = False
-    yes: Annotated[bool, option("Move the tables; without it, what would be moved is listed.")] = (
-        False
-    )
+    yes: Yes = False
     master: Master = None
     conf: Conf = msgspec.field(default_factory=dict)
 
@@ -173,9 +173,7 @@ class UndoPlanRequest(Request, frozen=True, kw_only=True):
             is_repeated=True,
         ),
     ] = ()
-    yes: Annotated[bool, option("Move the tables; without it, what would be moved is listed.")] = (
-        False
-    )
+    yes: Yes = False
 
 
 def redundancy(service: Service, request: RedundancyRequest, **live: Any) -> Redundancy:
