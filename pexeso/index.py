@@ -266,8 +266,7 @@ class Index(Shown):
             The column of a table, by its name or by its position from 0.
         method : {"semantic", "overlap", "containment", "transform", "all"}
             By values alike; by equal ones; by a learned program that writes the values of one
-            column in the form of the other's; or all of these
-            (`pexeso.semantic.answers.by_method`).
+            column in the form of the other's; or all of these.
         exclude_self : bool
             Do not find the table that the query column was read from, where that lies in the lake.
         rerank : bool
@@ -438,8 +437,7 @@ class Index(Shown):
         ----------
         labels : path, or iterable of ValueLabel or of ColumnLabel
             A table as `pexeso.semantic.thresholds.labels.read_labels` reads it, or its rows. Both
-            answers
-            must be among them.
+            answers must be among them.
         min_precision : float, optional
             In (0, 1], that must hold on the labels; by default F1 on them is to be as high as can
             be.
@@ -600,8 +598,7 @@ class Index(Shown):
         ----------
         table : table, str or path
             In memory, as `pexeso.lake.frames.tables.frame_of` takes it. A text is
-            ``FILE:COLUMN,COLUMN``
-            or, with `columns`, a file.
+            ``FILE:COLUMN,COLUMN`` or, with `columns`, a file.
         columns : str or iterable of str, optional
             Two to ten columns of the key, by name or as ``#3`` by position; with ``~`` behind it
             (``"country~"``) the values of a column match similar ones, in columns of the lake that
@@ -774,9 +771,7 @@ class Index(Shown):
         return self._updated(delete(self.path, tables))
 
     def compact(self, **options: Any) -> Update:
-        """Rewrite partitions that updates have left small or full of deleted columns.
-
-        Words are weighed by the columns that the index holds now.
+        """Rewrite partitions that updates have left small or worn, and weigh words anew.
 
         Parameters
         ----------

@@ -61,8 +61,7 @@ class Match(ColumnMatch, Tabular):
     similarity : float or None
         How near the values of the query column are to this column, on average: 1 where each has an
         equal one (`pexeso.semantic.answers.similarity`). None where the search was not asked to
-        re-rank, and
-        beyond the first 200 columns found.
+        re-rank, and beyond the first 200 columns found.
     """
 
     joinability: float

@@ -152,30 +152,28 @@ def test_only_the_spark_modules_touch_spark():
     assert "pexeso.build.spark.session" in touching
 
 
-PARTS = {
-    "composite": ("acquisition", "transform"),
-    "redundancy": (),
-    "semantic": ("acquisition", "composite", "joins", "transform"),
-    "sets": ("acquisition", "composite", "joins", "semantic", "transform"),
-}
-"""The packages that hold a part of an index, with those that may open it too."""
+PARTS = ("composite", "redundancy", "semantic", "sets")
+"""The packages that hold a part of an index."""
 
 
-def test_only_capabilities_know_a_part():
+def test_only_its_capability_knows_a_part():
     """Builds, updates, checks and reports know the interface of parts alone."""
     knowing = {
-        (module, package)
+        (module, part)
         for module, names in modules().items()
-        for package, others in PARTS.items()
-        if any(lies_in(name, (f"pexeso.{package}.part",)) for name in names)
-        and not lies_in(module, tuple(f"pexeso.{name}" for name in (package, *others)))
+        for part in PARTS
+        if any(lies_in(name, (f"pexeso.{part}.part",)) for name in names)
+        and not lies_in(module, (f"pexeso.{part}",))
     }
-    assert knowing <= {("pexeso.index", "sets")}
+    # An index says which parts it has, and opens the sets; the graph of a lake asks for them.
+    asking = ("pexeso.index", "pexeso.joins.graph.options", "pexeso.semantic.open_index")
+    assert knowing == {(module, "sets") for module in asking}
 
 
 def test_packages_are_few():
     packages = {path.parent.name for path in (ROOT / "pexeso").glob("*/__init__.py")}
     assert len(packages) <= 14
+    assert len([*(ROOT / "pexeso").glob("*.py")]) <= 8
 
 
 @pytest.mark.parametrize(

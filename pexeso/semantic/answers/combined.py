@@ -302,8 +302,7 @@ class CombinedResult(ColumnMatches[CombinedMatch]):
     ----------
     query : dict
         What `pexeso.results.matches.SearchResult` tells of the query, and ``values``: its distinct
-        ones as
-        equal texts.
+        ones as equal texts.
     options : dict
         What each search was asked for.
     matches : tuple of CombinedMatch

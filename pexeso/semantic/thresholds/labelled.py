@@ -85,8 +85,7 @@ def label_curve(opened: OpenIndex, label: ColumnLabel) -> np.ndarray:
     """Return the joinability of labelled columns at each of the distances that are tried.
 
     It is that of a search within each of `pexeso.semantic.thresholds.tuning.COLUMN_DISTANCES`:
-    float64
-    (101,), in [0, 1].
+    float64 (101,), in [0, 1].
     """
     hit = locate_column(opened.store, label.table, label.column)
     query = opened.encode(label.query)

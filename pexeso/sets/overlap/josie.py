@@ -14,8 +14,7 @@ where thousands of candidates look alike nearly all lists are read. Here lists a
 read in turn, so that neither costs much more than the other: whichever of the two was the way, a
 search takes about twice the cost of that one. Candidates are read by the overlap that they are
 expected to have by chance (`pexeso.sets.overlap.josie.expected_matches`) or by their rate of
-matches,
-whichever is more.
+matches, whichever is more.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Each folder is an index of its own, built by one task.
 
 A shard holds sets in the order of table, then label, numbered from 0. Its folder has the files of
 `pexeso.sets.overlap.index.saving`, those of `pexeso.sets.containment.stored` where the index has
-that part,
-and the names of the sets' tables and columns. What was deleted since is listed in the manifest.
+that part, and the names of the sets' tables and columns. What was deleted since is listed in the
+manifest.
 """
 
 from __future__ import annotations
