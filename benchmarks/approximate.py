@@ -35,14 +35,12 @@ class TunedRival(PairRival):
     target_recall = 0.85
 
     def take_lake(self, lake: BenchmarkLake) -> None:
-        """Keep what tuning and counting need."""
         self.take_postings(lake)
         self._lake = lake
         self._tau: float | None = None
         self.tuned: dict[str, float] = {}
 
     def set_query_arguments(self, arguments: Arguments) -> None:
-        """Take ``target_recall``; tune anew."""
         only(arguments, ("target_recall",), "query", type(self).__name__)
         target = float(arguments.get("target_recall", TunedRival.target_recall))
         if not 0 < target <= 1:
@@ -76,7 +74,6 @@ class TunedRival(PairRival):
         return pairs
 
     def query(self, query: BenchmarkQuery) -> Answer:
-        """Match, then count."""
         answer = super().query(query)
         self.work["tuned_on"] = int(query.name in self._tuned_on)
         return answer
@@ -96,8 +93,5 @@ def faiss_pairs(result: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Pairs:
 
 
 def squared_radius(distance: float) -> float:
-    """Return the faiss radius for distances up to and including the given one.
-
-    It is squared, in float32, and exclusive.
-    """
+    """Return the faiss radius for distances up to and including the given one."""
     return float(np.nextafter(np.float32(distance * distance), np.float32(np.inf)))

@@ -30,8 +30,6 @@ class QueryBatch:
     weights : int64 (offsets[-1],)
         Table rows with each value.
     needed : int64 (queries,)
-    tau : float
-        Largest distance of a match, inclusive.
     """
 
     vectors: torch.Tensor
@@ -43,7 +41,6 @@ class QueryBatch:
 
 
 def make_batch(queries: Sequence[BenchmarkQuery]) -> QueryBatch:
-    """Put query columns together."""
     thresholds = {query.tau for query in queries}
     if len(thresholds) != 1:
         raise InputError(
@@ -66,22 +63,6 @@ def distinct_rows(vectors: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
     Rows are told apart by a 64-bit sum of their words times fixed odd numbers; that equal sums mean
     equal rows is checked, and where it is not so the rows' bytes are sorted instead.
-
-    Parameters
-    ----------
-    vectors : float32 (n, d), on the CPU
-
-    Returns
-    -------
-    distinct : float32 (m, d)
-    like : int64 (n,)
-
-    Examples
-    --------
-    >>> distinct, like = distinct_rows(torch.tensor([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]))
-    >>> is_first = bool((distinct[like[0]] == torch.tensor([1.0, 2.0])).all())
-    >>> len(distinct), is_first, like[0] == like[2]
-    (2, True, tensor(True))
     """
     array = np.ascontiguousarray(vectors.numpy())
     words = array.view(np.uint32)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from benchmarks.lake import METRIC, Answer, BenchmarkLake, BenchmarkQuery
-from pexeso.engine.oracle import oracle_counts, oracle_pairs
+from benchmarks.lake import Answer, BenchmarkLake, BenchmarkQuery
+from pexeso.engine.dense.oracle import oracle_counts, oracle_pairs
 
 ORACLE_PAIRS = 1 << 24
 """Most float64 distances that the sample of checked queries may cost.
@@ -82,11 +82,8 @@ def difference(answer: Mapping[int, int], reference: Mapping[int, int]) -> str |
 
 
 def oracle_answer(lake: BenchmarkLake, query: BenchmarkQuery) -> dict[int, int]:
-    """Return the right answer, computed without any index.
-
-    Every distance is in float64, and counts follow the definition.
-    """
-    pairs = oracle_pairs(query.vectors, torch.from_numpy(lake.vectors), query.tau, METRIC)[:2]
+    """Return the right answer, computed without any index."""
+    pairs = oracle_pairs(query.vectors, torch.from_numpy(lake.vectors), query.tau)[:2]
     counts = oracle_counts(*pairs, query.weights, lake.column_csr, lake.n_values)
     columns = torch.nonzero(counts >= query.needed)[:, 0]
     return normal_form((columns, counts[columns]))
@@ -99,10 +96,7 @@ def oracle_sample(
     max_pairs: int = ORACLE_PAIRS,
     seed: int = 0,
 ) -> list[int]:
-    """Draw the queries to check against float64, as many as the bound on distances allows.
-
-    They are drawn in random order. There is at least one.
-    """
+    """Draw the queries to check against float64, as many as the bound on distances allows."""
     order = np.random.default_rng(seed).permutation(len(queries)).tolist()
     chosen, left = [], max_pairs
     for number in order:

@@ -2,19 +2,20 @@
 
 ``planted``: vocabularies with sizes of a Pareto distribution with shape 0.8, 30 to 20,000 tokens;
 each set a random share of one of them. For half of the queries supersets of 2, 5 and 20 times their
-size are planted. ``power``: the lake of power laws of `benchmarks.token_sets`, with held-out
-queries. The real lakes: every column, asked with columns of their own, which are then not to be
-found.
+size are planted. ``power``: the power-law lake of `benchmarks.token_sets`. All others, and the real
+lakes, are asked with sets of their own, which are then not to be found.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
 
 from benchmarks.datasets.tables import WEB_LAKES
-from benchmarks.token_sets import lake_sets, power_law_sets
+from benchmarks.token_sets import TokenSets, texts_of, token_sets
 from pexeso.sets.containment.hashing import hash_tokens
 
 RATIOS = (2, 5, 20)
@@ -25,52 +26,49 @@ MIN_QUERY, MAX_QUERY = 10, 1000
 
 @dataclass(frozen=True, eq=False)
 class ContainmentLake:
-    """Sets and queries of hashed tokens, distinct within each.
+    """Sets and queries of tokens, distinct within each.
 
-    Attributes
-    ----------
-    tokens : uint64 (t,)
-    offsets : int64 (n + 1,)
-    queries : list of uint64 arrays, ascending
-    own : list[int]
-        The set that each query is, which is not to be found; -1: none.
-    n_planted : int
-        The first queries, for each of which the first ``len(RATIOS)`` sets that are left are
-        planted.
+    ``own`` has the number of the set that a query is, or -1.
     """
 
-    tokens: np.ndarray
+    texts: pa.LargeStringArray
     offsets: np.ndarray
-    queries: list[np.ndarray]
+    queries: list[pa.LargeStringArray]
     own: list[int]
     n_planted: int = 0
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    @cached_property
+    def tokens(self) -> np.ndarray:
+        return hash_tokens(self.texts)
+
+    @cached_property
+    def hashed_queries(self) -> list[np.ndarray]:
+        """Hashes of the tokens of each query, ascending."""
+        return [np.sort(hash_tokens(query)) for query in self.queries]
+
 
 def draw_lake(data: str, n_sets: int, n_queries: int, seed: int) -> ContainmentLake:
     """Draw or read one of `DATA`; a real lake has the sets that it has."""
-    if data == "planted":
-        return _planted(n_sets, n_queries, seed)
-    if data == "power":
-        drawn = power_law_sets(n_sets, n_queries, seed=seed)
-        return ContainmentLake(
-            _mixed(drawn.tokens),
-            drawn.offsets,
-            [np.sort(_mixed(one)) for one in drawn.queries],
-            [-1] * n_queries,
-        )
-    lake, rng = lake_sets(data), np.random.default_rng(seed)
-    hashed, offsets, sizes = hash_tokens(lake.tokens), lake.offsets, np.diff(lake.offsets)
-    able = np.flatnonzero((sizes >= MIN_QUERY) & (sizes <= MAX_QUERY))
-    set_numbers = rng.choice(able, min(n_queries, len(able)), replace=False).tolist()
-    queries = [np.sort(hashed[offsets[one] : offsets[one + 1]]) for one in set_numbers]
-    return ContainmentLake(hashed, offsets, queries, set_numbers)
-
-
-def _planted(n_sets: int, n_queries: int, seed: int) -> ContainmentLake:
     rng = np.random.default_rng(seed)
+    if data == "planted":
+        return _planted(n_sets, n_queries, rng)
+    sets = token_sets(str(n_sets) if data == "power" else data, seed)
+    return _with_own_queries(sets, n_queries, rng)
+
+
+def _with_own_queries(sets: TokenSets, n_queries: int, rng: np.random.Generator) -> ContainmentLake:
+    """Return a lake that is asked with some of its own sets."""
+    offsets, sizes = sets.offsets, np.diff(sets.offsets)
+    able = np.flatnonzero((sizes >= MIN_QUERY) & (sizes <= MAX_QUERY))
+    own = rng.choice(able, min(n_queries, len(able)), replace=False).tolist()
+    queries = [sets.tokens[offsets[one] : offsets[one + 1]] for one in own]
+    return ContainmentLake(sets.tokens, offsets, queries, own)
+
+
+def _planted(n_sets: int, n_queries: int, rng: np.random.Generator) -> ContainmentLake:
     sizes = np.minimum(
         LARGEST, SMALLEST * (1 + rng.pareto(0.8, max(1, n_sets // SETS_A_VOCABULARY)))
     ).astype(int)
@@ -91,33 +89,22 @@ def _planted(n_sets: int, n_queries: int, seed: int) -> ContainmentLake:
         for ratio in RATIOS
     ]
     sets += [draw() for _ in range(n_sets - len(sets))]
-    offsets = np.concatenate([[0], np.cumsum([len(one) for one in sets])]).astype(np.int64)
     while len(queries) < n_queries:
         query = draw()
         if MIN_QUERY <= len(query) <= MAX_QUERY:
             queries.append(query)
     return ContainmentLake(
-        np.concatenate(sets),
-        offsets,
-        [np.unique(query) for query in queries],
+        texts_of(np.concatenate(sets)),
+        np.concatenate([[0], np.cumsum([len(one) for one in sets])]).astype(np.int64),
+        [texts_of(np.unique(query)) for query in queries],
         [-1] * n_queries,
         n_planted,
     )
 
 
-def _mixed(numbers: np.ndarray) -> np.ndarray:
-    """Hash numbers to 64 bits, one to one (the finaliser of splitmix64)."""
-    mixed = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
-
-
-def scan(lake: ContainmentLake, query: np.ndarray) -> np.ndarray:
-    """Count the tokens of a query in every set by a linear scan, int64 (n,).
-
-    The scan uses none of the measured code.
-    """
+def scan(lake: ContainmentLake, number: int) -> np.ndarray:
+    """Count the tokens of a query in every set by a linear scan, int64 (n,)."""
+    query = lake.hashed_queries[number]
     positions = np.minimum(np.searchsorted(query, lake.tokens), len(query) - 1)
     before = np.concatenate([[0], np.cumsum(query[positions] == lake.tokens)])
     return np.diff(before[lake.offsets])

@@ -13,8 +13,7 @@ import torch
 
 from benchmarks.batching import QueryBatch
 from benchmarks.lake import Answer, BenchmarkQuery
-from pexeso.engine.arrays import expand_ranges, expand_ranges_in_chunks, offsets_of
-from pexeso.engine.postings import Csr
+from pexeso.engine.arrays import Csr, expand_ranges, expand_ranges_in_chunks, offsets_of
 
 POSTINGS_AT_ONCE = 1 << 20
 ENTRIES_AT_ONCE = 1 << 22
@@ -31,17 +30,7 @@ def count_columns(
     value_columns: Csr,
     n_columns: int,
 ) -> Answer:
-    """Count the query rows with a match in each column and keep the columns with enough of them.
-
-    Parameters
-    ----------
-    queries, values : int64 (p,)
-        Matching pairs, in any order.
-    query : BenchmarkQuery
-    value_columns : Csr
-        Columns of each value, on the pairs' device.
-    n_columns : int
-    """
+    """Count the query rows with a match in each column and keep the columns with enough of them."""
     hit_queries, columns = column_hits(queries, values, len(query), value_columns, n_columns)
     weights = query.weights.to(queries.device)
     hit_columns, counts = sum_by_key(columns, weights[hit_queries], n_columns)
@@ -56,14 +45,7 @@ def count_batch(
     value_columns: Csr,
     n_columns: int,
 ) -> list[Answer]:
-    """Do as `count_columns` for every query column of a batch.
-
-    Parameters
-    ----------
-    queries : int64 (p,)
-        Rows of ``batch.vectors``.
-    values : int64 (p,)
-    """
+    """Do as `count_columns` for every query column of a batch."""
     device = queries.device
     hit_values, hit_columns = column_hits(
         queries, values, len(batch.vectors), value_columns, n_columns
@@ -92,25 +74,7 @@ def count_batch(
 def column_hits(
     queries: torch.Tensor, values: torch.Tensor, n_queries: int, value_columns: Csr, n_columns: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the distinct (query value, column) pairs, ordered by query value, then column.
-
-    Parameters
-    ----------
-    queries, values : int64 (p,)
-    n_queries : int
-
-    Notes
-    -----
-    About 2^20 postings are held at a time beside the hits; a query value with more has them marked
-    in one row of columns.
-
-    Examples
-    --------
-    >>> columns = Csr(torch.tensor([0, 2, 3]), torch.tensor([4, 7, 7], dtype=torch.int32))
-    >>> queries, values = torch.tensor([1, 0, 1]), torch.tensor([1, 1, 0])
-    >>> [part.tolist() for part in column_hits(queries, values, 2, columns, 8)]
-    [[0, 1, 1], [7, 4, 7]]
-    """
+    """Return the distinct (query value, column) pairs, ordered by query value, then column."""
     order = torch.argsort(queries)
     queries, values = queries[order], values[order]
     starts = value_columns.offsets[values]
@@ -127,10 +91,7 @@ def column_hits(
 
 
 def _runs(queries: torch.Tensor, sizes: torch.Tensor, n_queries: int) -> Iterator[slice]:
-    """Cut sorted pairs into runs of whole query values with at most `POSTINGS_AT_ONCE` postings.
-
-    A query value with more postings is a run of its own.
-    """
+    """Cut sorted pairs into runs of whole query values with at most `POSTINGS_AT_ONCE` postings."""
     if int(sizes.sum()) <= POSTINGS_AT_ONCE:
         yield slice(0, len(queries))
         return
@@ -164,10 +125,7 @@ def _hits(
 
 
 def _distinct(keys: torch.Tensor) -> torch.Tensor:
-    """Return the distinct keys in ascending order.
-
-    NumPy sorts several times faster than torch on the CPU.
-    """
+    """Return the distinct keys in ascending order."""
     if keys.device.type != "cpu":
         return torch.unique(keys)
     ordered = np.sort(keys.numpy())
@@ -177,21 +135,7 @@ def _distinct(keys: torch.Tensor) -> torch.Tensor:
 def sum_by_key(
     keys: torch.Tensor, weights: torch.Tensor, n_keys: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Sum the weights of equal keys.
-
-    Parameters
-    ----------
-    keys : int64 (n,)
-        In [0, n_keys).
-    weights : int64 (n,)
-        At least 1.
-    n_keys : int
-
-    Examples
-    --------
-    >>> [part.tolist() for part in sum_by_key(torch.tensor([3, 1, 3]), torch.tensor([5, 1, 2]), 9)]
-    [[1, 3], [1, 7]]
-    """
+    """Sum the weights of equal keys."""
     if n_keys <= DENSE_CELLS and len(keys) * _SPARSE >= n_keys:
         sums = torch.zeros(n_keys, dtype=torch.int64, device=keys.device).index_add_(
             0, keys, weights
@@ -208,10 +152,7 @@ def sum_by_key(
 def _groups(
     offsets: torch.Tensor, sizes: torch.Tensor, n_columns: int
 ) -> Iterator[tuple[int, int]]:
-    """Cut the query columns into groups of bounded size.
-
-    A group has about `ENTRIES_AT_ONCE` hits and at most `DENSE_CELLS` counters, or one column.
-    """
+    """Cut the query columns into groups of bounded size."""
     entries = offsets_of(sizes)[offsets.to(sizes.device)].cpu().numpy()
     n_queries, first = len(offsets) - 1, 0
     limit = max(1, DENSE_CELLS // max(1, n_columns))

@@ -48,11 +48,6 @@ class Algorithm(ABC):
     work : dict of str to number
         Counters of the last query: ``distances`` computed, ``vectors_touched``, ``bytes_read`` (of
         vectors), and seconds by phase as ``seconds_<phase>``. An adapter gives those that it knows.
-    chosen : dict of str to value
-        Build arguments that were left to choose (null in a grid), as the build chose them.
-    index_bytes : int
-        Bytes of what was built, the lake's own vectors and postings included where the algorithm
-        needs them to answer.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -78,25 +73,13 @@ class Algorithm(ABC):
         """Answer one query column."""
 
     def query_batch(self, queries: Sequence[BenchmarkQuery]) -> list[Answer]:
-        """Answer many query columns of one threshold, as efficiently as the algorithm can.
-
-        This default answers one after the other.
-        """
+        """Answer many query columns of one threshold, as efficiently as the algorithm can."""
         return [self.query(query) for query in queries]
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One point of an algorithm's grid, ready to be made.
-
-    Attributes
-    ----------
-    name : str
-        ``pexeso``, or with a grid's differing arguments ``pexeso:pivots(n_levels=4,n_pivots=3)``.
-    adapter : type
-    exact : bool
-    build_arguments, query_arguments : mapping
-    """
+    """One point of an algorithm's grid, ready to be made."""
 
     name: str
     adapter: type[Algorithm]
@@ -171,13 +154,7 @@ def _read_config(name: str) -> dict[str, Any]:
 
 
 def _points(arguments: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return the product of the arguments' values.
-
-    Examples
-    --------
-    >>> _points({"a": [1, 2], "b": [3]})
-    [{'a': 1, 'b': 3}, {'a': 2, 'b': 3}]
-    """
+    """Return the product of the arguments' values."""
     return [
         dict(zip(arguments, values, strict=True))
         for values in itertools.product(*arguments.values())

@@ -44,17 +44,7 @@ def draw_queries(
 
 
 def choose_columns(sizes: np.ndarray, n_queries: int, *, seed: int, name: str) -> list[int]:
-    """Draw columns by their numbers of values, none twice, the classes in turn while they last.
-
-    Parameters
-    ----------
-    sizes : int64 (C,)
-    n_queries : int
-        At least 1.
-    seed : int
-    name : str
-        Of the lake, for the message.
-    """
+    """Draw columns by their numbers of values, none twice, the classes in turn while they last."""
     generator = np.random.default_rng(seed)
     of_size = np.array(
         [size_class(size) for size in range(int(sizes.max(initial=0)) + 1)], dtype=np.int8

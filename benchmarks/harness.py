@@ -37,26 +37,7 @@ Columns = dict[int, int]
 
 @dataclass(frozen=True)
 class Settings:
-    """What is asked, how often, and with what.
-
-    Attributes
-    ----------
-    queries : int
-        Query columns.
-    max_distance : float
-        In [0, 1].
-    min_joinability : float
-        In (0, 1].
-    repeats : int
-        Timed repeats of each query, at least 1.
-    seed : int
-        Of the draws of queries and of checked queries.
-    device : str
-    threads : int
-        At least 1.
-    batched : bool
-        Whether all query columns are asked in one call; else each by itself.
-    """
+    """What is asked, how often, and with what."""
 
     queries: int = 100
     max_distance: float = 0.06
@@ -294,10 +275,7 @@ def _ratios(metrics: dict[str, dict[str, object]], name: str) -> dict[str, float
 def _by_size(
     queries: Sequence[BenchmarkQuery], measured: dict[str, Measured]
 ) -> list[dict[str, object]]:
-    """Return the median times for each class of query sizes.
-
-    They show where an algorithm is faster and where it is slower.
-    """
+    """Return the median times for each class of query sizes."""
     rows = []
     for number, (smallest, largest) in enumerate(SIZE_CLASSES):
         members = [

@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from pexeso.engine.metrics import Metric
-from pexeso.engine.postings import Csr, csr_from_pairs, transpose
+from pexeso.engine.arrays import Csr, csr_from_pairs, transpose
+from pexeso.engine.options import Metric
 
 METRIC = Metric("euclidean")
 """All runs compare unit vectors by their Euclidean distance; angles order pairs alike."""
@@ -26,7 +26,6 @@ class BenchmarkLake:
 
     Attributes
     ----------
-    name : str
     vectors : float32 (N, d)
         Unit vectors.
     column_offsets : int64 (C + 1,)
@@ -36,10 +35,6 @@ class BenchmarkLake:
         Rows of the table that hold each value of a column, at least 1.
     column_rows : int64 (C,)
         Rows of each column with a value, those without a vector included.
-    columns : sequence of str
-        A name for each column, for people.
-    facts : dict
-        Where the lake comes from: plain JSON.
     """
 
     name: str
@@ -53,22 +48,18 @@ class BenchmarkLake:
 
     @property
     def n_values(self) -> int:
-        """N: distinct values with a vector."""
         return len(self.vectors)
 
     @property
     def n_columns(self) -> int:
-        """C: columns."""
         return len(self.column_offsets) - 1
 
     @property
     def dimensions(self) -> int:
-        """d: vector dimensions."""
         return self.vectors.shape[1]
 
     @cached_property
     def column_csr(self) -> Csr:
-        """Values of each column."""
         sizes = torch.from_numpy(np.diff(self.column_offsets))
         columns = torch.repeat_interleave(torch.arange(self.n_columns), sizes)
         return csr_from_pairs(columns, torch.from_numpy(self.column_values), self.n_columns)
@@ -80,10 +71,7 @@ class BenchmarkLake:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return the BLAKE2b-64 over all arrays, in hexadecimal.
-
-        Two results are comparable only where it is equal.
-        """
+        """Return the BLAKE2b-64 over all arrays, in hexadecimal."""
         digest = hashlib.blake2b(digest_size=8)
         for array in (
             self.vectors,
@@ -114,17 +102,10 @@ class BenchmarkQuery:
 
     Attributes
     ----------
-    name : str
     vectors : float32 (n, d)
         The distinct values with a vector.
     weights : int64 (n,)
         Rows of each.
-    total : int
-        |Q|: rows, those without a vector included.
-    max_distance : float
-        In [0, 1], a fraction of the largest distance, inclusive.
-    needed : int
-        Matching rows that make a column joinable, at least 1.
     """
 
     name: str
@@ -139,8 +120,7 @@ class BenchmarkQuery:
 
     @property
     def tau(self) -> float:
-        """Largest distance of a match, inclusive."""
-        return METRIC.threshold(self.max_distance, self.vectors.shape[1])
+        return METRIC.threshold(self.max_distance)
 
 
 Answer = tuple[torch.Tensor, torch.Tensor]

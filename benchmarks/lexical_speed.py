@@ -1,4 +1,4 @@
-"""The command ``python -m benchmarks.lexical_speed``: searches of lexical indexes, and products.
+"""The command ``python -m benchmarks lexical-speed``: searches of lexical indexes, and products.
 
 Searches of a lexical partition beside a blocked float32 product of as many vectors of 256 numbers,
 which is what finding the same pairs among dense vectors takes at least. Both are measured in turn,
@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,13 @@ import click
 import numpy as np
 import torch
 
-from benchmarks.machine import describe_machine, pin_threads
-from benchmarks.report import RESULTS, write_result
-from pexeso.engine.sparse.building import build_partition
-from pexeso.engine.sparse.partition import SparsePartition
-from pexeso.engine.sparse.space import LetterSpace
+from benchmarks.commands import benchmark, setting
+from benchmarks.machine import pin_threads
+from benchmarks.report import markdown_table
+from benchmarks.timing import timed_call
+from pexeso.engine.sparse.partition import SparsePartition, build_partition
 from pexeso.engine.sparse.sparse_space import SparseSpace
-from pexeso.engine.sparse.vectors import SparseVectors
+from pexeso.engine.sparse.vectors import LetterSpace, SparseVectors
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import BatchColumn, Goal
 from pexeso.index import open_index
@@ -120,10 +121,11 @@ def measured(
         goal = Goal(distance)
         times = [
             (
-                _seconds(clock, _multiply, stored, 20, _LONE_BLOCK) / 20,
-                _seconds(clock, _ask_alone, space, partition, chosen[:N_LONE], goal) / n_lone,
-                _seconds(clock, _multiply, stored, 1024, _BATCH_BLOCK) / 1024,
-                _seconds(clock, _ask_together, space, partition, chosen, goal) / n_batch,
+                timed_call(_multiply, stored, 20, _LONE_BLOCK, clock=clock)[0] / 20,
+                timed_call(_ask_alone, space, partition, chosen[:N_LONE], goal, clock=clock)[0]
+                / n_lone,
+                timed_call(_multiply, stored, 1024, _BATCH_BLOCK, clock=clock)[0] / 1024,
+                timed_call(_ask_together, space, partition, chosen, goal, clock=clock)[0] / n_batch,
             )
             for _ in range(REPEATS)
         ]
@@ -137,7 +139,7 @@ def measured(
                 "product_over_search_in_a_batch": round(together / batch, 2),
             }
         )
-        click.echo(json.dumps(rows[-1]))
+        click.echo(json.dumps(rows[-1]), err=True)
     return rows
 
 
@@ -152,7 +154,9 @@ def measured_alone(
     rows = []
     for distance in distances:
         times = [
-            _seconds(time.process_time, _ask_alone, space, partition, chosen, Goal(distance))
+            timed_call(
+                _ask_alone, space, partition, chosen, Goal(distance), clock=time.process_time
+            )[0]
             for _ in range(REPEATS)
         ]
         rows.append(
@@ -161,14 +165,8 @@ def measured_alone(
                 "microseconds_a_value": round(min(times) / n_values * 1e6),
             }
         )
-        click.echo(json.dumps(rows[-1]))
+        click.echo(json.dumps(rows[-1]), err=True)
     return rows
-
-
-def _seconds(clock: Callable[[], float], function: Callable[..., None], *arguments: Any) -> float:
-    started = clock()
-    function(*arguments)
-    return clock() - started
 
 
 def _ask_alone(
@@ -210,57 +208,56 @@ def _multiply(stored: torch.Tensor, n_queries: int, block: int) -> None:
 
 def tables_of(result: Mapping[str, Any]) -> str:
     """Return a stored result as tables of Markdown."""
-    lines = []
+    tables = []
     for n_threads, rows in result["index"]["threads"].items():
-        lines += [
-            f"| `max_distance`, threads: {n_threads} | one value of a lone column "
-            "| the product takes | one value in a batch | the product takes |",
-            "|---|---|---|---|---|",
-        ]
-        lines += [
-            f"| {row['max_distance']} | {row['microseconds_a_value']} µs "
-            f"| {row['product_over_search']:.1f}x | {row['microseconds_a_value_in_a_batch']} µs "
-            f"| {row['product_over_search_in_a_batch']:.1f}x |"
+        head = [f"`max_distance`, threads: {n_threads}", "one value of a lone column"]
+        head += ["the product takes", "one value in a batch", "the product takes"]
+        cells = [
+            [
+                row["max_distance"],
+                f"{row['microseconds_a_value']} µs",
+                f"{row['product_over_search']:.1f}x",
+                f"{row['microseconds_a_value_in_a_batch']} µs",
+                f"{row['product_over_search_in_a_batch']:.1f}x",
+            ]
             for row in rows
         ]
-        lines.append("")
+        tables.append(markdown_table(head, cells))
     lakes = result["planted"].values()
     sizes = [f"{lake['values']:,} values, {lake['words']:,} words" for lake in lakes]
-    lines += [f"| `max_distance` | {' | '.join(sizes)} |", "|---" * (len(sizes) + 1) + "|"]
-    for rows in zip(*(lake["measured"] for lake in lakes), strict=True):
-        times = [f"{row['microseconds_a_value']:,} µs" for row in rows]
-        lines.append(f"| {rows[0]['max_distance']} | {' | '.join(times)} |")
-    return "\n".join(lines) + "\n"
+    grown = [
+        [rows[0]["max_distance"], *(f"{row['microseconds_a_value']:,} µs" for row in rows)]
+        for rows in zip(*(lake["measured"] for lake in lakes), strict=True)
+    ]
+    return "\n\n".join([*tables, markdown_table(["`max_distance`", *sizes], grown)])
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("index", type=click.Path(exists=True, path_type=Path), required=False)
-@click.option("--threads", default="1", help="Numbers of threads, such as 1,2.", show_default=True)
-@click.option("--planted", help="Values of made-up lakes, such as 1000000,10000000.")
-@click.option("--write", is_flag=True, help="Keep the result in benchmarks/results.")
-def main(index: Path | None, threads: str, planted: str | None, write: bool) -> None:
-    """Measure searches of a lexical INDEX of one partition, or of made-up lakes."""
-    result: dict[str, Any] = {"machine": describe_machine(torch.device("cpu"))}
-    if index is not None:
-        partition = partition_of(index)
+@dataclass(frozen=True)
+class Request:
+    index: str = setting("", "An index of one partition.", type=click.Path())
+    threads: tuple[int, ...] = setting((1,), "Numbers of threads.")
+    planted: tuple[int, ...] = setting((1_000_000, 10_000_000), "Values of made-up lakes.")
+
+
+@benchmark("lexical-speed", Request, tables_of)
+def main(request: Request) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Measure searches of a lexical index of one partition, and of made-up lakes."""
+    result: dict[str, Any] = {"index": {"threads": {}}, "planted": {}}
+    if request.index:
+        partition = partition_of(Path(request.index))
         result["index"] = {
             "values": partition.n_values,
             "words": partition.n_words,
             "threads": {
-                number: measured(partition, DISTANCES, int(number)) for number in threads.split(",")
+                number: measured(partition, DISTANCES, number) for number in request.threads
             },
         }
-    for n_values in map(int, planted.split(",") if planted else ()):
+    for n_values in request.planted:
         partition = planted_partition(n_values)
-        click.echo(f"{partition.n_values:,} values, {partition.n_words:,} words")
-        result.setdefault("planted", {})[str(n_values)] = {
+        click.echo(f"{partition.n_values:,} values, {partition.n_words:,} words", err=True)
+        result["planted"][n_values] = {
             "values": partition.n_values,
             "words": partition.n_words,
             "measured": measured_alone(partition, (0.06, 0.2, 0.4)),
         }
-    if write:
-        write_result(RESULTS.parent / "lexical" / "speed.json", result)
-
-
-if __name__ == "__main__":
-    main()
+    yield "lexical/speed", result

@@ -33,10 +33,7 @@ def find_device(name: str) -> torch.device:
 
 
 def pin_threads(n_threads: int) -> None:
-    """Set the number of threads of torch and of every loaded OpenMP and BLAS library.
-
-    Products of float32 keep float32 precision.
-    """
+    """Set the number of threads of torch and of every loaded OpenMP and BLAS library."""
     from threadpoolctl import threadpool_limits
 
     torch.set_num_threads(n_threads)
@@ -90,8 +87,5 @@ def _processor() -> str:
 
 
 def _memory_gib() -> int:
-    """Return the memory of the machine, rounded to the nearest GiB.
-
-    The memory that a kernel reserves differs slightly from one start to another.
-    """
+    """Return the memory of the machine, rounded to the nearest GiB."""
     return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)

@@ -13,7 +13,7 @@ import math
 
 import torch
 
-from benchmarks.lake import METRIC
+from pexeso.engine.metrics import distances
 
 UNIT_ROUNDOFF = 2.0**-24
 TENSOR_CORE_TERMS = 4
@@ -38,11 +38,6 @@ def product_error(dimensions: int, largest_norm: float) -> float:
     ``u = 2**-24`` (Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.1; the
     second step is Cauchy and Schwarz). ``2**-40`` is added for the float64 rounding of norms and of
     the defining distance, which is below ``d 2**-52``.
-
-    Examples
-    --------
-    >>> 5.9e-6 < product_error(100, 1.0) < 6.0e-6
-    True
     """
     return _growth(dimensions) * largest_norm**2 + _FLOAT64_SLACK
 
@@ -69,13 +64,6 @@ def rounded_product_error(
     ``2**-14`` may also lose ``2**-25`` each. Once the vectors are rounded ``|a|`` is known
     (`rounding_loss`), and on average it is less than half of that; the measured lengths are what is
     passed here.
-
-    Examples
-    --------
-    The worst case in bfloat16, sums kept in float32: ``2 u + u**2``, and float32's own error.
-
-    >>> 2**-7 + 2**-16 < rounded_product_error(100, 1.0, 2**-8, 2**-8) < 0.00785
-    True
     """
     rounded, other = largest_norm + loss, largest_norm + other_loss
     growth = _growth(dimensions)
@@ -88,12 +76,6 @@ def rounding_loss(vectors: torch.Tensor, rounded: torch.Tensor) -> float:
     """Return the largest length of the difference between a vector and its rounded form.
 
     It is 0 without vectors. It is computed in pieces of 65,536 rows.
-
-    Examples
-    --------
-    >>> vectors = torch.tensor([[1.0 + 2**-9, 0.0]])
-    >>> 2**-9 <= rounding_loss(vectors, vectors.bfloat16()) < 1.001 * 2**-9
-    True
     """
     largest = 0.0
     for begin in range(0, len(vectors), 1 << 16):
@@ -116,11 +98,6 @@ def square_error(dimensions: int, largest_norm: float) -> float:
     first form rounds each difference once, squares it and sums d terms: off by less than
     ``(d + 3) u / (1 - (d + 3) u)`` of a number of at most ``4 L^2``. The bound of the second form,
     with d + 8 for d, covers both.
-
-    Examples
-    --------
-    >>> 2.5e-5 < square_error(100, 1.0) < 2.7e-5
-    True
     """
     return 4.0 * product_error(dimensions + 8, largest_norm)
 
@@ -133,11 +110,6 @@ def near_square_error(dimensions: int, tau: float) -> float:
     Each difference is rounded once, squared, and the d squares are summed: off by less than
     ``(d + 3) u / (1 - (d + 3) u)`` of the squared distance itself. For one below ``4 tau**2`` that
     is far less than `square_error`; a pair beyond that is told to be beyond tau all the same.
-
-    Examples
-    --------
-    >>> near_square_error(100, 0.12) < 4e-7
-    True
     """
     return 4.0 * tau * tau * _growth(dimensions + 3) + _FLOAT64_SLACK
 
@@ -154,18 +126,6 @@ def product_limits(
     ``|x - y|^2 <= tau^2`` exactly when ``x . y >= (|x|^2 + |y|^2 - tau^2) / 2``. The shortest and
     the longest y give one limit each for a query value, wider by the product's error; vectors of
     unit length make the band hardly wider than that.
-
-    Parameters
-    ----------
-    squares : float64 (n,)
-        ``|x|^2`` of the query values.
-    least_square, largest_square : float
-        Of the lake's vectors.
-    tau, error : float
-
-    Returns
-    -------
-    float32 (n,) twice, rounded outwards
     """
     low = ((squares + least_square - tau * tau) / 2 - error).float()
     high = ((squares + largest_square - tau * tau) / 2 + error).float()
@@ -196,23 +156,13 @@ def decide(
 
     These are the pairs that are sure, and those of the open ones whose defining distance is within
     tau.
-
-    Parameters
-    ----------
-    queries, values : int64 (p,)
-        Rows of `ours` and of `vectors`.
-    open_pairs : bool (p,)
-        Pairs in the band.
-    ours : float32 (n, d)
-    vectors : float32 (N, d)
-    tau : float
     """
     positions = torch.nonzero(open_pairs)[:, 0]
     if not len(positions):
         return queries, values
     is_match = torch.ones_like(open_pairs)
     for part in torch.split(positions, ROWS_AT_ONCE[vectors.device.type]):
-        is_match[part] = METRIC.distances(ours[queries[part]], vectors[values[part]]) <= tau
+        is_match[part] = distances(ours[queries[part]], vectors[values[part]]) <= tau
     return queries[is_match], values[is_match]
 
 

@@ -20,10 +20,7 @@ class Peak:
 
 @contextmanager
 def peak_memory(device: torch.device) -> Iterator[Peak]:
-    """Measure the peak memory within the block.
-
-    On CUDA it is what torch allocated there, else resident memory (Linux only).
-    """
+    """Measure the peak memory within the block."""
     peak = Peak()
     before = _start(device)
     yield peak

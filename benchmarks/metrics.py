@@ -1,7 +1,4 @@
-"""The metrics computed from a run.
-
-Each has a description, a unit, a function, and whether less is better.
-"""
+"""The metrics computed from a run."""
 
 from __future__ import annotations
 
@@ -18,21 +15,7 @@ Columns = Mapping[int, int]
 
 @dataclass(frozen=True)
 class Run:
-    """All that is known of one algorithm in one run.
-
-    Attributes
-    ----------
-    measured : Measured
-    answers : sequence of mapping, column -> count
-        Its answers, one a query column.
-    right : sequence of mapping or None
-        The right ones; None where nothing exact was run for a query column.
-    lake_values : int
-        N: vectors in the lake.
-    build_seconds : float
-    index_bytes : int
-    peak_build_bytes, peak_query_bytes : int or None
-    """
+    """All that is known of one algorithm in one run."""
 
     measured: Measured
     answers: Sequence[Columns]
@@ -42,25 +25,6 @@ class Run:
     index_bytes: int
     peak_build_bytes: int | None
     peak_query_bytes: int | None
-
-
-@dataclass(frozen=True)
-class Metric:
-    """One metric.
-
-    Attributes
-    ----------
-    description, unit : str
-    worst : float
-        The worst value there can be: ``inf`` where less is better.
-    function : callable
-        Run -> number, or None where it cannot be known.
-    """
-
-    description: str
-    unit: str
-    worst: float
-    function: Callable[[Run], float | None]
 
 
 def query_seconds(measured: Measured) -> np.ndarray:
@@ -114,10 +78,7 @@ def _build_rate(run: Run) -> float | None:
 
 
 def _share(of: Callable[[Columns, Columns], Columns]) -> Callable[[Run], float | None]:
-    """Return a metric, the share of the columns of one side that both sides hold.
-
-    It runs over all queries with a right answer, and is 1 where these have no columns.
-    """
+    """Return a metric, the share of the columns of one side that both sides hold."""
 
     def share(run: Run) -> float | None:
         known = [
@@ -134,96 +95,32 @@ def _share(of: Callable[[Columns, Columns], Columns]) -> Callable[[Run], float |
     return share
 
 
-_INFINITE = float("inf")
-
-METRICS: dict[str, Metric] = {
-    "median_seconds": Metric(
-        "a query column: median over query columns of their medians over repeats; of a batch, "
-        "the median repeat over the columns in it",
-        "s",
-        _INFINITE,
-        _quantile(0.5),
-    ),
-    "p10_seconds": Metric(
-        "a tenth of the query columns (of a batch: of its repeats) are faster",
-        "s",
-        _INFINITE,
-        _quantile(0.1),
-    ),
-    "p90_seconds": Metric(
-        "a tenth of the query columns (of a batch: of its repeats) are slower",
-        "s",
-        _INFINITE,
-        _quantile(0.9),
-    ),
-    "mean_seconds": Metric(
-        "mean where median_seconds is the median",
-        "s",
-        _INFINITE,
-        lambda run: float(query_seconds(run.measured).mean()),
-    ),
-    "batch_seconds": Metric("a whole batch: median over repeats", "s", _INFINITE, _batch_seconds),
-    "median_processor_seconds": Metric(
-        "as median_seconds, in processor time of all threads together",
-        "s",
-        _INFINITE,
-        _processor_seconds,
-    ),
-    "repeat_spread": Metric(
-        "median over questions of (slowest - fastest repeat) / median: how noisy the machine was",
-        "",
-        _INFINITE,
-        _repeat_spread,
-    ),
-    "recall": Metric(
-        "share of the right columns found", "", 0.0, _share(lambda answer, right: right)
-    ),
-    "precision": Metric(
-        "share of the columns found that are right", "", 0.0, _share(lambda answer, right: answer)
-    ),
-    "distances": Metric("distances a query column", "", _INFINITE, _mean_work("distances")),
-    "vectors_touched": Metric(
-        "pairs of a query value and a lake value looked at, a query column",
-        "",
-        _INFINITE,
-        _mean_work("vectors_touched"),
-    ),
-    "bytes_read": Metric(
-        "bytes of vectors read, a query column", "B", _INFINITE, _mean_work("bytes_read")
-    ),
-    "bytes_per_vector": Metric(
-        "bytes_read over the vectors in the lake", "B", _INFINITE, _bytes_per_vector
-    ),
-    "build_seconds": Metric(
-        "time to build, embedding excluded", "s", _INFINITE, lambda run: run.build_seconds
-    ),
-    "build_vectors_per_second": Metric(
-        "vectors of the lake a second of building", "", 0.0, _build_rate
-    ),
-    "index_bytes": Metric(
-        "bytes that are needed to answer", "B", _INFINITE, lambda run: run.index_bytes
-    ),
-    "peak_build_bytes": Metric(
-        "most memory while building, beyond what was held",
-        "B",
-        _INFINITE,
-        lambda run: run.peak_build_bytes,
-    ),
-    "peak_query_bytes": Metric(
-        "most memory while answering, beyond what was held",
-        "B",
-        _INFINITE,
-        lambda run: run.peak_query_bytes,
-    ),
+METRICS: dict[str, Callable[[Run], float | None]] = {
+    "median_seconds": _quantile(0.5),
+    "p10_seconds": _quantile(0.1),
+    "p90_seconds": _quantile(0.9),
+    "mean_seconds": lambda run: float(query_seconds(run.measured).mean()),
+    "batch_seconds": _batch_seconds,
+    "median_processor_seconds": _processor_seconds,
+    "repeat_spread": _repeat_spread,
+    "recall": _share(lambda answer, right: right),
+    "precision": _share(lambda answer, right: answer),
+    "distances": _mean_work("distances"),
+    "vectors_touched": _mean_work("vectors_touched"),
+    "bytes_read": _mean_work("bytes_read"),
+    "bytes_per_vector": _bytes_per_vector,
+    "build_seconds": lambda run: run.build_seconds,
+    "build_vectors_per_second": _build_rate,
+    "index_bytes": lambda run: run.index_bytes,
+    "peak_build_bytes": lambda run: run.peak_build_bytes,
+    "peak_query_bytes": lambda run: run.peak_query_bytes,
 }
+"""The figures of an algorithm; the README says what each means."""
 
 
 def evaluate(run: Run) -> dict[str, object]:
-    """Return every metric, and the seconds per query column by phase.
-
-    Phases are medians over questions, and are there only where the algorithm reports them.
-    """
-    values: dict[str, object] = {name: metric.function(run) for name, metric in METRICS.items()}
+    """Return every metric, and the seconds per query column by phase."""
+    values: dict[str, object] = {name: metric(run) for name, metric in METRICS.items()}
     work, columns = run.measured.work, _columns_a_question(run.measured)
     phases = sorted({name for stats in work for name in stats if name.startswith("seconds_")})
     values["phases"] = {
@@ -235,15 +132,7 @@ def evaluate(run: Run) -> dict[str, object]:
 
 
 def ratios(medians: Mapping[str, float], base: str) -> dict[str, float]:
-    """Return every other algorithm's median over that of `base`: above 1, `base` is faster.
-
-    Empty where `base` did not run.
-
-    Examples
-    --------
-    >>> ratios({"pexeso": 0.5, "brute_gemm": 2.0}, "pexeso")
-    {'brute_gemm': 4.0}
-    """
+    """Return every other algorithm's median over that of `base`: above 1, `base` is faster."""
     if base not in medians:
         return {}
     return {name: median / medians[base] for name, median in medians.items() if name != base}

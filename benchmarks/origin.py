@@ -33,10 +33,7 @@ def result_origin() -> dict[str, Any]:
 
 
 def current_commit(root: Path = ROOT) -> str | None:
-    """Return the commit of the checkout, with ``+`` where tracked files differ from it.
-
-    It is None outside a checkout and without git.
-    """
+    """Return the commit of the checkout, with ``+`` where tracked files differ from it."""
     if not (root / ".git").exists():
         return None
     commit = _git_output(root, "rev-parse", "--short=12", "HEAD")

@@ -14,19 +14,25 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from pexeso.sets.overlap.costs import MAPPED, ReadCosts
-from pexeso.sets.overlap.index.reading import PostingList, Reads, excluded_numbers
-from pexeso.sets.overlap.index.sets import OverlapIndex
+from pexeso.sets.overlap.index import (
+    OverlapIndex,
+    OverlapQuery,
+    Overlaps,
+    PostingList,
+    Reads,
+)
 from pexeso.sets.overlap.josie import (
     ENTRY_BYTES,
+    MAPPED,
     Candidates,
     JosieRun,
+    ReadCosts,
     Takes,
+    TopK,
     count_common,
     first_rows,
+    upper_bound,
 )
-from pexeso.sets.overlap.query import OverlapQuery, Values, as_query
-from pexeso.sets.overlap.topk import Overlaps, TopK, require_k, upper_bound
 
 
 class PublishedCandidates(Candidates):
@@ -54,7 +60,6 @@ class PublishedCandidates(Candidates):
         weights: np.ndarray,
         takes: Takes | None,
     ) -> None:
-        """Take posting lists in; see `Candidates.add`."""
         begins = np.maximum(
             1, postings.positions.astype(np.int64) + 2 - np.repeat(weights, lengths)
         )
@@ -82,7 +87,7 @@ class PublishedRun(JosieRun):
         super().__init__(index, query, k, costs, exclude, at_least)
         self.batch = self.min_sample = batch
         self.candidates = PublishedCandidates(index)
-        self.candidates.forbid(excluded_numbers(index, exclude))
+        self.candidates.forbid(index.numbers_of(exclude))
         # A list counts for the first token that it stands for: once that is in the prefix, the list
         # must be read.
         at_token = np.zeros(self.n + 1)
@@ -138,7 +143,7 @@ class PublishedRun(JosieRun):
 
 def published_josie(
     index: OverlapIndex,
-    values: Values | OverlapQuery,
+    query: OverlapQuery,
     k: int,
     *,
     batch: int = 20,
@@ -150,7 +155,7 @@ def published_josie(
 
     All else is as for `pexeso.sets.overlap.josie.josie`.
     """
-    run = PublishedRun(index, as_query(index, values), k, costs, exclude, at_least, batch=batch)
+    run = PublishedRun(index, query, k, costs, exclude, at_least, batch=batch)
     while run.step():
         pass
     return run.answer()
@@ -162,17 +167,6 @@ def estimated_overlap(
     """Estimate overlaps by the rate of matches since the first one (J4).
 
     An estimate is no higher than the bound.
-
-    Parameters
-    ----------
-    candidates : w of them
-    n, accounted : int
-        Query tokens, and those accounted for (i).
-    bound : int64 (w,)
-
-    Returns
-    -------
-    int64 (w,)
     """
     seen, whole = accounted - candidates.first + 1, n - candidates.first + 1
     return np.minimum(candidates.count * whole // seen, bound)
@@ -181,23 +175,7 @@ def estimated_overlap(
 def threshold_after(
     estimate: np.ndarray, least_two: Sequence[int], n_known: int, k: int
 ) -> np.ndarray:
-    """Return the k-th best overlap once a set with an estimated overlap has been read (J5).
-
-    Parameters
-    ----------
-    estimate : int64 (w,)
-    least_two : sequence of int
-        The least two overlaps known (t_k and t_{k-1}), ascending; fewer where fewer are known.
-    n_known, k : int
-        Overlaps known, and wanted.
-
-    Examples
-    --------
-    >>> threshold_after(np.array([2, 3, 4, 5, 9]), [3, 5], 3, 3).tolist()
-    [3, 3, 4, 5, 5]
-    >>> threshold_after(np.array([4]), [3], 1, 1).tolist()
-    [4]
-    """
+    """Return the k-th best overlap once a set with an estimated overlap has been read (J5)."""
     if n_known < k - 1:
         return np.zeros_like(estimate)
     if n_known == k - 1:
@@ -220,30 +198,6 @@ def net_cost_of_sets(
 
     Reading one may raise the threshold: posting lists then lie behind the prefix, and candidates
     fall below.
-
-    Parameters
-    ----------
-    rest, bound : int64 (w,)
-        Tokens behind the latest match, and bounds on overlaps.
-    after : int64 (w,)
-        The threshold after reading each (J5).
-    threshold : int
-        The threshold now.
-    prefixes : int and int64 (w,)
-        The length of the prefix now, and after reading each.
-    accounted : int
-    list_costs : float64 (n + 1,)
-        Item x: the cost of all posting lists among the first x query tokens.
-    costs
-
-    Returns
-    -------
-    float64 (w,)
-
-    Notes
-    -----
-    O(w + n): costs are summed by bound, which is n at most, so that those of all candidates below a
-    threshold are one number.
     """
     set_costs = costs.of_sets(rest)
     up_to_bound = np.cumsum(np.bincount(np.maximum(bound, 0), set_costs, len(list_costs)))
@@ -262,9 +216,6 @@ def expected_after_lists(
 
     Parameters
     ----------
-    candidates : w of them
-    n, accounted, then : int
-        Query tokens, and those accounted for, now (i) and then (i').
     bound : int64 (w,)
         Bounds now.
 
@@ -291,14 +242,6 @@ def benefit_of_lists(
     """Return the savings from reading the next posting lists (J10).
 
     They are candidates that fall below the threshold, and shorter suffixes of the others.
-
-    Parameters
-    ----------
-    rest, rest_then : int64 (w,)
-        Tokens of each candidate behind its latest match, now and then.
-    bound_then : int64 (w,)
-    threshold : int
-    costs
     """
     costs_then = np.where(bound_then <= threshold, 0.0, costs.of_sets(rest_then))
     return float((costs.of_sets(rest) - costs_then).sum())
@@ -306,7 +249,7 @@ def benefit_of_lists(
 
 def probe_set(
     index: OverlapIndex,
-    values: Values | OverlapQuery,
+    query: OverlapQuery,
     k: int,
     *,
     costs: ReadCosts = MAPPED,
@@ -316,26 +259,11 @@ def probe_set(
     """Find the k sets that share most tokens with a query by ProbeSet.
 
     Parameters and errors are those of `pexeso.sets.overlap.josie.josie`.
-
-    Notes
-    -----
-    Each candidate is read as soon as a list names it: no more posting lists than the prefix has,
-    and every set that the position filter does not rule out where it is first met.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from pexeso.sets.overlap.index.sets import build_index
-    >>> index = build_index(np.array([4, 4, 9]), pa.array(["oslo", "rome", "rome"]))
-    >>> probe_set(index, ["oslo", "rome", "lima"], 1).pairs()
-    [(4, 2)]
     """
-    require_k(k)
-    query = as_query(index, values)
     n, reads, best = len(query), Reads(), TopK(k, at_least)
-    index.begin_search()
+    index.pages.restart()
     seen = np.zeros(index.n_sets, bool)
-    seen[excluded_numbers(index, exclude)] = True
+    seen[index.numbers_of(exclude)] = True
     for block, cost in enumerate(costs.of_lists(query.frequencies).tolist()):
         if query.starts[block] - 1 >= best.prefix(n):
             break
@@ -355,5 +283,5 @@ def probe_set(
                 suffix, lengths = index.suffixes(numbers[one], matched[one])
                 reads.add_sets(1, len(suffix), suffix.nbytes, float(costs.of_sets(lengths)[0]))
                 overlap += int(count_common(suffix, lengths, query.tokens[end:])[0])
-            best.push(overlap, int(numbers[position]))
-    return best.answer(query.n_asked, reads, index.ids_of)
+            best.push_all(np.array([overlap]), numbers[one])
+    return best.answer(query.n_asked, reads, index)

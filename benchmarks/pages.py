@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from benchmarks import embedding, lexical_speed, result_tables, sparse_speed
+from benchmarks import lexical_speed, result_tables, sparse_speed
 from benchmarks.acquisition import plan_tables
 from benchmarks.cluster import running as cluster
 from benchmarks.effectiveness import report as effectiveness
@@ -50,7 +50,6 @@ KINDS: Mapping[str, Kind] = {
     "effectiveness": _of_one(effectiveness.tables_of),
     "effectiveness-paper": _of_one(effectiveness.paper_table),
     "effectiveness-summary": effectiveness.summary_table,
-    "embedding": _of_one(embedding.page_table),
     "gpu": _of_one(gpu_table),
     "lexical": _of_one(lexical_speed.tables_of),
     "sparse": _of_one(sparse_speed.table_of),

@@ -69,6 +69,60 @@ def lake_of(result: Result) -> str:
     return f"`{lake['name']}`" + (f" {share(scale)}" if scale else "")
 
 
+_FIGURES: Mapping[str, Callable[[float], str]] = {
+    "median_seconds": duration,
+    "p90_seconds": duration,
+    "median_processor_seconds": duration,
+    "distances": counted,
+    "bytes_read": counted,
+    "index_bytes": counted,
+    "build_seconds": duration,
+    "recall": "{:.1%}".format,
+    "precision": "{:.1%}".format,
+}
+"""What is printed of an algorithm, and how."""
+
+
+def _figures(values: Result) -> list[str]:
+    return [
+        "-" if values[name] is None else shown(values[name]) for name, shown in _FIGURES.items()
+    ]
+
+
+def run_text(result: Result) -> str:
+    """Return a run as text: a line an algorithm, times by size of the query column, the verdict."""
+    ratios = result["ratios_to_pexeso"]
+    rows = [
+        [name, *_figures(values), f"{ratios[name]:.2f}" if name in ratios else ""]
+        for name, values in result["algorithms"].items()
+    ]
+    manner = "in one batch" if result["batch"] else "one at a time"
+    lines = [
+        f"{lake_of(result)}: {result['queries']} query columns, {manner}",
+        markdown_table([manner, *_FIGURES, "/ pexeso"], rows),
+        *([_sizes([result])] if result["by_size"] else []),
+        _verdict(result),
+    ]
+    return "\n\n".join(lines)
+
+
+def sweep_text(result: Result) -> str:
+    """Return a sweep as text: a line a point and algorithm, and the verdict."""
+    over = result["declared"]["over"]
+    rows = [
+        ["" if row["value"] is None else f"{row['value']:g}", row["algorithm"], *_figures(row)]
+        for row in result["rows"]
+    ]
+    table = markdown_table([over, "", *_FIGURES], rows)
+    return "\n\n".join([result["declared"]["title"], table, _verdict(result)])
+
+
+def _verdict(result: Result) -> str:
+    if result["agree"]:
+        return "All answers agree."
+    return "\n".join(["ANSWERS DIFFER", *result["differences"][:10]])
+
+
 def _grouped(rows: Sequence[Result], key: Callable[[Result], Hashable]) -> dict[Any, list[Result]]:
     groups: dict[Any, list[Result]] = {}
     for row in rows:

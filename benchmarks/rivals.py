@@ -15,7 +15,7 @@ from benchmarks.counting import count_batch, count_columns
 from benchmarks.declared import Algorithm, Arguments
 from benchmarks.lake import Answer, BenchmarkLake, BenchmarkQuery
 from benchmarks.matching import Pairs
-from pexeso.engine.postings import Csr
+from pexeso.engine.arrays import Csr
 from pexeso.errors import InputError
 
 
@@ -40,7 +40,6 @@ class PairRival(Algorithm):
         """
 
     def query(self, query: BenchmarkQuery) -> Answer:
-        """Match, then count."""
         queries, values = self.match(query.vectors.to(self.device), query.tau)
         return count_columns(queries, values, query, self._postings, self._n_columns)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.datasets import DataSet, data_set
@@ -12,18 +12,7 @@ from pexeso.errors import InputError
 
 @dataclass(frozen=True)
 class Source:
-    """A data set as it was asked for on the command line.
-
-    Attributes
-    ----------
-    data : str
-    model : str
-    dimensions : int or None
-        None: as many as the data set has by itself.
-    seed : int
-    scale : float
-        Of a synthetic set, in (0, 1]; others come in one size.
-    """
+    """A data set as it was asked for on the command line."""
 
     data: str
     model: str = "fasttext"
@@ -38,7 +27,6 @@ class Source:
             raise InputError(f"scale must lie in (0, 1]. Got {self.scale} instead.")
 
     def data_set(self) -> DataSet:
-        """Return the data set."""
         options: dict[str, Any] = {"model": self.model, "seed": self.seed}
         if self.dimensions is not None:
             options["dimensions"] = self.dimensions
@@ -61,16 +49,9 @@ class Source:
         """Make the lake, or read it from the cache."""
         return self.data_set().load()
 
-    def with_changes(self, **changes: Any) -> Source:
-        """Return the same source with other dimensions or another scale."""
-        return replace(self, **changes)
-
     @property
     def variant(self) -> str:
-        """What tells lakes of one data set apart, for the name of a file.
-
-        Such as ``fasttext-100d`` or ``50d-x0.01``.
-        """
+        """What tells lakes of one data set apart, for the name of a file."""
         lake_data = self.data_set()
         model, dimensions = getattr(lake_data, "model", None), _told_by(lake_data, "dimensions")
         parts = [

@@ -1,4 +1,4 @@
-"""The command ``python -m benchmarks.sparse_speed``: lexical searches beside sparse products.
+"""The command ``python -m benchmarks sparse-speed``: lexical searches beside sparse products.
 
 The vectors of the lexical model are sparse: features of letters, weighted by the words' rarity, as
 tf-idf of n-grams has them. So an exact sparse index over the very same vectors, a sparse matrix
@@ -18,7 +18,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,20 +26,21 @@ from typing import Any
 import click
 import numpy as np
 import scipy.sparse as sp
-import torch
 
+from benchmarks.commands import benchmark, setting
 from benchmarks.lexical_speed import ask_alone, partition_of
-from benchmarks.machine import describe_machine, pin_threads
-from benchmarks.report import RESULTS, write_result
-from pexeso.engine.sparse.compiled import Work
-from pexeso.engine.sparse.loops.key_loops import BITS_OF_BLOCKS, BLOCKS
+from benchmarks.machine import pin_threads
+from benchmarks.report import markdown_table
+from benchmarks.timing import timed_call
 from pexeso.engine.sparse.partition import SparsePartition
-from pexeso.engine.sparse.search import find_rows
-from pexeso.engine.sparse.space import PAIR
+from pexeso.engine.sparse.search import Work, find_rows
 from pexeso.engine.sparse.sparse_space import SparseSpace
 from pexeso.engine.sparse.vectors import SparseVectors, pair_distances
 from pexeso.engine.vector_space import Goal
 from pexeso.errors import PexesoError
+from pexeso.runtime.compiled import compiled
+
+loops = compiled("pexeso.engine.sparse.loops")
 
 DISTANCES = (0.06, 0.2, 0.4)
 REPEATS = 3
@@ -64,19 +65,8 @@ class SparseProduct:
 
     Attributes
     ----------
-    partition : SparsePartition
     left : scipy.sparse.csr_matrix
         Values by features, float32: query values are rows of it.
-    right : scipy.sparse.csr_matrix
-        Features by values, the exact index.
-    words, values : scipy.sparse.csr_matrix or None
-        Features by words, and words by values: `right` is their product. Multiplied one after the
-        other they need fewer steps where values share words. None for whole words.
-    way : {"values", "words first"}
-    rows : int
-        Query values that are multiplied together.
-    topn : bool
-        Whether ``sparse_dot_topn`` multiplies, which cuts while it does.
     """
 
     partition: SparsePartition
@@ -90,7 +80,6 @@ class SparseProduct:
 
     @property
     def described(self) -> str:
-        """How it multiplies, in words."""
         return f"{self.way}, rows: {self.rows}"
 
     def candidates(self, members: np.ndarray, min_cosine: float) -> Pairs:
@@ -135,11 +124,11 @@ def letters_of(partition: SparsePartition) -> SparseProduct:
         shape=(len(partition.keys), n_words),
     ).T.tocsr()
     # A common pair counts PAIR, and 1 more for each common block: three features of each key.
-    pair, blocks = partition.keys >> BITS_OF_BLOCKS, partition.keys & BLOCKS
-    half = BITS_OF_BLOCKS // 2
+    pair, blocks = partition.keys >> loops.BITS_OF_BLOCKS, partition.keys & loops.BLOCKS
+    half = loops.BITS_OF_BLOCK
     named = (pair, (pair << half) | (blocks >> half), (pair << half) | (blocks & ((1 << half) - 1)))
     parts = []
-    for names, weight in zip(named, (np.sqrt(PAIR), 1.0, 1.0), strict=True):
+    for names, weight in zip(named, (np.sqrt(loops.PAIR), 1.0, 1.0), strict=True):
         _, number = np.unique(names, return_inverse=True)
         rows = np.arange(len(names))
         parts.append(sp.csr_matrix((np.full(len(names), weight), (rows, number))))
@@ -209,7 +198,8 @@ def tuned(
     ways = WAYS if product.words is not None else WAYS[:1]
     tried = [replace(product, way=way, rows=rows) for way in ways for rows in ROWS]
     seconds = [
-        min(_seconds(_multiply, trial, columns, max_distance) for _ in range(2)) for trial in tried
+        min(_processor_seconds(_multiply, trial, columns, max_distance) for _ in range(2))
+        for trial in tried
     ]
     best = tried[int(np.argmin(seconds))]
     return best, {trial.described: round(s, 3) for trial, s in zip(tried, seconds, strict=True)}
@@ -235,7 +225,7 @@ def measured(partition: SparsePartition) -> dict[str, Any]:
     tuning_seconds = {}
     for name, product in products.items():
         products[name], tuning_seconds[name] = tuned(product, tuning, 0.2)
-        click.echo(json.dumps({name: tuning_seconds[name]}))
+        click.echo(json.dumps({name: tuning_seconds[name]}), err=True)
     n_values = sum(map(len, columns))
     space, rows = SparseSpace(partition.space), []
     for distance in DISTANCES:
@@ -245,9 +235,11 @@ def measured(partition: SparsePartition) -> dict[str, Any]:
                 raise PexesoError(f"{name} and a search differ in {wrong} pairs at {distance}.")
         times: dict[str, list[float]] = {name: [] for name in ("search", *products)}
         for _ in range(REPEATS):
-            times["search"].append(_seconds(_search, space, partition, columns, Goal(distance)))
+            times["search"].append(
+                _processor_seconds(_search, space, partition, columns, Goal(distance))
+            )
             for name, product in products.items():
-                times[name].append(_seconds(_multiply, product, columns, distance))
+                times[name].append(_processor_seconds(_multiply, product, columns, distance))
         row = {name: min(seconds) / n_values for name, seconds in times.items()}
         rows.append(
             {
@@ -256,7 +248,7 @@ def measured(partition: SparsePartition) -> dict[str, Any]:
                 "over_search": {name: round(row[name] / row["search"], 2) for name in products},
             }
         )
-        click.echo(json.dumps(rows[-1]))
+        click.echo(json.dumps(rows[-1]), err=True)
     return {
         "values": partition.n_values,
         "words": partition.n_words,
@@ -288,12 +280,6 @@ def _multiply(product: SparseProduct, columns: list[np.ndarray], max_distance: f
         product.candidates(members, 1 - 2 * max_distance * max_distance)
 
 
-def _seconds(function: Callable[..., None], *arguments: Any) -> float:
-    started = time.process_time()
-    function(*arguments)
-    return time.process_time() - started
-
-
 def table_of(result: Mapping[str, Any]) -> str:
     """Return a stored result as a table of Markdown."""
     names = list(result["measured"][0]["over_search"])
@@ -302,30 +288,24 @@ def table_of(result: Mapping[str, Any]) -> str:
         "sparse_dot_topn": "sparse_dot_topn, the same vectors",
         "words": "tf-idf of words, other answers",
     }
-    lines = [
-        f"| `max_distance` | search | {' | '.join(titles[name] for name in names)} |",
-        "|---" * (len(names) + 2) + "|",
-    ]
+    rows = []
     for row in result["measured"]:
         took = row["microseconds_a_value"]
         cells = [f"{took[name]:,} µs ({row['over_search'][name]:.2g}x)" for name in names]
-        lines.append(f"| {row['max_distance']} | {took['search']:,} µs | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+        rows.append([row["max_distance"], f"{took['search']:,} µs", *cells])
+    return markdown_table(["`max_distance`", "search", *map(titles.get, names)], rows)
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("index", type=click.Path(exists=True, path_type=Path))
-@click.option("--write", is_flag=True, help="Keep the result in benchmarks/results.")
-def main(index: Path, write: bool) -> None:
+def _processor_seconds(*call: Any) -> float:
+    return timed_call(*call, clock=time.process_time)[0]
+
+
+@dataclass(frozen=True)
+class Request:
+    index: str = setting(nargs=1, type=click.Path())
+
+
+@benchmark("sparse-speed", Request, table_of)
+def main(request: Request) -> Iterator[tuple[str, dict[str, Any]]]:
     """Measure searches of a lexical INDEX of one partition beside exact sparse products."""
-    result = {
-        **measured(partition_of(index)),
-        "machine": describe_machine(torch.device("cpu")),
-    }
-    click.echo(table_of(result))
-    if write:
-        write_result(RESULTS / "lexical" / "sparse.json", result)
-
-
-if __name__ == "__main__":
-    main()
+    yield "lexical/sparse", measured(partition_of(Path(request.index)))

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ import torch
 from benchmarks.declared import Algorithm
 from benchmarks.lake import Answer, BenchmarkQuery
 
+Answered = TypeVar("Answered")
 Ask = Callable[[Algorithm, Any], Any]
 """Puts a question to an algorithm and gives its answer."""
 
@@ -42,9 +43,6 @@ class Measured:
         thread on the CPU.
     work : list of dict
         Each question's counters, of its last repeat; seconds by phase are medians over repeats.
-    batch : int or None
-        Query columns in each question; None where a question is one query column, not asked as a
-        batch.
     """
 
     seconds: np.ndarray
@@ -54,7 +52,6 @@ class Measured:
 
 
 def ask_one(algorithm: Algorithm, query: BenchmarkQuery) -> Answer:
-    """Ask one query column."""
     return algorithm.query(query)
 
 
@@ -75,6 +72,17 @@ def ask_batch(algorithm: Algorithm, queries: Sequence[BenchmarkQuery]) -> list[A
         total.update(algorithm.work)
     algorithm.work = dict(total)
     return answers
+
+
+def timed_call(
+    call: Callable[..., Answered],
+    *arguments: Any,
+    clock: Callable[[], float] = time.perf_counter,
+) -> tuple[float, Answered]:
+    """Return the seconds that a call takes, and its answer."""
+    started = clock()
+    answer = call(*arguments)
+    return clock() - started, answer
 
 
 def measure_in_turn(
@@ -116,10 +124,7 @@ def measure_in_turn(
 def timed(
     algorithm: Algorithm, question: Any, ask: Ask = ask_one
 ) -> tuple[tuple[float, float], Any]:
-    """Run a question; return its wall and processor seconds, and the answer.
-
-    The answer is on the host when the clocks are read.
-    """
+    """Run a question; return its wall and processor seconds, and the answer."""
     _synchronise(algorithm.device)
     time.sleep(QUIET_SECONDS)
     wall, processor = time.perf_counter(), time.process_time()

@@ -34,10 +34,6 @@ class Sample:
     vectors : float32 (n, d)
     keys : int64 (p,), ascending
         ``query * n_values + value`` of each right pair.
-    n_values : int
-        N: of the lake.
-    names : frozenset of str
-        The columns that the values are from.
     """
 
     vectors: torch.Tensor

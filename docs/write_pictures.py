@@ -2,7 +2,7 @@
 
 Run it as ``python docs/write_pictures.py``. It needs what the extra ``dev`` installs, and Chromium.
 
-The folder of the tutorial is written and indexed anew, the commands of the page are run, and their
+The folder of the tutorial is written and indexed again, the commands of the page are run, and their
 pages and coloured output are photographed in a browser without a window. So are the page of an
 explanation and pages of the app, of the index of the demo lake.
 """
@@ -84,7 +84,7 @@ def _photograph(view: Page, name: str, first: str, last: str) -> None:
 
 
 def _keep(screenshot: bytes, picture: Path) -> None:
-    """Write a picture in few colours, and tell its size."""
+    """Write a picture in few colours, and return its size."""
     with Image.open(io.BytesIO(screenshot)) as image:
         image.convert("RGB").quantize(_COLOURS, Image.Quantize.MAXCOVERAGE).save(
             picture, optimize=True

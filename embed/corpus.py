@@ -1,10 +1,8 @@
-"""The text that a model is trained on, written from the values of a lake.
-
-The words of such a text are also counted here.
+"""The text that a model is trained on, written from the values of a lake, and what words weigh.
 
 A value alone gives its words little company, so lines are formed of a few values that belong
 together: the values of one group (a column, or a table) are shuffled and written some to a line.
-The sample and its order hang on a hash of (group, value) alone, so that the same lake gives the
+The sample and its order depend on a hash of (group, value) alone, so that the same lake gives the
 same corpus however its batches arrive.
 """
 
@@ -13,55 +11,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from embed.vocabulary import hash_strings
-from embed.words import as_strings
+from embed.words import as_strings, hash_strings
 from pexeso.errors import EmbedderError, InputError, OutputError
-from pexeso.runtime.mixing import mixed
+from pexeso.runtime.ranges import mixed
 
 GROUP, VALUE = "group", "value"
 MAX_TOKENS = 20_000_000
 """Default bound of a corpus; training on so many tokens takes minutes, and more adds little."""
 
+VALUES_PER_LINE = 8
+"""Values of one group on a line: the words of a column become each other's company."""
+
 _SLACK = 1.25
 _LINES_PER_WRITE = 1 << 16
 _READ_BYTES = 1 << 24
-
-
-@dataclass(frozen=True)
-class CorpusOptions:
-    """How a corpus is written.
-
-    Attributes
-    ----------
-    values_per_line : int
-        Values of one group on a line; 1 writes each value alone.
-    max_tokens : int
-        Most words in the corpus. Of a larger lake a sample of (group, value) pairs is taken, each
-        with the same chance.
-    seed : int
-        Another seed, another sample and order; at least 0.
-    """
-
-    # One value a line trains in half the time; in eights the words of a column become each other's
-    # company, and on the wikitables lake recall of aliases at 70 % precision rose from 44 to 57 %.
-    values_per_line: int = 8
-    max_tokens: int = MAX_TOKENS
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name, minimum in (("values_per_line", 1), ("max_tokens", 1), ("seed", 0)):
-            number = getattr(self, name)
-            if not isinstance(number, int) or number < minimum:
-                raise InputError(
-                    f"The corpus option {name} must be a whole number of at least {minimum}; got "
-                    f"{number!r}."
-                )
+_MAX_COUNT = 1000
+"""Words that occur more often are counted as if they occurred so often."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +45,7 @@ class CorpusCounts:
     n_lines, n_tokens, n_words : int
         Lines, words, and distinct words.
     words_by_count : numpy.ndarray, int64
-        Entry c is the number of distinct words that occur c times; the last entry stands for that
+        Entry c is the number of distinct words that occur c times; the last entry is for that
         often or more.
     """
 
@@ -83,10 +55,9 @@ class CorpusCounts:
     words_by_count: np.ndarray
 
     def least_count(self, max_words: int) -> int:
-        """Return the least number of occurrences that leaves at most `max_words` words.
+        """Return the least number of occurrences, 1 or more, that leaves at most `max_words` words.
 
-        It is at least 1. Where no number leaves that few words, it is the one that leaves the
-        fewest.
+        Where none does, it is the one that leaves the fewest.
         """
         at_least = np.cumsum(self.words_by_count[::-1])[::-1]
         enough = np.flatnonzero(at_least[1:] <= max_words)
@@ -96,32 +67,21 @@ class CorpusCounts:
 def write_corpus(
     batches: Iterable[pa.RecordBatch | pa.Table],
     path: str | Path,
-    options: CorpusOptions | None = None,
+    *,
+    seed: int = 0,
+    values_per_line: int = VALUES_PER_LINE,
+    max_tokens: int = MAX_TOKENS,
 ) -> int:
-    """Write a corpus of UTF-8 lines.
+    """Write a corpus of UTF-8 lines, and return their number.
 
-    Parameters
-    ----------
-    batches : iterable of pyarrow record batches or tables
-        With the columns `group` (integer) and `value` (string, already normalised); each pair once.
-    path : path
-        Text file to write; what is there is replaced.
-
-    Returns
-    -------
-    int
-        Number of lines written.
-
-    Notes
-    -----
-    Memory is that of the sample: at most 1.25 times `max_tokens` words of text and 24 bytes a
-    value, and twice that while lines are formed.
+    Batches have the columns `group` (integer) and `value` (string, already normalised), each pair
+    once. Of a larger lake a sample of pairs is taken, each with the same chance, of at most
+    `max_tokens` words. Memory is that of the sample, and twice that while lines are formed.
     """
-    options = options or CorpusOptions()
-    sample = _Sample(options)
+    sample = _Sample(max_tokens, seed)
     for batch in batches:
         sample.add(batch.column(GROUP), batch.column(VALUE))
-    lines = sample.lines()
+    lines = sample.lines(values_per_line)
     try:
         with Path(path).open("wb") as file:
             for start in range(0, len(lines), _LINES_PER_WRITE):
@@ -134,11 +94,11 @@ def write_corpus(
     return len(lines)
 
 
-def count_corpus(path: str | Path, *, largest_count: int = 1000) -> CorpusCounts:
+def count_corpus(path: str | Path) -> CorpusCounts:
     """Count lines, words and distinct words of a corpus."""
     n_lines, words = _count_words(path)
     counts = np.fromiter(words.values(), np.int64, len(words))
-    by_count = np.bincount(np.minimum(counts, largest_count), minlength=2)
+    by_count = np.bincount(np.minimum(counts, _MAX_COUNT), minlength=2)
     return CorpusCounts(n_lines, int(counts.sum()), len(words), by_count)
 
 
@@ -163,7 +123,6 @@ def frequent_words(path: str | Path, max_words: int) -> tuple[pa.LargeStringArra
 
 
 def _count_words(path: str | Path) -> tuple[int, Counter[bytes]]:
-    """Count lines and words of a file, read in blocks."""
     words: Counter[bytes] = Counter()
     n_lines, rest = 0, b""
     try:
@@ -189,8 +148,8 @@ class _Sample:
     Priorities are hashes.
     """
 
-    def __init__(self, options: CorpusOptions) -> None:
-        self._options = options
+    def __init__(self, max_tokens: int, seed: int) -> None:
+        self._max_tokens, self._seed = max_tokens, seed
         self._ceiling = np.uint64(0xFFFFFFFFFFFFFFFF)
         self._pieces: list[pa.Table] = []
         self._n_tokens = 0
@@ -199,7 +158,7 @@ class _Sample:
         words = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(as_strings(values)))
         texts = pc.binary_join(words, pa.scalar(" ", pa.large_string()))
         groups = np.asarray(groups).astype(np.int64)
-        seed = np.uint64(self._options.seed)
+        seed = np.uint64(self._seed)
         priority = mixed(
             hash_strings(texts) ^ mixed(groups.view(np.uint64) ^ mixed(np.atleast_1d(seed)))
         )
@@ -212,7 +171,7 @@ class _Sample:
         ).take(rows)
         self._pieces.append(piece)
         self._n_tokens += pc.sum(piece["tokens"]).as_py() or 0
-        if self._n_tokens > _SLACK * self._options.max_tokens:
+        if self._n_tokens > _SLACK * self._max_tokens:
             self._trim()
 
     def _trim(self) -> None:
@@ -220,7 +179,7 @@ class _Sample:
         table = pa.concat_tables(self._pieces)
         order = np.argsort(table["priority"].to_numpy(), kind="stable")
         tokens = np.cumsum(table["tokens"].to_numpy()[order])
-        rows = order[: np.searchsorted(tokens, self._options.max_tokens, side="right")]
+        rows = order[: np.searchsorted(tokens, self._max_tokens, side="right")]
         if len(rows) < len(order):
             self._ceiling = np.minimum(
                 self._ceiling, table["priority"].to_numpy()[order[len(rows)]]
@@ -229,8 +188,8 @@ class _Sample:
         self._pieces = [table]
         self._n_tokens = int(tokens[len(rows) - 1]) if len(rows) else 0
 
-    def lines(self) -> pa.Array:
-        """Return the lines in a shuffled order that hangs on the pairs and the seed alone."""
+    def lines(self, values_per_line: int) -> pa.Array:
+        """Return the lines in a shuffled order that depends on the pairs and the seed alone."""
         if not self._pieces:
             return pa.array([], pa.large_string())
         self._trim()
@@ -240,10 +199,66 @@ class _Sample:
         texts = table["text"].take(pa.array(order)).combine_chunks()
         groups = groups[order]
         position = np.arange(len(groups)) - np.searchsorted(groups, groups)
-        starts = np.flatnonzero(position % self._options.values_per_line == 0)
+        starts = np.flatnonzero(position % values_per_line == 0)
         bounds = pa.array(np.append(starts, len(groups)), pa.int64())
         lines = pc.binary_join(
             pa.LargeListArray.from_arrays(bounds, texts), pa.scalar(" ", pa.large_string())
         )
-        shuffled = np.random.Generator(np.random.Philox(self._options.seed)).permutation(len(lines))
+        shuffled = np.random.Generator(np.random.Philox(self._seed)).permutation(len(lines))
         return lines.take(pa.array(shuffled))
+
+
+VALUE_VECTORS = WEIGHTED, MEAN = ("weighted", "mean")
+"""How the vectors of its words make up that of a value: centred and weighted by rarity, or their
+plain mean, as published."""
+
+_DIGITS = 30
+"""Of a weight before it is rounded."""
+
+MOST_OF_A_NUMBER = 10
+"""Occurrences beyond which a word with a digit is not taken to be more common."""
+
+
+def rarity(words: pa.LargeStringArray, counts: np.ndarray, n_tokens: int) -> np.ndarray:
+    """Return the weights of words: low for words that are common, high for rare ones.
+
+    The weight of a word that makes up a share p of all words is ``log(1 + 1 / p) ** 2``: the
+    inverse document frequency, with words for documents (Sparck Jones, Journal of Documentation,
+    1972), squared, since what two names of one thing share are their rare words. A word with a
+    digit in it is common by its spelling alone and still distinguishes things: it counts as if it
+    occurred ten times at most. A word never seen is more often a misspelling of a common word than
+    a rare one: it gets the average weight of the words of the corpus.
+
+    Parameters
+    ----------
+    counts : numpy.ndarray of shape (v,), int64
+        Occurrences of each word, at least 1 (less counts as 1).
+    n_tokens : int
+        Occurrences of all words, at least 1.
+
+    Returns
+    -------
+    numpy.ndarray of shape (v + 1,), float32
+        All above 0; the last is for words that are not among the v.
+    """
+    counts = np.maximum(counts, 1)
+    is_number = pc.match_substring_regex(words, r"\d").to_numpy(zero_copy_only=False)
+    capped_counts = np.where(is_number, np.minimum(counts, MOST_OF_A_NUMBER), counts)
+    few, which = np.unique(capped_counts, return_inverse=True)
+    # In decimal numbers, which are the same on every machine: the logarithm of a library may differ
+    # from that of another in its last bits.
+    with localcontext() as context:
+        context.prec = _DIGITS
+        few_weights = [(1 + max(n_tokens, 1) / Decimal(int(number))).ln() ** 2 for number in few]
+        times = np.bincount(which, weights=counts, minlength=len(few)).astype(np.int64).tolist()
+        total = sum((weight * n for weight, n in zip(few_weights, times, strict=True)), Decimal(0))
+        average = float(total / sum(times)) if len(counts) else 1.0
+    return np.append(np.array(few_weights, np.float64)[which], average).astype(np.float32)
+
+
+def check_value_vectors(value_vectors: str) -> None:
+    """Raise InputError unless it names a way in which words make up a value."""
+    if value_vectors not in VALUE_VECTORS:
+        raise InputError(
+            f"value_vectors must be {' or '.join(map(repr, VALUE_VECTORS))}. Got {value_vectors!r}."
+        )

@@ -20,19 +20,14 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from embed.lexical.subword import SubwordEmbedder, mean_word_vector
+from embed.subword import SubwordEmbedder
 from pexeso.errors import EmbedderError
 
 _READ_BYTES = 1 << 24
 
 
-def load_text(path: str | Path, *, centre: bool = False) -> SubwordEmbedder:
-    """Read word vectors from a text file.
-
-    Notes
-    -----
-    Memory is at most twice that of the table, ``4 * words * dimensions`` bytes, plus 200 MB.
-    """
+def load_text(path: str | Path) -> SubwordEmbedder:
+    """Read word vectors from a text file."""
     path = Path(path)
     words: list[pa.Array] = []
     rows: list[np.ndarray] = []
@@ -49,10 +44,8 @@ def load_text(path: str | Path, *, centre: bool = False) -> SubwordEmbedder:
     table = np.concatenate(rows)
     vocabulary = pa.concat_arrays(words)
     middle = np.zeros(dimensions, np.float32)
-    if centre:
-        middle = mean_word_vector(table, vocabulary, min_n=0, max_n=0)
     return SubwordEmbedder(
-        "glove", table, vocabulary, middle, min_n=0, max_n=0, notes={"centre": centre}
+        "glove", table, vocabulary, middle, min_n=0, max_n=0, notes={"centre": False}
     )
 
 
@@ -61,10 +54,7 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _whole_lines(file: BinaryIO, path: Path) -> tuple[int, Iterator[bytes]]:
-    """Return the number of dimensions, and the file in blocks of whole lines without its header.
-
-    The number of dimensions is read from the first lines.
-    """
+    """Return the number of dimensions, and the file in blocks of whole lines without its header."""
     first = file.readline()
     fields = first.split()
     is_header = len(fields) == 2 and all(field.isdigit() for field in fields)
@@ -96,7 +86,6 @@ def _blocks(file: BinaryIO, rest: bytes) -> Iterator[bytes]:
 
 
 def _parse(block: bytes, dimensions: int, path: Path) -> tuple[pa.LargeStringArray, np.ndarray]:
-    """Return the words and the rows of a block of lines."""
     odd: list[str] = []
 
     def set_aside(row: csv.InvalidRow) -> str:
@@ -135,10 +124,7 @@ def _parse(block: bytes, dimensions: int, path: Path) -> tuple[pa.LargeStringArr
 
 
 def _parse_odd(lines: list[str], dimensions: int) -> tuple[list[str], np.ndarray]:
-    """Split lines whose word contains spaces, from the right.
-
-    Only a few lines have such a word. Raises ValueError where the split gives no numbers.
-    """
+    """Split the few lines whose word contains spaces, from the right; ValueError if it fails."""
     words, rows = [], np.zeros((len(lines), dimensions), np.float32)
     for row, line in zip(rows, lines, strict=True):
         word, *numbers = line.rsplit(" ", dimensions)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from embed import stored
-from embed.half import SINGLE, with_precision
-from embed.lexical.weights import WEIGHTED, check_value_vectors
+from embed.corpus import WEIGHTED, check_value_vectors
 from embed.protocol import Embedder
+from embed.stored import SINGLE, with_precision
 from pexeso.errors import EmbedderError, InputError
+from pexeso.runtime.extras import require
+
+_SUBWORD_KINDS = ("fasttext", "fasttext-mean", "glove")
 
 MODEL_FORMS = (
     '"lexical" or "hashing" (no training), "fasttext" (trained on the lake), a path to a fastText '
@@ -101,6 +104,7 @@ def create_embedder(
     dimensions: int | None = None,
     value_vectors: str | None = None,
     seed: int = 0,
+    distinctions: Sequence[str] = (),
 ) -> Embedder:
     """Make an embedder.
 
@@ -120,6 +124,8 @@ def create_embedder(
         unit vectors, all that the last has.
     seed : int
         Seed of ``"hashing"``.
+    distinctions : sequence of str
+        For ``"lexical"``: the rules that tell values apart, see ``pexeso rules``; not for others.
 
     Returns
     -------
@@ -141,13 +147,14 @@ def create_embedder(
     """
     check_choice(model, value_vectors)
     if model == "lexical":
-        from embed.lexical import lexical
+        from embed import lexical
 
         if dimensions is not None:
             raise InputError("The model 'lexical' has no dimensions: leave them out.")
-        return lexical.create(corpus=corpus)
+        return lexical.create(corpus=corpus, distinctions=distinctions)
     if model == "hashing":
-        from embed.lexical import hashing
+        require("torch", "The model 'hashing'")
+        from embed import hashing
 
         chosen = {} if dimensions is None else {"dimensions": dimensions}
         return hashing.create(**chosen, seed=seed, corpus=corpus)
@@ -174,16 +181,18 @@ def load_embedder(folder: str | Path, *, verify: bool = False) -> Embedder:
 
 
 def _classes(kind: str) -> Any:
-    if kind in ("fasttext", "fasttext-mean", "glove"):
-        from embed.lexical.subword import SubwordEmbedder
+    if kind in (*_SUBWORD_KINDS, "hashing", "sentence"):
+        require("torch", f"The model {kind!r}")
+    if kind in _SUBWORD_KINDS:
+        from embed.subword import SubwordEmbedder
 
         return SubwordEmbedder
     if kind == "hashing":
-        from embed.lexical.hashing import HashingEmbedder
+        from embed.hashing import HashingEmbedder
 
         return HashingEmbedder
     if kind == "lexical":
-        from embed.lexical.lexical import LexicalEmbedder
+        from embed.lexical import LexicalEmbedder
 
         return LexicalEmbedder
     if kind == "sentence":
@@ -196,6 +205,7 @@ def _classes(kind: str) -> Any:
 def _train(corpus: str | Path | None, dimensions: int | None, value_vectors: str) -> Embedder:
     if corpus is None:
         raise InputError("The model 'fasttext' is trained; give the text to train on as corpus.")
+    require("torch", "The model 'fasttext'")
     from embed import fasttext
 
     chosen = {} if dimensions is None else {"dimensions": dimensions}
@@ -204,14 +214,17 @@ def _train(corpus: str | Path | None, dimensions: int | None, value_vectors: str
 
 def _read(model: str, value_vectors: str) -> Embedder:
     if model.startswith(_SENTENCE) and len(model) > len(_SENTENCE):
+        require("torch", "A sentence model")
         from embed.sentence import load_sentence_model
 
         return load_sentence_model(model.removeprefix(_SENTENCE))
     if model.endswith(".bin"):
+        require("torch", "A fastText model")
         from embed.fasttext import load_binary
 
         return load_binary(model, value_vectors=value_vectors)
     if model.endswith(_TEXT_SUFFIXES):
+        require("torch", "A file of word vectors")
         from embed.glove import load_text
 
         return load_text(model)

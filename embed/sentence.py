@@ -3,7 +3,7 @@
 An extra, slower by far, with a sense of meaning.
 
 The arithmetic of a transformer hangs a little on the shape of the batch. So that a value's vector
-does not hang on the values around it, each batch has the same number of rows, all with the same
+does not depend on the values around it, each batch has the same number of rows, all with the same
 number of tokens, and is filled up with copies.
 """
 
@@ -18,10 +18,11 @@ import numpy as np
 import pyarrow.compute as pc
 
 from embed import stored
-from embed.lexical.subword import normalise_rows, row_lengths
 from embed.protocol import Values
+from embed.subword import normalise_rows, row_lengths
 from embed.words import as_strings
-from pexeso.errors import EmbedderError, MissingPackageError, OutputError
+from pexeso.errors import EmbedderError
+from pexeso.runtime.extras import require
 
 ROWS_PER_BATCH = 32
 _MODEL_FOLDER = "model"
@@ -72,14 +73,9 @@ class SentenceEmbedder:
         The folder must be new or empty.
         """
         folder = Path(folder)
-        stored.prepare_folder(folder)
-        try:
+        with stored.writing_model(folder):
             self._model.save(str(folder / _MODEL_FOLDER))
             stored.write_description(folder, self.kind, {"name": self._name}, self.fingerprint)
-        except OSError as error:
-            raise OutputError(
-                f"The model cannot be written to {folder}: {error.strerror or error}."
-            ) from error
 
     @classmethod
     def from_stored(cls, model: stored.StoredModel) -> SentenceEmbedder:
@@ -92,7 +88,6 @@ class SentenceEmbedder:
         return _fingerprint(self._model)
 
     def _encode(self, texts: list[str]) -> np.ndarray:
-        """Read up to `ROWS_PER_BATCH` texts as one full batch."""
         full = texts + [texts[-1]] * (ROWS_PER_BATCH - len(texts))
         rows = self._model.encode(
             full, batch_size=ROWS_PER_BATCH, convert_to_numpy=True, show_progress_bar=False
@@ -117,15 +112,9 @@ def load_sentence_model(name: str) -> SentenceEmbedder:
 
 
 def _load_model(name: str) -> Any:
+    package = require("sentence_transformers", "A sentence model")
     try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        raise MissingPackageError(
-            "Sentence models need the package sentence-transformers; install it with: pip "
-            "install 'pexeso[sentence]'"
-        ) from error
-    try:
-        model = SentenceTransformer(name)
+        model = package.SentenceTransformer(name)
     except (OSError, ValueError, RuntimeError) as error:
         raise EmbedderError(
             f"The sentence model {name!r} cannot be loaded; give a folder or a known name."

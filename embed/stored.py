@@ -5,7 +5,7 @@ None of the files runs code.
 ::
 
     embedder.json    format version, kind, options, fingerprint; size and digest of each other file;
-                     `precision`, "half", where vectors are rounded (`embed.half`)
+                     `precision`, "half", where vectors are rounded (`embed.stored`)
     rows.npy         float32 (v + buckets, dimensions), of trained models
     signs.npy        uint8 (buckets, ceil(dimensions / 8)), of untrained ones
     centre.npy       float32 (dimensions,)
@@ -20,10 +20,13 @@ one model open share its memory. What a model may be made from is one string,
 
 from __future__ import annotations
 
+import hashlib
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property, partial
 from hashlib import blake2b
 from pathlib import Path
 from tokenize import TokenError
@@ -33,8 +36,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.lib import format as npy
 
+from embed import stored
+from embed.protocol import Embedder, Values
 from embed.words import string_buffers
-from pexeso.errors import EmbedderError, OutputError
+from pexeso.errors import EmbedderError, InputError, OutputError
 
 DESCRIPTION = "embedder.json"
 FORMAT_VERSION = 2
@@ -57,6 +62,36 @@ _HEADER_ERRORS = (
 """What NumPy raises for a file whose header is damaged: it parses that as Python."""
 
 Part = np.ndarray | pa.LargeStringArray
+
+
+class ArrayModel:
+    """Base of embedders that are arrays and words: their fingerprint, and how they are saved."""
+
+    kind: str
+    _fingerprint: str | None = None
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """What decides a vector besides the arrays, as saved in `embedder.json`."""
+        raise NotImplementedError
+
+    def _arrays(self) -> dict[str, Part]:
+        raise NotImplementedError
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of kind, options and arrays; computed once, in a pass over all of them."""
+        if self._fingerprint is None:
+            self._fingerprint = self.recompute_fingerprint()
+        return self._fingerprint
+
+    def recompute_fingerprint(self) -> str:
+        """Return the fingerprint of the arrays as they are, reading all of them."""
+        return fingerprint(self.kind, dict(self.options), self._arrays())
+
+    def save(self, folder: str | Path) -> None:
+        """Write `embedder.json`, arrays and words into a folder that is new or empty."""
+        save(Path(folder), self.kind, dict(self.options), self.fingerprint, self._arrays())
 
 
 @dataclass(frozen=True)
@@ -113,13 +148,22 @@ class StoredModel:
         return column.combine_chunks()
 
 
+def check_weights(kind: str, weights: np.ndarray, n_words: int) -> None:
+    """Raise EmbedderError unless each word, and any other, has a weight that can be used."""
+    if weights.shape != (n_words + 1,):
+        raise EmbedderError(
+            f"A {kind} model with {n_words:,} words needs one weight more; got {weights.size:,}."
+        )
+    if not (np.isfinite(weights).all() and (weights > 0).all()):
+        raise EmbedderError(
+            f"The weights of the words of a {kind} model must be finite and above 0."
+        )
+
+
 def fingerprint(kind: str, options: Mapping[str, Any], parts: Mapping[str, Part]) -> str:
     """Return the digest of everything that decides a vector.
 
-    Parameters
-    ----------
-    parts : mapping of str to array or words
-        Their type, shape and every byte count; how they are laid out in files does not.
+    Type, shape and every byte of the parts count; how they are laid out in files does not.
     """
     digest = blake2b(digest_size=_DIGEST_BYTES)
     digest.update(_canonical({"format": FORMAT_VERSION, "kind": kind, "options": options}))
@@ -139,23 +183,16 @@ def save(
     model_fingerprint: str,
     parts: Mapping[str, Part],
 ) -> None:
-    """Write a model into a new or empty folder.
-
-    The description is written last, so that an unfinished folder has none.
-    """
-    prepare_folder(folder)
-    try:
+    """Write a model into a new or empty folder, the description last: it marks a finished one."""
+    with writing_model(folder):
         for name, part in parts.items():
             _write_part(folder, name, part)
         write_description(folder, kind, options, model_fingerprint)
-    except OSError as error:
-        raise OutputError(
-            f"The model cannot be written to {folder}: {error.strerror or error}."
-        ) from error
 
 
-def prepare_folder(folder: Path) -> None:
-    """Make the folder, or raise OutputError if it exists and is not empty."""
+@contextmanager
+def writing_model(folder: Path) -> Iterator[None]:
+    """Make a folder to write a model into; OutputError if it is not empty or a write fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         occupied = any(folder.iterdir())
@@ -165,6 +202,18 @@ def prepare_folder(folder: Path) -> None:
         ) from error
     if occupied:
         raise OutputError(f"The folder {folder} is not empty; save the model to a new folder.")
+    with _failures_explained(folder):
+        yield
+
+
+@contextmanager
+def _failures_explained(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(
+            f"The model cannot be written to {folder}: {error.strerror or error}."
+        ) from error
 
 
 def write_description(
@@ -192,22 +241,12 @@ def write_description(
 def set_precision(folder: Path, precision: str) -> None:
     """Note in the description of a model that was just written how its vectors are rounded."""
     description, _ = _read_description(folder)
-    try:
+    with _failures_explained(folder):
         (folder / DESCRIPTION).write_bytes(_pretty({**description, "precision": precision}))
-    except OSError as error:
-        raise OutputError(
-            f"The model cannot be written to {folder}: {error.strerror or error}."
-        ) from error
 
 
 def load(folder: Path, *, verify: bool = False) -> StoredModel:
-    """Open a model folder.
-
-    Parameters
-    ----------
-    verify : bool
-        Also read every file and compare its digest; without it only presence and size are checked.
-    """
+    """Open a model folder."""
     description, raw = _read_description(folder)
     if description.get("format") != FORMAT_VERSION:
         raise EmbedderError(
@@ -235,11 +274,8 @@ def load(folder: Path, *, verify: bool = False) -> StoredModel:
 
 def file_digest(path: Path) -> str:
     """Return the BLAKE2b digest of a file, as 64 hexadecimal digits."""
-    digest = blake2b(digest_size=_DIGEST_BYTES)
     with path.open("rb") as file:
-        while block := file.read(_BLOCK_BYTES):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, partial(blake2b, digest_size=_DIGEST_BYTES)).hexdigest()
 
 
 def _read_description(folder: Path) -> tuple[dict[str, Any], bytes]:
@@ -273,7 +309,7 @@ def _check_file(folder: Path, name: str, entry: Any, verify: bool) -> None:
 def _write_part(folder: Path, name: str, part: Part) -> None:
     if isinstance(part, np.ndarray):
         with (folder / f"{name}.npy").open("wb") as file:
-            # As np.save does, which tells of a full disk without its error number.
+            # As np.save does, which reports a full disk without its error number.
             array = np.asarray(part, order="C")
             npy.write_array_header_1_0(file, npy.header_data_from_array_1_0(array))
             file.write(array.reshape(-1).view(np.uint8).data)
@@ -306,3 +342,90 @@ def _canonical(content: Any) -> bytes:
 
 def _pretty(content: Any) -> bytes:
     return (json.dumps(content, sort_keys=True, indent=2) + "\n").encode()
+
+
+HALF, SINGLE = PRECISIONS = ("half", "single")
+"""Of vectors: entries of 16 or of 32 bits."""
+
+ENTRY_BYTES = {HALF: 2, SINGLE: 4}
+
+
+class HalfPrecision:
+    """An embedder whose vectors have entries that float16 holds.
+
+    Rounding belongs to the model, not to the file: a value of the lake and one of a query get the
+    same vector, and every search, oracle and estimate sees the numbers that are stored.
+
+    It moves an entry ``x`` by at most ``2**-11 |x|``, or ``2**-25`` where it is small, so a vector
+    of length L by ``2**-11 L + sqrt(d) 2**-25``, and by the triangle inequality a distance of two
+    vectors by twice that: for unit vectors of up to 4,096 dimensions, by less than 0.0005 of the
+    largest distance there is, 2 (under the angular metric, which compares chords, this is said of
+    the chord). The Manhattan distance has the same bound, as ``|v|_1 <= sqrt(d) |v|_2`` and the
+    largest distance is ``2 sqrt(d)``. Only a pair that is no farther than this from `max_distance`
+    can match with one precision and not with the other.
+    """
+
+    precision = HALF
+
+    def __init__(self, whole: Embedder) -> None:
+        self.whole = whole
+
+    @property
+    def kind(self) -> str:
+        """The sort of model: that of `whole`."""
+        return self.whole.kind
+
+    @property
+    def dimensions(self) -> int:
+        """Length of every vector."""
+        return self.whole.dimensions
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of everything that decides a vector: `whole`, and that it is rounded."""
+        return blake2b(f"{HALF} {self.whole.fingerprint}".encode(), digest_size=32).hexdigest()
+
+    def embed(self, values: Values) -> np.ndarray:
+        """Embed values as `whole` does, and round each entry to float16.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n, dimensions), float32
+            Of length 1 to within ``2**-10.9``, or zeros.
+        """
+        return in_half(self.whole.embed(values))
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model; `embed.load_embedder` gives it back with its precision."""
+        self.whole.save(folder)
+        stored.set_precision(Path(folder), HALF)
+
+
+def in_half(vectors: np.ndarray) -> np.ndarray:
+    """Round each entry to the nearest float16 number, a tie to the even one; float32.
+
+    Examples
+    --------
+    >>> in_half(np.array([[0.1, 0.5]], np.float32)).tolist()
+    [[0.0999755859375, 0.5]]
+    """
+    with np.errstate(over="ignore"):  # what is infinite then is refused where vectors are checked
+        return vectors.astype(np.float16).astype(np.float32)
+
+
+def with_precision(embedder: Embedder, precision: str) -> Embedder:
+    """Return an embedder that gives vectors of a precision.
+
+    One without vectors of its own (``"lexical"``), and one that rounds already, stays as it is.
+    """
+    check_precision(precision)
+    is_dense = embedder.kind != "lexical" and not isinstance(embedder, HalfPrecision)
+    return HalfPrecision(embedder) if precision == HALF and is_dense else embedder
+
+
+def check_precision(precision: object) -> None:
+    """Refuse what is not one of `PRECISIONS`."""
+    if precision not in PRECISIONS:
+        raise InputError(
+            f"vector_precision must be one of {', '.join(PRECISIONS)}. Got {precision!r} instead."
+        )

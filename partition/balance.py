@@ -10,8 +10,7 @@ this step costs the same for a thousand columns and for a thousand million.
 What is promised, with ``limit`` as in :class:`Limits`:
 
 - no partition is larger than the limit, unless one column alone is (it then has a partition of its
-  own), and, where the number of partitions is fixed and ``max_imbalance`` is below 2, unless large
-  columns leave no other way that this simple placement finds;
+  own);
 - every partition holds a column;
 - exactly the number of partitions asked for, where a number is asked for and there are so many
   columns.
@@ -25,22 +24,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pexeso.errors import InputError
-
+# Bytes of a distinct value beside its vector. These are its text, mapped coordinates, cell code and
+# offsets, rounded up.
 VALUE_OVERHEAD_BYTES = 128
-"""Bytes of a distinct value beside its vector.
 
-These are its text, mapped coordinates, cell code and offsets, rounded up.
-"""
+POSTING_BYTES = 8  # bytes of one (value, column) pair
 
-POSTING_BYTES = 8
-"""Bytes of one (value, column) pair."""
-
+# Most clusters looked for: k-means holds a centre of each on the driver. More partitions than that
+# share centres.
 MAX_CLUSTERS = 1024
-"""Most clusters looked for: k-means holds a centre of each on the driver.
-
-More partitions than that share centres.
-"""
 
 
 def partition_bytes(
@@ -87,33 +79,17 @@ class Limits:
         return min(self.n_bins, MAX_CLUSTERS)
 
 
-def fixed_limits(
-    n_partitions: int, n_columns: int, total_bytes: int, *, max_imbalance: float = 2.0
-) -> Limits:
-    """Limits for a given number of partitions.
+def fixed_limits(n_partitions: int, n_columns: int, total_bytes: int) -> Limits:
+    """Return the limits for a given number of partitions, of at most twice the mean size.
 
-    Parameters
-    ----------
-    n_partitions : int
-        Cut down to `n_columns` where there are fewer columns: no partition is empty.
-    max_imbalance : float, default 2.0
-        Largest allowed size of a partition, as a multiple of the mean; at least 1.1.
+    There are `n_columns` where that is less: no partition is empty.
     """
-    if n_partitions < 1 or n_columns < 1 or total_bytes < 1:
-        raise InputError(
-            "Partitions, columns and bytes must all be at least 1. "
-            f"Got {n_partitions} partitions, {n_columns} columns and {total_bytes} bytes."
-        )
-    if not max_imbalance >= 1.1:
-        raise InputError(f"max_imbalance must be a number of at least 1.1. Got {max_imbalance!r}.")
     n_bins = min(n_partitions, n_columns)
     mean = total_bytes / n_bins
-    # The emptiest partition is never above the mean. What is smaller than `large` therefore always
+    # The emptiest partition is never above the mean. What is smaller than that therefore always
     # finds room.
-    large = math.floor(min(max_imbalance - 1.0, 1.0) * mean)
-    return Limits(
-        n_bins, True, math.floor(max_imbalance * mean), large, large // 2, n_columns // n_bins
-    )
+    large = math.floor(mean)
+    return Limits(n_bins, True, math.floor(2 * mean), large, large // 2, n_columns // n_bins)
 
 
 def size_limits(
@@ -124,11 +100,6 @@ def size_limits(
     The number of partitions starts with as few as could hold the lake, or with `min_partitions`
     where that is more. More are opened where needed.
     """
-    if limit_bytes < 1 or n_columns < 1 or total_bytes < 1:
-        raise InputError(
-            "The size limit, columns and bytes must all be at least 1. "
-            f"Got a limit of {limit_bytes}, {n_columns} columns and {total_bytes} bytes."
-        )
     n_bins = min(max(min_partitions, -(-total_bytes // limit_bytes)), n_columns, MAX_CLUSTERS)
     return Limits(
         n_bins, False, limit_bytes, limit_bytes // 4, limit_bytes // 8, max(1, n_columns // n_bins)

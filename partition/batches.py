@@ -1,10 +1,8 @@
-"""Functions that each Spark task applies to its Arrow batches.
+"""Functions that tasks apply to their Arrow batches.
 
-They are plain functions over record batches, without Spark.
-
-Every function takes an iterator of batches and yields batches, holds one slice of a batch at a time
-as a dense matrix of at most :data:`partition.divergence.CHUNK_ELEMENTS` numbers, and carries at
-most one cluster table from batch to batch.
+Every function takes an iterator of batches, holds one slice of a batch at a time as a dense matrix
+of at most :data:`partition.clustering.CHUNK_ELEMENTS` numbers, and carries at most one cluster
+table from batch to batch.
 """
 
 from __future__ import annotations
@@ -16,13 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from partition.balance import partition_bytes
-from partition.clustering import Partials, hash64, nearest, partial_sums
+from partition.clustering import Partials, nearest, normalise, partial_sums, row_chunks
 from partition.codebook import Codebook, assign
-from partition.divergence import normalise, row_chunks
 from pexeso.errors import InputError
 
 CODES = pa.schema([("value", pa.string()), ("code", pa.int32())])
-PARTIALS = pa.schema([("cluster", pa.int32()), ("slot", pa.int32()), ("total", pa.int64())])
 ASSIGNED = pa.schema(
     [
         ("column_id", pa.int64()),
@@ -83,42 +79,12 @@ def encode_values(
         yield pa.RecordBatch.from_arrays([part.column("value"), pa.array(codes)], schema=CODES)
 
 
-def add_ties(batches: Iterable[pa.RecordBatch], seed: int) -> Iterator[pa.RecordBatch]:
-    """Append ``tie: int64``, a hash of the column number that breaks ties."""
-    for batch in batches:
-        yield batch.append_column(
-            "tie", pa.array(hash64(batch.column("column_id").to_numpy(), seed))
-        )
-
-
-def partials_of(batches: Iterable[pa.RecordBatch], centres: np.ndarray) -> Iterator[pa.RecordBatch]:
-    """Compute :data:`PARTIALS` from features, the sums of all batches of a task.
-
-    There is one row for each sum that is not 0.
-
-    Slots 0 to F - 1 are the features, slot F the number of columns, slot F + 1 the divergences; F
-    features a column.
-    """
+def sums_of(batches: Iterable[pa.RecordBatch], centres: np.ndarray) -> Partials:
+    """Sum the features of columns by their nearest centres."""
     total = Partials.zeros(*centres.shape)
     for part in _slices(batches, centres.shape[1]):
         total.add(partial_sums(features_of(part, centres.shape[1]), centres))
-    table = np.column_stack([total.sums, total.counts, total.costs])
-    clusters, slots = np.nonzero(table)
-    yield pa.RecordBatch.from_arrays(
-        [
-            pa.array(clusters.astype(np.int32)),
-            pa.array(slots.astype(np.int32)),
-            pa.array(table[clusters, slots]),
-        ],
-        schema=PARTIALS,
-    )
-
-
-def partials_from(table: pa.Table, n_clusters: int, n_features: int) -> Partials:
-    """Read summed :data:`PARTIALS` back."""
-    dense = np.zeros((n_clusters, n_features + 2), dtype=np.int64)
-    dense[table["cluster"].to_numpy(), table["slot"].to_numpy()] = table["total"].to_numpy()
-    return Partials(dense[:, :n_features], dense[:, n_features], dense[:, n_features + 1])
+    return total
 
 
 def add_divergences(

@@ -1,46 +1,92 @@
-"""Clustering of columns by their content.
-
-It is k-means under the Jensen-Shannon divergence of their histograms.
+"""Clustering of columns by content: k-means under the Jensen-Shannon divergence of histograms.
 
 The loop knows nothing of where the columns are. It asks for one pass over them (:class:`Partials`:
 sums a cluster) and, where a cluster came out empty, for the columns farthest from their centres.
-:func:`iterate_in_memory` answers from arrays, :mod:`partition.spark` from a cluster of machines.
-Sums are kept in fixed point, so that they are the same whatever order they are added in: both give
-the same clusters. Features are float64 (n, F), the histograms of n columns; centres float64 (k, F).
+:func:`iterate_in_memory` answers from arrays, :mod:`partition.plan` from tasks over files.
+Sums are kept in fixed point, so that they are the same whatever order they are added in, and a
+row's divergences depend on that row alone, never on its batch: both give the same clusters.
+Features are float64 (n, F), the histograms of n columns; centres float64 (k, F). Rows are taken in
+chunks of at most about :data:`CHUNK_ELEMENTS` numbers.
 
 Source: Dong et al., "Efficient Joinable Table Discovery in Data Lakes" (ICDE 2021), partitioning by
 column distribution. Two differences: the paper's text redraws the centres in every round, here only
 assignment and update repeat; and the paper draws the first centres evenly, here they are drawn by
 k-means++.
+
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from partition.divergence import jensen_shannon, normalise, row_chunks
-from pexeso.runtime.mixing import mixed
+from pexeso.runtime.ranges import mixed
+
+LN2 = float(np.log(2.0))  # upper bound of the Jensen-Shannon divergence, in nats
+
+CHUNK_ELEMENTS = 1 << 20  # elements of one temporary array: 8 MiB in float64
+
+# Divergences are whole multiples of 1 / STEPS_OF_ONE. Processors differ in the last bit of a
+# logarithm; rounded, two divergences that are equal stay equal, and sums of thousands are exact.
+STEPS_OF_ONE = float(1 << 36)
+
+
+def normalise(counts: np.ndarray) -> np.ndarray:
+    """Turn counts, not negative and not all zero in any row, into distributions."""
+    counts = np.asarray(counts, dtype=np.float64)
+    return counts / counts.sum(axis=1, keepdims=True)
+
+
+def jensen_shannon(histograms: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """Jensen-Shannon divergence between each histogram and each centre.
+
+    ``JSD(A, B) = KL(A || M) / 2 + KL(B || M) / 2`` with ``M = (A + B) / 2``, in nats: symmetric, 0
+    only between equal distributions (rows that sum to 1), finite on empty regions, and at most ln 2
+    (reached where A and B share no region). Its square root is a metric.
+
+    Only regions where the histogram is not empty are visited: all the others together add
+    ``ln 2 / 2`` times the centre's mass in them. A column of few values costs few logarithms,
+    however many regions there are.
+
+    The paper speaks of Jensen-Shannon divergence but prints the mean of the two Kullback-Leibler
+    divergences. This is the true one.
+    """
+    result = np.empty((len(histograms), len(centres)))
+    for part in row_chunks(len(histograms), histograms.shape[1]):
+        some, table = histograms[part], result[part]
+        rows, regions = np.nonzero(some)
+        p = some[rows, regions]
+        for index, centre in enumerate(centres):
+            q = centre[regions]
+            mean = 0.5 * (p + q)
+            q_terms = np.log(q / mean, out=np.zeros_like(q), where=q > 0) * q
+            terms = p * np.log(p / mean) + q_terms - q * LN2
+            sums = np.bincount(rows, weights=terms, minlength=len(some))
+            table[:, index] = 0.5 * (sums + LN2)
+    return np.rint(np.clip(result, 0.0, LN2) * STEPS_OF_ONE) / STEPS_OF_ONE
+
+
+def row_chunks(n_rows: int, width: int) -> Iterator[slice]:
+    """Yield slices that cover all rows, each of at most :data:`CHUNK_ELEMENTS` elements.
+
+    A slice has at least one row.
+    """
+    step = max(1, CHUNK_ELEMENTS // max(1, width))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
 
 SCALE = float(1 << 30)
-"""Fixed-point unit of the sums.
 
-Steps are of 1e-9, and 64 bits have room for eight thousand million columns.
-"""
+MAX_ITERATIONS = 20  # most passes over the columns
 
-MAX_ITERATIONS = 20
-"""Most passes over the columns."""
+SAME = 1e-12  # divergences up to this are rounding: the two are equal
 
-SAME = 1e-12
-"""Divergences up to this are rounding: the two are equal."""
-
+# Farthest columns asked for to re-seed one empty cluster. There are several, because some may be
+# copies of each other.
 CANDIDATES_PER_EMPTY_CLUSTER = 4
-"""Farthest columns asked for to re-seed one empty cluster.
-
-There are several, because some may be copies of each other.
-"""
 
 
 @dataclass(eq=False)
@@ -63,12 +109,10 @@ class Partials:
 
     @classmethod
     def zeros(cls, n_clusters: int, n_features: int) -> Partials:
-        """Return the sums of no column at all."""
         empty = np.zeros(n_clusters, dtype=np.int64)
         return cls(np.zeros((n_clusters, n_features), dtype=np.int64), empty, empty.copy())
 
     def add(self, other: Partials) -> None:
-        """Add another part's sums to these."""
         self.sums += other.sums
         self.counts += other.counts
         self.costs += other.costs

@@ -13,18 +13,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partition.divergence import row_chunks
+from partition.clustering import row_chunks
 from pexeso.errors import InputError
+from pexeso.runtime.extras import require
 
-MAX_CODES = 256
-"""Largest number of centroids of a codebook."""
+MAX_CODES = 256  # largest number of centroids of a codebook
 
 FIT_BATCH = 4096
 
+# Vectors and centroids are compared as whole multiples of 1 / STEPS_OF_ONE. Products of two of at
+# most unit length and sums of such products are then exact in float64, so that neither the order of
+# summing nor a fused instruction changes a region.
 STEPS_OF_ONE = float(1 << 18)
-"""Vectors and centroids are compared as whole multiples of 1 / STEPS_OF_ONE. Products of two of at
-most unit length and sums of such products are then exact in float64, so that neither the order of
-summing nor a fused instruction changes a region."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +72,7 @@ def fit_codebook(sample: np.ndarray, *, n_codes: int = MAX_CODES, seed: int = 0)
     if len(distinct) <= n_codes:
         return Codebook(distinct)
     # scikit-learn is imported here, because importing this package must stay cheap.
+    require("sklearn", "Clustering columns into partitions")
     from sklearn.cluster import MiniBatchKMeans
     from threadpoolctl import threadpool_limits
 

@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pexeso.errors import (
+    BuildError,
     ColumnNotFoundError,
     DeviceError,
     EmbedderError,
@@ -41,16 +42,16 @@ if TYPE_CHECKING:
     from pexeso.index import Index, build_index, open_index
     from pexeso.joins.enrichment.enrich import Enrichment, enrich, enrich_from
     from pexeso.joins.enrichment.feature_selection import FeatureChoice, select_features
-    from pexeso.joins.graph.results import ColumnGraph
+    from pexeso.joins.graph.graphs import ColumnGraph
     from pexeso.lake.choose import ColumnRules
     from pexeso.lake.normalise.normaliser import Normaliser
     from pexeso.lake.readers.options import ReadingOptions
-    from pexeso.redundancy.plans.acting import PlanCheck, apply_plan, undo_plan, verify_plan
-    from pexeso.redundancy.plans.redundancy import Redundancy, find_redundancy
+    from pexeso.redundancy.plan_actions import PlanCheck, apply_plan, undo_plan, verify_plan
+    from pexeso.redundancy.search import Redundancy, find_redundancy
     from pexeso.results.matches import Match, SearchResult
     from pexeso.runtime.progress import set_verbosity
-    from pexeso.semantic.answers.combined import CombinedMatch, CombinedResult, search_combined
-    from pexeso.sets.search.results import TokenMatch, TokenSearchResult
+    from pexeso.semantic.combined import CombinedMatch, CombinedResult, search_combined
+    from pexeso.sets.results import TokenMatch, TokenSearchResult
     from pexeso.transform.joins.joined import TransformJoin
     from pexeso.transform.joins.learned import learn_transformation
     from pexeso.transform.search.results import TransformMatch, TransformSearchResult
@@ -59,18 +60,18 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "pexeso.acquisition.results": ("AcquisitionPlan", "AcquisitionResult"),
-    "pexeso.redundancy.plans.acting": ("PlanCheck", "apply_plan", "undo_plan", "verify_plan"),
-    "pexeso.redundancy.plans.redundancy": ("Redundancy", "find_redundancy"),
+    "pexeso.redundancy.plan_actions": ("PlanCheck", "apply_plan", "undo_plan", "verify_plan"),
+    "pexeso.redundancy.search": ("Redundancy", "find_redundancy"),
     "pexeso.composite.candidate_keys": ("CandidateKey", "FoundKeys", "find_keys"),
     "pexeso.joins.enrichment.enrich": ("Enrichment", "enrich", "enrich_from"),
-    "pexeso.sets.search.results": ("TokenMatch", "TokenSearchResult"),
-    "pexeso.semantic.answers.combined": ("CombinedMatch", "CombinedResult", "search_combined"),
+    "pexeso.sets.results": ("TokenMatch", "TokenSearchResult"),
+    "pexeso.semantic.combined": ("CombinedMatch", "CombinedResult", "search_combined"),
     "pexeso.joins.enrichment.feature_selection": ("FeatureChoice", "select_features"),
     "pexeso.index": ("Index", "build_index", "open_index"),
     "pexeso.lake.choose": ("ColumnRules",),
     "pexeso.lake.normalise.normaliser": ("Normaliser",),
     "pexeso.lake.readers.options": ("ReadingOptions",),
-    "pexeso.joins.graph.results": ("ColumnGraph",),
+    "pexeso.joins.graph.graphs": ("ColumnGraph",),
     "pexeso.results.matches": ("Match", "SearchResult"),
     "pexeso.runtime.progress": ("set_verbosity",),
     "pexeso.transform.joins.joined": ("TransformJoin",),
@@ -82,6 +83,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "AcquisitionPlan",
     "AcquisitionResult",
+    "BuildError",
     "CandidateKey",
     "ColumnGraph",
     "ColumnNotFoundError",

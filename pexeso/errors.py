@@ -11,6 +11,7 @@
     ├── EmbedderError                  a model is missing, unreadable, or another than the index's
     ├── MissingPackageError            an optional package is needed for what was asked
     ├── SparkError                     Spark or the Java it needs cannot be started
+    ├── BuildError                     a process or a task of a build did not end well
     ├── OutputError                    a result cannot be written: one is there, no space, no right
     ├── PlaceError                     a remote store cannot be reached, or refuses to read or write
     ├── DeviceError                    the device is not there, or its memory does not suffice
@@ -58,6 +59,10 @@ class MissingPackageError(PexesoError):
 
 class SparkError(PexesoError):
     """Spark, or the Java it needs, cannot be started."""
+
+
+class BuildError(PexesoError):
+    """A process or a task of a build did not end well."""
 
 
 class OutputError(PexesoError):

@@ -6,32 +6,38 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from pexeso.answering import Answering
-from pexeso.build.opening import require_searchable
-from pexeso.build.parts.models import models_of
-from pexeso.build.parts.presets import build_options
-from pexeso.joins.graph.options import GraphOptions
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.build.parts.metadata import require_searchable
+from pexeso.build.parts.models import build_options, models_of
+from pexeso.errors import InputError
+from pexeso.joins.graph.graphs import GraphOptions
+from pexeso.joins.match_details import MatchDetails
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.options import (
     DEFAULT_COLUMNS,
     DEFAULT_MIN_CONTAINMENT,
+    METHODS,
     SearchOptions,
     parse_bytes,
 )
 from pexeso.results.matches import Explanation, Match, SearchResult
-from pexeso.results.query import query_from_values, require_columns
-from pexeso.runtime.checks import flags
+from pexeso.results.query import QueryColumn, query_from_values, require_columns
+from pexeso.runtime.checks import flags, require_choice
+from pexeso.runtime.formatting import shown
 from pexeso.runtime.progress import CountedProgress, counted_bar, with_bar
 from pexeso.runtime.shown import Shown, facts_table, many
-from pexeso.semantic.executor import Executor, LocalExecutor
+from pexeso.semantic.executor import Executor, search_store
 from pexeso.semantic.open_index import OpenIndex, OpenOptions
+from pexeso.semantic.search import SemanticSearch
 from pexeso.store.io.location import Location
 from pexeso.store.local.reader import Store
 from pexeso.store.local.writer import tidy
@@ -42,26 +48,122 @@ if TYPE_CHECKING:
 
     from embed.protocol import Embedder
     from pexeso.acquisition.results import AcquisitionResult
-    from pexeso.build.add_part import Added
-    from pexeso.build.diagnostics.info import IndexInfo
-    from pexeso.build.diagnostics.reason_listing import ReasonListing
+    from pexeso.acquisition.searches import AcquisitionSearches
+    from pexeso.build.diagnostics.info import IndexInfo, ReasonListing
     from pexeso.build.report import Update
+    from pexeso.build.updates import Added
     from pexeso.composite.key_explanation import KeyExplanation
-    from pexeso.composite.lake.results import CompositeResult
-    from pexeso.composite.lake.searches import CompositeSearches
-    from pexeso.joins.graph.graphs import EdgeStream
-    from pexeso.joins.graph.results import ColumnGraph
-    from pexeso.semantic.answers.by_method import AnySearchResult
-    from pexeso.semantic.answers.combined import CombinedResult
+    from pexeso.composite.results import CompositeResult
+    from pexeso.composite.searches import CompositeSearches
+    from pexeso.joins.graph.graphs import ColumnGraph, EdgeStream
+    from pexeso.semantic.combined import CombinedResult
     from pexeso.semantic.encoded_query import EncodedQuery
     from pexeso.semantic.thresholds.advice import Advice
     from pexeso.semantic.thresholds.advisor import Advisor
     from pexeso.semantic.thresholds.labels import ColumnLabel, ValueLabel
     from pexeso.sets.part.open import Shard
-    from pexeso.sets.search.results import TokenSearchResult
+    from pexeso.sets.results import TokenSearchResult
+    from pexeso.sets.searches import TokenSearches
     from pexeso.store.integrity import Problem
     from pexeso.transform.search.results import TransformSearchResult
     from pexeso.transform.search.searches import TransformSearches
+
+    AnySearchResult = SearchResult | TokenSearchResult | TransformSearchResult | CombinedResult
+
+
+METHOD_OPTIONS = {
+    "overlap": ("k",),
+    "containment": ("k", "min_joinability", "verify"),
+    "transform": ("k", "min_joinability", "max_candidates", "seed"),
+}
+"""Options of each method that does not take those of semantic search."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The searches of one snapshot by one model; replaced as a whole, so no call sees two of them.
+
+    What searches in another way than semantically is loaded when it is first needed.
+    """
+
+    opened: OpenIndex
+    executor: Executor = search_store
+    _by_model: dict[str, Snapshot] = field(default_factory=dict)
+
+    @cached_property
+    def semantic(self) -> SemanticSearch:
+        return SemanticSearch(self.opened, self.executor, MatchDetails)
+
+    @cached_property
+    def equal_text(self) -> TokenSearches:
+        from pexeso.sets.searches import TokenSearches
+
+        return TokenSearches(self.opened)
+
+    @cached_property
+    def composite(self) -> CompositeSearches:
+        from pexeso.composite.searches import CompositeSearches
+
+        return CompositeSearches(self.opened, self.executor)
+
+    @cached_property
+    def transform(self) -> TransformSearches:
+        from pexeso.transform.search.searches import TransformSearches
+
+        return TransformSearches(self.opened)
+
+    @cached_property
+    def acquisition(self) -> AcquisitionSearches:
+        from pexeso.acquisition.searches import AcquisitionSearches
+
+        return AcquisitionSearches(self.opened)
+
+    def stream_graph(
+        self, options: GraphOptions, *, passes: int = 1, progress: CountedProgress | None = None
+    ) -> EdgeStream:
+        """Begin to find all pairs of columns that join; see `pexeso.joins.graph.graphs`."""
+        from pexeso.joins.graph.graphs import stream_edges
+
+        edges_on = None
+        if (spark := getattr(self.executor, "spark", None)) is not None:
+            from pexeso.joins.graph.spark_tasks import edges_on_spark
+
+            edges_on = edges_on_spark(spark)
+        return stream_edges(
+            self.opened, options, self.executor, passes=passes, edges_on=edges_on, progress=progress
+        )
+
+    def by_model(self, model: str) -> Snapshot:
+        if not isinstance(model, str):
+            raise InputError(f"A model is named by a text, such as 'hashing'. Got {shown(model)}.")
+        if model not in self._by_model:
+            opened = OpenIndex(self.opened.whole, replace(self.opened.options, model=model))
+            opened.loader  # noqa: B018  a missing model, device or kernel is refused here
+            self._by_model[model] = Snapshot(opened, self.executor)
+        return self._by_model[model]
+
+    def require_known(self, table: str | None) -> None:
+        """Refuse a table that a search was to leave out, and that the index does not know.
+
+        To be called after the search, which has mapped the names of columns: the catalog, which
+        has tables without columns too, takes as long to read as a small lake to search.
+        """
+        if table is None or self._has_columns(table):
+            return
+        catalog = self.opened.catalog
+        if not catalog.tables(["table"], among=pa.array([table])).num_rows:
+            raise InputError(f"exclude_table: {catalog.why_unknown(table, self.opened.lake)}")
+
+    def _has_columns(self, table: str) -> bool:
+        if getattr(self.executor, "spark", None) is not None:
+            return False  # tasks have mapped the names, not this process
+        loader = self.opened.loader
+        for number in range(loader.store.n_partitions):
+            has = pc.equal(loader.names(number).sound_tables, table).to_numpy(zero_copy_only=False)
+            deleted = loader.store.deleted_mask(number)
+            if (has if deleted is None else has & ~deleted).any():
+                return True
+        return False
 
 
 class Index(Shown):
@@ -85,9 +187,8 @@ class Index(Shown):
     >>> found = index.search(["Oslo", "Rome"], k=5)  # doctest: +SKIP
     """
 
-    def __init__(self, opened: OpenIndex, executor: Executor | None = None) -> None:
-        self._executor: Executor = LocalExecutor() if executor is None else executor
-        self._answering = Answering.of(opened, self._executor)
+    def __init__(self, opened: OpenIndex, executor: Executor = search_store) -> None:
+        self._snapshot = Snapshot(opened, executor)
 
     def _summary(self) -> str:
         values, partitions = self.store.manifest.facts["values"], self.store.n_partitions
@@ -102,12 +203,12 @@ class Index(Shown):
 
     def __reduce__(self) -> tuple[Any, ...]:
         path = self.path.absolute() if isinstance(self.path, Path) else self.path
-        return _reopened, (path, self._opened.options, self._executor)
+        return _reopened, (path, self._opened.options, self._snapshot.executor)
 
     def __copy__(self) -> Index:
         # A snapshot never changes, so that copies share it and what was learnt of it.
-        index = self._with_executor(self._executor)
-        index._answering = self._answering
+        index = Index(self._opened)
+        index._snapshot = self._snapshot
         return index
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Index:
@@ -119,7 +220,7 @@ class Index(Shown):
 
     @property
     def _opened(self) -> OpenIndex:
-        return self._answering.opened
+        return self._snapshot.opened
 
     @property
     def store(self) -> Store:
@@ -165,8 +266,8 @@ class Index(Shown):
         >>> index = pexeso.open_index("lake.pexeso")  # doctest: +SKIP
         >>> index.with_model("fasttext").search(["Oslo", "Rome"])  # doctest: +SKIP
         """
-        index = self._with_executor(self._executor)
-        index._answering = self._answering.by_model(model)
+        index = Index(self._opened)
+        index._snapshot = self._snapshot.by_model(model)
         return index
 
     @property
@@ -184,7 +285,7 @@ class Index(Shown):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The parts that this index has beside semantic search, such as ``"overlap"``."""
+        """The parts that this index has besides semantic search, such as ``"overlap"``."""
         return self._opened.parts
 
     @property
@@ -200,7 +301,7 @@ class Index(Shown):
     @property
     def advisor(self) -> Advisor:
         """What advises on this index, and keeps what it has learnt while the index is open."""
-        return self._answering.thresholds.advisor
+        return self._snapshot.semantic.advisor
 
     def table_of(self, file: str | os.PathLike[str]) -> str | None:
         """Return the table name of a file in this lake, or None if it lies outside the lake."""
@@ -211,11 +312,8 @@ class Index(Shown):
         return self._opened.encode(query_from_values(values, on=on))
 
     def search_options(self, given: Mapping[str, Any]) -> SearchOptions:
-        """Return search options with default or advised thresholds.
-
-        The defaults suit this index; ``auto`` and ``min_precision`` ask for advised thresholds.
-        """
-        return self._answering.thresholds.search_options(given)
+        """Return search options with the defaults of this index, or advised by ``auto=True``."""
+        return self._snapshot.semantic.search_options(given)
 
     @overload
     def search(
@@ -258,9 +356,7 @@ class Index(Shown):
         ----------
         values : column or table
             The query column, one entry a row: a list, tuple, iterator or set, a NumPy array, a
-            Series of pandas or polars, an Arrow array, whatever has the Arrow PyCapsule interface.
-            Or a table with the column `on`: a DataFrame of pandas, polars or Spark, a LazyFrame, a
-            pyarrow Table, a dictionary of columns, a NumPy array with named fields; see
+            Series of pandas or polars, an Arrow array. Or a table with the column `on`: see
             `pexeso.results.query.query_from_values`.
         on : str or int, optional
             The column of a table, by its name or by its position from 0.
@@ -270,11 +366,11 @@ class Index(Shown):
         exclude_self : bool
             Do not find the table that the query column was read from, where that lies in the lake.
         rerank : bool
-            Order what semantic search finds by the similarity of all values: see
-            `pexeso.semantic.answers.similarity`. False: by joinability.
+            Order what semantic search finds by the similarity of all values
+            (`pexeso.semantic.similarity`), else by joinability.
         fold_copies : bool
             Fold columns of the same values, or nearly the same, into one: the others are its
-            `copies` (`pexeso.results.copies`). False: each stands for itself.
+            `copies` (`pexeso.results.copies`).
         **options
             See `pexeso.options.SearchOptions`: `max_distance` (`usual_max_distance`; 0 for columns
             of dates, numbers or codes), `min_joinability` (0.5), `joinability_of` ("values"; or
@@ -287,7 +383,7 @@ class Index(Shown):
         Returns
         -------
         SearchResult
-            Best first; equal ones by joinability, then table and column. ``n_more`` tells how
+            Best first; equal ones by joinability, then table and column. ``n_more`` says how
             many more there are, and ``hints()``, where there is none, what came near. By another
             method a `TokenSearchResult`, `TransformSearchResult` or `CombinedResult`.
 
@@ -297,16 +393,37 @@ class Index(Shown):
             When an option is out of its range.
         """
         column = query_from_values(values, on=on)
-        options |= flags(exclude_self=exclude_self, fold_copies=fold_copies)
         if method == "semantic":
-            return self.search_batch([column], rerank=rerank, **options)[0]
-        from pexeso.semantic.answers.by_method import search_by_method
-
+            return self._search([column], exclude_self, rerank, fold_copies, options)[0]
+        require_choice("method", method, METHODS)
         # A copy keeps its snapshot, also where another thread refreshes this index meanwhile.
-        snapshot = copy(self)
-        result = search_by_method(snapshot, column, method, **options)
-        snapshot._answering.require_known(options.get("exclude_table"))
+        snapshot, excluded = copy(self), options.get("exclude_table")
+        options |= flags(exclude_self=exclude_self, fold_copies=fold_copies)
+        if method == "all":
+            from pexeso.semantic.combined import search_combined
+
+            result: AnySearchResult = search_combined(snapshot, column, **options)
+        else:
+            result = snapshot._search_by_method(column, method, options)
+        snapshot._snapshot.require_known(excluded)
         return result
+
+    def _search_by_method(
+        self, column: QueryColumn, method: str, options: dict[str, Any]
+    ) -> AnySearchResult:
+        allowed = METHOD_OPTIONS[method]
+        if unknown := sorted(set(options) - {*allowed, "exclude_self", "fold_copies"}):
+            raise InputError(
+                f"A search by the method {method} has the options {', '.join(allowed)}. Got "
+                f"{', '.join(unknown)}."
+            )
+        if method == "transform":
+            return self.transform_searches.search(column, **options)
+        if method == "overlap":
+            return self.overlap(column, **options)
+        if "min_joinability" in options:
+            options["min_containment"] = options.pop("min_joinability")
+        return self.contain(column, **options)
 
     def search_batch(
         self,
@@ -318,6 +435,8 @@ class Index(Shown):
         **options: Any,
     ) -> list[SearchResult]:
         """Search with several query columns, sharing one pass over the partitions.
+
+        The queries are columns, as `values` in `search`; the results are in their order.
 
         Parameters
         ----------
@@ -331,20 +450,24 @@ class Index(Shown):
         list of SearchResult
             In the order of the queries.
         """
-        answering = self._answering  # another thread may refresh this index meanwhile
+        return self._search(require_columns(queries), exclude_self, rerank, fold_copies, options)
+
+    def _search(
+        self,
+        queries: Iterable[Any],
+        exclude_self: bool,
+        rerank: bool,
+        fold_copies: bool,
+        options: dict[str, Any],
+    ) -> list[SearchResult]:
+        snapshot = self._snapshot  # another thread may refresh this index meanwhile
         chosen = flags(exclude_self=exclude_self, rerank=rerank, fold_copies=fold_copies)
-        results = answering.semantic.search_batch(require_columns(queries), given=options, **chosen)
-        answering.require_known(options.get("exclude_table"))
+        results = snapshot.semantic.search_batch(queries, given=options, **chosen)
+        snapshot.require_known(options.get("exclude_table"))
         return results
 
     def explain(
-        self,
-        values: Any,
-        table: str,
-        column: str,
-        *,
-        on: str | int | None = None,
-        **options: Any,
+        self, values: Any, table: str, column: str, *, on: str | int | None = None, **options: Any
     ) -> Explanation:
         """Explain why a query column and one column of the lake match, however few values do.
 
@@ -368,7 +491,7 @@ class Index(Shown):
             When the lake has no such column, or it was left out of the index.
         """
         query = query_from_values(values, on=on)
-        return self._answering.semantic.explain(query, table, column, options)
+        return self._snapshot.semantic.explain(query, table, column, options)
 
     def advise(
         self,
@@ -420,8 +543,10 @@ class Index(Shown):
         0.31
         """
         query = None if values is None else query_from_values(values, on=on)
-        return self._answering.thresholds.advise(
-            query, table, column, min_precision, min_joinability
+        from pexeso.semantic.thresholds.advisor import advise  # brings scipy
+
+        return advise(
+            self._opened, self.advisor, query, table, column, min_precision, min_joinability
         )
 
     def tune(
@@ -452,7 +577,7 @@ class Index(Shown):
         Raises
         ------
         InputError, TableReadError
-            The labels cannot be used or read, or name a column that is not there.
+            The labels cannot be used or read, or name a column that does not exist.
 
         Examples
         --------
@@ -461,7 +586,9 @@ class Index(Shown):
         >>> index.tune("labels.csv").max_distance  # doctest: +SKIP
         0.34
         """
-        return self._answering.thresholds.tune(labels, min_precision, reading)
+        from pexeso.semantic.thresholds.tuning import tune
+
+        return tune(self._opened, self.advisor, labels, min_precision, reading)
 
     def overlap(
         self,
@@ -506,7 +633,7 @@ class Index(Shown):
         >>> index.overlap([101, 102, 205], k=3).to_pandas()  # doctest: +SKIP
         """
         query = query_from_values(values, on=on)
-        return self._answering.equal_text.overlap(query, k, exclude_self, fold_copies)
+        return self._snapshot.equal_text.overlap(query, k, exclude_self, fold_copies)
 
     def overlap_batch(
         self,
@@ -517,9 +644,7 @@ class Index(Shown):
         fold_copies: bool = True,
         device: str | None = None,
     ) -> list[TokenSearchResult]:
-        """Search with several query columns as `overlap` does.
-
-        The posting lists of all query columns are counted together.
+        """Search with several query columns as `overlap` does, and count posting lists once.
 
         Parameters
         ----------
@@ -534,7 +659,7 @@ class Index(Shown):
         Returns
         -------
         list of TokenSearchResult
-            In the order of the queries; the same answers as `overlap` gives.
+            In the order of the queries; the same answers as those of `overlap`.
 
         Raises
         ------
@@ -543,7 +668,7 @@ class Index(Shown):
         DeviceError
             The device is not there, or its memory does not suffice.
         """
-        return self._answering.equal_text.overlap_batch(
+        return self._snapshot.equal_text.overlap_batch(
             require_columns(queries), k, exclude_self, device, fold_copies
         )
 
@@ -585,7 +710,7 @@ class Index(Shown):
         InputError
             As for `overlap`.
         """
-        return self._answering.equal_text.contain(
+        return self._snapshot.equal_text.contain(
             query_from_values(values, on=on), min_containment, verify, k, exclude_self, fold_copies
         )
 
@@ -602,19 +727,19 @@ class Index(Shown):
         columns : str or iterable of str, optional
             Two to ten columns of the key, by name or as ``#3`` by position; with ``~`` behind it
             (``"country~"``) the values of a column match similar ones, in columns of the lake that
-            semantic search holds: see `pexeso.composite.lake.similar`.
+            semantic search holds: see `pexeso.composite.similar_keys`.
         **options
             `k` (20; ``"all"``), `min_joinability` (None: any), `exclude_self` (False); `reading`,
             a `pexeso.ReadingOptions`, says how a file of delimited text is read;
             `max_distance` of columns marked ``~`` (`usual_max_distance`); without such a column
-            `row_filter` ("auto") and `first_column` ("postings"), which change the time alone: see
+            `row_filter` ("auto"), which changes the time alone: see
             `pexeso.composite.search.search_keys`.
 
         Returns
         -------
         CompositeResult
             Tables by the number of distinct keys that they join in the best choice of columns,
-            equal ones by name. Cells are compared as `pexeso.lake.key_texts` says.
+            equal ones by name. Cells are compared as `pexeso.lake.tokens` says.
 
         Raises
         ------
@@ -628,17 +753,17 @@ class Index(Shown):
         >>> index = pexeso.open_index("lake.pexeso")  # doctest: +SKIP
         >>> index.search_composite("gdp.csv", ["country", "year"])[0].fan_out  # doctest: +SKIP
         """
-        return self._answering.composite.search(table, columns, **options)
+        return self._snapshot.composite.search(table, columns, **options)
 
     @property
     def transform_searches(self) -> TransformSearches:
         """What searches for columns that join after a program."""
-        return self._answering.transform
+        return self._snapshot.transform
 
     @property
     def composite_searches(self) -> CompositeSearches:
         """What searches by composite keys, and reads the tables that are joined by them."""
-        return self._answering.composite
+        return self._snapshot.composite
 
     def explain_composite(
         self,
@@ -667,14 +792,14 @@ class Index(Shown):
         TableReadError, PlaceError
             The table cannot be read.
         """
-        from pexeso.composite.key_evidence import explain_keys  # brings numba
+        from pexeso.composite.key_evidence import explain_keys
 
-        pair = self._answering.composite.pair(table, columns, lake_table, reading=reading)
+        pair = self._snapshot.composite.pair(table, columns, lake_table, reading=reading)
         return explain_keys(pair, lake_columns)
 
     def acquire(self, have: Any, want: Any = None, **options: Any) -> AcquisitionResult:
         """Find tables to buy; see `pexeso.acquisition.searches.AcquisitionSearches`."""
-        return self._answering.acquisition.acquire(have, want, **options)
+        return self._snapshot.acquisition.acquire(have, want, **options)
 
     @with_bar(partial(counted_bar, "comparing", unit=" columns"))
     def graph(self, *, progress: CountedProgress | None = None, **options: Any) -> ColumnGraph:
@@ -686,15 +811,15 @@ class Index(Shown):
             Called with the columns that are compared, and how many there are.
         **options
             `method`, `min_joinability`, `max_distance`, `k`, `fold_copies`: see
-            `pexeso.joins.graph.options.GraphOptions`.
+            `pexeso.joins.graph.graphs.GraphOptions`.
         """
-        from pexeso.joins.graph.results import ColumnGraph
+        from pexeso.joins.graph.graphs import ColumnGraph
 
         return ColumnGraph.of(self.stream_graph(progress=progress, **options))
 
     def duckdb(self, connection: Any, matches: Match | Iterable[Match]) -> tuple[str, ...]:
-        """Register what a search found; see `pexeso.joins.sql.registering.register_found`."""
-        from pexeso.joins.sql.registering import register_found
+        """Register what a search found; see `pexeso.joins.sql.register_found`."""
+        from pexeso.joins.sql import register_found
 
         return register_found(connection, matches)
 
@@ -702,29 +827,26 @@ class Index(Shown):
         self, *, passes: int = 1, progress: CountedProgress | None = None, **options: Any
     ) -> EdgeStream:
         """Find the edges of `graph` while they are read; see `pexeso.joins.graph.graphs`."""
-        return self._answering.stream_graph(
+        return self._snapshot.stream_graph(
             GraphOptions.of(options), passes=passes, progress=progress
         )
 
     def add_parts(self, parts: Iterable[str] = ("overlap",), **options: Any) -> Added:
-        """Add parts to this index; see `pexeso.build.add_part.add_parts`."""
-        from pexeso.build.add_part import add_parts
+        """Add parts to this index; see `pexeso.build.updates.add_parts`."""
+        from pexeso.build.updates import add_parts
 
         added = add_parts(self.path, parts, **options)
         self.refresh()
         return added
 
     def add_model(self, model: str, **options: Any) -> Update:
-        """Add a model to this index; see `pexeso.build.add_model.add_model`."""
-        from pexeso.build.add_model import add_model
+        """Add a model to this index; see `pexeso.build.updates.add_model`."""
+        from pexeso.build.updates import add_model
 
         return self._updated(add_model(self.path, model, **options))
 
     def info(self) -> IndexInfo:
-        """Return a summary of the index: tables, columns, values, partitions, bytes.
-
-        It includes what was left out and why, counted by reason.
-        """
+        """Return counts of tables, columns, values and bytes, and of what was left out and why."""
         from pexeso.build.diagnostics.info import index_info
 
         return index_info(self._opened.whole)
@@ -745,45 +867,46 @@ class Index(Shown):
         return list_reasons(self._opened.whole, notes=True)
 
     def append(self, lake: str | os.PathLike[str] | None = None, **options: Any) -> Update:
-        """Add the tables of the lake that are new or have changed.
+        """Add the tables of the lake that are new or have changed; searches then find them.
 
-        This index then answers with them.
+        `lake` is where the lake is now, by default where it was. For the options see
+        `pexeso.build.updates.append`.
 
         Parameters
         ----------
         lake : path, optional
             Where the lake is now; by default where it was.
         **options
-            See `pexeso.build.append.append`: `delete_missing`, `compare`, `master`, `conf`,
-            `progress`.
+            See `pexeso.build.updates.append`: `delete_missing`, `compare`, `engine`, `master`,
+            `conf`, `progress`.
         """
-        from pexeso.build.append import append
+        from pexeso.build.updates import append
 
         return self._updated(append(self.path, lake, **options))
 
     def delete(self, tables: Iterable[str]) -> Update:
-        """Delete tables, by name, from the index; their files are not touched.
-
-        See `pexeso.build.delete.delete`.
-        """
-        from pexeso.build.delete import delete
+        """Delete tables, by name, from the index; their files are not touched."""
+        from pexeso.build.updates import delete
 
         return self._updated(delete(self.path, tables))
 
     def compact(self, **options: Any) -> Update:
-        """Rewrite partitions that updates have left small or worn, and weigh words anew.
+        """Merge small partitions, purge deleted columns, and weigh words again.
+
+        For the options see `pexeso.build.updates.compact`.
 
         Parameters
         ----------
         **options
-            See `pexeso.build.compact.compact`: `everything`, `master`, `conf`, `progress`.
+            See `pexeso.build.updates.compact`: `everything`, `engine`, `master`, `conf`,
+            `progress`.
         """
-        from pexeso.build.compact import compact
+        from pexeso.build.updates import compact
 
         return self._updated(compact(self.path, **options))
 
     def refresh(self) -> bool:
-        """Switch to the newest generation of the index.
+        """Switch to the newest generation of the index; return whether there was a newer one.
 
         Until then, an open index stays as it was when it was opened; results keep their snapshot.
 
@@ -795,10 +918,10 @@ class Index(Shown):
         if self._opened.whole.is_newest():
             return False
         newer = _open(self.path, self._opened.options)
-        # An index that was built anew in the same place begins with the first generation again.
+        # An index that was built again in the same place begins with the first generation.
         if newer.whole.manifest.snapshot == self._opened.whole.manifest.snapshot:
             return False
-        self._answering = Answering.of(newer, self._executor)
+        self._snapshot = Snapshot(newer, self._snapshot.executor)
         return True
 
     def _updated(self, update: Update) -> Update:
@@ -808,12 +931,8 @@ class Index(Shown):
         return update
 
     def check(self, progress: Callable[[int, int], None] | None = None) -> list[Problem]:
-        """Check every byte against its checksum, and the contents for what a search assumes.
-
-        The list is empty, or of notes only, where all is well. See
-        `pexeso.build.diagnostics.check.check_index`.
-        """
-        from pexeso.build.diagnostics.check import check_index
+        """Check every byte against its checksum, and the contents for what a search assumes."""
+        from pexeso.build.diagnostics.info import check_index
 
         return check_index(self.path, progress=progress)
 
@@ -840,7 +959,7 @@ def open_index(
         Most bytes that a search may take, such as ``"8GiB"``: of a device for partitions, as many
         as fit, and the pairs compared there (by default four fifths of what is free), of the host
         for pairs of vectors, at least 140 MiB. On the CPU lexical models take none: refused.
-    kernel : {"auto", "compiled", "torch", "triton", "faiss"}
+    kernel : {"auto", "compiled", "torch", "triton"}
         What does the heavy steps; the answer does not depend on it. ``"auto"`` takes the fastest
         for the device.
     model : str, optional
@@ -888,6 +1007,7 @@ def build_index(
     path: str | os.PathLike[str],
     *,
     overwrite: bool = False,
+    engine: Literal["auto", "local", "spark"] = "auto",
     master: str | None = None,
     conf: Mapping[str, Any] | None = None,
     progress: Callable[[str], None] | None = None,
@@ -896,7 +1016,7 @@ def build_index(
 ) -> Index:
     """Index a lake of tables.
 
-    Lakes of more than some megabytes are indexed on Spark, with the Java that comes along.
+    The processes of this machine do the work, or Spark where it is named or a session is active.
 
     Parameters
     ----------
@@ -906,15 +1026,20 @@ def build_index(
     path : path
         The index folder to write.
     overwrite : bool
-        Replace an index that is there; it stays in use until the new one is complete.
+        Replace an existing index; it stays in use until the new one is complete.
+    engine : {"auto", "local", "spark"}
+        ``"local"`` runs the tasks in processes of this machine, one for each processor; memory is
+        about four times the largest partition or file for each. ``"spark"`` runs the same tasks on
+        Spark, to the same index. ``"auto"`` is Spark where `master` or `conf` is given or a session
+        is active, else local.
     master : str, optional
-        ``"local[*]"`` by default, or the address of a Spark cluster. All is done there if given.
+        The Spark master: ``"local[*]"`` by default, or the address of a cluster.
     conf : mapping, optional
         Spark settings.
     progress : callable, optional
         Called with the name of each stage as it starts; see `pexeso.build.job.stage_names`.
     preset : {"published"}, optional
-        The system of the PEXESO paper, built on Spark however small the lake is.
+        The system of the PEXESO paper.
     **options
         See `pexeso.options.BuildOptions`: `model` ("lexical"), `dimensions`, `metric`,
         `n_partitions`, `rules`, `parts` (for joins by equal values), ...
@@ -923,18 +1048,29 @@ def build_index(
     -------
     Index
 
+    Returns
+    -------
+    OverlapIndex
+        In memory. The same pairs give the same index, in whatever order they come. Sets without a
+        token are not in it.
+
     Raises
     ------
     InputError
         When an option is out of its range, or contradicts the preset.
     LakeError, OutputError, SparkError, EmbedderError, MissingPackageError
         See `pexeso.errors`.
+
+    Notes
+    -----
+    The three jobs of the thesis (lists in order, groups, sets and their postings) as sorts of
+    arrays: O(p log p) time; some 200 bytes a pair at the peak, beside the texts.
     """
     chosen = build_options(options, preset)
     from pexeso.build.build import build
 
     build(
-        lake, path, chosen, overwrite=overwrite, master=master, conf=conf, progress=progress,
-        only_spark=preset is not None,
+        lake, path, chosen, overwrite=overwrite, engine=engine, master=master, conf=conf,
+        progress=progress,
     )  # fmt: skip
     return open_index(path)

@@ -1,4 +1,4 @@
-"""Frozen options of a build and of a search, checked where they are made."""
+"""Options of a build and of a search, checked where they are made."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ import math
 import os
 import re
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embed.half import HALF, check_precision
 from embed.registry import check_choices
+from embed.stored import HALF, check_precision
 from pexeso.errors import InputError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.registry import DEFAULT_FILTERS, model_names, require_filters, require_parts
-from pexeso.runtime.checks import require_choice, require_flag, require_instance
+from pexeso.runtime.checks import (
+    flags,
+    require_choice,
+    require_choices,
+    require_instance,
+    require_shares,
+)
 from pexeso.runtime.formatting import plain_scalar, shown
 
 if TYPE_CHECKING:
@@ -30,10 +37,13 @@ OF_VECTORS = (
     "dimensions", "vector_precision", "metric", "map", "n_axes", "cells", "n_pivots", "n_levels",
     "pivot_choice",
 )  # fmt: skip
-KERNELS = ("auto", "compiled", "torch", "triton", "faiss")
+KERNELS = ("auto", "compiled", "torch", "triton")
 COUNTS = ("exact", "decide")
 VALUES, ROWS = JOINABILITY_OF = ("values", "rows")
 DEVICES = ("auto", "cpu", "cuda")
+METHODS = ("semantic", "overlap", "containment", "transform", "all")
+"""By similar values, by equal values, by a learned program, by all of these."""
+
 LEMMAS = ("L1", "L2", "L3", "L4", "L5", "L6", "L7", "QB")
 
 DEFAULT_MAX_DISTANCE = 0.06
@@ -56,6 +66,22 @@ ALL = "all"
 DEFAULT_MIN_CONTAINMENT = 0.7
 MAX_CODE_BITS = 62
 
+_CHOICES = {
+    "metric": METRICS, "pivot_choice": ("pca", "random"), "map": ("auto", *MAPS), "cells": CELLS,
+}  # fmt: skip
+_BOUNDS: dict[str, tuple[int, int | None]] = {
+    "n_axes": (1, 127),
+    "n_pivots": (1, MAX_CODE_BITS),
+    "n_levels": (1, MAX_CODE_BITS),
+    "min_partitions": (1, None),
+    "partition_bytes": (1 << 20, None),
+    "max_table_bytes": (1, None),
+    "seed": (0, (1 << 31) - 1),
+    "dimensions": (2, 4096),
+    "n_partitions": (1, None),
+}
+_MAY_BE_NONE = ("n_axes", "n_levels", "dimensions", "n_partitions")
+
 MAX_BYTES = 1 << 63
 _BYTES = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
 
@@ -67,19 +93,18 @@ class BuildOptions:
     Attributes
     ----------
     model : str
-        ``"lexical"`` (spelling, in a sparse space) or ``"hashing"`` (spelling, as dense vectors),
-        both with the words of the lake weighted by rarity, without training and repeatable;
+        ``"lexical"`` (spelling, in a sparse space), ``"hashing"`` (spelling, as dense vectors),
         ``"fasttext"`` (trained on the lake), the path of a fastText ``.bin`` or of a GloVe text
-        file, or ``"sentence:NAME"`` for a sentence-transformers model. What follows up to
-        `pivot_choice` is for models of vectors, and refused with ``"lexical"`` alone, which has
-        none. Several have commas between them: a search takes one, by default the first.
+        file, or ``"sentence:NAME"`` for a sentence-transformers model. Several have commas between
+        them: a search takes one, by default the first. Options up to `pivot_choice` are for models
+        of vectors, and refused with ``"lexical"`` alone.
     dimensions : int or None
         Of the vectors, 2 to 4,096; None: what the model has, 256 for hashing and 100 for fasttext.
     value_vectors : {"weighted", "mean"} or None
         How words make up a value with a fastText model (None: weighted) or a file of word vectors
         (None: mean); refused with others. See `embed.registry.create_embedder`.
     vector_precision : {"half", "single"}
-        Of vectors: rounded to float16, half the bytes, or float32; see `embed.half`.
+        Of vectors: rounded to float16, half the bytes, or float32; see `embed.stored`.
     metric : {"euclidean", "angular"}
     map : {"auto", "projection", "pivots"}
         The contractive map that filters rest on: the leading principal axes and the rest, or the
@@ -102,14 +127,13 @@ class BuildOptions:
         Which columns can be join keys.
     normaliser : Normaliser
     aliases : str or None
-        A table with a header and two columns: an alias, and what it stands for. Cells and query
+        A table with a header and two columns: an alias, and what it means. Cells and query
         values that are aliases, once normalised, are read as that by every search.
     max_table_bytes : int
         Larger files (unpacked) are left out: a table is read whole by one task.
     parts : tuple of str
-        What the index has beside semantic search, of `pexeso.registry.choices`: ``"overlap"`` and
-        ``"containment"`` for joins by equal values, ``"bands"`` of signatures beside their posting
-        lists; ``"composite"`` for keys of several columns; ``"redundancy"`` for redundant tables.
+        Further parts: ``"overlap"`` and ``"containment"`` for joins by equal values,
+        ``"bands"`` of signatures, ``"composite"`` for keys of several columns, ``"redundancy"``.
     row_filters : tuple of str
         Filters of rows that composite keys are searched with; `pexeso.registry.require_filters`.
     seed : int
@@ -147,32 +171,24 @@ class BuildOptions:
         require_instance("rules", self.rules, ColumnRules)
         require_instance("normaliser", self.normaliser, Normaliser)
         if self.aliases is not None:
-            object.__setattr__(self, "aliases", _path_text("aliases", self.aliases))
-        require_choice("metric", self.metric, METRICS)
-        require_choice("pivot_choice", self.pivot_choice, ("pca", "random"))
-        require_choice("map", self.map, ("auto", *MAPS))
-        require_choice("cells", self.cells, CELLS)
-        if self.n_axes is not None:
-            whole_number("n_axes", self.n_axes, 1, 127)
-        whole_number("n_pivots", self.n_pivots, 1, MAX_CODE_BITS)
-        if self.n_levels is not None:
-            whole_number("n_levels", self.n_levels, 1, MAX_CODE_BITS)
-        whole_number("min_partitions", _small_enough("min_partitions", self.min_partitions), 1)
-        whole_number("partition_bytes", self.partition_bytes, 1 << 20)
-        whole_number("max_table_bytes", self.max_table_bytes, 1)
-        whole_number("seed", self.seed, 0, (1 << 31) - 1)
-        if self.dimensions is not None:
-            whole_number("dimensions", self.dimensions, 2, 4096)
-        if self.n_partitions is not None:
-            whole_number("n_partitions", _small_enough("n_partitions", self.n_partitions), 1)
+            path = os.fspath(self.aliases) if isinstance(self.aliases, str | os.PathLike) else None
+            if not isinstance(path, str) or not path:
+                raise InputError(
+                    f"aliases must be the path or URL of a table. Got {shown(self.aliases)}."
+                )
+            object.__setattr__(self, "aliases", path)
+        for name, allowed in _CHOICES.items():
+            require_choice(name, getattr(self, name), allowed)
+        for name, bounds in _BOUNDS.items():
+            value = getattr(self, name)
+            if value is None and name in _MAY_BE_NONE:
+                continue
+            if name.endswith("partitions"):
+                value = _small_enough(name, value)
+            whole_number(name, value, *bounds)
         if self.cells == "grid":
             self._check_grid()
-        self._require_for_the_model()
-
-    def _require_for_the_model(self) -> None:
-        if self.models != ("lexical",):
-            return
-        for name in OF_VECTORS:
+        for name in OF_VECTORS if self.models == ("lexical",) else ():
             if (value := getattr(self, name)) != getattr(BuildOptions, name):
                 raise InputError(
                     f"{name} is for models of vectors, and the model 'lexical' has none. Got "
@@ -181,7 +197,6 @@ class BuildOptions:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models that `model` names, the main one first."""
         return model_names(self.model)
 
     def _check_grid(self) -> None:
@@ -201,24 +216,15 @@ class BuildOptions:
             )
 
     def with_aliases_read(self) -> BuildOptions:
-        """Return the same options with the table of aliases, if there is one, in the normaliser.
-
-        Raises
-        ------
-        InputError, TableReadError
-            It is no table of aliases; see `pexeso.lake.alias_table.read_aliases`.
-        """
         if self.aliases is None:
             return self
-        from pexeso.lake.alias_table import read_aliases
-        from pexeso.lake.normalise.aliases import AliasedNormaliser
+        from pexeso.lake.normalise.aliases import AliasedNormaliser, read_aliases
 
         aliases = read_aliases(self.aliases, self.normaliser)
         normaliser = AliasedNormaliser(self.normaliser, aliases)
         return replace(self, normaliser=normaliser, aliases=None)
 
     def grid(self) -> dict[str, Any]:
-        """Return the fields of `pexeso.engine.layout.options.PartitionLayoutOptions`."""
         names = (*OF_VECTORS[1:], "seed")
         options = {name: getattr(self, name) for name in names}
         if self.cells == "grid" and self.n_axes is None:
@@ -242,10 +248,10 @@ class SearchOptions:
         T). None: any match will do.
     joinability_of : {"values", "rows"}
         What the share is one of: the distinct values of the query column, normalised and not
-        empty; or its rows, where a value counts as often as it stands there and empty cells count.
+        empty; or its rows, where a value counts as often as it occurs and empty cells count.
     k : int, "all" or None
-        The k best columns. None: `DEFAULT_COLUMNS` of an index, and all of an executor, which is
-        below these. Without `min_joinability` as many as there are, however few values match.
+        The k best columns. None: `DEFAULT_COLUMNS` of an index, and all of an executor. Without
+        `min_joinability` as many as there are, however few values match.
     counts : {"exact", "decide"}
         ``"decide"`` stops counting a column once it is sure to be joinable; its joinability is then
         a lower bound. Ignored without `min_joinability`.
@@ -257,8 +263,7 @@ class SearchOptions:
     exclude_table : str or None
         A table of the lake that must not be found.
     lemmas : tuple of str
-        The filters in use, among L1 to L7 and QB; for measurements. The answer does not depend on
-        them.
+        The filters in use, among L1 to L7 and QB; the answer does not depend on them.
     advice : Advice or None
         What chose `max_distance`, where a search was asked for it with ``auto=True`` or
         ``min_precision``.
@@ -286,36 +291,43 @@ fraction of the largest distance: usual are 0.4 for lexical, 0.35 for hashing, 0
 
     def __post_init__(self) -> None:
         make_plain(self)
-        if not _is_number(self.max_distance) or not 0 <= self.max_distance <= 1:
-            raise InputError(
-                f"max_distance must be a number in [0, 1]. Got {shown(self.max_distance)} instead. "
-                f"It is a fraction of the largest distance: usual are {USUAL_BY_MODEL}."
-            )
-        if self.min_joinability is not None and not (
-            _is_number(self.min_joinability) and 0 < self.min_joinability <= 1
-        ):
-            raise InputError(
-                f"min_joinability must be a number in (0, 1]. Got {shown(self.min_joinability)} "
-                "instead. It is the share of your values that must match: "
-                f"{DEFAULT_MIN_JOINABILITY} is a usual value."
-            )
+        usual = f"It is a fraction of the largest distance: usual are {USUAL_BY_MODEL}."
+        shares = {"max_distance": (self.max_distance, usual, True)}
+        if self.min_joinability is not None:
+            usual = f"{DEFAULT_MIN_JOINABILITY} is a usual value."
+            meaning = f"It is the share of your values that must match: {usual}"
+            shares["min_joinability"] = (self.min_joinability, meaning, False)
+        require_shares(shares)
         if not isinstance(self.exclude_table, str | None):
             raise InputError(f"exclude_table must be one table. Got {shown(self.exclude_table)}.")
         require_k(self.k)
-        require_flag("exact", self.exact)
-        require_flag("ignore_missing", self.ignore_missing)
-        require_choice("counts", self.counts, COUNTS)
-        require_choice("joinability_of", self.joinability_of, JOINABILITY_OF)
+        flags(exact=self.exact, ignore_missing=self.ignore_missing)
+        require_choices(
+            counts=(self.counts, COUNTS), joinability_of=(self.joinability_of, JOINABILITY_OF)
+        )
         if isinstance(self.lemmas, str) or not isinstance(self.lemmas, Iterable):
             raise InputError(f"lemmas must be a list of texts. Got {shown(self.lemmas)} instead.")
         object.__setattr__(self, "lemmas", tuple(self.lemmas))
-        for lemma in self.lemmas:
-            require_choice("Each of lemmas", lemma, LEMMAS)
+        if self.lemmas != LEMMAS:
+            for lemma in self.lemmas:
+                require_choice("Each of lemmas", lemma, LEMMAS)
 
     @property
     def are_lower_bounds(self) -> bool:
-        """Whether what is counted are lower bounds."""
         return self.counts == "decide" and self.min_joinability is not None
+
+    @property
+    def limit(self) -> int | None:
+        """How many columns a search of an index finds at most; None for all."""
+        if self.k is None:
+            return DEFAULT_COLUMNS
+        return None if self.k == ALL else int(self.k)
+
+    def with_limit(self, k: int | None) -> SearchOptions:
+        """Return the same options for the k best columns, or all; nothing is checked again."""
+        options = copy(self)
+        object.__setattr__(options, "k", k)
+        return options
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options that shape the answer, as plain JSON."""
@@ -367,7 +379,7 @@ def require_k(k: Any) -> None:
 
 
 def columns_wanted(k: Any) -> int | None:
-    """Return how many columns `k` stands for; None for all.
+    """Return how many columns `k` means; None for all.
 
     Examples
     --------
@@ -417,13 +429,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int) or math.isfinite(value)  # an int may be too large for isfinite
 
 
-def _path_text(name: str, value: Any) -> str:
-    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
-    if not isinstance(text, str) or not text:
-        raise InputError(f"{name} must be the path or URL of a table. Got {shown(value)}.")
-    return text
-
-
 def whole_number(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
     """Return an option that is a whole number within bounds as Python's; refuse any other."""
     number = plain_scalar(value)
@@ -446,7 +451,8 @@ def make_plain(options: Any) -> None:
 
 def _small_enough(name: str, value: Any) -> Any:
     """Return an option as a plain value; JSON readers and Arrow refuse numbers of over 64 bits."""
-    value = plain_scalar(value)
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, int) and value.bit_length() > 63:
         raise InputError(f"{name} must be a whole number below 2^63. Got {shown(value)} instead.")
     return value

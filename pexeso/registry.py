@@ -15,22 +15,21 @@ if TYPE_CHECKING:
     from pexeso.build.parts.base import IndexPart
 
 _PATHS = [
-    "pexeso.semantic.part.part:SEMANTIC_PART",
-    "pexeso.sets.part.part:TOKEN_SETS_PART",
-    "pexeso.semantic.part.part:SECOND_MODEL_PART",
-    "pexeso.semantic.part.part:THIRD_MODEL_PART",
-    "pexeso.composite.part.part:ROW_KEYS_PART",
-    "pexeso.redundancy.part.part:ROW_HASHES_PART",
+    "pexeso.semantic.part:SEMANTIC_PART",
+    "pexeso.sets.part:TOKEN_SETS_PART",
+    "pexeso.semantic.part:SECOND_MODEL_PART",
+    "pexeso.semantic.part:THIRD_MODEL_PART",
+    "pexeso.composite.part:ROW_KEYS_PART",
+    "pexeso.redundancy.part:ROW_HASHES_PART",
 ]
 
 
 FILTER_BITS = (64, 128, 256, 512)
 ROW_FILTERS = (
     *(f"bloom-{bits}" for bits in FILTER_BITS),
-    *(f"xash-{bits}{layout}" for layout in ("", "-ref") for bits in FILTER_BITS),
+    *(f"xash-{bits}" for bits in FILTER_BITS),
 )
-"""Filters of rows that an index for composite keys can keep; ``ref`` sets the bits that the
-published program of MATE sets."""
+"""Filters of rows that an index for composite keys can keep."""
 
 DEFAULT_FILTERS = ("bloom-128", "xash-128")
 """16 bytes a row for each."""
@@ -40,25 +39,14 @@ MAX_MODELS = 3
 
 
 def load_part(path: str) -> IndexPart:
-    """Import the part at a path ``module:attribute``."""
     module, _, attribute = path.partition(":")
     return getattr(import_module(module), attribute)
 
 
 def register(path: str) -> IndexPart:
-    """Add a part after the existing ones.
+    """Add a part after the existing ones: every later build, update, check and report includes it.
 
-    Every later build, update, check and report includes it.
-
-    Parameters
-    ----------
-    path : str
-        ``module:attribute``, which other processes can import too.
-
-    Raises
-    ------
-    InputError
-        Its name or one of its words is taken.
+    `path` is ``module:attribute``, which other processes can import too.
     """
     part = load_part(path)
     others = registered()
@@ -73,12 +61,10 @@ def register(path: str) -> IndexPart:
 
 
 def unregister(path: str) -> None:
-    """Take back what `register` did."""
     _PATHS.remove(path)
 
 
 def registered() -> list[IndexPart]:
-    """Return all parts, in the order in which they are built."""
     return [load_part(path) for path in _PATHS]
 
 
@@ -88,10 +74,7 @@ def choices() -> tuple[str, ...]:
 
 
 def requested_parts(words: Iterable[str], n_models: int = 1) -> list[IndexPart]:
-    """Return the parts of an index of some models that was requested with some words.
-
-    These are the parts of every index, those that a word selects, and those of its models.
-    """
+    """Return the parts of every index, those that a word selects, and those of its models."""
     requested = set(words)
     return [
         part
@@ -103,11 +86,6 @@ def requested_parts(words: Iterable[str], n_models: int = 1) -> list[IndexPart]:
 
 def model_names(model: str) -> tuple[str, ...]:
     """Return the models that a text names with commas between them.
-
-    Raises
-    ------
-    InputError
-        One of them is named twice or has no name, or they are more than `MAX_MODELS`.
 
     Examples
     --------
@@ -124,10 +102,7 @@ def model_names(model: str) -> tuple[str, ...]:
 
 
 def require_parts(words: Iterable[str]) -> tuple[str, ...]:
-    """Return the words for the parts that an index is to have, in order.
-
-    The words of the parts that these depend on are included.
-    """
+    """Return the words for the parts that an index is to have, those they depend on included."""
     if not isinstance(words, Iterable):
         raise InputError(
             f"parts must be a list of texts, of {', '.join(choices())}. Got {words!r}."
@@ -147,12 +122,7 @@ def require_parts(words: Iterable[str]) -> tuple[str, ...]:
 
 
 def require_filters(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of filters of rows, of `ROW_FILTERS`, checked.
-
-    Raises
-    ------
-    InputError
-        A name is none of these, or there are two of a kind.
+    """Return the names of filters of rows, of `ROW_FILTERS`, at most one of a kind.
 
     Examples
     --------

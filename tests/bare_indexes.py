@@ -7,8 +7,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from pexeso.store.manifest import Manifest
-from pexeso.store.paths import MANIFEST
+from pexeso.store.manifest import MANIFEST, Manifest
 
 
 def without_parts(index: Path, copy: Path) -> Path:

@@ -4,12 +4,19 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from pexeso.build.parts.shards import Placed
+from pexeso.runtime.exchange import BucketWriter
 from pexeso.sets.part.open import Shard
 from pexeso.sets.part.write import write_shard
 
 Columns = dict[tuple[str, str], set[str]]
+
+
+def place_rows(placed: Path, name: str, rows: pa.Table) -> None:
+    """Lay rows out under a name for the one folder of an index that there is."""
+    with BucketWriter(placed / name / "part.arrow", 1, rows.schema) as writer:
+        writer.add(rows, np.zeros(len(rows), np.int64))
 
 
 def shard_of(folder: Path, columns: Columns, *, deleted=(), parts=("overlap",), seed=0) -> Shard:
@@ -25,18 +32,16 @@ def shard_of(folder: Path, columns: Columns, *, deleted=(), parts=("overlap",), 
         ("sets", names, ("table", "position", "label")),
         ("tokens", tokens, ("table", "position", "value")),
     ):
-        place = folder / "placed" / name / "shard=0"
-        place.mkdir(parents=True)
         types = [pa.string(), pa.int32(), pa.string()]
         arrays = [
             pa.array(list(cells), kind)
             for cells, kind in zip(zip(*rows, strict=True), types, strict=True)
         ]
         table = pa.table(arrays, fields)
-        pq.write_table(table.take(random.permutation(len(table))), place / "part.parquet")
+        place_rows(folder / "placed", name, table.take(random.permutation(len(table))))
     written = folder / "shard"
     written.mkdir()
-    write_shard(folder / "placed", 0, written, parts=parts)
+    write_shard(Placed(folder / "placed", [0], 1), 0, written, parts=parts)
     return Shard(written, tuple(parts), np.array(sorted(deleted), np.int64))
 
 

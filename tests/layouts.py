@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from pexeso.engine.building.building import build_partition, n_cells, n_coordinates
-from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.dense.building import build_partition, n_cells, n_coordinates
+from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.store.arrays import write_arrays
 from pexeso.store.files import write_document
 from pexeso.store.local.reader import Store, open_store
-from pexeso.store.manifest import FolderEntry, Manifest
-from pexeso.store.paths import MANIFEST
+from pexeso.store.manifest import MANIFEST, FolderEntry, Manifest
 from pexeso.store.texts import write_texts
 
 LAYOUTS = {

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from pexeso.engine.building.building import build_partition
-from pexeso.engine.dense_space import DenseSpace
+from pexeso.engine import metrics
+from pexeso.engine.dense.building import build_partition
+from pexeso.engine.dense.space import DenseSpace
 from pexeso.engine.kernels.choice import choose_kernel
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.metrics import Metric
+from pexeso.engine.options import Metric, PartitionLayoutOptions
 from pexeso.engine.vector_space import count_needed
 from pexeso.semantic.partition_loader import PartitionLoader
 from pexeso.store.arrays import open_array, write_arrays
@@ -108,10 +108,9 @@ class SmallLake:
         self, metric: str, query: "SmallQuery", options, deleted: Sequence[int] = ()
     ) -> list[tuple[int, int]]:
         """Columns and counts by plain loops, best first."""
-        tau = Metric(metric).threshold(options.max_distance, self.vectors.shape[1])
+        tau = Metric(metric).threshold(options.max_distance)
         near = (
-            Metric(metric).distances(query.vectors[:, None], torch.from_numpy(self.vectors)[None])
-            <= tau
+            metrics.distances(query.vectors[:, None], torch.from_numpy(self.vectors)[None]) <= tau
         )
         near &= (query.vectors != 0).any(1)[:, None]
         near &= torch.from_numpy(self.vectors.any(1))[None]

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import pexeso
-import pexeso.build.opening
+import pexeso.build.parts.metadata
 from pexeso.errors import (
     DeviceError,
     EmbedderError,
@@ -23,7 +23,7 @@ from pexeso.errors import (
 )
 from pexeso.index import build_index, open_index
 from pexeso.results.query import read_query
-from pexeso.semantic.answers import combined
+from pexeso.semantic import combined
 from pexeso.store.manifest import Manifest
 
 PLACES = ["Oslo", "rome", " MADRID ", "Oslo", None, "Xyzzyx"]
@@ -394,7 +394,7 @@ def test_cuda_asked_for_and_absent_is_a_clear_error(small_index, monkeypatch):
 
 def test_without_cuda_auto_takes_the_cpu_and_says_so_once(small_index, monkeypatch, caplog):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    pexeso.build.opening._tell_of_the_cpu.cache_clear()
+    pexeso.build.parts.metadata._log_use_of_the_cpu.cache_clear()
     with caplog.at_level("INFO", logger="pexeso"):
         for _ in range(2):
             assert open_index(small_index).device == torch.device("cpu")
@@ -419,7 +419,7 @@ def broken_driver():
 @pytest.mark.parametrize("is_available", [old_driver, broken_driver])
 def test_a_driver_that_does_not_work_is_told(small_index, monkeypatch, caplog, is_available):
     monkeypatch.setattr(torch.cuda, "is_available", is_available)
-    pexeso.build.opening._tell_of_the_cpu.cache_clear()
+    pexeso.build.parts.metadata._log_use_of_the_cpu.cache_clear()
     reason = f"the CUDA driver does not work ({TOO_OLD[:-1]})"
     with caplog.at_level("INFO", logger="pexeso"):
         for _ in range(2):
@@ -437,7 +437,7 @@ def test_a_driver_that_does_not_work_is_told(small_index, monkeypatch, caplog, i
 
 
 def test_the_cpu_asked_for_is_nothing_to_tell(small_index, caplog):
-    pexeso.build.opening._tell_of_the_cpu.cache_clear()
+    pexeso.build.parts.metadata._log_use_of_the_cpu.cache_clear()
     with caplog.at_level("INFO", logger="pexeso"):
         open_index(small_index, device="cpu")
     assert not caplog.records
@@ -556,10 +556,10 @@ def test_a_search_by_all_methods_keeps_its_snapshot_while_the_index_is_refreshed
     begin = combined.OverlapList
 
     def refreshed(*given):
-        monkeypatch.setattr(index, "_answering", None)  # as that of another generation would be
+        monkeypatch.setattr(index, "_snapshot", None)  # as that of another generation would be
         return begin(*given)
 
     monkeypatch.setattr(combined, "OverlapList", refreshed)
     result = index.search(["Oslo", "Rome", "Madrid"], method="all")
-    assert index._answering is None
+    assert index._snapshot is None
     assert result.to_dict()["results"] == expected != []

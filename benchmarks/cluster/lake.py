@@ -7,20 +7,116 @@ said about the lake is counted on these numbers, and no code of pexeso takes par
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from benchmarks.cluster.truth import Truth
-from benchmarks.cluster.words import words_of, written
+_SYLLABLES = pa.array(
+    [f"{consonant}{vowel}" for consonant in "bcdfghjklmnpqrstvwxz" for vowel in "aeiou"]
+)
+_ENDINGS = pa.array(["", "n", "rs", "lin", "tmar"])
+_PLACES = 5
+_FACTOR, _SHIFT = 6_180_339_887, 2_718_281_828  # the factor has no divisor in common with 10
+
+N_WORDS = len(_SYLLABLES) ** _PLACES
+"""How many numbers have a word of their own."""
+
+MOST_IDS = (2**63 - 1 - _SHIFT) // _FACTOR
+"""Numbers below it are scrambled without overflow."""
+
+WAYS = (
+    "{}",
+    "{} in capitals",
+    "{} with a capital",
+    " {} ",
+    "{}.",
+    '"{}"',
+)
+"""How a word is written in a cell. The normaliser reads all of them as the same value."""
+
+PLAIN_SHARE = 0.75
+"""Of cells that hold the word as it is; the other ways share the rest."""
+
+
+def words_of(ids: np.ndarray) -> pa.StringArray:
+    """Return the word of each number: five syllables that name it, and an ending; 10 to 14 letters.
+
+    Neighbouring numbers have words that look nothing like each other.
+    """
+    scrambled = (ids * _FACTOR + _SHIFT) % N_WORDS
+    parts = [_SYLLABLES.take(pa.array(scrambled // 100**power % 100)) for power in range(_PLACES)]
+    return pc.binary_join_element_wise(*parts, _ENDINGS.take(pa.array(ids % len(_ENDINGS))), "")
+
+
+def written(words: pa.StringArray, draws: np.random.Generator) -> pa.StringArray:
+    """Return words as people write them in cells; see `WAYS`."""
+    others = (1 - PLAIN_SHARE) / (len(WAYS) - 1)
+    way = draws.choice(len(WAYS), len(words), p=[PLAIN_SHARE, *[others] * (len(WAYS) - 1)])
+    return pc.choose(
+        pa.array(way),
+        words,
+        pc.ascii_upper(words),
+        pc.ascii_capitalize(words),
+        pc.binary_join_element_wise("", words, "", " "),
+        pc.binary_join_element_wise(words, ".", ""),
+        pc.binary_join_element_wise('"', words, '"', ""),
+    )
+
+
+def needed(min_joinability: float, n_values: int) -> int:
+    """Return how many of the values of a query column must match, in whole numbers."""
+    return max(1, math.ceil(Fraction(str(min_joinability)) * n_values))
+
+
+class Truth:
+    """Counts the values of query columns in the columns of a lake."""
+
+    def __init__(self, queries: Sequence[np.ndarray], min_joinability: float) -> None:
+        ids = np.concatenate(queries)
+        owners = np.repeat(np.arange(len(queries)), [len(query) for query in queries])
+        order = np.argsort(ids, kind="stable")
+        self._ids, self._owners = ids[order], owners[order]
+        self._needed = np.array([needed(min_joinability, len(query)) for query in queries])
+        self._matches: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+
+    def add(self, columns: np.ndarray, ids: np.ndarray) -> int:
+        """Count in whole columns; return how many pairs of column and value there are."""
+        n_ids = int(ids.max()) + 1
+        keys = np.unique(columns * n_ids + ids)
+        columns, ids = np.divmod(keys, n_ids)
+        first = np.searchsorted(self._ids, ids, "left")
+        n_owners = np.searchsorted(self._ids, ids, "right") - first
+        hits = np.flatnonzero(n_owners)
+        repeats = n_owners[hits]
+        within = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+        owners = self._owners[np.repeat(first[hits], repeats) + within]
+        n_queries = len(self._needed)
+        both, matched = np.unique(
+            np.repeat(columns[hits], repeats) * n_queries + owners, return_counts=True
+        )
+        column, query = np.divmod(both, n_queries)
+        joinable = matched >= self._needed[query]
+        self._matches.append((query[joinable], column[joinable], matched[joinable]))
+        return len(keys)
+
+    def table(self) -> pa.Table:
+        """Return all that join: ``query``, ``column``, ``matched``; by query and column."""
+        parts = zip(*self._matches, strict=True)
+        query, column, matched = (np.concatenate(part) for part in parts)
+        order = np.lexsort((column, query))
+        return pa.table({"query": query[order], "column": column[order], "matched": matched[order]})
+
 
 WIDTH = 50
 """Columns of a table."""
@@ -47,20 +143,7 @@ LAKE, QUERIES, TRUTH, ABOUT = "lake", "queries.jsonl", "truth.parquet", "about.j
 
 @dataclass(frozen=True)
 class Settings:
-    """What a lake is made from.
-
-    Attributes
-    ----------
-    columns : int
-        A multiple of `WIDTH`.
-    queries : int
-        Query columns.
-    planted : int
-        Columns for each that are made to share a part of its values.
-    min_joinability : float
-        Of the columns in the truth.
-    seed : int
-    """
+    """What a lake is made from."""
 
     columns: int
     queries: int
@@ -70,7 +153,6 @@ class Settings:
 
     @property
     def ids(self) -> int:
-        """How many different values there can be."""
         return self.columns * IDS_PER_COLUMN
 
 
@@ -80,14 +162,8 @@ class Chunk:
 
     Attributes
     ----------
-    first : int
-        The first table.
-    rows : numpy.ndarray
-        Of each table.
     ids : numpy.ndarray, int64
         Of all cells.
-    starts : numpy.ndarray
-        Of each column in them, and the end.
     """
 
     first: int
@@ -103,32 +179,17 @@ class Chunk:
 
 
 def table_name(table: int) -> str:
-    """Return the path of a table below the lake.
-
-    Examples
-    --------
-    >>> table_name(1234)
-    '0001/t0001234.parquet'
-    """
+    """Return the path of a table below the lake."""
     return f"{table // TABLES_IN_FOLDER:04}/t{table:07}.parquet"
 
 
 def column_name(column: int) -> str:
-    """Return the header of a column that is counted through the lake.
-
-    Examples
-    --------
-    >>> column_name(57)
-    'c07'
-    """
+    """Return the header of a column that is counted through the lake."""
     return f"c{column % WIDTH:02}"
 
 
 def query_ids(settings: Settings) -> list[np.ndarray]:
-    """Return the numbers of each query column, all different.
-
-    Every `FREQUENT`th column has the most frequent ones: many columns join it that nobody planted.
-    """
+    """Return the numbers of each query column, all different."""
     draws = np.random.default_rng([settings.seed, 1])
     sizes = [QUERY_SIZES[number % len(QUERY_SIZES)] for number in range(settings.queries)]
     return [

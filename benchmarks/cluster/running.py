@@ -13,20 +13,19 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import click
-import torch
 
 from benchmarks.cluster import lake
 from benchmarks.cluster.lake import WIDTH
 from benchmarks.cluster.spark_cluster import running_cluster
-from benchmarks.machine import describe_machine
+from benchmarks.commands import benchmark, setting
 from benchmarks.origin import environment_with_this_code
-from benchmarks.report import RESULTS, markdown_table, write_result
+from benchmarks.report import markdown_table
 from pexeso.errors import InputError, PexesoError
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "cluster"
@@ -34,25 +33,26 @@ JAVA = {"spark.executor.extraJavaOptions": "-XX:+UseSerialGC"}
 """Executors of one core each collect with one thread."""
 
 MAX_DIFFERENCES = 20
-WRONG_ANSWERS, FAILED = 1, 2
 
 Answers = Sequence[Mapping[tuple[str, str], int]]
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What a run is asked to do; see the options of the command."""
+    columns: int = setting(10_000, "Of the lake.")
+    queries: int = setting(100, type=click.IntRange(1))
+    planted: int = setting(8, "Columns that share values with a query column.")
+    workers: int = setting(3, "Of one core each.", type=click.IntRange(1))
+    partitions: int = setting(4, "Of the index.", type=click.IntRange(1))
+    executor_memory: str = setting("1g", "Of the Java of each worker.")
+    driver_memory: str = setting("2g", "Of the Java of the driver.")
+    max_distance: float = setting(0.05)
+    min_joinability: float = setting(0.5)
+    seed: int = setting(0, "Of all draws.")
 
-    columns: int = 10_000
-    queries: int = 100
-    planted: int = 8
-    workers: int = 3
-    partitions: int = 4
-    executor_memory: str = "1g"
-    driver_memory: str = "2g"
-    max_distance: float = 0.05
-    min_joinability: float = 0.5
-    seed: int = 0
+    def __post_init__(self) -> None:
+        if self.columns < WIDTH or self.columns % WIDTH:
+            raise InputError(f"columns must be a multiple of {WIDTH}. Got {self.columns} instead.")
 
     @property
     def name(self) -> str:
@@ -63,7 +63,6 @@ class Setup:
         )
 
     def lake(self) -> lake.Settings:
-        """Return what the lake is made from."""
         return lake.Settings(
             self.columns, self.queries, self.planted, self.min_joinability, self.seed
         )
@@ -122,8 +121,7 @@ def run(setup: Setup, data: Path = DATA) -> dict[str, Any]:
         },
         "agree": not wrong,
         "answers": known["truth"]["answers"],
-        "differences": len(wrong),
-        "first_differences": wrong[:MAX_DIFFERENCES],
+        "differences": wrong[:MAX_DIFFERENCES],
     }
 
 
@@ -171,16 +169,7 @@ def answers_in(path: Path) -> list[dict[tuple[str, str], int]]:
 
 
 def differences(truth: Answers, answers: Answers, way: str) -> list[dict[str, Any]]:
-    """Return where answers are not those of the truth, by query column and column.
-
-    Examples
-    --------
-    >>> truth = [{("t", "a"): 3, ("t", "b"): 2}]
-    >>> differences(truth, [{("t", "a"): 3, ("t", "b"): 2}], "here")
-    []
-    >>> differences(truth, [{("t", "a"): 3}], "here")
-    [{'way': 'here', 'query': 0, 'table': 't', 'column': 'b', 'expected': 2, 'found': None}]
-    """
+    """Return where answers are not those of the truth, by query column and column."""
     if len(truth) != len(answers):
         return [{"way": way, "expected_lines": len(truth), "found_lines": len(answers)}]
     return [
@@ -230,48 +219,10 @@ def page_table(result: Mapping[str, Any]) -> str:
     return markdown_table([*head, f"a billion columns on {BILLION_CORES} cores, minutes"], rows)
 
 
-@click.command("cluster", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--columns", default=10_000, show_default=True, type=click.IntRange(WIDTH), help="Of the lake."
-)
-@click.option("--queries", default=100, show_default=True, type=click.IntRange(1))
-@click.option(
-    "--workers", default=3, show_default=True, type=click.IntRange(1), help="Of one core each."
-)
-@click.option(
-    "--partitions", default=4, show_default=True, type=click.IntRange(1), help="Of the index."
-)
-@click.option(
-    "--executor-memory", default="1g", show_default=True, help="Of the Java of each worker."
-)
-@click.option("--driver-memory", default="2g", show_default=True, help="Of the Java of the driver.")
-@click.option("--seed", default=0, show_default=True, help="Of all draws.")
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=DATA,
-    help="Where lake and index are kept.  [default: benchmarks/data/cluster]",
-)
-@click.option("--write", is_flag=True, help="Keep the result in benchmarks/results/cluster.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
-def cluster_command(data: Path, write: bool, as_json: bool, columns: int, **options: Any) -> None:
-    """Index a planted lake on a Spark cluster of this machine, search it, and check all answers.
-
-    Exit status: 0, 1 when an answer differs from the truth, 2 when the run cannot be made.
-    """
-    if columns % WIDTH:
-        raise click.UsageError(f"--columns is a multiple of {WIDTH}. Got {columns}.")
-    setup = Setup(columns=columns, **options)
-    machine = describe_machine(torch.device("cpu"))
+@benchmark("cluster", Setup, page_table)
+def cluster_command(setup: Setup) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Index a planted lake on a Spark cluster of this machine, search it, and check all answers."""
     try:
-        result = {**run(setup, data), "machine": machine}
-    except (PexesoError, RuntimeError) as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(FAILED)
-    if write:
-        write_result(RESULTS / "cluster" / f"{setup.name}.json", result)
-    click.echo(json.dumps(result) if as_json else page_table(result))
-    if not result["agree"]:
-        for difference in result["first_differences"]:
-            click.echo(f"Differs: {json.dumps(difference)}", err=True)
-        sys.exit(WRONG_ANSWERS)
+        yield f"cluster/{setup.name}", run(setup)
+    except RuntimeError as error:
+        raise PexesoError(str(error)) from error

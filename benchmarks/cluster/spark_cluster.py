@@ -31,27 +31,12 @@ _WORKER_READY = re.compile(r"Successfully registered with master")
 
 @dataclass(frozen=True)
 class Cluster:
-    """A running cluster.
-
-    Attributes
-    ----------
-    url : str
-        Its master address, ``spark://127.0.0.1:PORT``.
-    workers : list of subprocess.Popen
-        The Java processes of its workers; executors are their children.
-    master : subprocess.Popen
-        The Java process of the master.
-    folder : Path
-        Where all of them keep temporary files.
-    """
-
     url: str
     workers: list[subprocess.Popen[bytes]]
     master: subprocess.Popen[bytes]
     folder: Path
 
     def executors(self) -> list[psutil.Process]:
-        """Return the Java processes that run tasks."""
         executors = []
         for worker in self.workers:
             if worker.poll() is None:

@@ -15,7 +15,6 @@ from itertools import islice
 
 from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import AcquisitionRequest, Join, JoinTree, Terminal
-from pexeso.errors import InputError
 
 MAX_COVERS = 64
 """Beyond it covers are not listed but one is built for each landmark, of tables that are near."""
@@ -41,10 +40,7 @@ def minimal_covers(terminals: Sequence[Terminal], max_covers: int = MAX_COVERS) 
 
 
 def near_cover(terminals: Sequence[Terminal], distances: Mapping[str, float]) -> Cover:
-    """Return a minimal cover of tables that are near, by a greedy choice.
-
-    Each step takes the table of the least distance for each column that it adds.
-    """
+    """Return a minimal cover of tables that are near, by a greedy choice."""
     groups = {frozenset(terminal.tables) for terminal in terminals}
     chosen: set[str] = set()
     left = set(groups)
@@ -99,24 +95,20 @@ class Landmark:
 
 
 def landmarks_of(
-    graph: JoinGraph,
-    tables: Collection[str] | None = None,
-    *,
-    n_landmarks: int | None = None,
-    seed: int = 0,
+    graph: JoinGraph, tables: Collection[str] | None = None, seed: int = 0
 ) -> list[Landmark]:
     """Return landmarks of a graph, drawn by hashes of the names of tables.
+
+    A part of the graph has as many as the logarithm of its size.
 
     The same table has the same hash in each graph, so the draw does not depend on the order of
     tables, and a further table changes one landmark at most, or adds one.
     """
-    if n_landmarks is not None and n_landmarks < 1:
-        raise InputError(f"n_landmarks must be 1 or more, got {n_landmarks}.")
     requested = set(graph.tables) if tables is None else set(tables)
     landmarks = []
-    for part in graph.components():
+    for part in components(graph):
         if requested & set(part):
-            n = n_landmarks or max(1, (len(part) - 1).bit_length())
+            n = max(1, (len(part) - 1).bit_length())
             drawn = sorted(part, key=lambda name: (_hash(name, seed), name))[:n]
             landmarks += [shortest_paths(graph, name) for name in drawn]
     return landmarks
@@ -128,8 +120,6 @@ def shortest_paths(graph: JoinGraph, table: str) -> Landmark:
     Of paths of equal weight the one with fewer joins is taken, then the one whose tables come
     first by name: weights of 0 are common. The work is that of sorting the edges.
     """
-    if table not in graph.tables:
-        raise InputError(f"There is no table '{table}'.")
     queue: list[tuple[float, int, tuple[str, ...]]] = [(0.0, 0, (table,))]
     known = {table: queue[0]}
     result = Landmark(table, {}, {}, {})
@@ -156,17 +146,7 @@ def _hash(name: str, seed: int) -> bytes:
 
 @dataclass(frozen=True)
 class MinimalGraph:
-    """Tables that joins connect without a circle, and where each column of a request is from.
-
-    Attributes
-    ----------
-    pairs : tuple of (str, str)
-        The joins, left and right table of each; sorted.
-    have, want : tuple of (str, str)
-        As those of `JoinTree`.
-    weight : float
-        The sum of the least weights of the joins, w(IG).
-    """
+    """Tables that joins connect without a circle, and where each column of a request is from."""
 
     pairs: tuple[Pair, ...]
     have: tuple[Pair, ...]
@@ -175,7 +155,6 @@ class MinimalGraph:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Its tables, by name."""
         joined = {table for pair in self.pairs for table in pair}
         return tuple(sorted(joined | {table for table, _ in (*self.have, *self.want)}))
 
@@ -197,8 +176,6 @@ def minimal_graphs(
     graph: JoinGraph,
     request: AcquisitionRequest,
     landmarks: Sequence[Landmark],
-    *,
-    prune: bool = True,
     max_covers: int = MAX_COVERS,
 ) -> list[MinimalGraph]:
     """Return the minimal graphs of a request, whatever its bounds, least weight first."""
@@ -215,8 +192,7 @@ def minimal_graphs(
             known[terminals] = minimal_covers(terminals, max_covers)
         for cover in known[terminals] or [near_cover(terminals, landmark.distances)]:
             pairs = {pair for table in cover for pair in landmark.path(table)}
-            if prune:
-                pairs = _pruned(pairs, set(cover))
+            pairs = _pruned(pairs, set(cover))
             graphs.add(_minimal_graph(graph, request, pairs, cover))
     return sorted(graphs, key=lambda minimal_graph: minimal_graph.order)
 
@@ -244,3 +220,17 @@ def _pruned(pairs: set[Pair], cover: set[str]) -> set[Pair]:
         if not ends:
             return pairs
         pairs = {pair for pair in pairs if not ends & set(pair)}
+
+
+def components(graph: JoinGraph) -> list[list[str]]:
+    """Return the tables that are connected by joins, largest component first."""
+    left, parts = set(graph.tables), []
+    for start in sorted(graph.tables):
+        part = [start] if start in left else []
+        left -= {start}
+        for name in part:
+            others = sorted({edge.other(name) for edge in graph.edges_of(name)} & left)
+            part += others
+            left -= set(others)
+        parts += [sorted(part)] if part else []
+    return sorted(parts, key=lambda names: (-len(names), names))

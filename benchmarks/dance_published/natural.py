@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import combinations
 
-from pexeso.acquisition.coded_columns import CodedColumns
 from pexeso.acquisition.graph import JoinGraph, Pair, edges_of
-from pexeso.acquisition.tables import MarketTable
+from pexeso.acquisition.tables import CodedColumns, MarketTable
 
 
 def natural_graph(tables: Iterable[MarketTable], coded: CodedColumns) -> JoinGraph:

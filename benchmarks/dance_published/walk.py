@@ -1,9 +1,9 @@
-"""Options of the published search."""
+"""The published search: random walks on minimal graphs, on samples that grow."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from benchmarks.dance_published.graphs import MAX_COVERS, MinimalGraph, landmarks_of, minimal_graphs
+from benchmarks.dance_published.graphs import MinimalGraph, landmarks_of, minimal_graphs
 from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import (
     AcquisitionRequest,
@@ -22,45 +22,19 @@ from pexeso.acquisition.plans import (
     JoinTree,
     PlanMeasures,
 )
-from pexeso.errors import InputError
-
-MODES = ("repaired", "literal")
-"""The walk with its repairs, or word for word as it is printed."""
 
 
 @dataclass(frozen=True)
 class PublishedOptions:
-    """Options of the published search; the paper leaves all of them open but the mode."""
+    """Options of the published search, all of which the paper leaves open.
 
-    n_landmarks: int | None = None
-    max_covers: int = MAX_COVERS
-    prune: bool = True
-    max_graphs: int = 1
-    mode: str = "repaired"
+    A minimal graph of no more choices than steps is tried whole, unless `always_walk` is set.
+    """
+
     n_steps: int = 1000
     n_walks: int = 4
-    auto_exhaustive: bool = True
-    first_rate: float = 0.1
-    growth: float = 2.0
-    max_rounds: int | None = None
+    always_walk: bool = False
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.mode not in MODES:
-            raise InputError(f"mode must be one of {MODES}, got {self.mode!r}.")
-        for name in ("max_graphs", "n_steps", "n_walks"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be 1 or more, got {getattr(self, name)}.")
-        for name in ("n_landmarks", "max_rounds"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} must be 1 or more, got {value}.")
-        if self.max_covers < 0:
-            raise InputError(f"max_covers must be 0 or more, got {self.max_covers}.")
-        if not 0 < self.first_rate <= 1:
-            raise InputError(f"first_rate must be above 0 and at most 1, got {self.first_rate}.")
-        if not self.growth > 1:
-            raise InputError(f"growth must be above 1, got {self.growth}.")
 
 
 Measure = Callable[[JoinTree], PlanMeasures]
@@ -82,12 +56,10 @@ class KnownPlan:
 
     @cached_property
     def measures(self) -> PlanMeasures:
-        """Its measures, of a join."""
         return self._measure(self.tree)
 
     @property
     def is_measured(self) -> bool:
-        """Whether its measures are known."""
         return "measures" in self.__dict__
 
     @property
@@ -121,8 +93,6 @@ class KnownPlan:
 
 
 class KnownPlans:
-    """Plans by their signature."""
-
     def __init__(
         self,
         graph: JoinGraph,
@@ -146,7 +116,6 @@ class KnownPlans:
         return self._known[signature]
 
     def all(self) -> list[KnownPlan]:
-        """Return all of them by signature."""
         return [self._known[signature] for signature in sorted(self._known)]
 
 
@@ -199,9 +168,7 @@ _CHUNK = 4096
 def best_plan(choices: JoinChoices, options: PublishedOptions) -> KnownPlan | None:
     """Return the best plan that is met on a minimal graph."""
     start = (0,) * len(choices.sizes)
-    if options.mode == "literal":
-        return _literal_best(choices, options, start)
-    if options.auto_exhaustive and choices.n_choices <= options.n_steps:
+    if not options.always_walk and choices.n_choices <= options.n_steps:
         return _best(choices.plan(chosen) for chosen in product(*map(range, choices.sizes)))
     best = None
     for i in range(options.n_walks):
@@ -209,20 +176,20 @@ def best_plan(choices: JoinChoices, options: PublishedOptions) -> KnownPlan | No
         if i:
             drawn = random.random(len(start)).tolist()
             start = tuple(int(u * n) for u, n in zip(drawn, choices.sizes, strict=True))
-        plans = (plan for plan, _ in walk(choices, start, options.n_steps, random))
-        best = _best(chain([best, choices.plan(start)], plans))
+        best = _best(
+            chain([best, choices.plan(start)], walk(choices, start, options.n_steps, random))
+        )
     return best
 
 
 def walk(
-    choices: JoinChoices,
-    start: tuple[int, ...],
-    n_steps: int,
-    random: np.random.Generator,
-    *,
-    mode: str = "repaired",
-) -> Iterator[tuple[KnownPlan | None, bool]]:
-    """Yield where the walk is after each step, and whether it went there in this step."""
+    choices: JoinChoices, start: tuple[int, ...], n_steps: int, random: np.random.Generator
+) -> Iterator[KnownPlan | None]:
+    """Yield where the walk is after each step.
+
+    As printed a walk steps to plans within the bounds alone, and so finds nothing where it starts
+    outside of them or cannot step at all; here it goes freely until it is within.
+    """
     free = [i for i, size in enumerate(choices.sizes) if size > 1]
     if not free:
         return
@@ -235,12 +202,9 @@ def walk(
             proposed = (*chosen[:i], other, *chosen[i + 1 :])
             plan = choices.plan(proposed)
             # An equal plan, once closed, is no step of the walk but one of its drawn join sets.
-            is_step = plan is not current
-            if not is_step or _is_accepted(current, plan, of_step, mode):
+            if plan is current or _is_accepted(current, plan, of_step):
                 chosen, current = proposed, plan
-                yield current, is_step
-            else:
-                yield current, False
+            yield current
 
 
 def acceptance(current: float, proposed: float) -> float:
@@ -256,17 +220,6 @@ def walk_random(seed: int, choices: JoinChoices, i: int) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=int.from_bytes(digest, "little")))
 
 
-def _literal_best(
-    choices: JoinChoices, options: PublishedOptions, start: tuple[int, ...]
-) -> KnownPlan | None:
-    best, max_correlation = None, 0.0
-    random = walk_random(options.seed, choices, 0)
-    for plan, is_step in walk(choices, start, options.n_steps, random, mode="literal"):
-        if is_step and plan is not None and plan.measures.correlation > max_correlation:
-            best, max_correlation = plan, plan.measures.correlation
-    return best
-
-
 def _best(plans: Iterable[KnownPlan | None]) -> KnownPlan | None:
     best = None
     for plan in plans:
@@ -275,15 +228,11 @@ def _best(plans: Iterable[KnownPlan | None]) -> KnownPlan | None:
     return best
 
 
-def _is_accepted(
-    current: KnownPlan | None, proposed: KnownPlan | None, draw: float, mode: str
-) -> bool:
-    if mode == "repaired" and (current is None or not current.is_within):
+def _is_accepted(current: KnownPlan | None, proposed: KnownPlan | None, draw: float) -> bool:
+    if current is None or not current.is_within:
         return True
     if proposed is None or not proposed.is_within:
         return False
-    if current is None:
-        return True
     return draw < acceptance(current.measures.correlation, proposed.measures.correlation)
 
 
@@ -292,143 +241,33 @@ def _draws(random: np.random.Generator, n_steps: int) -> Iterator[list[list[floa
         yield random.random((min(_CHUNK, n_steps - start), 3)).tolist()
 
 
-GraphAt = Callable[[float], tuple[JoinGraph, Measure]]
-"""Returns the graph of samples at a rate, and what measures plans on these samples."""
-
-_MAX_JOINED = 16
-"""Plans that are joined for their quality alone, to say what a request would have to allow."""
-
-
 def published_plans(
-    graph_at: GraphAt,
+    graph: JoinGraph,
+    measure: Measure,
     request: AcquisitionRequest,
     options: PublishedOptions | None = None,
-    *,
-    bound: float | None = None,
 ) -> FoundPlans:
-    """Return the plan that the published search finds for a request, or why there is none.
-
-    It starts with small samples. Where no plan is within the bounds it asks for larger ones, up to
-    whole tables: on these a plan can cost less informativeness or have a better quality.
-    """
+    """Return the plan that the published search finds for a request, if it finds one."""
     options = options or PublishedOptions()
     started = time.monotonic()
-    n_trees = n_evaluated = n_rounds = 0
-    rate = options.first_rate
-    while True:
-        graph, measure = graph_at(rate)
-        known = KnownPlans(graph, request, measure)
-        best, reason = _searched(known, request, options)
-        seen = {} if best else _best_seen(known.all())
-        n_rounds += 1
-        n_trees += len(known.all())
-        n_evaluated += sum(plan.is_measured for plan in known.all())
-        is_last = rate >= 1 or n_rounds == options.max_rounds
-        if best or is_last:
-            break
-        rate = min(1.0, options.growth * rate)
-    if best:
-        plans, reason, stopped = (_with_bound(best, bound),), "", ""
-    else:
-        plans, reason = (), " ".join([reason, *_advice(request, seen)])
-        stopped = "" if rate >= 1 else f"max_rounds={n_rounds}, at samples of rate {rate:g}"
-    seconds = time.monotonic() - started
-    return FoundPlans(plans, reason, n_trees, n_evaluated, seconds, stopped, seen)
+    known = KnownPlans(graph, request, measure)
+    best = _searched(known, request, options)
+    n_evaluated = sum(plan.is_measured for plan in known.all())
+    plans = (FoundPlan(best.tree, best.measures, False, 1.0),) if best else ()
+    reason = "" if best else "No plan that was met is within all bounds."
+    return FoundPlans(plans, reason, len(known.all()), n_evaluated, time.monotonic() - started)
 
 
 def _searched(
     known: KnownPlans, request: AcquisitionRequest, options: PublishedOptions
-) -> tuple[KnownPlan | None, str]:
-    """Return the best plan of one round, or why there is none."""
+) -> KnownPlan | None:
+    """Return the best plan on the lightest minimal graph that is within the bounds."""
     graph = known.graph
     tables = {table for terminal in request.terminals for table in terminal.tables}
-    landmarks = landmarks_of(graph, tables, n_landmarks=options.n_landmarks, seed=options.seed)
-    connected = minimal_graphs(
-        graph, request, landmarks, prune=options.prune, max_covers=options.max_covers
-    )
-    small = [subgraph for subgraph in connected if len(subgraph.tables) <= request.max_tables]
-    light = [subgraph for subgraph in small if subgraph.weight <= request.max_informativeness]
-    if not light:
-        for subgraph in small:
-            known.plan(subgraph.tree(graph))
-        return None, _no_graph(request, connected, small)
-    best = None
-    for subgraph in light[: options.max_graphs]:
-        known.plan(subgraph.tree(graph))  # a literal walk without steps never meets its own start
-        plan = best_plan(JoinChoices(subgraph, known), options)
-        if plan and plan.is_better(best):
-            best = plan
-    return best, "" if best else _no_plan(known.all(), options, len(light))
-
-
-def _no_graph(
-    request: AcquisitionRequest,
-    connected: Sequence[MinimalGraph],
-    small: Sequence[MinimalGraph],
-) -> str:
-    if not connected:
-        names = ", ".join(repr(terminal.column) for terminal in request.terminals)
-        return f"No joins connect tables that have all of {names}."
-    if not small:
-        min_tables = min(len(subgraph.tables) for subgraph in connected)
-        return (
-            f"The connections that were found have {min_tables} tables or more, max_tables is "
-            f"{request.max_tables}."
-        )
-    return (
-        f"The connection of least informativeness that was found has {small[0].weight:.6g}, "
-        f"max_informativeness is {request.max_informativeness:g}."
-    )
-
-
-def _no_plan(plans: Sequence[KnownPlan], options: PublishedOptions, n_graphs: int) -> str:
-    if any(plan.is_within for plan in plans):
-        return (
-            "Plans within the bounds were met, but the literal mode scores no start and no "
-            "correlation of 0: take mode='repaired'."
-        )
-    left = n_graphs - options.max_graphs
-    more = f" {left} connections were not tried: raise max_graphs." if left > 0 else ""
-    return f"None of {len(plans)} plans that were met is within all bounds.{more}"
-
-
-def _best_seen(plans: Sequence[KnownPlan]) -> dict[str, float]:
-    """Return for each bound the best value among plans that break it and keep all others."""
-    seen = {}
-    by_price = sorted(
-        (plan for plan in plans if not plan.is_cheap and plan.is_informative),
-        key=lambda plan: plan.price,
-    )
-    by_weight = sorted(
-        (plan for plan in plans if plan.is_cheap and not plan.is_informative),
-        key=lambda plan: plan.informativeness,
-    )
-    cheapest = next((plan for plan in by_price[:_MAX_JOINED] if plan.is_good), None)
-    lightest = next((plan for plan in by_weight[:_MAX_JOINED] if plan.is_good), None)
-    if cheapest:
-        seen["price"] = cheapest.price
-    if lightest:
-        seen["informativeness"] = lightest.informativeness
-    qualities = [plan.measures.quality for plan in plans if plan.is_cheap and plan.is_informative]
-    if qualities:
-        seen["quality"] = max(qualities)
-    return seen
-
-
-def _advice(request: AcquisitionRequest, seen: dict[str, float]) -> list[str]:
-    sentences = {
-        "price": f"The cheapest that keeps the other bounds costs {{:.6g}}, the budget is "
-        f"{request.budget:g}.",
-        "informativeness": "The least informativeness of those that keep the other bounds is "
-        f"{{:.6g}}, max_informativeness is {request.max_informativeness:g}.",
-        "quality": "The highest quality of those that keep the other bounds is {:.6g}, "
-        f"min_quality is {request.min_quality:g}.",
-    }
-    return [sentences[name].format(value) for name, value in seen.items()]
-
-
-def _with_bound(plan: KnownPlan, bound: float | None) -> FoundPlan:
-    if bound is None:
-        return FoundPlan(plan.tree, plan.measures, False, 1.0)
-    missing = max(bound - plan.measures.correlation, 0.0)
-    return FoundPlan(plan.tree, plan.measures, missing == 0, missing / bound if missing else 0.0)
+    for subgraph in minimal_graphs(graph, request, landmarks_of(graph, tables, options.seed)):
+        if (
+            len(subgraph.tables) <= request.max_tables
+            and subgraph.weight <= request.max_informativeness
+        ):
+            return best_plan(JoinChoices(subgraph, known), options)
+    return None

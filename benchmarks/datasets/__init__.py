@@ -14,8 +14,6 @@ CACHE = Path(__file__).resolve().parent.parent / "data"
 
 
 class DataSet(Protocol):
-    """A data set."""
-
     @property
     def name(self) -> str:
         """Its name on the command line."""
@@ -27,7 +25,6 @@ class DataSet(Protocol):
 def data_set(
     name: str, *, model: str = "fasttext", dimensions: int = 100, seed: int = 0, scale: float = 1.0
 ) -> DataSet:
-    """Return a data set."""
     if name not in _MAKERS:
         raise InputError(f"Data sets are {', '.join(_MAKERS)}. Got {name!r} instead.")
     return _MAKERS[name](model, dimensions, seed, scale)

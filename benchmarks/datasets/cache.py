@@ -23,14 +23,7 @@ _DESCRIPTION = "lake.json"
 
 
 class NumberedColumns(Sequence[str]):
-    """Names for columns that have none, made when they are asked for.
-
-    Examples
-    --------
-    >>> names = NumberedColumns(3)
-    >>> len(names), names[-1], list(names[:2])
-    (3, 'column 2', ['column 0', 'column 1'])
-    """
+    """Names for columns that have none, made when they are asked for."""
 
     def __init__(self, n_columns: int) -> None:
         self._numbers = range(n_columns)
@@ -60,10 +53,7 @@ def file_digest(path: Path) -> str:
 
 
 def load_or_make(folder: Path, make: Callable[[], BenchmarkLake]) -> BenchmarkLake:
-    """Read the lake in `folder`, or make it and store it there.
-
-    It is stored completely or not at all.
-    """
+    """Read the lake in `folder`, or make it and store it there."""
 
     def write(unfinished: Path) -> dict[str, object]:
         lake = make()
@@ -77,10 +67,7 @@ def load_or_make(folder: Path, make: Callable[[], BenchmarkLake]) -> BenchmarkLa
 def load_or_write(
     folder: Path, write: Callable[[Path], dict[str, object]], *, mapped: bool = False
 ) -> BenchmarkLake:
-    """Read the lake in `folder`, or let `write` put its arrays there.
-
-    They are stored completely or not at all.
-    """
+    """Read the lake in `folder`, or let `write` put its arrays there."""
     if not (folder / _DESCRIPTION).is_file():
         _keep(folder, write)
     description = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))

@@ -47,28 +47,7 @@ lake's own seed draws its columns and values.
 
 @dataclass(frozen=True)
 class Shape:
-    """The few fitted numbers of a data set.
-
-    Attributes
-    ----------
-    mean : float
-        Length of what all values have in common, in [0, 1).
-    topic_share : float
-        Of the variance that is no noise, in (0, 1); the rest is the families'.
-    topics, families, words : int
-        Topics, weighted 1 / (rank + 4), families in each topic, and words in each family, both
-        weighted alike.
-    column_topics : int
-        Topics that a column's values come from, at least 1: more where columns are large.
-    topic_decay, family_decay, noise_decay : float
-        Spectra: the variance on axis i is proportional to ``(i + 1) ** -decay``.
-    length, length_sigma : float
-        Median and log-normal sigma of the length of a value's noise.
-    near_share : float
-        Of the values, in (0, 1): near copies of a word.
-    near_length, near_sigma : float
-        Median and log-normal sigma of the length of the noise between a word and its near copy.
-    """
+    """The few fitted numbers of a data set."""
 
     mean: float
     topic_share: float
@@ -92,11 +71,6 @@ class CalibratedModel:
 
     Attributes
     ----------
-    name : str
-    n_values, n_columns, dimensions : int
-        As published (Dong, Takeoka, Xiao and Oyamada: *Efficient joinable table discovery in data
-        lakes: a high-dimensional similarity-based approach*, ICDE 2021), the published numbers of
-        vectors taken as those of distinct ones.
     shape : Shape
     """
 
@@ -112,7 +86,6 @@ class CalibratedModel:
         return LEAST_COLUMNS / self.n_columns
 
     def size_at(self, scale: float) -> tuple[int, int]:
-        """Return N and C at a scale."""
         if not 0.0 < scale <= 1.0:
             raise InputError(f"The scale must lie in (0, 1]. Got {scale} instead.")
         n_values, n_columns = round(self.n_values * scale), round(self.n_columns * scale)
@@ -162,14 +135,10 @@ class VectorChunks:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(N, d)."""
         return self.plan.n_values, self.model.dimensions
 
     def __iter__(self) -> Iterator[torch.Tensor]:
-        """Yield float32 (n, d) unit vectors on the device, in row order.
-
-        n is `chunk_rows` except for the last.
-        """
+        """Yield float32 (n, d) unit vectors on the device, in row order."""
         centres, noise_axes = self._tables
         shape, device = self.model.shape, self.device
         columns = torch.Generator().manual_seed(piece_seed(self.plan.seed, _TABLES, 1))
@@ -204,17 +173,13 @@ class VectorChunks:
 
     @property
     def chunk_rows(self) -> int:
-        """Vectors in a chunk."""
         return CHUNK_BYTES // (4 * self.model.dimensions)
 
 
 def _column_families(
     plan: ColumnPlan, shape: Shape, generator: torch.Generator
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Draw the topics of each original and the stretch of families that its values come from.
-
-    The families of a topic lie on a circle of length 1.
-    """
+    """Draw the topics of each original and the stretch of families that its values come from."""
     n = len(plan.original_sizes)
     weights = 1.0 / (torch.arange(shape.topics, dtype=torch.float64) + 5.0)
     limits = (weights.cumsum(0) / weights.sum()).float()
@@ -226,13 +191,7 @@ def _column_families(
 
 
 def _tables(model: CalibratedModel, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    """Draw the centres and the axes of the noise.
-
-    Centres are float32 (topics * families, 1 + words, d), and axes are float32 (d, d). They are
-    drawn in float64 on the CPU.
-
-    Location 0 of a family is its own centre, the others are its words.
-    """
+    """Draw the centres and the axes of the noise."""
     shape, d = model.shape, model.dimensions
     generator = torch.Generator().manual_seed(piece_seed(_WORLD, _TABLES, 0))
 
@@ -269,9 +228,6 @@ class CalibratedTensors:
 
     Attributes
     ----------
-    vectors : VectorChunks
-        Float32 unit vectors chunk by chunk; whoever wants them resident copies each chunk into
-        place, in the precision wanted.
     column_offsets : int64 (C + 1,)
     column_values : int32 (column_offsets[-1],)
         Distinct rows of the vectors for each column, ascending.
@@ -288,12 +244,7 @@ class CalibratedTensors:
 def calibrated_tensors(
     name: str, scale: float = 1.0, seed: int = 0, device: torch.device | str = "cpu"
 ) -> CalibratedTensors:
-    """Make a calibrated lake on a device, with nothing of the size of its vectors on the host.
-
-    Host memory: 100 bytes a column while columns are planned (5 GB for ``lwdc``), 24 afterwards.
-    Device memory: 8 bytes a posting and 8 a column stay (8 GB for ``lwdc``), 0.5 GB while postings
-    are made; a pass over the vectors holds two chunks of 64 MiB and 18 bytes a column.
-    """
+    """Make a calibrated lake on a device, with nothing of the size of its vectors on the host."""
     model = calibrated_model(name)
     plan = plan_lake(model, scale, seed)
     where = _checked_device(device)

@@ -49,7 +49,6 @@ class ColumnPlan:
         one it copies.
     original_sizes : int64 (O,)
         Values of each original; they sum to N.
-    seed : int
     """
 
     sizes: torch.Tensor
@@ -59,17 +58,14 @@ class ColumnPlan:
 
     @property
     def n_values(self) -> int:
-        """N: distinct values, each of one original."""
         return int(self.original_sizes.sum())
 
     @property
     def n_postings(self) -> int:
-        """Values of all columns together."""
         return int(self.sizes.sum())
 
 
 def plan_columns(n_values: int, n_columns: int, seed: int) -> ColumnPlan:
-    """Draw sizes and copies."""
     generator = torch.Generator().manual_seed(seed)
     n_originals = n_columns - round(COPY_SHARE * n_columns)
     strata = torch.randperm(n_originals, generator=generator)
@@ -92,11 +88,7 @@ def plan_columns(n_values: int, n_columns: int, seed: int) -> ColumnPlan:
 def _original_sizes(
     strata: torch.Tensor, n_values: int, generator: torch.Generator
 ) -> torch.Tensor:
-    """Draw log-normal sizes that sum to `n_values`.
-
-    One is drawn from every equal slice of the distribution, so that the largest sizes hardly depend
-    on the seed.
-    """
+    """Draw log-normal sizes that sum to `n_values`."""
     n = len(strata)
     quantiles = (strata + torch.rand(n, generator=generator, dtype=torch.float64)) / n
     weights = torch.special.ndtri(quantiles.clamp_(1e-12, 1.0 - 1e-12)).mul_(_SIZE_SIGMA).exp_()
@@ -128,17 +120,7 @@ def _copied(strata: torch.Tensor, n_copies: int, generator: torch.Generator) -> 
 
 
 def postings(plan: ColumnPlan, device: torch.device) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Yield the values of columns, and the number of rows that hold each.
-
-    Values are ascending and distinct within a column.
-
-    A piece holds whole columns: 4 million postings, or one column that has more; about 120 bytes a
-    posting of a piece are held.
-
-    Yields
-    ------
-    values, rows : int32 (p,) on the device
-    """
+    """Yield the values of columns, and the number of rows that hold each."""
     first = offsets_of(plan.original_sizes)[:-1]
     ends = plan.sizes.cumsum(0)
     begin = 0
@@ -165,10 +147,7 @@ def postings(plan: ColumnPlan, device: torch.device) -> Iterator[tuple[torch.Ten
 
 
 def piece_seed(seed: int, kind: int, number: int) -> int:
-    """Return the seed of one piece of a lake's draws.
-
-    It is distinct for distinct seed, kind and number with high probability (splitmix64).
-    """
+    """Return the seed of one piece of a lake's draws."""
     state = seed & _MASK
     for part in (kind, number):
         state = _mix(state ^ _mix(part + 1))

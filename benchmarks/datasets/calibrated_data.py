@@ -30,14 +30,6 @@ class CalibratedData:
     Making it writes chunk by chunk: beside 100 bytes a column and 1 GiB nothing is held, whatever
     the scale (0.81 GB were measured for ``swdc`` at full size, 0.25 GB for ``open`` at 1/10).
     Loading maps the files, and reads what is used.
-
-    Attributes
-    ----------
-    model : CalibratedModel
-    scale : float
-        In (0, 1].
-    seed : int
-    cache : Path
     """
 
     model: CalibratedModel
@@ -50,7 +42,6 @@ class CalibratedData:
 
     @property
     def name(self) -> str:
-        """The data set's name."""
         return self.model.name
 
     def load(self) -> BenchmarkLake:

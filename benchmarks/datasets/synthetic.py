@@ -27,14 +27,10 @@ class RandomData:
 
     @property
     def name(self) -> str:
-        """``random``."""
         return "random"
 
     def load(self) -> BenchmarkLake:
-        """Make the lake, with values in families of four.
-
-        A value is its family's centre plus noise that grows from 0 to about 0.2.
-        """
+        """Make the lake, with values in families of four."""
         generator = np.random.default_rng(self.seed)
         n_families = -(-self.n_values // 4)
         centres = generator.standard_normal((n_families, self.dimensions))

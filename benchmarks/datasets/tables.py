@@ -18,13 +18,13 @@ import pyarrow.compute as pc
 
 from benchmarks.datasets.cache import file_digest, key_of, load_or_make
 from benchmarks.lake import BenchmarkLake
-from embed.corpus import CorpusOptions, write_corpus
+from embed.corpus import write_corpus
 from embed.registry import create_embedder, needs_corpus
 from pexeso.errors import InputError, LakeError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.files import find_tables
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.records import table_records
+from pexeso.lake.records import lake_records
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SHARED = ROOT.parent / "shared" / "data"
@@ -44,16 +44,6 @@ _POSTINGS = pa.schema(
 
 @dataclass(frozen=True)
 class Sources:
-    """Folders of tables.
-
-    Attributes
-    ----------
-    digests : dict of str to str
-        What the folders hold, by name.
-    open : callable
-        Gives a context manager over the folders by name, for as long as they are needed.
-    """
-
     digests: dict[str, str]
     open: Callable[[], AbstractContextManager[dict[str, Path]]]
 
@@ -100,19 +90,7 @@ def demo_sources() -> Sources:
 
 @dataclass(frozen=True)
 class TablesData:
-    """A lake read from tables.
-
-    Attributes
-    ----------
-    name : str
-    sources : callable
-        Gives the folders.
-    model : {"fasttext", "hashing"}
-        fastText is trained on this lake. Its training is not repeatable to the bit, so vectors made
-        anew are others; the lake's fingerprint, which stands in every result, tells.
-    dimensions, seed : int
-    cache : Path
-    """
+    """A lake read from tables."""
 
     name: str
     sources: Callable[[], Sources]
@@ -173,11 +151,7 @@ class TablesData:
 def read_postings(
     folders: Mapping[str, Path], rules: ColumnRules, normaliser: Normaliser
 ) -> pa.Table:
-    """Read the values of every kept column of lakes.
-
-    The table has the table, name and position of the column, the value, and the number of rows that
-    have it.
-    """
+    """Read the values of every kept column of lakes."""
     return pa.concat_tables(
         _read_folder(folder, name, rules, normaliser) for name, folder in folders.items()
     )
@@ -186,22 +160,16 @@ def read_postings(
 def write_training_text(
     column: np.ndarray, encoded: pa.DictionaryArray, corpus: Path, seed: int
 ) -> None:
-    """Write the text that a model is trained on, as the build of an index does.
-
-    Its input is the column number and the value of each posting.
-    """
+    """Write the text that a model is trained on, as the build of an index does."""
     pairs = pa.table({"group": column, "value": encoded.dictionary_decode()})
-    write_corpus(pairs.to_batches(), corpus, CorpusOptions(seed=seed))
+    write_corpus(pairs.to_batches(), corpus, seed=seed)
 
 
 def _read_folder(folder: Path, name: str, rules: ColumnRules, normaliser: Normaliser) -> pa.Table:
-    """Read the values of every kept column of a lake (`_POSTINGS`).
-
-    Table names are prefixed with the lake's name.
-    """
+    """Read the values of every kept column of a lake (`_POSTINGS`)."""
     pieces = [_POSTINGS.empty_table()]
     for file in find_tables(folder)[0]:
-        records = pa.Table.from_batches(table_records(file, rules, normaliser))
+        records = pa.Table.from_batches(lake_records([file], rules, normaliser))
         kind = records["record"]
         names = dict(
             records.filter(pc.equal(kind, "column"))
@@ -227,10 +195,7 @@ def _read_folder(folder: Path, name: str, rules: ColumnRules, normaliser: Normal
 
 
 def number_columns(postings: pa.Table) -> tuple[np.ndarray, list[str]]:
-    """Return the column number of each posting, and the names of the columns.
-
-    Columns are numbered in the order of (table, name, position), as in an index.
-    """
+    """Return the column number of each posting, and the names of the columns."""
     keys = ["table", "name", "position"]
     columns = (
         postings.select(keys)

@@ -1,159 +1,221 @@
-"""The command ``python -m benchmarks.effectiveness``."""
+"""The command ``python -m benchmarks effectiveness``."""
 
 from __future__ import annotations
 
-import json
-import sys
+import datetime as dt
+import logging
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
-from benchmarks.effectiveness.measuring import Result, chosen_methods, measure
-from benchmarks.effectiveness.methods import METHODS, MODELS, SENTENCE, Workshop
-from benchmarks.effectiveness.report import tables_of
-from benchmarks.effectiveness.sets import DATA, TruthSet, lake_with_truth, shared_set
-from benchmarks.report import RESULTS, write_result
-from pexeso.errors import InputError, PexesoError
-
-ALL = "all"
-
-_FOLDER = click.Path(file_okay=False, path_type=Path)
-_THERE = click.Path(exists=True, file_okay=False, path_type=Path)
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
-@dataclass(frozen=True)
-class _Options:
-    """The options."""
-
-    data: str | None
-    lake: Path | None
-    truth: Path | None
-    methods: str | None
-    model: str
-    index: Path | None
-    indexes: Path | None
-    sentence_model: str | None
-    as_json: bool
-    write: bool
-
-    def check(self) -> None:
-        """Refuse options that do not go together."""
-        paths = (self.lake, self.truth)
-        if (None in paths) if self.data is None else (paths != (None, None)):
-            raise InputError("Give --data, or both --lake and --truth.")
-        if self.index is not None and (self.data == ALL or self.indexes is not None):
-            raise InputError(
-                "--index is the index of one data set. Give --indexes, a folder of indexes, for "
-                "more."
-            )
-        if self.indexes is not None and self.data is None:
-            raise InputError(
-                "--indexes has indexes by the names of data sets. Give --index for a lake of "
-                "your own."
-            )
-        if self.write and self.data is None:
-            raise InputError("--write keeps results of the shared data sets. Give --data.")
-        chosen_methods(self.methods)
-
-    def names(self) -> tuple[str, ...]:
-        """Return the data sets, one of which may be a lake of the user's own."""
-        return DATA if self.data == ALL else (self.data or str(self.lake),)
-
-
-@click.command("effectiveness", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--data", type=click.Choice((*DATA, ALL)), help="A shared data set with truth, or all of them."
+from benchmarks.commands import benchmark, setting
+from benchmarks.effectiveness import similar
+from benchmarks.effectiveness.automatic import automatic_columns, automatic_distances
+from benchmarks.effectiveness.found_pairs import FoundPairs, found_by_values
+from benchmarks.effectiveness.joining import COLUMNS, scores_at, scores_of_values
+from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, NOT_JUDGED, Judged, incidence
+from benchmarks.effectiveness.methods import (
+    AUTOMATIC,
+    BY_STRINGS,
+    CODES,
+    METHODS,
+    MODELS,
+    OTHER_MODELS,
+    PEXESO,
+    RERANKED,
+    SENTENCE,
+    Method,
+    Workshop,
+    cosines,
+    make_method,
 )
-@click.option("--lake", type=_THERE, help="Any lake of tables, with --truth.")
-@click.option(
-    "--truth",
-    type=_FILE,
-    help="Its joinable pairs, with the columns of the shared join_pairs.tsv.gz.",
-)
-@click.option(
-    "--methods",
-    help=f"Some of {', '.join(METHODS)}, with commas; without it all, {SENTENCE} if it has a "
-    "model.",
-)
-@click.option(
-    "--model",
-    default=MODELS,
-    show_default=True,
-    help="Models of pexeso's index, where one is built; 'pexeso' is the first of them.",
-)
-@click.option(
-    "--index",
-    type=_THERE,
-    help="An index of the lake that is there; without it one is built and thrown away.",
-)
-@click.option(
-    "--indexes",
-    type=_FOLDER,
-    help="Folder in which indexes are kept as NAME.pexeso, and used where they are there.",
-)
-@click.option(
-    "--sentence-model", help="A sentence-transformers model, by path or name, to compare with."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print plain data instead of tables.")
-@click.option("--write", is_flag=True, help="Keep results in benchmarks/results/effectiveness.")
-def main(**options: object) -> None:
-    """Measure which joinable columns and values are found, against the alternatives."""
-    request = _Options(**options)
-    try:
-        request.check()
-        results = [_run(name, request) for name in request.names()]
-    except PexesoError as error:
-        raise click.ClickException(str(error)) from error
-    if request.as_json:
-        sets = {result["data"]: result for result in results}
-        click.echo(
-            json.dumps({"data": ALL, "sets": sets} if request.data == ALL else results[0], indent=1)
-        )
-    else:
-        headed = [f"## {result['data']}\n\n{tables_of(result)}" for result in results]
-        click.echo("\n\n".join(headed) if request.data == ALL else tables_of(results[0]))
+from benchmarks.effectiveness.nearest import join_nearest
+from benchmarks.effectiveness.partners import scores_of_partners
+from benchmarks.effectiveness.report import Scores, scores_of, tables_of
+from benchmarks.effectiveness.searched import ranked_pairs
+from benchmarks.effectiveness.sets import DATA, TruthSet, shared_set
+from pexeso.errors import InputError
+
+LOGGER = logging.getLogger(__name__)
+
+Result = dict[str, Any]
 
 
-def _run(name: str, request: _Options) -> Result:
-    with _opened(name, request) as (truth, folder):
-        path = request.index
-        if request.indexes is not None:
-            folder = request.indexes
-            folder.mkdir(parents=True, exist_ok=True)
-            index_folder = folder / f"{name}.pexeso"
-            path = index_folder if index_folder.is_dir() else None
-        shop = Workshop(
-            truth.texts,
-            truth.lake,
-            folder,
-            request.model,
-            path,
-            request.sentence_model,
-            name=Path(name).name,
-        )
-        result = measure(
-            truth, shop, chosen_methods(request.methods), lambda text: click.echo(text, err=True)
-        )
-    if request.write:
-        result = write_result(RESULTS / "effectiveness" / f"{name}.json", result)
+def measure(truth: TruthSet, shop: Workshop, names: Sequence[str]) -> Result:
+    """Score methods on a data set."""
+    result: Result = {"data": truth.name, **counts_of(truth), "methods": {}, "skipped": {}}
+    for name in names:
+        if name == SENTENCE and not shop.sentence_model:
+            result["skipped"][name] = "No sentence model was given (--sentence-model)."
+            continue
+        if name == RERANKED and not truth.judged:
+            result["skipped"][name] = "It ranks columns, and no pairs of columns are judged."
+            continue
+        if name in (CODES, *OTHER_MODELS) and shop.model_of(name) is None:
+            lacking = "model of vectors" if name == CODES else f"model {name}"
+            result["skipped"][name] = f"The index holds no {lacking}."
+            continue
+        started = dt.datetime.now()
+        scores = _MEASURED_BY.get(name, _scores)(truth, shop, name)
+        scores["measured"] = started.date().isoformat()
+        if name not in BY_STRINGS:
+            scores["model"] = shop.describe_model(name)
+        result["methods"][name] = scores
+        seconds = (dt.datetime.now() - started).total_seconds()
+        LOGGER.info("%s, %s: %.0f s", truth.name, name, seconds)
     return result
 
 
-@contextmanager
-def _opened(name: str, request: _Options) -> Iterator[tuple[TruthSet, Path]]:
-    """Read a data set, with its unpacked tables and index in a temporary folder."""
-    with tempfile.TemporaryDirectory(prefix="pexeso-effectiveness-") as folder:
-        work_folder = Path(folder)
-        if request.lake is not None and request.truth is not None:
-            yield lake_with_truth(request.lake, request.truth), work_folder
-        else:
-            yield shared_set(name, work_folder), work_folder
+def founds_of(method: Method, judged: Judged) -> list[FoundPairs]:
+    """Return the pairs of columns that a method finds at each of its thresholds."""
+    columns = [[text for text in column if text] for column in method.prepare(judged.texts)]
+    values, held = incidence(columns)
+    similarities = method.similarities(method.thresholds)
+    alike = similar.whole(method.compare(values, values, min(similarities)), len(values))
+    founds = found_by_values(judged, held, alike, similarities)
+    return [
+        replace(pairs, threshold=threshold)
+        for pairs, threshold in zip(founds, method.thresholds, strict=True)
+    ]
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def counts_of(truth: TruthSet) -> dict[str, int]:
+    """Count what there is to find: two runs with equal counts have the same truth."""
+    counts: dict[str, int] = {}
+    if truth.judged:
+        text, meaning, not_judged = (
+            len(truth.judged.labels[label]) for label in (BY_TEXT, BY_MEANING, NOT_JUDGED)
+        )
+        counts |= {
+            "columns": truth.judged.n_columns,
+            "queries": len(truth.judged.queries),
+            "positive_pairs": text + meaning,
+            "semantic_only_pairs": meaning,
+            "not_judged_pairs": not_judged,
+        }
+    if truth.tasks:
+        counts |= {
+            "tasks": len(truth.tasks),
+            "asked_values": sum(len(task.queries) for task in truth.tasks),
+            "asked_values_with_partner": sum(int(task.has_partner().sum()) for task in truth.tasks),
+            "other_values": sum(len(task.others) for task in truth.tasks),
+        }
+    if truth.partners:
+        counts |= {
+            "columns": len(truth.partners.texts),
+            "queries": len(truth.partners.pair_by_task),
+        }
+    return counts
+
+
+def _scores(truth: TruthSet, shop: Workshop, name: str) -> Scores:
+    """Score a method at thresholds that are tuned, fold by fold."""
+    method, scores = make_method(name, shop), {}
+    if truth.judged:
+        scores |= _scores_of_columns(truth, founds_of(method, truth.judged))
+    if truth.tasks:
+        joined = [join_nearest(method, task) for task in truth.tasks]
+        scores["values"] = scores_of_values(joined, method.nearest_thresholds)
+    return _with_partners(scores, truth, method)
+
+
+def _scores_of_ranked(truth: TruthSet, shop: Workshop, name: str) -> Scores:
+    return _scores_of_columns(truth, [ranked_pairs(truth.judged, shop.index())])
+
+
+def _scores_of_automatic(truth: TruthSet, shop: Workshop, name: str) -> Scores:
+    """Score pexeso at thresholds that the index chooses from the values alone."""
+    method, index, scores = make_method(PEXESO, shop), shop.index(), {}
+    advice = index.advise()
+    if truth.judged:
+        _, scores = automatic_columns(truth.judged, index)
+    if truth.tasks:
+        distances = automatic_distances(
+            index, [(task.queries, task.others) for task in truth.tasks]
+        )
+        joined = [join_nearest(method, task) for task in truth.tasks]
+        scores["values"] = scores_at(
+            joined, cosines(distances), [round(distance, 4) for distance in distances]
+        )
+    return _with_partners(scores, truth, replace(method, thresholds=(advice.max_distance,)))
+
+
+_MEASURED_BY: dict[str, Callable[[TruthSet, Workshop, str], Scores]] = {
+    RERANKED: _scores_of_ranked,
+    AUTOMATIC: _scores_of_automatic,
+}
+"""Methods that are not one similarity with thresholds to tune."""
+
+
+def _scores_of_columns(truth: TruthSet, founds: Sequence[FoundPairs]) -> Scores:
+    return scores_of(truth.judged, founds)
+
+
+def _with_partners(scores: Scores, truth: TruthSet, method: Method) -> Scores:
+    if truth.partners:
+        scores["partners"] = scores_of_partners(method, truth.partners)
+    if not truth.judged:
+        scores |= {name: scores["values"][name] for name in COLUMNS[:3]}
+    return scores
+
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Effectiveness:
+    """Data sets, methods and models to measure."""
+
+    data: str = setting(
+        help_text=f"Data sets with truth, with commas, of {', '.join(DATA)}; or {ALL}."
+    )
+    methods: str = setting(
+        ALL, f"Some of {', '.join(METHODS)}, with commas; {SENTENCE} needs a model."
+    )
+    model: str = setting(MODELS, "Models of an index that is built; 'pexeso' is the first of them.")
+    indexes: str | None = setting(
+        None,
+        "Folder of indexes NAME.pexeso, built where they are missing; without it an index is"
+        " thrown away.",
+        type=click.Path(file_okay=False),
+    )
+    sentence_model: str | None = setting(
+        None, "A sentence-transformers model, by path or name, to compare with."
+    )
+
+
+@benchmark("effectiveness", Effectiveness, tables_of)
+def main(settings: Effectiveness) -> Iterator[tuple[str, Result]]:
+    """Measure which joinable columns and values are found, against the alternatives."""
+    names = members(settings.data, DATA, "data sets")
+    methods = members(settings.methods, METHODS, "methods")
+    for name in names:
+        with tempfile.TemporaryDirectory(prefix="pexeso-effectiveness-") as work:
+            truth = shared_set(name, Path(work))
+            folder = Path(settings.indexes or work)
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"{name}.pexeso"
+            shop = Workshop(
+                truth.texts,
+                truth.lake,
+                folder,
+                settings.model,
+                path if path.is_dir() else None,
+                settings.sentence_model,
+                name=name,
+            )
+            yield f"effectiveness/{name}", measure(truth, shop, methods)
+
+
+def members(given: str, known: Sequence[str], noun: str) -> list[str]:
+    """Read names with commas, or all of those that are known."""
+    names = list(known) if given == ALL else [name.strip() for name in given.split(",")]
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(
+            f"The {noun} are {', '.join(known)}, or {ALL}. Got {', '.join(map(repr, unknown))}."
+        )
+    return names

@@ -22,8 +22,6 @@ class FoundPairs:
 
     Attributes
     ----------
-    threshold : float
-        For values.
     query, candidate : numpy.ndarray, int64
         Columns, by number.
     joinability : numpy.ndarray, float64
@@ -39,7 +37,6 @@ class FoundPairs:
     label: np.ndarray
 
     def of(self, queries: np.ndarray) -> FoundPairs:
-        """Keep the pairs of some query columns."""
         return self._where(np.isin(self.query, queries))
 
     def from_joinability(self, min_joinability: float) -> FoundPairs:
@@ -56,10 +53,7 @@ class FoundPairs:
         )
 
     def counts(self) -> tuple[int, int, int]:
-        """Count true pairs, false pairs, and the true pairs that are semantic only.
-
-        Pairs that are not judged are not counted.
-        """
+        """Count true pairs, false pairs, and the true pairs that are semantic only."""
         by_meaning = int((self.label == BY_MEANING).sum())
         return (
             int((self.label == BY_TEXT).sum()) + by_meaning,

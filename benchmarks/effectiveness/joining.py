@@ -49,10 +49,7 @@ def scores_at(
     thresholds: Sequence[float],
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Score tasks that are each joined from one untuned similarity on.
-
-    The result is that of `scores_of_values`.
-    """
+    """Score tasks that are each joined from one untuned similarity on."""
     masks = [
         join.similarity >= lowest - TIE for join, lowest in zip(joined, similarities, strict=True)
     ]
@@ -63,10 +60,7 @@ def scores_at(
 
 
 def _groups(joined: Sequence[Joined]) -> tuple[np.ndarray, bool]:
-    """Return the group number of each task, and whether there are too few groups.
-
-    There are too few where they cannot choose thresholds for each other.
-    """
+    """Return the group number of each task, and whether there are too few groups."""
     groups = np.unique([join.group for join in joined], return_inverse=True)[1]
     return groups, len(np.unique(groups)) < FOLDS
 
@@ -154,11 +148,7 @@ def _counts(
 
 
 def _per_cell(joined: Joined, mask: np.ndarray) -> np.ndarray:
-    """Return, for each query cell, the counts from which the rates are computed.
-
-    They are: joined, rightly joined, has a partner; and the last two for cells where no partner has
-    an equal text.
-    """
+    """Return, for each query cell, the counts from which the rates are computed."""
     other = joined.has_partner & ~joined.has_equal_partner
     true = joined.credit * mask
     return np.stack([mask, true, joined.has_partner, true * other, other], axis=1).astype(float)
@@ -167,10 +157,6 @@ def _per_cell(joined: Joined, mask: np.ndarray) -> np.ndarray:
 def _rates(
     joined: float, true: float, partners: float, true_other: float, other: float
 ) -> tuple[float, ...]:
-    """Return the rates of `COLUMNS`.
-
-    Precision is 1 where nothing is joined, and a recall is 1 where there is nothing to find.
-    """
     precision, recall = true / joined if joined else 1.0, true / partners if partners else 1.0
     return precision, recall, f1(precision, recall), true_other / other if other else 1.0
 

@@ -52,17 +52,8 @@ class Judged:
 
     Attributes
     ----------
-    keys : list of (str, int)
-        Table and position of each column, n of them.
-    texts : list of pyarrow.StringArray
-        The distinct cells of each, without empty ones.
-    labels : dict of int to numpy.ndarray
-        For `BY_TEXT`, `BY_MEANING` and `NOT_JUDGED` the pairs, as sorted ``query * n + candidate``.
     allowed_queries : numpy.ndarray of int64 or None
         The columns that are asked, ascending; None: all.
-    within_tables : bool
-        Whether pairs within a table are judged too. Then query columns stand for themselves in
-        cross-validation, else with their table.
     """
 
     keys: list[tuple[str, int]]
@@ -73,7 +64,6 @@ class Judged:
 
     @property
     def n_columns(self) -> int:
-        """Number of columns."""
         return len(self.keys)
 
     @property
@@ -98,10 +88,7 @@ class Judged:
         return classes
 
     def groups(self) -> np.ndarray:
-        """Return a group number for each column, int64.
-
-        Columns of the same group are not judged with each other, and go into one fold.
-        """
+        """Return a group number for each column, int64."""
         if self.within_tables:
             return np.arange(self.n_columns)
         return np.unique([table for table, _ in self.keys], return_inverse=True)[1]
@@ -121,21 +108,12 @@ class Judged:
 
 
 def fold(text: str) -> str:
-    """Fold a text so that case, punctuation and white space do not count.
-
-    Examples
-    --------
-    >>> fold("  Chicago-Cubs!")
-    'chicago cubs'
-    """
+    """Fold a text so that case, punctuation and white space do not count."""
     return _NO_WORD.sub(" ", text.casefold()).strip()
 
 
 def incidence(columns: Sequence[Sequence[str]]) -> tuple[list[str], sp.csr_matrix]:
-    """Return the sorted distinct values of columns, and which column holds which.
-
-    The latter is a sparse matrix (n, values), with 1 where a column holds a value.
-    """
+    """Return the sorted distinct values of columns, and which column holds which."""
     vocabulary = sorted({value for column in columns for value in column})
     number = {value: position for position, value in enumerate(vocabulary)}
     held = [sorted({number[value] for value in column}) for column in columns]
@@ -193,10 +171,7 @@ def pairs_by_text(
     min_matches: int = MIN_MATCHES,
     min_joinability: float = MIN_JOINABILITY,
 ) -> np.ndarray:
-    """Return the pairs of columns with enough folded texts in common.
-
-    They are sorted numbers ``query * n + candidate``. A column is not paired with itself.
-    """
+    """Return the pairs of columns with enough folded texts in common."""
     _, held = incidence(
         [[folded for text in column.to_pylist() if (folded := fold(text))] for column in texts]
     )
@@ -209,16 +184,7 @@ def pairs_by_text(
 def labels_of(
     by_text: np.ndarray, pairs: np.ndarray, matches: np.ndarray, sizes: np.ndarray
 ) -> dict[int, np.ndarray]:
-    """Label pairs of columns by text and by what they truly have in common.
-
-    Parameters
-    ----------
-    by_text : numpy.ndarray, int64
-        What `pairs_by_text` gives.
-    pairs, matches, sizes : numpy.ndarray, int64
-        Pairs as ``query * n + candidate``; how many values of the query column truly match, of how
-        many.
-    """
+    """Label pairs of columns by text and by what they truly have in common."""
     share = matches / np.maximum(sizes, 1)
     positive = (matches >= MIN_MATCHES) & (share >= MIN_JOINABILITY)
     doubtful = (matches >= NOT_JUDGED_MATCHES) & (share >= NOT_JUDGED_JOINABILITY)
@@ -275,9 +241,6 @@ def _distinct_cells(
 
 
 def distinct_cells(column: pa.Array) -> pa.StringArray:
-    """Return the distinct cells of a column in order of first appearance.
-
-    Cells are stripped of surrounding white space, and empty ones are left out.
-    """
+    """Return the distinct cells of a column in order of first appearance."""
     texts = pc.utf8_trim_whitespace(pc.unique(column.drop_null().cast(pa.string())))
     return pc.unique(texts.filter(pc.not_equal(texts, "")))

@@ -22,8 +22,6 @@ class Joined:
 
     Attributes
     ----------
-    task : str
-    group : str
     similarity : numpy.ndarray, float32 (n,)
         Of each asked cell with its nearest other one; minus infinity where nothing reaches the
         lowest similarity asked for.
@@ -32,10 +30,6 @@ class Joined:
         be taken.
     nearest : numpy.ndarray, int64 (n,)
         The first of the nearest, by number; -1: none.
-    has_partner, has_equal_partner : numpy.ndarray, bool (n,)
-        See `benchmarks.effectiveness.tasks.Task`.
-    similarities : list of float
-        What must be reached at each threshold of the method.
     """
 
     task: str
@@ -78,10 +72,6 @@ def nearest_of(
 
     The share is that of right ones among all values with the highest similarity. The nearest is the
     first of these.
-
-    Returns
-    -------
-    similarity, credit, nearest : numpy.ndarray of shape (n,)
     """
     similarity = np.full(partners.shape[0], -np.inf, np.float32)
     credit, nearest = np.zeros(partners.shape[0]), np.full(partners.shape[0], -1, np.int64)

@@ -25,19 +25,7 @@ from benchmarks.effectiveness.tasks import Task
 
 @dataclass(frozen=True)
 class PartnerLake:
-    """The columns of a lake, and for some of them the one that belongs to them.
-
-    Attributes
-    ----------
-    tables : list of str
-        Of each column, n of them.
-    texts : list of pyarrow.StringArray
-        Their distinct cells.
-    pair_by_task : dict of str to (int, int)
-        Task -> the column that is asked, and its partner.
-    twins : numpy.ndarray, bool (tasks, n)
-        The columns, other than the partner, that are as right.
-    """
+    """The columns of a lake, and for some of them the one that belongs to them."""
 
     tables: list[str]
     texts: list[pa.StringArray]
@@ -48,10 +36,7 @@ class PartnerLake:
 def partner_lake(
     columns: Iterable[tuple[str, str, pa.Array]], keys: Sequence[str], tasks: Sequence[Task]
 ) -> PartnerLake:
-    """Gather the columns of a lake of tasks, (table, name, cells).
-
-    Tables are called ``TASK/left.csv`` and ``TASK/right.csv``.
-    """
+    """Gather the columns of a lake of tasks, (table, name, cells)."""
     tables, texts, number = [], [], {}
     for table, name, cells in columns:
         task, _, side = table.partition("/")
@@ -66,14 +51,7 @@ def partner_lake(
 
 
 def true_shares(texts: Sequence[pa.StringArray], tasks: Sequence[Task]) -> np.ndarray:
-    """Return the share of the query cells of each task that each column holds.
-
-    A column holds a cell if it has the cell itself or a partner of it, by folded text.
-
-    Returns
-    -------
-    numpy.ndarray, float64 (tasks, columns)
-    """
+    """Return the share of the query cells of each task that each column holds."""
     sides = [side.to_pylist() for task in tasks for side in (task.queries, task.others)]
     folded = [[[fold(text)] for text in side] for side in sides]
     held = [sorted({fold(text) for text in column.to_pylist()}) for column in texts]
@@ -90,15 +68,7 @@ def true_shares(texts: Sequence[pa.StringArray], tasks: Sequence[Task]) -> np.nd
 
 
 def joinabilities(method: Method, lake: PartnerLake) -> np.ndarray:
-    """Return the share of values of each query column with a similar one in each column.
-
-    Values are distinct, and there is a share for each threshold.
-
-    Returns
-    -------
-    numpy.ndarray, float64 (tasks, columns, thresholds)
-        Columns of the asked one's own table, itself among them, have -1.
-    """
+    """Return the share of values of each query column with a similar one in each column."""
     prepared = [sorted({text for text in column if text}) for column in method.prepare(lake.texts)]
     column_of = np.repeat(np.arange(len(prepared)), [len(column) for column in prepared])
     others = [text for column in prepared for text in column]
@@ -123,10 +93,7 @@ def joinabilities(method: Method, lake: PartnerLake) -> np.ndarray:
 def best_by_column(
     pieces: Iterable[Similar], column_of: np.ndarray, shape: tuple[int, int]
 ) -> np.ndarray:
-    """Return the highest similarity of each row with the values of each column, float32.
-
-    It is minus infinity where there is none.
-    """
+    """Return the highest similarity of each row with the values of each column, float32."""
     best = np.full(shape, -np.inf, np.float32)
     start = 0
     for piece in pieces:
@@ -139,18 +106,7 @@ def best_by_column(
 
 
 def ranks_of_partners(lake: PartnerLake, shares: np.ndarray, *, twins: bool) -> np.ndarray:
-    """Return the rank of each partner at each threshold, int (tasks, thresholds), from 1.
-
-    Columns that join equally well rank before it.
-
-    Parameters
-    ----------
-    lake : PartnerLake
-    shares : numpy.ndarray, float64 (tasks, columns, thresholds)
-        What `joinabilities` gives.
-    twins : bool
-        Whether twins count; else they are left out of the ranking.
-    """
+    """Return the rank of each partner at each threshold, int (tasks, thresholds), from 1."""
     partners = np.array([partner for _, partner in lake.pair_by_task.values()])
     partner_shares = shares[np.arange(len(partners)), partners]
     before = shares >= partner_shares[:, None] - 1e-12
@@ -160,10 +116,7 @@ def ranks_of_partners(lake: PartnerLake, shares: np.ndarray, *, twins: bool) -> 
 
 
 def scores_of_partners(method: Method, lake: PartnerLake, seed: int = 0) -> dict[str, Any]:
-    """Rank partners at thresholds with the highest mean reciprocal rank on other columns.
-
-    Of equal thresholds the strictest is used.
-    """
+    """Rank partners at thresholds with the highest mean reciprocal rank on other columns."""
     shares = joinabilities(method, lake)
     ranks, with_twins = (ranks_of_partners(lake, shares, twins=twins) for twins in (False, True))
     order = np.argsort(

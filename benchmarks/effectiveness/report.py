@@ -104,10 +104,7 @@ OF_PARTNERS: Cells = {
 
 
 def tables_of(result: Mapping[str, Any]) -> str:
-    """Write the scores of a data set as tables in Markdown.
-
-    The tables are of joinable columns, values and partners, each as far as they are judged.
-    """
+    """Write the scores of a data set as tables in Markdown."""
     methods = result["methods"]
     first = next(iter(methods.values()), {})
     parts = []

@@ -26,18 +26,11 @@ It is below 0 where it must not be chosen.
 
 
 def f1(precision: float, recall: float) -> float:
-    """Return the harmonic mean; 0 where both are.
-
-    Examples
-    --------
-    >>> f1(0.5, 1.0)
-    0.6666666666666666
-    """
+    """Return the harmonic mean; 0 where both are."""
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
 def best_f1(precision: float, recall: float, by_meaning: float) -> float:
-    """Aim for the highest F1."""
     return f1(precision, recall)
 
 
@@ -77,10 +70,7 @@ def rates(pairs: FoundPairs, truth: Truth) -> tuple[float, float, float]:
 
 
 def choose(founds: Sequence[FoundPairs], truth: Truth, goal: Goal) -> tuple[int, float]:
-    """Choose the thresholds for values and for joinability that serve a goal best.
-
-    They are chosen on query columns. The threshold for values is returned as its position.
-    """
+    """Choose the thresholds for values and for joinability that serve a goal best."""
     scored = []
     for position, pairs in enumerate(founds):
         query_pairs = pairs.of(truth.queries)
@@ -92,13 +82,7 @@ def choose(founds: Sequence[FoundPairs], truth: Truth, goal: Goal) -> tuple[int,
 
 
 def folds_of(judged: Judged, seed: int = 0) -> list[np.ndarray]:
-    """Divide all columns into folds, with the columns of a table together.
-
-    Each fold is scored with thresholds chosen on the others.
-
-    Where columns of one table are judged with each other, each column that is asked is drawn by
-    itself.
-    """
+    """Divide all columns into folds, with the columns of a table together."""
     groups = judged.groups()
     if judged.allowed_queries is not None:
         return [np.sort(fold) for fold in drawn_folds(judged.allowed_queries, seed)]
@@ -106,10 +90,7 @@ def folds_of(judged: Judged, seed: int = 0) -> list[np.ndarray]:
 
 
 def drawn_folds(members: np.ndarray, seed: int = 0) -> list[np.ndarray]:
-    """Divide distinct members into `FOLDS` parts as even as possible.
-
-    There are fewer parts where there are fewer members.
-    """
+    """Divide distinct members into `FOLDS` parts as even as possible."""
     drawn = np.random.default_rng(seed).permutation(len(members)) % FOLDS
     return [members[drawn == number] for number in range(min(FOLDS, len(members)))]
 
@@ -117,10 +98,7 @@ def drawn_folds(members: np.ndarray, seed: int = 0) -> list[np.ndarray]:
 def cross_validated(
     judged: Judged, founds: Sequence[FoundPairs], goal: Goal
 ) -> tuple[FoundPairs, list[tuple[float, float]]]:
-    """Return the pairs found at thresholds chosen on other query columns, and the thresholds.
-
-    There is one pair of thresholds for each fold.
-    """
+    """Return the pairs found at thresholds chosen on other query columns, and the thresholds."""
     parts, chosen = [], []
     everything = np.arange(judged.n_columns)
     for fold in folds_of(judged):
@@ -160,10 +138,7 @@ def ranked(judged: Judged, pairs: FoundPairs, k: int = TOP) -> tuple[float, floa
 
 
 def intervals(judged: Judged, pairs: FoundPairs, seed: int = 0) -> dict[str, tuple[float, float]]:
-    """Return 95 % intervals of precision, recall, F1 and the recall of semantic-only pairs.
-
-    They come from resampled query columns.
-    """
+    """Return 95 % intervals of precision, recall, F1 and the recall of semantic-only pairs."""
     n = judged.n_columns
     true, by_meaning, false = (
         np.bincount(pairs.query[np.isin(pairs.label, labels)], minlength=n)

@@ -12,7 +12,7 @@ from benchmarks.effectiveness.judged import Judged
 from pexeso.index import Index, build_index, open_index
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.normalise.rules import DEFAULT_RULES
-from pexeso.semantic.answers.similarity import REACH
+from pexeso.semantic.similarity import REACH
 
 BATCH = 200
 """Query columns that share one pass over the index."""
@@ -26,20 +26,14 @@ def index_for(lake: Path, path: Path, model: str, rules: Sequence[str] = DEFAULT
 
 
 def searched(judged: Judged, index: Index, thresholds: Iterable[float]) -> Iterator[FoundPairs]:
-    """Search with every judged column at each largest distance.
-
-    Columns that the index leaves out are found by nobody, as a user of it would see.
-    """
+    """Search with every judged column at each largest distance."""
     for threshold in thresholds:
         query, candidate, matched, joinability, _ = _search_all(judged, index, threshold)
         yield found_pairs(judged, threshold, query, candidate, matched, joinability)
 
 
 def ranked_pairs(judged: Judged, index: Index) -> FoundPairs:
-    """Search widely with every judged column, and rank what is found by similarity.
-
-    Similarities are spread over the joinabilities that thresholds are chosen among.
-    """
+    """Search widely with every judged column, and rank what is found by similarity."""
     query, candidate, matched, _, similarity = _search_all(
         judged, index, REACH * index.usual_max_distance, rerank=True
     )

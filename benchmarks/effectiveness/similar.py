@@ -37,7 +37,6 @@ Measure = Callable[[Sequence[str], Sequence[str], float], Pieces]
 
 
 def equal(values: Sequence[str], others: Sequence[str], cutoff: float) -> Pieces:
-    """Take equal text alone."""
     _, held = incidence([[text] if text else [] for text in (*values, *others)])
     left, right = held[: len(values)], held[len(values) :].T.tocsr()
     return _pieces(len(values), len(others), cutoff, lambda some: (left[some] @ right).tocoo())
@@ -112,10 +111,7 @@ def fuzzy_tokens(values: Sequence[str], others: Sequence[str], cutoff: float) ->
 
 
 def tfidf(values: Sequence[str], others: Sequence[str], cutoff: float) -> Pieces:
-    """Compute the cosine of words weighted by their rarity.
-
-    The rarity is that among the distinct values of both sides.
-    """
+    """Compute the cosine of words weighted by their rarity."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     weights = TfidfVectorizer(token_pattern=r"[^ ]+", dtype=np.float32).fit(
@@ -126,10 +122,7 @@ def tfidf(values: Sequence[str], others: Sequence[str], cutoff: float) -> Pieces
 
 
 def products(left: np.ndarray, right: np.ndarray, cutoff: float) -> Pieces:
-    """Compute the products of vectors, float32 (values, d) and (others, d).
-
-    The product is the cosine where all vectors have length 1 or 0.
-    """
+    """Compute the products of vectors, float32 (values, d) and (others, d)."""
 
     def piece(some: slice) -> sp.coo_matrix:
         scores = left[some] @ right.T
@@ -140,10 +133,7 @@ def products(left: np.ndarray, right: np.ndarray, cutoff: float) -> Pieces:
 
 
 def whole(pieces: Iterable[Similar], n_values: int) -> Similar:
-    """Combine pieces that compare values with themselves.
-
-    A value is similar to itself, whatever a measure returns.
-    """
+    """Combine pieces that compare values with themselves."""
     parts = list(pieces)
     stacked = sp.vstack(parts, "csr") if parts else sp.csr_matrix((0, 0), dtype=np.float32)
     return stacked.maximum(sp.identity(n_values, np.float32, "csr"))

@@ -11,11 +11,9 @@ import scipy.sparse as sp
 
 from benchmarks.effectiveness.similar import Measure, Pieces
 from embed.protocol import Embedder
-from pexeso.build.parts.encode import sparse_vectors
-from pexeso.engine.sparse.building import build_partition
-from pexeso.engine.sparse.compiled import Work
-from pexeso.engine.sparse.partition import SparsePartition
-from pexeso.engine.sparse.search import find_rows
+from pexeso.build.parts.models import sparse_vectors
+from pexeso.engine.sparse.partition import SparsePartition, build_partition
+from pexeso.engine.sparse.search import Work, find_rows
 from pexeso.engine.sparse.vectors import pair_distances
 
 ROWS = 500

@@ -33,12 +33,6 @@ class Task:
 
     Attributes
     ----------
-    name : str
-    group : str
-        Tasks of one group are scored with thresholds chosen on other groups.
-    queries, others : pyarrow.StringArray
-        The cells that are asked, n of them, and those they are joined with, m of them; none is
-        empty.
     partners : scipy.sparse.csr_matrix of shape (n, m)
         1 where two cells are the same thing.
     """

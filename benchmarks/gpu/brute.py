@@ -45,10 +45,6 @@ class ProductFinder:
     """Finder of pairs with a large inner product by tensor operations.
 
     It is used where the fused kernel cannot run.
-
-    Parameters
-    ----------
-    values : float32 (N, d)
     """
 
     def __init__(self, values: torch.Tensor) -> None:
@@ -57,10 +53,7 @@ class ProductFinder:
     def find(
         self, queries: torch.Tensor, limits: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return the query rows, value rows and products of pairs that reach their limit.
-
-        The limit is that of the query and inclusive.
-        """
+        """Return the query rows, value rows and products of pairs that reach their limit."""
         step = max(1, _PRODUCTS_AT_ONCE // max(1, len(queries)))
         blocks = []
         for begin in range(0, len(self._values), step):
@@ -73,11 +66,9 @@ class ProductFinder:
     def prepare(
         self, queries: torch.Tensor, limits: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return what `launch` takes."""
         return queries, limits
 
     def launch(self, prepared: tuple[torch.Tensor, torch.Tensor]) -> None:
-        """Compare all pairs."""
         queries, limits = prepared
         step = max(1, _PRODUCTS_AT_ONCE // max(1, len(queries)))
         for part in torch.split(self._values, step):
@@ -92,15 +83,6 @@ class BruteResult:
     ----------
     seconds, kernel_seconds : list of float
         Of each query column: pairs found and decided; the pass over the vectors alone.
-    answers : list of Answer
-    values : int
-        Values of all query columns.
-    batch_seconds : float or None
-        A query column of the batch, the pass over the vectors alone.
-    batch_share : float
-        Of the values of the batch, for which it was measured.
-    batch_values, batch_queries : int
-        Distinct values and query columns of the batch.
     """
 
     seconds: list[float]
@@ -142,10 +124,7 @@ class _Piece:
     def limits(
         self, queries: torch.Tensor, rounded: torch.Tensor, tau: float
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the products below which no pair matches, and from which on every pair does.
-
-        The rounding of both sides is included.
-        """
+        """Return the products below which no pair matches, and from which on every pair does."""
         loss, smallest, largest = self.bounds
         squares = queries.double().square_().sum(1)
         query_loss = rounding_loss(queries, rounded[:, : queries.shape[1]])
@@ -285,10 +264,7 @@ def padded(vectors: torch.Tensor, width: int, dtype: torch.dtype | None = None) 
 
 
 def _values_in_time(lake: ResidentLake, batch: QueryBatch) -> int:
-    """Return the number of values of a batch that brute force can compare in three seconds.
-
-    The values are compared with all of the lake, and the time is approximate.
-    """
+    """Return the number of values of a batch that brute force can compare in three seconds."""
     rate = _BATCH_RATE if lake.device.type == "cuda" else _BATCH_RATE / 1e4
     flop = 2.0 * lake.n_values * lake.model.dimensions
     return max(1, min(len(batch.vectors), int(3.0 * rate / flop)))

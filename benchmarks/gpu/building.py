@@ -11,16 +11,14 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from pexeso.engine.building.building import (
+from pexeso.engine.dense.building import (
     build_checked,
     cut_into_cells,
     n_coordinates,
     turned_postings,
 )
-from pexeso.engine.layout.maps import SAMPLE_ROWS, map_of
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.layout.partition import choose_anchors
-from pexeso.engine.layout.unit_vectors import check_tensors
+from pexeso.engine.maps import SAMPLE_ROWS, check_vectors, choose_anchors, map_of
+from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.errors import InputError
 
 
@@ -41,18 +39,9 @@ def build_tensors(
     column_values: torch.Tensor,
     options: PartitionLayoutOptions,
 ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-    """Build a partition as `build_partition` does, on the device of the vectors.
-
-    `Partition.from_tensors` takes the result.
-
-    Notes
-    -----
-    Device memory beside what is given and what comes out: ``4 P + 64`` bytes a row while rows are
-    ordered, about 70 a posting while columns are, and 0.5 GiB. The vectors are held twice, as given
-    and as stored; not so with `build_from_pieces`.
-    """
+    """Build a partition as `build_partition` does, on the device of the vectors."""
     _refuse_open(options)
-    return build_checked(vectors, check_tensors(vectors), column_offsets, column_values, options)
+    return build_checked(vectors, check_vectors(vectors), column_offsets, column_values, options)
 
 
 def build_from_pieces(
@@ -67,25 +56,12 @@ def build_from_pieces(
 
     Three passes are made: to check and to draw a sample, from which axes or pivots are chosen, to
     map, and to put each vector into its place.
-
-    Parameters
-    ----------
-    pieces : VectorPieces
-        Unit vectors, none of them zero; at least one.
-    column_offsets, column_values, options
-        As for `build_tensors`, on the device of the pieces.
-
-    Notes
-    -----
-    As for `build_tensors`, with one copy of the vectors, which is made when rows and columns are in
-    order: of 75 million rows with 50 dimensions (15 GB), 16 coordinates and 1.4 postings a row no
-    more than 11 GB are held until then.
     """
     _refuse_open(options)
     n, dimensions = pieces.shape
     anchors = choose_anchors(_sample_of(pieces, options.seed), None, options)
     device = next(iter(anchors.values())).device
-    chosen = map_of(anchors, options)
+    chosen = map_of(anchors)
     mapped = torch.empty((n, n_coordinates(anchors)), dtype=torch.float32, device=device)
     for begin, piece in _placed(pieces):
         mapped[begin : begin + len(piece)] = chosen.map(piece)
@@ -106,7 +82,7 @@ def _refuse_open(options: PartitionLayoutOptions) -> None:
             "Tensors are built with a given map and number of axes, and with a number of levels "
             "where there is a grid. "
             "Got map='auto', n_axes=None or n_levels=None instead; "
-            "let pexeso.engine.building.map_choice.resolve_options choose first, or use "
+            "let pexeso.engine.dense.building.resolve_options choose first, or use "
             "build_partition."
         )
 
@@ -125,7 +101,7 @@ def _sample_of(pieces: VectorPieces, seed: int) -> torch.Tensor:
     rows = []
     for begin, piece in _placed(pieces):
         try:
-            n_real = len(check_tensors(piece))
+            n_real = len(check_vectors(piece))
         except InputError as error:
             raise InputError(f"From row {begin} on: {error}") from error
         if n_real < len(piece):

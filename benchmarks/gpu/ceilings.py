@@ -44,14 +44,7 @@ def measure_ceilings(device: torch.device) -> dict[str, float]:
 def roofline(
     n_bytes: float, flop: float, seconds: float, ceilings: Mapping[str, float]
 ) -> dict[str, object]:
-    """Return the seconds that a device needs at least for some bytes and products.
-
-    Examples
-    --------
-    >>> ceilings = {"read_bytes_per_second": 4.0, "product_flop_per_second": 100.0}
-    >>> roofline(8.0, 100.0, 4.0, ceilings)
-    {'roofline_seconds': 2.0, 'roofline_bound': 'bytes', 'share_of_roofline': 0.5}
-    """
+    """Return the seconds that a device needs at least for some bytes and products."""
     read = n_bytes / ceilings["read_bytes_per_second"]
     multiplied = flop / ceilings["product_flop_per_second"]
     floor = max(read, multiplied)

@@ -15,20 +15,20 @@ import torch
 from benchmarks.checking import difference, normal_form
 from benchmarks.gpu.building import build_tensors
 from benchmarks.gpu.timing import Clock
-from pexeso.engine.interface import KernelChoice
-from pexeso.engine.kernels.choice import choose_kernel
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.layout.partition import Partition
-from pexeso.engine.metrics import Metric
-from pexeso.engine.oracle import oracle_counts, oracle_pairs
-from pexeso.engine.postings import csr_from_pairs
-from pexeso.engine.search.search import (
+from pexeso.engine.arrays import csr_from_pairs
+from pexeso.engine.dense.oracle import oracle_counts, oracle_pairs
+from pexeso.engine.dense.search import (
     BatchQuery,
     Goal,
     exact_partition,
     search_batch_partition,
     search_partition,
 )
+from pexeso.engine.kernel import Kernel
+from pexeso.engine.kernels.choice import choose_kernel
+from pexeso.engine.metrics import distances
+from pexeso.engine.options import Metric, PartitionLayoutOptions
+from pexeso.engine.partition import Partition
 from pexeso.engine.stats import SearchStats
 
 CASES = (
@@ -38,7 +38,7 @@ CASES = (
     (16, PartitionLayoutOptions(map="projection", n_axes=7)),
     (100, PartitionLayoutOptions(map="projection", n_axes=23)),
     (17, PartitionLayoutOptions(map="pivots", n_pivots=3, cells="grid", n_levels=4)),
-    (16, PartitionLayoutOptions(map="pivots", metric="manhattan")),
+    (16, PartitionLayoutOptions(map="pivots", metric="angular")),
     (300, PartitionLayoutOptions(map="pivots", n_pivots=8)),
     (128, PartitionLayoutOptions(map="projection", metric="angular")),
 )
@@ -63,11 +63,8 @@ class SmallLake:
     vectors : float32 (N, d)
     offsets, values : int64
         Values of each column.
-    partition : Partition
     query : float32 (n, d), on the CPU
     weights : int64 (n,), on the CPU
-    fractions : list of float
-        Largest distances to search with.
     """
 
     vectors: torch.Tensor
@@ -140,10 +137,10 @@ def small_lake(
     members = torch.from_numpy(np.concatenate(columns)).to(device)
     vectors = vectors.to(device)
     tensors, _ = build_tensors(vectors, offsets, members, options)
-    largest = metric.threshold(1.0, dimensions)
+    largest = metric.threshold(1.0)
     fractions = list(FRACTIONS)
     for one in range(3):
-        distance = float(metric.distances(queries[owner[one]], vectors[planted[one]].cpu())[None])
+        distance = float(distances(queries[owner[one]], vectors[planted[one]].cpu())[None])
         # Half of the distance, or whatever gives it again when it is doubled.
         fraction = (
             distance / largest
@@ -168,11 +165,7 @@ def _unit(rows: np.ndarray) -> np.ndarray:
 
 
 def _planted(rng: np.random.Generator, vectors: np.ndarray, fractions: np.ndarray) -> np.ndarray:
-    """Return unit vectors at given distances from `vectors`.
-
-    The Euclidean distance is a fraction of 2, apart from the rounding to float32 and one more
-    float32 step.
-    """
+    """Return unit vectors at given distances from `vectors`."""
     aside = rng.normal(size=vectors.shape)
     aside = _unit(aside - (aside * vectors).sum(1, keepdims=True) * vectors)
     angle = 2.0 * np.arcsin(fractions)[:, None]
@@ -181,7 +174,7 @@ def _planted(rng: np.random.Generator, vectors: np.ndarray, fractions: np.ndarra
     return np.where(up, np.nextafter(targets, np.float32(2.0)), targets).astype(np.float64)
 
 
-def _check(lake: SmallLake, kernels: Mapping[str, KernelChoice], case: str) -> int:
+def _check(lake: SmallLake, kernels: Mapping[str, Kernel], case: str) -> int:
     """Search single columns and a batch at every threshold; return the number of equal answers."""
     n_answers = 0
     total = int(lake.weights.sum()) + 2
@@ -242,8 +235,8 @@ def _right_of_batch(lake: SmallLake, query: BatchQuery, fraction: float) -> dict
 def _right_counts(lake: SmallLake, fraction: float) -> torch.Tensor:
     """Count from the values and columns as they were given, before anything was built."""
     device, metric = lake.vectors.device, lake.partition.metric
-    tau = metric.threshold(fraction, lake.vectors.shape[1])
-    query, value, _ = oracle_pairs(lake.query.to(device), lake.vectors, tau, metric)
+    tau = metric.threshold(fraction)
+    query, value, _ = oracle_pairs(lake.query.to(device), lake.vectors, tau)
     owner = torch.repeat_interleave(torch.arange(N_COLUMNS, device=device), lake.offsets.diff())
     columns = csr_from_pairs(owner, lake.values, N_COLUMNS)
     return oracle_counts(query, value, lake.weights.to(device), columns, len(lake.vectors)).cpu()

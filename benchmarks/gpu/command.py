@@ -20,17 +20,20 @@ from benchmarks.gpu.checks import WrongAnswerError, check_kernels
 from benchmarks.gpu.dataset import FIRST_RATE, run_data_set
 from benchmarks.gpu.lakes import Wanted
 from benchmarks.gpu.out_of_core import FIXED_BYTES, measure_out_of_core
+from benchmarks.gpu.page import run_text
 from benchmarks.gpu.published import PAPER_SECONDS, Published, run_published
-from benchmarks.gpu.table import OUT_OF_CORE, RESULTS, WORDS, slug, table, write_json
 from benchmarks.gpu.timing import Clock
-from benchmarks.gpu.words import N_VALUES, measure_words
+from benchmarks.gpu.words import N_VALUES, WORDS, measure_words
 from benchmarks.machine import describe_machine, find_device
-from pexeso.engine.layout.options import PartitionLayoutOptions
+from benchmarks.report import RESULTS, write_result
+from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.errors import PexesoError
 
 if TYPE_CHECKING:
     from benchmarks.algorithms.brute_triton.tuning import Tuner
 
+
+OUT_OF_CORE = "out-of-core"
 DATA = (*MODELS, WORDS, OUT_OF_CORE)
 PRESETS = ("default", "published")
 KERNELS = {"cuda": ("triton", "torch"), "cpu": ("torch",)}
@@ -60,7 +63,6 @@ class Budget(click.ParamType):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the seconds."""
         if isinstance(value, float):
             return value
         parsed = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", str(value))
@@ -77,7 +79,6 @@ class DataSets(click.ParamType):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, ...]:
-        """Return the names."""
         names = tuple(str(value).split(","))
         unknown = [name for name in names if name not in DATA]
         if unknown:
@@ -165,7 +166,7 @@ class Settings:
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
-    default=RESULTS,
+    default=RESULTS / "gpu",
     help="Folder of the result file.  [default: benchmarks/results/gpu]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON too, at the end.")
@@ -179,7 +180,7 @@ def gpu_command(output: Path, as_json: bool, **options: Any) -> None:
     clock = Clock(settings.budget)
     try:
         device = find_device(settings.device)
-        path = output / f"{slug(_device_name(device))}_{settings.preset}.json"
+        path = output / f"{_file_name(_device_name(device))}_{settings.preset}.json"
         result = run(settings, device, clock, path)
     except WrongAnswerError as error:
         click.echo(str(error), err=True)
@@ -187,7 +188,7 @@ def gpu_command(output: Path, as_json: bool, **options: Any) -> None:
     except PexesoError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(NO_RUN)
-    click.echo(table(result))
+    click.echo(run_text(result))
     if as_json:
         click.echo(json.dumps(result))
 
@@ -280,7 +281,7 @@ def _write(
         same[0] |= measured
     else:
         result["data"].append(measured)
-    write_json(path, result)
+    write_result(path, result)
     clock.say(f"written: {path}")
 
 
@@ -291,6 +292,11 @@ def _tuner(device: torch.device, seconds: float) -> Tuner | None:
     from benchmarks.algorithms.brute_triton.tuning import Tuner
 
     return Tuner(seconds)
+
+
+def _file_name(device: str) -> str:
+    """Return the name of a device as the name of a file: ``nvidia-h200`` of NVIDIA H200."""
+    return re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-")
 
 
 def _device_name(device: torch.device) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
 
+from benchmarks.algorithms.brute_gemm.scan import PRECISIONS, ProductScan
 from benchmarks.batching import make_batch
 from benchmarks.checking import normal_form
+from benchmarks.counting import count_columns
 from benchmarks.datasets.calibrated import calibrated_model
-from benchmarks.drawing import SIZE_CLASSES, size_class
 from benchmarks.gpu.brute import BruteResult, run_brute_force
 from benchmarks.gpu.ceilings import PRODUCT_DTYPES, roofline
 from benchmarks.gpu.checks import WrongAnswerError, refuse_difference
@@ -23,28 +25,157 @@ from benchmarks.gpu.measure import (
     measure_single,
     search,
 )
-from benchmarks.gpu.products import measure_rivals
-from benchmarks.gpu.timing import Clock, host_share, spread
+from benchmarks.gpu.timing import Clock, host_share, spread, wall_seconds
 from benchmarks.lake import Answer, BenchmarkQuery
-from pexeso.engine.interface import KernelChoice
+from benchmarks.matching import Pairs, decide_candidates
+from pexeso.engine.kernel import Kernel
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.stats import SearchStats
 
 if TYPE_CHECKING:
     from benchmarks.algorithms.brute_triton.tuning import Tuner
+    from benchmarks.faiss_kernel import Nearest
 
-CHECKED_A_CLASS = 3
-CHECKED_TYPICAL = 5
+
+# Brute force by what others provide on the same device: torch's products, faiss and cuVS.
+#
+# These methods need no kernel of pexeso. Each answers the question of a radius exactly.
+
+REPEATS = 3
+BLOCKS = {"cuda": (1 << 28, 1 << 30), "cpu": (1 << 20,)}
+"""Products held at a time: each is tried, and the fastest counts. Fewer are slower: of ``2**24``,
+``2**26`` and ``2**28`` the last was the fastest in every precision."""
+
+_SPARE_BYTES = 4 << 30
+"""What a scan takes beside its copy of the vectors."""
+
+_TF32_ROUNDOFF = 2.0**-10
+"""Of the shortest format in which float32 products are made on a GPU."""
+
+Search = Callable[[torch.Tensor, float], Pairs]
+
+
+def measure_rivals(
+    lake: ResidentLake, queries: Sequence[BenchmarkQuery], answers: Sequence[Answer], clock: Clock
+) -> Mapping[str, dict[str, object]]:
+    """Measure query columns of a lake of one partition by everything that is installed."""
+    vectors, figures = lake.parts[0].partition.vectors, {}
+    for name, precision in PRECISIONS.items():
+        copied = 0 if precision == torch.float32 else vectors.nbytes // 2
+        if copied + _SPARE_BYTES > free_bytes(lake.device):
+            clock.leave_out(f"{lake.model.name}: products in {name}", "there is no memory for them")
+            continue
+        ways = {}
+        for block in BLOCKS[lake.device.type]:
+            scan = ProductScan(vectors, precision=precision, block_products=block)
+            ways[block] = _ask(lake, queries, answers, f"products in {name}", scan.pairs)
+            del scan
+        best = min(ways, key=lambda block, ways=ways: ways[block]["median_seconds"])
+        figures[name] = {"block_products": best, "queries": len(queries), **ways[best]}
+    for name, (module, make) in NEIGHBOURS.items() if lake.device.type == "cuda" else ():
+        part = f"{lake.model.name}: {name}"
+        if importlib.util.find_spec(module) is None:
+            clock.leave_out(part, "it is not installed")
+            continue
+        if vectors.nbytes + _SPARE_BYTES > free_bytes(lake.device):
+            clock.leave_out(part, "there is no memory for its copy of the vectors")
+            continue
+        try:
+            nearest = make(vectors)
+        except (AttributeError, ImportError) as error:
+            clock.leave_out(part, f"it cannot be used here: {error}")
+            continue
+        search = partial(pairs_by_neighbours, nearest, vectors)
+        figures[name] = {
+            "queries": len(queries),
+            **_ask(lake, queries, answers, name, search),
+        }
+        del nearest, search
+    return figures
+
+
+def pairs_by_neighbours(
+    nearest: Nearest, vectors: torch.Tensor, ours: torch.Tensor, tau: float
+) -> Pairs:
+    """Return the pairs at most tau apart among those that nearest neighbours give.
+
+    The radius is wider by what products in TF32 could cost: twice the error of rounding operands
+    of unit length, and a little more for the sums.
+    """
+    limit = tau * tau + 2.0 * (2.0 * _TF32_ROUNDOFF + 2.0**-18) * 1.01
+    from benchmarks.faiss_kernel import pairs_within
+
+    return decide_candidates(*pairs_within(nearest, ours, vectors, limit), ours, vectors, tau)
+
+
+def _faiss(vectors: torch.Tensor) -> Nearest:
+    import faiss
+
+    index = faiss.GpuIndexFlatL2(faiss.StandardGpuResources(), vectors.shape[1])
+    # On the host a piece at a time.
+    for part in torch.split(vectors, 1 << 20):
+        index.add(part.numpy(force=True))
+
+    def nearest(queries: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+        squares, rows = index.search(queries.numpy(force=True), count)
+        return (torch.from_numpy(part).to(queries.device) for part in (squares, rows))
+
+    return nearest
+
+
+def _cuvs(vectors: torch.Tensor) -> Nearest:
+    from cuvs.neighbors import brute_force
+
+    index = brute_force.build(vectors, metric="sqeuclidean")
+
+    def nearest(queries: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+        squares, rows = brute_force.search(index, queries.contiguous(), count)
+        squares, rows = (torch.as_tensor(part, device=queries.device) for part in (squares, rows))
+        return squares, rows.long()
+
+    return nearest
+
+
+NEIGHBOURS: Mapping[str, tuple[str, Callable[[torch.Tensor], Nearest]]] = {
+    "faiss-gpu": ("faiss", _faiss),
+    "cuvs": ("cuvs", _cuvs),
+}
+"""Name -> module, and what makes an index of vectors on a GPU."""
+
+
+def _ask(
+    lake: ResidentLake,
+    queries: Sequence[BenchmarkQuery],
+    answers: Sequence[Answer],
+    name: str,
+    search: Search,
+) -> dict[str, float]:
+    """Return the seconds of a way of searching, the fastest of a few per query column."""
+    (part,) = lake.parts
+    seconds = []
+    for query, right in zip(queries, answers, strict=True):
+        work = partial(search, query.vectors.to(lake.device), query.tau)
+        answer = count_columns(
+            *work(), query, part.partition.value_columns, part.partition.n_columns
+        )
+        if not all(torch.equal(*pair) for pair in zip(answer, right, strict=True)):
+            raise WrongAnswerError(f"A wrong answer: {lake.model.name}, {name}, {query.name}.")
+        seconds.append(min(wall_seconds(work, lake.device) for _ in range(REPEATS)))
+    return spread(seconds)
+
+
+CHECKED = 5
+"""Query columns whose answers brute force checks."""
+
 MULTIPLIED = 3
-"""Typical query columns that products are asked, in every precision and size of block."""
+"""Query columns that products are asked, in every precision and size of block."""
 
 BATCHES = (1, 10, 100, 1000)
-"""Typical query columns asked in one call."""
+"""Query columns asked in one call."""
 
 PROFILED = 9
 """Query columns whose time on the device is looked at, evenly spread."""
 
-COMPARED_A_CLASS = 2
 FIRST_RATE = {"cuda": 4e6, "cpu": 1e5}
 """Vectors a second that building is expected to do before it was seen."""
 
@@ -63,10 +194,7 @@ def run_data_set(
     rate: float,
     tuner: Tuner | None = None,
 ) -> dict[str, object] | None:
-    """Make a lake, search it, and compare the answers with brute force.
-
-    Returns None where there is no room or no time for it.
-    """
+    """Make a lake, search it, and compare the answers with brute force."""
     model = calibrated_model(name)
     if scale < model.smallest_scale:
         smallest = model.smallest_scale
@@ -92,10 +220,8 @@ def run_data_set(
     try:
         make_lake(lake, wanted, clock)
         result["lake"] = lake.facts
-        if lake.typical:
-            result["typical"] = {}
-            _typical(lake, wanted.queries, kernels[0], ceilings, clock, tuner, result["typical"])
-        _search_and_check(lake, kernels, ceilings, clock, tuner, result)
+        result["typical"] = {}
+        _search_and_check(lake, kernels, ceilings, clock, tuner, result["typical"])
     except torch.OutOfMemoryError as error:
         reason = str(error).splitlines()[0]
         clock.leave_out(f"the rest of {name}", f"the device ran out of memory: {reason}")
@@ -106,43 +232,35 @@ def run_data_set(
     return result if "lake" in result else None
 
 
-def _typical(
+def _search_and_check(
     lake: ResidentLake,
-    n_queries: int,
-    kernel: str,
+    kernels: Sequence[str],
     ceilings: Mapping[str, float],
     clock: Clock,
     tuner: Tuner | None,
     result: dict[str, object],
 ) -> None:
-    """Measure query columns as in the paper: one at a time, in batches, and by brute force.
-
-    Answers are compared with those of brute force. Figures are put into the result as they come, so
-    that it has them where memory runs out later.
-    """
-    name, main, queries = (
-        lake.model.name,
-        choose_kernel(kernel, lake.device),
-        lake.typical[:n_queries],
-    )
+    """Measure query columns one at a time, in batches, and by brute force, and compare answers."""
+    name, main, queries = lake.model.name, choose_kernel(kernels[0], lake.device), lake.queries
     single, answers = measure_single(lake, queries, main, ceilings, clock.left / 4)
-    clock.say(
-        f"{name}: a typical query column of {len(queries[0])} values: "
-        f"{single['median_seconds'] * 1e3:.3f} ms"
-    )
+    queries = queries[: len(answers)]
+    clock.say(f"{name}: one query column: {single['median_seconds'] * 1e3:.3f} ms")
     single |= search_host_share(lake, queries, single["seconds"], main)
     result |= {
         "values_of_each": [len(query) for query in queries],
         "single": single,
         "batches": [],
     }
+    for number, (query, answer) in enumerate(zip(queries, answers, strict=True)):
+        column = lake.columns[number]
+        if normal_form(answer).get(column) != query.total:
+            raise WrongAnswerError(
+                f"A wrong answer: {name}, query column {number}: its own column {column} is not "
+                "found whole."
+            )
     for size in BATCHES:
-        group = lake.typical[:size]
-        if (
-            len(group) < size
-            and result["batches"]
-            and len(group) <= result["batches"][-1]["queries"]
-        ):
+        group = lake.batch[:size]
+        if result["batches"] and len(group) <= result["batches"][-1]["queries"]:
             break
         if not clock.enough(f"{name}: a batch of {size}", 5 * size * single["median_seconds"]):
             break
@@ -150,18 +268,12 @@ def _typical(
             lake, group, make_batch(group), main, ceilings, clock.left / 6
         )
         result["batches"].append(figures)
-        for number, (answer, right) in enumerate(zip(of_batch, answers, strict=False)):
-            _compare(
-                answer,
-                right,
-                f"{name}, typical query column {number} of a batch of {size}, and alone",
-            )
+        _compare_all(of_batch, answers, f"{name}, alone and in a batch of {size}")
         clock.say(f"{name}: a batch of {len(group)}: {figures['median_seconds'] * 1e3:.4f} ms each")
-    few = queries[: min(CHECKED_TYPICAL, len(answers))]
-    brute = run_brute_force(lake, few, make_batch(lake.typical[: max(BATCHES)]), tuner)
-    for number, right in enumerate(brute.answers):
-        _compare(answers[number], right, f"{name}, typical query column {number}")
-    median = spread([single["seconds"][number] for number in range(len(few))])["median_seconds"]
+    few = queries[:CHECKED]
+    brute = run_brute_force(lake, few, make_batch(lake.batch[: max(BATCHES)]), tuner)
+    _compare_all(answers, brute.answers, f"{name}, kernel {kernels[0]} and brute force")
+    median = spread(single["seconds"][: len(few)])["median_seconds"]
     result["brute"] = {"fused": spread(brute.seconds), "fused_kernel": spread(brute.kernel_seconds)}
     if len(lake.parts) == 1:
         result["brute"] |= measure_rivals(lake, few[:MULTIPLIED], brute.answers[:MULTIPLIED], clock)
@@ -177,126 +289,20 @@ def _typical(
         )
     result["checked"] = len(few)
     clock.say(f"{name}: brute force takes so many times as long: {result['ratios']}")
-
-
-def _search_and_check(
-    lake: ResidentLake,
-    kernels: Sequence[str],
-    ceilings: Mapping[str, float],
-    clock: Clock,
-    tuner: Tuner | None,
-    result: dict[str, object],
-) -> None:
-    """Do as `_typical` does for query columns of every class of size, and by every kernel."""
-    name = lake.model.name
-    main = choose_kernel(kernels[0], lake.device)
-    single, answers = measure_single(lake, lake.queries, main, ceilings, clock.left / 3)
-    if len(answers) < len(lake.queries):
-        clock.leave_out(
-            f"{name}: {len(lake.queries) - len(answers)} query columns", "they took too long"
-        )
-        lake.queries = lake.queries[: len(answers)]
-    single |= search_host_share(lake, lake.queries, single["seconds"], main)
-    result |= {"kernel": kernels[0], "single": single, "other_kernels": {}}
-    clock.say(
-        f"{name}: one query column at a time, kernel {kernels[0]}: median "
-        f"{single['median_seconds'] * 1e3:.3f} ms"
-    )
-    for number, (query, answer) in enumerate(zip(lake.queries, answers, strict=True)):
-        column = lake.asked_columns[number]
-        if normal_form(answer).get(column) != query.total:
-            raise WrongAnswerError(
-                f"A wrong answer: {name}, query column {number}: its own column {column} is not "
-                "found whole."
-            )
-    chosen = _some(lake.queries, CHECKED_A_CLASS)
-    batch = make_batch(lake.batch)
-    batch_answers: list[Answer] = []
-    if clock.enough(f"{name}: batch", len(lake.batch) * single["mean_seconds"]):
-        result["batch"], batch_answers = measure_batch(
-            lake, lake.batch, batch, main, ceilings, clock.left / 4
-        )
-        clock.say(
-            f"{name}: batch of {len(lake.batch)}: {result['batch']['median_seconds'] * 1e3:.4f} "
-            "ms a query column"
-        )
-    floor = lake.n_values * lake.model.dimensions * 2 / ceilings["read_bytes_per_second"]
-    result["floor_seconds"] = floor
-    if clock.enough(f"{name}: brute force and checks against it", 300 * floor + 5.0):
-        queries = [lake.queries[number] for number in chosen]
-        brute = run_brute_force(lake, queries, batch if "batch" in result else None, tuner)
-        result["brute"] = _brute_figures(lake, brute, ceilings, floor)
-        result["ratios"] = _ratios(result, brute, [single["seconds"][number] for number in chosen])
-        for position, number in enumerate(chosen):
-            _compare(
-                answers[number],
-                brute.answers[position],
-                f"{name}, kernel {kernels[0]}, query column {number}",
-            )
-            if number < len(batch_answers):
-                _compare(
-                    batch_answers[number],
-                    brute.answers[position],
-                    f"{name}, query column {number} of the batch",
-                )
-        result["checked"] = len(chosen)
-        clock.say(
-            f"{name}: {len(chosen)} answers equal to those of brute force, which takes "
-            f"{result['brute']['median_seconds'] * 1e3:.3f} ms"
-        )
-    if batch_answers:
-        for number in range(min(len(answers), len(batch_answers))):
-            _compare(
-                batch_answers[number],
-                answers[number],
-                f"{name}, query column {number} of the batch, and alone",
-            )
     for kernel in kernels[1:]:
         if not lake.keeps_values_of_columns:
-            clock.leave_out(
-                f"{name}: kernel {kernel}",
-                "there is no room for the values of each column, which it reads",
-            )
-            continue
-        few = [lake.queries[number] for number in _some(lake.queries, COMPARED_A_CLASS)]
-        if clock.enough(f"{name}: kernel {kernel}", 100 * single["mean_seconds"] * len(few)):
+            reason = "there is no room for the values of each column, which it reads"
+            clock.leave_out(f"{name}: kernel {kernel}", reason)
+        elif clock.enough(f"{name}: kernel {kernel}", 100 * single["mean_seconds"] * len(few)):
             other = choose_kernel(kernel, lake.device)
-            figures, others = measure_single(lake, few, other, ceilings, clock.left / 3)
-            result["other_kernels"][kernel] = figures
-            for number, answer in zip(_some(lake.queries, COMPARED_A_CLASS), others, strict=False):
-                _compare(answer, answers[number], f"{name}, kernel {kernel}, query column {number}")
-            clock.say(f"{name}: kernel {kernel}: median {figures['median_seconds'] * 1e3:.3f} ms")
+            _, others = measure_single(lake, few, other, ceilings, clock.left / 3)
+            _compare_all(others, answers, f"{name}, kernels {kernel} and {kernels[0]}")
 
 
-def _some(queries: Sequence[BenchmarkQuery], a_class: int) -> list[int]:
-    """Return the numbers of the first few query columns of every size class."""
-    of_class = [
-        [n for n, query in enumerate(queries) if size_class(len(query)) == kind]
-        for kind in range(len(SIZE_CLASSES))
-    ]
-    return sorted(number for numbers in of_class for number in numbers[:a_class])
-
-
-def _brute_figures(
-    lake: ResidentLake, brute: BruteResult, ceilings: Mapping[str, float], floor: float
-) -> dict[str, object]:
-    itemsize = PRODUCT_DTYPES[lake.device.type].itemsize
-    kernel = spread(brute.kernel_seconds)
-    read = lake.n_values * lake.model.dimensions * itemsize / kernel["median_seconds"]
-    flop = 2.0 * lake.n_values * lake.model.dimensions * brute.values / sum(brute.kernel_seconds)
-    figures: dict[str, object] = {
-        "queries": len(brute.seconds),
-        **spread(brute.seconds),
-        "kernel": kernel,
-        "bytes_per_second": read,
-        "share_of_read": read / ceilings["read_bytes_per_second"],
-        "flop_per_second": flop,
-        "share_of_product": flop / ceilings["product_flop_per_second"],
-        "floor_seconds": floor,
-    }
-    if brute.batch_seconds is not None:
-        figures["batch"] = _batch_figures(lake, brute, ceilings)
-    return figures
+def _compare_all(answers: Sequence[Answer], right: Sequence[Answer], where: str) -> None:
+    """Compare as many answers as both sides have."""
+    for number, pair in enumerate(zip(answers, right, strict=False)):
+        refuse_difference(*map(normal_form, pair), f"{where}, query column {number}")
 
 
 def _batch_figures(
@@ -329,28 +335,9 @@ def search_host_share(
     lake: ResidentLake,
     queries: Sequence[BenchmarkQuery],
     seconds: Sequence[float],
-    kernel: KernelChoice,
+    kernel: Kernel,
 ) -> dict[str, float | None]:
     """Return `host_share` for a few of the query columns."""
     some = sorted({len(seconds) * part // PROFILED for part in range(PROFILED)})
     works = [partial(search, lake, queries[number], kernel, SearchStats()) for number in some]
     return host_share(works, [seconds[number] for number in some], lake.device)
-
-
-def _ratios(
-    result: Mapping[str, object], brute: BruteResult, ours: Sequence[float]
-) -> dict[str, float]:
-    """Return how many times longer brute force takes, on the same query columns."""
-    median = spread(ours)["median_seconds"]
-    ratios = {
-        "brute": spread(brute.seconds)["median_seconds"] / median,
-        "brute_kernel": spread(brute.kernel_seconds)["median_seconds"] / median,
-        "floor": result["floor_seconds"] / median,
-    }
-    if brute.batch_seconds is not None:
-        ratios["batch_brute_kernel"] = brute.batch_seconds / result["batch"]["median_seconds"]
-    return ratios
-
-
-def _compare(answer: Answer, right: Answer, where: str) -> None:
-    refuse_difference(normal_form(answer), normal_form(right), where)

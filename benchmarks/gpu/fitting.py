@@ -29,13 +29,6 @@ def bytes_a_value(dimensions: int, n_coordinates: int) -> float:
     Its vector in float32, ``4 d``; one byte a mapped coordinate; two float32 corners a coordinate
     for 64 values, and a fifteenth more for the coarser levels; the offset of its columns in int64,
     8; and its columns in int32.
-
-    Examples
-    --------
-    ``lwdc``: 602 million values take 140 GB, of which 120 GB are the vectors.
-
-    >>> round(bytes_a_value(50, 16) * 602e6 / 1e9)
-    140
     """
     padded = n_coordinates + -n_coordinates % 8
     return 4 * dimensions + padded + 2 * 4 * padded / 64 * 16 / 15 + 8 + 4 * POSTINGS_A_VALUE
@@ -82,20 +75,7 @@ def fitting_scale(
     *,
     values_of_columns: bool = False,
 ) -> float | None:
-    """Return the largest scale at which a lake fits, or None where none does.
-
-    Scales are `SHARES` of the requested one.
-
-    With `values_of_columns` these must fit too.
-
-    Examples
-    --------
-    >>> from benchmarks.datasets.calibrated import calibrated_model
-    >>> lwdc = calibrated_model("lwdc")
-    >>> sizes = (149 * 10**9, 83 * 10**9)
-    >>> [fitting_scale(lwdc, 1.0, 16, 75_000_000, n_bytes) for n_bytes in sizes]
-    [1.0, 0.5]
-    """
+    """Return the largest scale at which a lake fits, or None where none does."""
     for share in SHARES:
         n_values = round(model.n_values * scale * share)
         value_bytes = bytes_a_value(model.dimensions, n_coordinates) + (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import statistics
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 import pexeso
 from benchmarks.gpu.checks import WrongAnswerError
 from benchmarks.gpu.timing import Clock
+from benchmarks.timing import timed_call
 from pexeso.store.texts import take_texts
 
 N_QUERIES, REPEATS = 60, 3
@@ -59,7 +59,9 @@ def measure_index(folder: Path, devices: Sequence[str], clock: Clock) -> dict[st
     }
 
 
-def query_columns(index: pexeso.Index, seed: int = 0) -> list[list[str]]:
+def query_columns(
+    index: pexeso.Index, n_queries: int = N_QUERIES, seed: int = 0
+) -> list[list[str]]:
     """Draw columns of the index itself, as the texts that stand in the lake."""
     rng, queries = np.random.default_rng(seed), []
     for number in range(index.store.n_partitions):
@@ -68,10 +70,10 @@ def query_columns(index: pexeso.Index, seed: int = 0) -> list[list[str]]:
         texts = index.store.texts(number, "texts")
         sizes = np.diff(offsets)
         columns = np.flatnonzero((sizes >= MIN_VALUES) & (sizes <= MAX_VALUES))
-        for column in rng.permutation(columns)[:N_QUERIES]:
+        for column in rng.permutation(columns)[:n_queries]:
             chosen = rows[offsets[column] : offsets[column + 1]]
             queries.append(take_texts(texts, chosen).to_pylist())
-    return [queries[number] for number in rng.permutation(len(queries))[:N_QUERIES]]
+    return [queries[number] for number in rng.permutation(len(queries))[:n_queries]]
 
 
 def _plain(matches: Any) -> object:
@@ -79,9 +81,4 @@ def _plain(matches: Any) -> object:
 
 
 def _fastest(work: Callable[[], object]) -> float:
-    seconds = []
-    for _ in range(REPEATS):
-        started = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - started)
-    return min(seconds)
+    return min(timed_call(work)[0] for _ in range(REPEATS))

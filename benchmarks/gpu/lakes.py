@@ -18,16 +18,15 @@ import torch
 
 from benchmarks.datasets.calibrated import CalibratedModel, VectorChunks, plan_lake
 from benchmarks.datasets.calibrated_columns import ColumnPlan, piece_seed, postings
-from benchmarks.drawing import SIZE_CLASSES, choose_columns
 from benchmarks.gpu.building import build_from_pieces
 from benchmarks.gpu.timing import Clock, wait_for
 from benchmarks.lake import BenchmarkQuery
-from pexeso.engine.arrays import offsets_of
-from pexeso.engine.dense_space import DenseSpace
-from pexeso.engine.layout.blocks import Blocks
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.layout.partition import LEVEL_ARRAYS, Cells, Partition
-from pexeso.engine.postings import Csr
+from pexeso.engine.arrays import Csr, offsets_of
+from pexeso.engine.blocks import Blocks
+from pexeso.engine.dense.space import DenseSpace
+from pexeso.engine.options import PartitionLayoutOptions
+from pexeso.engine.partition import LEVEL_ARRAYS, Partition
+from pexeso.engine.published.grid import GridCells
 from pexeso.engine.vector_space import count_needed
 
 _PARTS = 4
@@ -35,18 +34,7 @@ _PARTS = 4
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is asked of a lake.
-
-    Attributes
-    ----------
-    options : PartitionLayoutOptions
-    queries, batch : int
-        Query columns asked one at a time, and in one call; of either kind (`ResidentLake`).
-    partition_values : int
-        Most values of a partition, about.
-    max_distance, min_joinability : float
-    seed : int
-    """
+    """What is asked of a lake."""
 
     options: PartitionLayoutOptions
     queries: int = 100
@@ -66,7 +54,6 @@ class Part:
 
     @cached_property
     def space(self) -> DenseSpace:
-        """What searches the partition."""
         return DenseSpace(self.partition.options)
 
 
@@ -76,19 +63,6 @@ class ResidentLake:
 
     Attributes
     ----------
-    model : CalibratedModel
-    scale : float
-    device : torch.device
-    keeps_values_of_columns : bool
-        Whether partitions have them. Without, only a kernel that does all of a search by itself
-        gives right answers.
-    parts : list of Part
-    queries, batch : list of BenchmarkQuery
-        On the host; of every class of size alike.
-    typical : list of BenchmarkQuery
-        Of as many values as a column of the lake has on average, as the paper's query columns are.
-    asked_columns : list of int
-        The column that each query column is; first those of every class, then the typical ones.
     facts : dict
         Sizes, seconds and bytes, plain JSON.
     """
@@ -98,19 +72,16 @@ class ResidentLake:
     device: torch.device
     keeps_values_of_columns: bool = True
     parts: list[Part] = field(default_factory=list)
+    columns: list[int] = field(default_factory=list)
     queries: list[BenchmarkQuery] = field(default_factory=list)
     batch: list[BenchmarkQuery] = field(default_factory=list)
-    typical: list[BenchmarkQuery] = field(default_factory=list)
-    asked_columns: list[int] = field(default_factory=list)
     facts: dict[str, object] = field(default_factory=dict)
 
     @property
     def n_values(self) -> int:
-        """N, over all partitions."""
         return sum(part.partition.n_values for part in self.parts)
 
     def release(self) -> None:
-        """Let go of everything on the device."""
         self.parts.clear()
         gc.collect()
         if self.device.type == "cuda":
@@ -129,8 +100,6 @@ def make_lake(lake: ResidentLake, wanted: Wanted, clock: Clock) -> None:
     n_parts = max(1, round(plan.n_values / wanted.partition_values))
     parts = list(cut_plan(plan, n_parts))
     sizes = torch.cat([part.sizes for part in parts]).numpy()
-    n_asked = min(max(wanted.queries, wanted.batch), n_fitting(sizes))
-    chosen = choose_columns(sizes, n_asked, seed=wanted.seed, name=model.name)
     typical = typical_columns(
         sizes, plan.n_values / len(plan.sizes), max(wanted.queries, wanted.batch), wanted.seed
     )
@@ -150,37 +119,18 @@ def make_lake(lake: ResidentLake, wanted: Wanted, clock: Clock) -> None:
         "host_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
     del plan, sizes
-    _build_all(lake, parts, chosen, typical, wanted, clock)
+    _build_all(lake, parts, typical, wanted, clock)
 
 
 def typical_columns(sizes: np.ndarray, typical: float, n_most: int, seed: int) -> list[int]:
-    """Draw columns of about a typical number of values: within a twentieth, or within one.
-
-    Examples
-    --------
-    >>> sorted(typical_columns(np.array([3, 16, 17, 40, 18, 19]), 16.7, 9, 0))
-    [1, 2]
-    """
-    near = np.abs(sizes - typical) <= max(1.0, typical / 20)
+    """Draw columns of about a typical size: within a twentieth, or within one, or the nearest."""
+    apart = np.abs(sizes - typical)
+    near = apart <= max(1.0, typical / 20, apart.min())
     return np.random.default_rng(seed).permutation(np.flatnonzero(near))[:n_most].tolist()
 
 
-def n_fitting(sizes: np.ndarray) -> int:
-    """Return how many columns are of a size that is asked for."""
-    return int(((sizes >= SIZE_CLASSES[0][0]) & (sizes <= SIZE_CLASSES[-1][1])).sum())
-
-
 def cut_plan(plan: ColumnPlan, n_parts: int) -> Iterator[ColumnPlan]:
-    """Cut a plan into plans of about as many values, each with the copies of its own originals.
-
-    Examples
-    --------
-    >>> sizes = torch.tensor([4, 2, 6, 3])
-    >>> tables = torch.tensor([0, 0, 1, 1], dtype=torch.int32)
-    >>> plan = ColumnPlan(sizes, tables, torch.tensor([4, 6]), 5)
-    >>> [(part.sizes.tolist(), part.source.tolist()) for part in cut_plan(plan, 2)]
-    [([4, 2], [0, 0]), ([6, 3], [0, 0])]
-    """
+    """Cut a plan into plans of about as many values, each with the copies of its own originals."""
     if n_parts == 1:
         yield plan
         return
@@ -205,7 +155,6 @@ def cut_plan(plan: ColumnPlan, n_parts: int) -> Iterator[ColumnPlan]:
 def _build_all(
     lake: ResidentLake,
     plans: list[ColumnPlan],
-    chosen: Sequence[int],
     typical: Sequence[int],
     request: Wanted,
     clock: Clock,
@@ -213,7 +162,7 @@ def _build_all(
     if lake.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(lake.device)
     queries: dict[int, BenchmarkQuery] = {}
-    columns = torch.tensor(sorted({*chosen, *typical}))
+    columns = torch.tensor(sorted(typical))
     first_column, seconds = 0, {"postings_seconds": 0.0, "build_seconds": 0.0}
     for number in range(len(plans)):
         # A plan is dropped when its partition is there.
@@ -231,10 +180,9 @@ def _build_all(
             f"{lake.model.name}: partition {number + 1} of {len(plans)} built, "
             f"{built.partition.n_values:,} values"
         )
-    lake.asked_columns = [*chosen[: request.queries], *typical]
-    lake.typical = [queries[column] for column in typical]
-    lake.queries = [queries[column] for column in chosen[: request.queries]]
-    lake.batch = [queries[column] for column in chosen[: request.batch]]
+    lake.columns = list(typical[: request.queries])
+    lake.queries = [queries[column] for column in lake.columns]
+    lake.batch = [queries[column] for column in typical[: request.batch]]
     lake.facts |= seconds | {
         "build_vectors_per_second": lake.n_values / seconds["build_seconds"],
         "bytes_by_array": _bytes_by_array(lake.parts),
@@ -322,7 +270,7 @@ def _bytes_by_array(parts: Sequence[Part]) -> dict[str, int]:
     return totals
 
 
-def _cell_arrays(cells: Cells) -> Iterator[tuple[str, tuple[torch.Tensor, ...]]]:
+def _cell_arrays(cells: Blocks | GridCells) -> Iterator[tuple[str, tuple[torch.Tensor, ...]]]:
     """Yield the arrays of blocks or of a grid, by name."""
     if isinstance(cells, Blocks):
         yield "codes", (cells.codes,)

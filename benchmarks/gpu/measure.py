@@ -11,12 +11,11 @@ import numpy as np
 import torch
 
 from benchmarks.batching import QueryBatch
-from benchmarks.drawing import SIZE_CLASSES, size_class
 from benchmarks.gpu.ceilings import roofline
 from benchmarks.gpu.lakes import ResidentLake
 from benchmarks.gpu.timing import seconds_to_answer, spread
 from benchmarks.lake import Answer, BenchmarkQuery
-from pexeso.engine.interface import KernelChoice
+from pexeso.engine.kernel import Kernel
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import MAX_PAIRS, BatchColumn, Goal
 
@@ -32,7 +31,7 @@ ColumnCounts = tuple[np.ndarray, np.ndarray]
 
 
 def search(
-    lake: ResidentLake, query: BenchmarkQuery, kernel: KernelChoice, stats: SearchStats
+    lake: ResidentLake, query: BenchmarkQuery, kernel: Kernel, stats: SearchStats
 ) -> list[ColumnCounts]:
     """Search all partitions; the answer of each has the numbers of its own columns."""
     goal, weights = Goal(query.max_distance, query.needed), query.weights.numpy()
@@ -53,7 +52,7 @@ def search_batch(
     vectors: torch.Tensor,
     queries: Sequence[BatchColumn],
     max_distance: float,
-    kernel: KernelChoice,
+    kernel: Kernel,
     stats: SearchStats,
 ) -> list[list[ColumnCounts]]:
     """Search all partitions for a batch, one after the other; each has an answer to each query."""
@@ -78,7 +77,7 @@ def joined(lake: ResidentLake, answers: Sequence[ColumnCounts]) -> Answer:
 def measure_single(
     lake: ResidentLake,
     queries: Sequence[BenchmarkQuery],
-    kernel: KernelChoice,
+    kernel: Kernel,
     ceilings: Mapping[str, float],
     seconds_left: float,
 ) -> tuple[dict[str, object], list[Answer]]:
@@ -113,7 +112,6 @@ def measure_single(
         "first_pass_seconds": first,
         "repeats": repeats,
         "columns_found": sum(len(columns) for columns, _ in answers),
-        "by_size": _by_size(queries, seconds),
         **_rates(stats, sum(seconds), lake, ceilings),
     }
     return figures, answers
@@ -123,14 +121,11 @@ def measure_batch(
     lake: ResidentLake,
     queries: Sequence[BenchmarkQuery],
     batch: QueryBatch,
-    kernel: KernelChoice,
+    kernel: Kernel,
     ceilings: Mapping[str, float],
     seconds_left: float,
 ) -> tuple[dict[str, object], list[Answer]]:
-    """Ask all query columns in one call; distinct values are brought together before the clock.
-
-    The first call is not counted, unless there is no time for another.
-    """
+    """Ask all query columns in one call; distinct values are brought together before the clock."""
     members = torch.split(batch.rows, [len(query) for query in queries])
     columns = [
         BatchColumn(query_rows.numpy(), query.weights.numpy(), query.needed)
@@ -161,23 +156,6 @@ def measure_batch(
         **_rates([stats], middle, lake, ceilings, len(queries)),
     }
     return figures, [joined(lake, answers) for answers in zip(*of_parts, strict=True)]
-
-
-def _by_size(
-    queries: Sequence[BenchmarkQuery], seconds: Sequence[float]
-) -> list[dict[str, object]]:
-    rows = []
-    for number, (smallest, largest) in enumerate(SIZE_CLASSES):
-        durations = [
-            duration
-            for query, duration in zip(queries, seconds, strict=True)
-            if size_class(len(query)) == number
-        ]
-        if durations:
-            rows.append(
-                {"values": [smallest, largest], "queries": len(durations), **spread(durations)}
-            )
-    return rows
 
 
 def _rates(

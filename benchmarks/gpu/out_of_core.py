@@ -17,9 +17,9 @@ import torch
 
 from benchmarks.gpu.building import build_tensors
 from benchmarks.gpu.timing import Clock, device_seconds, seconds_to_answer
-from pexeso.engine.dense_space import DenseSpace
+from pexeso.engine.dense.space import DenseSpace
 from pexeso.engine.kernels.choice import choose_kernel
-from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.options import SearchOptions
 from pexeso.semantic.executor import search_store
 from pexeso.semantic.partition_loader import PartitionLoader
@@ -51,22 +51,14 @@ class QueryColumn:
     weights: np.ndarray
 
     def counted(self, joinability_of: str) -> np.ndarray:
-        """Return what each value counts for."""
         return self.weights
 
     def total(self, options: SearchOptions) -> int:
-        """Return |Q|."""
         return len(self.weights)
 
 
 class MemoryStore:
-    """Partitions in memory, as `pexeso.store.local.reader.Store` gives those of files.
-
-    Attributes
-    ----------
-    bytes_read : int
-        Of all arrays that were asked for as a partition.
-    """
+    """Partitions in memory, as `pexeso.store.local.reader.Store` gives those of files."""
 
     def __init__(self, arrays: Sequence[dict[str, np.ndarray]], n_partitions: int) -> None:
         self.path, self.n_partitions, self.bytes_read = Path("memory"), n_partitions, 0
@@ -75,7 +67,6 @@ class MemoryStore:
         self._names = names
 
     def partition(self, number: int) -> dict[str, np.ndarray]:
-        """Return the arrays of a partition."""
         arrays = self._arrays[number % len(self._arrays)]
         self.bytes_read += sum(array.nbytes for array in arrays.values())
         return dict(arrays)
@@ -86,7 +77,6 @@ class MemoryStore:
         return np.arange(n_columns) + (number << 32)
 
     def texts(self, number: int, name: str) -> pa.Array:
-        """Return the names of tables or columns."""
         return self._names[number % len(self._arrays)]
 
     def deleted_mask(self, number: int) -> None:

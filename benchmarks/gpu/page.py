@@ -1,7 +1,8 @@
-"""The table of a run on a GPU in the documentation."""
+"""The table of a run on a GPU, and what else is printed of it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,11 +20,7 @@ HEAD = (
 
 
 def gpu_table(result: Mapping[str, Any]) -> str:
-    """Lay out typical query columns of every data set, and what they are compared with.
-
-    Roofline shares are those of the larger of two times: bytes at the rate measured, and products
-    at the rate measured.
-    """
+    """Lay out typical query columns of every data set, and what they are compared with."""
     lines = []
     for data in result["data"]:
         if "typical" in data:
@@ -48,8 +45,8 @@ def _typical(name: str, typical: Mapping[str, Any]) -> list[tuple[str, ...]]:
         for batch in typical["batches"]
     ]
     lines += [
-        _line(name, f"brute force: {way}", figures, ratio=typical["ratios"].get(way))
-        for way, figures in typical["brute"].items()
+        _line(name, f"brute force: {way}", figures, ratio=typical.get("ratios", {}).get(way))
+        for way, figures in typical.get("brute", {}).items()
     ]
     return lines
 
@@ -72,3 +69,23 @@ def _line(
         "" if host is None else f"{host:.0%}",
         "" if ratio is None else f"{ratio:.1f}",
     )
+
+
+def run_text(result: Mapping[str, Any]) -> str:
+    """Return the table of a run, what has no place in it, and what was left out."""
+    ceilings, answers = result["ceilings"], sum(check["answers"] for check in result["checks"])
+    lines = [
+        f"device: {result['machine']['device']}; torch {result['machine']['packages']['torch']}",
+        f"correct: {len(result['checks'])} cases, {answers} answers equal to float64",
+        f"ceilings: {json.dumps(ceilings)}",
+        gpu_table(result),
+    ]
+    for data in result["data"]:
+        if paper := result["paper_seconds"].get(data["data"]):
+            lines.append(f"paper: {data['data']}: mean of {paper:g} s on a CPU, pivots and a grid")
+        if "lake" in data:
+            lines.append(f"{data['data']}: {json.dumps(data['lake'])}")
+        if "typical" not in data and "published" not in data:
+            lines.append(json.dumps(data))
+    lines += [f"left out: {one['part']}: {one['reason']}" for one in result["left_out"]]
+    return "\n".join([*lines, f"took {result['seconds']:.0f} s"])

@@ -21,9 +21,9 @@ from benchmarks.gpu.fitting import RESERVE_BYTES, free_bytes
 from benchmarks.gpu.lakes import ResidentLake, Wanted, make_lake
 from benchmarks.gpu.measure import measure_single
 from benchmarks.gpu.timing import Clock, spread
-from pexeso.engine.building.map_choice import resolve_options
+from pexeso.engine.dense.building import resolve_options
 from pexeso.engine.kernels.choice import choose_kernel
-from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.options import PartitionLayoutOptions
 
 if TYPE_CHECKING:
     from benchmarks.algorithms.brute_triton.tuning import Tuner
@@ -44,19 +44,7 @@ _SPLITS = 600
 
 @dataclass(frozen=True)
 class Published:
-    """What is asked of the layout as published.
-
-    Attributes
-    ----------
-    scale : float
-        Of the data set, at most.
-    device : torch.device
-    kernel : str
-    ceilings : mapping
-    tuner : Tuner or None
-    wanted : Wanted
-        Distances and joinabilities; layout, query columns and size of a partition are its own.
-    """
+    """What is asked of the layout as published."""
 
     scale: float
     device: torch.device
@@ -111,10 +99,7 @@ def _sizes(model: CalibratedModel, published: Published) -> list[int]:
 
 
 def _options(name: str, scale: float, device: torch.device) -> PartitionLayoutOptions:
-    """Return five pivots by PCA, and as many levels as the published model chooses for a lake.
-
-    It is the smallest lake; the larger ones keep them.
-    """
+    """Return five pivots by PCA, and as many levels as the published model chooses for a lake."""
     options = PartitionLayoutOptions(cells="grid", n_levels=None)
     lake = calibrated_tensors(name, scale, device=device)
     vectors = torch.cat([part.cpu() for part in lake.vectors]).numpy()
@@ -143,7 +128,7 @@ def _measured(
     )
     name, ceilings = lake.model.name, published.ceilings
     kernel = choose_kernel(published.kernel, lake.device)
-    queries = (lake.typical or lake.queries)[:QUERIES]
+    queries = lake.queries
     left = max(1.0, (until - clock.elapsed) / 2)
     single, answers = measure_single(lake, queries, kernel, ceilings, left)
     single |= search_host_share(lake, queries, single["seconds"], kernel)

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
+from benchmarks.timing import timed_call
+
 _AHEAD_BYTES = 1 << 30
 
 
@@ -33,9 +35,7 @@ def seconds_to_answer(work: Callable[[], object], device: torch.device) -> float
     The answer has been waited for, so that nothing is left to wait for.
     """
     wait_for(device)
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
+    return timed_call(work)[0]
 
 
 def device_seconds(work: Callable[[], object], device: torch.device, repeats: int) -> float:
@@ -61,10 +61,7 @@ def device_seconds(work: Callable[[], object], device: torch.device, repeats: in
 
 
 def busy_seconds(work: Callable[[], object], device: torch.device) -> float | None:
-    """Return the seconds for which a CUDA device is busy with some work, by torch's profiler.
-
-    Kernels and copies add up. None on the CPU, and where the profiler sees none of them.
-    """
+    """Return the seconds for which a CUDA device is busy with some work, by torch's profiler."""
     if device.type != "cuda":
         return None
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
@@ -89,13 +86,7 @@ def host_share(
 
 
 def spread(seconds: Sequence[float]) -> dict[str, float]:
-    """Return median, mean, and the bounds of the fastest and the slowest tenth.
-
-    Examples
-    --------
-    >>> spread([1.0, 2.0, 6.0])["median_seconds"], spread([1.0, 2.0, 6.0])["mean_seconds"]
-    (2.0, 3.0)
-    """
+    """Return median, mean, and the bounds of the fastest and the slowest tenth."""
     low, middle, high = (
         float(quantile) for quantile in np.quantile(np.array(seconds), (0.1, 0.5, 0.9))
     )
@@ -109,15 +100,7 @@ def spread(seconds: Sequence[float]) -> dict[str, float]:
 
 
 class Clock:
-    """Counts the seconds from when it is made.
-
-    Attributes
-    ----------
-    reserved : float
-        Seconds that are kept for what comes later.
-    left_out : list of dict
-        What is not run, and why.
-    """
+    """Counts the seconds from when it is made."""
 
     def __init__(self, seconds: float) -> None:
         self._started, self._seconds = time.perf_counter(), seconds
@@ -126,7 +109,6 @@ class Clock:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the start."""
         return time.perf_counter() - self._started
 
     @property
@@ -135,10 +117,7 @@ class Clock:
         return self._seconds - self.reserved - self.elapsed
 
     def enough(self, part: str, needed: float) -> bool:
-        """Return whether a part fits in the remaining time.
-
-        A part that does not fit is noted as left out.
-        """
+        """Return whether a part fits in the remaining time."""
         if needed <= self.left:
             return True
         self.leave_out(
@@ -147,7 +126,6 @@ class Clock:
         return False
 
     def leave_out(self, part: str, reason: str) -> None:
-        """Note that a part is not run."""
         self.left_out.append({"part": part, "reason": reason})
         self.say(f"left out: {part}: {reason}")
 

@@ -11,17 +11,15 @@ import pyarrow as pa
 import torch
 
 from benchmarks.gpu.checks import WrongAnswerError
-from benchmarks.gpu.table import WORDS
 from benchmarks.gpu.timing import Clock, spread, wall_seconds
 from embed.words import split_words, string_buffers
-from pexeso.engine.sparse.building import build_partition
-from pexeso.engine.sparse.partition import SparsePartition
-from pexeso.engine.sparse.space import LetterSpace
+from pexeso.engine.sparse.partition import SparsePartition, build_partition
 from pexeso.engine.sparse.sparse_space import SparseSpace
-from pexeso.engine.sparse.vectors import SparseVectors
+from pexeso.engine.sparse.vectors import LetterSpace, SparseVectors
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import MAX_PAIRS, ColumnCounts, Goal
 
+WORDS = "words"
 N_VALUES, N_QUERIES, VALUES_OF_A_COLUMN = 200_000, 20, 17
 MAX_DISTANCE, MIN_JOINABILITY = 0.35, 0.6
 REPEATS = 3

@@ -21,9 +21,9 @@ import torch
 from benchmarks.lake import BenchmarkQuery
 from benchmarks.memory import give_back
 from benchmarks.out_of_core.stores import drop_cached
-from pexeso.engine.dense_space import DenseSpace
+from pexeso.engine.dense.space import DenseSpace
 from pexeso.engine.kernels.choice import choose_kernel
-from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.options import SearchOptions
 from pexeso.results.ranking import Hit
 from pexeso.semantic.executor import search_store
@@ -43,7 +43,6 @@ class AskedColumn:
 
     @property
     def vectors(self) -> torch.Tensor:
-        """The distinct values' vectors."""
         return self.query.vectors
 
     def counted(self, joinability_of: str) -> np.ndarray:
@@ -51,7 +50,6 @@ class AskedColumn:
         return self.query.weights.numpy()
 
     def total(self, options: SearchOptions) -> int:
-        """Return |Q|."""
         return self.query.total
 
 
@@ -131,10 +129,7 @@ class OwnPeak:
 
 @contextmanager
 def own_peak() -> Iterator[OwnPeak]:
-    """Measure the process's own memory every two milliseconds while the block runs.
-
-    Memory that was freed before does not count as held.
-    """
+    """Measure the process's own memory every two milliseconds while the block runs."""
     give_back()
     peak, before, stop = OwnPeak(), own_bytes(), threading.Event()
 

@@ -12,9 +12,8 @@ import numpy as np
 from benchmarks.lake import BenchmarkLake
 from benchmarks.out_of_core.methods import METHODS, Method, fit_centres, random_clusters
 from partition.balance import Limits, cut, fixed_limits, partition_bytes, place
-from partition.clustering import hash64
+from partition.clustering import hash64, normalise
 from partition.codebook import assign, fit_codebook
-from partition.divergence import normalise
 
 SAMPLE_COLUMNS = 20_000
 """Columns that the centres are fitted on."""
@@ -28,17 +27,7 @@ _COLUMNS_AT_ONCE, _VALUES_AT_ONCE = 4096, 1 << 20
 def group_columns(
     lake: BenchmarkLake, method: str, n_partitions: int, *, seed: int = 0
 ) -> np.ndarray:
-    """Choose a partition for every column.
-
-    Returns
-    -------
-    int64 (C,)
-
-    Notes
-    -----
-    Centres are fitted on a sample of `SAMPLE_COLUMNS`, where a build fits them on all columns.
-    Memory: 2 bytes a value, 40 a column, and some hundred MB.
-    """
+    """Choose a partition for every column."""
     sizes = np.diff(lake.column_offsets)
     ids = np.arange(lake.n_columns)
     n_bytes = np.asarray(partition_bytes(sizes, sizes, lake.dimensions))

@@ -15,11 +15,10 @@ import pyarrow as pa
 
 from benchmarks.lake import BenchmarkLake
 from benchmarks.out_of_core.grouping import values_of
-from pexeso.engine.building.building import build_partition
-from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.dense.building import build_partition
+from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.store.arrays import write_arrays
-from pexeso.store.files import write_document
-from pexeso.store.local.folders import filling
+from pexeso.store.files import filling, write_document
 from pexeso.store.local.reader import Store, open_store
 from pexeso.store.local.writer import IndexWriter
 from pexeso.store.texts import write_texts
@@ -30,21 +29,7 @@ _log = logging.getLogger(__name__)
 def write_store(
     path: Path, lake: BenchmarkLake, partitions: np.ndarray, options: PartitionLayoutOptions
 ) -> Store:
-    """Write an index that can be searched, without texts of values and without a model.
-
-    Parameters
-    ----------
-    path : Path
-        A folder that is not there yet.
-    lake : BenchmarkLake
-    partitions : int64 (C,)
-        Of each column, numbered from 0.
-    options : PartitionLayoutOptions
-
-    Notes
-    -----
-    Memory: about four times the vectors of the largest partition.
-    """
+    """Write an index that can be searched, without texts of values and without a model."""
     with IndexWriter(path) as writer:
         entries = []
         for number in range(int(partitions.max()) + 1):
@@ -93,15 +78,11 @@ class StoreInMemory(Store):
     """An index whose partitions are copied into ordinary memory when they are first opened."""
 
     def partition(self, number: int) -> dict[str, np.ndarray]:
-        """Copy all arrays of a partition."""
         return {name: np.array(array) for name, array in super().partition(number).items()}
 
 
 def drop_cached(store: Store) -> None:
-    """Make the system drop the cached pages of a store's files.
-
-    Pages that a process has mapped and in use are not dropped.
-    """
+    """Make the system drop the cached pages of a store's files."""
     for entry in store.manifest.partitions:
         for file in entry.files:
             descriptor = os.open(store.path / entry.folder / file.path, os.O_RDONLY)

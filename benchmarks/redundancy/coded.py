@@ -1,13 +1,14 @@
-"""Which tables hold the rows of which, for lakes too large for rows as Python tuples.
+"""Which tables hold the rows of which, by comparing all rows: the truth about a lake.
 
 Every column becomes the numbers of its distinct values, over all tables that are compared on it,
 and rows the numbers of their distinct combinations: equal numbers are equal rows, without any
-hashing. Tables are flat Parquet files.
+hashing. Tables are flat Parquet files, or CSV files, whose cells are text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -17,42 +18,86 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pexeso.errors import InputError
+from pexeso.lake.containers.reader import read_table
+
+
+class TableFile:
+    """A table of a lake; a CSV file is held in memory, of a Parquet file a column at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @cached_property
+    def _text(self) -> pa.Table | None:
+        if self._path.suffix != ".csv":
+            return None
+        table = read_table(self._path)
+        cells = [pc.if_else(pc.equal(column, ""), None, column) for column in table.columns]
+        return pa.Table.from_arrays(cells, names=[name.strip() for name in table.names])
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        return pq.read_schema(self._path) if self._text is None else self._text.schema
+
+    @cached_property
+    def n_rows(self) -> int:
+        return pq.read_metadata(self._path).num_rows if self._text is None else len(self._text)
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """Columns by name, in lower case unless names differ in case alone; none of repeated ones.
+
+        A table with repeated names is compared with no other.
+        """
+        names = self.schema.names
+        folded = [name.lower() for name in names]
+        names = folded if len(set(folded)) == len(names) else names
+        return {name: at for at, name in enumerate(names)} if len(set(names)) == len(names) else {}
+
+    @property
+    def kinds(self) -> set[tuple[str, str]]:
+        types = self.schema.types
+        return {(name, _kind(types[at])) for name, at in self.positions.items()}
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        at = self.positions[name]
+        if self._text is not None:
+            return self._text.column(at)
+        return pq.read_table(self._path, columns=[self.schema.names[at]]).column(0)
 
 
 def coded_containment(folder: Path, *, row_count_gate: bool = True) -> set[tuple[str, str]]:
     """Return all pairs of files of which the first holds every row of the second."""
-    files = {
-        path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*.parquet"))
-    }
-    schemas = {name: _types_of(path) for name, path in files.items()}
-    n_rows = {name: pq.read_metadata(path).num_rows for name, path in files.items()}
-    by_schema: dict[tuple[tuple[str, str], ...], list[str]] = {}
-    for name, types in schemas.items():
-        by_schema.setdefault(tuple(sorted(types.items())), []).append(name)
+    paths = [path for ending in ("parquet", "csv") for path in sorted(folder.rglob(f"*.{ending}"))]
+    files = {path.relative_to(folder).as_posix(): TableFile(path) for path in paths}
+    files = {name: file for name, file in files.items() if file.positions}
+    by_schema: dict[frozenset[tuple[str, str]], list[str]] = {}
+    for name, file in files.items():
+        by_schema.setdefault(frozenset(file.kinds), []).append(name)
     pairs = set()
     for columns, children in by_schema.items():
-        parents = [name for name, types in schemas.items() if set(columns) <= set(types.items())]
-        min_rows = min(n_rows[child] for child in children)
+        min_rows = min(files[child].n_rows for child in children)
         parents = [
             name
-            for name in parents
-            if name in children or not row_count_gate or n_rows[name] >= min_rows
+            for name, file in files.items()
+            if columns <= file.kinds
+            and (name in children or not row_count_gate or file.n_rows >= min_rows)
         ]
         if len(parents) < 2:
             continue
-        distinct = _distinct_rows([files[name] for name in parents], [name for name, _ in columns])
+        distinct = _distinct_rows(
+            [files[name] for name in parents], sorted(name for name, _ in columns)
+        )
         rows = dict(zip(parents, distinct, strict=True))
         for parent in parents:
             for child in children:
-                if parent == child or (row_count_gate and n_rows[child] > n_rows[parent]):
+                if parent == child or (
+                    row_count_gate and files[child].n_rows > files[parent].n_rows
+                ):
                     continue
                 if len(np.setdiff1d(rows[child], rows[parent], assume_unique=True)) == 0:
                     pairs.add((parent, child))
     return pairs
-
-
-def _types_of(path: Path) -> dict[str, str]:
-    return {field.name.lower(): _kind(field.type) for field in pq.read_schema(path)}
 
 
 def _kind(kind: pa.DataType) -> str:
@@ -69,26 +114,18 @@ def _kind(kind: pa.DataType) -> str:
     raise InputError(f"Columns of the type {kind} are not compared here.")
 
 
-def _distinct_rows(paths: Sequence[Path], names: Sequence[str]) -> list[np.ndarray]:
+def _distinct_rows(files: Sequence[TableFile], names: Sequence[str]) -> list[np.ndarray]:
     """Return the distinct rows of files on some columns, as numbers that mean the same in all."""
-    ends = np.cumsum([pq.read_metadata(path).num_rows for path in paths])
+    ends = np.cumsum([file.n_rows for file in files])
     rows = np.zeros(int(ends[-1]), np.int64)
     for name in names:
-        codes, n = _codes([_column(path, name) for path in paths])
+        codes, n = _codes([file.column(name) for file in files])
         rows = pd.factorize(rows * n + codes)[0].astype(np.int64)
     return [np.unique(part) for part in np.split(rows, ends[:-1])]
 
 
-def _column(path: Path, name: str) -> pa.ChunkedArray:
-    [real] = [field for field in pq.read_schema(path).names if field.lower() == name]
-    return pq.read_table(path, columns=[real]).column(0)
-
-
 def _codes(columns: Sequence[pa.ChunkedArray]) -> tuple[np.ndarray, int]:
-    """Return numbers for the distinct values of columns together, and how many there are.
-
-    Missing cells are one value, and so is NaN.
-    """
+    """Return numbers for the distinct values of columns together, and how many there are."""
     kind = columns[0].type
     if pa.types.is_integer(kind):
         kind = pa.int64()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import resource
 import tarfile
 import time
 from collections.abc import Callable, Iterator
@@ -18,17 +16,38 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.datasets.tables import SHARED
 from benchmarks.redundancy.coded import coded_containment
-from benchmarks.redundancy.contents import read_contents
-from benchmarks.redundancy.fixed import worked_lake
-from benchmarks.redundancy.oracle import containment
 from benchmarks.redundancy.synthetic import LARGE, LINEAGE, MEDIUM, SMALL, synthetic_lake
 from pexeso.errors import InputError
-from pexeso.redundancy.plans.pipeline import Containments, Stage, find_containments
-from pexeso.redundancy.plans.redundancy import Redundancy, find_redundancy
-from pexeso.redundancy.plans.sampled.search import SampleOptions, find_by_samples
+from pexeso.redundancy.containments import ContainmentOptions, Containments, Stage, containments_of
+from pexeso.redundancy.lake_reading import list_lake, read_lake
+from pexeso.redundancy.sampled import sampled_containments
+from pexeso.redundancy.schema_tokens import Token
+from pexeso.redundancy.search import Redundancy, find_redundancy
+from pexeso.store.io.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def find_containments(
+    spark: SparkSession,
+    lake: str | Path,
+    *,
+    synonyms: dict[Token, Token] | None = None,
+    **options: Any,
+) -> Containments:
+    chosen = ContainmentOptions(**options)
+    with temporary_folder("pexeso-redundancy-") as folder:
+        started = time.perf_counter()
+        read = read_lake(spark, lake, folder)
+        seconds = time.perf_counter() - started
+        return containments_of(spark, read, chosen, synonyms=synonyms, read_seconds=seconds)
+
+
+def find_by_samples(spark: SparkSession | None, lake: str | Path, **options: Any) -> Containments:
+    """Compare rows that are drawn, in threads unless there is Spark."""
+    return sampled_containments(spark, list_lake(lake), ContainmentOptions(), **options)
+
 
 DERIVED = {
     "derived-24MB": (SMALL, 60, 10),
@@ -45,9 +64,6 @@ SHARED_LAKES = {
 }
 
 LAKES = (*SHARED_LAKES, *DERIVED)
-
-_MOST_PLAIN_BYTES = 100_000_000
-"""Of a lake whose rows are compared as Python tuples."""
 
 
 @contextmanager
@@ -86,16 +102,15 @@ def measured_lake(
 ) -> dict[str, Any]:
     """Search a lake in all ways in turn, and compare what they find with the truth."""
     with TemporaryDirectory() as warm:
-        worked_lake(Path(warm))  # what Spark and compiled loops do once
+        synthetic_lake(Path(warm), n_bytes=50_000, n_tables=6, n_roots=2)  # what Spark does once
         find_containments(spark, warm)
         find_redundancy(warm)
         find_by_samples(spark, warm)
     with lake_folder(name, seed, kept) as folder:
-        options = SampleOptions(n_rows=rows, seed=seed)
         ways: dict[str, Callable[[], Any]] = {
             "exact": lambda: find_containments(spark, folder),
             "plan": lambda: find_redundancy(folder),
-            "published": lambda: find_by_samples(spark, folder, options),
+            "published": lambda: find_by_samples(spark, folder, sample_rows=rows, seed=seed),
         }
         seconds: dict[str, list[float]] = {way: [] for way in ways}
         stages: dict[str, list[tuple[Stage, ...]]] = {way: [] for way in ways}
@@ -106,17 +121,15 @@ def measured_lake(
                 answers[way] = search()
                 seconds[way].append(time.perf_counter() - started)
                 stages[way].append(answers[way].stages)
-        memory = _peaks(spark)
         n_bytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         started = time.perf_counter()
-        truth = _truth(folder, n_bytes)
+        truth = coded_containment(folder)
         result: dict[str, Any] = {
             "tables": len(answers["exact"].tables),
             "bytes": n_bytes,
             "rows": sum(table.n_rows for table in answers["exact"].tables),
             "contained": len(truth),
             "full_comparison_seconds": time.perf_counter() - started,
-            "memory": memory,
         }
         for way in ways:
             pairs = _pairs(answers[way])
@@ -132,15 +145,7 @@ def measured_lake(
 
 
 def _pairs(answer: Any) -> set[tuple[str, str]]:
-    if isinstance(answer, Containments | Redundancy):
-        return {(edge.parent, edge.child) for edge in answer.edges}
-    return set(answer.pairs)
-
-
-def _truth(folder: Path, n_bytes: int) -> set[tuple[str, str]]:
-    if n_bytes > _MOST_PLAIN_BYTES:
-        return coded_containment(folder)
-    return set(containment(read_contents(folder)))
+    return {(edge.parent, edge.child) for edge in answer.edges}
 
 
 def _stages(runs: list[tuple[Stage, ...]], n_true: int) -> list[dict[str, Any]]:
@@ -163,14 +168,3 @@ def _plan(redundancy: Redundancy) -> dict[str, Any]:
         "saving": 1 - plan.cost / plan.keep_all_cost if plan.keep_all_cost else 0.0,
         "optimal": plan.optimal,
     }
-
-
-def _peaks(spark: SparkSession) -> dict[str, int]:
-    """Return the most memory that the driver's Python and its JVM have held so far, in bytes."""
-    pid = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
-    peaks = {"python": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
-    status = Path(f"/proc/{pid}/status")
-    if os.path.exists(status):
-        [line] = [row for row in status.read_text().splitlines() if row.startswith("VmHWM")]
-        peaks["jvm"] = int(line.split()[1]) * 1024
-    return peaks

@@ -14,18 +14,381 @@ sizes depend on the version of Arrow.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pc_csv
+import pyarrow.compute as pc
 
-from benchmarks.redundancy.changes import CHANGES, Derived, root_ranks
-from benchmarks.redundancy.columns import draw_columns, draw_rows, rows_for, table_bytes
 from benchmarks.redundancy.writing import FORMATS, write_table
-from pexeso.errors import InputError, LakeError
+from pexeso.errors import InputError
+
+_SMALLEST, _LARGEST = 5, 12
+_FIRST_DAY, _DAYS = 14_610, 9_000
+"""2010-01-01 and the days from there on, counted from 1970-01-01."""
+
+_SECONDS_A_DAY = 86_400
+_SYLLABLES = [first + last for first in "bdfgklmnprstv" for last in "aeiou"]
+
+KINDS = ("id", "count", "double", "decimal", "date", "timestamp", "instant", "string", "boolean")
+
+_CSV_BYTES = {
+    "id": (0.8, 0.28),
+    "count": (0.8, 0.28),
+    "double": (2.5, 0.22),
+    "decimal": (4.0, 0.18),
+    "date": (10.5, 0.0),
+    "timestamp": (25.7, 0.0),
+    "instant": (26.7, 0.0),
+    "string": (3.7, 0.31),
+    "boolean": (5.3, 0.0),
+}
+"""What a cell takes at least, and for each bit of the number of distinct values: as measured."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """How a column is drawn."""
+
+    name: str
+    kind: str
+    n_values: int
+    nulls: int
+
+
+def draw_columns(rng: np.random.Generator, root: int) -> list[Column]:
+    """Draw the columns of a root: a number of its own for each row, and others of any kind."""
+    others = KINDS[1:]
+    columns = [Column(f"id_{root % 3}", "id", 0, 0)]
+    for at in range(int(rng.integers(_SMALLEST, _LARGEST))):
+        kind = others[at % len(others)] if at < 2 else others[int(rng.integers(len(others)))]
+        n_values = 10 ** int(rng.integers(1, 6))
+        nulls = int(rng.integers(0, 200)) if rng.integers(2) else 0
+        columns.append(Column(f"{kind}_{at}", kind, n_values, nulls))
+    return columns
+
+
+def rows_for(columns: list[Column], n_bytes: float, file_format: str) -> int:
+    """Return how many rows of these columns take so many bytes on disk, roughly."""
+    n_rows = 1
+    # Bytes of a row fall with the rows, as values repeat: a few rounds settle that.
+    for _ in range(4):
+        distinct = [min(column.n_values or n_rows, n_rows) for column in columns]
+        a_row = sum(
+            _bytes_a_cell(column.kind, n, n_rows, file_format)
+            for column, n in zip(columns, distinct, strict=True)
+        )
+        n_rows = max(1, int(n_bytes / a_row))
+    return n_rows
+
+
+def table_bytes(table: pa.Table, file_format: str) -> float:
+    """Return what a table takes on disk, roughly: it is not written, so no version matters."""
+    n_rows = table.num_rows
+    return sum(
+        n_rows
+        * _bytes_a_cell(
+            _kind_of(column.type), pc.count_distinct(column).as_py(), n_rows, file_format
+        )
+        for column in table.columns
+    )
+
+
+def _bytes_a_cell(kind: str, n_distinct: int, n_rows: int, file_format: str) -> float:
+    bits = n_distinct.bit_length()
+    if file_format == "csv":
+        base, a_bit = _CSV_BYTES[kind]
+        return base + a_bit * bits
+    # A number of the dictionary, and the value's share in it: as measured.
+    return 0.2 if kind == "boolean" else 0.1 + bits / 8 + 4 * n_distinct / max(1, n_rows)
+
+
+def _kind_of(type_: pa.DataType) -> str:
+    types = pa.types
+    for kind, has in (
+        ("count", types.is_integer),
+        ("double", types.is_floating),
+        ("decimal", types.is_decimal),
+        ("date", types.is_date),
+        ("timestamp", types.is_timestamp),
+        ("boolean", types.is_boolean),
+    ):
+        if has(type_):
+            return kind
+    return "string"
+
+
+def draw_rows(rng: np.random.Generator, columns: list[Column], n_rows: int) -> pa.Table:
+    return pa.table({column.name: _cells(rng, column, n_rows) for column in columns})
+
+
+def _cells(rng: np.random.Generator, column: Column, n_rows: int) -> pa.Array:
+    if column.kind == "id":
+        return pa.array(rng.permutation(n_rows) + 1)
+    # The product of two draws: small numbers are frequent, and no power is needed.
+    draws = rng.integers(0, column.n_values, (2, n_rows))
+    number = draws[0] * draws[1] // column.n_values
+    mask = rng.integers(0, 1000, n_rows) < column.nulls
+    if column.kind == "count":
+        return pa.array(number, mask=mask)
+    if column.kind == "double":
+        return pa.array(number / 100, mask=mask)
+    if column.kind == "decimal":
+        return _decimals(number * 7, mask)
+    if column.kind == "date":
+        return pa.array((_FIRST_DAY + number % _DAYS).astype(np.int32), pa.int32(), mask=mask).cast(
+            pa.date32()
+        )
+    if column.kind in ("timestamp", "instant"):
+        zone = "UTC" if column.kind == "instant" else None
+        seconds = _FIRST_DAY * _SECONDS_A_DAY + number * 6_007
+        return pa.array(seconds * 1_000_000, mask=mask).cast(pa.timestamp("us", zone))
+    if column.kind == "string":
+        return _words(min(column.n_values, int(number.max()) + 1)).take(pa.array(number, mask=mask))
+    return pa.array(number % 2 == 1, mask=mask)
+
+
+def _decimals(cents: np.ndarray, mask: np.ndarray) -> pa.Array:
+    """Return hundredths as decimals, made of their bytes: no float is involved."""
+    pairs = np.zeros((len(cents), 2), np.int64)
+    pairs[:, 0], pairs[:, 1] = cents, cents >> 63
+    valid = pa.py_buffer(np.packbits(~mask, bitorder="little").tobytes())
+    buffers = [valid, pa.py_buffer(pairs.astype("<i8").tobytes())]
+    return pa.Array.from_buffers(pa.decimal128(14, 2), len(cents), buffers)
+
+
+def _words(n: int) -> pa.Array:
+    """Return the first words of all: of one syllable, of two, and so on."""
+    left = np.arange(n, dtype=np.int64) * 7 + 11
+    words = np.full(n, "", "U16")
+    syllables = np.array(_SYLLABLES)
+    while left.any():
+        words = np.char.add(words, np.where(left > 0, syllables[left % len(syllables)], ""))
+        left //= len(syllables)
+    return pa.array(words, pa.string())
+
+
+# What derives a table from another: filters, projections, added rows and columns, noise, copies.
+#
+# Floats are used only in ways that IEEE 754 rounds exactly, so that all machines agree.
+
+_TRIES = 20
+_MOST_PREDICATES, _MOST_NEW_COLUMNS, _MOST_NOISY_COLUMNS = 3, 3, 2
+_UNIFORMS = 12
+"""So many uniform draws add up to one that is as good as normal."""
+
+Ranks = dict[str, int]
+"""Of the columns of a root, how likely a filter is one on them: 1 is the most likely."""
+
+
+@dataclass(frozen=True, eq=False)
+class Derived:
+    """A table, what was done, and whether the source holds it (down), it the source (up), or so."""
+
+    table: pa.Table
+    steps: tuple[str, ...]
+    expected: str
+
+
+def root_ranks(rng: np.random.Generator, root: pa.Table) -> Ranks:
+    """Rank the columns of a root at random."""
+    order = rng.permutation(root.num_columns).tolist()
+    return {root.column_names[column]: rank + 1 for rank, column in enumerate(order)}
+
+
+def zipf_draw(rng: np.random.Generator, n: int) -> int:
+    """Draw a number below `n`, its rank by Zipf's law with exponent 1.5."""
+    ranks = np.arange(1, n + 1, dtype=np.float64)
+    # A square root is rounded exactly, a power is not.
+    bounds = np.cumsum((2.0**40 / (ranks * np.sqrt(ranks))).astype(np.int64) + 1)
+    return int(np.searchsorted(bounds, int(rng.integers(bounds[-1])), side="right"))
+
+
+def where(rng: np.random.Generator, table: pa.Table, ranks: Ranks) -> Derived:
+    """Keep the rows that meet one to three predicates, neither none nor all of them."""
+    known = {name: rank for name, rank in ranks.items() if name in table.column_names}
+    names = sorted(known, key=known.__getitem__)
+    for _ in range(_TRIES if table.num_rows > 1 and names else 0):
+        mask, predicates = None, []
+        for _ in range(int(rng.integers(1, _MOST_PREDICATES + 1))):
+            name = names[zipf_draw(rng, len(names))]
+            predicate = _predicate(rng, table[name].combine_chunks(), name)
+            if predicate is not None:
+                mask = predicate[0] if mask is None else pc.and_(mask, predicate[0])
+                predicates.append(predicate[1])
+        selection = None if mask is None else table.filter(mask)
+        if selection is not None and 0 < selection.num_rows < table.num_rows:
+            return Derived(selection.combine_chunks(), (" AND ".join(predicates),), "down")
+    return shuffle(rng, table, ranks)
+
+
+def _predicate(
+    rng: np.random.Generator, values: pa.Array, name: str
+) -> tuple[pa.Array, str] | None:
+    """Return which rows meet a predicate that is drawn; None where a column has no value."""
+    present = values.drop_null()
+    if pa.types.is_floating(values.type):
+        present = present.filter(pc.invert(pc.is_nan(present)))
+    if not len(present):
+        return None
+    value = _frequent(rng, present)
+    template = f"{name} {{}} {value}"
+    ways: list[tuple[str, Callable[..., pa.Array]]] = [("=", pc.equal)]
+    if _is_number(values.type) or pa.types.is_temporal(values.type):
+        ways += [("<", pc.less), (">", pc.greater), ("BETWEEN", pc.and_)]
+    sign, compare = ways[int(rng.integers(len(ways)))]
+    if sign != "BETWEEN":
+        return pc.fill_null(compare(values, value), False), template.format(sign)
+    other = _frequent(rng, present)
+    low, high = (other, value) if pc.greater(value, other).as_py() else (value, other)
+    both = pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
+    return pc.fill_null(both, False), f"{name} BETWEEN {low} AND {high}"
+
+
+def _frequent(rng: np.random.Generator, present: pa.Array) -> pa.Scalar:
+    """Draw a value, its rank by frequency following Zipf's law; of equals the first comes first."""
+    counted = pc.value_counts(present)
+    order = np.argsort(-counted.field("counts").to_numpy(), kind="stable")
+    return counted.field("values")[int(order[zipf_draw(rng, len(order))])]
+
+
+def project(rng: np.random.Generator, table: pa.Table, ranks: Ranks) -> Derived:
+    """Filter rows, then keep 40 to 100 % of the columns."""
+    filtered = where(rng, table, ranks)
+    min_kept = max(1, -(-table.num_columns * 2 // 5))
+    n_kept = int(rng.integers(min_kept, table.num_columns + 1))
+    columns = rng.permutation(table.num_columns)[:n_kept].tolist()
+    names = [table.column_names[column] for column in columns]
+    steps = (*filtered.steps, f"keep {n_kept} columns")
+    return Derived(filtered.table.select(names), steps, "down")
+
+
+def add_rows(rng: np.random.Generator, table: pa.Table, ranks: Ranks) -> Derived:
+    """Add 1 to 30 % of rows, each value from its column, drawn independently of the others."""
+    if not table.num_rows:
+        return shuffle(rng, table, ranks)
+    n_added = max(1, table.num_rows * int(rng.integers(1, 31)) // 100)
+    columns = [
+        column.combine_chunks().take(pa.array(rng.integers(0, table.num_rows, n_added)))
+        for column in table.columns
+    ]
+    added = pa.Table.from_arrays(columns, schema=table.schema)
+    whole = pa.concat_tables([table, added]).combine_chunks()
+    return Derived(whole, (f"add {n_added} rows",), "up")
+
+
+def add_cols(rng: np.random.Generator, table: pa.Table, ranks: Ranks) -> Derived:
+    """Add one to three columns a·x + b·y of numbers, a and b in [-2, 2]."""
+    numbers = _number_columns(table)
+    if not numbers:
+        return shuffle(rng, table, ranks)
+    steps = []
+    for _ in range(int(rng.integers(1, _MOST_NEW_COLUMNS + 1))):
+        x, y = (numbers[int(rng.integers(len(numbers)))] for _ in range(2))
+        a, b = (int(number) / 100 for number in rng.integers(-200, 201, 2))
+        name = _free_name(table)
+        left, right = (pc.multiply(_doubles(table[column]), k) for column, k in ((x, a), (y, b)))
+        table = table.append_column(name, pc.add(left, right))
+        steps.append(f"{name} = {a} * {x} + {b} * {y}")
+    return Derived(table, tuple(steps), "up")
+
+
+def noise(
+    rng: np.random.Generator, table: pa.Table, ranks: Ranks, *, keep_range: bool | None = None
+) -> Derived:
+    """Add normal noise to 10 to 100 % of the cells of one or two columns of numbers."""
+    numbers = [name for name in _number_columns(table) if not pa.types.is_decimal(table[name].type)]
+    if not numbers or not table.num_rows:
+        return shuffle(rng, table, ranks)
+    clip = bool(rng.integers(2)) if keep_range is None else keep_range
+    n_columns = min(len(numbers), int(rng.integers(1, _MOST_NOISY_COLUMNS + 1)))
+    steps = []
+    for column in rng.permutation(len(numbers))[:n_columns].tolist():
+        name = numbers[column]
+        share = int(rng.integers(10, 101))
+        hit = rng.integers(0, 100, table.num_rows) < share
+        changed = _noisy(rng, table[name].combine_chunks(), hit, clip)
+        table = table.set_column(table.column_names.index(name), name, changed)
+        steps.append(f"noise on {share} % of {name}{', range kept' if clip else ''}")
+    return Derived(table, tuple(steps), "none")
+
+
+def _noisy(rng: np.random.Generator, values: pa.Array, hit: np.ndarray, clip: bool) -> pa.Array:
+    present = values.is_valid().to_numpy(zero_copy_only=False)
+    numbers = values.fill_null(0).to_numpy(zero_copy_only=False)
+    finite = present & np.isfinite(numbers)
+    known = numbers[finite]
+    # Whole numbers are added up exactly, and the sum of floats is rounded once.
+    uniforms = rng.integers(0, 1 << 32, (_UNIFORMS, len(numbers))).sum(axis=0)
+    normal = (uniforms - (_UNIFORMS << 31)) / (1 << 32)
+    if not len(known):
+        return values
+    wide = known.astype(np.float64)
+    mean = math.fsum(wide.tolist()) / len(wide)
+    deviation = math.sqrt(math.fsum(((wide - mean) * (wide - mean)).tolist()) / len(wide))
+    change = normal * (0.05 * deviation)
+    if numbers.dtype.kind in "iu":
+        change = np.rint(change).astype(numbers.dtype)
+    changed = (numbers + change).astype(numbers.dtype)
+    if clip:
+        changed = np.clip(changed, known.min(), known.max())
+    changed = np.where(hit & finite, changed, numbers)
+    return pa.array(changed, values.type, mask=~present)
+
+
+def shuffle(rng: np.random.Generator, table: pa.Table, ranks: Ranks) -> Derived:
+    """Return the same rows and columns in another order."""
+    columns = rng.permutation(table.num_columns).tolist()
+    names = [table.column_names[column] for column in columns]
+    rows = rng.permutation(table.num_rows)
+    shuffled = table.select(names).take(pa.array(rows, pa.int64())).combine_chunks()
+    return Derived(shuffled, ("shuffle",), "both")
+
+
+def combo(rng: np.random.Generator, table: pa.Table, ranks: Ranks) -> Derived:
+    """Do two or three of the others, one after the other."""
+    steps: tuple[str, ...] = ()
+    for _ in range(int(rng.integers(2, 4))):
+        single = SINGLE[list(SINGLE)[int(rng.integers(len(SINGLE)))]]
+        derived = single(rng, table, ranks)
+        table, steps = derived.table, steps + derived.steps
+    return Derived(table, steps, "none")
+
+
+SINGLE: dict[str, Callable[[np.random.Generator, pa.Table, Ranks], Derived]] = {
+    "where": where,
+    "project": project,
+    "add_rows": add_rows,
+    "add_cols": add_cols,
+    "noise": noise,
+    "shuffle": shuffle,
+}
+
+CHANGES = {**SINGLE, "combo": combo}
+"""By name, all that a table may be derived by."""
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    types = pa.types
+    return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+
+
+def _number_columns(table: pa.Table) -> list[str]:
+    return [field.name for field in table.schema if _is_number(field.type)]
+
+
+def _doubles(values: Any) -> Any:
+    return pc.cast(values, pa.float64(), safe=False)
+
+
+def _free_name(table: pa.Table) -> str:
+    used_names = {name.lower() for name in table.column_names}
+    return next(f"sum_{at}" for at in range(len(used_names) + 1) if f"sum_{at}" not in used_names)
+
 
 SMALL, MEDIUM, LARGE = 24_000_000, 240_000_000, 2_400_000_000
 """Bytes on disk of the three sizes of lake."""
@@ -47,22 +410,7 @@ _FROM_LAST = 3
 
 @dataclass(frozen=True)
 class Lineage:
-    """What a table was derived from.
-
-    Attributes
-    ----------
-    table : str
-        File or folder, relative to the lake.
-    op : str
-        ``root`` or one of `CHANGES`.
-    source : str or None
-        The table it was derived from.
-    steps : tuple of str
-        What was done, in words.
-    expected : {"none", "down", "up", "both"}
-        Whether the source holds the table, the table the source, or both, if nothing collides.
-    rows, columns : int
-    """
+    """What a table was derived from."""
 
     table: str
     op: str
@@ -82,13 +430,8 @@ def synthetic_lake(
     seed: int = 0,
     file_format: str = "parquet",
     n_files: int = 1,
-    roots: Mapping[str, pa.Table] | None = None,
 ) -> list[Lineage]:
-    """Write a lake, and what its tables were derived from as `LINEAGE`.
-
-    Memory holds a root, the last table derived from it and the next one.
-    """
-    n_roots = n_roots if roots is None else len(roots)
+    """Write a lake, and what its tables were derived from as `LINEAGE`."""
     if not 1 <= n_roots <= n_tables:
         raise InputError(f"A lake has 1 to {n_tables:,} roots, no more than tables. Got {n_roots}.")
     if n_bytes < 1:
@@ -99,15 +442,11 @@ def synthetic_lake(
     counts = [(n_tables - n_roots) * (at + 1) // n_roots for at in range(n_roots)]
     counts = np.diff(counts, prepend=0).tolist()
     spent: list[float] = []
-    named_roots = (
-        _drawn(n_bytes, spent, counts, seed, file_format) if roots is None else roots.items()
-    )
-    for at, (name, root) in enumerate(named_roots):
+    for at, (name, root) in enumerate(_drawn(n_bytes, spent, counts, seed, file_format)):
         # Streams of their own: of the tables before, a root depends on the sizes alone.
         rng = np.random.Generator(np.random.PCG64([seed, 1, at]))
         for table, lineage in _family(rng, name, root, counts[at]):
-            if roots is None:
-                spent.append(table_bytes(table, file_format))
+            spent.append(table_bytes(table, file_format))
             path = write_table(
                 folder,
                 lineage.table,
@@ -123,26 +462,6 @@ def synthetic_lake(
     text = json.dumps([asdict(record) for record in lineages], indent=1)
     (folder / LINEAGE).write_text(text + "\n", encoding="utf-8")
     return lineages
-
-
-def given_roots(folder: Path) -> dict[str, pa.Table]:
-    """Read the CSV files of a folder that have rows of one length and no repeated names.
-
-    Types are those that Arrow finds in the texts.
-    """
-    roots = {}
-    for path in sorted(folder.rglob("*.csv")):
-        try:
-            table = pc_csv.read_csv(path)
-        except pa.ArrowInvalid:
-            continue
-        if table.num_rows and len(set(table.column_names)) == table.num_columns:
-            # Folders are part of the name: two of them can hold a file of one name.
-            inside = path.relative_to(folder).with_suffix("")
-            roots["__".join(inside.parts)] = table
-    if not roots:
-        raise LakeError(f"{folder} has no CSV file with rows of one length and distinct names.")
-    return roots
 
 
 def _drawn(

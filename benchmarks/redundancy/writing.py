@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -42,12 +40,3 @@ def write_table(
         else:
             pc_csv.write_csv(rows, file)
     return path
-
-
-def write_json_lines(path: Path, names: Sequence[str], columns: Sequence[Sequence[object]]) -> None:
-    """Write columns of plain values as JSON lines; what is None has no key."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for row in zip(*columns, strict=True):
-            cells = {name: cell for name, cell in zip(names, row, strict=True) if cell is not None}
-            file.write(json.dumps(cells, ensure_ascii=False) + "\n")

@@ -6,11 +6,9 @@ module         what it holds
 `cases`        the shared pairs of tables, their keys and their true pairs
 `scores`       precision, recall and F of pairs, and their means
 `learned`      what pexeso joins in a case, with the key columns named or found
-`rivals`       equality, substrings, rare q-grams, the constrained fuzzy join, the semantic join
 `best_fuzzy`   the best fuzzy join, tuned on the truth of the case
 `quality`      the part ``cases``: all of these on all cases
 `restraint`    pairs of columns that a program should leave alone
-`generated`    tables whose rule is known
 `planted`      the part ``planted``: seconds, memory and F on these
 `tables`       results as text
 `command`      ``python -m benchmarks transform``

@@ -38,19 +38,7 @@ Key = tuple[str | None, ...]
 
 @dataclass(frozen=True)
 class Case:
-    """Two tables and what of them joins.
-
-    Attributes
-    ----------
-    name, kind : str
-    relations : dict of str to int
-        Rough labels of how target values derive from source values, and how many do.
-    folder : Path
-    source_columns : tuple of str
-        Names, or ``#`` and a position.
-    target_column : str
-    truth : frozenset of (Key, str)
-    """
+    """Two tables and what of them joins."""
 
     name: str
     kind: str
@@ -67,12 +55,10 @@ class Case:
 
     @property
     def source(self) -> Path:
-        """File of the source."""
         return self.folder / "source.csv"
 
     @property
     def target(self) -> Path:
-        """File of the target."""
         return self.folder / "target.csv"
 
     @cached_property
@@ -116,7 +102,6 @@ def _cells(path: Path, specs: Sequence[str]) -> list[list[str | None]]:
 
 
 def read_case(folder: Path) -> Case:
-    """Read a case."""
     facts = json.loads((folder / "case.json").read_text(encoding="utf-8"))
     source = facts["source_key"] if isinstance(facts["source_key"], list) else [facts["source_key"]]
     with (folder / "ground_truth.csv").open(encoding="utf-8", newline="") as file:
@@ -139,13 +124,7 @@ def read_case(folder: Path) -> Case:
 
 
 def spec_of(key: str) -> str:
-    """Return how pexeso names a key column of a case.
-
-    Examples
-    --------
-    >>> spec_of("column 2: Team"), spec_of("Team")
-    ('#2', 'Team')
-    """
+    """Return how pexeso names a key column of a case."""
     match = _POSITION.match(key)
     return f"#{match[1]}" if match else key
 

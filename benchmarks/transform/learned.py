@@ -12,20 +12,8 @@ from pexeso.transform.joins.joined import TransformJoin
 from pexeso.transform.joins.learned import learn_transformation
 
 
-def warm_up() -> None:
-    """Learn once, so that no measured call compiles loops."""
-    learn_transformation(
-        {"name": ["Ann Bo", "Cid Efe", "Gil Hut", "Ike Jay", "Zoe Yng"]},
-        {"key": ["bo, a", "efe, c", "hut, g", "jay, i", "ying, z"]},
-    )
-
-
 def learned(case: Case, *, named: bool, seed: int = 0) -> dict[str, Any]:
-    """Join a case and score what is joined.
-
-    Rows are joined; a pair is the key values of a joined source row and a joined target row, also
-    where other columns were found to join.
-    """
+    """Join a case and score what is joined."""
     columns: dict[str, Any] = {}
     if named:
         columns = {"columns": case.source_columns, "target_columns": [case.target_column]}

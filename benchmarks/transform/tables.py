@@ -22,13 +22,7 @@ NAMES = {
 
 
 def share(value: float | None) -> str:
-    """Return a share with three digits.
-
-    Examples
-    --------
-    >>> share(0.12345), share(1.0), share(None)
-    ('.123', '1.000', '-')
-    """
+    """Return a share with three digits."""
     if value is None:
         return "-"
     text = f"{value:.3f}"
@@ -61,15 +55,24 @@ def tasks_means_table(result: Row) -> str:
             }
             for kind in _KINDS
         ]
-        with_programs = sum(row["program"] is not None for row in tasks)
+        n_programs = sum(row["program"] is not None for row in tasks)
+        # Results of before did not count refusals.
+        n_refused = sum(row["refused"] is not None for row in tasks)
         n_true = sum(row["true_pairs"] for row in tasks)
         cells = [_right(counts) for counts in sums]
         seconds = sum(row["seconds"] for row in tasks)
         rows.append(
-            [name, str(len(tasks)), str(with_programs), f"{n_true:,}", *cells, f"{seconds:.0f}"]
+            [
+                name,
+                *(str(count) for count in (len(tasks), n_programs, n_refused)),
+                f"{n_true:,}",
+                *cells,
+                f"{seconds:.0f}",
+            ]
         )
     kinds = [f"{kind}: right of joined" for kind in _KINDS]
-    return markdown_table(["set", "tasks", "with programs", "true pairs", *kinds, "s"], rows)
+    heads = ["set", "tasks", "with programs", "refused", "true pairs", *kinds, "s"]
+    return markdown_table(heads, rows)
 
 
 def draws_table(result: Row) -> str:

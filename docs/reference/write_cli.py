@@ -11,9 +11,8 @@ from pathlib import Path
 
 import click
 
-from pexeso.faces.cli.groups import WithVerbs
 from pexeso.faces.cli.main import cli
-from pexeso.faces.cli.options import GroupedCommand
+from pexeso.faces.cli.options import GroupedCommand, WithVerbs
 
 PAGE = Path(__file__).with_name("cli.md")
 WIDTH = 100

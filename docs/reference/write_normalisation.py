@@ -22,7 +22,9 @@ _HEAD = f"""\
 Rules normalise every value before it is compared, in the lake and in your query. Each rule has a
 name and can be switched on or off. An index stores the rules that it was built with, and applies
 them to every query. `docs/reference/write_normalisation.py` generates this page from the rules. Its
-examples are tested: each shows a value and its form with that rule and the default rules.
+examples are tested: each shows a value and its form with that rule and the default rules, or two
+values that a rule keeps apart. The rules that tell values apart change no form, and are kept by the
+default model alone.
 
 The rules have version {VERSION}. An index of another version is refused, so build it again.
 Normalisation is idempotent, with one exception: marks around dates and periods are removed first.
@@ -33,9 +35,13 @@ of their column.
 
 def page() -> str:
     """Return the text of the page."""
-    default = [rule for rule in RULES if rule.is_default]
-    optional = [rule for rule in RULES if not rule.is_default]
-    sections = [_HEAD, _section("On by default", default), _section("Off by default", optional)]
+    forms = [rule for rule in RULES if not rule.tells_apart]
+    sections = [
+        _HEAD,
+        _section("On by default", [rule for rule in forms if rule.is_default]),
+        _section("Off by default", [rule for rule in forms if not rule.is_default]),
+        _section("What tells values apart", [rule for rule in RULES if rule.tells_apart]),
+    ]
     return "\n".join(sections)
 
 
@@ -56,7 +62,7 @@ def _entry(rule: NamedRule) -> str:
                 break_on_hyphens=False,
             ),
             "",
-            "| value | form |",
+            "| value | is not |" if rule.tells_apart else "| value | form |",
             "|---|---|",
             *rows,
             "",

@@ -28,8 +28,14 @@ from enrichment.methods import (
     read_columns,
 )
 from enrichment.tasks import Task
-from pexeso.joins.enrichment.feature_selection import ModelOptions, predict_unseen, scores_of
-from pexeso.joins.enrichment.features import Target, read_features, read_target
+from pexeso.joins.enrichment.feature_selection import (
+    ModelOptions,
+    Target,
+    predict_unseen,
+    read_features,
+    read_target,
+    scores_of,
+)
 
 METHODS = ("none", "equi", "fuzzy", "pexeso")
 MAX_TEXTS = 20

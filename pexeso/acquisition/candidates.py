@@ -1,8 +1,9 @@
 """Which columns explain the shopper's best, if any that joins reach may be wanted.
 
-Each column of each table within reach is a candidate, and is measured on all plans for it. Joins
-lead to one row each unless `max_fan_out` of the bounds says otherwise: where rows multiply, whole
-groups of the shopper's rows meet, by a league or a state, and what they tell is of groups.
+Each column of each table within reach is a candidate, and is measured on all plans for it, which
+are paths of joins. Joins lead to one row each unless `max_fan_out` of the bounds says otherwise:
+where rows multiply, whole groups of the shopper's rows meet, by a league or a state, and what they
+tell is of groups.
 
 Candidates are ranked by their gain,
 
@@ -20,31 +21,34 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from itertools import count, islice
+from itertools import count, repeat
 from typing import Any
 
 import numpy as np
 
-from pexeso.acquisition.coded_columns import CodedColumns
 from pexeso.acquisition.evaluation import Column, Evaluator, OutOfTime
 from pexeso.acquisition.exact import Limits
 from pexeso.acquisition.graph import JoinGraph
+from pexeso.acquisition.paths import Path, Paths
 from pexeso.acquisition.plans import (
     AcquisitionRequest,
+    Distances,
     FoundPlan,
     FoundPlans,
     Join,
     JoinTree,
+    PlanMeasures,
     Terminal,
+    TreeSearch,
+    is_closed,
 )
 from pexeso.acquisition.row_counts import RowsOf
-from pexeso.acquisition.trees import Distances, TreeSearch, is_closed
-from pexeso.errors import InputError
+from pexeso.acquisition.tables import CodedColumns
 
 _SHUFFLES = 3
 
+# Plans of a candidate that are measured; where there are more its plan is not proved best.
 _MAX_TREES = 32
-"""Plans of a candidate that are measured; where there are more its plan is not proved best."""
 
 
 def rank_candidates(
@@ -57,25 +61,27 @@ def rank_candidates(
     seed: int = 0,
     rows_of: RowsOf | None = None,
 ) -> FoundPlans:
-    """Rank the columns that joins reach by how well they explain some columns."""
-    tables = {terminal.tables for terminal in have}
-    if len(tables) != 1 or len(min(tables)) != 1:
-        raise InputError(
-            "Candidates are ranked by what they tell of columns of one table. Got "
-            f"{[terminal.column for terminal in have]} of {sorted(tables)}."
-        )
+    """Rank the columns that joins reach by how well they explain some columns of one table."""
     limits = Limits() if limits is None else limits
-    return _Ranking(graph, tuple(have), bounds, coded, limits, seed, rows_of).plans()
+    coded = CodedColumns() if coded is None else coded
+    return _Ranking(graph, tuple(have), bounds or {}, coded, limits, seed, rows_of).plans()
 
 
 @dataclass(frozen=True)
 class _Ranked:
-    plan: FoundPlan
-    gain: float
+    """The best plan of a candidate, with its place among all: highest gain, then fewest joins."""
+
+    rank: tuple[float, tuple[object, ...], Column]
+    joins: tuple[Join, ...]
+    n_rows: float
+    correlation: float
+    chance: float
+    is_best: bool = True
 
     @property
-    def rank(self) -> tuple[float, tuple[object, ...]]:
-        return -self.gain, self.plan.tree.signature
+    def gain(self) -> float:
+        """The share of the rows that are joined times what the candidate tells beyond chance."""
+        return -self.rank[0]
 
 
 class _Ranking:
@@ -83,145 +89,134 @@ class _Ranking:
         self,
         graph: JoinGraph,
         have: tuple[Terminal, ...],
-        bounds: Mapping[str, Any] | None,
-        coded: CodedColumns | None,
+        bounds: Mapping[str, Any],
+        coded: CodedColumns,
         limits: Limits,
         seed: int,
         rows_of: RowsOf | None,
     ) -> None:
         self._started = time.perf_counter()
-        self._graph, self._have, self._bounds, self._limits = graph, have, bounds, limits
-        self._distances = Distances(graph)
+        self._deadline = self._started + limits.max_seconds
+        self._graph, self._max_states, self._seed = graph, limits.max_states, seed
         self._start = have[0].tables[0]
-        self._joined: dict[str, tuple[list[JoinTree], Iterator[JoinTree]]] = {}
-        self._shares: dict[tuple[Join, ...], float] = {}
-        coded = CodedColumns() if coded is None else coded
-        options = self._request(Terminal("", (self._start,)))  # of which numbers are measured how
-        deadline = self._started + limits.max_seconds
-        self._evaluator = Evaluator(graph, options, coded, rows_of=rows_of, deadline=deadline)
-        self._shuffled = [
-            self._evaluator.in_order(_Shuffles(graph, self._start, seed, number))
-            for number in range(_SHUFFLES)
-        ]
-
-    def _request(self, want: Terminal) -> AcquisitionRequest:
-        bounds = {"max_fan_out": 1, **(self._bounds or {})}
-        return AcquisitionRequest(self._have, (want,), **bounds)
+        self._have = tuple((self._start, terminal.column) for terminal in have)
+        # Of which columns are numbers is known of the graph, and what is wanted is any column.
+        any_column = Terminal("", (self._start,))
+        self._request = AcquisitionRequest(have, (any_column,), **{"max_fan_out": 1, **bounds})
+        self._is_limited = graph.has_natural or self._request.budget < math.inf
+        self._evaluator = Evaluator(graph, coded, rows_of=rows_of)
+        self._distances = Distances(graph)
+        self._paths = Paths(graph, self._have, coded, rows_of, self._deadline)
+        self._formed: list[tuple[tuple[Join, ...], Path, float, tuple[object, ...]]] = []
 
     def plans(self) -> FoundPlans:
         ranked, stopped = [], ""
         n_columns = n_trees = 0
         try:
-            for column in self._columns():
-                n_columns += 1
-                best, n_measured = self._measured(column)
-                n_trees += n_measured
-                if best is not None and best.gain > 0:
-                    ranked.append(best)
+            for table in self._tables():
+                self._formed, parts = [], self._parts(table)
+                known = self._graph.tables[table]
+                orders = [self._order(table, known.n_rows, number) for number in range(_SHUFFLES)]
+                for column in known.columns:
+                    n_columns += 1
+                    best, n_measured = self._best_plan((table, column), parts, orders)
+                    n_trees += n_measured
+                    if best is not None and best.gain > 0:
+                        ranked.append(best)
         except OutOfTime:
             stopped = "time"
         ranked.sort(key=lambda candidate: candidate.rank)
         reason = ""
         if not ranked:
             reason = (
-                f"None of the {n_columns:,} columns within reach tells more than chance."
+                f"None of the {n_columns:,} columns within reach explains more than chance."
                 if n_columns
                 else "No joins lead from your table to another within the bounds."
             )
-        plans = tuple(candidate.plan for candidate in ranked)
-        return FoundPlans(plans, reason, n_columns, n_trees, self._seconds(), stopped)
+        plans = tuple(map(self._found_plan, ranked))
+        seconds = time.perf_counter() - self._started
+        return FoundPlans(plans, reason, n_columns, n_trees, seconds, stopped)
 
-    def _seconds(self) -> float:
-        return time.perf_counter() - self._started
+    def _found_plan(self, candidate: _Ranked) -> FoundPlan:
+        tree = self._tree(candidate.joins, candidate.rank[-1])
+        measures = PlanMeasures(
+            tree.price(self._graph),
+            tree.weight,
+            self._evaluator.quality(tree),
+            candidate.correlation,
+            round(candidate.n_rows),
+        )
+        gap = 0.0 if candidate.is_best else 1.0
+        return FoundPlan(tree, measures, candidate.is_best, gap, candidate.chance)
 
-    def _columns(self) -> Iterator[Terminal]:
-        """Yield the columns of all tables within reach, nearest tables first."""
+    def _tables(self) -> Iterator[str]:
+        """Yield the tables within reach that can be bought, nearest first."""
         hops = self._distances.of(self._start)[0]
         for table in sorted(hops, key=lambda name: (hops[name], name)):
             if not self._graph.tables[table].owned and table != self._start:
-                for column in self._graph.tables[table].columns:
-                    yield Terminal(column, (table,))
+                yield table
 
-    def _trees(self, want: Terminal, request: AcquisitionRequest) -> Iterator[JoinTree]:
-        """Yield the plans for a column, which are those for its table that keep the bounds."""
-        (table,) = want.tables
-        if table not in self._joined:
-            whole = replace(request, want=(Terminal("", want.tables),), budget=math.inf)
-            search = TreeSearch(self._graph, whole, self._limits.max_states, self._distances)
-            self._joined[table] = [], iter(search)
-        formed, others = self._joined[table]
-        for at in count():
-            if at == len(formed):
-                tree = next(others, None)
-                if tree is None:
-                    return
-                formed.append(tree)
-            tree = replace(formed[at], want=((table, want.column),))
-            is_cheap = math.isinf(request.budget) or tree.price(self._graph) <= request.budget
-            if is_cheap and is_closed(self._graph, tree.joins, tree.columns):
-                yield tree
+    def _parts(self, table: str) -> Iterator[tuple[tuple[Join, ...], tuple[str, ...]]]:
+        request = replace(self._request, want=(Terminal("", (table,)),), budget=math.inf)
+        return TreeSearch(self._graph, request, self._max_states, self._distances).parts()
 
-    def _share(self, tree: JoinTree) -> float:
-        """Return the share of the rows to be explained that a plan joins."""
-        if tree.joins not in self._shares:
-            self._shares[tree.joins] = self._evaluator.share_of_rows(tree, self._start)
-        return self._shares[tree.joins]
+    def _order(self, table: str, n_rows: int, number: int) -> np.ndarray:
+        """Return one random order of the rows of a table."""
+        key = blake2b(f"{self._seed}\x1f{number}\x1f{table}".encode(), digest_size=8).digest()
+        random = np.random.Generator(np.random.Philox(int.from_bytes(key, "little")))
+        return random.permutation(n_rows)
 
-    def _measured(self, want: Terminal) -> tuple[_Ranked | None, int]:
+    def _best_plan(
+        self,
+        want: Column,
+        parts: Iterator[tuple[tuple[Join, ...], tuple[str, ...]]],
+        orders: Sequence[np.ndarray],
+    ) -> tuple[_Ranked | None, int]:
         """Measure the plans of a candidate; None if it has none, or is only a key."""
-        request = self._request(want)
-        trees = self._trees(want, request)
-        best, n_measured = None, 0
-        for tree in islice(trees, _MAX_TREES):
-            if self._seconds() > self._limits.max_seconds:
+        best: _Ranked | None = None
+        n_trees = n_measured = 0
+        cells: tuple[np.ndarray, int] | None = None
+        for at in count():
+            if at == len(self._formed):
+                part = next(parts, None)
+                if part is None:
+                    return best, n_measured
+                path = self._paths.path(reversed(part[0]))
+                names = [(join.left, join.right, join.join_set.pairs) for join in part[0]]
+                order = (len(names), tuple(sorted(names)))
+                self._formed.append((part[0], path, self._paths.share(path), order))
+            joins, path, share, order = self._formed[at]
+            if self._is_limited and not self._is_open(self._tree(joins, want)):
+                continue
+            n_trees += 1
+            if n_trees > _MAX_TREES:
+                return None if best is None else replace(best, is_best=False), n_measured
+            if time.perf_counter() > self._deadline:
                 raise OutOfTime
-            if _joins_by(tree, tree.want[0]):
+            if want[1] in path.join_columns:  # it repeats what is known
                 continue
-            measures = self._evaluator.measures(tree)
-            share = self._share(tree)
+            if cells is None:
+                cells = self._paths.cells(want)
+                shuffled = [(cells[0][order], cells[1]) for order in orders]
+            correlation = self._paths.correlation(path, cells)
             n_measured += 1
-            max_gain = share * measures.correlation  # the gain if chance told nothing
-            if (
-                not max_gain
-                or measures.quality < request.min_quality
-                or (best and max_gain <= best.gain)
-            ):
+            max_gain = share * correlation  # the gain if chance told nothing
+            if not max_gain or (best is not None and max_gain <= best.gain):
                 continue
-            chance = (
-                math.fsum(evaluator.correlation(tree) for evaluator in self._shuffled) / _SHUFFLES
-            )
-            plan = FoundPlan(tree, measures, True, 0.0, chance)
-            ranked = _Ranked(plan, share * (measures.correlation - chance))
-            best = ranked if best is None or ranked.rank < best.rank else best
-        if best is not None and next(trees, None) is not None:
-            plan = best.plan
-            best = _Ranked(FoundPlan(plan.tree, plan.measures, False, 1.0, plan.chance), best.gain)
+            min_quality = self._request.min_quality
+            if min_quality > 0 and self._evaluator.quality(self._tree(joins, want)) < min_quality:
+                continue
+            by_chance = map(self._paths.correlation, repeat(path), shuffled)
+            chance = math.fsum(by_chance) / _SHUFFLES
+            rank = (-share * (correlation - chance), order, want)
+            if best is None or rank < best.rank:
+                best = _Ranked(rank, joins, path.n_rows, correlation, chance)
         return best, n_measured
 
+    def _tree(self, joins: tuple[Join, ...], want: Column) -> JoinTree:
+        return JoinTree.of(joins, self._have, [want])
 
-class _Shuffles:
-    """One random order of the rows of each table, made when it is first asked for."""
-
-    def __init__(self, graph: JoinGraph, start: str, seed: int, number: int) -> None:
-        self._graph, self._start, self._name = graph, start, f"{seed}\x1f{number}"
-        self._known: dict[str, np.ndarray] = {}
-
-    def __call__(self, column: Column) -> np.ndarray | None:
-        """Return the order in which a column is taken; None as its rows stand."""
-        table = column[0]
-        if table == self._start:
-            return None
-        if table not in self._known:
-            key = blake2b(f"{self._name}\x1f{table}".encode(), digest_size=8).digest()
-            random = np.random.Generator(np.random.Philox(int.from_bytes(key, "little")))
-            self._known[table] = random.permutation(self._graph.tables[table].n_rows)
-        return self._known[table]
-
-
-def _joins_by(tree: JoinTree, column: Column) -> bool:
-    """Return whether a column is one by which its table joins: it repeats what is known."""
-    return any(
-        column[1] in join.columns_of(column[0])
-        for join in tree.joins
-        if column[0] in (join.left, join.right)
-    )
+    def _is_open(self, tree: JoinTree) -> bool:
+        if tree.price(self._graph) > self._request.budget:
+            return False
+        return is_closed(self._graph, tree.joins, tree.columns)

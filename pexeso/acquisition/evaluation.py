@@ -17,17 +17,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from copy import copy
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import numpy as np
 
-from pexeso.acquisition.coded_columns import CodedColumns
 from pexeso.acquisition.graph import JoinGraph
-from pexeso.acquisition.plans import AcquisitionRequest, Join, JoinTree, PlanMeasures
-from pexeso.acquisition.quality import Dependency, text_ranks
+from pexeso.acquisition.plans import Join, JoinTree, PlanMeasures
+from pexeso.acquisition.quality import CodedDependency, Dependency, text_ranks
 from pexeso.acquisition.row_counts import (
     DEFAULT_ENTRIES,
     Chosen,
@@ -37,18 +35,22 @@ from pexeso.acquisition.row_counts import (
     compact_codes,
     joint_counts,
 )
-from pexeso.joins.measures.codes import column_of
-from pexeso.joins.measures.correlation import bins_of, numbers_of
-from pexeso.joins.measures.entropies import conditional_cumulative_entropy, cumulative_entropy, log2
+from pexeso.acquisition.tables import CodedColumns
+from pexeso.joins.measures import (
+    bins_of,
+    column_of,
+    conditional_cumulative_entropy,
+    cumulative_entropy,
+    log2,
+    numbers_of,
+)
 
-Column = tuple[str, str]
-"""A table and a column of it."""
+Column = tuple[str, str]  # A table and a column of it
 
-OrderOf = Callable[[Column], np.ndarray | None]
+FEW = 1 << 12  # The logarithms of counts below it are looked up
 
-
-_FEW = 1 << 12
-"""Counts below it are looked up."""
+# The logarithms of the numbers below `FEW`, 0 for 0.
+FEW_LOGARITHMS = np.append(0.0, log2(np.arange(1, FEW)))
 
 
 class OutOfTime(Exception):
@@ -67,38 +69,26 @@ class PlanBounds:
 
 
 class Evaluator:
-    """Measures plans over a graph for one request."""
-
     def __init__(
         self,
         graph: JoinGraph,
-        request: AcquisitionRequest,
         coded: CodedColumns | None = None,
         *,
         rows_of: RowsOf | None = None,
         max_entries: int = DEFAULT_ENTRIES,
         deadline: float = math.inf,
     ) -> None:
-        self._graph, self._request = graph, request
+        self._graph = graph
         self._coded = CodedColumns() if coded is None else coded
         self._rows = RowCounts(graph, self._coded, rows_of)
         self._max_entries = max_entries
         self.deadline = deadline
-        self._order_of: OrderOf | None = None
         self._dependencies: dict[tuple[str, Dependency], CodedDependency] = {}
         self._numbers: dict[Column, CodedNumbers] = {}
         self._marginals: dict[tuple[tuple[Join, ...], tuple[Column, ...]], tuple[float, float]] = {}
-        self._cumulative: dict[tuple[JoinTree, Column], tuple[float, float]] = {}
-
-    def in_order(self, order_of: OrderOf) -> Evaluator:
-        """Return what measures the same plans with the rows of columns in another order."""
-        other = copy(self)
-        other._order_of = order_of
-        other._numbers, other._marginals, other._cumulative = {}, {}, {}
-        return other
+        self._cumulative: dict[tuple[JoinTree, Column], float] = {}
 
     def measures(self, tree: JoinTree) -> PlanMeasures:
-        """Return what a plan is worth."""
         bounds = self.bounds(tree)
         return PlanMeasures(
             bounds.price,
@@ -120,17 +110,15 @@ class Evaluator:
         )
 
     def n_rows(self, tree: JoinTree) -> int:
-        """Return how many rows the join result has."""
-        return round(float(self._rows.of_rows(tree, _root(tree)).sum()))
+        return round(float(self._rows.of_rows(tree, tree.tables[0]).sum()))
 
     def share_of_rows(self, tree: JoinTree, table: str) -> float:
-        """Return the share of the rows of a table that are in the join result."""
         counts = self._rows.of_rows(tree, table)
         return float(np.count_nonzero(counts) / len(counts)) if len(counts) else 0.0
 
     def quality(self, tree: JoinTree) -> float:
         """Return the quality of the join result: 0 without rows, 1 without dependencies."""
-        root = _root(tree)
+        root = tree.tables[0]
         n_rows = float(self._rows.of_rows(tree, root).sum())
         if not n_rows:
             return 0.0
@@ -179,11 +167,9 @@ class Evaluator:
 
         Without anything to explain it is that of the wanted columns with each other.
         """
-        if tree.have:
-            return self._correlation(tree, tree.have, tree.want)
         return math.fsum(
-            self._correlation(tree, tree.want[i : i + 1], tree.want[:i])
-            for i in range(1, len(tree.want))
+            self._correlation(tree, x, {column: self._y_codes(tree, column) for column in y})
+            for x, y in _sides(tree)
         )
 
     def uncertainty(self, tree: JoinTree) -> float:
@@ -194,28 +180,17 @@ class Evaluator:
         """
         if not self.n_rows(tree):
             return 0.0
-        # Without columns to be explained the wanted ones are one by one.
-        parts = [tree.have] if tree.have else [(column,) for column in tree.want[1:]]
-        return math.fsum(self._uncertainty(tree, part) for part in parts)
+        return math.fsum(self._uncertainty(tree, x) for x, _ in _sides(tree))
 
     def _uncertainty(self, tree: JoinTree, x: Sequence[Column]) -> float:
-        terms = [self._whole(tree, column) for column in x if self._is_numeric(column)]
+        terms = [self._cumulative_entropy(tree, column) for column in x if self._is_numeric(column)]
         categorical = {column: self._values(column) for column in x if not self._is_numeric(column)}
         if categorical:
-            information, n_rows = self._information(tree, categorical)
-            terms.append(information / n_rows)
+            part, n_rows = self._information(tree, categorical)
+            terms.append(part / n_rows)
         return math.fsum(terms)
 
-    def _whole(self, tree: JoinTree, column: Column) -> float:
-        """Return the largest term of a numerical column."""
-        return self._cumulative_entropy(tree, column)
-
-    def _correlation(self, tree: JoinTree, x: Sequence[Column], y: Sequence[Column]) -> float:
-        return self._correlation_with(
-            tree, x, {column: self._y_codes(tree, column) for column in y}
-        )
-
-    def _correlation_with(
+    def _correlation(
         self, tree: JoinTree, x: Sequence[Column], y_codes: dict[Column, np.ndarray]
     ) -> float:
         categorical = [column for column in x if not self._is_numeric(column)]
@@ -254,17 +229,17 @@ class Evaluator:
         }
         sums, total = [], 0.0
         for block in self._blocks(tree, chosen, first):
-            part, n_rows = _sum_c_log_c(block.counts)
+            part, n_rows = sum_c_log_c(block.counts)
             sums.append(part)
             total += n_rows
-        return total * _log2_of(total) - math.fsum(sums), total
+        return total * log2_of(total) - math.fsum(sums), total
 
     def _of_one_table(
         self, tree: JoinTree, table: str, columns: dict[Column, np.ndarray]
     ) -> tuple[float, float]:
         counts = self._rows.of_rows(tree, table)
         mask = counts > 0
-        return _information(_cell_counts([codes[mask] for codes in columns.values()], counts[mask]))
+        return information(_cell_counts([codes[mask] for codes in columns.values()], counts[mask]))
 
     def _blocks(self, tree: JoinTree, chosen: Chosen, first: str) -> Iterator[JointCounts]:
         for block in joint_counts(tree, chosen, first, self._rows, self._max_entries):
@@ -276,15 +251,11 @@ class Evaluator:
         tables = sorted({column[0], *(table for table, _ in y)})
         whole = self._cumulative_entropy(tree, column)
         if len(tables) == 1:
-            order = self._numbers_of(column).order
-            counts = self._rows.of_rows(tree, tables[0])[order]
-            mask = counts > 0
-            order = order[mask]
-            left = conditional_cumulative_entropy(
-                self._numbers_of(column).numbers[order],
-                compact_codes([codes[order] for codes in y.values()], len(order))[0],
-                counts[mask].astype(np.int64),
-            )
+            numbers, counts = self._numbers_of(column).numbers, self._rows.of_rows(tree, tables[0])
+            rows = np.flatnonzero((counts > 0) & ~np.isnan(numbers))
+            of_y, _ = compact_codes([codes[rows] for codes in y.values()], len(rows))
+            weights = counts[rows].astype(np.int64)
+            left = conditional_cumulative_entropy(numbers[rows], of_y, weights)
             return max(whole - left, 0.0)
         values, codes = self._numbers_of(column).distinct, self._numbers_of(column).codes
         chosen = {
@@ -310,18 +281,16 @@ class Evaluator:
             total += n_rows
         return max(whole - math.fsum(parts) / total, 0.0) if total else 0.0
 
-    def _cumulative_entropy(self, tree: JoinTree, column: Column) -> tuple[float, float]:
-        """Return h of a numerical column in the join result, and what it is divided by."""
+    def _cumulative_entropy(self, tree: JoinTree, column: Column) -> float:
         key = (tree, column)
         if key not in self._cumulative:
             numbers = self._numbers_of(column)
             counts = self._rows.of_rows(tree, column[0])
-            weights = np.bincount(numbers.codes, counts)[
-                : len(numbers.distinct) - numbers.has_missing
-            ]
-            values = numbers.distinct[: len(weights)][weights > 0]
-            weights = weights[weights > 0].astype(np.int64)
-            self._cumulative[key] = cumulative_entropy(values, weights)
+            weights = np.bincount(numbers.codes, counts, minlength=len(numbers.distinct))
+            known = (weights > 0) & ~np.isnan(numbers.distinct)
+            self._cumulative[key] = cumulative_entropy(
+                numbers.distinct[known], weights[known].astype(np.int64)
+            )
         return self._cumulative[key]
 
     def tighter_bound(self, tree: JoinTree) -> float:
@@ -340,7 +309,7 @@ class Evaluator:
             ends = {join.left, join.right}
             if len(x_tables) == 1 and x_tables <= ends:
                 key = {(min(x_tables), ""): self._rows.keys(join, min(x_tables))}
-                bounds.append(self._correlation_with(tree, tree.have, key))
+                bounds.append(self._correlation(tree, tree.have, key))
             if (
                 len(y_tables) == 1
                 and y_tables <= ends
@@ -354,15 +323,10 @@ class Evaluator:
 
     def _max_correlation(self, tree: JoinTree) -> float:
         """Return a bound on the correlation of a plan that has rows."""
-        if not tree.have:
-            return math.fsum(
-                self._bound(tree, tree.want[i : i + 1], tree.want[:i])
-                for i in range(1, len(tree.want))
-            )
-        return self._bound(tree, tree.have, tree.want)
+        return math.fsum(self._bound(tree, x, y) for x, y in _sides(tree))
 
     def _bound(self, tree: JoinTree, x: Sequence[Column], y: Sequence[Column]) -> float:
-        terms = [self._whole(tree, column) for column in x if self._is_numeric(column)]
+        terms = [self._cumulative_entropy(tree, column) for column in x if self._is_numeric(column)]
         categorical = {column: self._values(column) for column in x if not self._is_numeric(column)}
         if categorical:
             y_codes = {column: self._y_codes(tree, column) for column in y}
@@ -376,27 +340,21 @@ class Evaluator:
         total = 0.0
         for name in sorted({table for table, _ in columns}):
             of_table = {key: codes for key, codes in columns.items() if key[0] == name}
-            information, n_rows = self._information(tree, of_table)
-            total += information / n_rows
+            part, n_rows = self._information(tree, of_table)
+            total += part / n_rows
         return total
 
     def _key_entropy(self, tree: JoinTree, join: Join) -> float:
-        """Return the entropy of the keys of a join in the join result."""
         left = self._rows.of_keys(tree, join, join.left)
         right = self._rows.of_keys(tree, join, join.right)
-        information, n_rows = _information(left * right)
-        return information / n_rows
+        part, n_rows = information(left * right)
+        return part / n_rows
 
     def _is_numeric(self, column: Column) -> bool:
         return column[1] in self._graph.tables[column[0]].numeric
 
     def _values(self, column: Column) -> np.ndarray:
-        codes = self._coded.values(self._graph.tables[column[0]], column[1]).codes
-        return self._in_order(column, codes)
-
-    def _in_order(self, column: Column, cells: np.ndarray) -> np.ndarray:
-        order = None if self._order_of is None else self._order_of(column)
-        return cells if order is None else cells[order]
+        return self._coded.values(self._graph.tables[column[0]], column[1]).codes
 
     def _y_codes(self, tree: JoinTree, column: Column) -> np.ndarray:
         """Return the codes of a column of Y, numbers cut into bins as the join result has them."""
@@ -410,12 +368,15 @@ class Evaluator:
             table, name = self._graph.tables[column[0]], column[1]
             table.require(name)
             numbers = numbers_of(column_of(table.read([name]), name), name)
-            self._numbers[column] = CodedNumbers.of(self._in_order(column, numbers))
+            self._numbers[column] = CodedNumbers.of(numbers)
         return self._numbers[column]
 
 
-def _root(tree: JoinTree) -> str:
-    return tree.tables[0]
+def _sides(tree: JoinTree) -> list[tuple[Sequence[Column], Sequence[Column]]]:
+    """Return X and Y of a plan; without columns to be explained the wanted ones one by one."""
+    if tree.have:
+        return [(tree.have, tree.want)]
+    return [(tree.want[i : i + 1], tree.want[:i]) for i in range(1, len(tree.want))]
 
 
 def _cell_counts(columns: Sequence[np.ndarray], counts: np.ndarray) -> np.ndarray:
@@ -425,14 +386,14 @@ def _cell_counts(columns: Sequence[np.ndarray], counts: np.ndarray) -> np.ndarra
     return np.bincount(compact_codes(columns, len(counts))[0], counts)
 
 
-def _sum_c_log_c(counts: np.ndarray) -> tuple[float, float]:
-    """Return the sum of c log c over counts, and their total. Equal counts are taken together."""
-    if counts.max(initial=0) < _FEW:
+def sum_c_log_c(counts: np.ndarray) -> tuple[float, float]:
+    """Return the sum of c log c over counts, and their total. Equal counts are added at once."""
+    if np.maximum.reduce(counts, initial=0) < FEW:
         times = np.bincount(counts.astype(np.int64))
         times[0] = 0
         sizes = times.nonzero()[0]
         times = times[sizes]
-        logarithms = _logarithms()[sizes]
+        logarithms = FEW_LOGARITHMS[sizes]
     else:
         sizes, times = np.unique(counts[counts > 0], return_counts=True)
         logarithms = log2(sizes)
@@ -441,66 +402,24 @@ def _sum_c_log_c(counts: np.ndarray) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=1 << 12)
-def _log2_of(total: float) -> float:
+def log2_of(total: float) -> float:
     return float(log2([total])[0])
 
 
-@cache
-def _logarithms() -> np.ndarray:
-    """Return the logarithms of the numbers below `_FEW`, 0 for 0."""
-    return np.append(0.0, log2(np.arange(1, _FEW)))
-
-
-def _information(counts: np.ndarray) -> tuple[float, float]:
+def information(counts: np.ndarray) -> tuple[float, float]:
     """Return the entropy of counts times their total, and the total."""
-    part, total = _sum_c_log_c(counts)
-    return (total * _log2_of(total) - part if total else 0.0), total
+    part, total = sum_c_log_c(counts)
+    return (total * log2_of(total) - part if total else 0.0), total
 
 
 @dataclass(frozen=True, eq=False)
 class CodedNumbers:
-    """A numerical column."""
-
     numbers: np.ndarray
     distinct: np.ndarray
     codes: np.ndarray
-    order: np.ndarray
-    has_missing: bool
 
     @classmethod
     def of(cls, numbers: np.ndarray) -> CodedNumbers:
         """Return a column of numbers, NaN where one is missing."""
         distinct, codes = np.unique(numbers, return_inverse=True)
-        order = np.argsort(codes, kind="stable")
-        missing = int(np.isnan(numbers).sum())
-        return cls(numbers, distinct, codes, order[: len(order) - missing], missing > 0)
-
-
-@dataclass(frozen=True, eq=False)
-class CodedDependency:
-    """A dependency of a table as numbers: the pairs of X and Y that its rows have."""
-
-    pair_of_row: np.ndarray
-    starts: np.ndarray
-    holds: bool
-
-    @classmethod
-    def of(cls, x: np.ndarray, y_ranks: np.ndarray) -> CodedDependency:
-        """Return a dependency of rows with codes of X and ranks of Y by their texts."""
-        pairs = x * (int(y_ranks.max(initial=0)) + 1) + y_ranks
-        _, first, pair_of_row = np.unique(pairs, return_index=True, return_inverse=True)
-        x_of_pair = x[first]
-        starts = np.flatnonzero(np.diff(x_of_pair, prepend=-1))
-        return cls(pair_of_row.astype(np.int64), starts, len(starts) == len(first))
-
-    def correct(self, counts: np.ndarray) -> np.ndarray:
-        """Return which rows have the most frequent Y of their X, of equal ones the first."""
-        sizes = np.bincount(self.pair_of_row, counts)
-        lengths = np.diff(self.starts, append=len(sizes))
-        largest = np.repeat(np.maximum.reduceat(sizes, self.starts), lengths)
-        winners = np.flatnonzero(sizes == largest)
-        x_of_winner = np.repeat(np.arange(len(self.starts)), lengths)[winners]
-        is_first = np.diff(x_of_winner, prepend=-1) > 0
-        chosen = np.zeros(len(sizes), bool)
-        chosen[winners[is_first]] = True
-        return chosen[self.pair_of_row]
+        return cls(numbers, distinct, codes)

@@ -16,32 +16,31 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
-from pexeso.acquisition.coded_columns import CodedColumns
 from pexeso.acquisition.evaluation import Column, Evaluator, OutOfTime, PlanBounds
 from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import (
+    DEFAULT_STATES,
     AcquisitionRequest,
+    Distances,
     FoundPlan,
     FoundPlans,
     JoinTree,
     PlanMeasures,
     Terminal,
+    TreeSearch,
 )
-from pexeso.acquisition.trees import DEFAULT_STATES, Distances, TreeSearch
-from pexeso.joins.measures.entropies import log2
+from pexeso.acquisition.tables import CodedColumns
+from pexeso.joins.measures import log2
 
-_AT_A_TIME = 64
-"""So many plans are bounded before the most promising of them are measured."""
+_BATCH = 64  # So many plans are bounded before the most promising of them are measured
 
-_TOLERANCE = 1e-12
-"""Correlations that differ by less are equal."""
+_TOLERANCE = 1e-12  # Correlations that differ by less are equal
 
 
 @dataclass(frozen=True)
 class Limits:
-    """When a search ends without a proof."""
-
     max_seconds: float = math.inf
     max_states: int = DEFAULT_STATES
     front: bool = True
@@ -57,14 +56,11 @@ class _Bounded:
 
 @dataclass
 class _Front:
-    """Measured plans that none beats."""
-
     is_whole: bool
     plans: list[tuple[JoinTree, PlanMeasures]] = field(default_factory=list)
 
     @property
     def best(self) -> float:
-        """The highest correlation so far, below all others if there is none."""
         return max((measures.correlation for _, measures in self.plans), default=-math.inf)
 
     def beats(self, price: float, quality: float, max_correlation: float) -> bool:
@@ -109,7 +105,7 @@ def find_plans(
     """Find the plans that no other beats, and prove it."""
     limits = Limits() if limits is None else limits
     coded = CodedColumns() if coded is None else coded
-    evaluator = Evaluator(graph, request, coded) if evaluator is None else evaluator
+    evaluator = Evaluator(graph, coded) if evaluator is None else evaluator
     return _Search(graph, request, coded, limits, evaluator).plans()
 
 
@@ -137,7 +133,7 @@ class _Search:
         for tree in trees:
             self._n_trees += 1
             self._bound(tree)
-            if len(self._waiting) % _AT_A_TIME == _AT_A_TIME - 1:
+            if len(self._waiting) % _BATCH == _BATCH - 1:
                 self._measure_best(1)
             if self._is_late():
                 is_whole = False
@@ -187,7 +183,6 @@ class _Search:
         return min(self._log_distinct(have), self._log_distinct(want))
 
     def _bound_of_all(self) -> float:
-        """Return a bound on the correlation of any plan."""
         sides = []
         for terminals in (self._request.have, self._request.want):
             bounds = [
@@ -280,11 +275,9 @@ def _gap(bound: float, correlation: float) -> float:
     return 1.0 if math.isinf(bound) else (bound - correlation) / bound
 
 
-_MAX_SECONDS = 10.0
-"""For each bound that is tried without."""
+_MAX_SECONDS = 10.0  # For each bound that is tried without
 
-_NAMED = 5
-"""Tables of a component that are named."""
+_NAMED = 5  # Tables of a component that are named
 
 
 def why_none(
@@ -316,14 +309,7 @@ def why_none(
     reasons = [sentence for name, sentence in sentences.items() if name in best]
     if reasons:
         return f"No plan keeps the bounds: {'; or '.join(reasons)}.", best
-    unbound = replace(
-        request,
-        budget=math.inf,
-        max_informativeness=math.inf,
-        min_quality=0.0,
-        max_tables=max(len(graph.tables), 1),
-        max_fan_out=math.inf,
-    )
+    unbound = replace(request, **dict(_loosest(graph).values()))
     if next(_within(graph, unbound, evaluator, max_states), None) is None:
         return (
             "The tables are connected, but no join of them has a row: their keys do not meet.",
@@ -362,46 +348,42 @@ def _component(distances: Distances, terminal: Terminal) -> str:
     return f"'{table}' is connected with {', '.join(others[:_NAMED])}{more}"
 
 
+def _loosest(graph: JoinGraph) -> dict[str, tuple[str, float]]:
+    """Return the bound of each measure of a plan that excludes none."""
+    return {
+        "price": ("budget", math.inf),
+        "informativeness": ("max_informativeness", math.inf),
+        "quality": ("min_quality", 0.0),
+        "tables": ("max_tables", max(len(graph.tables), 1)),
+        "fan_out": ("max_fan_out", math.inf),
+    }
+
+
 def _best_values(
     graph: JoinGraph, request: AcquisitionRequest, evaluator: Evaluator, max_states: int
 ) -> dict[str, float]:
-    """Return the best values of plans that break one bound alone."""
     best: dict[str, float] = {}
-    if request.budget < math.inf:
-        plans = _within(graph, replace(request, budget=math.inf), evaluator, max_states)
-        best["price"] = min((plan.price for plan in plans), default=math.nan)
-    if request.max_informativeness < math.inf:
-        relaxed = replace(request, max_informativeness=math.inf)
-        plans = _within(graph, relaxed, evaluator, max_states)
-        best["informativeness"] = min((plan.informativeness for plan in plans), default=math.nan)
-    if request.min_quality > 0:
-        plans = _within(graph, replace(request, min_quality=0.0), evaluator, max_states)
-        best["quality"] = max((plan.quality for plan in plans), default=math.nan)
-    if request.max_tables < len(graph.tables):
-        relaxed = replace(request, max_tables=len(graph.tables))
-        first = next(_within(graph, relaxed, evaluator, max_states), None)  # of the fewest tables
-        best["tables"] = math.nan if first is None else first.n_tables
-    if request.max_fan_out < math.inf:
-        plans = _within(graph, replace(request, max_fan_out=math.inf), evaluator, max_states)
-        best["fan_out"] = min((plan.fan_out for plan in plans), default=math.nan)
-    return {name: value for name, value in best.items() if not math.isnan(value)}
-
-
-@dataclass(frozen=True)
-class _Known:
-    """What is quickly known of a plan."""
-
-    price: float
-    informativeness: float
-    quality: float
-    n_tables: int
-    fan_out: int
+    for name, (bound, loosest) in _loosest(graph).items():
+        is_least = name == "quality"
+        limit = getattr(request, bound)
+        if limit <= loosest if is_least else limit >= loosest:
+            continue
+        plans = _within(graph, replace(request, **{bound: loosest}), evaluator, max_states)
+        if name == "tables":  # the first plan has the fewest
+            plans = islice(plans, 1)
+        values = [plan[name] for plan in plans]
+        if values:
+            best[name] = max(values) if is_least else min(values)
+    return best
 
 
 def _within(
     graph: JoinGraph, request: AcquisitionRequest, evaluator: Evaluator, max_states: int
-) -> Iterator[_Known]:
-    """Yield the plans of a request that have rows, fewest tables first, for some seconds."""
+) -> Iterator[dict[str, float]]:
+    """Yield what is quickly known of the plans of a request that have rows, for some seconds.
+
+    Those of the fewest tables come first.
+    """
     started = time.perf_counter()
     for tree in TreeSearch(graph, request, max_states):
         if time.perf_counter() - started > _MAX_SECONDS:
@@ -412,13 +394,10 @@ def _within(
             and bounds.quality >= request.min_quality
             and bounds.informativeness <= request.max_informativeness
         ):
-            yield _Known(
-                bounds.price,
-                bounds.informativeness,
-                bounds.quality,
-                len(tree.tables),
-                _fan_out(tree),
-            )
+            known = {
+                name: getattr(bounds, name) for name in ("price", "informativeness", "quality")
+            }
+            yield {**known, "tables": len(tree.tables), "fan_out": _fan_out(tree)}
 
 
 def _fan_out(tree: JoinTree) -> int:

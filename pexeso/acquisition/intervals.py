@@ -18,24 +18,25 @@ import pyarrow as pa
 
 from pexeso.acquisition.key_hashes import KeyTest, hash_positions
 from pexeso.acquisition.quality import Dependency, QualityOfCounts
-from pexeso.errors import InputError
-from pexeso.joins.measures.codes import merged_rows, paired_codes, row_codes
-from pexeso.joins.measures.correlation import CorrelationOfCounts
-from pexeso.joins.measures.entropies import exact_sum, log2
+from pexeso.joins.measures import (
+    CorrelationOfCounts,
+    exact_sum,
+    log2,
+    merged_rows,
+    paired_codes,
+    row_codes,
+)
 
-MIN_KEYS = 30
-"""Fewest sampled keys of an edge that carry an interval."""
+MIN_KEYS = 30  # Fewest sampled keys of an edge that carry an interval
 
-MIN_EFFECTIVE_KEYS = 20
-"""Fewest equally heavy keys that the sampled ones must be worth."""
+MIN_EFFECTIVE_KEYS = 20  # Fewest equally heavy keys that the sampled ones must be worth
 
-MAX_UNSEEN = 0.2
-"""Largest share of rows in cells that are probably not in the sample."""
+MAX_UNSEEN = 0.2  # Largest share of rows in cells that are probably not in the sample
 
 MIN_EFFECTIVE_KEYS_ALONE = 50
+# Fewest equally heavy keys, in number and as a share of those sampled, where the sample alone says
+# how heavy keys are.
 MIN_EFFECTIVE_SHARE_ALONE = 0.3
-"""Fewest equally heavy keys, in number and as a share of those sampled, where the sample alone says
-how heavy keys are."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,6 @@ def support_of_keys(
     unsampled_squares: float | None = None,
     unseen: float = 0.0,
 ) -> Support:
-    """Return what sampled keys say about an estimate."""
     weights = np.asarray(weights, np.float64)
     weights = weights[weights > 0]
     if not len(weights):
@@ -96,13 +96,6 @@ def unseen_share(cells: np.ndarray, keys: np.ndarray, counts: np.ndarray, rate: 
     """Return the estimated share of rows in cells that a sample of keys lacks.
 
     It is the share of rows in cells that one key alone has, times 1 - p.
-
-    Parameters
-    ----------
-    cells, keys : numpy.ndarray, shape (n,)
-        Of each row of the join the number of its cell, and its key.
-    counts : numpy.ndarray, shape (n,)
-        How often each row is there.
     """
     mask = counts > 0
     cells, keys, counts = cells[mask], keys[mask], counts[mask]
@@ -116,20 +109,19 @@ def unseen_share(cells: np.ndarray, keys: np.ndarray, counts: np.ndarray, rate: 
     return float((1 - rate) * rows[n_keys == 1].sum() / rows.sum())
 
 
-N_GROUPS = 32
-"""Groups of keys that are left out in turn."""
+N_GROUPS = 32  # Groups of keys that are left out in turn
 
 _EXTREME = 0.5
 _SLOW = 2.0
 _RARE_KEYS = 30
 _LN2 = 0.6931471805599453
+# 97.5 % quantiles of Student's distribution for 1, 2, ... 31 degrees of freedom, rounded up.
 _QUANTILES = (
     12.7063, 4.3027, 3.1825, 2.7765, 2.5706, 2.447, 2.3647, 2.3061,
     2.2622, 2.2282, 2.201, 2.1789, 2.1604, 2.1448, 2.1315, 2.12,
     2.1099, 2.101, 2.0931, 2.086, 2.0797, 2.0739, 2.0687, 2.0639,
     2.0596, 2.0556, 2.0519, 2.0485, 2.0453, 2.0423, 2.0396,
 )  # fmt: skip
-"""97.5 % quantiles of Student's distribution for 1, 2, ... 31 degrees of freedom, rounded up."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +164,6 @@ def with_rare_keys(
 
 
 def _poisson_limits(count: float) -> tuple[float, float]:
-    """Return the 95 % limits of the mean of a Poisson variable."""
     above = count + 1
     low = max(1 - 1 / (9 * count) - 1.96 / (3 * math.sqrt(count)), 0.0)
     high = 1 - 1 / (9 * above) + 1.96 / (3 * math.sqrt(above))
@@ -180,7 +171,6 @@ def _poisson_limits(count: float) -> tuple[float, float]:
 
 
 def key_groups(positions: np.ndarray, n_groups: int = N_GROUPS) -> np.ndarray:
-    """Return the group of each row, by the position of its key."""
     distinct, inverse = np.unique(positions, return_inverse=True)
     return inverse.reshape(positions.shape) * n_groups // max(len(distinct), 1)
 
@@ -191,22 +181,9 @@ def without_groups(
     groups: np.ndarray,
     n_groups: int = N_GROUPS,
 ) -> np.ndarray:
-    """Return a statistic of a sample without each group of keys in turn.
+    """Return a statistic of how often each row is there, without each group of keys in turn.
 
-    Parameters
-    ----------
-    statistic : callable
-        The statistic for an array of how often each row is there.
-    counts : numpy.ndarray of int, shape (n,)
-        How often each row is there.
-    groups : numpy.ndarray of int, shape (n,) or (k, n)
-        The group of each row, or the groups of its keys: it is left out with each of them.
-    n_groups : int
-        G.
-
-    Returns
-    -------
-    numpy.ndarray of float64, shape (G,)
+    A row with several keys has the group of each, (k, n), and is left out with any of them.
     """
     groups = np.atleast_2d(groups)
     left_out = ((groups == g).any(axis=0) for g in range(n_groups))
@@ -225,15 +202,9 @@ def jackknife(
 ) -> Estimate:
     """Return an estimate with its interval from statistics without groups of keys.
 
-    Parameters
-    ----------
-    without : numpy.ndarray of float64, shape (edges, groups)
-        t_g of each edge with a test of its own.
-    rates : sequence of float
-        p of each edge, above 0 and up to 1.
+    `without` has a row for each edge with a test of its own, and `rates` the rate of each.
     """
     without = np.asarray(without, np.float64).reshape(len(rates), -1)
-    _check(without, rates, supports)
     plug_in = whole if plug_in is None else plug_in
     edges = [i for i, rate in enumerate(rates) if rate < 1]
     reasons = [supports[i].reason for i in edges if supports and supports[i].reason]
@@ -296,19 +267,7 @@ def _clipped(value: float, bounds: tuple[float, float]) -> float:
     return min(max(value, bounds[0]), bounds[1])
 
 
-def _check(without: np.ndarray, rates: Sequence[float], supports: Sequence[Support]) -> None:
-    if without.shape[1] < 2 or (supports and len(supports) != len(rates)):
-        raise InputError(
-            f"{len(rates)} edges need statistics of shape (edges, groups) with two groups or more, "
-            f"and as many supports or none, got {without.shape} and {len(supports)}."
-        )
-    for rate in rates:
-        if not 0 < rate <= 1:
-            raise InputError(f"The rate of a sample must be above 0 and up to 1, got {rate}.")
-
-
-MIN_JOIN_ROWS = 100
-"""Fewest rows of the join of samples that carry an interval."""
+MIN_JOIN_ROWS = 100  # Fewest rows of the join of samples that carry an interval
 
 _KeyColumns = Mapping[tuple[str, ...], Sequence[Sequence[str]]]
 
@@ -374,11 +333,6 @@ class _JoinSample:
         unsampled: Sequence[float | None],
         n_groups: int,
     ) -> None:
-        if unsampled and len(unsampled) != len(edges):
-            raise InputError(
-                f"Each of {len(edges)} edges needs one number of unsampled squares, got "
-                f"{len(unsampled)}."
-            )
         self._tests: dict[tuple[str, ...], tuple[float, float | None]] = {}
         for edge, squares in zip(edges, unsampled or [None] * len(edges), strict=True):
             rate, largest = self._tests.get(edge.names, (1.0, squares))
@@ -390,10 +344,8 @@ class _JoinSample:
         rows, key_counts = merged_rows(rows, sorted({*names, *keys}), counts)
         rows, self._key_counts = rows.filter(pa.array(key_counts > 0)), key_counts[key_counts > 0]
         self._positions = [
-            np.array(
-                [_checked_positions(rows, key, test, rate, seed) for key in self._columns[test]]
-            )
-            for test, rate in self._rates
+            np.array([_positions(rows, key, test, seed) for key in self._columns[test]])
+            for test in self._tests
         ]
         self._n_groups = n_groups
         groups = [key_groups(positions, n_groups) for positions in self._positions]
@@ -467,14 +419,8 @@ class _JoinSample:
         return min(supports, key=lambda one: (not one.reason, one.effective_keys))
 
 
-def _checked_positions(
-    rows: pa.Table, columns: Sequence[str], names: Sequence[str], rate: float, seed: int
+def _positions(
+    rows: pa.Table, columns: Sequence[str], names: Sequence[str], seed: int
 ) -> np.ndarray:
     keys = pa.table([rows.column(column) for column in columns], names=list(names))
-    positions = hash_positions(keys, names, seed=seed)
-    if not (positions <= rate).all():
-        raise InputError(
-            f"The join has keys on {list(columns)} that a sample at the rate {rate} with the seed "
-            f"{seed} lacks. Give the rates and the seed of the samples that were joined."
-        )
-    return positions
+    return hash_positions(keys, names, seed=seed)

@@ -23,8 +23,8 @@ from pexeso.acquisition.quality import Dependency, LazyDependencies, discovered
 from pexeso.acquisition.tables import MarketPrices, MarketTable, ReadColumns
 from pexeso.errors import InputError
 from pexeso.joins.aggregation import read_numbers
+from pexeso.lake.choose import profile_columns
 from pexeso.lake.rows import read_rows
-from pexeso.lake.sniff import profile_columns
 from pexeso.lake.tokens import tokens_of
 from pexeso.sets.lake_columns import LakeColumns
 
@@ -38,9 +38,7 @@ _CODE = r"^0[0-9]+$"
 
 
 @dataclass(frozen=True, eq=False)
-class Market:
-    """The tables of an index, which can be bought."""
-
+class LakeMarket:
     opened: OpenIndex
     prices: MarketPrices = field(default_factory=MarketPrices)
 
@@ -51,8 +49,7 @@ class Market:
         *,
         prices: str | os.PathLike[str] | Mapping[str, Mapping[str, float]] = "free",
         own: Collection[str] = (),
-    ) -> Market:
-        """Return the market of an index."""
+    ) -> LakeMarket:
         market = cls(opened, MarketPrices.of(prices))
         _ = market.rows  # refuses an index of Spark's tables
         market.require_tables(sorted(set(market.prices.listed) - {"*", *own}))
@@ -60,16 +57,13 @@ class Market:
 
     @cached_property
     def columns(self) -> LakeColumns:
-        """The columns of the index."""
         return LakeColumns.of_index(self.opened)
 
     @cached_property
     def rows(self) -> LakeRows:
-        """Reads the tables."""
         return LakeRows.of_index(self.opened)
 
     def require_tables(self, names: Sequence[str]) -> None:
-        """Raise `InputError` unless the index has tables of these names."""
         requested = pa.array(list(names), pa.string())
         tables = self.opened.catalog.tables(["table"], among=requested)["table"]
         missing = sorted(set(names) - set(tables.to_pylist()))
@@ -77,11 +71,9 @@ class Market:
             raise InputError(self.opened.catalog.why_not(missing[0], self.opened.lake))
 
     def labels(self, tables: Sequence[str]) -> dict[str, list[str]]:
-        """Return the columns of tables, in their order."""
         return {table: [label for label, _ in columns] for table, columns in self._kinds(tables)}
 
     def tables_with(self, column: str) -> list[str]:
-        """Return the tables that have a column of a name, by name."""
         rows = self.opened.catalog.columns(["table", "label"])
         return sorted(set(rows.filter(pc.equal(rows["label"], column))["table"].to_pylist()))
 
@@ -99,7 +91,6 @@ class Market:
         ]
 
     def _kinds(self, tables: Sequence[str]) -> list[tuple[str, list[tuple[str, str | None]]]]:
-        """Return label and kind of each column of tables."""
         fields = ["table", "position", "label", "kind"]
         rows = self.opened.catalog.columns(fields, among=pa.array(list(tables), pa.string()))
         columns: dict[str, list[tuple[str, str | None]]] = {table: [] for table in tables}
@@ -206,8 +197,8 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
+# Memory for rows that are kept; the table that was read last is kept whatever its size.
 DEFAULT_BYTES = 1 << 29
-"""Memory for rows that are kept; the table that was read last is kept whatever its size."""
 
 _CODES = frozenset(["id", "ids", "key", "code", "codes", "zip", "zipcode", "fips"])
 _NO_IDS = frozenset(["paid", "prepaid", "unpaid", "bid", "valid", "grid", "mid", "acid", "aid"])
@@ -244,8 +235,7 @@ class LakeRows:
 
     @classmethod
     def of_index(cls, opened: OpenIndex) -> LakeRows:
-        """Return what reads the tables of the lake of an index."""
-        from pexeso.joins.matched_join import SPARK_LAKE
+        from pexeso.joins.tables import SPARK_LAKE
 
         if str(opened.lake).startswith(SPARK_LAKE):
             raise InputError(
@@ -258,7 +248,6 @@ class LakeRows:
     def read(
         self, table: str, n_rows: int, columns: Sequence[str], numeric: Collection[str]
     ) -> pa.Table:
-        """Read columns of a table."""
         rows = self._rows(table)
         missing = sorted(set(columns) - set(rows.column_names))
         if missing or rows.num_rows != n_rows:

@@ -1,6 +1,6 @@
 """Pairs of tables that may join, each with its best pairs of columns.
 
-Of the pairs of columns (`pexeso.sets.column_pairs`) those are left out that would join two
+Of the pairs of columns (`pexeso.sets.lake_columns`) those are left out that would join two
 measures: both columns hold numbers, neither is nearly a key of its table, and neither name says
 that it is a code or a year. Of more than `MAX_PAIRS` pairs of columns those that share most tokens
 are kept, since all sets of them are weighed.
@@ -13,54 +13,49 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.acquisition.coded_columns import CodedColumns
-from pexeso.acquisition.graph import JoinEdge, JoinGraph, edges_of
-from pexeso.acquisition.lake_market import Market, names_a_code, own_table
-from pexeso.acquisition.tables import MarketTable
+from pexeso.acquisition.graph import JoinGraph, edges_of
+from pexeso.acquisition.lake_market import LakeMarket, names_a_code, own_table
+from pexeso.acquisition.tables import CodedColumns, MarketTable
 from pexeso.errors import ColumnNotFoundError, InputError, PexesoError
+from pexeso.lake.choose import profile_columns
 from pexeso.lake.columns import listed_names
-from pexeso.lake.sniff import profile_columns
 from pexeso.lake.tokens import distinct_tokens
-from pexeso.sets.column_pairs import (
+from pexeso.sets.lake_columns import (
     KEY_PERCENT,
     ColumnPairs,
+    LakeColumns,
     OwnColumn,
     own_columns,
     pairs_from,
 )
-from pexeso.sets.lake_columns import LakeColumns
 
 if TYPE_CHECKING:
     from pexeso.semantic.open_index import OpenIndex
 
 
-MAX_PAIRS = 6
-"""Pairs of columns of two tables: 63 sets of them are weighed."""
+MAX_PAIRS = 6  # Pairs of columns of two tables: 63 sets of them are weighed
 
 Pair = tuple[str, str]
+# For each two tables, the first before the second, the pairs of columns that may join, by name.
 PairsOfTables = dict[tuple[str, str], list[Pair]]
-"""For each two tables, the first before the second, the pairs of columns that may join, by name."""
 
 _YEAR = re.compile(r"year|date|month", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
 class TablePairs:
-    """Finds pairs of tables that may join."""
-
     columns: LakeColumns
     measures: np.ndarray = field(repr=False)
 
     @classmethod
     def of(cls, columns: LakeColumns, rows: pa.Table) -> TablePairs:
-        """Return what finds the pairs of tables."""
         numbers = rows.filter(pc.equal(rows["kind"], "number"))
         is_number = pc.is_in(
             _named(columns.tables, columns.labels),
@@ -74,17 +69,14 @@ class TablePairs:
         return cls(columns, measures)
 
     @classmethod
-    def of_market(cls, market: Market) -> TablePairs:
-        """Return what finds the pairs of the tables of an index."""
+    def of_market(cls, market: LakeMarket) -> TablePairs:
         rows = market.opened.catalog.columns(["table", "label", "kind"])
         return cls.of(market.columns, rows)
 
     def of_tables(self, tables: list[str]) -> PairsOfTables:
-        """Return the pairs of some tables with all others."""
         return self.of_own(own_columns(self.columns, tables))
 
     def of_own(self, own: list[OwnColumn]) -> PairsOfTables:
-        """Return the pairs of given columns with those of the index."""
         columns = self.columns
         pairs: ColumnPairs = pairs_from(columns, own)
         measures = np.array([self._is_measure(column) for column in own], bool)
@@ -133,14 +125,11 @@ def _named(tables: pa.Array | pa.ChunkedArray, labels: pa.Array | pa.ChunkedArra
     return pc.binary_join_element_wise(tables, labels, pa.scalar("\0", pa.large_string()))
 
 
-Neighbours = Callable[[str], PairsOfTables]
-"""From a table to its pairs with all other tables."""
+Neighbours = Callable[[str], PairsOfTables]  # From a table to its pairs with all other tables
 
 
 @dataclass(frozen=True)
 class Reached:
-    """Tables that matter to a request."""
-
     tables: tuple[str, ...]
     pairs: PairsOfTables
     n_looked_at: int
@@ -155,7 +144,6 @@ def reachable(
     max_joins: int,
     belongs: Mapping[int, frozenset[str]] | None = None,
 ) -> Reached:
-    """Return the tables on short paths between the ends of a request."""
     groups = [frozenset(end) for end in ends]
     most_hops = max_joins if len(groups) < 2 else max_joins // 2
     waiting = [(0, 0, table) for table in sorted(frozenset().union(*groups))]
@@ -225,8 +213,7 @@ def _between(
     return chosen
 
 
-MAX_NAMED = 5
-"""Tables that a message names."""
+MAX_NAMED = 5  # Tables that a message names
 
 OwnRows = tuple[str, pa.Table]
 Wanted = tuple[str | None, str]
@@ -250,7 +237,7 @@ def market_graph(
     one all tables that joins reach from the shopper's are in the graph. At most `max_tables` are
     looked at, over at most `max_joins` joins between two ends.
     """
-    market = Market.of(opened, prices=prices, own=[] if own is None else [own[0]])
+    market = LakeMarket.of(opened, prices=prices, own=[] if own is None else [own[0]])
     request = _Request(market, own, list(wanted), list(have), set(exclude), max_tables)
     reached = reachable(
         request.begins,
@@ -266,16 +253,12 @@ def market_graph(
             f"{reached.n_waiting:,} further ones that joins lead to were not."
         )
     tables, pairs = request.tables(reached)
-    edges = matching(edges_of(tables, pairs, coded))
-    return JoinGraph.of(tables.values(), edges), notes
-
-
-def matching(edges: Iterable[JoinEdge]) -> Iterable[JoinEdge]:
-    """Yield edges without the join sets of which no key is in both tables."""
-    for edge in edges:
+    edges = []
+    for edge in edges_of(tables, pairs, coded):
         join_sets = [join_set for join_set in edge.join_sets if join_set.n_keys]
-        if join_sets:
-            yield JoinEdge.of(edge.left, edge.right, join_sets)
+        if join_sets:  # a key is in both tables
+            edges.append(replace(edge, join_sets=tuple(join_sets)))
+    return JoinGraph.of(tables.values(), edges), notes
 
 
 def _nowhere(column: str, left_out: Sequence[str]) -> InputError:
@@ -288,11 +271,9 @@ def _nowhere(column: str, left_out: Sequence[str]) -> InputError:
 
 
 class _Request:
-    """What a request is about, and how its tables are found."""
-
     def __init__(
         self,
-        market: Market,
+        market: LakeMarket,
         own: OwnRows | None,
         wanted_columns: list[Wanted],
         have: list[tuple[str, str]],
@@ -313,7 +294,7 @@ class _Request:
             if table not in self.own:
                 self._begin(table, column, max_tables)
         if not self.begins:
-            raise InputError("A market needs a table of yours, or a wanted column. Got neither.")
+            raise InputError("A market needs your table, or a wanted column. Got neither.")
 
     def _begin(self, table: str | None, column: str, max_tables: int) -> None:
         if table is not None:
@@ -343,7 +324,6 @@ class _Request:
             self.begins.append(begun)
 
     def neighbours(self) -> Neighbours:
-        """Return what finds the tables that join with one by values."""
         finder = TablePairs.of_market(self.market)
 
         def neighbours(table: str) -> PairsOfTables:
@@ -356,9 +336,9 @@ class _Request:
 
     def _usable(self, table_pairs: PairsOfTables) -> PairsOfTables:
         """Leave out hidden tables, and pairs with measures that the request is about."""
-        usable = {}
+        usable, hidden = {}, self.hidden - set(self.own)
         for (one, other), pairs in table_pairs.items():
-            if any(name in self.hidden and name not in self.own for name in (one, other)):
+            if one in hidden or other in hidden:
                 continue
             usable_pairs = [
                 (left, right)

@@ -1,13 +1,14 @@
-"""Requests, and plans as trees of joins: which tables, by which columns, and what is bought."""
+"""Requests, plans as trees of joins, and all plans of a request, fewest tables first."""
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from pexeso.acquisition.defaults import DEFAULT_MAX_TABLES
+from pexeso.acquisition import DEFAULT_MAX_TABLES
 from pexeso.acquisition.graph import JoinGraph, JoinSet
 from pexeso.acquisition.intervals import Estimate
 from pexeso.errors import InputError
@@ -30,8 +31,6 @@ class Terminal:
             if not tables:
                 raise InputError(f"No table has a column {column!r}.")
             return cls(column, tables)
-        if table not in graph.tables:
-            raise InputError(f"There is no table '{table}'.")
         graph.tables[table].require(column)
         return cls(column, (table,))
 
@@ -54,35 +53,17 @@ class AcquisitionRequest:
                 "A plan needs a wanted column, and two if there is nothing to explain. Got "
                 f"{[terminal.column for terminal in self.want]}."
             )
-        for name in ("budget", "max_informativeness"):
-            if not getattr(self, name) >= 0:
-                raise InputError(f"{name} must be a number from 0, got {getattr(self, name)}.")
-        if not 0 <= self.min_quality <= 1:
-            raise InputError(f"min_quality must be from 0 to 1, got {self.min_quality}.")
-        if self.max_tables < 1:
-            raise InputError(f"max_tables must be 1 or more, got {self.max_tables}.")
-        if not self.max_fan_out >= 1:
-            raise InputError(f"max_fan_out must be 1 or more, got {self.max_fan_out}.")
-        _require_distinct(self.terminals)
+        for terminal in self.terminals:
+            if self.terminals.count(terminal) > 1:
+                raise InputError(f"The column {terminal.column!r} is named twice.")
 
     @property
     def terminals(self) -> tuple[Terminal, ...]:
-        """All columns that a plan must have, the shopper's first."""
         return (*self.have, *self.want)
-
-
-def _require_distinct(terminals: Iterable[Terminal]) -> None:
-    seen: set[Terminal] = set()
-    for terminal in terminals:
-        if terminal in seen:
-            raise InputError(f"The column {terminal.column!r} is named twice.")
-        seen.add(terminal)
 
 
 @dataclass(frozen=True)
 class Join:
-    """A join of a plan: two tables and the columns by which they join."""
-
     left: str
     right: str
     join_set: JoinSet
@@ -95,11 +76,9 @@ class Join:
         return self._hash  # plans are looked up often, and a join set is slow to hash
 
     def columns_of(self, table: str) -> tuple[str, ...]:
-        """Return the columns of one of its tables that it joins by."""
         return self.join_set.left if table == self.left else self.join_set.right
 
     def other(self, table: str) -> str:
-        """Return its other table."""
         return self.right if table == self.left else self.left
 
 
@@ -125,13 +104,11 @@ class JoinTree:
         have: Iterable[tuple[str, str]],
         want: Iterable[tuple[str, str]],
     ) -> JoinTree:
-        """Return a plan with its joins in order."""
         ordered = sorted(joins, key=lambda join: (join.left, join.right))
         return cls(tuple(ordered), tuple(have), tuple(want))
 
     @cached_property
     def joins_at(self) -> dict[str, tuple[Join, ...]]:
-        """The joins at each table that has any."""
         by_table: dict[str, list[Join]] = {}
         for join in self.joins:
             for table in (join.left, join.right):
@@ -151,7 +128,6 @@ class JoinTree:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Its tables, by name."""
         return tuple(self.columns)
 
     @property
@@ -178,7 +154,6 @@ class JoinTree:
         )
 
     def purchases(self, graph: JoinGraph) -> list[Purchase]:
-        """Return what is to be bought, by table."""
         return [
             Purchase(table, columns, graph.tables[table].price(columns))
             for table, columns in self.columns.items()
@@ -188,19 +163,12 @@ class JoinTree:
     def rooted(self, root: str) -> list[tuple[str, Join | None]]:
         """Return each table and the join that leads to it, from a root outwards."""
         order: list[tuple[str, Join | None]] = [(root, None)]
-        seen, used = {root}, set()
+        used = set()
         for table, _ in order:
             for join in self.joins:
                 if table in (join.left, join.right) and id(join) not in used:
                     used.add(id(join))
-                    other = join.other(table)
-                    if other in seen:
-                        raise InputError(f"The joins of a plan go in a circle at '{other}'.")
-                    seen.add(other)
-                    order.append((other, join))
-        if len(seen) < len(self.columns):
-            apart = sorted(set(self.columns) - seen)
-            raise InputError(f"The joins of a plan do not reach {', '.join(apart)}.")
+                    order.append((join.other(table), join))
         return order
 
     def joins_between(self, one: set[str], other: set[str]) -> list[Join]:
@@ -228,28 +196,22 @@ class JoinTree:
 
 @dataclass(frozen=True)
 class Purchase:
-    """A projection to buy."""
-
     table: str
     columns: tuple[str, ...]
     price: float
 
     @property
     def sql(self) -> str:
-        """The statement that asks for it, with quoted names."""
         return f"SELECT {', '.join(map(quoted, self.columns))} FROM {quoted(self.table)}"
 
 
 def quoted(name: str) -> str:
-    """Return a name as SQL quotes it."""
     doubled = name.replace('"', '""')
     return f'"{doubled}"'
 
 
 @dataclass(frozen=True)
 class PlanMeasures:
-    """What a plan is worth."""
-
     price: float
     informativeness: float
     quality: float
@@ -259,8 +221,6 @@ class PlanMeasures:
 
 @dataclass(frozen=True)
 class PlanEstimates:
-    """What samples tell of a plan."""
-
     correlation: Estimate
     quality: Estimate
     n_rows: int
@@ -280,8 +240,6 @@ class FoundPlan:
 
 @dataclass(frozen=True)
 class FoundPlans:
-    """The answer to a request."""
-
     plans: tuple[FoundPlan, ...]
     reason: str = ""
     n_trees: int = 0
@@ -289,3 +247,197 @@ class FoundPlans:
     seconds: float = 0.0
     stopped: str = ""
     best_seen: Mapping[str, float] = field(default_factory=dict)
+
+
+DEFAULT_STATES = 500_000
+
+
+class TreeSearch:
+    """The plans of a request that keep its bounds on tables, weight and price.
+
+    A plan is a tree whose leaves all have a column that is required: a leaf without one would only
+    multiply or drop rows. Such a tree is a path from each table with a wanted column to the tables
+    before it, in the order of the columns, so plans are formed path by path, each of them once. A
+    partial plan is dropped where no plan that continues it keeps the bounds: each table that is
+    missing adds one, the joins that are missing weigh at least what the lightest path does, and a
+    price never falls with further columns.
+
+    Memory: about a kilobyte for each partial plan, at most `max_states` of them.
+    """
+
+    def __init__(
+        self,
+        graph: JoinGraph,
+        request: AcquisitionRequest,
+        max_states: int = DEFAULT_STATES,
+        distances: Distances | None = None,
+    ) -> None:
+        self._graph, self._request, self._max_states = graph, request, max_states
+        self._distances = Distances(graph) if distances is None else distances
+        self._prices: dict[tuple[str, frozenset[str]], float] = {}
+        self.truncated = False
+
+    def __iter__(self) -> Iterator[JoinTree]:
+        """Yield plans, fewest tables first, then the lightest."""
+        columns = [terminal.column for terminal in self._request.terminals]
+        n_have = len(self._request.have)
+        for joins, sources in self.parts():
+            named = list(zip(sources, columns, strict=True))
+            yield JoinTree.of(joins, named[:n_have], named[n_have:])
+
+    def parts(self) -> Iterator[tuple[tuple[Join, ...], tuple[str, ...]]]:
+        """Yield the joins of plans, path by path, and the table of each required column."""
+        # One loop without calls: most partial plans are dropped, and a call costs more than that.
+        request, distances, graph = self._request, self._distances, self._graph
+        terminals, steps = request.terminals, distances.steps
+        # Sums of the same weights in another order differ in the last digits.
+        max_tables, max_weight = request.max_tables, request.max_informativeness + 1e-9
+        is_limited = graph.has_natural or not math.isinf(request.budget)
+        heap: list[tuple[float, float, int, tuple]] = []
+        n_pushed = 0
+        # Each has joins, tables, sources, a path that is to reach the tables, and a weight.
+        partials: list[tuple] = [((), (table,), (table,), (), 0.0) for table in terminals[0].tables]
+        while True:
+            for partial in partials:
+                joins, tables, sources, path, weight = partial
+                n_tables = len(tables) + len(path)
+                if path:
+                    nearest = distances.nearest.get((path[-1], tables))
+                    hops, distance = nearest or distances.to_any(path[-1], tables)
+                    n_tables += hops - 1
+                    weight += distance
+                if n_tables > max_tables or weight > max_weight:
+                    continue
+                if is_limited and not self._is_open(joins, sources):
+                    continue
+                if len(heap) >= self._max_states:
+                    self.truncated = True
+                    break
+                heapq.heappush(heap, (n_tables, weight, n_pushed, partial))
+                n_pushed += 1
+            if not heap:
+                return
+            joins, tables, sources, path, weight = heapq.heappop(heap)[-1]
+            partials = []
+            if path:
+                head = path[-1]
+                for other, join, fan_out, step_weight in steps.get(head) or distances.find(head):
+                    if other in path or fan_out > request.max_fan_out:
+                        continue
+                    longer = (*joins, join), weight + step_weight
+                    if other in tables:
+                        partials.append((longer[0], tables + path, sources, (), longer[1]))
+                    else:
+                        partials.append((longer[0], tables, sources, (*path, other), longer[1]))
+            elif len(sources) == len(terminals):
+                yield joins, sources
+            else:
+                column = terminals[len(sources)].column
+                used_tables = [
+                    table
+                    for terminal, table in zip(terminals, sources, strict=False)
+                    if terminal.column == column
+                ]
+                for table in terminals[len(sources)].tables:
+                    if table not in used_tables:  # a column explains all of itself
+                        path = () if table in tables else (table,)
+                        partials.append((joins, tables, (*sources, table), path, weight))
+
+    def _is_open(self, joins: tuple[Join, ...], sources: tuple[str, ...]) -> bool:
+        """Return whether a plan is closed under natural joins so far, and not too dear."""
+        columns: dict[str, set[str]] = {}
+        for terminal, table in zip(self._request.terminals, sources, strict=False):
+            columns.setdefault(table, set()).add(terminal.column)
+        for join in joins:
+            columns.setdefault(join.left, set()).update(join.join_set.left)
+            columns.setdefault(join.right, set()).update(join.join_set.right)
+        if not is_closed(self._graph, joins, columns):
+            return False
+        if math.isinf(self._request.budget):
+            return True
+        prices = (self._price(table, frozenset(names)) for table, names in columns.items())
+        return math.fsum(prices) <= self._request.budget
+
+    def _price(self, table: str, names: frozenset[str]) -> float:
+        if (table, names) not in self._prices:
+            known = self._graph.tables[table]
+            self._prices[table, names] = 0.0 if known.owned else known.price(sorted(names))
+        return self._prices[table, names]
+
+
+def is_closed(
+    graph: JoinGraph, joins: Iterable[Join], columns: Mapping[str, Collection[str]]
+) -> bool:
+    """Return whether each natural join is by all columns that its tables share in a plan."""
+    return not graph.has_natural or all(
+        set(columns[join.left]).intersection(columns[join.right]) == set(join.join_set.left)
+        for join in joins
+        if graph.edge(join.left, join.right).natural
+    )
+
+
+class Distances:
+    """Fewest joins and least weights between tables of a graph, found when they are needed.
+
+    Memory: two numbers for each pair of a table of a plan and a table that it reaches.
+    """
+
+    def __init__(self, graph: JoinGraph) -> None:
+        self._graph = graph
+        self._known: dict[str, tuple[dict[str, int], dict[str, float]]] = {}
+        self._joins: dict[tuple[str, str], list[Join]] = {}
+        # For each table found the other table of each join with keys, the join, the most rows of a
+        # key in the first table, and the weight
+        self.steps: dict[str, list[tuple[str, Join, int, float]]] = {}
+        # For a table and some others the fewest joins and the least weight to any of them
+        self.nearest: dict[tuple[str, tuple[str, ...]], tuple[float, float]] = {}
+
+    def find(self, table: str) -> list[tuple[str, Join, int, float]]:
+        """Return the steps from a table; a join is the same object in both directions."""
+        steps = self.steps[table] = []
+        for edge in self._graph.edges_of(table):
+            ends = (edge.left, edge.right)
+            if ends not in self._joins:
+                sets = [join_set for join_set in edge.join_sets if join_set.n_keys]
+                self._joins[ends] = [Join(*ends, join_set) for join_set in sets]
+            for join in self._joins[ends]:
+                chosen = join.join_set
+                if table == edge.left:
+                    steps.append((edge.right, join, chosen.left_most, chosen.weight))
+                else:
+                    steps.append((edge.left, join, chosen.right_most, chosen.weight))
+        return steps
+
+    def to_any(self, table: str, others: tuple[str, ...]) -> tuple[float, float]:
+        """Return the fewest joins and the least weight from a table to any of several.
+
+        The two may be those of different paths; infinite where there is none.
+        """
+        known = [self.of(other) for other in others]
+        self.nearest[table, others] = (
+            min(hops.get(table, math.inf) for hops, _ in known),
+            min(weights.get(table, math.inf) for _, weights in known),
+        )
+        return self.nearest[table, others]
+
+    def of(self, start: str) -> tuple[dict[str, int], dict[str, float]]:
+        """Return the fewest joins and the least weights from a table to each that it reaches."""
+        if start not in self._known:
+            hops, order = {start: 0}, [start]
+            for table in order:
+                for other, *_ in self.steps.get(table) or self.find(table):
+                    if other not in hops:
+                        hops[other] = hops[table] + 1
+                        order.append(other)
+            weights: dict[str, float] = {}
+            heap = [(0.0, start)]
+            while heap:
+                weight, table = heapq.heappop(heap)
+                if table in weights:
+                    continue
+                weights[table] = weight
+                for other, _, _, step in self.steps[table]:
+                    if other not in weights:
+                        heapq.heappush(heap, (weight + step, other))
+            self._known[start] = hops, weights
+        return self._known[start]

@@ -19,9 +19,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.errors import InputError
-from pexeso.joins.measures.codes import column_of, encoded, paired_codes, row_codes, row_weights
-from pexeso.runtime.mixing import mixed
+from pexeso.joins.measures import column_of, encoded, paired_codes, row_codes, row_weights
+from pexeso.runtime.ranges import mixed
 from pexeso.sets.containment.hashing import hash_tokens
 
 
@@ -33,10 +32,39 @@ class Dependency:
     right: str
 
 
+@dataclass(frozen=True, eq=False)
+class CodedDependency:
+    """A dependency of a table as numbers: the pairs of X and Y that its rows have."""
+
+    pair_of_row: np.ndarray
+    starts: np.ndarray
+    holds: bool
+
+    @classmethod
+    def of(cls, x: np.ndarray, y_ranks: np.ndarray) -> CodedDependency:
+        """Return a dependency of rows with codes of X and ranks of Y by their texts."""
+        pairs = x * (int(y_ranks.max(initial=0)) + 1) + y_ranks
+        _, first, pair_of_row = np.unique(pairs, return_index=True, return_inverse=True)
+        x_of_pair = x[first]
+        starts = np.flatnonzero(np.diff(x_of_pair, prepend=-1))
+        return cls(pair_of_row.astype(np.int64), starts, len(starts) == len(first))
+
+    def correct(self, counts: np.ndarray) -> np.ndarray:
+        """Return which rows have the most frequent Y of their X, of equal ones the first."""
+        sizes = np.bincount(self.pair_of_row, counts)
+        lengths = np.diff(self.starts, append=len(sizes))
+        largest = np.repeat(np.maximum.reduceat(sizes, self.starts), lengths)
+        winners = np.flatnonzero(sizes == largest)
+        x_of_winner = np.repeat(np.arange(len(self.starts)), lengths)[winners]
+        is_first = np.diff(x_of_winner, prepend=-1) > 0
+        chosen = np.zeros(len(sizes), bool)
+        chosen[winners[is_first]] = True
+        return chosen[self.pair_of_row]
+
+
 def quality(
     table: pa.Table, dependencies: Sequence[Dependency], counts: np.ndarray | None = None
 ) -> float:
-    """Return the quality Q of a table or a join result."""
     return QualityOfCounts(table, dependencies)(counts)
 
 
@@ -49,33 +77,29 @@ class QualityOfCounts:
     def __init__(self, table: pa.Table, dependencies: Sequence[Dependency]) -> None:
         self._n_rows = table.num_rows
         self.left_codes = [row_codes(table, dependency.left) for dependency in dependencies]
-        self._right_ranks = [
-            text_ranks(column_of(table, dependency.right), dependency.right)
-            for dependency in dependencies
+        self._dependencies = [
+            CodedDependency.of(left, text_ranks(column_of(table, one.right), one.right))
+            for left, one in zip(self.left_codes, dependencies, strict=True)
         ]
 
     def __call__(self, counts: np.ndarray | None = None) -> float:
-        """Return the quality."""
         weights = row_weights(self._n_rows, counts)
         n = int(weights.sum())
         return int(weights[self.correct(weights)].sum()) / n if n else 0.0
 
     def correct(self, counts: np.ndarray | None = None) -> np.ndarray:
-        """Return which rows are correct for all dependencies."""
         weights = row_weights(self._n_rows, counts)
         correct = np.ones(self._n_rows, bool)
-        for left, right in zip(self.left_codes, self._right_ranks, strict=True):
-            correct &= _most_frequent(left, right, weights)
+        for dependency in self._dependencies:
+            correct &= dependency.correct(weights)
         return correct
 
 
 def approximate_dependencies(
     table: pa.Table,
-    names: Sequence[str] | None = None,
     *,
     max_error: float = 0.1,
     max_left: int = 2,
-    include_keys: bool = False,
     counts: np.ndarray | None = None,
 ) -> list[Dependency]:
     """Return the minimal dependencies that hold approximately, by growing left sides.
@@ -84,24 +108,21 @@ def approximate_dependencies(
     determines it: a further attribute on the left never lowers Q. The work grows with the number
     of columns to the power of `max_left` + 1.
     """
-    if not 0 <= max_error <= 1:
-        raise InputError(f"max_error must be from 0 to 1, got {max_error}.")
-    if max_left < 1:
-        raise InputError(f"max_left must be 1 or more, got {max_left}.")
     weights = row_weights(table.num_rows, counts)
     table, weights = table.filter(pa.array(weights > 0)), weights[weights > 0]
-    names = table.column_names if names is None else list(names)
+    names = table.column_names
     codes = {name: text_ranks(column_of(table, name), name) for name in names}
     left_sides: dict[str, list[frozenset[str]]] = {name: [] for name in names}
     result = []
     for left in (left for n in range(1, max_left + 1) for left in combinations(names, n)):
         x = _joint_codes([codes[name] for name in left])
-        if not include_keys and _is_key(x, weights):
+        if _is_key(x, weights):
             continue
         for right in (name for name in names if name not in left):
             if any(part < set(left) for part in left_sides[right]):
                 continue
-            if _error(x, codes[right], weights) <= max_error:
+            correct = CodedDependency.of(x, codes[right]).correct(weights)
+            if int(weights[~correct].sum()) / max(int(weights.sum()), 1) <= max_error:
                 left_sides[right].append(frozenset(left))
                 result.append(Dependency(left, right))
     return result
@@ -123,26 +144,6 @@ def text_ranks(column: pa.Array, name: str = "") -> np.ndarray:
     return ranks[pieces.indices.to_numpy()]
 
 
-def _most_frequent(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return which rows have the most frequent y of their x, of equal ones the smallest y."""
-    if not len(x):
-        return np.zeros(0, bool)
-    pairs = paired_codes(x, y)
-    _, first = np.unique(pairs, return_index=True)
-    sizes = np.bincount(pairs, weights).astype(np.int64)
-    order = np.lexsort([y[first], -sizes, x[first]])
-    groups = x[first][order]
-    winners = np.zeros(len(order), bool)
-    winners[order[np.flatnonzero(np.diff(groups, prepend=-1))]] = True
-    return winners[pairs]
-
-
-def _error(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
-    """Return the share of rows that are not correct, 0 without rows."""
-    n = int(weights.sum())
-    return int(weights[~_most_frequent(x, y, weights)].sum()) / n if n else 0.0
-
-
 def _is_key(x: np.ndarray, weights: np.ndarray) -> bool:
     return len(np.unique(x)) == int(weights.sum())
 
@@ -154,14 +155,13 @@ def _joint_codes(columns: Sequence[np.ndarray]) -> np.ndarray:
     return codes
 
 
-MAX_ROWS = 10_000
-"""Rows of a table that dependencies are discovered on."""
+MAX_ROWS = 10_000  # Rows of a table that dependencies are discovered on
 
+# Columns of a table among which dependencies are discovered: the first that hold no numbers.
 MAX_COLUMNS = 32
-"""Columns of a table among which dependencies are discovered: the first that hold no numbers."""
 
+# Of a table of more columns left sides of two columns are not tried: these grow as the cube.
 MAX_PAIRED = 10
-"""Of a table of more columns left sides of two columns are not tried: these grow as the cube."""
 
 _MISSING = np.uint64(0x9E3779B97F4A7C15)
 
@@ -186,7 +186,6 @@ class LazyDependencies(Sequence[Dependency]):
 def discovered(
     read: Callable[[Sequence[str]], pa.Table], columns: Sequence[str], numeric: Collection[str]
 ) -> tuple[Dependency, ...]:
-    """Return dependencies that hold in a table approximately."""
     usable = [name for name in columns if name not in numeric][:MAX_COLUMNS]
     if len(usable) < 2:
         return ()

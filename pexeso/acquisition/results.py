@@ -10,25 +10,23 @@ from typing import TYPE_CHECKING, Any, TextIO, overload
 import pyarrow as pa
 
 from pexeso.acquisition.evaluation import Evaluator
-from pexeso.acquisition.plans import AcquisitionRequest, Join, JoinTree, Terminal
-from pexeso.lake.frames.results import AsTables, Tabular
-from pexeso.lake.key_columns import spec_of
+from pexeso.acquisition.plans import FoundPlan, FoundPlans, Join, JoinTree, PlanEstimates
+from pexeso.lake.columns import spec_of
+from pexeso.lake.frames.tables import AsTables, Tabular
 from pexeso.runtime.formatting import percent, plain
 from pexeso.runtime.shown import facts_table, many, named
 
 if TYPE_CHECKING:
-    from pexeso.acquisition.coded_columns import CodedColumns
     from pexeso.acquisition.graph import JoinGraph
-    from pexeso.acquisition.market_search import Market
-    from pexeso.acquisition.plans import FoundPlan, FoundPlans, PlanEstimates
+    from pexeso.acquisition.searches import Market
+    from pexeso.acquisition.tables import CodedColumns
 
 
-FEW_ROWS = 30
-"""Rows of a join below which a warning says that they tell little."""
+FEW_ROWS = 30  # Rows of a join below which a warning says that they tell little
 
+# A warning is given if a wanted column has more distinct values, as a share of its rows, or if a
+# smaller share of the rows with what is to be explained is joined.
 _MOSTLY = 0.5
-"""A warning is given if a wanted column has more distinct values, as a share of its rows, or if a
-smaller share of the rows with what is to be explained is joined."""
 
 
 _MEASURES = ("price", "correlation", "quality", "informativeness", "rows", "optimal", "gap")
@@ -230,7 +228,7 @@ class AcquisitionPlan(AsTables):
         """Return a plan that a search found."""
         tree, worth = plan.tree, plan.measures
         if evaluator is None:
-            evaluator = Evaluator(graph, request_of(tree), coded)
+            evaluator = Evaluator(graph, coded)
         path = tuple(_outwards(tree))
         order = {join.right: at for at, join in enumerate(path, 1)}
         bought = sorted(tree.purchases(graph), key=lambda purchase: order.get(purchase.table, 0))
@@ -320,15 +318,6 @@ class AcquisitionPlan(AsTables):
             ],
             "warnings": list(self.warnings),
         }
-
-
-def request_of(tree: JoinTree) -> AcquisitionRequest:
-    """Return the request without bounds for the columns of a plan."""
-    have, want = (
-        tuple(Terminal(column, (table,)) for table, column in side)
-        for side in (tree.have, tree.want)
-    )
-    return AcquisitionRequest(have, want)
 
 
 def _outwards(tree: JoinTree) -> Iterator[PlanJoin]:
@@ -443,10 +432,8 @@ class AcquisitionResult(Tabular, Sequence[AcquisitionPlan]):
         stats: dict[str, Any] | None = None,
     ) -> AcquisitionResult:
         """Return what a search found, told with the names of its graph."""
-        graph, evaluator = market.graph, None
-        if answer.plans:
-            request = request_of(answer.plans[0].tree)
-            evaluator = Evaluator(graph, request, market.coded, rows_of=market.rows_of)
+        graph = market.graph
+        evaluator = Evaluator(graph, market.coded, rows_of=market.rows_of)
         plans = tuple(
             AcquisitionPlan.of(plan, graph, market.coded, evaluator) for plan in answer.plans[:k]
         )
@@ -480,9 +467,6 @@ class AcquisitionResult(Tabular, Sequence[AcquisitionPlan]):
 
     def __len__(self) -> int:
         return len(self.plans)
-
-    def __iter__(self) -> Iterator[AcquisitionPlan]:
-        return iter(self.plans)
 
     def _summary(self) -> str:
         if not self.plans:

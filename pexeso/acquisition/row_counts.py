@@ -16,16 +16,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pexeso.acquisition.coded_columns import CodedColumns
 from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import Join, JoinTree
-from pexeso.joins.measures.codes import paired_codes
-from pexeso.runtime.jit import loop
+from pexeso.acquisition.tables import CodedColumns
+from pexeso.joins.measures import paired_codes
+from pexeso.runtime.compiled import compiled
 
+loops = compiled("pexeso.acquisition.loops")
+
+# Which rows of a table of a plan count, as bools; None for all.
 RowsOf = Callable[[JoinTree, str], np.ndarray | None]
-"""Which rows of a table of a plan count, as bools; None for all."""
 
-_MAX_BYTES = 512 << 20
+MAX_BYTES = 512 << 20
 
 
 class RowCounts:
@@ -60,7 +62,6 @@ class RowCounts:
         without: Collection[Join] = (),
         masks: Mapping[str, np.ndarray] | None = None,
     ) -> np.ndarray:
-        """Return how often each row of a table stands in the join result."""
         key = (tree.joins, table)
         is_whole = not without and masks is None
         if is_whole and key in self._kept:
@@ -107,7 +108,7 @@ class RowCounts:
     def _keep(self, key: object, key_counts: np.ndarray) -> None:
         self._kept[key] = key_counts
         self._bytes += key_counts.nbytes
-        while self._bytes > _MAX_BYTES and len(self._kept) > 1:
+        while self._bytes > MAX_BYTES and len(self._kept) > 1:
             self._bytes -= self._kept.popitem(last=False)[1].nbytes
 
 
@@ -115,16 +116,17 @@ DEFAULT_ENTRIES = 5_000_000
 
 _SMALL = 1 << 16
 
+# For each table the codes of its chosen columns: one int64 array for each, a code for each row.
 Chosen = Mapping[str, Sequence[np.ndarray]]
-"""For each table the codes of its chosen columns: one int64 array for each, a code for each row."""
 
 
 @dataclass(frozen=True, eq=False)
 class JointCounts:
-    """Values that stand together, and how often."""
+    """Values that are in rows together, how often, and the keys of joins that are to come."""
 
     codes: dict[str, list[np.ndarray]]
     counts: np.ndarray
+    keys: dict[Join, np.ndarray]
 
 
 def joint_counts(
@@ -134,115 +136,91 @@ def joint_counts(
     rows: RowCounts,
     max_entries: int = DEFAULT_ENTRIES,
 ) -> Iterator[JointCounts]:
-    """Count values of chosen columns that stand together in the join result of a plan."""
-    needed = _tables_between(tree, set(chosen), first)
-    order = [(name, join) for name, join in tree.rooted(first) if join and name in needed]
-    yield from _contracted(
-        _Entries.of(tree, first, needed, chosen, rows),
-        order,
-        _Contraction(tree, needed, chosen, rows, max_entries),
-    )
+    """Count values of chosen columns that are together in the join result of a plan."""
+    outwards = tree.rooted(first)
+    parents = {table: join.other(table) for table, join in outwards if join is not None}
+    needed = {first}  # the tables on the paths to those with chosen columns
+    for table in chosen:
+        while table not in needed:
+            needed.add(table)
+            table = parents[table]
 
-
-@dataclass(frozen=True, eq=False)
-class _Entries:
-    """Codes of chosen columns, keys of joins to come, and counts."""
-
-    values: dict[str, list[np.ndarray]]
-    keys: dict[Join, np.ndarray]
-    counts: np.ndarray
-
-    @classmethod
-    def of(
-        cls,
-        tree: JoinTree,
-        table: str,
-        needed: set[str],
-        chosen: Chosen,
-        rows: RowCounts,
-    ) -> _Entries:
-        """Return the rows of a table, with what parts without a chosen column tell.
-
-        Entries may repeat: products add them up.
-        """
+    def of_table(table: str) -> JointCounts:
+        # What parts without a chosen column have is in the counts. Entries may repeat: products
+        # add them up.
         to_come = [join for join in tree.joins_at.get(table, ()) if join.other(table) in needed]
         counts = rows.of_rows(tree, table, without=to_come)
-        indices = np.flatnonzero(rows.of_rows(tree, table) > 0)  # others have no partner somewhere
-        return cls(
-            {table: [codes[indices] for codes in chosen.get(table, ())]},
-            {join: rows.keys(join, table)[indices] for join in to_come},
-            counts[indices],
-        )
+        joined = np.flatnonzero(rows.of_rows(tree, table) > 0)  # others have no partner somewhere
+        keys = {join: rows.keys(join, table)[joined] for join in to_come}
+        codes = [column[joined] for column in chosen.get(table, ())]
+        return JointCounts({table: codes}, counts[joined], keys)
 
-    def at(self, positions: np.ndarray, counts: np.ndarray) -> _Entries:
-        """Return some of the entries, with other counts."""
-        return _Entries(
-            {name: [codes[positions] for codes in arrays] for name, arrays in self.values.items()},
-            {join: codes[positions] for join, codes in self.keys.items()},
-            counts,
-        )
+    def contracted(
+        entries: JointCounts, order: Sequence[tuple[str, Join]]
+    ) -> Iterator[JointCounts]:
+        if not order:
+            yield entries
+            return
+        table, join = order[0]
+        other = of_table(table)
+        for part in _parts(entries, join, other.keys[join], max_entries):
+            yield from contracted(_product(part, other, join), order[1:])
 
-    def where(self, chosen: np.ndarray) -> _Entries:
-        """Return some of the entries."""
-        return self.at(chosen, self.counts[chosen])
-
-
-@dataclass(frozen=True, eq=False)
-class _Contraction:
-    tree: JoinTree
-    needed: set[str]
-    chosen: Chosen
-    rows: RowCounts
-    max_entries: int
+    order = [(name, join) for name, join in outwards if join is not None and name in needed]
+    yield from contracted(of_table(first), order)
 
 
-def _contracted(
-    entries: _Entries, order: Sequence[tuple[str, Join]], whole: _Contraction
-) -> Iterator[JointCounts]:
-    if not order:
-        yield JointCounts(entries.values, entries.counts)
-        return
-    table, join = order[0]
-    other = _Entries.of(whole.tree, table, whole.needed, whole.chosen, whole.rows)
-    for part in _parts(entries, other, join, whole.max_entries):
-        yield from _contracted(_product(part, other, join), order[1:], whole)
-
-
-def _product(one: _Entries, other: _Entries, join: Join) -> _Entries:
+def _product(one: JointCounts, other: JointCounts, join: Join) -> JointCounts:
     """Return the entries of two sides of a join, summed over its keys."""
-    left_groups, first_of_left = _grouped(one, join)
-    right_groups, first_of_right = _grouped(other, join)
-    left, right, counts = _multiplied(
-        (left_groups, one.keys[join], one.counts),
-        (right_groups, other.keys[join], other.counts),
+    # What each entry has next to the key is a number, for which there is an entry.
+    groups = []
+    for side in (one, other):
+        to_come = [codes for open_join, codes in side.keys.items() if open_join is not join]
+        values = [column for columns in side.codes.values() for column in columns]
+        groups.append(compact_codes([*values, *to_come], len(side.counts)))
+    (left, first_of_left), (right, first_of_right) = groups
+    left_groups, right_groups, counts = loops.multiplied(
+        (left, one.keys[join], one.counts),
+        (right, other.keys[join], other.counts),
         (len(first_of_left), len(first_of_right)),
     )
-    rows, columns = first_of_left[left], first_of_right[right]
-    return _Entries(
+    sides = (one, first_of_left[left_groups]), (other, first_of_right[right_groups])
+    return JointCounts(
         {
-            **{name: [codes[rows] for codes in arrays] for name, arrays in one.values.items()},
-            **{name: [codes[columns] for codes in arrays] for name, arrays in other.values.items()},
-        },
-        {
-            **{
-                open_join: codes[rows]
-                for open_join, codes in one.keys.items()
-                if open_join is not join
-            },
-            **{
-                open_join: codes[columns]
-                for open_join, codes in other.keys.items()
-                if open_join is not join
-            },
+            name: [column[at] for column in columns]
+            for side, at in sides
+            for name, columns in side.codes.items()
         },
         counts,
+        {
+            open_join: keys[at]
+            for side, at in sides
+            for open_join, keys in side.keys.items()
+            if open_join is not join
+        },
     )
 
 
-def _grouped(entries: _Entries, join: Join) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of what each entry has beside a key, and an entry for each number."""
-    others = [codes for open_join, codes in entries.keys.items() if open_join is not join]
-    return compact_codes([*_flat(entries.values), *others], len(entries.counts))
+def _parts(
+    entries: JointCounts, join: Join, other_keys: np.ndarray, max_entries: int
+) -> Iterator[JointCounts]:
+    """Split entries by the values of the first table so that products are small enough."""
+    own_keys = entries.keys[join]
+    n_keys = int(max(own_keys.max(initial=-1), other_keys.max(initial=-1))) + 1
+    sizes = np.bincount(other_keys, minlength=n_keys)[own_keys]
+    if sizes.sum() <= max_entries:
+        yield entries
+        return
+    first, _ = compact_codes(next(iter(entries.codes.values())), len(entries.counts))
+    of_value = np.bincount(first, sizes)
+    blocks = ((np.cumsum(of_value) - of_value) // max_entries).astype(np.int64)[first]
+    order = np.argsort(blocks, kind="stable")
+    for at in np.split(order, np.flatnonzero(np.diff(blocks[order])) + 1):
+        yield JointCounts(
+            {name: [column[at] for column in columns] for name, columns in entries.codes.items()},
+            entries.counts[at],
+            {open_join: keys[at] for open_join, keys in entries.keys.items()},
+        )
 
 
 def compact_codes(columns: Sequence[np.ndarray], n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -261,101 +239,3 @@ def compact_codes(columns: Sequence[np.ndarray], n: int) -> tuple[np.ndarray, np
     row_of_code = np.zeros(size, np.int64)
     row_of_code[codes] = np.arange(n)
     return codes, row_of_code
-
-
-def _parts(entries: _Entries, other: _Entries, join: Join, max_entries: int) -> Iterator[_Entries]:
-    """Split entries by the values of the first table so that products are small enough."""
-    n_keys = int(max(entries.keys[join].max(initial=-1), other.keys[join].max(initial=-1))) + 1
-    of_key = np.bincount(other.keys[join], minlength=n_keys)
-    sizes = of_key[entries.keys[join]]
-    if sizes.sum() <= max_entries:
-        yield entries
-        return
-    first, _ = compact_codes(next(iter(entries.values.values())), len(entries.counts))
-    of_value = np.bincount(first, sizes)
-    block_of_value = (np.cumsum(of_value) - of_value) // max_entries
-    blocks = block_of_value.astype(np.int64)[first]
-    order = np.argsort(blocks, kind="stable")
-    for positions in np.split(order, np.flatnonzero(np.diff(blocks[order])) + 1):
-        yield entries.where(positions)
-
-
-def _tables_between(tree: JoinTree, chosen: set[str], first: str) -> set[str]:
-    """Return the tables on the paths from the first table to those with chosen columns."""
-    parents: dict[str, str] = {}
-    for table, join in tree.rooted(first):
-        if join is not None:
-            parents[table] = join.other(table)
-    needed = {first}
-    for table in chosen:
-        while table not in needed:
-            needed.add(table)
-            table = parents[table]
-    return needed
-
-
-def _flat(values: Mapping[str, Sequence[np.ndarray]]) -> list[np.ndarray]:
-    return [codes for arrays in values.values() for codes in arrays]
-
-
-@loop
-def _ordered(numbers, n):
-    """Return where each of n numbers begins in an array that is ordered by them, and the order."""
-    begins = np.zeros(n + 1, np.int64)
-    for number in numbers:
-        begins[number + 1] += 1
-    for number in range(n):
-        begins[number + 1] += begins[number]
-    order, ends = np.empty(len(numbers), np.int64), begins[:n].copy()
-    for at in range(len(numbers)):
-        order[ends[numbers[at]]] = at
-        ends[numbers[at]] += 1
-    return begins, order
-
-
-@loop
-def _multiplied(left, right, sizes):
-    """Return the product of two sparse matrices, ordered by row and column.
-
-    Parameters
-    ----------
-    left : (int64 (l,), int64 (l,), float64 (l,))
-        Rows, keys and counts above 0; what repeats is added up.
-    right : (int64 (r,), int64 (r,), float64 (r,))
-        The same of columns.
-
-    Returns
-    -------
-    (int64 (p,), int64 (p,), float64 (p,))
-        Row, column, and the products added up over the keys.
-    """
-    n_keys = 0
-    for key in left[1]:
-        n_keys = max(n_keys, key + 1)
-    for key in right[1]:
-        n_keys = max(n_keys, key + 1)
-    row_begins, by_row = _ordered(left[0], sizes[0])
-    key_begins, by_key = _ordered(right[1], n_keys)
-    sums, met = np.zeros(sizes[1]), np.empty(sizes[1], np.int64)
-    rows, columns, counts = np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64)
-    n = 0
-    for row in range(sizes[0]):
-        n_met = 0
-        for one in by_row[row_begins[row] : row_begins[row + 1]]:
-            key = left[1][one]
-            for other in by_key[key_begins[key] : key_begins[key + 1]]:
-                column = right[0][other]
-                if sums[column] == 0:
-                    met[n_met] = column
-                    n_met += 1
-                sums[column] += left[2][one] * right[2][other]
-        if n + n_met > len(rows):
-            size = 2 * (n + n_met)
-            larger, wider, more = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
-            larger[:n], wider[:n], more[:n] = rows[:n], columns[:n], counts[:n]
-            rows, columns, counts = larger, wider, more
-        for column in np.sort(met[:n_met]):
-            rows[n], columns[n], counts[n] = row, column, sums[column]
-            sums[column] = 0.0
-            n += 1
-    return rows[:n], columns[:n], counts[:n]

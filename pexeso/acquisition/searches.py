@@ -4,47 +4,47 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pexeso.acquisition import market_search
-from pexeso.acquisition.defaults import (
+from pexeso.acquisition import (
     DEFAULT_LOOKED_AT,
     DEFAULT_MAX_MEMORY,
     DEFAULT_MAX_SECONDS,
     DEFAULT_MAX_TABLES,
     DEFAULT_PLANS,
 )
-from pexeso.acquisition.market_search import (
-    MarketOptions,
-    OwnTable,
-    Prices,
-    fan_out,
-    limit,
-    names_given,
-    pairs_given,
-    priced,
-    require_prices,
-    require_rate,
-    share,
-)
-from pexeso.acquisition.plans import AcquisitionRequest, Terminal
+from pexeso.acquisition.candidates import rank_candidates
+from pexeso.acquisition.evaluation import Evaluator
+from pexeso.acquisition.exact import Limits, find_plans
+from pexeso.acquisition.lake_market import LakeMarket
+from pexeso.acquisition.market_graph import TablePairs, market_graph
+from pexeso.acquisition.plans import AcquisitionRequest, FoundPlans, Terminal
 from pexeso.acquisition.results import AcquisitionResult
-from pexeso.composite.lake.query import columns_of
+from pexeso.acquisition.row_counts import RowsOf
+from pexeso.acquisition.samples import SampledPlans, with_intervals
+from pexeso.acquisition.tables import CodedColumns
+from pexeso.composite.key_table import read_own_table
 from pexeso.errors import ColumnNotFoundError, InputError, QueryError
-from pexeso.lake.columns import did_you_mean, find_column, label_columns
-from pexeso.lake.containers.reader import read_table
-from pexeso.lake.key_columns import names_in, spec_of, specs_in
+from pexeso.lake.columns import (
+    did_you_mean,
+    find_column,
+    label_columns,
+    names_in,
+    spec_of,
+    specs_in,
+)
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.rows import require_reading
 from pexeso.options import parse_bytes, whole_number
 from pexeso.results.query import split_spec
 from pexeso.runtime.checks import named_options
-from pexeso.runtime.formatting import shown
+from pexeso.runtime.formatting import plain_scalar, shown
 from pexeso.semantic.open_index import OpenIndex
 
 if TYPE_CHECKING:
@@ -53,8 +53,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AcquisitionSearches:
-    """Searches of one snapshot; see `pexeso.Index.acquire`."""
-
     opened: OpenIndex
 
     @named_options("a search for tables to buy")
@@ -176,36 +174,39 @@ class AcquisitionSearches:
         if copy is not None:
             copy = self._named(copy)
         joins = self._joins_named(joins, own_table, copy)
-        having = in_lake or _having(own_table)
+        own_columns = () if own_table is None else own_table.columns
+        having = in_lake or tuple((own_table.name, column) for column in own_columns)
         wanted_columns = () if want is None else self._wanted(want, own_table, copy)
         if not having and not wanted_columns:
             raise InputError("There is nothing to explain and nothing wanted: name one.")
         if copy is not None and copy not in tables:
             tables = (*tables, copy)
-        options = MarketOptions(
-            own_table,
-            wanted_columns,
-            having,
-            tables,
-            max_tables,
-            DEFAULT_LOOKED_AT,
-            prices,
-            sample_rate,
-            seed,
-            parse_bytes(max_memory),
+        coded = CodedColumns(parse_bytes(max_memory))
+        graph, notes = market_graph(
+            self.opened,
+            None if own_table is None else (own_table.name, own_table.rows),
+            wanted=wanted_columns,
+            have=having,
+            prices=prices,
+            max_tables=DEFAULT_LOOKED_AT,
+            max_joins=max(max_tables - 1, 1),
+            exclude=tables,
+            coded=coded,
         )
-        market = market_search.market_of(self.opened, options)
-        market = replace(market, graph=self._without(market.graph, joins))
-        to_explain = tuple(Terminal.of(market.graph, name, table) for table, name in having)
+        samples = None if sample_rate is None else SampledPlans(graph, sample_rate, seed, coded)
+        stats = {"tables": len(graph.tables), "joins": len(graph.edges)}
+        graph = self._without(graph, joins)
+        market = Market(graph, coded, samples)
+        to_explain = tuple(Terminal.of(graph, name, table) for table, name in having)
         if want is None:
-            answer = market_search.candidates_of(market, to_explain, bounds, seconds, seed)
-        else:
-            request = AcquisitionRequest(
-                to_explain,
-                tuple(Terminal.of(market.graph, name, table) for table, name in wanted_columns),
-                **bounds,
+            limits = Limits(max_seconds=seconds)
+            answer = rank_candidates(
+                graph, to_explain, bounds, coded, limits, seed=seed, rows_of=market.rows_of
             )
-            answer = market_search.plans_of(market, request, seconds)
+        else:
+            to_get = tuple(Terminal.of(graph, name, table) for table, name in wanted_columns)
+            request = AcquisitionRequest(to_explain, to_get, **bounds)
+            answer = market.plans(request, seconds)
         query = {
             "file": None if own_table is None else own_table.file,
             "table": having[0][0] if having else None,
@@ -215,19 +216,18 @@ class AcquisitionSearches:
         }
         settings = {
             **{name: None if value == math.inf else value for name, value in bounds.items()},
-            "prices": priced(prices),
+            "prices": "listed" if isinstance(prices, Mapping) else os.fspath(prices),
             "method": "exact",
             "exclude_tables": list(tables),
             "exclude_joins": [list(pair) for pair in joins],
             "max_seconds": max_seconds,
-            "max_memory": options.max_bytes,
+            "max_memory": parse_bytes(max_memory),
             "sample_rate": sample_rate,
             "seed": seed,
             "k": k,
         }
-        notes = [*market.stats["notes"], *_notes(copy, market, has_plans=bool(answer.plans))]
-        seconds = round(time.perf_counter() - started, 6)
-        stats = {**market.stats, "notes": notes, "seconds": seconds}
+        notes += _notes(copy, market, has_plans=bool(answer.plans))
+        stats |= {"notes": notes, "seconds": round(time.perf_counter() - started, 6)}
         return AcquisitionResult.of(answer, market, query=query, options=settings, k=k, stats=stats)
 
     def _named(self, name: str) -> str | None:
@@ -237,7 +237,6 @@ class AcquisitionSearches:
         return table if catalog.columns(["label"], among=pa.array([table])).num_rows else None
 
     def _require(self, name: str) -> str:
-        """Return the table of the lake that a name means."""
         table = self._named(name)
         if table is None:
             raise InputError(self.opened.catalog.why_unknown(name, self.opened.lake))
@@ -264,9 +263,10 @@ class AcquisitionSearches:
             of_lake = [self._named(name) is not None for name in (one, other)]
             if (one, other) in within or not all(of_lake):
                 continue  # of yours all that it joins is looked at
-            if other not in market_search.joins_of(self.opened, one):
+            pairs = TablePairs.of_market(LakeMarket.of(self.opened)).of_tables([one])
+            if other == one or other not in {name for ends in pairs for name in ends}:
                 raise InputError(f"'{one}' and '{other}' have no join to leave out.")
-        return graph.without((), within)
+        return graph.without(within)
 
     def _wanted(
         self, want: str | Iterable[str], own_table: OwnTable | None, copy: str | None
@@ -298,7 +298,6 @@ class AcquisitionSearches:
         return tuple(wanted_columns)
 
     def _columns_of(self, table: str, columns: str | Iterable[str]) -> tuple[tuple[str, str], ...]:
-        """Return a table of the lake with the label of each column that is named."""
         labels = self.opened.labels_of(table)
         is_one = isinstance(columns, str) and (not columns or columns in labels)
         specs = [columns] if is_one else specs_in(columns)
@@ -321,16 +320,14 @@ class AcquisitionSearches:
         table = self._named(name)
         if table is None or columns is None:
             return ()
-        reading.require_none(f"'{name}' of the lake, which lake.toml tells how to read")
+        reading.require_none(f"'{name}' of the lake, which lake.toml says how to read")
         return self._columns_of(table, columns)
 
     def _labels(self, own_table: OwnTable | None) -> list[str]:
-        """Return the names of columns that any table of the lake has, and yours."""
         labels = self.opened.catalog.columns(["label"])["label"].unique().to_pylist()
         return labels if own_table is None else [*labels, *own_table.rows.column_names]
 
     def _label(self, name: str, own_table: OwnTable | None) -> str:
-        """Return the name of a column that any table has."""
         labels = self._labels(own_table)
         if name in labels:
             return name
@@ -346,22 +343,12 @@ def _owned(
     named: Callable[[str], str | None],
     reading: ReadingOptions,
 ) -> OwnTable | None:
-    """Return the user's table."""
     if have is None:
         if columns is not None:
             raise InputError("columns are those of have, which is not given.")
         reading.require_none("no table")
         return None
-    file: str | None = None
-    if isinstance(have, str | os.PathLike):
-        file = os.fspath(have)
-        if columns is None:
-            file, columns = split_spec(file)
-        read = read_table(file, options=reading)
-        names, cells = tuple(read.names), tuple(read.columns)
-    else:
-        reading.require_none("a table in memory")
-        names, cells = columns_of(have)
+    file, columns, names, cells = read_own_table(have, columns, reading)
     labels = label_columns(names)
     if columns is None:
         raise QueryError(
@@ -385,18 +372,12 @@ def _owned(
     return OwnTable(name, rows, tuple(chosen), file)
 
 
-def _having(own_table: OwnTable | None) -> tuple[tuple[str, str], ...]:
-    return (
-        () if own_table is None else tuple((own_table.name, column) for column in own_table.columns)
-    )
-
-
 def _described(table: str | None, name: str) -> str:
     column = spec_of([name])
     return column if table is None else f"{table}:{column}"
 
 
-def _notes(copy: str | None, market: market_search.Market, *, has_plans: bool) -> Iterator[str]:
+def _notes(copy: str | None, market: Market, *, has_plans: bool) -> Iterator[str]:
     """Yield what is to be known of the answer; `copy` is the table of the lake that you have."""
     if copy is not None:
         yield f"'{copy}' of the lake is left out: it is the table that you have."
@@ -407,3 +388,126 @@ def _notes(copy: str | None, market: market_search.Market, *, has_plans: bool) -
         )
         if not has_plans:
             yield "Samples of more keys may have a plan: try a larger sample_rate."
+
+
+Prices = str | os.PathLike[str] | Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class OwnTable:
+    name: str
+    rows: pa.Table
+    columns: tuple[str, ...]
+    file: str | None = None
+
+
+@dataclass(frozen=True)
+class Market:
+    graph: JoinGraph
+    coded: CodedColumns
+    samples: SampledPlans | None = None
+
+    @property
+    def rows_of(self) -> RowsOf | None:
+        """Which rows of the tables of a plan are measured; None for all."""
+        is_sampled = self.samples is not None and self.samples.rate < 1
+        return self.samples.rows_of if is_sampled else None
+
+    def plans(self, request: AcquisitionRequest, max_seconds: float) -> FoundPlans:
+        evaluator = Evaluator(self.graph, self.coded, rows_of=self.rows_of)
+        limits = Limits(max_seconds=max_seconds)
+        answer = find_plans(self.graph, request, self.coded, limits, evaluator)
+        return answer if self.samples is None else with_intervals(answer, self.samples)
+
+
+def require_prices(prices: Any) -> None:
+    """Raise InputError unless prices are a name or file, or prices by table and column."""
+    if isinstance(prices, str | os.PathLike):
+        return
+    if not isinstance(prices, Mapping):
+        raise InputError(
+            "prices must be 'free', 'entropy', the file of a list, or prices by table and column, "
+            f"such as {{'a.csv': {{'rain': 2.5}}}}. Got {shown(prices)}."
+        )
+    for table, columns in prices.items():
+        if not isinstance(columns, Mapping) or not all(
+            isinstance(name, str) for name in (table, *columns)
+        ):
+            raise InputError(
+                "prices of a table are those of its columns, by their names, such as "
+                f"{{'a.csv': {{'rain': 2.5}}}}. Got {shown({table: columns})}."
+            )
+        for column, price in columns.items():
+            if not is_number(price, -math.inf, sys.float_info.max) or price < 0:
+                raise InputError(
+                    f"The price of {column!r} of '{table}' must be a finite number from 0. Got "
+                    f"{shown(price)}."
+                )
+
+
+def require_rate(sample_rate: Any) -> None:
+    if sample_rate is not None and not is_number(sample_rate, 0, 1):
+        raise InputError(
+            "sample_rate must be a number above 0 and at most 1 (inclusive): the share of the "
+            f"keys that samples have. Got {shown(sample_rate)}."
+        )
+
+
+def names_given(names: Iterable[str], option: str) -> tuple[str, ...]:
+    all_names = _listed(names, option, "names, such as ['a.csv']")
+    for name in all_names:
+        if not isinstance(name, str):
+            raise InputError(f"{option} must be a list of names. Got {shown(name)} among them.")
+    return tuple(dict.fromkeys(all_names))
+
+
+def pairs_given(pairs: Iterable[Sequence[str]]) -> tuple[tuple[str, str], ...]:
+    table_pairs = []
+    for pair in _listed(pairs, "exclude_joins", "pairs of tables, such as [('a.csv', 'b.csv')]"):
+        several = list(pair) if isinstance(pair, Iterable) else []
+        names = names_in(pair) if isinstance(pair, str) else several
+        if len(names) != 2 or not all(isinstance(name, str) for name in names):
+            raise InputError(
+                f"exclude_joins are pairs of tables, such as ('a.csv', 'b.csv'). Got {shown(pair)}."
+            )
+        table_pairs.append((names[0], names[1]))
+    return tuple(table_pairs)
+
+
+def _listed(values: Any, option: str, what: str) -> list[Any]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InputError(f"{option} must be a list of {what}. Got {shown(values)}.")
+    return list(values)
+
+
+def limit(value: Any, name: str) -> float:
+    """Return an upper bound; infinite for None."""
+    if value is None:
+        return math.inf
+    number = plain_scalar(value)
+    if isinstance(number, bool) or not isinstance(number, int | float) or not number >= 0:
+        raise InputError(f"{name} must be a number from 0. Got {shown(value)}.")
+    return float(min(number, sys.float_info.max)) if isinstance(number, int) else number
+
+
+def share(value: Any, name: str) -> float:
+    number = plain_scalar(value)
+    if not is_number(number, -math.inf, 1) or number < 0:
+        raise InputError(f"{name} must be a number from 0 to 1. Got {shown(value)}.")
+    return float(number)
+
+
+def fan_out(value: Any, want: Any) -> float:
+    """Return the most rows of a key in a table that a join leads to."""
+    if value is None:
+        return math.inf if want is not None else 1.0
+    number = limit(value, "max_fan_out")
+    if number < 1:
+        raise InputError(f"max_fan_out must be a number from 1. Got {shown(value)}.")
+    return number
+
+
+def is_number(value: Any, above: float, maximum: float) -> bool:
+    number = plain_scalar(value)
+    is_number = isinstance(number, int | float) and not isinstance(number, bool)
+    return is_number and above < number <= maximum

@@ -1,4 +1,4 @@
-"""Tables of a market, and what they cost: nothing, by entropy, or as a file says.
+"""Tables of a market, their columns as numbers, and what they cost: nothing, by entropy, or a list.
 
 A file of prices is a CSV with the columns ``table``, ``column`` and ``price``, one line for each
 column that has a price of its own. The column ``*`` stands for all other columns of its table, the
@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 import os
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,15 +21,15 @@ import pyarrow.csv as pc_csv
 
 from pexeso.acquisition.quality import Dependency
 from pexeso.errors import ColumnNotFoundError, InputError, TableReadError
-from pexeso.joins.measures.codes import row_codes
-from pexeso.joins.measures.entropies import entropy
+from pexeso.joins.measures import column_of, encoded, entropy, paired_codes, row_codes
+from pexeso.lake.tokens import tokens_of
 from pexeso.runtime.formatting import first_line
 
+# Returns the named columns of a table, all of its rows, in the same order at each call.
 ReadColumns = Callable[[Sequence[str]], pa.Table]
-"""Returns the named columns of a table, all of its rows, in the same order at each call."""
 
+# Returns the price of a projection on the named columns.
 PriceOf = Callable[[Collection[str]], float]
-"""Returns the price of a projection on the named columns."""
 
 
 def free(names: Collection[str]) -> float:
@@ -51,7 +53,6 @@ class EntropyPrices:
     _known: dict[str, float] = field(default_factory=dict)
 
     def __call__(self, names: Collection[str]) -> float:
-        """Return the price of a projection."""
         for name in names:
             if name not in self._known:
                 self._known[name] = projection_price(self.read([name]), [name])
@@ -74,7 +75,6 @@ class ListedPrices:
                 )
 
     def __call__(self, names: Collection[str]) -> float:
-        """Return the price of a projection."""
         missing = sorted(set(names) - set(self.of_column))
         if missing:
             raise InputError(
@@ -92,8 +92,6 @@ FIELDS = ("table", "column", "price")
 
 @dataclass(frozen=True)
 class MarketPrices:
-    """How tables of a market are priced."""
-
     model: str = FREE
     listed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
@@ -108,11 +106,9 @@ class MarketPrices:
 
     @property
     def shown(self) -> str:
-        """What errors call the list."""
         return self.model if self.model == LISTED else f"'{self.model}'"
 
     def of_table(self, table: str, columns: Collection[str], read: ReadColumns) -> PriceOf:
-        """Return the prices of one table."""
         if self.model == FREE:
             return free
         if self.model == ENTROPY:
@@ -131,7 +127,6 @@ class MarketPrices:
 
 
 def read_prices(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
-    """Read a file of prices."""
     shown = os.fspath(path)
     rows = _read(shown)
     texts = {name: pc.utf8_trim_whitespace(rows[name]) for name in FIELDS}
@@ -205,14 +200,6 @@ class MarketTable:
     numeric: frozenset[str] = frozenset()
     dependencies: tuple[Dependency, ...] = ()
 
-    def __post_init__(self) -> None:
-        twice = sorted({name for name in self.columns if self.columns.count(name) > 1})
-        if twice:
-            raise InputError(
-                f"The columns of '{self.name}' must have different names, got {twice} more than "
-                "once. Rename them."
-            )
-
     @classmethod
     def of(
         cls,
@@ -224,7 +211,6 @@ class MarketTable:
         numeric: Iterable[str] = (),
         dependencies: Iterable[Dependency] = (),
     ) -> MarketTable:
-        """Return a table whose rows are in memory."""
         if price is None:
             price = free if owned else EntropyPrices(rows.select)
         return cls(
@@ -239,8 +225,124 @@ class MarketTable:
         )
 
     def require(self, column: str) -> None:
-        """Raise `ColumnNotFoundError` unless the table has a column."""
         if column not in self.columns:
             raise ColumnNotFoundError(
                 f"'{self.name}' has no column {column!r}. Its columns: {', '.join(self.columns)}."
             )
+
+
+DEFAULT_BYTES = 2 << 30
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnCodes:
+    """A column as positions in its distinct values."""
+
+    codes: np.ndarray
+    values: pa.Array
+
+    @property
+    def n_bytes(self) -> int:
+        return self.codes.nbytes + self.values.nbytes
+
+
+@dataclass(frozen=True, eq=False)
+class JoinKeys:
+    """The keys of two tables as numbers, equal where the keys are."""
+
+    left: np.ndarray
+    right: np.ndarray
+    n_codes: int
+
+    @property
+    def n_bytes(self) -> int:
+        return self.left.nbytes + self.right.nbytes
+
+    def swapped(self) -> JoinKeys:
+        return JoinKeys(self.right, self.left, self.n_codes)
+
+
+class CodedColumns:
+    """Columns of a market as numbers, read once and kept: values, and the keys of joins.
+
+    Keys are compared by their tokens (`pexeso.lake.tokens`), as overlap searches compare them: 1,
+    1.0 and "1" are one key, a missing cell is none.
+
+    Memory: 4 bytes a row for each column of values and 8 for each set of join columns and side, and
+    the distinct tokens of join columns; what was used longest ago is dropped beyond `max_bytes` and
+    is read again when it is needed.
+    """
+
+    def __init__(self, max_bytes: int = DEFAULT_BYTES) -> None:
+        self._max_bytes, self._bytes = max_bytes, 0
+        self._kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+
+    def values(self, table: MarketTable, name: str) -> ColumnCodes:
+        """Return a column as numbers; missing cells are a value equal to itself."""
+
+        def coded() -> ColumnCodes:
+            table.require(name)
+            column = encoded(column_of(table.read([name]), name), name)
+            return ColumnCodes(
+                column.indices.to_numpy().astype(np.int32, copy=False), column.dictionary
+            )
+
+        return self.keep(("values", table.name, name), coded)
+
+    def tokens(self, table: MarketTable, name: str) -> ColumnCodes:
+        """Return the tokens of a column as numbers, -1 where a cell has none."""
+
+        def coded() -> ColumnCodes:
+            # Not through `values`: columns that only join would be kept twice.
+            table.require(name)
+            column = encoded(column_of(table.read([name]), name), name)
+            tokens = tokens_of(column.dictionary).dictionary_encode()
+            of_value = pc.fill_null(tokens.indices, -1).to_numpy(zero_copy_only=False)
+            codes = of_value.astype(np.int32)[column.indices.to_numpy()]
+            return ColumnCodes(codes, tokens.dictionary)
+
+        return self.keep(("tokens", table.name, name), coded)
+
+    def keys(
+        self, left: MarketTable, right: MarketTable, pairs: Sequence[tuple[str, str]]
+    ) -> JoinKeys:
+        if left.name > right.name:
+            return self.keys(right, left, [(second, first) for first, second in pairs]).swapped()
+        ordered = tuple(sorted(pairs))
+        return self.keep(
+            ("keys", left.name, right.name, ordered), lambda: self._keys(left, right, ordered)
+        )
+
+    def _keys(
+        self, left: MarketTable, right: MarketTable, pairs: Sequence[tuple[str, str]]
+    ) -> JoinKeys:
+        whole = np.zeros(left.n_rows + right.n_rows, np.int64)
+        missing = np.zeros(len(whole), bool)
+        for left_column, right_column in pairs:
+            one, other = self.tokens(left, left_column), self.tokens(right, right_column)
+            # Tokens of the right column alone are numbered after those of the left one.
+            both = np.empty(len(whole), np.int64)
+            both[: left.n_rows] = one.codes
+            numbers = np.arange(len(one.values), len(one.values) + len(other.values) + 1)
+            numbers[-1] = -1
+            in_left = pc.index_in(other.values, one.values)
+            known = in_left.is_valid().to_numpy(zero_copy_only=False).nonzero()[0]
+            numbers[known] = in_left.drop_null().to_numpy()
+            both[left.n_rows :] = numbers[other.codes]
+            missing |= both < 0
+            whole = both if len(pairs) == 1 else paired_codes(whole, np.maximum(both, 0))
+        whole[missing] = -1
+        return JoinKeys(whole[: left.n_rows], whole[left.n_rows :], int(whole.max(initial=-1)) + 1)
+
+    def keep(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """Return what is kept under a key, made where it is not; it has `n_bytes`."""
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+        entry = make()
+        self._kept[key] = entry
+        self._bytes += entry.n_bytes
+        while self._bytes > self._max_bytes and len(self._kept) > 1:
+            _, dropped = self._kept.popitem(last=False)
+            self._bytes -= dropped.n_bytes
+        return entry

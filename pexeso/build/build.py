@@ -1,45 +1,42 @@
-"""Build of an index from a lake of tables, in stages.
-
-A later build resumes from the stages that an interrupted one has finished.
-"""
+"""Build of an index from a lake of tables, in stages that a later build resumes."""
 
 from __future__ import annotations
 
-import errno
+import importlib.util
 import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
 from embed.registry import check_model
-from pexeso.build import tasks
 from pexeso.build.job import BuildJob, build_bar
-from pexeso.build.lake_source.source import LISTING, SKIPPED, Source, source_of
-from pexeso.build.recorded import described
-from pexeso.build.spark.class_archive import make_archive_later
-from pexeso.build.spark.failures import reason_of_failure
-from pexeso.build.spark.session import spark_session
-from pexeso.build.workers import Workers, has_session
-from pexeso.errors import LakeError, OutputError, SparkError
+from pexeso.build.parts.metadata import described
+from pexeso.build.source import LISTING, SKIPPED, Source, source_of
+from pexeso.build.spark.java import make_archive_later
+from pexeso.build.spark.session import plain_task_errors, spark_session
+from pexeso.build.workers import LocalWorkers, SparkWorkers, Workers
+from pexeso.errors import InputError, LakeError, MissingPackageError, SparkError
 from pexeso.lake.containers.formats import READERS
-from pexeso.lake.left_out.groups import groups_in, in_words
+from pexeso.lake.left_out import groups_in, in_words
 from pexeso.options import BuildOptions
-from pexeso.runtime.checks import require_flag
+from pexeso.runtime.checks import require_choice, require_flag
+from pexeso.runtime.extras import lack_of
 from pexeso.runtime.progress import with_bar
 from pexeso.store.io.location import Location
-from pexeso.store.local.build_writer import BuildWriter
+from pexeso.store.local.writer import BuildWriter
 from pexeso.store.manifest import Manifest
 from pexeso.store.opening import open_writer
 
 SMALL_LAKE_SETTINGS = {
-    # Java's best compiler and its parallel collector cost more than they save in a build of a
-    # minute.
+    # Java's best compiler and its parallel collector cost more than they save in a minute.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 }
-"""Spark settings for small lakes; the caller's own go before them."""
+"""Spark settings where Java does no more than hand out tasks; the caller's own go before them."""
+
+ENGINES = AUTO, LOCAL, SPARK = ("auto", "local", "spark")
 
 Progress = Callable[[str], None]
 
@@ -51,18 +48,15 @@ def build(
     options: BuildOptions,
     *,
     overwrite: bool = False,
+    engine: str = AUTO,
     master: str | None = None,
     conf: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
-    only_spark: bool = False,
 ) -> Manifest:
     """Index a lake; parameters and errors as for `pexeso.build_index`.
 
-    With `only_spark` all is done on Spark, as where a master is named.
-
     A build that was killed or interrupted is taken up by the next one with the same lake, options
-    and path, after the last stage that it finished and with the partitions that it wrote; unless
-    the lake has changed since.
+    and path, after the last stage that it finished, unless the lake has changed since.
     """
     require_flag("overwrite", overwrite)
     for model in options.models:
@@ -78,7 +72,7 @@ def build(
     purpose = f"build {json.dumps(request, sort_keys=True)}"
     with (
         open_writer(path, overwrite=overwrite, purpose=purpose) as writer,
-        workers_for(source, writer, master, conf, only_spark=only_spark) as workers,
+        workers_for(source, writer, engine, master, conf) as workers,
     ):
         job = BuildJob(writer, options, workers=workers, progress=progress)
         listing = job.list_tables(source)
@@ -107,32 +101,65 @@ def build(
         return job.commit({}, written, facts=facts)
 
 
-@contextmanager
 def workers_for(
     source: Source | None,
     writer: BuildWriter,
+    engine: str,
     master: str | None,
     conf: Mapping[str, Any] | None,
-    *,
-    only_spark: bool = False,
-) -> Iterator[Workers]:
-    """Return what runs the tasks of work on an index, and turn what it raises into errors of ours.
+) -> AbstractContextManager[Workers]:
+    """Return what runs the tasks of work on an index; what it raises becomes errors of pexeso.
 
-    A master, settings, or a session that is there say that the work is for Spark.
+    A master, settings, an active session, or tables of Spark say that the work is for Spark.
     """
-    small = source is None or source.is_small()
-    settings = {**(SMALL_LAKE_SETTINGS if small else {}), **(conf or {})}
-    only_spark |= master is not None or bool(conf) or not small or has_session()
-    workers = Workers(partial(spark_session, master, conf=settings), only_spark=only_spark)
+    require_choice("engine", engine, ENGINES)
+    is_of_spark = source is not None and not source.is_files
+    if engine == LOCAL and (master is not None or conf):
+        raise InputError(
+            "The engine 'local' runs on this machine's processes and takes no master or settings "
+            "of Spark: leave them out, or use the engine 'spark'."
+        )
+    if engine == LOCAL and is_of_spark:
+        raise InputError(
+            f"The engine 'local' reads files, and '{source.name}' is a table of Spark: use the "
+            "engine 'spark', or give the folder of its files."
+        )
+    on_spark = engine == SPARK or master is not None or bool(conf) or is_of_spark
+    if engine == AUTO:
+        on_spark |= has_session()
+    if not on_spark:
+        return _local_workers(writer)
+    _require_spark(is_of_spark or master is not None)
+    settings = {**({} if is_of_spark else SMALL_LAKE_SETTINGS), **(conf or {})}
+    return _spark_workers(writer, master, settings)
+
+
+def _require_spark(needs_spark: bool) -> None:
+    """Refuse to go on without the package of Spark, and say what does without."""
+    if importlib.util.find_spec("pyspark") is not None:
+        return
+    instead = (
+        ""
+        if needs_spark
+        else "build with the engine 'local' (--engine local), which takes all processors of this "
+        "machine, and for each about four times the memory of the largest partition or file"
+    )
+    raise MissingPackageError(lack_of("pyspark", "Spark", instead))
+
+
+@contextmanager
+def _local_workers(writer: BuildWriter) -> Iterator[LocalWorkers]:
+    with LocalWorkers() as workers, _plain_errors(writer):
+        yield workers
+
+
+@contextmanager
+def _spark_workers(
+    writer: BuildWriter, master: str | None, settings: Mapping[str, Any]
+) -> Iterator[SparkWorkers]:
+    workers = SparkWorkers(partial(spark_session, master, conf=settings))
     try:
-        with (
-            workers,
-            worker_errors_made_plain(
-                f"building '{writer.name}'",
-                f"the index '{writer.name}' was not written. Free some space and run the command "
-                "again, which goes on with the stages that are finished, or choose another place.",
-            ),
-        ):
+        with workers, _plain_errors(writer):
             yield workers
     except SparkError:
         if not workers.has_spark and not writer.resumed:
@@ -142,36 +169,20 @@ def workers_for(
         make_archive_later()
 
 
-@contextmanager
-def worker_errors_made_plain(doing: str, if_full: str) -> Iterator[None]:
-    """Convert Spark's error for a failed task into the pexeso error that the task raised.
-
-    Without such an error, one sentence states the reason. So it does for a full disk in this
-    process.
-    """
-    try:
-        yield
-    except _errors_of_spark() as error:
-        text = str(error)
-        if (task_error := tasks.error_in(text)) is not None:
-            raise task_error from error
-        if "No space left on device" in text:
-            raise OutputError(f"The disk is full: {if_full}") from error
-        raise SparkError(
-            f"A Spark task failed while {doing}: {reason_of_failure(error)}."
-        ) from error
-    except OSError as error:
-        # Arrow writes the tables of small lakes in the driver.
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise OutputError(f"The disk is full: {if_full}") from error
-        raise
+def _plain_errors(writer: BuildWriter) -> AbstractContextManager[None]:
+    return plain_task_errors(
+        f"building '{writer.name}'",
+        f"the index '{writer.name}' was not written. Free some space and run the command again, "
+        "which goes on with the stages that are finished, or choose another place.",
+    )
 
 
-def _errors_of_spark() -> tuple[type[Exception], ...]:
-    """Return what Spark raises: nothing where it was never started, which takes half a second."""
+def has_session() -> bool:
+    """Return whether this process has a session of Spark already, or was started by Spark."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # under `spark-submit`
+        return True
     if "pyspark.sql" not in sys.modules:
-        return ()
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
+        return False
+    from pyspark.sql import SparkSession
 
-    return (PySparkException, Py4JError, ConnectionError)
+    return SparkSession.getActiveSession() is not None

@@ -1,12 +1,9 @@
 """The stages of a build, and the record of which are finished.
 
-Each stage leaves output for the next. A build that was interrupted resumes after its finished
-stages.
-
 Each attempt at a stage writes to a folder of its own, and a small document names that folder once
 everything in it is on the disk. So a task of a driver that died, which may go on writing for a
-while, cannot spoil what a later attempt wrote; and whatever instant a build ends at, a stage is
-finished or it is not.
+while, cannot spoil what a later attempt wrote; and whenever a build ends, a stage is finished or it
+is not. A build that was interrupted resumes after its finished stages.
 """
 
 from __future__ import annotations
@@ -18,10 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from pexeso.errors import IndexCorruptError
-from pexeso.runtime.json_log import log_event
-from pexeso.store.files import read_document, replace_document
-from pexeso.store.local.folders import sync_tree
-from pexeso.store.local.removal import remove_tree
+from pexeso.runtime.progress import log_event
+from pexeso.store.files import read_document, remove_tree, replace_document, sync_tree
 
 Facts = dict[str, Any]
 
@@ -42,13 +37,7 @@ class Stages:
         self._on_finished = on_finished or (lambda: None)
 
     def run(self, stage: str, work: Callable[[Path], Facts | None]) -> Facts:
-        """Do a stage, unless it is finished.
-
-        Returns
-        -------
-        dict
-            The facts, and ``seconds``, the wall time that the stage took.
-        """
+        """Do a stage, unless it is finished, and return its facts with the ``seconds`` it took."""
         self._tell(stage)
         log_event("stage", stage=stage)
         self.names.append(stage)
@@ -80,10 +69,8 @@ class Stages:
 
     def all_finished(self) -> dict[str, Facts]:
         """Return the facts of all finished stages, by name."""
-        by_stage = {
-            path.stem: self.finished(path.stem) for path in sorted(self.scratch.glob("*.json"))
-        }
-        return {stage: facts for stage, facts in by_stage.items() if facts is not None}
+        stages = [path.stem for path in sorted(self.scratch.glob("*.json"))]
+        return {stage: facts for stage in stages if (facts := self.finished(stage)) is not None}
 
     def folder(self, stage: str) -> Path:
         """Return the folder with what a finished stage left."""
@@ -95,10 +82,7 @@ class Stages:
         return self.scratch / document["folder"]
 
     def forget(self, stage: str) -> None:
-        """Mark a stage as unfinished and remove its output.
-
-        This saves room once nothing needs the output any more, or makes the stage run again.
-        """
+        """Mark a stage as unfinished and remove its output."""
         self._marker(stage).unlink(missing_ok=True)
         self._clear(stage)
 

@@ -1,55 +1,364 @@
-"""Where the tasks of a build run: in this process where they are small, else on Spark.
+"""What runs the tasks of a build: processes of this machine, or Spark.
 
-Starting Spark takes longer than indexing a small lake. So a session is started by the first stage
-that needs one, and as long as none is, tasks of little work run here, one after the other. What
-they leave is the same.
+A task is a function of an item and an `Attempt`, of an importable module, so that either can send
+it to a process. It reads files that earlier tasks left, writes files to the folder of its attempt,
+and returns a small result. Nothing else passes between tasks, so that a build is described once
+and leaves the same bytes whoever runs it.
+
+A process of this machine is an interpreter that receives tasks on a connection. It imports nothing
+of the program that started it, and ends when that program does, however it ends.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
+import signal
+import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
-from typing import TYPE_CHECKING
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
-import pyarrow as pa
-
-from pexeso.build.report import Task, TaskMeter
+from pexeso.build.stages import Facts
+from pexeso.build.sums import added, empty_sums, sums_of_task
+from pexeso.errors import BuildError, PexesoError
+from pexeso.runtime.formatting import first_line
+from pexeso.runtime.system import available_memory, available_processors, signals
+from pexeso.runtime.threads import freeze_imports, take_one_thread
+from pexeso.store.files import remove_tree
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from pexeso.build.stages import Facts
+Task = Callable[[Any, "Attempt"], Any]
 
-READ_HERE_BYTES = 8 << 20
-"""Most bytes of files, times the parts that are made of them, that are read in this process: about
-what is read while Spark starts."""
+HERE_BYTES, LITTLE_BYTES = 8 << 20, 1 << 20
+"""Most bytes that this process reads itself: about what it does in the time in which the processes
+of a pool start; and where they have been started, in that in which tasks are sent to them."""
+
+MEMORY_FACTOR, SHARE_OF_MEMORY = 10, 0.75
+"""Memory of a task as a multiple of the compressed files that it reads, and the share of the free
+memory that tasks take together: as many run at a time as fit."""
+
+_ATTEMPTS = "attempts"
+_END_SECONDS = 5
 
 
-def reads_here(n_bytes: int, n_parts: int) -> bool:
-    """Return whether files are few and small enough to be read sooner than Spark is started.
+def _packed(message: Any) -> bytes:
+    """Return what one process of a build sends to another, over a connection of their own."""
+    return bytes(ForkingPickler.dumps(message))
 
-    Parameters
+
+class Attempt:
+    """One attempt at a task: its folder, and what it has measured.
+
+    Attributes
+    ----------
+    folder : pathlib.Path
+        Where the task writes. Files in a folder below are taken over when the task has ended.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._sums = empty_sums()
+        self._started = time.perf_counter()
+
+    def path(self, kind: str, name: str) -> Path:
+        """Return the path of a new file of some kind."""
+        path = self.folder / kind / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def count(self, rows: pa.RecordBatch | pa.Table, side: str) -> None:
+        """Count rows that came ``in`` or went ``out``."""
+        self._sums[f"rows_{side}"] += rows.num_rows
+        self._sums[f"bytes_{side}"] += rows.nbytes
+
+    def counted(self, batches: Iterator[pa.RecordBatch], side: str) -> Iterator[pa.RecordBatch]:
+        """Count batches as they pass by."""
+        for batch in batches:
+            self.count(batch, side)
+            yield batch
+
+    def sums(self) -> Facts:
+        """Return what was measured."""
+        return sums_of_task(self._sums, time.perf_counter() - self._started)
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What the tasks of a run need.
+
+    Attributes
     ----------
     n_bytes : int
-        Of the files.
-    n_parts : int
-        Parts of an index that are made of them, 1 or more.
+        What all of them read, on the disk.
+    alone : bool
+        Whether they need a process of their own, with one thread.
+    memory : int, optional
+        Bytes of memory of the largest task; by default `MEMORY_FACTOR` times what one reads.
     """
-    return n_bytes * n_parts <= READ_HERE_BYTES
+
+    n_bytes: int = 0
+    alone: bool = False
+    memory: int | None = None
+
+    def memory_of_one(self, n_tasks: int) -> int:
+        """Return the bytes of memory of one of so many tasks."""
+        if self.memory is not None:
+            return self.memory
+        return MEMORY_FACTOR * self.n_bytes // max(1, n_tasks)
 
 
-class Workers(ExitStack):
-    """What runs the tasks of a build or an update, to be used in a `with` block."""
+class Workers(Protocol):
+    """What runs the tasks of a build or an update, to be used in a `with` block.
 
-    def __init__(
-        self, session: Callable[[], AbstractContextManager[SparkSession]], *, only_spark: bool
-    ) -> None:
+    Attributes
+    ----------
+    cores : int
+        Tasks that run at a time.
+    facts : dict
+        What reports say of where the tasks ran: ``master`` and ``cores``.
+    """
+
+    cores: int
+    facts: Facts
+
+    def run(self, task: Task, items: Sequence[Any], folder: Path, needs: Needs) -> Runs:
+        """Run a task for every item, and return for each its result, folder and sums."""
+
+
+Runs = list[tuple[Any, Path, Facts]]
+
+
+def run_attempt(task: Task, item: Any, folder: Path) -> tuple[Any, Path, Facts]:
+    """Make an attempt at a task in a new folder below `folder`."""
+    attempt = Attempt(folder / secrets.token_hex(8))
+    return task(item, attempt), attempt.folder, attempt.sums()
+
+
+def run_tasks(
+    workers: Workers,
+    task: Task,
+    items: Sequence[Any],
+    folder: Path,
+    needs: Needs = Needs(),
+) -> tuple[list[Any], Facts]:
+    """Run a task for every item, and take over what the attempts that count have written.
+
+    A file ``KIND/NAME`` of an attempt becomes ``KIND/00007-NAME`` in `folder`, by the number of
+    its item. What an attempt writes that was given up or began twice stays aside.
+
+    Returns
+    -------
+    results : list
+        Of each item.
+    sums : dict
+        What the tasks measured, added up.
+    """
+    attempts = folder / _ATTEMPTS
+    results, sums = [], empty_sums()
+    for number, (result, written, measured) in enumerate(workers.run(task, items, attempts, needs)):
+        results.append(result)
+        sums = added(sums, measured)
+        for path in sorted(written.glob("*/*")):
+            target = folder / path.parent.name / f"{number:05d}-{path.name}"
+            target.parent.mkdir(exist_ok=True)
+            os.replace(path, target)
+    remove_tree(attempts)
+    return results, sums
+
+
+class LocalWorkers:
+    """Processes of this machine, started where there is more to do than this one does sooner."""
+
+    def __init__(self, cores: int | None = None) -> None:
+        self.cores = cores or available_processors()
+        self._processes: list[_Process] = []
+
+    @property
+    def facts(self) -> Facts:
+        """See `Workers`."""
+        return {"master": "none", "cores": max(1, len(self._processes))}
+
+    def __enter__(self) -> LocalWorkers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            process.stop()
+        for process in self._processes:
+            process.join()
+        self._processes = []
+
+    def run(self, task: Task, items: Sequence[Any], folder: Path, needs: Needs) -> Runs:
+        """See `Workers`."""
+        if not needs.alone and needs.n_bytes <= (LITTLE_BYTES if self._processes else HERE_BYTES):
+            return [run_attempt(task, item, folder) for item in items]
+        n_processes = min(self.cores, len(items), _fitting(needs.memory_of_one(len(items))))
+        while len(self._processes) < n_processes:
+            self._processes.append(_Process())
+        return self._run_there(task, items, folder, self._processes[:n_processes])
+
+    def _run_there(
+        self, task: Task, items: Sequence[Any], folder: Path, idle: list[_Process]
+    ) -> Runs:
+        sent = _packed((task, folder))
+        waiting, runs = deque(enumerate(items)), dict[int, tuple[Any, Path, Facts]]()
+        at_work: dict[Connection, tuple[_Process, int]] = {}
+        for process in idle:
+            process.send(sent)
+        while len(runs) < len(items):
+            while idle and waiting:
+                process, (number, item) = idle.pop(), waiting.popleft()
+                process.send(_packed((item,)))
+                at_work[process.connection] = process, number
+            for connection in wait(list(at_work)):
+                process, number = at_work.pop(connection)
+                runs[number] = process.receive()
+                idle.append(process)
+        return [runs[number] for number in range(len(items))]
+
+
+def _fitting(memory: int) -> int:
+    """Return how many tasks of so many bytes of memory run at a time on this machine, 1 at least.
+
+    They may take the greater part of what is free, and leave the rest to files that are read.
+    """
+    free = available_memory()
+    return sys.maxsize if free is None else max(1, int(SHARE_OF_MEMORY * free) // max(1, memory))
+
+
+class _Process:
+    """An interpreter that runs tasks, and the connection to it."""
+
+    def __init__(self) -> None:
+        import socket
+
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable,
+                    *subprocess._args_from_interpreter_flags(),
+                    "-P",
+                    "-c",
+                    f"from pexeso.build.workers import serve; serve({theirs.fileno()})",
+                ],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                env={**os.environ, **_ENVIRONMENT, "PYTHONPATH": _import_path()},
+            )
+        self.connection = Connection(ours.detach())
+
+    def send(self, message: bytes) -> None:
+        try:
+            self.connection.send_bytes(message)
+        except OSError as error:
+            raise self._ended() from error
+
+    def receive(self) -> tuple[Any, Path, Facts]:
+        try:
+            done, answer = ForkingPickler.loads(self.connection.recv_bytes())
+        except (EOFError, OSError) as error:
+            raise self._ended() from error
+        if done:
+            return answer
+        raise answer
+
+    def _ended(self) -> BuildError:
+        """Return what the end of the process means, before its work was done."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_END_SECONDS)
+        code = self._process.returncode
+        number = -code if code is not None and code < 0 else None
+        how = f"ended with exit code {code}"
+        if number in {known.value for known in signal.Signals}:
+            how = f"was killed by {signal.Signals(number).name}"
+        cause = ", most often for want of memory" if number in signals("SIGKILL") else ""
+        return BuildError(
+            f"A process of this build {how} before its task was done{cause}. Free some memory, "
+            "give fewer processors to the command ('taskset -c 0 pexeso ...'), which runs a task "
+            "on each, or use a machine with more."
+        )
+
+    def stop(self) -> None:
+        self.connection.close()
+        self._process.kill()
+
+    def join(self) -> None:
+        self._process.wait()
+
+
+_ENVIRONMENT = {"OMP_NUM_THREADS": "1"}
+"""Processes run side by side already: a pool of threads inside each would only make them wait."""
+
+
+def _import_path() -> str:
+    return os.pathsep.join(os.path.abspath(entry) for entry in sys.path)
+
+
+def serve(descriptor: int) -> None:
+    """Run tasks that come in on a connection until it is closed: what a worker process does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started it ends it
+    for number in signals("SIGTERM", "SIGHUP"):
+        signal.signal(number, signal.SIG_DFL)
+    take_one_thread()
+    connection = Connection(descriptor)
+    messages: deque[bytes] = deque()
+    arrived = threading.Semaphore(0)
+
+    def listen() -> None:
+        # A thread of its own notices at once that the connection is closed, also within a task.
+        with suppress(EOFError, OSError):
+            while True:
+                messages.append(connection.recv_bytes())
+                arrived.release()
+        os._exit(1)
+
+    threading.Thread(target=listen, name="pexeso-listen", daemon=True).start()
+    task, folder = None, None
+    while True:
+        arrived.acquire()
+        message = ForkingPickler.loads(messages.popleft())
+        if len(message) == 2:
+            task, folder = message
+            continue
+        connection.send_bytes(_answer(task, message[0], folder))
+        freeze_imports()
+        if (arrow := sys.modules.get("pyarrow")) is not None:
+            arrow.default_memory_pool().release_unused()
+
+
+def _answer(task: Task, item: Any, folder: Path) -> bytes:
+    try:
+        return _packed((True, run_attempt(task, item, folder)))
+    except (PexesoError, OSError, MemoryError) as error:
+        return _packed((False, error))
+    except Exception as error:
+        summary = f"{type(error).__name__}: {first_line(error)}"
+        failed = BuildError(f"A task of this build failed: {summary.rstrip('.')}.")
+        failed.add_note(traceback.format_exc())
+        return _packed((False, failed))
+
+
+class SparkWorkers(ExitStack):
+    """Tasks of Spark, whose session is started by the first of them."""
+
+    def __init__(self, session: Callable[[], AbstractContextManager[SparkSession]]) -> None:
         super().__init__()
-        self._session, self._only_spark = session, only_spark
+        self._session = session
         self._spark: SparkSession | None = None
 
     @property
@@ -65,39 +374,30 @@ class Workers(ExitStack):
         return self._spark is not None
 
     @property
-    def may_work_here(self) -> bool:
-        """Whether tasks of little work run in this process."""
-        return not self._only_spark and not self.has_spark
+    def cores(self) -> int:
+        """See `Workers`."""
+        return self.spark.sparkContext.defaultParallelism
 
     @property
     def facts(self) -> Facts:
-        """What reports say of where the tasks ran: ``master`` and ``cores``."""
-        if not self.has_spark:
-            return {"master": "none", "cores": 1}
-        context = self.spark.sparkContext
-        return {"master": context.master, "cores": context.defaultParallelism}
+        """See `Workers`."""
+        return {"master": self.spark.sparkContext.master, "cores": self.cores}
 
-    def meter(self) -> TaskMeter:
-        """Return what measures the tasks of a stage."""
-        return TaskMeter(lambda: self.spark.sparkContext)
+    def run(self, task: Task, items: Sequence[Any], folder: Path, needs: Needs) -> Runs:
+        """See `Workers`."""
+        import pyarrow as pa
 
-    def run(self, task: Task, schema: pa.Schema, n_tasks: int, *, here: bool) -> pa.Table:
-        """Run tasks, each of which is given its number in a batch, and return what they yield."""
-        if here:
-            numbers = pa.RecordBatch.from_pydict({"number": pa.array(range(n_tasks), pa.int64())})
-            return pa.Table.from_batches(task(iter([numbers])), schema)
-        from pyspark.sql.pandas.types import from_arrow_schema
+        shared = self.spark.sparkContext.broadcast([_packed(item) for item in items])
 
-        numbers = self.spark.range(0, n_tasks, 1, n_tasks)
-        return numbers.mapInArrow(task, from_arrow_schema(schema)).toArrow()
+        def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    run = run_attempt(task, ForkingPickler.loads(shared.value[number]), folder)
+                    rows = {"number": [number], "run": [_packed(run)]}
+                    yield pa.RecordBatch.from_pydict(rows)
+            freeze_imports()
 
-
-def has_session() -> bool:
-    """Return whether this process has a session of Spark already, or was started by Spark."""
-    if "PYSPARK_GATEWAY_PORT" in os.environ:  # under `spark-submit`
-        return True
-    if "pyspark.sql" not in sys.modules:
-        return False
-    from pyspark.sql import SparkSession
-
-    return SparkSession.getActiveSession() is not None
+        numbers = self.spark.range(0, len(items), 1, max(1, len(items)))
+        runs = numbers.mapInArrow(work, "number long, run binary").toArrow().sort_by("number")
+        shared.destroy()
+        return [ForkingPickler.loads(run) for run in runs["run"].to_pylist()]

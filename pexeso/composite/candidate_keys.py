@@ -1,12 +1,12 @@
 """Columns that tell the rows of a table apart, proposed as keys with evidence for each.
 
-Cells are compared as in `pexeso.lake.key_texts`. Rows without any value, and rows that repeat an
+Cells are compared as in `pexeso.lake.tokens`. Rows without any value, and rows that repeat an
 earlier one in all columns, are counted and left out: they add no key of their own. A key is
 *unique* where each row left has all its values and no two rows have the same; *nearly* where that
 holds for a large enough share of the rows. No proposed key holds a smaller one of its kind.
 
 That a column is unique does not make it a key. Measurements are unique too where rows are few, and
-join nothing. So columns that are rarely keys come last, those of `key_kinds.why_rarely`: first
+join nothing. So columns that are rarely keys come last, those of `RARELY`: first
 unique keys without them; then near-keys without them, where no key is unique; then unique keys with
 them. Within each, keys of fewer columns come first. Those of equally many are ordered by their last
 column, then by the last but one, in the order of preference: texts, dates and years, then whole
@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.composite.key_options import (
+from pexeso.composite import (
     DEFAULT_KEYS,
     DEFAULT_MAX_COLUMNS,
     DEFAULT_NEARLY,
@@ -40,24 +40,19 @@ from pexeso.composite.unique_columns import (
     width_of,
 )
 from pexeso.errors import InputError, QueryError
-from pexeso.lake.choose import ColumnRules
-from pexeso.lake.columns import label_columns
+from pexeso.lake.choose import ColumnProfile, ColumnRules, profile_columns
+from pexeso.lake.columns import label_columns, spec_of
 from pexeso.lake.containers.reader import read_table
-from pexeso.lake.frames.results import AsTables
-from pexeso.lake.frames.tables import ACCEPTED, frame_of
-from pexeso.lake.key_columns import spec_of
-from pexeso.lake.key_texts import key_texts
+from pexeso.lake.frames.tables import ACCEPTED, AsTables, frame_of
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
-from pexeso.lake.sniff import ColumnProfile, profile_columns
-from pexeso.lake.tokens import texts_of_cells
+from pexeso.lake.tokens import key_texts, texts_of_cells
 from pexeso.runtime.formatting import percent, plain
 from pexeso.runtime.shown import Shown, many, named
 
 _WHOLE = r"^[0-9]+(\.0+)?$"
 _MIN_WHOLE = 0.95
 _MIN_FILLED = 0.5
-_MAX_DIGITS = 18
-"""Longer numbers, which are no counts of anything, may not fit into 64 bits."""
+_MAX_DIGITS = 18  # Longer numbers, which are no counts of anything, may not fit into 64 bits.
 
 _YEARS = (1000, 2100)
 
@@ -79,7 +74,8 @@ class KeyKind(IntEnum):
         return min(int(self), int(KeyKind.ROW_NUMBER))
 
 
-_RARELY = {
+# What a column holds that is rarely one of a key.
+RARELY = {
     KeyKind.ROW_NUMBER: "row numbers",
     KeyKind.SPREAD: "spread whole numbers",
     KeyKind.DECIMAL: "decimal or formatted numbers",
@@ -88,27 +84,7 @@ _RARELY = {
 }
 
 
-def why_rarely(kind: KeyKind) -> str | None:
-    """Return what a column holds that is rarely one of a key; None for others."""
-    return _RARELY.get(kind)
-
-
 def column_kinds(columns: Sequence[pa.StringArray]) -> list[KeyKind]:
-    """Return the kind of each column of a table.
-
-    ``TEXT`` has texts, dates, and years; ``WHOLE`` whole numbers as codes and counters have them:
-    of equally many digits, or filling half of the range from the least to the largest; those of the
-    first column are taken for such. ``SPREAD`` has other whole numbers, such as populations;
-    ``ROW_NUMBER`` 0, 1, 2 or 1, 2, 3 and so on, row by row; ``DECIMAL`` decimal numbers, and those
-    with signs, units or separators; ``FREE_TEXT`` texts of more words than an indexed column may
-    have (`pexeso.lake.choose.ColumnRules`).
-
-    Examples
-    --------
-    >>> year, people = ["2001", "2001", "2002"], ["12", "81000", "3400"]
-    >>> [kind.name for kind in column_kinds([pa.array(people), pa.array(year), pa.array(people)])]
-    ['WHOLE', 'TEXT', 'SPREAD']
-    """
     profiles = profile_columns(columns)
     return [
         _kind(position, column, profile)
@@ -152,13 +128,12 @@ def _counts_rows(texts: pa.StringArray, numbers: np.ndarray, n_rows: int) -> boo
     )
 
 
+# What notebooks show of each key.
 KEY_FIELDS = ["key", "kind", "uniqueness", "distinct", "repeated", "missing"]
-"""What notebooks show of each key."""
 
 _WORDS = {"unique": "unique", "nearly": "nearly unique"}
 
-MIN_ROWS = 5
-"""Of fewer rows almost any column is unique."""
+MIN_ROWS = 5  # Of fewer rows almost any column is unique.
 
 
 @dataclass(frozen=True)
@@ -221,7 +196,7 @@ class CandidateKey(Shown, Uniqueness):
 
     @property
     def spec(self) -> str:
-        """The columns as one text, as `pexeso.lake.key_columns.names_in` reads it."""
+        """The columns as one text, as `pexeso.lake.columns.names_in` reads it."""
         return spec_of(self.columns)
 
 
@@ -324,7 +299,7 @@ def find_keys(
     Combinations of the first 1,000 columns by twos and threes are looked at, of 264 by fours and of
     121 by fives, in the order of preference; 200,000,000 rows are read at most for each group of
     keys. The notes of the answer say what was left out. Memory: about 10 bytes a cell, 100 a row,
-    and 15 MB where 1,000 columns are combined, beside the texts.
+    and 15 MB where 1,000 columns are combined, not counting the texts.
 
     Examples
     --------
@@ -354,8 +329,6 @@ def choose_key(table: Any, **options: Any) -> CandidateKey:
 
 
 class _Table:
-    """A table whose keys are looked for."""
-
     def __init__(self, table: Any, reading: ReadingOptions) -> None:
         self.file, names, self.columns = _columns_of(table, reading)
         self.labels = label_columns(names)
@@ -398,7 +371,7 @@ class _Table:
     def _keys(self, max_columns: int, nearly: float, notes: list[str]) -> Iterator[CandidateKey]:
         kinds = column_kinds(self.columns)
         order = sorted(range(len(kinds)), key=lambda position: (kinds[position].rank, position))
-        n_usual = sum(why_rarely(kind) is None for kind in kinds)
+        n_usual = sum(kind not in RARELY for kind in kinds)
         codes, n = self.codes[order], self.codes.shape[1]
 
         def keys_of(search: UniqueSearch, kind: str, begin: int = 0) -> Iterator[CandidateKey]:
@@ -425,9 +398,9 @@ class _Table:
     def _key(self, kind: str, columns: list[int], kinds: list[KeyKind]) -> CandidateKey:
         positions = tuple(sorted(columns))
         rarely = {
-            self.labels[position]: why
+            self.labels[position]: RARELY[kinds[position]]
             for position in positions
-            if (why := why_rarely(kinds[position]))
+            if kinds[position] in RARELY
         }
         smaller = tuple(
             self._uniqueness(part)
@@ -469,7 +442,6 @@ def _none(max_columns: int, nearly: float, *, is_whole: bool) -> str:
 
 
 def _note_width(search: UniqueSearch, size: int, notes: list[str]) -> None:
-    """Note columns whose combinations are not looked at, once for each size."""
     n_columns, width = search.n_columns, width_of(size)
     note = (
         f"Of combinations of {size} columns those with the last {n_columns - width:,} of "
@@ -482,7 +454,6 @@ def _note_width(search: UniqueSearch, size: int, notes: list[str]) -> None:
 def _columns_of(
     table: Any, reading: ReadingOptions
 ) -> tuple[str | None, list[str], list[pa.Array]]:
-    """Return the file, the names and the columns of a table; cells without text are refused."""
     if isinstance(table, str | os.PathLike):
         read = read_table(table, options=reading)
         return os.fspath(table), read.names, list(read.columns)

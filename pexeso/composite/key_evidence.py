@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,77 +23,226 @@ from pexeso.composite.key_explanation import (
     RepeatedKey,
     UnmatchedKeys,
 )
-from pexeso.composite.one_table import KeyMapping
-from pexeso.composite.search import relation_of
+from pexeso.composite.row_keys import RowKeys, build_row_keys
+from pexeso.composite.search import KeyQuery, key_query, relation_of, search_keys
 from pexeso.lake.columns import label_columns
 from pexeso.lake.frames.columns import texts_of_cells
 
 if TYPE_CHECKING:
-    from pexeso.composite.lake.table_pair import TablePair
-    from pexeso.composite.one_table import OneTable
+    from pexeso.composite.key_table import TablePair
     from pexeso.joins.composite_join import KeyedTable
 
+# Cells and values of keys that a search for other mappings compares at most: where dozens of
+# columns hold the same few values it is cut short.
+MAX_CELLS_TRIED = 1 << 26
+
+_NONE = -1
+
+
+@dataclass(frozen=True)
+class KeyMapping:
+    """Columns of a table, one for each column of the key, and the keys that they join."""
+
+    columns: tuple[int, ...]
+    matched: int
+
+
+@dataclass(frozen=True, eq=False)
+class OneTable:
+    """The keys of a query and the rows of one table, as numbers of values. `one_table` makes it."""
+
+    rows: RowKeys
+    query: KeyQuery
+
+    @cached_property
+    def keys(self) -> np.ndarray:
+        """Return the keys of the query, -1 for a value that the table lacks: int32 (n, m)."""
+        return self.query.numbers_in(self.rows)
+
+    @cached_property
+    def cells(self) -> np.ndarray:
+        """Return the cells of the table, -1 for a missing one: int32 (r, w)."""
+        return self.rows.cells.reshape(self.rows.n_rows, int(self.rows.widths[0]))
+
+    @cached_property
+    def overlaps(self) -> np.ndarray:
+        """Count for each column of the key and of the table the values that both have: (m, w)."""
+        counts = np.zeros((self.query.n_columns, self.cells.shape[1]), np.int64)
+        in_column = np.zeros(len(self.rows.values), bool)
+        values = [np.unique(part[part >= 0]) for part in self.keys.T]
+        for column in range(self.cells.shape[1]):
+            in_column[:] = False
+            cells = self.cells[:, column]
+            in_column[cells[cells >= 0]] = True
+            counts[:, column] = [np.count_nonzero(in_column[of_part]) for of_part in values]
+        return counts
+
+    def best(self) -> KeyMapping | None:
+        """Return the mapping that joins most keys, the first if several do; None if none does."""
+        matches = search_keys(self.rows, self.query, k=1).matches
+        return KeyMapping(matches[0].columns, matches[0].keys) if matches else None
+
+    def likeliest(self) -> KeyMapping:
+        """Return the mapping by which columns overlap most, one after the other."""
+        left = self.overlaps.copy()
+        columns = [0] * len(left)
+        for _ in columns:
+            part, column = np.unravel_index(np.argmax(left), left.shape)
+            columns[part] = int(column)
+            left[part], left[:, column] = _NONE, _NONE
+        return KeyMapping(tuple(columns), self.matched(columns))
+
+    def matched(self, columns: Sequence[int]) -> int:
+        held = self.key_of_row(columns)
+        return len(np.unique(held[held >= 0]))
+
+    def key_of_row(self, columns: Sequence[int]) -> np.ndarray:
+        rows, codes = self._whole()
+        of_key = self._every_key()
+        for part, column in enumerate(columns):
+            of_key, rows, codes, _ = self._narrowed(part, column, of_key, rows, codes)
+        key_of_code = np.zeros(len(self.keys), np.int64)
+        key_of_code[of_key[of_key >= 0]] = np.flatnonzero(of_key >= 0)
+        held = np.full(len(self.cells), _NONE, np.int64)
+        held[rows] = key_of_code[codes]
+        return held
+
+    def mappings(self, at_least: int) -> tuple[list[KeyMapping], bool]:
+        """List the mappings that join some number of keys at least, those with most first."""
+        rows, codes = self._whole()
+        walk = _Walk(self, at_least)
+        mappings = list(walk.follow((), self._every_key(), rows, codes))
+        return sorted(
+            mappings, key=lambda mapping: (-mapping.matched, mapping.columns)
+        ), walk.left >= 0
+
+    def parts_there(self, columns: Sequence[int]) -> np.ndarray:
+        masks = [
+            np.isin(self.keys[:, part], self.cells[:, column], kind="sort")
+            for part, column in enumerate(columns)
+        ]
+        return np.stack(masks, axis=1) & (self.keys >= 0)
+
+    def nearest_row(self, key: int, columns: Sequence[int]) -> tuple[int, np.ndarray]:
+        """Return the first row that holds most values of a key in their columns."""
+        if not len(self.cells):
+            return _NONE, np.zeros(len(columns), bool)
+        held = (self.cells[:, list(columns)] == self.keys[key]) & (self.keys[key] >= 0)
+        row = int(np.argmax(held.sum(axis=1)))
+        return row, held[row]
+
+    def _every_key(self) -> np.ndarray:
+        return np.zeros(len(self.keys), np.int64)
+
+    def _whole(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.arange(len(self.cells)), np.zeros(len(self.cells), np.int64)
+
+    def _narrowed(
+        self, part: int, column: int, of_key: np.ndarray, rows: np.ndarray, codes: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        """Choose a column for one more value of the keys."""
+        base = len(self.rows.values)
+        values, cells = self.keys[:, part], self.cells[rows, column]
+        key_codes = np.where((of_key >= 0) & (values >= 0), of_key * base + values, _NONE)
+        present = np.where(cells >= 0, codes * base + cells, _NONE)
+        both = np.intersect1d(key_codes[key_codes >= 0], present[present >= 0])
+        code, new = _places(key_codes, both), _places(present, both)
+        mask = new >= 0
+        return code, rows[mask], new[mask], int(np.count_nonzero(code >= 0))
+
+
+class _Walk:
+    """Walk through the mappings of a table; `left` sinks below 0 where it was cut short."""
+
+    def __init__(self, table: OneTable, at_least: int) -> None:
+        self.table, self.at_least = table, at_least
+        self.left = MAX_CELLS_TRIED
+
+    def follow(
+        self, columns: tuple[int, ...], of_key: np.ndarray, rows: np.ndarray, codes: np.ndarray
+    ) -> Iterator[KeyMapping]:
+        part, table = len(columns), self.table
+        # Those first that have most of the values: a walk that is cut short has seen the best ones.
+        for column in np.argsort(-table.overlaps[part], kind="stable").tolist():
+            self.left -= len(rows) + len(of_key)
+            if column in columns or not table.overlaps[part, column] or self.left < 0:
+                continue
+            narrowed = table._narrowed(part, column, of_key, rows, codes)
+            if narrowed[-1] < self.at_least:
+                continue
+            chosen = (*columns, column)
+            if len(chosen) == table.query.n_columns:
+                yield KeyMapping(chosen, narrowed[-1])
+            else:
+                yield from self.follow(chosen, *narrowed[:-1])
+
+
+def _places(codes: np.ndarray, among: np.ndarray) -> np.ndarray:
+    """Return the place of each code among ascending ones, -1 for one that is not there."""
+    if not len(among):
+        return np.full(len(codes), _NONE, np.int64)
+    at = np.minimum(np.searchsorted(among, codes), len(among) - 1)
+    return np.where(among[at] == codes, at, _NONE)
+
+
+def one_table(key: Sequence[pa.Array | pa.ChunkedArray], table: pa.Table) -> OneTable:
+    return OneTable(build_row_keys([table]), key_query(key))
+
+
+# Share of the keys that are joined which another choice of columns must join to be listed.
 NEARLY = 0.9
-"""Share of the keys that are joined which another choice of columns must join to be told."""
 
+# Groups of keys without a match, examples of each thing, and other choices of columns listed.
 MOST_GROUPS, MOST_EXAMPLES, MOST_OTHERS = 10, 3, 5
-"""Groups of keys without a match, examples of each thing, and other choices of columns told."""
 
-MOST_ROWS, MOST_COLUMNS = 5, 8
-"""Joined rows that are shown, and columns of each table in them."""
+MOST_ROWS, MOST_COLUMNS = 5, 8  # Joined rows that are shown, and columns of each table in them.
 
 
 def explain_keys(pair: TablePair, columns: str | Iterable[str] | None = None) -> KeyExplanation:
-    """Explain how a key of several columns and a table of the lake compare.
-
-    Notes
-    -----
-    Memory: both tables, 8 bytes for a cell of the lake's, and its distinct texts.
-    """
-    left, beside, labels = pair.mine, pair.beside, pair.rows.column_names
+    left, keyed_rows, labels = pair.mine, pair.keyed_rows, pair.rows.column_names
     if columns is None:
-        best = beside.best() or beside.likeliest()
+        best = keyed_rows.best() or keyed_rows.likeliest()
         right = pair.theirs([f"#{position}" for position in best.columns])
     else:
         right = pair.theirs(columns)
-    held = beside.key_of_row(right.positions)
-    lake_rows = np.bincount(held[held >= 0], minlength=beside.query.n_keys)
+    held = keyed_rows.key_of_row(right.positions)
+    lake_rows = np.bincount(held[held >= 0], minlength=keyed_rows.query.n_keys)
     matched = int(np.count_nonzero(lake_rows))
-    others, all_tried = _others(beside, KeyMapping(right.positions, matched), labels)
-    without_key = beside.query.n_rows - int(beside.query.row_counts.sum())
+    others, all_tried = _others(keyed_rows, KeyMapping(right.positions, matched), labels)
+    without_key = keyed_rows.query.n_rows - int(keyed_rows.query.row_counts.sum())
     return KeyExplanation(
         {**pair.query_table.describe(), "rows_without_key": without_key},
         pair.table,
         right.labels,
         columns is not None,
         matched,
-        beside.query.n_keys,
-        _parts(beside, left, right),
-        _unmatched(beside, left, right, np.flatnonzero(lake_rows == 0)),
-        _fan_out(beside, left, lake_rows),
+        keyed_rows.query.n_keys,
+        _parts(keyed_rows, left, right),
+        _unmatched(keyed_rows, left, right, np.flatnonzero(lake_rows == 0)),
+        _fan_out(keyed_rows, left, lake_rows),
         others,
         all_tried,
         _sample(pair, right),
     )
 
 
-def _parts(beside: OneTable, left: KeyedTable, right: KeyedTable) -> tuple[PartOverlap, ...]:
+def _parts(keyed_rows: OneTable, left: KeyedTable, right: KeyedTable) -> tuple[PartOverlap, ...]:
     return tuple(
         PartOverlap(
             label,
             lake_label,
-            int(beside.overlaps[part, right.positions[part]]),
-            len(np.unique(beside.query.keys[:, part])),
+            int(keyed_rows.overlaps[part, right.positions[part]]),
+            len(np.unique(keyed_rows.query.keys[:, part])),
         )
         for part, (label, lake_label) in enumerate(zip(left.labels, right.labels, strict=True))
     )
 
 
 def _unmatched(
-    beside: OneTable, left: KeyedTable, right: KeyedTable, keys: np.ndarray
+    keyed_rows: OneTable, left: KeyedTable, right: KeyedTable, keys: np.ndarray
 ) -> tuple[UnmatchedKeys, ...]:
-    keys = keys[np.argsort(beside.query.first_rows[keys], kind="stable")]
-    presence = beside.parts_there(right.positions)[keys]
+    keys = keys[np.argsort(keyed_rows.query.first_rows[keys], kind="stable")]
+    presence = keyed_rows.parts_there(right.positions)[keys]
     patterns, group, sizes = np.unique(presence, axis=0, return_inverse=True, return_counts=True)
     group = group.reshape(-1)
     groups = []
@@ -104,25 +255,25 @@ def _unmatched(
                 tuple(label for label, hit in zip(left.labels, is_there, strict=True) if hit),
                 tuple(label for label, hit in zip(left.labels, is_there, strict=True) if not hit),
                 int(sizes[number]),
-                tuple(_near_row(beside, left, right, key) for key in examples),
+                tuple(_near_row(keyed_rows, left, right, key) for key in examples),
             )
         )
     return tuple(groups)
 
 
-def _near_row(beside: OneTable, left: KeyedTable, right: KeyedTable, key: int) -> NearRow:
-    row, held = beside.nearest_row(key, right.positions)
+def _near_row(keyed_rows: OneTable, left: KeyedTable, right: KeyedTable, key: int) -> NearRow:
+    row, held = keyed_rows.nearest_row(key, right.positions)
     parts = int(held.sum())
     nearest = _cells(right, row) if parts else None
-    return NearRow(_cells(left, int(beside.query.first_rows[key])), nearest, parts)
+    return NearRow(_cells(left, int(keyed_rows.query.first_rows[key])), nearest, parts)
 
 
 def _cells(table: KeyedTable, row: int) -> Cells:
     return tuple(column[row].as_py() for column in table.cells)
 
 
-def _fan_out(beside: OneTable, left: KeyedTable, lake_rows: np.ndarray) -> FanOut:
-    query, joined = beside.query, lake_rows > 0
+def _fan_out(keyed_rows: OneTable, left: KeyedTable, lake_rows: np.ndarray) -> FanOut:
+    query, joined = keyed_rows.query, lake_rows > 0
     rows, lake_counts = query.row_counts[joined], lake_rows[joined]
     most_rows, most_lake = (int(counts.max(initial=0)) for counts in (rows, lake_counts))
     worst = np.lexsort((query.first_rows, -(query.row_counts * lake_rows)))
@@ -147,10 +298,10 @@ def _fan_out(beside: OneTable, left: KeyedTable, lake_rows: np.ndarray) -> FanOu
 
 
 def _others(
-    beside: OneTable, chosen: KeyMapping, labels: Sequence[str]
+    keyed_rows: OneTable, chosen: KeyMapping, labels: Sequence[str]
 ) -> tuple[tuple[OtherColumns, ...], bool]:
     """Return the mappings that join as many keys or nearly, other than the chosen one."""
-    mappings, all_tried = beside.mappings(max(1, math.ceil(NEARLY * chosen.matched)))
+    mappings, all_tried = keyed_rows.mappings(max(1, math.ceil(NEARLY * chosen.matched)))
     others = [mapping for mapping in mappings if mapping != chosen][:MOST_OTHERS]
     return tuple(
         OtherColumns(tuple(labels[position] for position in other.columns), other.matched)

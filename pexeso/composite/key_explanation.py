@@ -1,7 +1,7 @@
 """What explains why a key of several columns is joined with a table of the lake or not.
 
 Columns can overlap where rows do not: every part of a key may stand in its column, in a row of
-another key each. So what columns share is told beside what rows share.
+another key each. So what columns share is shown next to what rows share.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pexeso.lake.key_columns import spec_of
+from pexeso.lake.columns import spec_of
 from pexeso.runtime.formatting import percent, plain
 from pexeso.runtime.shown import Shown
 
@@ -18,7 +18,7 @@ Cells = tuple[str | None, ...]
 
 @dataclass(frozen=True)
 class PartOverlap:
-    """A column of the key and the lake's column beside it, each for itself.
+    """A column of the key and the lake's column next to it, each for itself.
 
     Attributes
     ----------

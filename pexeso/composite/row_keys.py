@@ -19,13 +19,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.engine.lists import offsets_of
 from pexeso.errors import IndexCorruptError, InputError
-from pexeso.runtime.jit import loop
-from pexeso.runtime.ranges import offsets_of
-from pexeso.sets.overlap.loops import find_texts
+from pexeso.runtime.compiled import compiled
+from pexeso.sets.overlap.dictionary import find_texts
 
-MISSING = -1
-"""A cell without a value."""
+loops = compiled("pexeso.composite.loops")
+
+MISSING = -1  # A cell without a value.
 
 _MAX_INT32 = np.iinfo(np.int32).max
 _ARRAYS = {
@@ -44,10 +45,7 @@ _NO_FIT = (
 
 
 class RowFilter(Protocol):
-    """A hash of texts. A row is hashed by all the bits that its values set: its super key.
-
-    A row whose super key lacks a bit of a key does not hold the key.
-    """
+    """A hash of texts. A row is hashed by all the bits that its values set: its super key."""
 
     name: str
 
@@ -61,59 +59,30 @@ class RowFilter(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SuperKeys:
-    """The super key of each row.
-
-    Attributes
-    ----------
-    hashing : RowFilter
-        What made them. Keys of a query are hashed by the same.
-    words : uint64 (rows, words)
-        The most significant word first, which holds the length bits of XASH.
-    """
+    """The super key of each row."""
 
     hashing: RowFilter
+    # uint64 (rows, words): the most significant word first, which holds the length bits of XASH
     words: np.ndarray
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "words", _read_only(self.words))
+        object.__setattr__(self, "words", np.asarray(self.words))
 
 
 @dataclass(frozen=True, eq=False)
 class RowKeys:
-    """Tables as arrays, which may be memory-mapped. `build_row_keys` makes them.
+    """Tables as arrays, which may be memory-mapped. `build_row_keys` makes them."""
 
-    Their types and lengths are examined when the object is made, and where tables begin; what
-    `faults_within` reads, a search examines where it uses it.
-
-    Attributes
-    ----------
-    values : Arrow texts (v,)
-        Distinct, not empty, in the order of their bytes.
-    cells : int32 (c,)
-        Numbers of values, -1 for a missing one: table after table, row after row.
-    table_rows : int64 (t + 1,)
-        The rows of table i have the numbers from ``table_rows[i]`` to ``table_rows[i + 1] - 1``.
-    table_columns : int64 (t + 1,)
-        Columns likewise.
-    value_offsets : int64 (v + 1,)
-        The list of value i is ``posting_rows[value_offsets[i]:value_offsets[i + 1]]``.
-    posting_rows : int32 (p,)
-        Rows that hold the value, ascending, each once.
-    super_keys : dict of str to SuperKeys
-        By the names of their filters. A search works without any.
-
-    Raises
-    ------
-    IndexCorruptError
-        The arrays do not fit together.
-    """
-
-    values: pa.Array
+    values: pa.Array  # Arrow texts (v,): distinct, not empty, in the order of their bytes
+    # int32 (c,): numbers of values, -1 for a missing one: table after table, row after row
     cells: np.ndarray
+    # int64 (t + 1,): the rows of table i have the numbers from ``table_rows[i]`` to ``table_rows[i
+    # + 1] - 1``
     table_rows: np.ndarray
-    table_columns: np.ndarray
+    table_columns: np.ndarray  # int64 (t + 1,): columns likewise
+    # int64 (v + 1,): the list of value i is ``posting_rows[value_offsets[i]:value_offsets[i + 1]]``
     value_offsets: np.ndarray
-    posting_rows: np.ndarray
+    posting_rows: np.ndarray  # int32 (p,): rows that hold the value, ascending, each once
     super_keys: Mapping[str, SuperKeys] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -121,21 +90,19 @@ class RowKeys:
         if wrong:
             raise IndexCorruptError(_NO_FIT % wrong)
         for name in _ARRAYS:
-            object.__setattr__(self, name, _read_only(getattr(self, name)))
+            # Plain views of maps: a memmap takes microseconds longer for each access.
+            object.__setattr__(self, name, np.asarray(getattr(self, name)))
 
     @property
     def n_tables(self) -> int:
-        """Number of tables."""
         return len(self.table_rows) - 1
 
     @property
     def n_rows(self) -> int:
-        """Number of rows of all tables."""
         return int(self.table_rows[-1])
 
     @cached_property
     def widths(self) -> np.ndarray:
-        """Return the number of columns of each table: int64 (t,)."""
         return np.diff(self.table_columns)
 
     @cached_property
@@ -144,45 +111,13 @@ class RowKeys:
         return offsets_of(np.diff(self.table_rows) * self.widths)
 
     def find(self, texts: pa.Array) -> np.ndarray:
-        """Return the number of each text, -1 where no cell holds it: int32 (n,).
-
-        Parameters
-        ----------
-        texts : Arrow texts (n,)
-            Normalised as the values are, without nulls.
-        """
+        """Return the number of each text, -1 where no cell holds it: int32 (n,)."""
         return find_texts(self.values, texts).astype(np.int32)
 
 
 def build_row_keys(
     tables: Iterable[pa.Table | pa.RecordBatch], filters: Sequence[RowFilter] = ()
 ) -> RowKeys:
-    """Index tables for the search of composite keys.
-
-    Parameters
-    ----------
-    tables : iterable of pa.Table or pa.RecordBatch
-        All columns are normalised texts; null and the empty text are missing. The tables get the
-        numbers 0, 1, 2 and so on.
-    filters : sequence of RowFilter
-        Super keys to keep, at most one for each name.
-
-    Returns
-    -------
-    RowKeys
-        The same for the same tables, on every machine.
-
-    Notes
-    -----
-    All texts are in memory at once. Time: sorting the distinct values, and a step for each cell.
-
-    Examples
-    --------
-    >>> table = pa.table({"first": ["ada", "alan"], "last": ["lovelace", None]})
-    >>> rows = build_row_keys([table])
-    >>> rows.values.to_pylist(), rows.cells.tolist()
-    (['ada', 'alan', 'lovelace'], [0, 2, 1, -1])
-    """
     chunks: list[pa.Array] = []
     n_rows: list[int] = []
     widths: list[int] = []
@@ -196,7 +131,7 @@ def build_row_keys(
     table_rows, table_columns = offsets_of(sizes), offsets_of(np.array(widths, np.int64))
     values, by_column = numbered(pa.chunked_array(chunks, pa.large_string()))
     cells = np.empty(len(by_column), np.int32)
-    _row_after_row(by_column, table_rows, table_columns, cells)
+    loops.row_after_row(by_column, table_rows, table_columns, cells)
     return row_keys_of(values, cells, table_rows, table_columns, filters)
 
 
@@ -207,18 +142,6 @@ def row_keys_of(
     table_columns: np.ndarray,
     filters: Sequence[RowFilter] = (),
 ) -> RowKeys:
-    """Index tables whose cells have been numbered.
-
-    Parameters
-    ----------
-    filters : sequence of RowFilter
-        Super keys to keep, at most one for each name.
-    """
-    if len({hashing.name for hashing in filters}) < len(filters):
-        raise InputError(
-            "An index for composite keys keeps at most one filter of each name. Got "
-            f"{', '.join(hashing.name for hashing in filters)}."
-        )
     if int(table_rows[-1]) > _MAX_INT32 or len(values) > _MAX_INT32:
         raise InputError(
             f"An index for composite keys holds at most {_MAX_INT32:,} rows and as many distinct "
@@ -231,15 +154,15 @@ def row_keys_of(
     arrays = rows.cells, rows.table_rows, rows.widths
     last_row = np.full(len(values), -1, np.int64)
     ends = np.zeros(len(values) + 1, np.int64)
-    _count_postings(*arrays, last_row, ends)
+    loops.count_postings(*arrays, last_row, ends)
     offsets = np.cumsum(ends)
     posting_rows = np.empty(offsets[-1], np.int32)
     last_row[:] = -1
-    _fill_postings(*arrays, last_row, offsets[:-1].copy(), posting_rows)
+    loops.fill_postings(*arrays, last_row, offsets[:-1].copy(), posting_rows)
     super_keys = {}
     for hashing in filters:
         words = np.zeros((int(table_rows[-1]), hashing.n_words), np.uint64)
-        _join_bits(*arrays, hashing.hashes(values), words)
+        loops.join_bits(*arrays, hashing.hashes(values), words)
         super_keys[hashing.name] = SuperKeys(hashing, words)
     return RowKeys(values, cells, table_rows, table_columns, offsets, posting_rows, super_keys)
 
@@ -247,7 +170,6 @@ def row_keys_of(
 def texts_of(
     column: pa.Array | pa.ChunkedArray, what: str, error: type[InputError] = InputError
 ) -> list[pa.Array]:
-    """Return the chunks of a column as large texts."""
     if pa.types.is_dictionary(column.type):
         column = pc.cast(column, column.type.value_type)
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
@@ -257,12 +179,7 @@ def texts_of(
 
 
 def numbered(texts: pa.ChunkedArray) -> tuple[pa.Array, np.ndarray]:
-    """Return the distinct texts in order, and the number of each: -1 for null and the empty text.
-
-    Returns
-    -------
-    (Arrow texts (v,), int32 (n,))
-    """
+    """Return the distinct texts in order, and the number of each: -1 for null and ""."""
     texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.large_string()), texts)
     encoded = texts.dictionary_encode().combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):  # as it is where there are no chunks
@@ -276,68 +193,7 @@ def numbered(texts: pa.ChunkedArray) -> tuple[pa.Array, np.ndarray]:
     ).astype(np.int32, copy=False)
 
 
-@loop
-def _row_after_row(by_column, table_rows, table_columns, cells):
-    at = 0
-    for table in range(len(table_rows) - 1):
-        n = table_rows[table + 1] - table_rows[table]
-        width = table_columns[table + 1] - table_columns[table]
-        for column in range(width):
-            for row in range(n):
-                cells[at + row * width + column] = by_column[at + column * n + row]
-        at += n * width
-
-
-@loop
-def _count_postings(cells, table_rows, widths, last_row, ends):
-    """Count the rows of each value in `ends`, one place behind it."""
-    at = 0
-    for table in range(len(widths)):
-        for row in range(table_rows[table], table_rows[table + 1]):
-            for _ in range(widths[table]):
-                value = cells[at]
-                at += 1
-                if value >= 0 and last_row[value] != row:
-                    last_row[value] = row
-                    ends[value + 1] += 1
-
-
-@loop
-def _fill_postings(cells, table_rows, widths, last_row, next_entry, posting_rows):
-    at = 0
-    for table in range(len(widths)):
-        for row in range(table_rows[table], table_rows[table + 1]):
-            for _ in range(widths[table]):
-                value = cells[at]
-                at += 1
-                if value >= 0 and last_row[value] != row:
-                    last_row[value] = row
-                    posting_rows[next_entry[value]] = row
-                    next_entry[value] += 1
-
-
-@loop
-def _join_bits(cells, table_rows, widths, hashes, words):
-    at = 0
-    for table in range(len(widths)):
-        for row in range(table_rows[table], table_rows[table + 1]):
-            for _ in range(widths[table]):
-                value = cells[at]
-                at += 1
-                if value >= 0:
-                    for word in range(hashes.shape[1]):
-                        words[row, word] |= hashes[value, word]
-
-
-def _read_only(array: np.ndarray) -> np.ndarray:
-    """Return a view as mapped files are, so that loops are compiled once for both."""
-    view = np.asarray(array).view()
-    view.flags.writeable = False
-    return view
-
-
 def _what_is_wrong(rows: RowKeys) -> str | None:
-    """Return what does not fit in the arrays of an index, or None."""
     for name, dtype in _ARRAYS.items():
         array = getattr(rows, name)
         if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
@@ -365,14 +221,7 @@ def _what_is_wrong(rows: RowKeys) -> str | None:
 
 
 def faults_within(rows: RowKeys) -> Iterator[str]:
-    """Yield what is wrong with the numbers and the texts of an index; reads all of it.
-
-    Super keys are held against those that the cells have.
-
-    Notes
-    -----
-    Memory: as much again as the super keys, and 16 bytes a value.
-    """
+    """Yield what is wrong with the numbers and the texts of an index; reads all of it."""
     faults = [_fault_of_cells(rows), _what_is_wrong_with_values(rows.values)]
     if not _are_offsets(rows.value_offsets):
         faults.append("value_offsets must begin with 0 and never sink")

@@ -6,46 +6,76 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
-from pexeso.composite.loops import (
-    ABANDONED,
-    ENTRIES,
-    EVALUATED,
-    HELD,
-    PASSED,
-    PROBES,
-    best_tables,
-    expected_work,
-    intersection_hits,
-    list_hits,
-    rows_joined,
-    tables_of_hits,
-)
-from pexeso.composite.query import KeyQuery, first_column
-from pexeso.composite.row_keys import RowKeys
-from pexeso.errors import IndexCorruptError, InputError
+from pexeso.composite.row_keys import RowFilter, RowKeys, numbered, texts_of
+from pexeso.errors import IndexCorruptError, InputError, QueryError
+from pexeso.runtime.compiled import compiled
 
+loops = compiled("pexeso.composite.loops")
+
+
+@dataclass(frozen=True, eq=False)
+class KeyQuery:
+    """The distinct keys of a query. `key_query` makes them."""
+
+    values: pa.Array  # Arrow texts (u,): distinct values of the key columns, in order
+    keys: np.ndarray  # int32 (n, m): of each key the number of its value in each column
+    row_counts: np.ndarray  # int64 (n,): how many rows of the query have each key
+    first_rows: np.ndarray  # int64 (n,): the first row of the query that has each key
+    n_rows: int
+
+    @property
+    def n_keys(self) -> int:
+        return len(self.keys)
+
+    @property
+    def n_columns(self) -> int:
+        return self.keys.shape[1]
+
+    def numbers_in(self, rows: RowKeys) -> np.ndarray:
+        """Return the keys as numbers of the lake's values, -1 where it lacks one: int32 (n, m)."""
+        return rows.find(self.values)[self.keys]
+
+    def super_keys(self, hashing: RowFilter) -> np.ndarray:
+        """Return the bits that each key needs: uint64 (n, words)."""
+        return np.bitwise_or.reduce(hashing.hashes(self.values)[self.keys], axis=1)
+
+
+def key_query(columns: Sequence[pa.Array | pa.ChunkedArray]) -> KeyQuery:
+    lengths = [len(column) for column in columns]
+    if len(set(lengths)) != 1:
+        raise QueryError(
+            "A composite key is one column or more, all of the same length. Got "
+            f"{', '.join(f'{n:,} rows' for n in lengths) or 'no column'}."
+        )
+    chunks: list[pa.Array] = []
+    for number, column in enumerate(columns):
+        chunks += texts_of(column, f"Column {number} of the query's key", QueryError)
+    values, flat = numbered(pa.chunked_array(chunks, pa.large_string()))
+    every_row = flat.reshape(len(columns), lengths[0]).T
+    whole = np.flatnonzero((every_row >= 0).all(axis=1))
+    keys, first, row_counts = np.unique(
+        every_row[whole], axis=0, return_index=True, return_counts=True
+    )
+    keys = np.ascontiguousarray(keys, np.int32)
+    return KeyQuery(values, keys, row_counts, whole[first], lengths[0])
+
+
+# Nanoseconds, measured on two lakes: to fetch the row of an entry of a list, to compare a cell, to
+# try a super key, to hash a key, and for a step of looking a row up in a list. What they decide is
+# speed, never the answer.
 _ENTRY_COST, _CELL_COST, _PROBE_COST, _KEY_COST, _STEP_COST = 55, 2, 2, 400, 7.5
-"""Nanoseconds, measured on two lakes: to fetch the row of an entry of a list, to compare a cell, to
-try a super key, to hash a key, and for a step of looking a row up in a list. What they decide is
-speed, never the answer."""
 
 _NO_BITS = np.empty((0, 0), np.uint64)
-_NO_BITS.flags.writeable = False  # as super keys are, so that loops are compiled once
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a search read and compared.
-
-    Attributes
-    ----------
-    tables : int
-        Tables with a row in these lists, as wide as the key at least.
-    """
+    """What a search read and compared."""
 
     entries: int
-    tables: int
+    tables: int  # Tables with a row in these lists, as wide as the key at least
     evaluated: int
     abandoned: int
     probes: int
@@ -60,8 +90,6 @@ class Work:
 
 @dataclass(frozen=True)
 class KeyMatch:
-    """A table that joins the query."""
-
     table: int
     keys: int
     columns: tuple[int, ...]
@@ -73,18 +101,11 @@ class KeyMatch:
 
     @property
     def relation(self) -> str:
-        """Return how many rows of the query and of the table meet: "1:1", "1:n", "n:1" or "n:m"."""
         return relation_of(self.most_query_rows, self.most_rows)
 
 
 def relation_of(most_query_rows: int, most_rows: int) -> str:
-    """Return how many rows of two tables meet: "1:1", "1:n", "n:1" or "n:m".
-
-    Examples
-    --------
-    >>> relation_of(1, 1), relation_of(1, 4), relation_of(2, 1), relation_of(2, 4)
-    ('1:1', '1:n', 'n:1', 'n:m')
-    """
+    """Return how many rows of two tables meet: "1:1", "1:n", "n:1" or "n:m"."""
     if most_rows > 1 and most_query_rows > 1:
         return "n:m"
     return f"{'n' if most_query_rows > 1 else 1}:{'n' if most_rows > 1 else 1}"
@@ -92,15 +113,7 @@ def relation_of(most_query_rows: int, most_rows: int) -> str:
 
 @dataclass(frozen=True)
 class KeyMatches:
-    """The answer to a query: tables by the number of keys that they join, equal ones by number.
-
-    Attributes
-    ----------
-    n_keys : int
-        Distinct keys of the query.
-    row_filter : str
-        How rows were sorted out: see `search_keys`.
-    """
+    """The answer to a query: tables by the number of keys that they join, equal ones by number."""
 
     matches: tuple[KeyMatch, ...]
     n_keys: int
@@ -111,26 +124,17 @@ class KeyMatches:
 
 @dataclass(frozen=True, eq=False)
 class _Lists:
-    """The posting lists of the values of a query, and its keys whose values are all in the lake.
+    """The posting lists of the values of a query, and its keys whose values are all in the lake."""
 
-    Attributes
-    ----------
-    begins, ends : int64 (u,)
-        Where the list of each value of the query begins and ends; an empty one is of a value that
-        the lake lacks.
-    known : int64 (n,)
-        Keys of the query, those with the same value in the column looked up first together.
-    keys : int32 (n, m)
-        Their values as numbers of the lake.
-    local : int32 (n, m)
-        As numbers of the query.
-    """
-
+    # int64 (u,): where the list of each value of the query begins and ends; an empty one is of a
+    # value that the lake lacks
     begins: np.ndarray
     ends: np.ndarray
+    # int64 (n,): keys of the query, those with the same value in the column looked up first
+    # together
     known: np.ndarray
-    keys: np.ndarray
-    local: np.ndarray
+    keys: np.ndarray  # int32 (n, m): their values as numbers of the lake
+    local: np.ndarray  # int32 (n, m): as numbers of the query
 
 
 def search_keys(
@@ -140,76 +144,42 @@ def search_keys(
     *,
     at_least: int = 1,
     row_filter: str = "auto",
-    first: str | int = "postings",
+    first: int | None = None,
     excluded: Sequence[int] = (),
 ) -> KeyMatches:
     """Find the tables that join most keys of a query, in the best choice of their columns.
 
-    Parameters
-    ----------
-    rows : RowKeys
-    query : KeyQuery
-        Normalised as the tables are.
-    k : int or None
-        Tables wanted; None for all that join `at_least` keys.
-    at_least : int
-        Least number of distinct keys that a table joins, from 1 on.
-    row_filter : str
-        How rows that lack a part of a key are sorted out. ``"none"``: their cells are compared.
-        ``"xash"``, ``"bloom"``: by super keys of this name, then by their cells.
-        ``"intersection"``: by posting lists of all columns of the key. ``"auto"``: by what is
-        expected to be fastest, from the lengths of posting lists. The answer is the same.
-    first : str or int
-        The column of the key whose posting lists are read: see `first_column`. The answer is the
-        same.
-    excluded : sequence of int
-        Numbers of tables that are not wanted, as that of the query.
+    `row_filter` says how rows that lack a part of a key are sorted out. ``"none"``: their cells are
+    compared. ``"xash"``, ``"bloom"``: by super keys of this name, then by their cells.
+    ``"intersection"``: by posting lists of all columns of the key. ``"auto"``: by what is expected
+    to be fastest, from the lengths of posting lists. `first` is the column of the key whose posting
+    lists are read, the one with the shortest lists unless given. Neither changes the answer.
 
-    Returns
-    -------
-    KeyMatches
-
-    Raises
-    ------
-    InputError
-        k, `at_least` or the filter is not one of those allowed.
-
-    Notes
-    -----
     Memory: some 40 bytes for each entry of the lists read, and for each pair of a row and a key
-    that it holds in one table 4 for each column of the key and 12 more. Time: a step for each probe
-    and for each cell compared, and, for the mapping of a table, for each pair and each choice of
-    columns so far that can still be the best. There are few such choices, unless a table has
-    dozens of columns that hold the same few values.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from pexeso.composite.query import key_query
-    >>> from pexeso.composite.row_keys import build_row_keys
-    >>> table = pa.table({"last": ["hopper", "turing"], "first": ["grace", "alan"]})
-    >>> query = key_query([pa.array(["grace", "alan"]), pa.array(["hopper", "kay"])])
-    >>> [(match.table, match.keys, match.columns) for match in
-    ...  search_keys(build_row_keys([table]), query).matches]
-    [(0, 1, (1, 0))]
+    that it holds in one table 4 for each column of the key and 12 more.
     """
-    require_limits(k, at_least)
-    _require_filter(rows, row_filter)
+    allowed = ["auto", "none", "intersection", *rows.super_keys]
+    if row_filter not in allowed:
+        raise InputError(
+            f"The filter of rows must be one of {', '.join(allowed)}, as the index keeps these "
+            f"super keys. Got {row_filter!r}."
+        )
     lists, column = _lists(rows, query, first)
     keys = lists.keys
     if row_filter == "auto":
         row_filter = _cheapest_filter(rows, lists, column)
-    work = np.zeros(6, np.int64)
+    work = np.zeros(7, np.int64)
     hits, group_ends = _hits(rows, lists, column, row_filter, work)
     hit_rows, hit_groups = (hits >> 32).astype(np.int32), hits.astype(np.int32)
     tables = _tables_of(rows, hit_rows, keys.shape[1], excluded)
+    work[loops.TABLES] = len(tables)
     if row_filter in rows.super_keys:
         super_keys = rows.super_keys[row_filter]
         bits = query.super_keys(super_keys.hashing)[lists.known], super_keys.words
     else:
         bits = np.empty((len(keys), 0), np.uint64), _NO_BITS
     repeats = (keys[:, :, None] == keys[:, None, :]).sum(axis=2, dtype=np.int32)
-    positions, n_keys, mappings = best_tables(
+    positions, n_keys, mappings = loops.best_tables(
         tables, hit_rows, hit_groups, group_ends, keys, repeats, column, *bits,
         rows.cells, rows.table_rows, rows.table_cells, rows.widths,
         0 if k is None else k, at_least, work,
@@ -217,23 +187,19 @@ def search_keys(
     matches, row_counts = [], query.row_counts[lists.known]
     for at in np.lexsort((tables[positions, 0], -n_keys)):
         table, begin, end, _ = tables[positions[at]].tolist()
-        counts = rows_joined(
+        counts = loops.rows_joined(
             hit_rows[begin:end], hit_groups[begin:end], group_ends, keys, rows.cells,
             rows.table_rows[table], rows.table_cells[table], rows.widths[table], mappings[at],
         )  # fmt: skip
         matches.append(_match(table, mappings[at], counts, row_counts))
-    return KeyMatches(tuple(matches), query.n_keys, row_filter, column, _work(work, len(tables)))
+    counts = Work(*work.tolist())
+    return KeyMatches(tuple(matches), query.n_keys, row_filter, column, counts)
 
 
 def _cheapest_filter(rows: RowKeys, lists: _Lists, column: int) -> str:
-    """Return the filter that is expected to take the least time.
-
-    What is read is known from the lengths of lists. What passes a filter is not, so nothing tells
-    two super keys apart, and the one that the index names first is taken.
-    """
     if not len(lists.keys):
         return "none"
-    entries, probes, steps = expected_work(lists.begins, lists.ends, lists.local, column)
+    entries, probes, steps = loops.expected_work(lists.begins, lists.ends, lists.local, column)
     width = len(rows.cells) / rows.n_rows
     fetched = entries * _ENTRY_COST
     costs = {"none": fetched + probes * width * _CELL_COST, "intersection": steps * _STEP_COST}
@@ -242,16 +208,25 @@ def _cheapest_filter(rows: RowKeys, lists: _Lists, column: int) -> str:
     return min(costs, key=lambda name: costs[name])
 
 
-def _lists(rows: RowKeys, query: KeyQuery, first: str | int) -> tuple[_Lists, int]:
-    """Return the lists of a query, and the column of the key that is looked up first."""
+def _lists(rows: RowKeys, query: KeyQuery, column: int | None) -> tuple[_Lists, int]:
     values = rows.find(query.values)
     begins, ends = _list_bounds(rows, values)
     keys = values[query.keys]
     known = np.flatnonzero((keys >= 0).all(axis=1))
-    column = first_column(query, first, ends - begins, known) if query.n_keys else 0
+    if column is None:
+        column = _shortest_lists(query.keys[known], ends - begins)
     known = known[np.argsort(query.keys[known, column], kind="stable")]
-    local = query.keys[known]
-    return _Lists(begins, ends, known, keys[known], local), column
+    return _Lists(begins, ends, known, keys[known], query.keys[known]), column
+
+
+def _shortest_lists(keys: np.ndarray, lengths: np.ndarray) -> int:
+    """Return the column of keys whose distinct values have the shortest lists together."""
+    totals = []
+    for values in keys.T:
+        is_value = np.zeros(len(lengths), bool)
+        is_value[values] = True
+        totals.append(lengths[is_value].sum())
+    return int(np.argmin(totals))
 
 
 def _list_bounds(rows: RowKeys, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -267,7 +242,7 @@ def _list_bounds(rows: RowKeys, values: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 def rows_with(rows: RowKeys, values: np.ndarray) -> np.ndarray:
     """Return whether each row holds one of some values: bool (rows,)."""
-    hit_rows = list_hits(*_list_bounds(rows, values), rows.posting_rows) >> 32
+    hit_rows = loops.list_hits(*_list_bounds(rows, values), rows.posting_rows) >> 32
     if len(hit_rows) and (hit_rows.min() < 0 or hit_rows.max() >= rows.n_rows):
         raise _damaged("An entry of a posting list")
     mask = np.zeros(rows.n_rows, bool)
@@ -278,22 +253,20 @@ def rows_with(rows: RowKeys, values: np.ndarray) -> np.ndarray:
 def _hits(
     rows: RowKeys, lists: _Lists, column: int, row_filter: str, work: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows with the groups of keys that they may hold, sorted, and the ends of groups.
-
-    Rows are in the upper 32 bits, groups in the lower. Rows of a table lie together then, and their
-    cells are met in the order of memory.
-    """
+    """Return rows with the groups of keys that they may hold, sorted, and the ends of groups."""
     n_keys = len(lists.keys)
     if row_filter == "intersection":
         group_ends = np.arange(n_keys + 1)
-        hits = intersection_hits(lists.begins, lists.ends, rows.posting_rows, lists.local, work)
+        hits = loops.intersection_hits(
+            lists.begins, lists.ends, rows.posting_rows, lists.local, work
+        )
     else:
         values = lists.local[:, column]
         group_begins = np.flatnonzero(np.diff(values, prepend=-1))
         group_ends = np.append(group_begins, n_keys)
         values = values[group_begins]
-        hits = list_hits(lists.begins[values], lists.ends[values], rows.posting_rows)
-        work[ENTRIES] = len(hits)
+        hits = loops.list_hits(lists.begins[values], lists.ends[values], rows.posting_rows)
+        work[loops.ENTRIES] = len(hits)
     hits.sort()
     if len(hits) and (hits[0] < 0 or hits[-1] >> 32 >= rows.n_rows):
         raise _damaged("An entry of a posting list")
@@ -302,7 +275,7 @@ def _hits(
 
 def _tables_of(rows: RowKeys, hit_rows: np.ndarray, m: int, excluded: Sequence[int]) -> np.ndarray:
     """Return the tables with hits as `tables_of_hits` does, those with most rows first."""
-    tables = tables_of_hits(hit_rows, rows.table_rows)
+    tables = loops.tables_of_hits(hit_rows, rows.table_rows)
     mask = rows.widths[tables[:, 0]] >= m
     # numpy's isin takes a tenth of a short search.
     begin, end = (
@@ -322,7 +295,6 @@ def _damaged(what: str) -> IndexCorruptError:
 
 
 def _match(table: int, mapping: np.ndarray, counts: np.ndarray, row_counts: np.ndarray) -> KeyMatch:
-    """Make the match of a table from the rows of it, and of the query, that have each key."""
     keys = np.flatnonzero(counts)
     n_rows, query_rows = counts[keys], row_counts[keys]
     return KeyMatch(
@@ -335,33 +307,3 @@ def _match(table: int, mapping: np.ndarray, counts: np.ndarray, row_counts: np.n
         most_rows=int(n_rows.max()),
         most_query_rows=int(query_rows.max()),
     )
-
-
-def _work(work: np.ndarray, n_tables: int) -> Work:
-    return Work(
-        entries=int(work[ENTRIES]),
-        tables=n_tables,
-        evaluated=int(work[EVALUATED]),
-        abandoned=int(work[ABANDONED]),
-        probes=int(work[PROBES]),
-        passed=int(work[PASSED]),
-        held=int(work[HELD]),
-    )
-
-
-def require_limits(k: int | None, at_least: int) -> None:
-    """Raise InputError unless `k` is a number of tables or None, and `at_least` one of keys."""
-    for name, value, also in (("k", k, " or None"), ("at_least", at_least, "")):
-        if value is None and also:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise InputError(f"{name} must be an integer from 1 on{also}. Got {value!r}.")
-
-
-def _require_filter(rows: RowKeys, row_filter: str) -> None:
-    allowed = ["auto", "none", "intersection", *rows.super_keys]
-    if row_filter not in allowed:
-        raise InputError(
-            f"The filter of rows must be one of {', '.join(allowed)}, as the index keeps these "
-            f"super keys. Got {row_filter!r}."
-        )

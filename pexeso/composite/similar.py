@@ -18,147 +18,28 @@ from functools import cached_property
 
 import numpy as np
 
-from pexeso.composite.query import KeyQuery
 from pexeso.composite.row_keys import RowKeys
-from pexeso.composite.search import KeyMatch, require_limits, rows_with
-from pexeso.runtime.jit import loop
-from pexeso.runtime.ranges import offsets_of, ranges
+from pexeso.composite.search import KeyMatch, KeyQuery, rows_with
+from pexeso.engine.lists import offsets_of, ranges
+from pexeso.runtime.compiled import compiled
 
-# Compiled loop of the search by similar values: the best mapping of each table.
-#
-# A pair is a row and a key each of whose values matches some cell of the row. It trusts its
-# arrays, which `pexeso.composite.similar` makes.
+loops = compiled("pexeso.composite.loops")
 
-
-@loop
-def best_mappings(pair_ends, widths, pair_keys, begins, ends, columns, at_least):
-    """Find the mapping of each table that joins most keys, the first of several.
-
-    Parameters
-    ----------
-    pair_ends : int64 (t + 1,)
-        The pairs of each table.
-    widths : int64 (t,)
-        Columns of each table.
-    pair_keys : int32 (p,)
-        Ascending in each table.
-    begins, ends : int64 (p, m), int64 (p, m)
-        Where the columns that match each value of the key begin and end.
-    columns : int32
-        Of a table, from 0.
-
-    Returns
-    -------
-    (int64 (t,), int64 (t, m), bool (p,))
-        Number of keys, less than `at_least` where no mapping joins so many; the mapping; and which
-        pairs it joins.
-    """
-    m = begins.shape[1]
-    n_keys = np.zeros(len(widths), np.int64)
-    mappings = np.full((len(widths), m), -1, np.int64)
-    joined = np.zeros(len(pair_keys), np.bool_)
-    for table in range(len(widths)):
-        run = slice(pair_ends[table], pair_ends[table + 1])
-        lists = begins[run], ends[run], columns
-        n_keys[table] = _best_mapping(
-            lists, pair_keys[run], widths[table], at_least, mappings[table]
-        )
-        if n_keys[table] < at_least:
-            continue
-        for pair in range(pair_ends[table], pair_ends[table + 1]):
-            fits = True
-            for i in range(m):
-                fits &= _has(columns, begins[pair, i], ends[pair, i], mappings[table, i])
-            joined[pair] = fits
-    return n_keys, mappings, joined
-
-
-@loop
-def _best_mapping(lists, pair_keys, width, needed, mapping):
-    """Return the most keys that a mapping joins, and store the first such mapping.
-
-    As in `pexeso.composite.loops`: a column that leaves no more keys than are known to be joined is
-    not tried. Returns less than `needed` if no mapping joins so many.
-    """
-    m, n_pairs = lists[0].shape[1], len(pair_keys)
-    pairs = np.empty((m, n_pairs), np.int64)  # by column: the pairs that fit those before
-    pairs[0] = np.arange(n_pairs)
-    n_kept = np.full(m, n_pairs)
-    counts = np.empty((m, width), np.int64)
-    column = np.full(m, -1, np.int64)
-    _count_keys(lists, 0, pair_keys, pairs[0], counts[0])
-    best, i = needed - 1, 0
-    while i >= 0:
-        column[i] += 1
-        c = column[i]
-        if c == width:
-            column[i] = -1
-            i -= 1
-            continue
-        used = False
-        for before in range(i):
-            used |= column[before] == c
-        if used or counts[i, c] <= best:
-            continue
-        if i == m - 1:
-            best = counts[i, c]
-            mapping[:] = column
-            continue
-        n = 0
-        for pair in pairs[i, : n_kept[i]]:
-            pairs[i + 1, n] = pair
-            n += _has(lists[2], lists[0][pair, i], lists[1][pair, i], c)
-        i += 1
-        n_kept[i] = n
-        _count_keys(lists, i, pair_keys, pairs[i, :n], counts[i])
-    return best
-
-
-@loop
-def _count_keys(lists, i, pair_keys, pairs, counts):
-    """Count for each column the keys of pairs whose value i it matches."""
-    begins, ends, columns = lists
-    last_key = np.full(len(counts), -1, np.int64)
-    counts[:] = 0
-    for pair in pairs:
-        key = pair_keys[pair]
-        for at in range(begins[pair, i], ends[pair, i]):
-            c = columns[at]
-            counts[c] += last_key[c] != key
-            last_key[c] = key
-
-
-@loop
-def _has(columns, begin, end, column):
-    present = False
-    for at in range(begin, end):
-        present |= columns[at] == column
-    return present
-
-
+# Cells of rows, and pairs of a row and a key, that are worked on at a time: about 100 bytes each.
+# Pairs that hold a key are kept for all rows of a table besides, with 16 bytes for each and column
+# of the key.
 MOST_CELLS = 1 << 20
-"""Cells of rows, and pairs of a row and a key, that are worked on at a time: about 100 bytes each.
-Pairs that hold a key are kept for all rows of a table besides, with 16 bytes for each and column of
-the key."""
 
 
 @dataclass(frozen=True, eq=False)
 class SimilarCells:
-    """Which cells match the values of one column of the key, as a list of n.
+    """Which cells match the values of one column of the key, as a list of n."""
 
-    Attributes
-    ----------
-    columns : int64 (n,)
-        By their numbers among those of all tables: see `RowKeys.table_columns`.
-    cells : int32 (n,)
-        Numbers of the lake's values.
-    values : int64 (n,)
-        Numbers of the query's values that each matches in that column.
-    """
-
+    # int64 (n,): by their numbers among those of all tables: see `RowKeys.table_columns`
     columns: np.ndarray
-    cells: np.ndarray
-    values: np.ndarray
+    cells: np.ndarray  # int32 (n,): numbers of the lake's values
+    values: np.ndarray  # int64 (n,): numbers of the query's values that each matches in that column
+    distances: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,40 +53,26 @@ class _Sorted:
 
 @dataclass(frozen=True, eq=False)
 class _Lists:
-    """For rows and values of the query the columns that match.
+    """For rows and values of the query the columns that match."""
 
-    Attributes
-    ----------
-    codes : int64 (g,)
-        Ascending: place of a row, times the number of values, plus that of the value.
-    ends : int64 (g + 1,)
-    columns : int32
-        From 0 in each table; those of list j are ``columns[ends[j]:ends[j + 1]]``, ascending.
-    """
-
+    # int64 (g,): ascending: place of a row, times the number of values, plus that of the value
     codes: np.ndarray
-    ends: np.ndarray
+    ends: np.ndarray  # int64 (g + 1,)
+    # int32: from 0 in each table; those of list j are ``columns[ends[j]:ends[j + 1]]``, ascending
     columns: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """Pairs of a row and a key each of whose values matches some cell of the row.
+    """Pairs of a row and a key each of whose values matches some cell of the row."""
 
-    Attributes
-    ----------
-    rows, keys : int64 (p,), int32 (p,)
-        Keys by their numbers among those that may be joined.
-    begins, ends : int64 (p, m), int64 (p, m)
-        Where the columns that match each value of the key begin and end.
-    columns : int32
-    """
-
+    # int64 (p,), int32 (p,): keys by their numbers among those that may be joined
     rows: np.ndarray
     keys: np.ndarray
+    # int64 (p, m), int64 (p, m): where the columns that match each value of the key begin and end
     begins: np.ndarray
     ends: np.ndarray
-    columns: np.ndarray
+    columns: np.ndarray  # int32
 
     def has(self, i: int, column: int) -> np.ndarray:
         """Return the pairs whose value i matches a column: bool (p,)."""
@@ -217,26 +84,6 @@ class _Pairs:
 
 
 class SimilarSearch:
-    """Searches tables by the keys of one query.
-
-    Notes
-    -----
-    Time: a step for each cell of rows that have a value for each column of the key that matches
-    equal texts, and one for each pair of a row and a key that has one of its values there.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from pexeso.composite.query import key_query
-    >>> from pexeso.composite.row_keys import build_row_keys
-    >>> rows = build_row_keys([pa.table({"name": ["U.K."], "year": ["1999"]})])
-    >>> query = key_query([pa.array(["uk"]), pa.array(["1999"])])
-    >>> uk = SimilarCells(np.array([0]), rows.find(pa.array(["U.K."])), np.array([1]))
-    >>> found = SimilarSearch(rows, query, [0]).search({0: uk})
-    >>> [(match.table, match.keys, match.columns) for match in found]
-    [(0, 1, (0, 1))]
-    """
-
     def __init__(
         self,
         rows: RowKeys,
@@ -272,30 +119,6 @@ class SimilarSearch:
         at_least: int = 1,
         excluded: Sequence[int] = (),
     ) -> tuple[KeyMatch, ...]:
-        """Find the tables that join most keys, in the best choice of their columns.
-
-        Parameters
-        ----------
-        similar : dict of int to SimilarCells
-            For each column of the key that matches similar values, what matches.
-        k : int or None
-            Tables wanted; None for all that join `at_least` keys.
-        at_least : int
-            Least number of distinct keys that a table joins, from 1 on.
-        excluded : sequence of int
-            Numbers of tables that are not wanted, as that of the query.
-
-        Returns
-        -------
-        tuple of KeyMatch
-            By the number of keys that they join, equal ones by number.
-
-        Raises
-        ------
-        InputError
-            k or `at_least` is not one of those allowed.
-        """
-        require_limits(k, at_least)
         rows = self._rows
         tables = np.setdiff1d(self.tables, np.asarray(excluded, np.int64))
         for cells in similar.values():
@@ -315,13 +138,7 @@ class SimilarSearch:
     def joined_pairs(
         self, similar: Mapping[int, SimilarCells], match: KeyMatch
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows and keys that a match joins.
-
-        Returns
-        -------
-        (int64 (p,), int64 (p,))
-            Rows of the table, from 0, and keys of the query, in the order of keys, then rows.
-        """
+        """Return the rows and keys that a match joins: (int64 (p,), int64 (p,))."""
         matching = {i: _sorted(self._rows, cells) for i, cells in similar.items()}
         pairs = self._pairs(np.array([match.table]), matching)
         fits = np.ones(len(pairs.rows), bool)
@@ -334,19 +151,17 @@ class SimilarSearch:
 
     @cached_property
     def _sizes(self) -> np.ndarray:
-        """How many rows of each table are left: int64 (t,)."""
         return np.diff(offsets_of(self._left)[self._rows.table_rows])
 
     def _matches(
         self, tables: np.ndarray, matching: Mapping[int, _Sorted], at_least: int
     ) -> list[KeyMatch]:
-        """Return the matches of some tables, given in order."""
         pairs = self._pairs(tables, matching)
         positions = np.searchsorted(self._rows.table_rows[tables], pairs.rows, side="right") - 1
         order = np.lexsort((pairs.rows, pairs.keys, positions))
         pair_rows, pair_keys = pairs.rows[order], pairs.keys[order]
         ends = offsets_of(np.bincount(positions, minlength=len(tables)))
-        n_keys, mappings, joined = best_mappings(
+        n_keys, mappings, joined = loops.best_mappings(
             ends, self._rows.widths[tables], pair_keys, pairs.begins[order], pairs.ends[order],
             pairs.columns, at_least,
         )  # fmt: skip
@@ -362,7 +177,6 @@ class SimilarSearch:
         return matches
 
     def _pairs(self, tables: np.ndarray, matching: Mapping[int, _Sorted]) -> _Pairs:
-        """Return the pairs of some tables, given in order."""
         rows = self._rows
         starts = rows.table_rows[tables]
         every = ranges(starts, rows.table_rows[tables + 1] - starts)
@@ -498,7 +312,7 @@ def _joined(parts: Sequence[_Pairs], m: int) -> _Pairs:
 
 
 def _is_at(sorted_numbers: np.ndarray, positions: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Return whether each number stands at its position, bool (n,)."""
+    """Return whether each number is at its position, bool (n,)."""
     inside = positions < len(sorted_numbers)
     hits = np.zeros(len(positions), bool)
     hits[inside] = sorted_numbers[positions[inside]] == numbers[inside]
@@ -518,7 +332,6 @@ def pieces(costs: np.ndarray, limit: int) -> Iterator[tuple[int, int]]:
 def _match(
     table: int, mapping: np.ndarray, rows: np.ndarray, keys: np.ndarray, row_counts: np.ndarray
 ) -> KeyMatch:
-    """Make the match of a table from the pairs that it joins, and from the rows of each key."""
     joined, rows_of_key = np.unique(keys, return_counts=True)
     distinct, inverse = np.unique(rows, return_inverse=True)
     counts = row_counts[keys]

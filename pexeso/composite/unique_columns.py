@@ -15,17 +15,13 @@ from math import comb
 
 import numpy as np
 
-MISSING = -1
-"""The code of a cell without a value."""
+MISSING = -1  # The code of a cell without a value.
 
-MAX_WIDTH = 1000
-"""Most columns whose combinations are looked at."""
+MAX_WIDTH = 1000  # Most columns whose combinations are looked at.
 
-MAX_COMBINATIONS = 200_000_000
-"""Most combinations of one number of columns."""
+MAX_COMBINATIONS = 200_000_000  # Most combinations of one number of columns.
 
-MAX_ROWS_COMPARED = 200_000_000
-"""Most rows that are read for all combinations together."""
+MAX_ROWS_COMPARED = 200_000_000  # Most rows that are read for all combinations together.
 
 _MAX_PAIRS_OF_ROWS = 2048
 _PAIRS_OF_A_FAILURE = 16
@@ -36,41 +32,18 @@ _LARGEST = 2**62
 
 @dataclass(frozen=True)
 class Counts:
-    """How far a combination of columns tells rows apart.
+    """How far a combination of columns tells rows apart."""
 
-    Attributes
-    ----------
-    distinct : int
-        Different tuples of the rows that are complete in these columns.
-    repeated : int
-        Complete rows less these.
-    missing : int
-        Rows that miss a value in one of the columns.
-    row, same : int, int
-        The first row of the most frequent tuple, and the number of rows that have it; 0, 0 where
-        no row is complete.
-    """
-
-    distinct: int
-    repeated: int
-    missing: int
+    distinct: int  # Different tuples of the rows that are complete in these columns
+    repeated: int  # Complete rows less these
+    missing: int  # Rows that miss a value in one of the columns
+    # int, int: the first row of the most frequent tuple, and the number of rows that have it; 0, 0
+    # where no row is complete
     row: int
     same: int
 
 
 def count_tuples(codes: np.ndarray, columns: tuple[int, ...]) -> Counts:
-    """Count the tuples of some columns.
-
-    Parameters
-    ----------
-    codes : int32 (w, n)
-        A row for each column: numbers of values from 0, `MISSING` for none.
-
-    Examples
-    --------
-    >>> count_tuples(np.array([[0, 0, 0, -1], [0, 1, 0, 1]], np.int32), (0, 1))
-    Counts(distinct=2, repeated=1, missing=1, row=0, same=2)
-    """
     rows = np.flatnonzero((codes[list(columns)] != MISSING).all(axis=0))
     if not len(rows):
         return Counts(0, 0, codes.shape[1], 0, 0)
@@ -84,17 +57,7 @@ def count_tuples(codes: np.ndarray, columns: tuple[int, ...]) -> Counts:
 
 
 def first_of_equal_rows(codes: np.ndarray) -> np.ndarray:
-    """Return the rows that are equal to no earlier one in all columns, in order.
-
-    Parameters
-    ----------
-    codes : int32 (w, n)
-        See `count_tuples`; two missing cells are equal here.
-
-    Returns
-    -------
-    int64 (m,)
-    """
+    """Return the rows that are equal to no earlier one in all columns, in order: int64 (m,)."""
     n = codes.shape[1]
     rows, groups = np.arange(n), np.zeros(n, np.int64)
     for column in codes:
@@ -113,13 +76,6 @@ def first_of_equal_rows(codes: np.ndarray) -> np.ndarray:
 
 
 def width_of(size: int) -> int:
-    """Return how many columns are combined, `size` at a time.
-
-    Examples
-    --------
-    >>> [width_of(size) for size in (1, 2, 3, 4, 5)]
-    [16384, 1000, 1000, 264, 121]
-    """
     if size == 1:
         return 16_384
     width = MAX_WIDTH
@@ -129,24 +85,6 @@ def width_of(size: int) -> int:
 
 
 class UniqueSearch:
-    """A search for the smallest combinations that tell enough rows apart.
-
-    Parameters
-    ----------
-    codes : int32 (w, n)
-        See `count_tuples`. Earlier columns are preferred.
-
-    Attributes
-    ----------
-    keys : list of tuple of int
-        What was found so far, each in ascending order. No combination that holds one of these is
-        looked at, so one may be put here from another search.
-
-    Notes
-    -----
-    Memory: up to 100 bytes a row, 10 kB a column, and 13 bytes for each pair of columns.
-    """
-
     def __init__(self, codes: np.ndarray, needed: int) -> None:
         self._codes, self._needed = codes, needed
         self._values = codes.max(axis=1, initial=MISSING) + np.int64(1)
@@ -161,15 +99,9 @@ class UniqueSearch:
 
     @property
     def n_columns(self) -> int:
-        """Number of columns."""
         return len(self._codes)
 
     def of_size(self, size: int, begin: int = 0) -> Iterator[tuple[int, ...]]:
-        """Find combinations of a number of columns.
-
-        They are compared by their last column, then by the last but one, and so on; the lower one
-        comes first.
-        """
         n, width = self._codes.shape[1], min(len(self._codes), width_of(size))
         if size == 1:
             for column in np.flatnonzero(self._values[:width] >= self._needed).tolist():
@@ -198,13 +130,7 @@ class UniqueSearch:
                         candidates = candidates[~both.any(axis=0)]
 
     def _candidates(self, fixed: tuple[int, ...], end: int, begin: int) -> Iterator[np.ndarray]:
-        """Yield pairs of columns below `end` that may tell the rows apart beside the fixed ones.
-
-        Yields
-        ------
-        int64 (c, 2)
-            The later column first; what is ruled out meanwhile is left out.
-        """
+        """Yield pairs of columns below `end` that may tell the rows apart with the fixed ones."""
         rest = [set(key) - set(fixed) for key in self.keys]
         if not all(rest):
             return
@@ -234,7 +160,6 @@ class UniqueSearch:
         return agree.T @ agree > 0  # sums of zeros and ones, exact in any order
 
     def _tells(self, columns: tuple[int, ...]) -> bool:
-        """Return whether columns tell enough rows apart; learn from two rows that they do not."""
         self.compared += 1
         lost = self._codes.shape[1] - self._needed
         for n in sorted({min(_FIRST_ROWS, self._codes.shape[1]), self._codes.shape[1]}):

@@ -72,7 +72,6 @@ class SearchStats:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Add the wall time of what is done inside to a phase."""
         started = time.perf_counter()
         try:
             yield
@@ -90,11 +89,9 @@ class SearchStats:
             yield item
 
     def add_seconds(self, phase: str, seconds: float) -> None:
-        """Add wall time to a phase."""
         self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
 
     def add(self, other: SearchStats) -> None:
-        """Add the counters and seconds of another search to these."""
         for name, count in vars(other).items():
             if name != "seconds" and count:
                 setattr(self, name, getattr(self, name) + count)

@@ -8,54 +8,84 @@ this interface, and need not know which it is. Nothing here loads torch.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
-from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
-from pexeso.runtime.ranges import ranges
+from pexeso.engine.lists import ranges
+from pexeso.errors import InputError
+from pexeso.runtime.memory import require_memory_for_pairs
 
 if TYPE_CHECKING:
     import torch
 
-    from pexeso.engine.fetching import Pages
-    from pexeso.engine.interface import KernelChoice
+    from pexeso.engine.kernel import Kernel
     from pexeso.engine.lists import Lists
+    from pexeso.engine.partition import Pages
     from pexeso.engine.stats import SearchStats
 
 
+class Lemma(StrEnum):
+    """One filter of the paper (section 3)."""
+
+    PIVOT_FILTERING = "L1"
+    PIVOT_MATCHING = "L2"
+    VECTOR_CELL_FILTERING = "L3"
+    CELL_CELL_FILTERING = "L4"
+    VECTOR_CELL_MATCHING = "L5"
+    CELL_CELL_MATCHING = "L6"
+    COLUMN_PRUNING = "L7"
+    QUICK_BROWSING = "QB"
+
+
+ALL_LEMMAS = frozenset(Lemma)
+MATCHING_LEMMAS = {Lemma.PIVOT_MATCHING, Lemma.VECTOR_CELL_MATCHING, Lemma.CELL_CELL_MATCHING}
+
+
+def lemma_set(names: Iterable[str]) -> frozenset[Lemma]:
+    """Turn names such as ``"L1"`` into a set of filters."""
+    allowed = [lemma.value for lemma in Lemma]
+    chosen = list(names)
+    unknown = [name for name in chosen if name not in allowed]
+    if unknown:
+        raise InputError(
+            f"lemmas must be among {', '.join(allowed)}. Got {', '.join(map(repr, unknown))} "
+            "instead."
+        )
+    return frozenset(Lemma(name) for name in chosen)
+
+
+# Matching pairs that are sorted together, which takes a fraction of a second.
+PAIRS_A_SORT = 1 << 20
+
+# Most pairs of a query value and a stored value that a search holds at a time: 768 MiB.
 MAX_PAIRS = 1 << 24
-"""Most pairs of a query value and a stored value that a search holds at a time: 768 MiB."""
 
+# What a search takes for each pair that it may hold, at most: 24 while pairs are gathered, and 8
+# for each of three matches of a batch.
 BYTES_A_PAIR = 48
-"""What a search takes for each pair that it may hold, at most: 24 while pairs are gathered, and 8
-for each of three matches of a batch."""
 
+# What a search takes whatever it holds, at most: pieces of boxes, codes and vectors.
 WORKING_BYTES = 128 << 20
-"""What a search takes whatever it holds, at most: pieces of boxes, codes and vectors."""
 
+# Of the arrays of a partition: changes when an older version could not search them.
 LAYOUT_VERSION = 3
-"""Of the arrays of a partition: changes when an older version could not search them."""
 
-READ_LAYOUTS = (2, 3)
-"""Those that are searched: in 2 all vectors were float32."""
+READ_LAYOUTS = (2, 3)  # those that are searched: in 2 all vectors were float32
 
 _DECIMALS = 10**9
 
-ColumnCounts = tuple[np.ndarray, np.ndarray]
-"""Columns and their counts, int64 (r,) each."""
+ColumnCounts = tuple[np.ndarray, np.ndarray]  # columns and their counts, int64 (r,) each
 
 
 @dataclass(frozen=True)
 class Goal:
     """What is searched for.
 
-    Attributes
-    ----------
-    min_count : int
-        Matches a column needs, at least 1.
+    min_count: int, matches a column needs, at least 1.
     """
 
     max_distance: float
@@ -69,14 +99,8 @@ class Goal:
 class BatchColumn:
     """One query column of a batch.
 
-    Attributes
-    ----------
-    members : numpy.ndarray of shape (m,), int64
-        Its distinct values, rows of the batch's vectors.
-    weights : numpy.ndarray of shape (m,), int64
-        How often each occurs.
-    min_count : int
-        Matches a column needs, at least 1.
+    members: int64 (m,), its distinct values, rows of the batch's vectors; weights: int64 (m,), how
+    often each occurs; min_count: int, matches a column needs, at least 1.
     """
 
     members: np.ndarray
@@ -84,7 +108,27 @@ class BatchColumn:
     min_count: int
 
 
+def best_columns(
+    columns: np.ndarray, counts: np.ndarray, goal: Goal, left_out: np.ndarray | None
+) -> ColumnCounts:
+    """Keep the best columns, those that tie with the last of them too, sorted by column."""
+    if left_out is not None:
+        mask = ~left_out[columns]
+        columns, counts = columns[mask], counts[mask]
+    if goal.k is not None and len(counts) > goal.k:
+        mask = counts >= np.partition(counts, -goal.k)[-goal.k]
+        columns, counts = columns[mask], counts[mask]
+    order = np.argsort(columns)
+    return columns[order], counts[order]
+
+
 Total = TypeVar("Total", int, np.ndarray)
+
+
+def known_vectors(vectors: Vectors) -> np.ndarray:
+    """Return which values the model knows anything about, bool (n,)."""
+    known = getattr(vectors, "is_known", None)
+    return (vectors != 0).any(1).numpy() if known is None else known
 
 
 def count_needed(min_joinability: float, total: Total) -> Total:
@@ -119,10 +163,7 @@ class Vectors(Protocol):
 class SpacePartition(Protocol):
     """A partition of an index in memory.
 
-    Attributes
-    ----------
-    column_lists : Lists
-        The values of each column, rows of the partition.
+    column_lists: Lists, the values of each column, rows of the partition.
     """
 
     n_values: int
@@ -135,12 +176,8 @@ class SpacePartition(Protocol):
 class Probe(Protocol):
     """What can be said of a query column and a partition before it is searched.
 
-    Attributes
-    ----------
-    max_count : int
-        Rows of the query column that can match something in the partition, at most.
-    n_near : int
-        A number that grows with what there is near its values.
+    max_count: int, rows of the query column that can match something in the partition, at most;
+    n_near: int, a number that grows with what there is near its values.
     """
 
     max_count: int
@@ -194,12 +231,8 @@ class VectorSpace(ABC):
     def require_plausible(self, partition: SpacePartition, where: str, *, rows: bool) -> None:
         """Refuse a partition that was changed, by what every search reads or by rows.
 
-        Parameters
-        ----------
-        where : str
-            The partition, for the message.
-        rows : bool
-            Look at some rows; else at what is read before any row.
+        where: str, the partition, for the message; rows: bool, look at some rows; else at what is
+        read before any row.
         """
 
     @abstractmethod
@@ -210,14 +243,14 @@ class VectorSpace(ABC):
         weights: np.ndarray,
         total: int,
         goal: Goal,
-        kernel: KernelChoice,
+        kernel: Kernel,
         stats: SearchStats,
     ) -> Probe:
         """Look at what a partition on the CPU tells of the values of a query column."""
 
     @abstractmethod
     def prefetch(
-        self, partition: SpacePartition, probe: Probe, goal: Goal, kernel: KernelChoice,
+        self, partition: SpacePartition, probe: Probe, goal: Goal, kernel: Kernel,
         stats: SearchStats,
     ) -> None:  # fmt: skip
         """Ask for the parts of a partition that a search will read, where pages are missing."""
@@ -233,11 +266,11 @@ class VectorSpace(ABC):
         stats: SearchStats,
         left_out: np.ndarray | None = None,
         *,
-        kernel: KernelChoice | None = None,
+        kernel: Kernel | None = None,
         max_pairs: int,
         probe: Probe | None = None,
     ) -> ColumnCounts:
-        """Find the joinable columns; see `pexeso.engine.search.search.search_partition`."""
+        """Find the joinable columns; see `pexeso.engine.dense.search.search_partition`."""
 
     @abstractmethod
     def search_batch(
@@ -248,7 +281,7 @@ class VectorSpace(ABC):
         goal: Goal,
         stats: SearchStats,
         *,
-        kernel: KernelChoice | None = None,
+        kernel: Kernel | None = None,
         max_pairs: int,
     ) -> list[ColumnCounts]:
         """Do as `search` for many query columns in one pass."""
@@ -276,11 +309,8 @@ class VectorSpace(ABC):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Find the matching pairs of query values and some stored rows by brute force.
 
-        Returns
-        -------
-        query, position : numpy.ndarray, int64 (p,)
-            Position in `rows`, which are int64, ascending. Ordered by query value, then position.
-        distance : numpy.ndarray, float64 (p,)
+        Returns query, position: int64 (p,), position in `rows`, which are int64, ascending. Ordered
+        by query value, then position; distance: float64 (p,).
         """
 
     def column_pairs(
@@ -311,7 +341,18 @@ class VectorSpace(ABC):
         """
         pairs = self._pairs_in(partition, vectors, columns, max_distance, stats)
         column, query, posting, distance = pairs
-        order = np.lexsort((posting, distance, query, column))
+        require_memory_for_pairs(len(query), max_distance)
+        # The pairs come by query value. They are sorted some at a time, so that a sort of millions
+        # can be stopped.
+        cuts = np.unique(np.searchsorted(query, query[PAIRS_A_SORT::PAIRS_A_SORT]))
+        order = np.concatenate(
+            [
+                some[np.lexsort((posting[some], distance[some], query[some], column[some]))]
+                for some in np.split(np.arange(len(query)), cuts)
+            ]
+        )
+        if len(columns) > 1:
+            order = order[np.argsort(column[order], kind="stable")]
         return column[order], query[order], posting[order], distance[order]
 
     def nearest_in_columns(
@@ -324,10 +365,7 @@ class VectorSpace(ABC):
     ) -> np.ndarray:
         """Return the distance of each vector to the nearest value of each column.
 
-        Returns
-        -------
-        numpy.ndarray, float64 (r, n)
-            `max_distance` where no value is nearer.
+        Returns numpy.ndarray, float64 (r, n): `max_distance` where no value is nearer.
         """
         column, query, _, distance = self._pairs_in(
             partition, vectors, columns, max_distance, stats
@@ -344,7 +382,7 @@ class VectorSpace(ABC):
         max_distance: float,
         stats: SearchStats,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Do as `column_pairs`, in any order."""
+        """Do as `column_pairs`, by query value alone."""
         lists = partition.column_lists
         owner, posting = lists.of(columns)
         rows, position = np.unique(lists.members[posting], return_inverse=True)
@@ -363,11 +401,8 @@ class VectorSpace(ABC):
     def nearest(
         self, partition: SpacePartition, vectors: Vectors, rows: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the nearest of some stored rows to each vector.
+        """Return the nearest of some stored rows to each vector, whatever tells them apart.
 
-        Returns
-        -------
-        position : numpy.ndarray, int64 (n,)
-            In `rows`, the first of several that are equally near; there is at least one.
-        distance : numpy.ndarray, float64 (n,)
+        Returns position: int64 (n,), in `rows`, the first of several that are equally near; there
+        is at least one; distance: float64 (n,).
         """

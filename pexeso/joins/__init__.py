@@ -1,5 +1,1 @@
-"""Joins of the user's table with a found table.
-
-A join consists of the values that match, the rows that hold them, conflicts, and the resulting
-table.
-"""
+"""Joins of your table with a found table: mapping, rows, conflicts and the resulting table."""

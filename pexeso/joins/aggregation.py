@@ -3,10 +3,10 @@
 The ways are first, list, distinct and count, and the mean, sum, minimum and maximum of numbers.
 One rule says which numbers cells of text hold:
 
-- White space around a cell does not count; a sign, also a typographic minus, may stand before the
+- White space around a cell does not count; a sign, also a typographic minus, may come before the
   number; brackets mean a negative one: ``(1,200)`` is -1200.
 - One currency sign before or behind it, or a percent sign behind it, is left out: ``$5`` is 5 and
-  ``12 %`` is 12. What is in different units is not told apart.
+  ``12 %`` is 12. Different units are not distinguished.
 - Blanks, apostrophes and underscores between groups of three digits are thousands separators, and
   so are commas (``1,234`` is 1234) but behind a 0, and points where there are several, or a comma
   after them (``1.234.567``, ``1.234,50``). Otherwise a comma or point is the decimal mark: ``3,5``
@@ -56,7 +56,6 @@ class Groups:
 
     @classmethod
     def of(cls, sorted_ids: np.ndarray) -> Groups:
-        """Make groups of rows whose ids are in order."""
         if not len(sorted_ids):
             return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         is_start = np.concatenate([[True], np.diff(sorted_ids) != 0])
@@ -67,7 +66,6 @@ class Groups:
 
 
 def type_of(way: str) -> pa.DataType:
-    """Return the result type of an aggregation: text, lists of text, whole numbers or float64."""
     return {
         "first": pa.string(),
         "list": pa.list_(pa.string()),
@@ -102,12 +100,7 @@ def aggregated(cells: pa.StringArray, groups: Groups, way: str) -> pa.Array:
 
 
 def differing(cells: pa.StringArray, groups: Groups) -> tuple[np.ndarray, pa.StringArray]:
-    """Return the different cells of the groups that have more than one; empty cells do not count.
-
-    Returns
-    -------
-    group : int64 (d,)
-    """
+    """Return the different cells of the groups with several; empty cells do not count."""
     row = _first_rows(cells, groups)
     counts = np.bincount(groups.of_row[row], minlength=len(groups))
     row = row[counts[groups.of_row[row]] > 1]
@@ -115,7 +108,6 @@ def differing(cells: pa.StringArray, groups: Groups) -> tuple[np.ndarray, pa.Str
 
 
 def _first_rows(cells: pa.StringArray, groups: Groups) -> np.ndarray:
-    """Return the rows whose cell is the first of its text in its group."""
     row = _present(cells)
     encoded = cells.take(pa.array(row)).dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -169,13 +161,7 @@ def not_numbers(cells: pa.StringArray) -> tuple[pa.StringArray, np.ndarray]:
 
 
 def read_numbers(cells: pa.StringArray) -> pa.DoubleArray:
-    """Read the numbers in cells, as the rule of this module says.
-
-    Returns
-    -------
-    pyarrow.DoubleArray
-        Length n; null where a cell is empty, no number, or beyond what float64 holds.
-    """
+    """Read the numbers in cells, as the rule of this module says."""
     encoded = cells.dictionary_encode()
     return _read(encoded.dictionary.cast(pa.string())).take(encoded.indices)
 

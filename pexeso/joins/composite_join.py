@@ -1,6 +1,6 @@
 """Join on a key of several columns: rows go together whose keys are equal, part by part.
 
-A key is one text here: its parts as `pexeso.lake.key_texts` has them, with a character between them
+A key is one text here: its parts as `pexeso.lake.tokens` has them, with a character between them
 that none of them holds. So all that joins by one column joins by keys. `equal_keys` makes the links
 between keys of both sides; a relation that links more than equal ones makes more of them. Where
 rows of the lake's table have the very cells of a key, these alone are joined with it.
@@ -21,10 +21,10 @@ from pexeso.joins.mapping import JoinMapping
 from pexeso.joins.matched_rows import FoundRows, joined_rows
 from pexeso.joins.options import JoinOptions
 from pexeso.joins.tables import Joined, join_texts
-from pexeso.lake.key_columns import names_in, spec_of
+from pexeso.lake.columns import names_in, spec_of
 
+# Between the parts of a key: white space, which `key_texts` leaves in no part.
 SEPARATOR = "\x1f"
-"""Between the parts of a key: white space, which `key_texts` leaves in no part."""
 
 _TO_QUOTE = '[",\r\n]'
 
@@ -41,7 +41,7 @@ class KeyedTable:
     positions : tuple of int
         In the table.
     cells : list of pa.StringArray
-        As they stand in the table, null where empty.
+        As in the table, null where empty.
     parts : list of pa.LargeStringArray
         In the form in which they are compared.
     """
@@ -53,12 +53,11 @@ class KeyedTable:
 
     @cached_property
     def keys(self) -> pa.LargeStringArray:
-        """The key of each row, null where a part is missing."""
         return _joined(self.parts)
 
     @cached_property
     def texts(self) -> pa.LargeStringArray:
-        """The cells of each row's key as they stand, null where a part is missing."""
+        """The cells of each row's key as in the table, null where a part is missing."""
         texts = _joined([pc.utf8_trim_whitespace(cells) for cells in self.cells])
         return pc.if_else(self.keys.is_valid(), texts, pa.scalar(None, texts.type))
 
@@ -76,12 +75,10 @@ class FoundKeyRows(FoundRows):
 
     @property
     def key_labels(self) -> tuple[str, ...]:
-        """The columns of the found table that rows are joined by."""
         return tuple(names_in(self.column))
 
     @property
     def matched_cells(self) -> pa.StringArray:
-        """What `match_value` has of each row of the table."""
         return self.shown
 
 
@@ -95,30 +92,7 @@ def join_keys(
     to: str | None = None,
     typed: Sequence[pa.ChunkedArray] | None = None,
 ) -> Joined:
-    """Join a table in memory with a table of the lake, by a key of several columns.
-
-    Parameters
-    ----------
-    options : JoinOptions
-        `values` makes no difference: a key is equal to one at most.
-
-    Notes
-    -----
-    Memory: both tables, their keys as texts, and 32 bytes for each row of the lake's that is
-    joined.
-
-    Examples
-    --------
-    >>> def keyed(table, *labels):
-    ...     cells = [table[label].combine_chunks().cast(pa.string()) for label in labels]
-    ...     return KeyedTable(labels, (), cells, [each.cast(pa.large_string()) for each in cells])
-    >>> mine = pa.table({"year": [2009, 2010], "country": ["Peru", "Chad"], "n": [1, 2]})
-    >>> rows = pa.table({"land": ["Peru", "Peru"], "when": ["2009", "2010"], "gdp": ["1", "2"]})
-    >>> keys = keyed(mine, "country", "year"), keyed(rows, "land", "when")
-    >>> found = join_keys(mine, keys[0], rows, "gdp.csv", keys[1], JoinOptions())
-    >>> found.table.select(["year", "country", "match_value", "gdp"]).to_pydict()
-    {'year': [2009, 2010], 'country': ['Peru', 'Chad'], 'match_value': ['Peru,2009', None], 'gdp': ['1', None]}
-    """  # noqa: E501  what is printed is one line
+    """Join a table in memory with a table of the lake, by a key of several columns."""
     found_rows = find_key_rows(mine, rows, name, theirs, options, typed)
     # Each row has its key with it: there is none that was not searched.
     return join_texts(table, mine.texts, found_rows, mine.texts, to=to, noun="key")
@@ -132,7 +106,6 @@ def find_key_rows(
     options: JoinOptions,
     typed: Sequence[pa.ChunkedArray] | None = None,
 ) -> FoundKeyRows:
-    """Find the rows of a table that are joined with each key; the arguments are `join_keys`'."""
     mapping = equal_keys(mine, theirs)
     key = _positions(theirs.keys, mapping.lake_keys)
     return FoundKeyRows(
@@ -149,14 +122,7 @@ def find_key_rows(
 
 
 def equal_keys(mine: KeyedTable, theirs: KeyedTable) -> JoinMapping:
-    """Link the keys of your table with those of the lake's table that are equal.
-
-    Returns
-    -------
-    JoinMapping
-        Its texts are keys as they stand, its values their forms; each of these has one link at
-        most, of distance 0.
-    """
+    """Link the keys of your table with those of the lake's table that are equal."""
     keys, texts = (pc.drop_null(pc.unique(column)) for column in (mine.keys, mine.texts))
     lake_keys = keys.filter(pc.is_in(keys, value_set=theirs.keys, skip_nulls=True)).sort()
     query = _positions(lake_keys, keys)
@@ -184,28 +150,11 @@ def _positions(keys: pa.Array, among: pa.Array) -> np.ndarray:
 
 
 def _names_of_rows(table: KeyedTable, rows: pa.Array) -> pa.StringArray:
-    """Return the cells of the keys of some rows, as `written_keys` writes them."""
     return written_keys([cells.take(rows) for cells in table.cells])
 
 
 def written_keys(cells: Sequence[pa.Array]) -> pa.StringArray:
-    """Write the cells of keys as lines of CSV, as columns of a key are named.
-
-    Parameters
-    ----------
-    cells : sequence of Arrow texts (n,)
-        The parts of the keys.
-
-    Returns
-    -------
-    pa.StringArray (n,)
-        An empty cell is written as nothing.
-
-    Examples
-    --------
-    >>> written_keys([pa.array(["Oslo", "York, PA"]), pa.array(["2009", None])]).to_pylist()
-    ['Oslo,2009', '"York, PA",']
-    """
+    """Write the cells of keys as lines of CSV, as columns of a key are named."""
     return pc.binary_join_element_wise(*map(_quoted, cells), ",").cast(pa.string())
 
 

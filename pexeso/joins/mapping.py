@@ -18,13 +18,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.results.match_kinds import Pair
-from pexeso.store.io.wide_offsets import take_wide
+from pexeso.runtime.compiled import compiled
+from pexeso.store.texts import take_wide
+
+loops = compiled("pexeso.runtime.loops")
 
 # One-to-one assignment: the maximum number of links with the least total distance.
 #
@@ -32,31 +36,24 @@ from pexeso.store.io.wide_offsets import take_wide
 # least total distance is selected.
 #
 # The graph of query values and lake values that match falls into components. A component in which
-# one value stands on one side, which is nearly every one, is decided by its smallest distance, all
+# one side has one value, which is nearly every one, is decided by its smallest distance, all
 # of them at once. The others go to the sparse Jonker-Volgenant algorithm, many small ones
 # together: each query value has a place of its own for "no partner", which costs more than all
-# distances together, so that a full assignment is there and takes as few of these places as can
+# distances together, so that a full assignment exists and takes as few of these places as can
 # be. Distances are whole numbers of steps, so that sums are exact in float64: `steps_of` says how
 # fine.
 
-NODES_AT_ONCE = 2048
-"""Values that go to the algorithm together, unless one component has more: its time grows with the
-square of what it is given."""
+# Values that go to the algorithm together, unless one component has more: its time grows with the
+# square of what it is given.
+CHUNK_NODES = 2048
 
+# Whole numbers below 2**53 are exact in float64; sums and differences of two costs must be.
 _EXACT_BITS = 51
-"""Whole numbers below 2**53 are exact in float64; sums and differences of two costs must be."""
 
 _FINEST_BITS = 40
 
 
 def steps_of(n_queries: int) -> int:
-    """Return the number of steps that distances in [0, 1] are divided into, a power of two.
-
-    The number depends on how many query values a component has.
-
-    Distances are compared to the nearest step: 2**40 of them up to 2,000 query values, 2**31 at a
-    million.
-    """
     return 1 << max(1, min(_FINEST_BITS, _EXACT_BITS - math.ceil(math.log2(n_queries + 2))))
 
 
@@ -89,10 +86,14 @@ def assign(query: np.ndarray, lake: np.ndarray, distance: np.ndarray) -> np.ndar
     lake, lake_ids = _renumbered(lake[order])
     distance = distance[order]
     component = _components(query, lake, query_ids, lake_ids)
-    simple = _is_star(component, query, lake)
+    n_queries, n_lake = (_distinct_in(component, ends) for ends in (query, lake))
+    simple = ((n_queries == 1) | (n_lake == 1))[component]
     picked = np.zeros(len(query), dtype=bool)
-    picked[_least_of_each(component, distance, simple)] = True
-    for links in _parcels(component, simple, query, lake):
+    # Of simple components the link of least distance; ties by query value, then lake value.
+    links = np.flatnonzero(simple)
+    nearest = links[np.lexsort((links, distance[links], component[links]))]
+    picked[nearest[np.unique(component[nearest], return_index=True)[1]]] = True
+    for links in _parcels(component, ~simple, n_queries + n_lake):
         picked[links] = _solve(query[links], lake[links], distance[links])
     chosen[order] = picked
     return chosen
@@ -104,22 +105,7 @@ def _renumbered(ids: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def _components(query: np.ndarray, lake: np.ndarray, n_queries: int, n_lake: int) -> np.ndarray:
-    """Return the component of each link."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    n_nodes = n_queries + n_lake
-    graph = coo_array(
-        (np.ones(len(query), dtype=np.int8), (query, lake + n_queries)), shape=(n_nodes, n_nodes)
-    )
-    _, of_node = connected_components(graph.tocsr(), directed=False)
-    return of_node[query].astype(np.int64)
-
-
-def _is_star(component: np.ndarray, query: np.ndarray, lake: np.ndarray) -> np.ndarray:
-    """Return for each link whether its component has one value on one side."""
-    n_queries, n_lake = (_distinct_in(component, ends) for ends in (query, lake))
-    return (n_queries == 1)[component] | (n_lake == 1)[component]
+    return loops.components(n_queries + n_lake, query, lake + n_queries)[query]
 
 
 def _distinct_in(component: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -127,55 +113,32 @@ def _distinct_in(component: np.ndarray, ends: np.ndarray) -> np.ndarray:
     return np.bincount(component[first], minlength=component.max() + 1)
 
 
-def _least_of_each(component: np.ndarray, distance: np.ndarray, simple: np.ndarray) -> np.ndarray:
-    """Return the link of least distance of each simple component.
+def _parcels(component: np.ndarray, chosen: np.ndarray, n_nodes: np.ndarray) -> list[np.ndarray]:
+    """Divide the links of some components into parcels of whole components.
 
-    Ties are resolved by query value, then lake value.
+    A parcel has about `CHUNK_NODES` values.
     """
-    links = np.flatnonzero(simple)
-    order = links[np.lexsort((links, distance[links], component[links]))]
-    _, first = np.unique(component[order], return_index=True)
-    return order[first]
-
-
-def _parcels(
-    component: np.ndarray, simple: np.ndarray, query: np.ndarray, lake: np.ndarray
-) -> list[np.ndarray]:
-    """Divide the links of components that are not simple into parcels of whole components.
-
-    A parcel has about `NODES_AT_ONCE` values.
-    """
-    links = np.flatnonzero(~simple)
+    links = np.flatnonzero(chosen)
     if not len(links):
         return []
-    n_nodes = _distinct_in(component, query) + _distinct_in(component, lake)
     # In the order of their first query value, not of their numbers, which hang on how components
     # were found.
     components, first = np.unique(component[links], return_index=True)
     in_order = components[np.argsort(first)]
     ends = np.cumsum(n_nodes[in_order])
     parcel = np.zeros(component.max() + 1, dtype=np.int64)
-    parcel[in_order] = (ends - n_nodes[in_order]) // NODES_AT_ONCE
+    parcel[in_order] = (ends - n_nodes[in_order]) // CHUNK_NODES
     order = links[np.argsort(parcel[component[links]], kind="stable")]
     return np.split(order, np.flatnonzero(np.diff(parcel[component[order]])) + 1)
 
 
 def _solve(query: np.ndarray, lake: np.ndarray, distance: np.ndarray) -> np.ndarray:
-    """Solve components that go together; links in the order of query value, then lake value."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
-
     query, n_queries = _renumbered(query)
     lake, n_lake = _renumbered(lake)
     steps = steps_of(n_queries)
-    nobody = float((n_queries + 1) * steps)
-    # One step more for all: the algorithm takes a cost of 0 for no link.
-    costs = np.concatenate([np.rint(distance * steps) + 1, np.full(n_queries, nobody + 1)])
-    rows = np.concatenate([query, np.arange(n_queries)])
-    columns = np.concatenate([lake, n_lake + np.arange(n_queries)])
-    matrix = csr_array((costs, (rows, columns)), shape=(n_queries, n_lake + n_queries))
-    _, partner = min_weight_full_bipartite_matching(matrix)
-    return partner[query] == lake
+    offsets = np.searchsorted(query, np.arange(n_queries + 1))
+    costs, nobody = np.rint(distance * steps), float((n_queries + 1) * steps)
+    return loops.assign_rows(offsets, lake, costs, n_lake, nobody)[query] == lake
 
 
 @dataclass(frozen=True)
@@ -208,40 +171,48 @@ class JoinMapping:
 
     @property
     def shown_texts(self) -> pa.StringArray:
-        """What reports call each of `texts`."""
         return self.texts if self.text_names is None else self.text_names
 
     @property
     def nearest(self) -> np.ndarray:
-        """Bool (l,): the first link of each query value."""
         return np.diff(self.query, prepend=-1) != 0
+
+
+class PairColumns(NamedTuple):
+    """The pairs of two columns: texts of both sides, large_string (n,), and float64 (n,)."""
+
+    queries: pa.LargeStringArray
+    keys: pa.LargeStringArray
+    values: pa.LargeStringArray
+    distances: np.ndarray
+
+    @classmethod
+    def of(cls, pairs: Sequence[Pair]) -> PairColumns:
+        """Return the columns of pairs that are objects."""
+        texts = (
+            pa.array([getattr(pair, name) for pair in pairs], pa.large_string())
+            for name in ("query", "key", "value")
+        )
+        return cls(*texts, np.array([pair.distance for pair in pairs], dtype=np.float64))
 
 
 def make_mapping(
     texts: pa.StringArray,
     query_of_text: np.ndarray,
     query_values: pa.StringArray,
-    pairs: Sequence[Pair],
+    pairs: PairColumns | Sequence[Pair],
     values: str = "nearest",
 ) -> JoinMapping:
-    """Make the mapping of a query column to a lake column.
-
-    Parameters
-    ----------
-    query_of_text : int64 (t,)
-        For each its place in `query_values`.
-    """
-    queries, keys, values_of_pairs = (
-        pa.array([getattr(pair, name) for pair in pairs], pa.large_string())
-        for name in ("query", "key", "value")
-    )
+    """Make the mapping of a query column to a lake column."""
+    if not isinstance(pairs, PairColumns):
+        pairs = PairColumns.of(pairs)
+    queries, keys, values_of_pairs, distance = pairs
     text = _places(queries, texts)
     query = query_of_text[text]
-    # A pair is there for each text of a query value: one of them is the link.
+    # There is a pair for each text of a query value: one of them is the link.
     lake_keys = keys.unique().sort().cast(pa.string())
     lake = _places(keys, lake_keys)
     _, first = np.unique(query * len(lake_keys) + lake, return_index=True)
-    distance = np.array([pair.distance for pair in pairs], dtype=np.float64)
     names = values_of_pairs.take(pa.array(_first_of(lake, len(lake_keys)))).cast(pa.string())
     own_values = take_wide(query_values, pa.array(query)).cast(pa.large_string())
     same = pc.equal(own_values, keys).to_numpy(zero_copy_only=False)
@@ -276,14 +247,12 @@ def _chosen(
 
 
 def _places(values: pa.LargeStringArray, among: pa.StringArray) -> np.ndarray:
-    """Return the place of each value among distinct ones, all of which are there; int64."""
     return (
         pc.index_in(values, among.cast(values.type)).to_numpy(zero_copy_only=False).astype(np.int64)
     )
 
 
 def _first_of(positions: np.ndarray, n_places: int) -> np.ndarray:
-    """Return where each place stands first."""
     first = np.zeros(n_places, dtype=np.int64)
     first[positions[::-1]] = np.arange(len(positions))[::-1]
     return first

@@ -5,7 +5,7 @@ It is computed when it is requested, and what computes it is imported then.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,31 +13,33 @@ import numpy as np
 import pyarrow as pa
 
 from pexeso.errors import InputError
-from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES
+from pexeso.lake.readers.table import DEFAULT_MAX_BYTES
 
 if TYPE_CHECKING:
     from pexeso.engine.stats import SearchStats
-    from pexeso.joins.matched_join import Lake
-    from pexeso.joins.sql.joins import JoinSql
-    from pexeso.joins.sql.lake_tables import LakeTable
+    from pexeso.joins.sql import JoinSql, LakeTable
     from pexeso.joins.tables import Joined
     from pexeso.options import SearchOptions
     from pexeso.results.match_kinds import KindCounts, Pair
     from pexeso.results.matches import Match, Unmatched
     from pexeso.results.ranking import Hit
     from pexeso.semantic.encoded_query import EncodedQuery
-    from pexeso.semantic.explain.row_preview import TwoTables
-    from pexeso.semantic.explain.word_contributions import WordContributions
     from pexeso.semantic.open_index import OpenIndex
     from pexeso.semantic.pairs import PairTable
+    from pexeso.semantic.row_preview import TwoTables
+    from pexeso.semantic.word_contributions import WordContributions
+
+
+# Pairs that are objects at a time where they are written one after the other.
+_PAIRS_AT_ONCE = 1 << 14
 
 
 class MatchDetails:
     """What the matches of one search rest on; `position` is that of a column in the result.
 
     Pairs are found together for all columns when those of the first are asked for, unless `find`
-    was told which are wanted. They stay in memory with the result, as arrays; all else is found
-    anew each time.
+    was called with those that are wanted. They stay in memory with the result, as arrays; all else
+    is computed each time.
     """
 
     def __init__(
@@ -67,17 +69,24 @@ class MatchDetails:
             self._tables.update(zip(new_positions, tables, strict=True))
 
     def table(self, position: int) -> PairTable:
-        """Return the pairs of a column as arrays."""
         if position not in self._tables:
             self.find(range(len(self._hits)))
         return self._tables[position]
 
     def pairs(self, position: int, limit: int | None = None) -> list[Pair]:
-        """Return the first `limit` pairs of a column, or all of them.
-
-        Pairs are in the query's order, nearest first.
-        """
         return self.table(position).to_pairs(limit)
+
+    def n_pairs(self, position: int) -> int:
+        return len(self.table(position))
+
+    def nearest_of_each(self, position: int, limit: int) -> list[Pair]:
+        return self.table(position).nearest_of_each(limit).to_pairs()
+
+    def streamed_pairs(self, position: int) -> Iterator[Pair]:
+        """Yield the pairs of a column, of which some thousands are objects at a time."""
+        table = self.table(position)
+        for start in range(0, len(table), _PAIRS_AT_ONCE):
+            yield from table.between(start, min(start + _PAIRS_AT_ONCE, len(table))).to_pairs()
 
     def weakest(self, position: int, limit: int) -> list[Pair]:
         """Return the pairs of a column that most need judging; see `PairTable.weakest`."""
@@ -92,12 +101,7 @@ class MatchDetails:
         return self.table(position).count_kinds(self._counted)
 
     def word_contributions(self, position: int, n: int) -> WordContributions:
-        """Compute the contributions of words to the match of a column.
-
-        The nearest pair of each query value is examined, since by that pair the value's rows match
-        and are joined.
-        """
-        from pexeso.semantic.explain.word_contributions import word_contributions
+        from pexeso.semantic.word_contributions import word_contributions
 
         table = self.table(position)
         _, value_of_text = self._query.texts
@@ -109,11 +113,8 @@ class MatchDetails:
         )
 
     def unmatched(self, position: int, limit: int | None) -> tuple[Unmatched, ...]:
-        """List the query texts without a match in a column, with the nearest lake value of each.
-
-        The first `limit` texts are listed, or all of them.
-        """
-        from pexeso.semantic.explain.explanation import find_unmatched
+        """List the query texts without a match in a column, with the nearest lake value of each."""
+        from pexeso.semantic.explanation import find_unmatched
 
         return find_unmatched(
             self._opened.loader,
@@ -124,14 +125,12 @@ class MatchDetails:
         )
 
     def n_unmatched(self, position: int) -> int:
-        """Count the texts of the query without a match in a column."""
-        from pexeso.semantic.explain.explanation import texts_without_value
+        from pexeso.semantic.explanation import texts_without_value
 
         return int((~self.table(position).is_matched).sum()) + len(texts_without_value(self._query))
 
     def two_tables(self) -> TwoTables:
-        """Return what reads the user's table and those found."""
-        from pexeso.semantic.explain.row_preview import TwoTables
+        from pexeso.semantic.row_preview import TwoTables
 
         store = self._opened.store
         lake = store.manifest.facts["lake"]
@@ -156,11 +155,43 @@ class MatchDetails:
 
         `texts` are by what its rows are joined, one a row, in place of the cells of `on`.
         """
-        from pexeso.joins.matched_join import join_match  # a search that joins nothing needs it not
         from pexeso.joins.options import join_options
 
-        chosen = join_options(options)
-        return join_match(self._lake(), self._query, match, table, on, chosen, to, texts)
+        # A search that joins nothing does without them.
+        from pexeso.joins.tables import (
+            SPARK_LAKE,
+            join_table,
+            join_texts,
+            mapping_of_match,
+            rows_of_match,
+        )
+
+        opened, query, chosen = self._opened, self._query, join_options(options)
+        searched = query.column.values
+        on = on if on is not None else query.column.column
+        if hasattr(table, "sparkSession"):
+            if to is not None:
+                raise InputError(
+                    f"A Spark DataFrame is joined to a Spark DataFrame: leave out to={to!r}."
+                )
+            from pexeso.joins.spark import FoundTable, join_frame
+
+            lake_table = FoundTable(
+                opened.lake,
+                match.table,
+                match.column,
+                opened.labels_of(match.table),
+                opened.normaliser,
+                opened.store.manifest.options["max_table_bytes"],
+                mapping_of_match(query, match, chosen),
+                chosen,
+            )
+            from_spark = str(opened.lake).startswith(SPARK_LAKE)
+            return join_frame(table, on, lake_table, searched, from_spark=from_spark)
+        found_rows = rows_of_match(opened, query, match, chosen)
+        if texts is not None:
+            return join_texts(table, texts, found_rows, searched, to=to)
+        return join_table(table, on, found_rows, searched, to=to)
 
     def sql(
         self,
@@ -169,32 +200,20 @@ class MatchDetails:
         options: Mapping[str, Any],
         names: tuple[str, str | None],
     ) -> JoinSql:
-        """Write the join with the table of a match as SQL.
-
-        See `pexeso.results.matches.Match.sql`.
-        """
-        from pexeso.joins.sql.joins import sql_of_match
+        from pexeso.joins.sql import sql_of_match
 
         on = on if on is not None else self._query.column.column
         if on is None:
             raise InputError("Name the query column of your table: on=NAME.")
-        return sql_of_match(self._lake(), self._query, match, on, options, names)
+        return sql_of_match(self._opened, self._query, match, on, options, names)
 
     def lake_table(self, match: Match) -> LakeTable:
-        """Return the table of a match as DuckDB has it."""
-        from pexeso.joins.matched_join import rows_of_match
         from pexeso.joins.options import JoinOptions
-        from pexeso.joins.sql.lake_tables import LakeTable
+        from pexeso.joins.sql import LakeTable
+        from pexeso.joins.tables import rows_of_match
 
-        lake = self._lake()
-        return LakeTable.of(lake.where, rows_of_match(lake, self._query, match, JoinOptions()))
-
-    def _lake(self) -> Lake:
-        from pexeso.joins.matched_join import Lake
-
-        opened = self._opened
-        max_bytes = opened.store.manifest.options["max_table_bytes"]
-        return Lake(opened.lake, opened.normaliser, max_bytes, opened.labels_of)
+        rows = rows_of_match(self._opened, self._query, match, JoinOptions())
+        return LakeTable.of(self._opened.lake, rows)
 
     def curve(self, position: int) -> tuple[np.ndarray, np.ndarray]:
         """Return how many values, or rows, match within each distance; see `Match.curve`."""

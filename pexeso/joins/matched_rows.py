@@ -17,15 +17,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.engine.lists import ranges
 from pexeso.joins.aggregation import Groups, aggregated, type_of
 from pexeso.joins.mapping import JoinMapping
 from pexeso.joins.options import PROVENANCE, JoinOptions
 from pexeso.lake.columns import find_column
-from pexeso.lake.frames.beside import take_column_cells
-from pexeso.lake.key_texts import key_forms
+from pexeso.lake.frames.tables import take_column_cells
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.runtime.ranges import ranges
-from pexeso.store.io.wide_offsets import take_wide
+from pexeso.lake.tokens import key_forms
+from pexeso.store.texts import take_wide
 
 PROVENANCE_TYPES = {
     "table": pa.string(),
@@ -61,7 +61,6 @@ class JoinedRows:
 
     @classmethod
     def of_rows(cls, text: np.ndarray, row: np.ndarray, distance: np.ndarray) -> JoinedRows:
-        """Make them of single rows, in the order in which they are joined with each text."""
         return cls(row, text, np.arange(len(row)), np.ones(len(row), np.int64), distance)
 
     def counts(self, n_texts: int) -> np.ndarray:
@@ -72,10 +71,6 @@ class JoinedRows:
 
     @cached_property
     def written_out(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Text, row and distance of each joined row.
-
-        By text; of one text the rows of nearer values first, then in the order of the table.
-        """
         block, at = expand(self.start, self.size)
         row = self.order[at]
         order = np.lexsort((row, block, self.text[block]))
@@ -111,17 +106,14 @@ class FoundRows:
 
     @property
     def row(self) -> np.ndarray:
-        """Int64 (p,): the position of each joined row in `rows`."""
         return self.joined.written_out[1]
 
     @property
     def distance(self) -> np.ndarray:
-        """Float64 (p,): of each joined row."""
         return self.joined.written_out[2]
 
     @property
     def key_labels(self) -> tuple[str, ...]:
-        """The columns of the found table that rows are joined by."""
         return (self.column,)
 
     @property
@@ -131,12 +123,10 @@ class FoundRows:
 
     @cached_property
     def ways(self) -> list[str] | None:
-        """How each column is aggregated; None where rows stay as they are."""
         return self.options.ways(self.rows.column_names)
 
     @cached_property
     def groups(self) -> Groups:
-        """The joined rows of each text."""
         return Groups.of(self.text)
 
     @property
@@ -150,10 +140,7 @@ class FoundRows:
         return counts if self.ways is None else np.minimum(counts, 1)
 
     def take(self, start: int = 0, stop: int | None = None) -> pa.Table:
-        """Return the columns that are added to the user's rows.
-
-        Provenance columns that were requested come first, then the columns of the found table.
-        """
+        """Return the columns that are added to the user's rows."""
         first = slice(start, stop) if self.ways is None else self.groups.starts
         one_row, distance = pa.array(self.row[first]), self.distance[first]
         provenance = {
@@ -177,11 +164,10 @@ class FoundRows:
         return pa.Table.from_arrays(columns, [f"c{number}" for number in range(len(columns))])
 
     def cells_of(self, position: int, rows: np.ndarray | None = None) -> pa.StringArray:
-        """Return the cells of a column in the joined rows, p of them, or in some rows."""
         return take_wide(self._cells(position), pa.array(self.row if rows is None else rows))
 
     def _kept(self, position: int, one_row: pa.Int64Array) -> pa.Array:
-        """Return cells of a column as they stand in the file, with its type where it has one."""
+        """Return cells of a column as in the file, with its type where it has one."""
         column = (self.rows.columns if self.typed is None else self.typed)[position]
         cells = take_column_cells(column, one_row)
         return cells.combine_chunks() if cells.num_chunks != 1 else cells.chunk(0)
@@ -204,7 +190,6 @@ def find_rows(
     options: JoinOptions,
     typed: Sequence[pa.ChunkedArray] | None = None,
 ) -> FoundRows:
-    """Find the rows of the found table that are joined with each query value."""
     position = find_column(rows.column_names, column)
     keys = normaliser.normalise(rows.column(position))
     key = pc.fill_null(pc.index_in(keys, mapping.lake_keys, skip_nulls=True), -1)
@@ -222,16 +207,16 @@ def joined_rows(
     """Find the rows of a table that are joined, from the lake value of each of its rows.
 
     A text is joined with the rows of the lake values that its own value is linked to. Where rows
-    are told apart and some of those have the text itself, they alone are joined with it; else those
-    whose cells differ from it in case and white space alone, where there are some; else all.
+    are distinguished and some of those have the text itself, they alone are joined with it; else
+    those whose cells differ from it in case and white space alone, where there are some; else all.
 
     Parameters
     ----------
     key : int64 (r,)
         See `FoundRows`.
     told_apart : (Arrow texts (t,), Arrow texts (r,)), optional
-        The texts and the cells of the rows, aliases read as what they stand for, by which the rows
-        of one lake value are told apart; each query value has one link at most.
+        The texts and the cells of the rows, aliases replaced by what they mean, by which the rows
+        of one lake value are distinguished; each query value has one link at most.
     """
     linked = np.flatnonzero(mapping.chosen)
     rows = np.flatnonzero(key >= 0)
@@ -301,10 +286,7 @@ def _own_forms(
     our_texts = all_texts.take(pa.array(texts)).cast(pa.large_string())
     their_texts = forms.take(pa.array(among)).cast(pa.large_string())
     pairs: list[tuple[np.ndarray, np.ndarray]] = []
-    for ours, theirs in (
-        (our_texts, their_texts),
-        (key_forms(our_texts), key_forms(their_texts)),
-    ):
+    for ours, theirs in ((our_texts, their_texts), (key_forms(our_texts), key_forms(their_texts))):
         one, other = _equal_pairs(ours, theirs)
         same = lake_of_text[texts[one]] == lake_of_form[among[other]]
         pairs.append((texts[one[same]], among[other[same]]))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Any
 
 from pexeso.errors import InputError
@@ -17,8 +18,8 @@ AGGREGATIONS = ("first", "list", "distinct", "count", "mean", "sum", "min", "max
 OF_NUMBERS = ("mean", "sum", "min", "max")
 PROVENANCE = ("table", "column", "value", "distance")
 
+# What represents the columns that are not named, in `JoinOptions.aggregate`.
 OTHERS = "*"
-"""What stands for the columns that are not named, in `JoinOptions.aggregate`."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class JoinOptions:
     aggregate : None, str or mapping
         None: a row is repeated where several rows of the found table match. Otherwise each row
         stays one: a way of `AGGREGATIONS` for all columns of the found table, or a mapping from
-        columns (name, or ``#position``) to ways, where ``"*"`` stands for all others (``"first"``).
+        columns (name, or ``#position``) to ways, where ``"*"`` means all others (``"first"``).
     suffix : str or None
         What is put behind a name of the found table that is taken; None puts the table before it,
         as ``table:column``.
@@ -43,7 +44,7 @@ class JoinOptions:
         Of ``table``, ``column``, ``value`` and ``distance``: the columns ``match_table`` and so on
         that are added.
     many_to_many : bool
-        Allow a join that makes far more rows than your table has; see `pexeso.joins.growth`.
+        Allow a join that makes far more rows than your table has; see `pexeso.joins.report`.
 
     Examples
     --------
@@ -93,18 +94,7 @@ class JoinOptions:
             )
 
     def ways(self, names: Sequence[str]) -> list[str] | None:
-        """Return how each column of the found table is aggregated.
-
-        Returns
-        -------
-        list of str or None
-            A way of `AGGREGATIONS` for each; None where rows are repeated.
-
-        Examples
-        --------
-        >>> JoinOptions(aggregate={"year": "list", "#2": "mean"}).ways(["city", "year", "people"])
-        ['first', 'list', 'mean']
-        """
+        """Return how each column of the found table is aggregated."""
         if self.aggregate is None:
             return None
         if isinstance(self.aggregate, str):
@@ -125,13 +115,17 @@ class JoinOptions:
         return ways
 
 
+def free_name(name: str, is_used: Callable[[str], bool], number: str = "_{}") -> str:
+    """Return a name that is not in use: the name itself, or with the first number that is free."""
+    numbered = (name + number.format(at) for at in count(2))
+    return next(free for free in chain([name], numbered) if not is_used(free))
+
+
 def require_how(how: object) -> None:
-    """Raise InputError unless it is one of `HOW`."""
     require_choice("how", how, HOW)
 
 
 def join_options(given: Mapping[str, Any]) -> JoinOptions:
-    """Make options from keyword arguments."""
     unknown = sorted(set(given) - set(JoinOptions.__dataclass_fields__))
     if unknown:
         raise InputError(

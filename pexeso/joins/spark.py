@@ -25,28 +25,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.build.spark.cell_texts import cell_text
+from pexeso.build.spark_tables import cell_text
 from pexeso.errors import InputError, TableReadError
-from pexeso.joins.conflicts import (
+from pexeso.joins.mapping import JoinMapping
+from pexeso.joins.matched_rows import FoundRows, JoinedRows, find_rows, found_types, joined_rows
+from pexeso.joins.options import JoinOptions
+from pexeso.joins.report import (
     CONFLICTS,
-    GONE,
+    JoinReport,
     conflict_rows,
     mapping_conflicts,
+    may_grow,
+    report_on_spark,
+    require_moderate_growth_on_spark,
     row_conflicts,
 )
-from pexeso.joins.growth import may_grow, require_moderate_growth_on_spark
-from pexeso.joins.mapping import JoinMapping
-from pexeso.joins.matched_rows import (
-    FoundRows,
-    JoinedRows,
-    find_rows,
-    found_types,
-    joined_rows,
-)
-from pexeso.joins.naming import choose_names
-from pexeso.joins.options import JoinOptions
-from pexeso.joins.report import JoinReport, report_on_spark
-from pexeso.joins.tables import Joined, position_of
+from pexeso.joins.tables import Joined, choose_names, position_of
 from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.containers.formats import format_of
 from pexeso.lake.containers.reader import FORMATS_OF_TEXTS
@@ -84,13 +78,7 @@ _MOST_DIGITS = 38
 
 
 def spark_type(kind: pa.DataType) -> pa.DataType | None:
-    """Return the Arrow type by which Spark gets values of a type; None where it has none.
-
-    Examples
-    --------
-    >>> spark_type(pa.uint16()), spark_type(pa.timestamp("ns")), spark_type(pa.time32("s"))
-    (DataType(int32), TimestampType(timestamp[us]), None)
-    """
+    """Return the Arrow type by which Spark gets values of a type; None where it has none."""
     types = pa.types
     if kind in _SAME:
         return kind
@@ -115,7 +103,6 @@ def spark_type(kind: pa.DataType) -> pa.DataType | None:
 
 
 def spark_columns(rows: pa.Table, typed: Sequence[pa.ChunkedArray] | None) -> list[pa.ChunkedArray]:
-    """Return the columns of a table as Spark gets them."""
     if typed is None:
         return rows.columns
     return [_cast(*pair) for pair in zip(typed, rows.columns, strict=True)]
@@ -134,28 +121,26 @@ def _cast(column: pa.ChunkedArray, texts: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 ROWS_PER_BATCH = 1 << 14
+# Texts whose rows of a table of Spark's one task puts together at a time.
 TEXTS_PER_BUCKET = 64
-"""Texts whose rows of a table of Spark's one task puts together at a time."""
 
+# What a task makes of the joined rows.
 Work = Callable[[FoundRows], Iterator[pa.RecordBatch]]
-"""What a task makes of the joined rows."""
 
 _QUERY, _TEXT, _LAKE, _BUCKET = "__query", "__text", "__lake", "__bucket"
+# As a task gives them to Spark, some rows at a time.
 _CONFLICTS = pa.schema(
     [
         (field.name, pa.string() if pa.types.is_large_string(field.type) else field.type)
         for field in CONFLICTS
     ]
 )
-"""As a task gives them to Spark, some rows at a time."""
 
 _COUNTS = pa.schema([(_QUERY, pa.int64()), ("n_rows", pa.int64())])
 
 
 @dataclass(frozen=True)
 class FoundTable:
-    """The found table as tasks read it."""
-
     where: Path | Location
     table: str
     column: str
@@ -167,7 +152,6 @@ class FoundTable:
     types: tuple[pa.DataType, ...] | None = None
 
     def read(self) -> tuple[pa.Table, list[pa.ChunkedArray]]:
-        """Read the whole of a table that is a file, as texts and as Spark gets its columns."""
         rows, typed = read_typed_rows(self.where, self.table, max_bytes=self.max_table_bytes)
         if rows.column_names != self.labels:
             raise TableReadError(
@@ -177,7 +161,6 @@ class FoundTable:
         return rows, spark_columns(rows, typed)
 
     def joined_rows(self) -> FoundRows:
-        """Find the joined rows in the whole of a table that is a file."""
         rows, columns = self.read()
         if self.types is not None and tuple(column.type for column in columns) != self.types:
             raise TableReadError(f"'{self.table}' was replaced while it was read: join again.")
@@ -223,7 +206,7 @@ def join_frame(
         own_names, lake_table.labels, lake_table.table, lake_table.options, fold_case=fold_case
     )
     source = _SparkTable(spark, lake_table) if from_spark else _File(spark, lake_table)
-    beside = _by_text(spark, lake_table.mapping).join(source.rows(), _QUERY).drop(_QUERY)
+    added = _by_text(spark, lake_table.mapping).join(source.rows(), _QUERY).drop(_QUERY)
     ours = frame.toDF(*(f"u{location}" for location in range(len(own_names))))
     text = ours[f"u{position}"].cast("string")
     texts = ours.select(text.alias(_TEXT))
@@ -231,12 +214,12 @@ def join_frame(
         counted = _by_text(spark, lake_table.mapping).join(source.counts(), _QUERY)
         counted = counted.select(sql.col(_TEXT).alias("text"), "n_rows")
         require_moderate_growth_on_spark(texts, counted, lake_table.table, lake_table.options)
-    joined = ours.join(beside, text == beside[_TEXT], lake_table.options.how)
+    joined = ours.join(added, text == added[_TEXT], lake_table.options.how)
     columns = [*ours.columns, *(name for name in lake_table.schema.names if name != _QUERY)]
     joined = joined.select(*columns).toDF(
         *own_names, *names.provenance.values(), *names.found_columns
     )
-    return Joined(joined, partial(_report, texts, beside, lake_table, searched, source, names.note))
+    return Joined(joined, partial(_report, texts, added, lake_table, searched, source, names.note))
 
 
 def _require_text(frame: DataFrame, position: int) -> None:
@@ -276,27 +259,19 @@ def _slim(mapping: JoinMapping) -> JoinMapping:
 
 
 class _File:
-    """A found table that is a file, read whole by one task."""
-
     def __init__(self, spark: SparkSession, table: FoundTable) -> None:
-        self._spark, self._lake_table = (
-            spark,
-            replace(table, mapping=_slim(table.mapping)),
-        )
+        self._spark, self._lake_table = spark, replace(table, mapping=_slim(table.mapping))
         file_format = format_of(table.table)
         if "#" in table.table or file_format is None or file_format.name not in FORMATS_OF_TEXTS:
             self._lake_table = replace(self._lake_table, types=self._types())
 
     def rows(self) -> DataFrame:
-        """Return the rows beside those of the user, by text."""
         return self._run(_joined_rows, self._lake_table.schema)
 
     def counts(self) -> DataFrame:
-        """Return the number of rows of each text, which is named by its position."""
         return self._run(_row_counts, _COUNTS)
 
     def conflicts(self) -> pa.Table:
-        """Return the conflicts that its rows make."""
         return self._run(_row_conflicts, _CONFLICTS).toArrow().cast(CONFLICTS)
 
     def _types(self) -> tuple[pa.DataType, ...]:
@@ -362,10 +337,6 @@ class _SparkTable:
     def __init__(self, spark: SparkSession, lake_table: FoundTable) -> None:
         from pyspark.sql import functions as sql
 
-        self._spark, self._lake_table = (
-            spark,
-            replace(lake_table, mapping=_slim(lake_table.mapping)),
-        )
         quoted = ".".join(f"`{part.replace('`', '``')}`" for part in lake_table.table.split("."))
         if not spark.catalog.tableExists(quoted):
             raise InputError(
@@ -382,7 +353,7 @@ class _SparkTable:
         names = [f"c{location}" for location in range(len(lake_table.labels))]
         frame = frame.toDF(*names)
         types = _arrow_types(frame)
-        self._lake_table = replace(self._lake_table, types=types)
+        self._lake_table = replace(lake_table, mapping=_slim(lake_table.mapping), types=types)
         self._cells = frame.select(
             *(
                 cell_text(sql.col(name), field.dataType).alias(name)
@@ -397,31 +368,23 @@ class _SparkTable:
         self._key = f"c{find_column(lake_table.labels, lake_table.column)}"
 
     def rows(self) -> DataFrame:
-        """Return the rows beside those of the user, by text."""
         return self._buckets(_joined_rows, self._lake_table.schema)
 
     def counts(self) -> DataFrame:
-        """Return the number of rows of each text, which is named by its position."""
         return self._linked().groupBy(_QUERY).count().withColumnRenamed("count", "n_rows")
 
     def conflicts(self) -> pa.Table:
-        """Return the conflicts that its rows make."""
         conflicts = self._buckets(_row_conflicts, _CONFLICTS).toArrow().cast(CONFLICTS)
-        conflicts = conflicts.filter(
-            pc.not_equal(conflicts["kind"], GONE)
-        )  # what one bucket lacks may be in another
+        # What one bucket lacks may be in another.
+        conflicts = conflicts.filter(pc.not_equal(conflicts["kind"], "gone"))
         mapping = self._lake_table.mapping
         present = self._keys().select(_LAKE).distinct().toArrow()[_LAKE].to_numpy()
-        missing = np.setdiff1d(mapping.lake, present)
-        return pa.concat_tables(
-            [conflicts, conflict_rows(GONE, lake_value=mapping.lake_names.take(pa.array(missing)))]
-        )
+        joined = mapping.lake[mapping.chosen]
+        missing = mapping.lake_names.take(pa.array(np.setdiff1d(joined, present)))
+        return pa.concat_tables([conflicts, conflict_rows("gone", lake_value=missing)])
 
     def _keys(self) -> DataFrame:
-        """Return the cells of the found column that are joined with a text, each with both ends.
-
-        They are the position of its lake value, and that of the text.
-        """
+        """Return the cells of the found column that are joined with a text, each with both ends."""
         from pyspark.sql import functions as sql
 
         mapping, normaliser = self._lake_table.mapping, self._lake_table.normaliser
@@ -489,10 +452,6 @@ def _arrow_types(frame: DataFrame) -> tuple[pa.DataType, ...]:
 
 
 def _of_bucket(group: pa.Table, lake_table: FoundTable, work: Work, schema: pa.Schema) -> pa.Table:
-    """Assemble the rows of some texts.
-
-    A row is repeated for each text that it is joined with.
-    """
     mapping = lake_table.mapping
     names = [f"c{location}" for location in range(len(lake_table.labels))]
     group = group.sort_by([(name, "ascending") for name in names])
@@ -524,7 +483,7 @@ def _of_bucket(group: pa.Table, lake_table: FoundTable, work: Work, schema: pa.S
 
 def _report(
     texts: DataFrame,
-    beside: DataFrame,
+    added: DataFrame,
     lake_table: FoundTable,
     searched: pa.StringArray,
     source: _File | _SparkTable,
@@ -532,4 +491,4 @@ def _report(
 ) -> JoinReport:
     mapping, options = lake_table.mapping, lake_table.options
     conflicts = [mapping_conflicts(mapping, options.values), source.conflicts()]
-    return report_on_spark(texts, beside.select(_TEXT), conflicts, searched, options.how, note)
+    return report_on_spark(texts, added.select(_TEXT), conflicts, searched, options.how, note)

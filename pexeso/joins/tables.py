@@ -15,21 +15,122 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.errors import InputError
-from pexeso.joins.conflicts import mapping_conflicts, not_searched, row_conflicts
-from pexeso.joins.growth import require_moderate_growth
-from pexeso.joins.matched_rows import FoundRows, expand
-from pexeso.joins.naming import JoinedNames, choose_names
-from pexeso.joins.report import JoinReport, count_conflicts
+from pexeso.errors import ColumnNotFoundError, InputError
+from pexeso.joins.mapping import JoinMapping, PairColumns, make_mapping
+from pexeso.joins.matched_rows import FoundRows, expand, find_rows
+from pexeso.joins.options import PROVENANCE, JoinOptions, free_name
+from pexeso.joins.report import (
+    JoinReport,
+    count_conflicts,
+    mapping_conflicts,
+    not_searched,
+    require_moderate_growth,
+    row_conflicts,
+)
 from pexeso.lake.columns import find_column
-from pexeso.lake.frames.beside import put_beside, take_cells, take_rows
 from pexeso.lake.frames.columns import column_texts
-from pexeso.lake.frames.tables import Frame, frame_of, require_kind, table_in_memory
+from pexeso.lake.frames.tables import (
+    Frame,
+    frame_of,
+    put_beside,
+    require_kind,
+    table_in_memory,
+    take_cells,
+    take_rows,
+)
+from pexeso.lake.rows import read_typed_rows
 from pexeso.runtime.shown import MAX_COLUMNS, MAX_ROWS, Shown
+from pexeso.store.texts import take_wide
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+
+    from pexeso.results.matches import Match
+    from pexeso.semantic.encoded_query import EncodedQuery
+    from pexeso.semantic.open_index import OpenIndex
+
+
+PREFIX = "match_"
+
+
+@dataclass(frozen=True)
+class JoinedNames:
+    provenance: dict[str, str]
+    found_columns: list[str]
+    note: str | None = None
+
+
+def choose_names(
+    mine: Sequence[str],
+    labels: Sequence[str],
+    table: str,
+    options: JoinOptions,
+    *,
+    fold_case: bool = False,
+) -> JoinedNames:
+    key: Callable[[str], str] = str.casefold if fold_case else str
+    used_names = {key(name) for name in mine}
+    requested = [name for name in PROVENANCE if name in options.provenance]
+    clashes = [PREFIX + name for name in requested if key(PREFIX + name) in used_names]
+    # One number for all of them.
+    ending = free_name(
+        "", lambda end: any(key(PREFIX + name + end) in used_names for name in requested)
+    )
+    provenance = {name: PREFIX + name + ending for name in requested}
+    # The names that provenance has where nothing is taken are kept for it: what a column means must
+    # not hang on the options.
+    used_names |= {key(name) for name in provenance.values()} | {
+        key(PREFIX + name) for name in requested
+    }
+    return JoinedNames(
+        provenance,
+        _found_names(labels, table, options, used_names, key),
+        _note(clashes, provenance),
+    )
+
+
+def _note(clashes: list[str], provenance: dict[str, str]) -> str | None:
+    if not clashes:
+        return None
+    stay = "is a column of your table and stays as it is"
+    if len(clashes) > 1:
+        stay = "are columns of your table and stay as they are"
+    return (
+        f"{', '.join(clashes)} {stay}; what the join adds is called "
+        f"{', '.join(provenance.values())}."
+    )
+
+
+def _found_names(
+    labels: Sequence[str],
+    table: str,
+    options: JoinOptions,
+    reserved: set[str],
+    key: Callable[[str], str],
+) -> list[str]:
+    free = {key(label) for label in labels if key(label) not in reserved}
+    used = reserved | free
+    names, still_taken = [], []
+    for label in labels:
+        name = label
+        if key(label) in free:
+            free.remove(key(label))  # of labels that Spark takes for one, the first keeps it
+        elif options.suffix is None:
+            name = free_name(f"{table}:{label}", lambda new: key(new) in used)
+        else:
+            name = label + options.suffix
+            if key(name) in used:
+                still_taken.append(name)
+                continue
+        names.append(name)
+        used.add(key(name))
+    if still_taken:
+        raise InputError(
+            f"With the suffix {options.suffix!r} these names are taken as well: "
+            f"{', '.join(still_taken)}. Choose another suffix."
+        )
+    return names
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,7 +201,6 @@ def join_table(
     *,
     to: str | None = None,
 ) -> Joined:
-    """Join a table in memory."""
     require_kind(to)
     frame = table_in_memory(table, "to join")
     texts = column_texts(frame.column(position_of(frame.names, on)))
@@ -135,7 +235,7 @@ def join_texts(
 
 
 def _without_index(table: pa.Table) -> pa.Table:
-    """Return a table whose columns are all columns in pandas, as a join numbers its rows anew."""
+    """Return a table whose columns are all columns in pandas, as a join numbers its rows again."""
     metadata = table.schema.pandas_metadata
     if not metadata:
         return table
@@ -158,17 +258,13 @@ def _added(names: JoinedNames, found_rows: FoundRows) -> dict[str, tuple[str, ..
 
 
 def position_of(names: Sequence[str], on: str | int | None) -> int:
-    """Return the position of the query column in the user's table."""
     if on is None:
         raise InputError("Name the query column of your table: on=NAME or on=POSITION.")
     return find_column(names, f"#{on}" if isinstance(on, int) else on)
 
 
 def _match_rows(texts: pa.StringArray, found_rows: FoundRows) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return the user's row and the found row of each joined row, and the matched row count.
-
-    A row is -1 where there is none. The count is the number of the user's rows with a match.
-    """
+    """Return the user's row and the found row of each joined row, and the matched row count."""
     options = found_rows.options
     text = pc.fill_null(pc.index_in(texts, found_rows.mapping.texts, skip_nulls=True), -1)
     text = text.to_numpy(zero_copy_only=False)
@@ -178,10 +274,7 @@ def _match_rows(texts: pa.StringArray, found_rows: FoundRows) -> tuple[np.ndarra
     sizes = counts[text]
     starts = (np.cumsum(counts) - counts)[text]
     n_matched = int(np.count_nonzero(sizes))
-    if options.how == "inner":
-        ours, right_rows = expand(starts, sizes)
-        return ours, right_rows, n_matched
-    ours, right_rows = expand(starts, np.maximum(sizes, 1))
+    ours, right_rows = expand(starts, sizes if options.how == "inner" else np.maximum(sizes, 1))
     return ours, np.where(sizes[ours] > 0, right_rows, -1), n_matched
 
 
@@ -201,3 +294,45 @@ def _report(
     conflicts = pa.concat_tables(parts)
     counts = count_conflicts(conflicts)
     return JoinReport(*rows, names.note, noun, conflicts=conflicts, counts=counts)
+
+
+# What the name of a lake begins with that was one of Spark's tables.
+SPARK_LAKE = "spark:"
+
+
+def rows_of_match(
+    opened: OpenIndex, query: EncodedQuery, match: Match, options: JoinOptions
+) -> FoundRows:
+    if str(opened.lake).startswith(SPARK_LAKE):
+        raise InputError(
+            "The index was built from Spark's tables, which are not read here: give a Spark "
+            f"DataFrame to join with '{match.table}'."
+        )
+    max_bytes = opened.store.manifest.options["max_table_bytes"]
+    rows, typed = read_typed_rows(opened.lake, match.table, max_bytes=max_bytes)
+    mapping, normaliser = mapping_of_match(query, match, options), opened.normaliser
+    try:
+        return find_rows(match.table, match.column, rows, mapping, normaliser, options, typed)
+    except ColumnNotFoundError as error:
+        raise ColumnNotFoundError(
+            f"'{match.table}' has changed since it was indexed, so bring the index up to date "
+            f"(pexeso append). {error}"
+        ) from None
+
+
+def mapping_of_match(query: EncodedQuery, match: Match, options: JoinOptions) -> JoinMapping:
+    texts, query_of_text = query.texts
+    # As arrays: a column of values that are alike has millions of pairs.
+    table = match._details.table(match._position)
+    text, keys, values, distances = table.text, table.keys, table.values, table.distances
+    if options.values == "nearest":
+        # A pair that is farther than the nearest of its text is neither joined nor a tie.
+        sizes = np.diff(table.starts, append=len(table))
+        rows = np.flatnonzero(distances == np.repeat(distances[table.starts], sizes))
+        text, distances = text[rows], distances[rows]
+        keys, values = (take_wide(column, pa.array(rows)) for column in (keys, values))
+    own_texts = take_wide(table.texts, pa.array(text)).cast(pa.large_string())
+    pairs = PairColumns(own_texts, keys, values, distances)
+    return make_mapping(
+        pa.array(texts, pa.string()), query_of_text, query.values, pairs, options.values
+    )

@@ -11,12 +11,14 @@ hold.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
+from itertools import islice
 from operator import or_
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -24,29 +26,142 @@ import pyarrow.parquet as pq
 from pexeso.errors import IndexCorruptError
 from pexeso.lake.columns import did_you_mean, listed_names
 from pexeso.lake.containers.formats import format_of
-from pexeso.lake.record_schema import SCHEMA
 from pexeso.runtime.formatting import first_line
 
-TABLES, COLUMNS, REMOVED, ALIASES = "tables", "columns", "removed", "aliases"
+# Most records in one batch.
+MAX_RECORDS = 1 << 16
 
+# Schema of the records. Fields that are not of a record's sort are null.
+SCHEMA = pa.schema(
+    [
+        # table, column, value, or what a part of an index calls its own
+        pa.field("record", pa.string(), nullable=False),
+        pa.field("table", pa.string(), nullable=False),
+        # of a table
+        pa.field("format", pa.string()),
+        pa.field("n_bytes", pa.int64()),  # on disk
+        pa.field("modified", pa.int64()),  # last change in nanoseconds since 1970, if known
+        pa.field("version", pa.string()),  # what its storage calls this state of the file
+        pa.field("encoding", pa.string()),
+        pa.field("delimiter", pa.string()),
+        pa.field("n_columns", pa.int32()),
+        pa.field("fingerprint", pa.string()),  # of the bytes on disk that could be read
+        pa.field("notes", pa.list_(pa.string())),  # what was repaired
+        # of a table and of a column
+        pa.field("n_rows", pa.int64()),
+        pa.field("reason", pa.string()),  # why it is left out; null where it is kept
+        # of all but a table
+        pa.field("position", pa.int32()),  # 0-based
+        # of a column and of a set
+        pa.field("label", pa.string()),
+        pa.field("n_distinct", pa.int64()),  # of kept columns: normalised values; of sets: tokens
+        # of a column
+        pa.field("name", pa.string()),
+        pa.field("kind", pa.string()),  # text, code, date, number or empty
+        pa.field("n_missing", pa.int64()),
+        pa.field("median_tokens", pa.float64()),
+        # of a value and of a token
+        pa.field("value", pa.string()),  # normalised; of a token its text
+        # of a value
+        pa.field("text", pa.string()),  # as first written, without white space around it
+        pa.field("count", pa.int64()),  # cells
+        # of rows; n_columns too, and n_rows, which are those of the record
+        pa.field("first_row", pa.int64()),  # what rows are ordered by, those of one record together
+        pa.field("labels", pa.list_(pa.string())),  # of all columns
+        pa.field("texts", pa.list_(pa.string())),  # distinct, not empty
+        pa.field("cells", pa.list_(pa.int32())),  # row after row: places in texts, -1 if missing
+        # of hashed cells, with n_rows and first_row; see pexeso.redundancy.pieces
+        pa.field("facts", pa.string()),  # JSON of the columns
+        pa.field("hashes", pa.binary()),
+        pa.field("codes", pa.binary()),
+    ]
+)
+
+TABLES, COLUMNS, REMOVED, ALIASES = "tables", "columns", "removed", "aliases"
+# From a kind of file, such as `TABLES`, to the files of that kind in each folder of a catalog, in
+# order.
 FilesOf = Callable[[str], Sequence[Sequence[Path]]]
-"""From a kind of file, such as `TABLES`, to the files of that kind in each folder of a catalog, in
-order."""
+
+
+def batch_of(records: list[dict[str, object]]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(records, schema=SCHEMA)
+
+
+def batch_of_columns(given: dict[str, pa.Array]) -> pa.RecordBatch:
+    """Create a batch of records from whole columns of equal length.
+
+    Fields that are not given are null.
+    """
+    length = len(next(iter(given.values())))
+    arrays = [
+        given[field.name] if field.name in given else pa.nulls(length, field.type)
+        for field in SCHEMA
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+def record_batches(records: Iterable[dict[str, object]]) -> Iterator[pa.RecordBatch]:
+    left = iter(records)
+    while some := list(islice(left, MAX_RECORDS)):
+        yield batch_of(some)
+
+
+def column_batches(
+    kind: str, columns: Iterable[tuple[str, int, Mapping[str, pa.Array]]]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the records of columns in batches of at most `MAX_RECORDS`, small columns together.
+
+    columns: of each its table and position, and arrays of equal length with the other fields.
+    """
+    pending: list[tuple[str, int, list[pa.Array], int]] = []
+    names: list[str] = []
+    n_pending = 0
+    for table, position, fields in columns:
+        names, arrays = list(fields), list(fields.values())
+        start, end = 0, len(arrays[0])
+        while start < end:
+            length = min(end - start, MAX_RECORDS - n_pending)
+            some = [array.slice(start, length) for array in arrays] if length < end else arrays
+            pending.append((table, position, some, length))
+            start, n_pending = start + length, n_pending + length
+            if n_pending == MAX_RECORDS:
+                yield _column_batch(kind, names, pending)
+                pending, n_pending = [], 0
+    if pending:
+        yield _column_batch(kind, names, pending)
+
+
+def _column_batch(
+    kind: str, names: list[str], columns: list[tuple[str, int, list[pa.Array], int]]
+) -> pa.RecordBatch:
+    tables, positions, arrays, lengths = zip(*columns, strict=True)
+    row = pa.array(np.repeat(np.arange(len(lengths)), lengths))
+    fields = {
+        "record": pa.repeat(kind, len(row)),
+        "table": pa.array(tables, pa.string()).take(row),
+        "position": pa.array(positions, pa.int32()).take(row),
+    }
+    fields |= {
+        name: pa.concat_arrays(pieces).cast(SCHEMA.field(name).type)
+        for name, pieces in zip(names, zip(*arrays, strict=True), strict=True)
+    }
+    return batch_of_columns(fields)
 
 
 def _schema(*names: str) -> pa.Schema:
     return pa.schema([SCHEMA.field(name) for name in names])
 
 
+# One row a table, ordered by `table` in each folder.
+#
+# See `SCHEMA`; `reason` says why a file could not be read.
 TABLES_SCHEMA = _schema(
     *("table", "format", "n_bytes", "modified", "version", "encoding", "delimiter"),
     *("n_rows", "n_columns", "fingerprint", "reason", "notes"),
 )
-"""One row a table, ordered by `table` in each folder.
 
-See `record_schema.SCHEMA`; `reason` says why a file could not be read.
-"""
-
+# One row a column, ordered by table, name, position in each folder; `column_id` numbers the kept
+# ones and is null for the others.
 COLUMNS_SCHEMA = pa.schema(
     [
         *_schema(
@@ -64,19 +179,14 @@ COLUMNS_SCHEMA = pa.schema(
         pa.field("column_id", pa.int64()),
     ]
 )
-"""One row a column, ordered by table, name, position in each folder; `column_id` numbers the kept
-ones and is null for the others."""
 
 REMOVED_SCHEMA = _schema("table")
+
+_SCHEMAS = {TABLES: TABLES_SCHEMA, COLUMNS: COLUMNS_SCHEMA, REMOVED: REMOVED_SCHEMA}
 
 
 class Catalog:
     """The tables and columns that hold, read from the files of a catalog.
-
-    Parameters
-    ----------
-    files : callable
-        From a kind of file to the files of that kind in each folder; see `FilesOf`.
 
     Examples
     --------
@@ -90,58 +200,44 @@ class Catalog:
 
     def __init__(self, files: FilesOf) -> None:
         self._files = files
-        self._removed = [_names(paths) for paths in files(REMOVED)]
+        schema = _nullable(REMOVED, REMOVED_SCHEMA.names)
+        self._removed = [
+            pa.concat_tables([schema.empty_table(), *(_rows(path, schema) for path in paths)])
+            for paths in files(REMOVED)
+        ]
 
     def tables(
         self, columns: Sequence[str] | None = None, *, among: pa.Array | None = None
     ) -> pa.Table:
-        """Read the tables, of `TABLES_SCHEMA`.
+        """Read the tables, of `TABLES_SCHEMA`: by folder, and within a folder by table.
 
-        Parameters
-        ----------
-        columns : sequence of str, optional
-            The fields to read; all by default.
-        among : pa.Array of string, optional
-            Only these tables; memory then grows with what is found, and not with the catalog.
-
-        Returns
-        -------
-        pa.Table
-            In the order of the folders, and within a folder by table.
+        among: only these tables; memory then grows with what is read, and not with the catalog.
         """
-        return self._read(TABLES, TABLES_SCHEMA, columns, among)
+        return self._read(TABLES, columns, among)
 
     def columns(
         self, columns: Sequence[str] | None = None, *, among: pa.Array | None = None
     ) -> pa.Table:
-        """Read the columns, of `COLUMNS_SCHEMA`; arguments as for `tables`."""
-        return self._read(COLUMNS, COLUMNS_SCHEMA, columns, among)
+        return self._read(COLUMNS, columns, among)
 
     def pieces(
         self, kind: str, columns: Sequence[str], where: pc.Expression | None = None
     ) -> Iterator[Callable[[], pa.Table]]:
-        """Yield for each file of the catalog a function that reads its rows.
+        """Yield for each file of `TABLES` or `COLUMNS` a function that reads its rows.
 
-        Parameters
-        ----------
-        kind : str
-            `TABLES` or `COLUMNS`.
-        columns : sequence of str
-            The fields to read.
-        where : pa.compute.Expression, optional
-            Which rows are read, by any field.
-
-        Yields
-        ------
-        callable
-            Returns rows as `tables` and `columns` do, those of one file; in their order.
+        where: which rows are read, by any field.
         """
-        schema = {TABLES: TABLES_SCHEMA, COLUMNS: COLUMNS_SCHEMA}[kind]
-        row_schema = _nullable(schema, columns)
         for number, paths in enumerate(self._files(kind)):
-            removed = self.removed_after(number)
+            later = self._removed[number + 1 :]
+            removed = pa.concat_tables(later)["table"] if later else None
             for path in paths:
-                yield partial(_rows, [path], row_schema, removed, where)
+                yield partial(_rows, path, _nullable(kind, columns), removed, where)
+
+    def _read(self, kind: str, columns: Sequence[str] | None, among: pa.Array | None) -> pa.Table:
+        names = _SCHEMAS[kind].names if columns is None else columns
+        where = None if among is None else pc.field("table").isin(among)
+        rows = [read() for read in self.pieces(kind, names, where)]
+        return pa.concat_tables([_nullable(kind, names).empty_table(), *rows])
 
     def named(self, name: str) -> str:
         """Return the table that a name means.
@@ -153,7 +249,6 @@ class Catalog:
         return inside[0] if len(inside) == 1 else name
 
     def _inside(self, name: str) -> list[str]:
-        """Return the tables inside a file; none where the name is that of a table itself."""
         file_format = format_of(name)
         if file_format is None or not file_format.holds_several:
             return []
@@ -166,18 +261,13 @@ class Catalog:
         return [] if is_table else [inner for inner, reason in reasons.items() if reason is None]
 
     def has(self, table: str) -> bool:
-        """Return whether a table has columns here."""
         return self.columns(["label"], among=pa.array([table], pa.string())).num_rows > 0
 
     def split(self, spec: str) -> tuple[str, str | None]:
         """Split ``TABLE:COLUMN`` behind the name of a table, as names of columns hold colons too.
 
-        Returns
-        -------
-        str
-            The table that the name means; without one that is here, all before the last colon.
-        str or None
-            What stands behind it, a column or ``COLUMN,COLUMN``; None for a table alone.
+        Without a table that is here, it is split at the last colon. The second part is a column or
+        ``COLUMN,COLUMN``; None for a table alone.
         """
         ends = [at for at, letter in enumerate(spec) if letter == ":"]
         for end in reversed(ends):
@@ -189,13 +279,7 @@ class Catalog:
         return spec[: ends[-1]], spec[ends[-1] + 1 :]
 
     def why_not(self, table: str, lake: object) -> str:
-        """Return in a sentence why a table has no columns here.
-
-        Parameters
-        ----------
-        lake : path
-            Where the tables are, as the sentence names it.
-        """
+        """Return in a sentence why a table has no columns here; `lake` is named in it."""
         reasons = self.tables(["reason"], among=pa.array([table]))["reason"].to_pylist()
         if reasons and reasons[0] is not None:
             return f"The table '{table}' is not in the index: {reasons[0].rstrip('.')}."
@@ -212,25 +296,8 @@ class Catalog:
         meant = did_you_mean(self.tables(["table"])["table"].to_pylist(), table)
         return f"{self.why_not(table, lake)} {meant[:1].upper()}{meant[1:]}".rstrip()
 
-    def removed_after(self, number: int) -> pa.Array:
-        """Return the tables of a folder, by its number, that a later folder removed."""
-        later = self._removed[number + 1 :]
-        return pa.chunked_array(later, pa.string()).unique() if later else pa.array([], pa.string())
-
-    def _read(
-        self, kind: str, schema: pa.Schema, columns: Sequence[str] | None, among: pa.Array | None
-    ) -> pa.Table:
-        row_schema = _nullable(schema, schema.names if columns is None else columns)
-        chosen = None if among is None else pc.field("table").isin(among)
-        parts = [
-            _rows(paths, row_schema, self.removed_after(number), chosen)
-            for number, paths in enumerate(self._files(kind))
-        ]
-        return pa.concat_tables([row_schema.empty_table(), *parts])
-
 
 def files_in(folders: Iterable[Path]) -> FilesOf:
-    """Find the files of a catalog by looking into its folders."""
     folders = [Path(folder) for folder in folders]
     return lambda kind: [
         sorted(path for path in folder.iterdir() if is_part(kind, path.name))
@@ -240,18 +307,10 @@ def files_in(folders: Iterable[Path]) -> FilesOf:
 
 
 def part_name(kind: str, number: int) -> str:
-    """Name a file of a catalog.
-
-    Examples
-    --------
-    >>> part_name("tables", 12)
-    'tables-00012.parquet'
-    """
     return f"{kind}-{number:05d}.parquet"
 
 
 def write_rows(folder: Path, kind: str, rows: pa.Table) -> Path:
-    """Write all rows of one kind that a folder of a catalog has, as one file; return its path."""
     path = Path(folder) / part_name(kind, 0)
     pq.write_table(rows, path)
     return path
@@ -265,29 +324,21 @@ def is_part(kind: str, name: str) -> bool:
     return re.fullmatch(rf"{kind}(-[0-9]{{5,9}})?\.parquet", name, re.ASCII) is not None
 
 
-def _nullable(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
-    return pa.schema([schema.field(name).with_nullable(True) for name in names])
+def _nullable(kind: str, names: Sequence[str]) -> pa.Schema:
+    return pa.schema([_SCHEMAS[kind].field(name).with_nullable(True) for name in names])
 
 
 def _rows(
-    paths: Sequence[Path], schema: pa.Schema, removed: pa.Array, chosen: pc.Expression | None
+    path: Path,
+    schema: pa.Schema,
+    removed: pa.ChunkedArray | None = None,
+    where: pc.Expression | None = None,
 ) -> pa.Table:
-    if not paths:
-        return schema.empty_table()
-    parts = [_part(path, schema, chosen) for path in paths]
-    rows = pa.concat_tables(parts)
-    if len(removed):
-        rows = rows.filter(pc.invert(pc.is_in(rows["table"], value_set=removed)))
-    return rows.select(schema.names)
-
-
-def _part(path: Path, schema: pa.Schema, chosen: pc.Expression | None) -> pa.Table:
-    """Read one file; fields that an earlier format did not have are null."""
     fields = [*schema, *(SCHEMA.field(name) for name in ("table",) if name not in schema.names)]
     with damage_made_plain(path):
         names = set(pq.read_schema(path).names)
         read = pq.read_table(
-            path, columns=[field.name for field in fields if field.name in names], filters=chosen
+            path, columns=[field.name for field in fields if field.name in names], filters=where
         )
         arrays = [
             read[field.name].cast(field.type)
@@ -295,14 +346,15 @@ def _part(path: Path, schema: pa.Schema, chosen: pc.Expression | None) -> pa.Tab
             else pa.nulls(read.num_rows, field.type)
             for field in fields
         ]
-        table = pa.Table.from_arrays(arrays, names=[field.name for field in fields])
-        table.validate(full=True)  # that texts are UTF-8, Parquet's reader leaves to others
-    return table
+        rows = pa.Table.from_arrays(arrays, names=[field.name for field in fields])
+        rows.validate(full=True)  # that texts are UTF-8, Parquet's reader leaves to others
+    if removed is not None and len(removed):
+        rows = rows.filter(pc.invert(pc.is_in(rows["table"], value_set=removed)))
+    return rows.select(schema.names)
 
 
 @contextmanager
 def damage_made_plain(path: Path) -> Iterator[None]:
-    """Turn what Parquet's reader says of a damaged file into a sentence."""
     try:
         yield
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -310,11 +362,3 @@ def damage_made_plain(path: Path) -> Iterator[None]:
             f"'{path}' is not a catalog that pexeso wrote, or it was changed: {first_line(error)}. "
             "'pexeso check' lists all such files."
         ) from error
-
-
-def _names(paths: Sequence[Path]) -> pa.Array:
-    schema = pa.schema([SCHEMA.field("table")])
-    tables = [_part(path, schema, None)["table"] for path in paths]
-    return pa.chunked_array(
-        [chunk for table in tables for chunk in table.chunks], pa.string()
-    ).combine_chunks()

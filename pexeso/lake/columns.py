@@ -1,16 +1,25 @@
 """How a column of a table is named: by its name where that is unambiguous, else by its position."""
 
+from __future__ import annotations
+
+import csv
 import difflib
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from pexeso.errors import ColumnNotFoundError, TableReadError
-from pexeso.runtime.formatting import shown
+from pexeso.errors import ColumnNotFoundError, QueryError, TableReadError
+from pexeso.runtime.formatting import csv_row, shown
 
 _POSITION = re.compile(r"#[0-9]+", re.ASCII)
 _MAX_NAMES_SHOWN = 20
 _MAX_NAMES_COMPARED = 20_000
+
+# Most columns of a key.
+MAX_COLUMNS = 10
+# Behind the name of a column: its values match similar ones.
+SIMILAR = "~"
 
 
 def label_columns(names: Sequence[str]) -> list[str]:
@@ -18,11 +27,6 @@ def label_columns(names: Sequence[str]) -> list[str]:
 
     The label is the column's name where that is unique, not empty and not like ``#3``, else ``#``
     and its 0-based position.
-
-    Examples
-    --------
-    >>> label_columns(["city", "", "year", "year", "#9"])
-    ['city', '#1', '#2', '#3', '#4']
     """
     counts = Counter(names)
     return [
@@ -32,13 +36,6 @@ def label_columns(names: Sequence[str]) -> list[str]:
 
 
 def find_column(names: Sequence[str], spec: str) -> int:
-    """Return the 0-based position of the column that `spec` means.
-
-    Examples
-    --------
-    >>> find_column(["city", "year"], "year"), find_column(["city", ""], "#1")
-    (1, 1)
-    """
     if not isinstance(spec, str):
         raise ColumnNotFoundError(
             "A column is named by a text, such as 'year', or '#3' by its position. Got "
@@ -112,7 +109,6 @@ def no_such_table(shown: str, kind: str, name: str, names: Sequence[str]) -> Tab
 
 
 def listed_names(names: Sequence[str], limit: int = _MAX_NAMES_SHOWN) -> str:
-    """Return the first names in quotation marks, and how many more there are."""
     shown = ", ".join(repr(name) for name in names[:limit]) or "none"
     n_more = len(names) - limit
     return f"{shown}{f' and {n_more:,} more' if n_more > 0 else ''}"
@@ -127,3 +123,100 @@ def names_shown(names: Sequence[str]) -> str:
     "The columns are 'city', 'year'."
     """
     return f"The columns are {listed_names(label_columns(names))}."
+
+
+@dataclass(frozen=True)
+class KeyColumn:
+    """A column of a composite key.
+
+    `label` is that of `label_columns`; `similar` columns match similar values, not equal ones
+    alone.
+    """
+
+    position: int
+    label: str
+    similar: bool = False
+
+
+def names_in(spec: str) -> list[str]:
+    """Return the columns that a text names, with commas between them.
+
+    A name that holds a comma is in double quotes, as in CSV.
+    """
+    return [name.strip() for row in csv.reader([spec], skipinitialspace=True) for name in row]
+
+
+def specs_in(columns: str | Iterable[str]) -> list[str]:
+    if not isinstance(columns, Iterable):
+        raise QueryError(
+            "Columns are named by a text, such as 'country,year', or by a list of texts. Got "
+            f"{shown(columns)}."
+        )
+    return names_in(columns) if isinstance(columns, str) else list(columns)
+
+
+def spec_of(names: Iterable[str | None]) -> str:
+    """Return columns, or the cells of a key, as one text, as `names_in` reads it."""
+    return csv_row(names).removesuffix("\n")
+
+
+def names_one_column(names: Sequence[str], spec: str) -> bool:
+    """Return whether a text names one column of a table, not those of a composite key.
+
+    It does where it is the name of a column, commas and all, or holds no comma.
+    """
+    return spec in names or len(names_in(spec)) == 1
+
+
+def find_key_columns(names: Sequence[str], specs: str | Iterable[str]) -> list[KeyColumn]:
+    column_specs = specs_in(specs)
+    labels = label_columns(names)
+    columns = [_find(names, labels, spec) for spec in column_specs]
+    positions = [column.position for column in columns]
+    if len(set(positions)) < len(positions):
+        twice = next(column for column in columns if positions.count(column.position) > 1)
+        raise QueryError(
+            f"A composite key names each column once. Got {twice.label!r} twice: leave one out."
+        )
+    if len(columns) < 2:
+        raise QueryError(
+            "A composite key has two columns or more. Got "
+            f"{', '.join(repr(spec) for spec in column_specs) or 'none'}: for one column search by "
+            "FILE:COLUMN."
+        )
+    if len(columns) > MAX_COLUMNS:
+        raise QueryError(
+            f"A composite key has at most {MAX_COLUMNS} columns. Got {len(columns)}: name those "
+            "that tell its rows apart."
+        )
+    return columns
+
+
+def by_positions(names: Sequence[str], spec: str) -> str:
+    """Return a text that names the same columns of a table by their positions, without any colon.
+
+    Examples
+    --------
+    >>> by_positions(["at 9:30", "city"], "at 9:30"), by_positions(["year", "city"], "city~,year")
+    ('#0', '#1~,#0')
+    """
+    if names_one_column(names, spec):
+        return f"#{find_column(names, spec)}"
+    key = find_key_columns(names, spec)
+    return ",".join(f"#{column.position}{SIMILAR if column.similar else ''}" for column in key)
+
+
+def _find(names: Sequence[str], labels: Sequence[str], spec: str) -> KeyColumn:
+    similar = False
+    if not isinstance(spec, str) or not spec:
+        raise QueryError(
+            "Each column of a key is named by a text, such as 'year', or '#3' by its position. Got "
+            f"{spec!r}."
+        )
+    try:
+        position = find_column(names, spec)
+    except ColumnNotFoundError:
+        if not spec.endswith(SIMILAR):
+            raise
+        similar, position = True, find_column(names, spec.removesuffix(SIMILAR))
+    return KeyColumn(position, labels[position], similar)

@@ -4,6 +4,9 @@ The lake's folders are walked, and skipped entries are listed with the reason. N
 files that may hold several are opened to see which they are.
 """
 
+from __future__ import annotations
+
+import json
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,27 +17,83 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pexeso.errors import LakeError, PlaceError, TableReadError
-from pexeso.lake.containers.formats import format_of, reason_not_read
+from pexeso.lake.containers.folders import HIVE, CannotRead, folder_kind, folder_table
+from pexeso.lake.containers.formats import SETTINGS_NAME, format_of, reason_not_read
 from pexeso.lake.containers.tables_inside import tables_inside
-from pexeso.lake.folders.folder_tables import HIVE, folder_kind, folder_table
-from pexeso.lake.folders.table_logs import CannotRead
-from pexeso.lake.left_out.entries import reason_by_name, reason_link_not_followed
-from pexeso.lake.left_out.indexes import (
-    INDEX_EXTENSION,
-    MANIFEST_NAME,
-    has_index_manifest,
-    is_index,
-)
-from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES
 from pexeso.lake.readers.file_source import FileSource, log_beside
-from pexeso.lake.settings import SETTINGS_NAME, LakeSettings
+from pexeso.lake.readers.options import LakeSettings
+from pexeso.lake.readers.table import DEFAULT_MAX_BYTES
 from pexeso.store.io.location import Location, PlaceEntry, is_refusal, locate
 
-MAX_CONTAINER_BYTES = DEFAULT_MAX_BYTES
-"""Largest file that is opened to see which tables it holds."""
+# Folders whose names end so are indexes.
+INDEX_EXTENSION = ".pexeso"
 
-_REQUESTS_AT_ONCE = 16
-_FOLDERS_AT_ONCE = 1024
+MANIFEST_NAME = "manifest.json"
+# Those of a manifest in every version of the format.
+_MANIFEST_KEYS = {"format_version", "fingerprints", "checksum"}
+
+_MAX_MANIFEST_BYTES = 64 << 20
+_INDEX = "a pexeso index"
+
+# Largest file that is opened to see which tables it holds.
+MAX_CONTAINER_BYTES = DEFAULT_MAX_BYTES
+_MAX_REQUESTS = 16
+_BATCH_SIZE = 1024
+
+
+def is_index(folder: Path) -> bool:
+    """Return whether a folder of this machine is an index, by its name or its manifest.
+
+    Examples
+    --------
+    >>> is_index(Path("lake.pexeso")), is_index(Path("no/such/lake"))
+    (True, False)
+    """
+    if folder.name.lower().endswith(INDEX_EXTENSION):
+        return True
+    manifest = folder / MANIFEST_NAME
+    try:
+        if not manifest.is_file() or manifest.stat().st_size > _MAX_MANIFEST_BYTES:
+            return False
+        return _is_manifest(manifest.read_bytes())
+    except OSError:
+        return False
+
+
+def has_index_manifest(folder: Location) -> bool:
+    manifest = folder.joined(MANIFEST_NAME)
+    entry = manifest.look()
+    return (
+        entry is not None
+        and 0 < entry.n_bytes <= _MAX_MANIFEST_BYTES
+        and _is_manifest(manifest.read())
+    )
+
+
+def _is_manifest(data: bytes) -> bool:
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and content.keys() >= _MANIFEST_KEYS
+
+
+def _reason_by_name(name: str) -> str | None:
+    if any("\ud800" <= letter <= "\udfff" for letter in name):  # bytes that no letter has
+        return "its name is not valid UTF-8; rename it"
+    return "hidden: its name starts with a dot" if name.startswith(".") else None
+
+
+def _reason_link_not_followed(entry: os.DirEntry[str], resolved_root: Path) -> str | None:
+    try:
+        target = Path(entry.path).resolve(strict=True)
+    except (OSError, RuntimeError):
+        return "a symbolic link whose target does not exist"
+    if not target.is_relative_to(resolved_root):
+        return "a symbolic link that leaves the lake"
+    if target.is_dir():
+        return "a symbolic link to a folder of the lake, which is read in its own place"
+    return None
 
 
 @dataclass(frozen=True)
@@ -79,14 +138,7 @@ class TableFile:
 class SkippedFile:
     """A file or folder of the lake that is not read.
 
-    Attributes
-    ----------
-    path
-        Relative to the lake.
-    reason
-        One clause.
-    is_closed
-        Whether it is there and cannot be looked into: then nobody knows which tables it holds.
+    `is_closed` says that it cannot be looked into: then nobody knows which tables it holds.
     """
 
     path: str
@@ -145,18 +197,34 @@ def find_tables(
     return sorted(tables, key=lambda file: file.table), sorted(skipped, key=lambda file: file.path)
 
 
-def look_at_lake(
-    lake: str | os.PathLike[str] | Location,
-) -> tuple[Path | Location, Listing | None]:
+def look_at_lake(lake: str | os.PathLike[str] | Location) -> tuple[Path | Location, Listing | None]:
     """Return the location of a lake, and what it holds if it is a file.
 
     The lake must exist and its entries must be listable.
     """
     root = locate(lake)
-    single = _single_place(root) if isinstance(root, Location) else _single_file(root)
-    if single is None:
+    file = _only_file(root)
+    if file is None:
         _require_listable(root)
-    return root, single
+        return root, None
+    listing = Listing([], [], [])
+    _add_file(listing, file)
+    return root, listing
+
+
+def _only_file(root: Path | Location) -> TableFile | None:
+    if isinstance(root, Path):
+        if not os.path.isfile(root):
+            return None
+        status = root.stat()
+        return TableFile(root.name, root, "", status.st_size, status.st_mtime_ns)
+    try:
+        entry = root.look()
+    except PlaceError as error:
+        raise LakeError(str(error)) from error
+    if entry is None:
+        raise _no_lake(root)
+    return _file_at(root, root.name, entry) if entry.kind == "file" else None
 
 
 def list_folder(
@@ -168,31 +236,15 @@ def list_folder(
 ) -> Listing:
     """List one folder of a lake, without going into those below it.
 
-    Parameters
-    ----------
-    root
-        The lake, a folder, as `look_at_lake` returns it.
-    folder
-        POSIX path relative to the lake; empty for the lake itself.
-    settings, single_files
-        How files of the lake are read; as found unless given. See `find_tables`.
-
-    Returns
-    -------
-    Listing
-        In no order. A folder that cannot be listed, or is an index, gives itself as skipped. Memory
-        grows with the number of names in this one folder.
-
-    Raises
-    ------
-    PlaceError
-        The lake is elsewhere, and its storage cannot be reached: it says nothing about the folder.
+    A folder that cannot be listed, or is an index, gives itself as skipped. Memory grows with the
+    number of names in this one folder. A lake elsewhere whose storage cannot be reached is an
+    error: it says nothing about the folder.
     """
     if isinstance(root, Path):
         one = None if single_files else _folder_listing(root, folder)
-        listing = one or _list_local(root, folder)
+        listing = one or _list_here(root, folder)
     else:
-        listing = _list_place(root, folder, single_files=single_files)
+        listing = _list_elsewhere(root, folder, single_files=single_files)
     if not folder:  # who wrote the settings of the lake does not look for them among its tables
         listing.skipped[:] = [entry for entry in listing.skipped if entry.path != SETTINGS_NAME]
     if settings is not None and settings.files:
@@ -218,9 +270,9 @@ def walk_lake(root: Path | Location, *, single_files: bool = False) -> Iterator[
     look = partial(list_folder, root, settings=settings, single_files=single_files)
     pending = [""]
     # Listing a folder elsewhere is waiting for an answer, so many wait at once.
-    with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
+    with ThreadPoolExecutor(_MAX_REQUESTS) as pool:
         while pending:
-            now, pending = pending[:_FOLDERS_AT_ONCE], pending[_FOLDERS_AT_ONCE:]
+            now, pending = pending[:_BATCH_SIZE], pending[_BATCH_SIZE:]
             for listing in pool.map(look, now) if isinstance(root, Location) else map(look, now):
                 pending += listing.folders
                 yield listing
@@ -230,13 +282,6 @@ def path_from_text(root: Path | Location, text: str) -> Path | Location:
     """Return the `path` of a `TableFile` of a lake from its text, as `str` gave it.
 
     What reaches the storage of a lake elsewhere is not in the text: it is taken from the lake.
-
-    Examples
-    --------
-    >>> from pexeso.store.io.location import locate
-    >>> lake = locate("memory://lake")
-    >>> path_from_text(lake, "memory://lake/a.csv") == lake.joined("a.csv")
-    True
     """
     if isinstance(root, Path):
         return Path(text)
@@ -244,41 +289,15 @@ def path_from_text(root: Path | Location, text: str) -> Path | Location:
 
 
 def table_row(file: TableFile) -> dict[str, object]:
-    """Return the row of a listing for a table: its fields, the path as text."""
     path = file.path if isinstance(file.path, Location) else file.path.absolute()
     return {**vars(file), "path": str(path)}
 
 
 def table_of_row(root: Path | Location, row: Mapping[str, Any]) -> TableFile:
-    """Return the table that `table_row` has made a row of, for a table of a lake."""
     return TableFile(**{**row, "path": path_from_text(root, row["path"])})
 
 
-def _single_file(root: Path) -> Listing | None:
-    if not os.path.isfile(root):
-        return None
-    status = root.stat()
-    listing = Listing([], [], [])
-    _add_file(listing, TableFile(root.name, root, "", status.st_size, status.st_mtime_ns))
-    return listing
-
-
-def _single_place(root: Location) -> Listing | None:
-    try:
-        entry = root.look()
-    except PlaceError as error:
-        raise LakeError(str(error)) from error
-    if entry is None:
-        raise _no_lake(root)
-    if entry.kind != "file":
-        return None
-    listing = Listing([], [], [])
-    _add_file(listing, _file_at(root, root.name, entry))
-    return listing
-
-
 def _add_file(listing: Listing, file: TableFile) -> None:
-    """Add a file to a listing: as a table, as the tables inside it, or as skipped."""
     own_format = format_of(file.table)
     if own_format is None or not own_format.holds_several:
         listing.tables.append(replace(file, format=own_format.name if own_format else "delimited"))
@@ -311,7 +330,6 @@ def _add_file(listing: Listing, file: TableFile) -> None:
 
 
 def _with_log(file: TableFile) -> TableFile:
-    """Count the log of a database with it: what was written last is there alone."""
     log = log_beside(file.path)
     if log is None or file.modified is None:
         return file
@@ -320,9 +338,7 @@ def _with_log(file: TableFile) -> TableFile:
     except OSError:  # a program has put it into the database meanwhile
         return file
     return replace(
-        file,
-        n_bytes=file.n_bytes + status.st_size,
-        modified=max(file.modified, status.st_mtime_ns),
+        file, n_bytes=file.n_bytes + status.st_size, modified=max(file.modified, status.st_mtime_ns)
     )
 
 
@@ -356,41 +372,49 @@ def _no_lake(root: Path | Location) -> LakeError:
     )
 
 
-def _list_place(root: Location, folder: str, *, single_files: bool) -> Listing:
+def _add(listing: Listing, name: str, entry: TableFile | SkippedFile | None) -> None:
+    """Add what an entry of a folder is to a listing; None for a folder to search."""
+    if entry is None:
+        listing.folders.append(name)
+    elif isinstance(entry, SkippedFile):
+        listing.skipped.append(entry)
+    else:
+        _add_file(listing, entry)
+
+
+def _list_elsewhere(root: Location, folder: str, *, single_files: bool) -> Listing:
     listing = Listing([], [], [])
     location = root.joined(folder) if folder else root
     try:
         entries = location.entries()
         if any(entry.name == MANIFEST_NAME for entry in entries) and has_index_manifest(location):
-            listing.skipped.append(SkippedFile(folder, "a pexeso index"))
-            return listing
+            return Listing([], [SkippedFile(folder, _INDEX)], [])
     except PlaceError as error:
         if not is_refusal(error):
             raise  # or all below it would seem to be gone
         reason = f"the folder cannot be listed: {error}"
-        listing.skipped.append(SkippedFile(folder, reason, is_closed=True))
-        return listing
+        return Listing([], [SkippedFile(folder, reason, is_closed=True)], [])
     if not single_files and (table := _folder_listing(root, folder, entries)) is not None:
         return table
     for entry in entries:
-        relative = f"{folder}/{entry.name}" if folder else entry.name
+        name = f"{folder}/{entry.name}" if folder else entry.name
         reason = _reason_not_taken(entry)
         if reason is not None:
-            listing.skipped.append(_skipped(relative, reason))
+            _add(listing, name, _skipped(name, reason))
         elif entry.kind == "folder":
-            listing.folders.append(relative)
+            _add(listing, name, None)
         else:
-            _add_file(listing, _file_at(location.joined(entry.name), relative, entry))
+            _add(listing, name, _file_at(location.joined(entry.name), name, entry))
     return listing
 
 
 def _reason_not_taken(entry: PlaceEntry) -> str | None:
     if not entry.name:
         return "its name is empty: two slashes follow each other"
-    if (reason := reason_by_name(entry.name)) is not None:
+    if (reason := _reason_by_name(entry.name)) is not None:
         return reason
     if entry.kind == "folder":
-        return "a pexeso index" if entry.name.lower().endswith(INDEX_EXTENSION) else None
+        return _INDEX if entry.name.lower().endswith(INDEX_EXTENSION) else None
     if format_of(entry.name) is None:
         return reason_not_read(entry.name)
     return None if entry.kind == "file" else "not a regular file"
@@ -403,7 +427,6 @@ def _file_at(location: Location, table: str, entry: PlaceEntry) -> TableFile:
 def _folder_listing(
     root: Path | Location, folder: str, entries: Iterable[PlaceEntry] | None = None
 ) -> Listing | None:
-    """Return the listing of a folder that is one table; None where it is none."""
     path = root / folder if folder else root
     kind = folder_kind(path, entries)
     if kind is None or (kind == HIVE and not folder):
@@ -420,23 +443,14 @@ def _folder_listing(
     return Listing([file], [], [])
 
 
-def _list_local(root: Path, folder: str) -> Listing:
+def _list_here(root: Path, folder: str) -> Listing:
     listing = Listing([], [], [])
     resolved_root = root.resolve()
     try:
         with os.scandir(root / folder) as entries:
             for entry in entries:
-                relative = f"{folder}/{entry.name}" if folder else entry.name
-                reason = _reason_not_looked_at(entry, resolved_root)
-                if reason is None and entry.is_dir(follow_symlinks=False):
-                    listing.folders.append(relative)
-                    continue
-                if reason is not None:
-                    listing.skipped.append(_skipped(relative, reason))
-                elif isinstance(file := _table_of(entry, root, relative), TableFile):
-                    _add_file(listing, file)
-                else:
-                    listing.skipped.append(file)
+                name = f"{folder}/{entry.name}" if folder else entry.name
+                _add(listing, name, _table_of(entry, root, name, resolved_root))
     except (FileNotFoundError, NotADirectoryError):
         listing.skipped.append(_skipped(folder, "the folder is no longer there"))
     except OSError as error:
@@ -445,18 +459,16 @@ def _list_local(root: Path, folder: str) -> Listing:
     return listing
 
 
-def _reason_not_looked_at(entry: os.DirEntry[str], resolved_root: Path) -> str | None:
-    if (reason := reason_by_name(entry.name)) is not None:
-        return reason
+def _table_of(
+    entry: os.DirEntry[str], root: Path, relative: str, resolved_root: Path
+) -> TableFile | SkippedFile | None:
+    if (reason := _reason_by_name(entry.name)) is not None:
+        return _skipped(relative, reason)
     if entry.is_symlink():
-        return reason_link_not_followed(entry, resolved_root)
-    if entry.is_dir() and is_index(Path(entry.path)):
-        return "a pexeso index"
-    return None
-
-
-def _table_of(entry: os.DirEntry[str], root: Path, relative: str) -> TableFile | SkippedFile:
-    """Return the table that a file is, or the reason why it is none."""
+        if (reason := _reason_link_not_followed(entry, resolved_root)) is not None:
+            return _skipped(relative, reason)
+    elif entry.is_dir():
+        return _skipped(relative, _INDEX) if is_index(Path(entry.path)) else None
     if format_of(entry.name) is None:
         return _skipped(relative, reason_not_read(entry.name))
     try:

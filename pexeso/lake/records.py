@@ -14,21 +14,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import PlaceError, TableReadError
-from pexeso.lake.cells.counted_cells import CountedCells
-from pexeso.lake.choose import ColumnRules, reason_left_out, reason_too_few
+from pexeso.lake.catalog import column_batches, record_batches
+from pexeso.lake.cells import CountedCells
+from pexeso.lake.choose import (
+    ColumnProfile,
+    ColumnRules,
+    profile_cells,
+    reason_left_out,
+    reason_too_few,
+)
 from pexeso.lake.columns import label_columns
 from pexeso.lake.containers.reader import OpenTable, TablesInTurn, reading_options, with_reading
 from pexeso.lake.files import TableFile
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES
-from pexeso.lake.readers.content import fingerprint_file
-from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table
-from pexeso.lake.readers.typed import TypedRows
-from pexeso.lake.record_schema import column_batches, record_batches
-from pexeso.lake.sniff import ColumnProfile, profile_cells
+from pexeso.lake.readers.file_source import fingerprint_file
+from pexeso.lake.readers.table import DEFAULT_MAX_BYTES, DEFAULT_MAX_CELL_BYTES, Table
+from pexeso.lake.typed.parquet import TypedRows
 
+# Tables are taken together up to so many bytes of cells; a larger one is taken alone.
 BATCH_BYTES = 1 << 20
-"""Tables are taken together up to so many bytes of cells; a larger one is taken alone."""
+
+# What a table is counted for at least, so that empty ones are bounded too.
+_RECORD_BYTES = 1 << 10
+# The name of a table, the table, and its file.
+_Read = tuple[str, Table, OpenTable]
 
 
 @dataclass(frozen=True)
@@ -44,10 +53,7 @@ class ColumnValues:
 class ReadColumn:
     """A column of a table that was read.
 
-    Attributes
-    ----------
-    values : ColumnValues or None
-        None where it is left out of the catalog's columns.
+    It has no `values` where it is left out of the catalog's columns.
     """
 
     position: int
@@ -59,8 +65,6 @@ class ReadColumn:
 
 @dataclass(frozen=True)
 class TableRows:
-    """Rows of a table, all of them or some."""
-
     labels: Sequence[str]
     columns: Sequence[pa.StringArray]
     normaliser: Normaliser
@@ -71,7 +75,6 @@ class TableRows:
         return len(self.columns[0]) if self.columns else 0
 
     def resolved(self) -> Sequence[pa.StringArray]:
-        """Return the cells with what they stand for in the place of aliases."""
         if self.normaliser.aliases is None:
             return self.columns
         return [self.normaliser.resolved(column) for column in self.columns]
@@ -81,10 +84,7 @@ class TableRows:
 class ReadTable:
     """A table that was read, or one column of it, and the rules by which columns are kept.
 
-    Attributes
-    ----------
-    rows : TableRows or None
-        None where columns were read one by one.
+    It has no `rows` where columns were read one by one.
     """
 
     name: str
@@ -93,12 +93,11 @@ class ReadTable:
     rows: TableRows | None = None
 
 
+# What a part of an index wants of tables, as batches of `catalog.SCHEMA`.
 Records = Callable[[Sequence[ReadTable]], Iterator[pa.RecordBatch]]
-"""What a part of an index wants of tables, as batches of `record_schema.SCHEMA`."""
 
 
 def value_records(tables: Sequence[ReadTable]) -> Iterator[pa.RecordBatch]:
-    """Yield one record of each distinct value of the columns that are kept."""
     yield from column_batches(
         "value",
         (
@@ -111,26 +110,6 @@ def value_records(tables: Sequence[ReadTable]) -> Iterator[pa.RecordBatch]:
             for column in table.columns
             if (values := column.values) is not None
         ),
-    )
-
-
-def table_records(
-    file: TableFile,
-    rules: ColumnRules,
-    normaliser: Normaliser,
-    *,
-    max_bytes: int = DEFAULT_MAX_BYTES,
-    max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES,
-    wanted: Sequence[Records] = (value_records,),
-) -> Iterator[pa.RecordBatch]:
-    """Read one table file into records, as `lake_records` does with many."""
-    yield from lake_records(
-        [file],
-        rules,
-        normaliser,
-        max_bytes=max_bytes,
-        max_cell_bytes=max_cell_bytes,
-        wanted=wanted,
     )
 
 
@@ -170,18 +149,9 @@ def lake_records(
         yield from _records(records, tables, rules, normaliser, wanted)
 
 
-_RECORD_BYTES = 1 << 10
-"""What a table is counted for at least, so that empty ones are bounded too."""
-
-
-_Read = tuple[str, Table, OpenTable]
-"""The name of a table, the table, and its file."""
-
-
 def _read(
     in_turn: TablesInTurn, file: TableFile, max_bytes: int, max_cell_bytes: int
 ) -> tuple[dict[str, object], Table | None, OpenTable | None]:
-    """Return the record of a table, and the table and its file, None if it cannot be read."""
     opened: OpenTable | None = None
     table: Table | None = None
     reason = fingerprint = None
@@ -239,7 +209,6 @@ def _records(
     normaliser: Normaliser,
     record_sources: Sequence[Records],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the records of tables that are taken together."""
     yield from record_batches(records)
     pairs = _read_columns(tables, rules, normaliser)
     yield from record_batches(record for _, of_columns in pairs for record in of_columns)
@@ -265,9 +234,7 @@ def _read_columns(
         cells = CountedCells.of(columns)
         read = resolved_cells(cells, normaliser)
         profiles = profile_cells(
-            read.trimmed(),
-            list(map(len, columns)),
-            max_number_fraction=rules.max_number_fraction,
+            read.trimmed(), list(map(len, columns)), max_number_fraction=rules.max_number_fraction
         )
         reasons = [reason_left_out(profile, rules) for profile in profiles]
         doing = "normalised"
@@ -286,15 +253,12 @@ def _read_columns(
     ]
 
 
+# Cells, profile and values of a column, and the reason why it is left out.
 _OfColumn = tuple[pa.Array, ColumnProfile | None, ColumnValues | None, str | None]
-"""Cells, profile and values of a column, and the reason why it is left out."""
 
 
 def _read_table(
-    read: _Read,
-    rules: ColumnRules,
-    of_columns: Sequence[_OfColumn],
-    normaliser: Normaliser,
+    read: _Read, rules: ColumnRules, of_columns: Sequence[_OfColumn], normaliser: Normaliser
 ) -> tuple[ReadTable, list[dict[str, object]]]:
     name, table, opened = read
     records, columns, labels = [], [], label_columns(table.names)
@@ -351,10 +315,7 @@ def counted_column_records(
 
     One record is for the column. Records that are `wanted` follow.
 
-    Parameters
-    ----------
-    n_rows
-        Cells, empty ones included.
+    n_rows: cells, empty ones included.
     """
     cells = CountedCells.joined([raw])
     read = resolved_cells(cells, normaliser)
@@ -373,28 +334,13 @@ def counted_column_records(
         yield from records_of([ReadTable(str(about["table"]), [column], rules)])
 
 
-def column_values(columns: list[pa.StringArray], normaliser: Normaliser) -> list[ColumnValues]:
-    """Return the distinct normalised values of each column, by first appearance.
-
-    Missing values are left out.
-
-    Examples
-    --------
-    >>> found = column_values([pa.array([" Rome", "ROME", None, "Oslo"])], Normaliser())[0]
-    >>> found.values.to_pylist(), found.texts.to_pylist(), found.counts.to_pylist()
-    (['rome', 'oslo'], ['Rome', 'Oslo'], [2, 1])
-    """
-    return normalised_values(CountedCells.of(columns), normaliser)
-
-
 def resolved_cells(cells: CountedCells, normaliser: Normaliser) -> CountedCells:
-    """Return the cells with what they stand for in the place of aliases."""
     texts = normaliser.resolved_distinct(cells.texts, cells.columns)
     return cells if texts is cells.texts else cells.replaced(texts, np.ones(len(texts), bool))[0]
 
 
 def normalised_values(cells: CountedCells, normaliser: Normaliser) -> list[ColumnValues]:
-    """Return the distinct normalised values of each column; see `column_values`."""
+    """Return the distinct normalised values of each column, without missing ones."""
     normalised = normaliser.normalise_distinct(cells.texts, cells.columns)
     present = normalised.is_valid().to_numpy(zero_copy_only=False)
     tally, first = cells.replaced(normalised, present)

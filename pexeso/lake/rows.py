@@ -1,5 +1,7 @@
 """Whole rows of a lake's table, by the table's name."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
@@ -8,21 +10,71 @@ import pyarrow as pa
 
 from pexeso.errors import InputError
 from pexeso.lake.columns import find_column, label_columns
-from pexeso.lake.containers.formats import table_format
+from pexeso.lake.containers.formats import holds_several, table_format
 from pexeso.lake.containers.reader import OpenTable, open_table, reading_options
-from pexeso.lake.containers.table_names import holds_several, is_file
 from pexeso.lake.containers.tables_inside import split_member
 from pexeso.lake.files import TableFile
-from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES
-from pexeso.lake.readers.options import ReadingOptions
-from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES
-from pexeso.lake.settings import LakeSettings
+from pexeso.lake.readers.options import LakeSettings, ReadingOptions
+from pexeso.lake.readers.table import DEFAULT_MAX_BYTES, DEFAULT_MAX_CELL_BYTES
 from pexeso.runtime.formatting import shown
 from pexeso.store.io.location import Location, locate
 
 
+def name_within(lake: Path | Location, file: str | os.PathLike[str]) -> str | None:
+    """Return the name that a file has as a table of a lake, or None where it lies elsewhere.
+
+    A link to a file of the lake is a table of its own, under its own name. What leads to a table
+    inside a file follows the file's name, as in ``book.xlsx#Sheet1``, also where the lake is
+    that one file.
+    """
+    if isinstance(lake, Location):
+        return _name_at(lake, str(file))
+    root = Path(os.path.realpath(lake))
+    for path in (_in_its_folder(Path(file)), Path(os.path.realpath(file))):
+        if not path.is_relative_to(root):
+            # A table inside the one file that the lake is.
+            member = str(path).removeprefix(f"{root}#")
+            if member != str(path) and is_file(root):
+                return f"{Path(lake).name}#{member}"
+            continue
+        name = path.relative_to(root).as_posix()
+        if path == root:
+            return Path(lake).name
+        return f"{Path(lake).name}/{name}" if is_file(root) else name
+    return None
+
+
+def is_file(root: Path | Location) -> bool:
+    if isinstance(root, Path):
+        return os.path.isfile(root)
+    entry = root.look()
+    return entry is not None and entry.kind == "file"
+
+
+def _name_at(lake: Location, file: str) -> str | None:
+    begin = str(lake)
+    if file == begin:
+        return lake.name
+    if file.startswith((f"{begin}/", f"{begin}#")) and holds_several(lake.name) and is_file(lake):
+        return f"{lake.name}{file.removeprefix(begin)}"
+    return file.removeprefix(f"{begin}/") if file.startswith(f"{begin}/") else None
+
+
+def _in_its_folder(path: Path) -> Path:
+    """Return a path with the links of its folder followed, and no others.
+
+    The folder is the innermost one that is there: what follows it leads into a file.
+    """
+    folder = path.parent
+    while not os.path.isdir(folder) and folder != folder.parent:
+        folder = folder.parent
+    inner = path.relative_to(folder)
+    if ".." in inner.parts:
+        return Path(os.path.realpath(path))
+    return Path(os.path.realpath(folder), inner)
+
+
 def require_reading(options: object) -> None:
-    """Raise InputError unless what is to say how a file is read are `ReadingOptions`."""
     if not isinstance(options, ReadingOptions):
         raise InputError(
             "How a file is read is told by pexeso.ReadingOptions, such as "
@@ -35,10 +87,7 @@ def table_path(
 ) -> tuple[Path | Location, str | None]:
     """Return the file of a table, and what leads to the table inside it.
 
-    Returns
-    -------
-    file, member
-        See `pexeso.lake.files.TableFile`; `member` is None where the file is one table.
+    See `pexeso.lake.files.TableFile`; `member` is None where the file is one table.
     """
     root = locate(lake)
     parts = PurePosixPath(table).parts
@@ -48,7 +97,7 @@ def table_path(
         )
     if is_file(root):
         member = table.removeprefix(root.name)
-        if not table.startswith(root.name) or (member and not holds_several(root)):
+        if not table.startswith(root.name) or (member and not holds_several(root.name)):
             raise InputError(
                 f"The lake is the one file {root}; its table is {root.name!r}. Got {table!r}."
             )
@@ -143,11 +192,7 @@ def read_typed_rows(
 ) -> tuple[pa.Table, list[pa.ChunkedArray] | None]:
     """Read the rows of one table of a lake as texts, and with the types of its file.
 
-    Returns
-    -------
-    typed : list of pa.ChunkedArray or None
-        The same columns and rows with their types; None where the file has none, such as one of
-        delimited text or JSON.
+    None for the types where the file has none, such as one of delimited text or JSON.
     """
     opened = _opened(lake, table, max_bytes)
     text_table = opened.text()

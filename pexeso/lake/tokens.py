@@ -20,9 +20,11 @@ decimal                                     as its text would be: ``1.00`` is ``
 truth value, date, time                     ``"true"``, ``"2020-03-05"``, ``"14:30:00"``: a second
                                             has a fraction only where it is not zero
 null, NaN, nothing but white space          no token
-text for a gap: `pexeso.lake.cells.missing`       no token
+text for a gap: `pexeso.lake.cells`       no token
 ==========================================  ========================================================
 """
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 
@@ -31,12 +33,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
-from pexeso.lake.cells.counted_cells import CountedCells
-from pexeso.lake.cells.missing import present
+from pexeso.lake.cells import CountedCells, present
+from pexeso.lake.normalise.characters import only_where
 from pexeso.lake.typed.value_texts import value_texts
 from pexeso.runtime.formatting import first_line
 
 _WHOLE = r"^(-?(?:0|[1-9][0-9]*))\.0+$"
+
+# What an index says of the form. Any change that gives some cell another one needs a new name.
+NAME = "strict-v2"
+# White space as Python's ``str.split`` has it.
+_SPACES = (
+    r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}"
+    r"\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+"
+)
 
 
 def tokens_of(
@@ -61,7 +71,7 @@ def tokens_of(
     ['1', '1.5', None]
     """
     if isinstance(values, pa.ChunkedArray):
-        values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
+        values = values.combine_chunks()
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     texts = pc.utf8_normalize(texts_of_cells(values), form="NFC")
@@ -72,13 +82,6 @@ def tokens_of(
 
 
 def distinct_tokens(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
-    """Return the distinct tokens of a column, in the order in which they first stand there.
-
-    Examples
-    --------
-    >>> distinct_tokens(pa.array(["b", "a", None, " b"])).to_pylist()
-    ['b', 'a']
-    """
     return pc.unique(tokens_of(values)).drop_null()
 
 
@@ -102,7 +105,6 @@ def distinct_tokens_of(columns: Sequence[pa.StringArray]) -> list[pa.LargeString
 
 
 def texts_of_cells(values: pa.Array) -> pa.LargeStringArray:
-    """Return cells as texts, those of `pexeso.lake.typed.value_texts.value_texts`."""
     try:
         return value_texts(values)
     except pa.ArrowException as error:
@@ -111,3 +113,57 @@ def texts_of_cells(values: pa.Array) -> pa.LargeStringArray:
             f"{values.type}, which has no text "
             f"({first_line(error)}): leave the column out, or turn it into texts first."
         ) from error
+
+
+def key_texts(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
+    """Return the form of each cell in which it is compared with others.
+
+    Parameters
+    ----------
+    values : Arrow array (n,)
+        Texts, numbers, truth values, dates or times; dictionary-encoded ones too. Numbers that are
+        whole are written without a point.
+
+    Notes
+    -----
+    MATE's published program keeps ASCII letters only and drops common words; nothing is dropped
+    here, so that ``-5`` and ``5`` are two values. Time is linear in the letters; repeated cells
+    are best given dictionary-encoded, as distinct texts are worked on once.
+
+    Examples
+    --------
+    >>> key_texts(pa.array([" New  York", "Straße", "N/A", "1.0", " ", None])).to_pylist()
+    ['new york', 'strasse', None, '1.0', None, None]
+    >>> key_texts(pa.array([2009.0, None])).to_pylist()
+    ['2009', None]
+    """
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if not pa.types.is_dictionary(values.type):
+        values = texts_of_cells(values).dictionary_encode()
+    texts = present(texts_of_cells(values.dictionary))
+    return key_forms(pa.DictionaryArray.from_arrays(values.indices, texts))
+
+
+def key_forms(values: pa.Array) -> pa.LargeStringArray:
+    """Return the forms of texts as `key_texts` does, whatever stands for a missing value.
+
+    For texts of several columns together, of which one alone does not decide whether it is missing.
+    """
+    if not pa.types.is_dictionary(values.type):
+        values = values.cast(pa.large_string()).dictionary_encode()
+    texts = values.dictionary
+    known = texts.filter(texts.is_valid())
+    folded = only_where(pc.ascii_lower(known), pc.invert(pc.string_is_ascii(known)), _fold)
+    folded = pc.ascii_trim(pc.replace_substring_regex(folded, _SPACES, " "), " ")
+    folded = pc.if_else(pc.equal(folded, ""), pa.scalar(None, pa.large_string()), folded)
+    if len(known) < len(texts):
+        folded = pc.replace_with_mask(texts, texts.is_valid(), folded)
+    return folded.take(values.indices)
+
+
+def _fold(texts: pa.LargeStringArray) -> pa.LargeStringArray:
+    """Apply NFKC and fold the case, as ``str.casefold`` does, of all texts in one go."""
+    texts = pc.replace_substring_regex(pc.utf8_normalize(texts, form="NFKC"), _SPACES, " ")
+    # No text has a line feed now, so that all of them fold as one.
+    return pa.array("\n".join(texts.to_pylist()).casefold().split("\n"), pa.large_string())

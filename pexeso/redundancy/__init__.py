@@ -1,4 +1,4 @@
 """Tables that others contain, and which of them to keep (R2D2)."""
 
-SEMANTICS = ("set", "bag")
-"""How rows are counted; see `pexeso.redundancy.containment.contained_rows`."""
+METHODS = ("exact", "sampled")
+SEMANTICS = ("set", "bag")  # a row occurs in the parent, or as often as in the child

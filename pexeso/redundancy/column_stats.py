@@ -9,74 +9,54 @@ as nanoseconds, texts as their bytes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.lake.readers.plain_arrays import plain
+from pexeso.lake.typed.value_texts import plain
 
 Bound = int | float | Fraction | bytes
 
-MAX_BOUND_BYTES = 64
-"""Longer texts are cut: they are covers then, not witnesses."""
+MAX_BOUND_BYTES = 64  # longer texts are cut: they are covers then, not witnesses
 
 _NANOSECONDS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1000, "ns": 1}
 
 
 @dataclass(frozen=True)
 class ColumnStats:
-    """What is known of the values of a column; what is not known never refutes anything.
+    """What is known of the values of a column; what is not known never refutes anything."""
 
-    Attributes
-    ----------
-    min, max : int, float, Fraction, bytes or None
-        Of the values that are neither missing nor NaN; None where it is not known, or where there
-        are none.
-    min_witness, max_witness : bool
-        Whether it is the value of a row.
-    min_cover, max_cover : bool
-        Whether no value lies beyond.
-    null_count : int or None
-        Missing cells, where they are known.
-    has_value : bool
-        A value is known that is neither missing nor NaN.
-    all_null : bool
-        It is known that all cells are missing.
-    nan : bool or None
-        Whether a value is NaN, where it is known.
-    """
-
+    # int, float, Fraction, bytes or None: of the values that are neither missing nor NaN; None
+    # where it is not known, or where there are none
     min: Bound | None = None
     max: Bound | None = None
+    # Whether it is the value of a row
     min_witness: bool = False
     max_witness: bool = False
+    # Whether no value lies beyond
     min_cover: bool = False
     max_cover: bool = False
-    null_count: int | None = None
-    has_value: bool = False
-    all_null: bool = False
-    nan: bool | None = None
+    null_count: int | None = None  # Missing cells, where they are known
+    has_value: bool = False  # A value is known that is neither missing nor NaN
+    all_null: bool = False  # It is known that all cells are missing
+    nan: bool | None = None  # bool or None: whether a value is NaN, where it is known
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form."""
         return {**vars(self), "min": _to_json(self.min), "max": _to_json(self.max)}
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> ColumnStats:
-        """Return what `to_json` gave."""
         return cls(**{**fields, "min": _from_json(fields["min"]), "max": _from_json(fields["max"])})
 
 
 def _to_json(bound: Bound | None) -> int | list[str] | None:
     if isinstance(bound, Fraction):
         return ["fraction", str(bound)]
-    if isinstance(bound, float):
-        return ["float", bound.hex()]
-    if isinstance(bound, bytes):
-        return ["bytes", bound.hex()]
+    if isinstance(bound, float | bytes):
+        return [type(bound).__name__, bound.hex()]
     return bound
 
 
@@ -97,41 +77,36 @@ def scan_stats(values: pa.Array) -> ColumnStats:
     (3.0, 3.0, 1, True)
     """
     values = plain(values)
-    kind = values.type
-    nulls = values.null_count
-    if pa.types.is_dictionary(kind):
-        used = values.indices.unique().drop_null()
-        stats = scan_stats(values.dictionary.take(used))
-        missing = values.dictionary.take(values.indices).null_count
-        return _with_nulls(stats, missing, len(values))
+    if pa.types.is_dictionary(values.type):
+        stats = scan_stats(values.dictionary.take(values.indices.unique().drop_null()))
+        nulls = values.dictionary.take(values.indices).null_count
+        return replace(stats, null_count=nulls, all_null=nulls == len(values))
+    nulls, nan = values.null_count, False
     known = values.drop_null() if nulls else values
-    nan = False
-    if pa.types.is_floating(kind) and len(known):
+    if pa.types.is_floating(values.type) and len(known):
         known = known.cast(pa.float64())
         is_nan = pc.is_nan(known)
         nan = bool(pc.any(is_nan).as_py())
         known = known.filter(pc.invert(is_nan)) if nan else known
-    low = high = None
-    if len(known):
-        low, high = _bounds(known)
-    return _with_nulls(_bounded(low, high, bool(len(known)), nan), nulls, len(values))
-
-
-def _with_nulls(stats: ColumnStats, nulls: int, n: int) -> ColumnStats:
-    return ColumnStats(**{**vars(stats), "null_count": nulls, "all_null": nulls == n})
-
-
-def _bounded(low: Bound | None, high: Bound | None, has_value: bool, nan: bool) -> ColumnStats:
-    min_witness = min_cover = low is not None
-    max_witness = max_cover = high is not None
-    if isinstance(low, bytes) and len(low) > MAX_BOUND_BYTES:
-        low, min_witness = low[:MAX_BOUND_BYTES], False
-    if isinstance(high, bytes) and len(high) > MAX_BOUND_BYTES:
-        high, max_witness = _after(high[:MAX_BOUND_BYTES]), False
-        max_cover = high is not None
-    return ColumnStats(
-        low, high, min_witness, max_witness, min_cover, max_cover, None, has_value, False, nan
+    low, high = _bounds(known) if len(known) else (None, None)
+    stats = ColumnStats(
+        low,
+        high,
+        min_witness=low is not None,
+        max_witness=high is not None,
+        min_cover=low is not None,
+        max_cover=high is not None,
+        null_count=nulls,
+        has_value=len(known) > 0,
+        all_null=nulls == len(values),
+        nan=nan,
     )
+    if isinstance(low, bytes) and len(low) > MAX_BOUND_BYTES:
+        stats = replace(stats, min=low[:MAX_BOUND_BYTES], min_witness=False)
+    if isinstance(high, bytes) and len(high) > MAX_BOUND_BYTES:
+        above = _after(high[:MAX_BOUND_BYTES])
+        stats = replace(stats, max=above, max_witness=False, max_cover=above is not None)
+    return stats
 
 
 def _after(prefix: bytes) -> bytes | None:
@@ -154,8 +129,8 @@ def _bounds(known: pa.Array) -> tuple[Bound | None, Bound | None]:
     elif types.is_timestamp(kind):
         known, factor = known.cast(pa.int64()), _NANOSECONDS[kind.unit]
     elif types.is_time(kind):
-        whole = known.cast(pa.int32() if types.is_time32(kind) else pa.int64())
-        known, factor = whole.cast(pa.int64()), _NANOSECONDS[kind.unit]
+        known = known.cast(pa.int32() if types.is_time32(kind) else pa.int64())
+        factor = _NANOSECONDS[kind.unit]
     elif types.is_boolean(kind):
         known = known.cast(pa.int8())
     elif not (
@@ -173,9 +148,10 @@ def _bounds(known: pa.Array) -> tuple[Bound | None, Bound | None]:
 def _as_bound(value: Any, factor: int) -> Bound:
     if isinstance(value, int):
         return value * factor
-    if isinstance(value, float | bytes):
-        return value
-    exact = Fraction(value)
+    return value if isinstance(value, float | bytes) else whole_or_fraction(Fraction(value))
+
+
+def whole_or_fraction(exact: Fraction) -> int | Fraction:
     return exact.numerator if exact.denominator == 1 else exact
 
 
@@ -208,39 +184,3 @@ def merged(parts: Sequence[ColumnStats]) -> ColumnStats:
         all_null=all(part.all_null for part in parts),
         nan=True if True in nans else None if None in nans else False,
     )
-
-
-def refutes(child: ColumnStats, parent: ColumnStats) -> str | None:
-    """Return which rule shows that values of a child are missing in its parent, if one does.
-
-    Both columns have compatible types. Rules: ``bounds``, ``nulls``, ``nan``.
-    """
-    if child.has_value and parent.all_null:
-        return "bounds"
-    for name, sign, other in (("min", 1, "max"), ("max", -1, "min")):
-        ours, parent_bound = getattr(child, name), getattr(parent, name)
-        if parent_bound is None or not getattr(parent, f"{name}_cover"):
-            continue
-        if (
-            ours is not None
-            and getattr(child, f"{name}_witness")
-            and _before(ours, parent_bound, sign)
-        ):
-            return "bounds"
-        far = getattr(child, other)
-        if (
-            child.has_value
-            and far is not None
-            and getattr(child, f"{other}_cover")
-            and _before(far, parent_bound, sign)
-        ):
-            return "bounds"
-    if child.null_count and parent.null_count == 0:
-        return "nulls"
-    if child.nan is True and parent.nan is False:
-        return "nan"
-    return None
-
-
-def _before(ours: Any, other: Any, sign: int) -> bool:
-    return ours < other if sign > 0 else ours > other

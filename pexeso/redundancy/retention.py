@@ -2,83 +2,51 @@
 
 The problem is R2D2's: keep a table at its retention cost, or delete it and pay what rebuilding it
 from one kept parent is expected to cost. A deleted table is nobody's source. It is solved as an
-integer program, weakly connected components apart where they are large.
+integer program by HiGHS.
 
 Symbols of the paper: rho_v is `keep_cost`, d_e is `rebuild_cost`, x_v is `kept`, y_e is `source`.
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
 
 from pexeso.errors import InputError
-from pexeso.redundancy.solver.reductions import reduced
+from pexeso.runtime.compiled import compiled
+from pexeso.runtime.extras import require
 
-TIME_LIMIT = 60.0
-"""Seconds that the solver may take for all components together."""
+loops = compiled("pexeso.redundancy.loops")
+
+TIME_LIMIT = 60.0  # seconds
 
 _ROUNDING = 1e-9
-
-_SOLVED_COST = 1e6
-"""What the dearest table costs in a program for the solver."""
-
-_EDGES_TOGETHER = 20_000
-"""Components are solved together up to so many edges."""
-
-_LEAST_SECONDS = 0.1
-"""What every component gets, so that each has a bound."""
+_SOLVED_COST = 1e6  # of the dearest table in a program for the solver
 
 
 @dataclass(frozen=True)
 class RetentionProblem:
-    """Tables, and by which edges they can be rebuilt.
+    """Tables, and by which edges they can be rebuilt; no cost is below 0."""
 
-    Attributes
-    ----------
-    keep_cost : float64 (n,)
-        Of each table for a period, 0 or more.
-    parents, children : int64 (e,)
-        Numbers of tables: the child can be rebuilt from the parent.
-    rebuild_cost : float64 (e,)
-        Expected for a period where the child is deleted, 0 or more.
-    """
-
-    keep_cost: np.ndarray
+    keep_cost: np.ndarray  # float64 (n,)
+    # int64 (e,): numbers of tables: the child can be rebuilt from the parent
     parents: np.ndarray
     children: np.ndarray
-    rebuild_cost: np.ndarray
+    rebuild_cost: np.ndarray  # float64 (e,): expected for a period where the child is deleted
 
-    def __post_init__(self) -> None:
-        n, n_edges = len(self.keep_cost), len(self.parents)
-        if not len(self.children) == len(self.rebuild_cost) == n_edges:
-            raise InputError(
-                f"Edges need a parent, a child and a cost each. Got {n_edges}, "
-                f"{len(self.children)} and {len(self.rebuild_cost)}."
-            )
-        for name, costs in (("keep_cost", self.keep_cost), ("rebuild_cost", self.rebuild_cost)):
-            if len(costs) and not (np.isfinite(costs).all() and costs.min() >= 0):
-                raise InputError(f"{name} must be finite and 0 or more, inclusive.")
-        for ends in (self.parents, self.children):
-            if n_edges and not (ends.min() >= 0 and ends.max() < n):
-                raise InputError(f"Edges are among the tables 0 to {n - 1}, inclusive.")
-        if (self.parents == self.children).any():
-            raise InputError("No table can be rebuilt from itself.")
+    def with_edges(self, edges: np.ndarray) -> RetentionProblem:
+        """Return the problem with some of the edges: numbers, or bool (e,)."""
+        parents, children = self.parents[edges], self.children[edges]
+        return RetentionProblem(self.keep_cost, parents, children, self.rebuild_cost[edges])
 
 
 @dataclass(frozen=True)
 class Retention:
-    """Which tables are kept, and from which the others are rebuilt.
-
-    Attributes
-    ----------
-    source : int64 (n,)
-        Of a deleted table the parent that it is rebuilt from; -1 for one that is kept.
-    """
+    """Which tables are kept, and from which the others are rebuilt."""
 
     kept: np.ndarray
+    # int64 (n,): of a deleted table the parent that it is rebuilt from; -1 for one that is kept
     source: np.ndarray
     cost: float
     keep_all_cost: float
@@ -98,17 +66,8 @@ class Retention:
 def plan_retention(problem: RetentionProblem, *, time_limit: float = TIME_LIMIT) -> Retention:
     """Choose which tables to keep, at least cost.
 
-    Parameters
-    ----------
-    time_limit : float
-        Seconds, above 0. Where the solver stops before it has proved its plan, the plan is the best
-        it has found, and `Retention.gap` is above 0.
-
-    Notes
-    -----
-    Reductions that leave the least cost as it is: an edge that costs as much as keeping its child,
-    or more, is never used (on a tie the table is kept); a table without edges is kept; others are
-    those of `pexeso.redundancy.solver.reductions`.
+    Where the solver stops before it has proved its plan, the plan is the best one known, and
+    `Retention.gap` is above 0.
 
     Examples
     --------
@@ -119,28 +78,56 @@ def plan_retention(problem: RetentionProblem, *, time_limit: float = TIME_LIMIT)
     >>> plan.cost, plan.source.tolist(), plan.optimal
     (722.0, [-1, -1, 1, 1], True)
     """
-    if not time_limit > 0:
-        raise InputError(f"time_limit is in seconds and above 0. Got {time_limit!r}.")
-    useful = problem.rebuild_cost < problem.keep_cost[problem.children]
-    parents, children = problem.parents[useful], problem.children[useful]
-    costs = problem.rebuild_cost[useful]
-    fewer = reduced(problem.keep_cost, parents, children, costs)
-    parents, children, costs = (array[fewer.edges] for array in (parents, children, costs))
-    is_kept = np.ones(len(problem.keep_cost), bool)
-    bound = float(problem.keep_cost.sum())
-    if len(parents):
-        nodes, ends = np.unique(np.concatenate([parents, children]), return_inverse=True)
-        part_kept, part_bound = _by_component(
-            problem.keep_cost[nodes],
-            fewer.able[nodes],
-            ends[: len(parents)],
-            ends[len(parents) :],
-            costs,
-            time_limit,
-        )
-        is_kept[nodes] = part_kept
-        bound += part_bound - float(problem.keep_cost[nodes].sum())
+    # An edge that costs as much as keeping its child is never used: on a tie the table is kept.
+    useful = problem.with_edges(problem.rebuild_cost < problem.keep_cost[problem.children])
+    able = ~dominated(useful)
+    useful = useful.with_edges(able[useful.parents])
+    is_kept, bound = np.ones(len(able), bool), float(problem.keep_cost.sum())
+    if len(useful.parents):
+        is_kept, bound = _solved(useful, able, time_limit)
     return with_sources(problem, _without_needless(problem, is_kept), bound)
+
+
+def dominated(problem: RetentionProblem) -> np.ndarray:
+    """Return tables that some best plan does not keep: bool (n,).
+
+    Let there be an edge from u to w, and for each edge from w to a table v other than u an edge
+    from u to v that costs no more. Let m be the least cost of an edge to u (infinite where there is
+    none), and ``keep[u] + cost[u, w] - m <= keep[w]``. Then a best plan does not keep w:
+
+    - A plan that keeps both saves ``keep[w] - cost[u, w] > 0`` by deleting w: what was rebuilt from
+      w is rebuilt from u for no more.
+    - A plan that keeps w and not u pays m or more for u. Keep u and delete w: ``keep[u]`` and
+      ``cost[u, w]`` are added, ``keep[w]`` and at least m are saved, and what was rebuilt from w is
+      rebuilt from u for no more.
+
+    Once w may not be kept, its edges go. That only raises m for other tables, and removes
+    conditions, so steps made one after the other each hold for the problem that the former left. Of
+    n equal copies one is left, which an integer program would have to find among n like it.
+    """
+    n = len(problem.keep_cost)
+    n_children = np.bincount(problem.parents, minlength=n)
+    spared = np.full(n, np.inf)
+    np.minimum.at(spared, problem.children, problem.rebuild_cost)
+    # Those first that are likely to dominate many others.
+    order = np.lexsort((-n_children, problem.keep_cost - spared))
+    able = np.ones(n, bool)
+    loops.drop_dominated(
+        *_edges_by(problem.parents, problem.children, problem.rebuild_cost, n),
+        *_edges_by(problem.children, problem.parents, problem.rebuild_cost, n),
+        problem.keep_cost,
+        order[n_children[order] > 0],
+        able,
+        np.full(n, np.inf),
+    )
+    return ~able
+
+
+def _edges_by(
+    ends: np.ndarray, others: np.ndarray, costs: np.ndarray, n: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    order = np.argsort(ends, kind="stable")
+    return np.searchsorted(ends[order], np.arange(n + 1)), others[order], costs[order]
 
 
 def _without_needless(problem: RetentionProblem, is_kept: np.ndarray) -> np.ndarray:
@@ -148,87 +135,39 @@ def _without_needless(problem: RetentionProblem, is_kept: np.ndarray) -> np.ndar
     source = with_sources(problem, is_kept, 0.0).source
     needed = np.zeros(len(is_kept), bool)
     needed[source[source >= 0]] = True
-    free = is_kept[problem.parents] & is_kept[problem.children] & ~needed[problem.children]
-    free &= problem.rebuild_cost < problem.keep_cost[problem.children]
-    order = np.flatnonzero(free)
-    saved = problem.keep_cost[problem.children[order]] - problem.rebuild_cost[order]
+    saved = problem.keep_cost[problem.children] - problem.rebuild_cost
+    free = is_kept[problem.parents] & is_kept[problem.children] & (saved > 0)
+    edges = np.flatnonzero(free & ~needed[problem.children])
     is_kept = is_kept.copy()
-    for edge in order[np.argsort(-saved, kind="stable")].tolist():
+    for edge in edges[np.argsort(-saved[edges], kind="stable")].tolist():
         parent, child = int(problem.parents[edge]), int(problem.children[edge])
         if is_kept[parent] and is_kept[child] and not needed[child]:
             is_kept[child], needed[parent] = False, True
     return is_kept
 
 
-def _by_component(
-    keep_cost: np.ndarray,
-    able: np.ndarray,
-    parents: np.ndarray,
-    children: np.ndarray,
-    costs: np.ndarray,
-    time_limit: float,
-) -> tuple[np.ndarray, float]:
-    """Solve large components by themselves, and small ones together: a call has its own price."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    n = len(keep_cost)
-    links = coo_array((np.ones(len(parents)), (parents, children)), (n, n))
-    n_components, component = connected_components(links, directed=False)
-    sizes = np.bincount(component[parents], minlength=n_components)
-    group = np.zeros(n_components, np.int64)
-    large = np.flatnonzero(sizes > _EDGES_TOGETHER)
-    small = np.flatnonzero(sizes <= _EDGES_TOGETHER)
-    group[small] = np.cumsum(sizes[small]) // _EDGES_TOGETHER
-    group[large] = group.max(initial=0) + 1 + np.argsort(np.argsort(sizes[large], kind="stable"))
-    is_kept, bound = np.ones(n, bool), 0.0
-    until = time.monotonic() + time_limit
-    for number in np.unique(group):  # the largest ones last
-        nodes = np.flatnonzero(group[component] == number)
-        edges = np.flatnonzero(group[component[parents]] == number)
-        positions = np.zeros(n, np.int64)
-        positions[nodes] = np.arange(len(nodes))
-        is_kept[nodes], part = _solved(
-            keep_cost[nodes],
-            able[nodes],
-            positions[parents[edges]],
-            positions[children[edges]],
-            costs[edges],
-            max(_LEAST_SECONDS, until - time.monotonic()),
-        )
-        bound += part
-    return is_kept, bound
-
-
 def _solved(
-    keep_cost: np.ndarray,
-    able: np.ndarray,
-    parents: np.ndarray,
-    children: np.ndarray,
-    costs: np.ndarray,
-    time_limit: float,
+    problem: RetentionProblem, able: np.ndarray, time_limit: float
 ) -> tuple[np.ndarray, float]:
     """Solve the integer program: which tables are kept, bool (n,), and a bound on the cost.
 
     Those that are not `able` are deleted.
     """
+    require("scipy", "The cheapest plan")
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_array
 
-    n, n_edges = len(keep_cost), len(parents)
-    unit = float(keep_cost.max()) / _SOLVED_COST  # the solver's tolerances are absolute
-    edges = np.arange(n_edges)
+    n, n_edges = len(able), len(problem.parents)
+    unit = float(problem.keep_cost.max()) / _SOLVED_COST  # the solver's tolerances are absolute
+    tables, edges = np.arange(n), np.arange(n_edges)
     # The source of a table is kept: y_e <= x_u.
-    rows = np.concatenate([edges, edges])
-    columns = np.concatenate([n + edges, parents])
-    values = np.concatenate([np.ones(n_edges), -np.ones(n_edges)])
-    sources = coo_array((values, (rows, columns)), (n_edges, n + n_edges))
+    ends = np.concatenate([edges, edges]), np.concatenate([n + edges, problem.parents])
+    sources = coo_array((np.repeat([1.0, -1.0], n_edges), ends), (n_edges, n + n_edges))
     # Kept, or rebuilt from one: x_v + sum y = 1. With >= 1 a plan could only cost more.
-    rows = np.concatenate([np.arange(n), children])
-    columns = np.concatenate([np.arange(n), n + edges])
-    one = coo_array((np.ones(n + n_edges), (rows, columns)), (n, n + n_edges))
+    ends = np.concatenate([tables, problem.children]), np.concatenate([tables, n + edges])
+    one = coo_array((np.ones(n + n_edges), ends), (n, n + n_edges))
     solution = milp(
-        np.concatenate([keep_cost, costs]) / unit,
+        np.concatenate([problem.keep_cost, problem.rebuild_cost]) / unit,
         integrality=np.concatenate([np.ones(n), np.zeros(n_edges)]),
         bounds=Bounds(0, np.concatenate([able, np.ones(n_edges)]).astype(float)),
         constraints=[
@@ -237,44 +176,35 @@ def _solved(
         ],
         options={"time_limit": time_limit, "mip_rel_gap": 0.0},
     )
-    bound = getattr(solution, "mip_dual_bound", None)
-    greedy = greedily_kept(keep_cost, parents, children, costs)
-    cheapest = np.where(able, keep_cost, np.inf)
-    np.minimum.at(cheapest, children, costs)
+    cheapest = np.where(able, problem.keep_cost, np.inf)
+    np.minimum.at(cheapest, problem.children, problem.rebuild_cost)
     best = float(cheapest.sum())  # as if every table had its best source
+    bound = getattr(solution, "mip_dual_bound", None)
     if bound is not None and np.isfinite(bound):
         best = max(best, float(bound) * unit)
-    if solution.x is None:
-        return greedy, best
-    is_kept = solution.x[:n] > 0.5
-    problem = RetentionProblem(keep_cost, parents, children, costs)
+    choices = [] if solution.x is None else [solution.x[:n] > 0.5]
     if solution.status != 0:  # stopped: what is simple may be better
-        plans = [with_sources(problem, choice, best) for choice in (is_kept, greedy)]
-        is_kept = min(plans, key=lambda plan: plan.cost).kept
-    return is_kept, best
+        choices.append(greedily_kept(problem))
+    plans = [with_sources(problem, choice, best) for choice in choices]
+    return min(plans, key=lambda plan: plan.cost).kept, best
 
 
-def greedily_kept(
-    keep_cost: np.ndarray, parents: np.ndarray, children: np.ndarray, costs: np.ndarray
-) -> np.ndarray:
-    """Delete the tables by what each saves, as long as a parent is left: bool (n,).
-
-    It is the fallback of a solver that has run out of time; a plan of its own is rarely the best.
-    """
-    order = np.lexsort((parents, costs, children))
-    begins = np.searchsorted(children[order], np.arange(len(keep_cost) + 1))
-    sources, prices = parents[order].tolist(), costs[order].tolist()
-    cheapest = np.full(len(keep_cost), np.inf)
-    np.minimum.at(cheapest, children, costs)
-    is_kept, needed = np.ones(len(keep_cost), bool), np.zeros(len(keep_cost), bool)
-    by_saving = np.argsort(-(keep_cost - cheapest), kind="stable")
-    for table in by_saving.tolist():
-        if needed[table] or cheapest[table] >= keep_cost[table]:
+def greedily_kept(problem: RetentionProblem) -> np.ndarray:
+    """Delete the tables by what each saves, as long as a parent is left: bool (n,)."""
+    n = len(problem.keep_cost)
+    order = np.lexsort((problem.parents, problem.rebuild_cost, problem.children))
+    begins = np.searchsorted(problem.children[order], np.arange(n + 1))
+    sources = problem.parents[order].tolist()
+    prices = problem.rebuild_cost[order].tolist()
+    cheapest = np.full(n, np.inf)
+    np.minimum.at(cheapest, problem.children, problem.rebuild_cost)
+    is_kept, needed = np.ones(n, bool), np.zeros(n, bool)
+    for table in np.argsort(cheapest - problem.keep_cost, kind="stable").tolist():
+        if needed[table]:
             continue
         for edge in range(begins[table], begins[table + 1]):
-            if is_kept[sources[edge]] and prices[edge] < keep_cost[table]:
-                is_kept[table] = False
-                needed[sources[edge]] = True
+            if is_kept[sources[edge]] and prices[edge] < problem.keep_cost[table]:
+                is_kept[table], needed[sources[edge]] = False, True
                 break
     return is_kept
 
@@ -283,39 +213,12 @@ def with_sources(problem: RetentionProblem, kept: np.ndarray, bound: float) -> R
     """Return a plan: every deleted table has its cheapest kept parent, ties by number."""
     usable = kept[problem.parents] & ~kept[problem.children]
     order = np.lexsort((problem.parents, problem.rebuild_cost))
-    order = order[usable[order]]
+    order = order[usable[order]][::-1]
     source = np.full(len(kept), -1, np.int64)
     cost = np.where(kept, problem.keep_cost, 0.0)
-    source[problem.children[order[::-1]]] = problem.parents[order[::-1]]
-    cost[problem.children[order[::-1]]] = problem.rebuild_cost[order[::-1]]
+    source[problem.children[order]] = problem.parents[order]
+    cost[problem.children[order]] = problem.rebuild_cost[order]
     if (source[~kept] < 0).any():
         lost = np.flatnonzero(~kept & (source < 0))[0]
         raise InputError(f"Table {lost} is deleted, and no table that it is rebuilt from is kept.")
     return Retention(kept, source, float(cost.sum()), float(problem.keep_cost.sum()), bound)
-
-
-def check_retention(problem: RetentionProblem, plan: Retention) -> None:
-    """Check a plan against the rules, by plain loops."""
-    edges: dict[tuple[int, int], float] = {}
-    for parent, child, cost in zip(
-        problem.parents.tolist(),
-        problem.children.tolist(),
-        problem.rebuild_cost.tolist(),
-        strict=True,
-    ):
-        edges[parent, child] = min(cost, edges.get((parent, child), cost))
-    total = 0.0
-    for table, (is_kept, source) in enumerate(
-        zip(plan.kept.tolist(), plan.source.tolist(), strict=True)
-    ):
-        if is_kept and source != -1:
-            raise InputError(f"Table {table} is kept and has the source {source}.")
-        if not is_kept and (source, table) not in edges:
-            raise InputError(f"Table {table} cannot be rebuilt from {source}.")
-        if not is_kept and not plan.kept[source]:
-            raise InputError(f"Table {table} is to be rebuilt from {source}, which is deleted.")
-        total += float(problem.keep_cost[table]) if is_kept else edges[source, table]
-    if not np.isclose(total, plan.cost, rtol=_ROUNDING, atol=_ROUNDING):
-        raise InputError(f"The plan costs {total}, and says {plan.cost}.")
-    if plan.cost > plan.keep_all_cost * (1 + _ROUNDING):
-        raise InputError("The plan costs more than keeping all tables.")

@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TextIO, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import pyarrow as pa
 
-from pexeso.lake.frames.results import Tabular
-from pexeso.lake.key_columns import spec_of
+from pexeso.lake.columns import spec_of
+from pexeso.lake.frames.tables import Tabular
 from pexeso.runtime.formatting import percent, plain
 from pexeso.runtime.shown import MAX_ROWS, Shown, html_table, many, named
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from pexeso.joins.sql.joins import JoinSql
-    from pexeso.joins.sql.lake_tables import LakeTable
-    from pexeso.joins.tables import Joined
-    from pexeso.lake.left_out.groups import ReasonGroup
-    from pexeso.results.match_kinds import KindCounts, Pair
-    from pexeso.results.matches import Explanation, Match, SearchResult
-    from pexeso.results.table_columns import TableColumns
-    from pexeso.semantic.explain.word_contributions import WordContributions
+    from pexeso.index import Index
+    from pexeso.lake.left_out import ReasonGroup
+    from pexeso.semantic.open_index import OpenIndex
 
 
 class ShownMatch(Shown):
-    """A match in a line, and in a notebook as a table of one row."""
+    """A match in a line, with what `_measured` says, and in a notebook as a table of one row."""
 
-    def _measured(self) -> str:
-        """Return what was counted, in words."""
-        raise NotImplementedError
+    _measured: Callable[[], str]
 
     def _summary(self) -> str:
         return f"{plain(_name_of(self))}, {self._measured()}"
 
     def _shown(self) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        row = _row_for_people(self)
+        row = {name: _for_people(name, cell) for name, cell in self.to_dict().items()}
+        row = {name: cell for name, cell in row.items() if not isinstance(cell, dict)}
         return list(row), [list(row.values())]
 
 
@@ -52,8 +44,8 @@ class ColumnMatch(ShownMatch):
     column : str
         The column's name, or ``#position`` where the header repeats or lacks it.
     copies : tuple of ColumnMatch
-        Other columns found that hold the same values as this one, or nearly the same
-        (`pexeso.results.copies`), best first; none where the search was asked not to fold them.
+        Other columns found that hold the same values, or nearly (`pexeso.engine.copies`), best
+        first; none where the search was asked not to fold them.
     """
 
     table: str
@@ -63,11 +55,8 @@ class ColumnMatch(ShownMatch):
 
     @property
     def brings(self) -> tuple[str, ...]:
-        """The other columns of the table, in its order: what a join with it brings.
-
-        The catalog of the index is read when this is first asked for, once for all columns found.
-        """
-        return () if self._columns is None else self._columns.beside(self.table, self.column)
+        """The other columns of the table, in its order: what a join with it brings."""
+        return () if self._columns is None else self._columns.others(self.table, self.column)
 
 
 @dataclass(frozen=True)
@@ -105,7 +94,7 @@ class Hints(Shown):
     nearest : tuple of NearColumn
         At most `MAX_NEAREST`, best first.
     left_out : tuple of ReasonGroup
-        How many tables and columns the index is without, by reason, the largest group first.
+        Tables and columns that were not indexed, by reason, the largest group first.
     """
 
     nearest: tuple[NearColumn, ...] = ()
@@ -136,20 +125,14 @@ _SHARES = ("joinability", "containment", "share", "transformed")
 _NOT_SHOWN = ("brings", "joinability_of")
 """Fields that are left out where results are shown in a notebook."""
 
-_TEXTS = ("table", "column", "joinability_of", "program", "direction", "relation")
-_LISTS = ("columns", "brings", "found_by")
-_COUNTS = (
-    "matched", "total", "n_copies", "overlap", "equal", "matched_keys", "total_keys", "rows",
-    "joined_rows",
-)  # fmt: skip
-_NUMBERS = (*_SHARES, "similarity", "rows_per_query_row", "query_rows_per_row")
-_TYPES = {
-    **dict.fromkeys(_TEXTS, pa.string()),
-    **dict.fromkeys(_LISTS, pa.list_(pa.string())),
-    **dict.fromkeys(_COUNTS, pa.int64()),
-    **dict.fromkeys(_NUMBERS, pa.float64()),
-    "estimated": pa.bool_(),
+_FIELDS = {
+    pa.string(): "table column joinability_of program direction relation",
+    pa.list_(pa.string()): "columns brings found_by",
+    pa.int64(): "matched total n_copies overlap equal matched_keys total_keys rows joined_rows",
+    pa.float64(): "similarity rows_per_query_row query_rows_per_row " + " ".join(_SHARES),
+    pa.bool_(): "estimated",
 }
+_TYPES = {name: kind for kind, names in _FIELDS.items() for name in names.split()}
 """Types of the fields that results have."""
 
 SomeMatch = TypeVar("SomeMatch")
@@ -193,7 +176,6 @@ class Matches(Tabular, Sequence[SomeMatch], Generic[SomeMatch]):
         return f"{self._counted()}: {', '.join([*best, *dots])}"
 
     def _repr_html_(self) -> str:
-        """Return what notebooks show: a small table of the first 20 found."""
         shown = [name for name in self.fields if name not in _NOT_SHOWN]
         first = f", the first {MAX_ROWS}" if len(self.matches) > MAX_ROWS else ""
         rows = (
@@ -209,7 +191,6 @@ class Matches(Tabular, Sequence[SomeMatch], Generic[SomeMatch]):
         return f"{count} of {len(self) + self.n_more:,}" if self.n_more else count
 
     def _row_of(self, match: Any) -> dict[str, Any]:
-        """Return the values of `fields` for one of what was found, but for ``brings``."""
         return {**match.to_dict(), "n_copies": len(match.copies)}
 
     def _field_types(self) -> dict[str, pa.DataType]:
@@ -233,16 +214,11 @@ class Matches(Tabular, Sequence[SomeMatch], Generic[SomeMatch]):
     def hints(self) -> Hints:
         """Find what helps where nothing was found: the nearest columns, and what was left out.
 
-        Searches once more, and reads the catalog, each time it is called. Without need, where
-        something was found, it is empty.
+        Searches once more, and reads the catalog. Empty where something was found.
         """
         return Hints() if self.matches else self._find_hints()
 
     def _as_json(self, results: Sequence[dict[str, Any]], *, hints: bool = False) -> dict[str, Any]:
-        """Return the plain JSON form of the search, but for its work, with that of its results.
-
-        With `hints` it has these too, where nothing was found.
-        """
         return {
             "query": self.query,
             "options": self.options if isinstance(self.options, dict) else self.options.to_dict(),
@@ -257,13 +233,8 @@ def _name_of(match: Any) -> str:
     return f"{match.table}:{match.column if columns is None else spec_of(columns)}"
 
 
-def _row_for_people(match: Any) -> dict[str, Any]:
-    row = {name: _for_people(name, cell) for name, cell in match.to_dict().items()}
-    return {name: cell for name, cell in row.items() if not isinstance(cell, dict)}
-
-
 def _for_people(name: str, value: Any) -> Any:
-    """Return what is told of a match as people read it: shares as percentages."""
+    """Return a field of a match as people read it: shares as percentages."""
     if value is None or name not in (*_SHARES, "similarity"):
         return value
     return f"{value:.2f}" if name == "similarity" else percent(value)
@@ -278,7 +249,7 @@ class ColumnMatches(Matches[AnyMatch]):
     query, options, n_more
         See `Matches`.
     matches : tuple of ColumnMatch
-        Each stands for its copies too.
+        Each represents its copies too.
     folded : bool
         Whether copies were folded.
     """
@@ -286,12 +257,10 @@ class ColumnMatches(Matches[AnyMatch]):
     folded: bool = field(default=False, kw_only=True)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the values of `fields` for each column found."""
         rows = [{**self._row_of(match), "brings": list(match.brings)} for match in self.matches]
         return [{name: row[name] for name in self.fields if name in row} for row in rows]
 
     def _with_copies(self, row: dict[str, Any], match: AnyMatch) -> dict[str, Any]:
-        """Return what is told of a column found with its ``copies`` and ``brings``."""
         named = {"copies": [copy.to_dict() for copy in match.copies]} if self.folded else {}
         return {**row, **named, "brings": list(match.brings)}
 
@@ -303,11 +272,11 @@ class Unmatched:
     Attributes
     ----------
     query : str
-    reason : {"too far", "unknown", "empty"}
-        Its nearest lake value is too far; the model knows nothing about it; nothing is left of it
-        by normalisation.
+    reason : {"too far", "apart", "unknown", "empty"}
+        Its nearest lake value is too far; a rule tells that value apart, whatever its words; the
+        model knows nothing about it; nothing is left of it by normalisation.
     value : str or None
-        The nearest lake value, where the reason is ``"too far"``.
+        The nearest lake value by its words, where the reason is ``"too far"`` or ``"apart"``.
     distance : float or None
         How far that is, in [0, 1].
     """
@@ -319,79 +288,31 @@ class Unmatched:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""
-        return {
-            "query": self.query,
-            "reason": self.reason,
-            "value": self.value,
-            "distance": self.distance,
-        }
+        return asdict(self)
 
 
-class Details(Protocol):
-    """What the matches of one search rest on; `position` is that of a column in the result."""
+class TableColumns:
+    """Labels of the columns of tables, read from a catalog together when one is asked for.
 
-    def pairs(self, position: int, limit: int | None = None) -> list[Pair]:
-        """Return the pairs of a column."""
-        ...
-
-    def matched(self, position: int) -> int:
-        """Count the values, or rows, of the query column with a pair in a column."""
-        ...
-
-    def kinds(self, position: int) -> KindCounts:
-        """Count pairs and values of a column by kind."""
-        ...
-
-    def word_contributions(self, position: int, n: int) -> WordContributions:
-        """Return the words that carry the match of a column."""
-        ...
-
-    def unmatched(self, position: int, limit: int | None) -> tuple[Unmatched, ...]:
-        """Return the texts of the query without a match in a column."""
-        ...
-
-    def join(
-        self,
-        match: Match,
-        table: Any,
-        on: str | int | None,
-        to: str | None,
-        options: Mapping[str, Any],
-        *,
-        texts: pa.StringArray | None = None,
-    ) -> Joined:
-        """Join the table of a match with one of the user's, by `texts` where they are given."""
-        ...
-
-    def sql(
-        self,
-        match: Match,
-        on: str | None,
-        options: Mapping[str, Any],
-        names: tuple[str, str | None],
-    ) -> JoinSql:
-        """Write the join with the table of a match as SQL."""
-        ...
-
-    def lake_table(self, match: Match) -> LakeTable:
-        """Return the table of a match as DuckDB has it."""
-        ...
-
-    def curve(self, position: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return how much of the query column matches within each distance."""
-        ...
-
-
-class Renderer(Protocol):
-    """Renderer of results as pages.
-
-    An index passes one to its results, so that these contain no markup.
+    `opened` is a snapshot of an index. Tables not among `tables` are read one by one.
     """
 
-    def results_page(self, results: Sequence[SearchResult], stream: TextIO | None) -> str | None:
-        """Return the page of search results, or write it to a stream."""
-        ...
+    def __init__(self, opened: OpenIndex | Index, tables: Iterable[str]) -> None:
+        self._opened, self._wanted = opened, set(tables)
+        self._labels: dict[str, list[str]] = {}
 
-    def explanation_page(self, explanation: Explanation, stream: TextIO | None) -> str | None:
-        """Return the page of an explanation, or write it to a stream."""
-        ...
+    def __deepcopy__(self, memo: dict[int, Any]) -> TableColumns:
+        return self
+
+    def others(self, table: str, column: str) -> tuple[str, ...]:
+        if table not in self._labels:
+            self._read({table, *self._wanted} - self._labels.keys())
+        return tuple([label for label in self._labels[table] if label != column])
+
+    def _read(self, tables: set[str]) -> None:
+        rows = self._opened.catalog.columns(
+            ["table", "label", "position"], among=pa.array(sorted(tables), pa.string())
+        ).sort_by([("table", "ascending"), ("position", "ascending")])
+        self._labels |= {table: [] for table in tables}
+        for table, label in zip(rows["table"].to_pylist(), rows["label"].to_pylist(), strict=True):
+            self._labels[table].append(label)

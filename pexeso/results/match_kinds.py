@@ -11,7 +11,7 @@ normalised (see `pexeso.lake.normalise.normaliser`):
   the way of writing a date or an abbreviation alone; or the letters of the values are nearly the
   same: the normalised Indel similarity (twice the length
   of the longest common subsequence by the sum of the two lengths) is at least `LEAST_LIKENESS` of
-  100, as they stand or with their words sorted.
+  100, as they are or with their words sorted.
 - ``meaning``: all other pairs. The model alone brought them together.
 
 `LEAST_LIKENESS` of 75 is one wrong letter in a word of four. Measured on the linked cells of 2,108
@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from rapidfuzz import fuzz, process
 
 from pexeso.runtime.formatting import percent
 from pexeso.runtime.shown import Shown
@@ -37,6 +36,9 @@ EXACT, ALIAS, SPELLING, MEANING = "exact", "alias", "spelling", "meaning"
 KINDS = (EXACT, ALIAS, SPELLING, MEANING)
 """Closest first."""
 
+LABELS = {MEANING: "similar", "none": "no match"}
+"""What people see where it is not the kind itself: a model of spelling knows no meaning."""
+
 LEAST_LIKENESS = 75.0
 """Smallest similarity of letters, of 100, that is a spelling."""
 
@@ -45,7 +47,7 @@ MAX_LETTERS = 1000
 the product of two lengths."""
 
 
-PAIRS_AT_ONCE = 1 << 16
+CHUNK_SIZE = 1 << 16
 
 
 def kinds_of(values: pa.Array, others: pa.Array) -> np.ndarray:
@@ -59,15 +61,15 @@ def kinds_of(values: pa.Array, others: pa.Array) -> np.ndarray:
     Returns
     -------
     numpy.ndarray of shape (n,), int8
-        Places in `KINDS`; aliases are told from the texts of the tables alone
+        Positions in `KINDS`; aliases are known from the texts of the tables alone
         (`pexeso.semantic.pairs`), and count as exact here. Some 100,000 pairs of names take a tenth
-        of a second; beside the arrays, the texts of `PAIRS_AT_ONCE` pairs are in memory.
+        of a second; next to the arrays, the texts of `CHUNK_SIZE` pairs are in memory.
     """
     kinds = np.zeros(len(values), dtype=np.int8)
     equal = pc.equal(values.cast(pa.large_string()), others.cast(pa.large_string()))
     differ = np.flatnonzero(~equal.to_numpy(zero_copy_only=False))
-    for start in range(0, len(differ), PAIRS_AT_ONCE):
-        rows = differ[start : start + PAIRS_AT_ONCE]
+    for start in range(0, len(differ), CHUNK_SIZE):
+        rows = differ[start : start + CHUNK_SIZE]
         near = _are_near(_first_letters(values, rows), _first_letters(others, rows))
         kinds[rows] = np.where(near, KINDS.index(SPELLING), KINDS.index(MEANING))
     return kinds
@@ -78,13 +80,16 @@ def _first_letters(values: pa.Array, rows: np.ndarray) -> list[str]:
 
 
 def _are_near(ours: list[str], others: list[str]) -> np.ndarray:
-    """Return which pairs have nearly the same letters, as they stand or with their words sorted."""
+    """Return which pairs have nearly the same letters, as they are or with their words sorted."""
+    from rapidfuzz import fuzz, process  # few searches need it, and all would wait for it
+
     near = np.zeros(len(ours), dtype=bool)
     for scorer in (fuzz.ratio, fuzz.token_sort_ratio):
-        left = np.flatnonzero(~near)
-        if not len(left):
+        left = np.flatnonzero(~near).tolist()
+        if not left:
             break
-        one, other = ([texts[position] for position in left.tolist()] for texts in (ours, others))
+        one = [ours[position] for position in left]
+        other = [others[position] for position in left]
         alike = process.cpdist(one, other, scorer=scorer, score_cutoff=LEAST_LIKENESS)
         near[left] = alike >= LEAST_LIKENESS
     return near
@@ -97,7 +102,7 @@ class Pair:
     Attributes
     ----------
     query, value : str
-        The texts as they stand in the two tables.
+        The texts as the two tables have them.
     distance : float
         A fraction of the largest distance, in [0, 1]: the scale of `max_distance`.
     key : str
@@ -135,12 +140,13 @@ class KindCounts(Shown):
     matched: dict[str, int]
 
     def _summary(self) -> str:
-        return ", ".join(f"{kind} {number:,}" for kind, number in self.matched.items())
+        counts = self.matched.items()
+        return ", ".join(f"{LABELS.get(kind, kind)} {number:,}" for kind, number in counts)
 
     def _shown(self) -> tuple[list[str], list[list[Any]]]:
         shares = self.shares
         return ["kind", "pairs", "matched", "share"], [
-            [kind, self.pairs[kind], self.matched[kind], percent(shares[kind])]
+            [LABELS.get(kind, kind), self.pairs[kind], self.matched[kind], percent(shares[kind])]
             for kind in self.matched
         ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -10,15 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from pexeso.errors import InputError
-from pexeso.lake.frames.results import Tabular
+from pexeso.lake.frames.tables import Tabular
 from pexeso.options import VALUES, SearchOptions, whole_number
-from pexeso.results.column_matches import (
-    ColumnMatch,
-    ColumnMatches,
-    Details,
-    Renderer,
-    Unmatched,
-)
+from pexeso.results.column_matches import ColumnMatch, ColumnMatches, Unmatched
 from pexeso.results.match_kinds import KindCounts, Pair
 from pexeso.runtime.formatting import percent
 from pexeso.runtime.shown import many
@@ -27,14 +21,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from pexeso.engine.stats import SearchStats
-    from pexeso.joins.sql.joins import JoinSql
+    from pexeso.joins.match_details import MatchDetails
+    from pexeso.joins.sql import JoinSql
     from pexeso.joins.tables import Joined
-    from pexeso.semantic.explain.word_contributions import WordContributions
+    from pexeso.semantic.word_contributions import WordContributions
 
-__all__ = ["Details", "Explanation", "Match", "Pair", "Renderer", "SearchResult", "Unmatched"]
-
+__all__ = ["Explanation", "Match", "Pair", "SearchResult", "Unmatched"]
 
 PAIR_FIELDS = ("query", "value", "distance", "key", "kind")
+
+
+# Pairs of a column that JSON and a text for people list.
+MAX_LISTED_PAIRS = 100_000
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,7 +58,7 @@ class Match(ColumnMatch, Tabular):
         What `matched` and `total` count.
     similarity : float or None
         How near the values of the query column are to this column, on average: 1 where each has an
-        equal one (`pexeso.semantic.answers.similarity`). None where the search was not asked to
+        equal one (`pexeso.semantic.similarity`). None where the search was not asked to
         re-rank, and beyond the first 200 columns found.
     """
 
@@ -68,7 +66,7 @@ class Match(ColumnMatch, Tabular):
     matched: int
     total: int
     column_id: int
-    _details: Details = field(repr=False, compare=False)
+    _details: MatchDetails = field(repr=False, compare=False)
     _position: int = field(repr=False, compare=False)
     similarity: float | None = field(default=None, compare=False)
     joinability_of: str = VALUES
@@ -86,9 +84,27 @@ class Match(ColumnMatch, Tabular):
         of = f"{self.matched:,} of {self.total:,} {self.joinability_of}"
         return f"{of} match ({percent(self.joinability)})"
 
-    def pairs(self) -> list[Pair]:
-        """Return every pair of matching values: in the query's order, nearest first."""
-        return self._details.pairs(self._position)
+    def pairs(self, limit: int | None = None) -> list[Pair]:
+        """Return every pair of matching values: in the query's order, nearest first.
+
+        The list holds the first `limit` pairs, or all.
+        """
+        if limit is not None:
+            limit = min(whole_number("limit", limit, 0), self.n_pairs)
+        return self._details.pairs(self._position, limit)
+
+    @property
+    def n_pairs(self) -> int:
+        """How many pairs of values match."""
+        return self._details.n_pairs(self._position)
+
+    def streamed_pairs(self) -> Iterator[Pair]:
+        """Yield `pairs` one after the other, without a list of all of them."""
+        return self._details.streamed_pairs(self._position)
+
+    def listed_pairs(self) -> list[Pair]:
+        """Return `pairs`, or of more than 100,000 of them the nearest of each value that fit."""
+        return self._details.nearest_of_each(self._position, MAX_LISTED_PAIRS)
 
     def kinds(self) -> KindCounts:
         """Count pairs and values by what makes them match; see `pexeso.results.match_kinds`."""
@@ -153,11 +169,11 @@ class Match(ColumnMatch, Tabular):
         provenance : sequence of str
             Which of the columns ``match_table``, ``match_column``, ``match_value`` and
             ``match_distance`` are added: ``table``, ``column``, ``value``, ``distance``. A column
-            of yours of such a name stays, and the added ones are called ``match_value_2`` and so
-            on.
+            of your table with such a name stays, and the added ones are called ``match_value_2``
+            and so on.
         many_to_many : bool
             Allow a join of more than ten rows for each row of `table` and more than 5,000, which is
-            refused otherwise unless rows are aggregated; see `pexeso.joins.growth`.
+            refused otherwise unless rows are aggregated; see `pexeso.joins.report`.
         to : {"pandas", "arrow", "polars"}, optional
             The kind of table given back; by default that of `table`.
 
@@ -193,19 +209,12 @@ class Match(ColumnMatch, Tabular):
     def join_with_report(
         self, table: Any, on: str | int | None = None, *, to: str | None = None, **options: Any
     ) -> Joined:
-        """Join as `join` does, and tell what the join did.
-
-        Parameters
-        ----------
-        table, on, to
-            As in `join`.
-        **options
-            The others of `join`.
+        """Join as `join` does, with its options, and report what the join did.
 
         Returns
         -------
         Joined
-            ``table``, what `join` gives; ``report``, a `pexeso.joins.report.JoinReport`: rows
+            ``table``, what `join` returns; ``report``, a `pexeso.joins.report.JoinReport`: rows
             joined, and where the join had to choose.
         """
         return self._details.join(self, table, on, to, options)
@@ -218,7 +227,7 @@ class Match(ColumnMatch, Tabular):
         values: str = "nearest",
         how: str = "left",
     ) -> str:
-        """Write the join of this column's table with one of yours as a statement for DuckDB.
+        """Write the join of this column's table with your table as a statement for DuckDB.
 
         It has the columns and rows of ``join(..., provenance=())``, in any order, for the values
         that were searched with; texts that differ are listed in it. The table of the lake is read
@@ -262,20 +271,8 @@ class Match(ColumnMatch, Tabular):
     ) -> JoinSql:
         """Write the join as `sql` does, with what the statement rests on.
 
-        Parameters
-        ----------
-        table, on
-            As in `sql`.
-        lake_table : str, optional
-            What the table of the lake is called in the statement, in place of what reads it; duckdb
-            need not be installed then.
-        **options
-            The others of `sql`.
-
-        Returns
-        -------
-        JoinSql
-            See `pexeso.joins.sql.joins.JoinSql`.
+        `lake_table` is what the table of the lake is called in the statement, in place of what
+        reads it; duckdb need not be installed then.
         """
         return self._details.sql(self, on, options, (table, lake_table))
 
@@ -306,7 +303,7 @@ class Match(ColumnMatch, Tabular):
         MissingPackageError
             Matplotlib is not installed.
         """
-        from pexeso.results.plots.charts import plot_kinds
+        from pexeso.results.charts import plot_kinds
 
         return plot_kinds(
             f"{self.table}:{self.column}", self.kinds().matched, self.joinability_of, ax
@@ -323,6 +320,16 @@ class Match(ColumnMatch, Tabular):
             "joinability_of": self.joinability_of,
             **({} if self.similarity is None else {"similarity": self.similarity}),
         }
+
+
+def pairs_document(match: Match) -> dict[str, Any]:
+    """Return the pairs that are listed of a match as plain JSON, and how many are not, if any."""
+    pairs = match.listed_pairs()
+    left_out = match.n_pairs - len(pairs)
+    return {
+        "pairs": [pair.to_list() for pair in pairs],
+        **({"pairs_left_out": left_out} if left_out else {}),
+    }
 
 
 @dataclass(frozen=True, repr=False)
@@ -345,23 +352,16 @@ class SearchResult(ColumnMatches[Match]):
 
     options: SearchOptions
     _stats: SearchStats = field(repr=False, compare=False)
-    _renderer: Renderer = field(repr=False, compare=False)
     reranked: bool = False
 
     @property
     def stats(self) -> dict[str, Any]:
-        """Return work counters and seconds by phase, including those of requested pairs.
-
-        See `pexeso.engine.stats.SearchStats`.
-        """
+        """Work counters and seconds by phase: see `pexeso.engine.stats.SearchStats`."""
         return self._stats.to_dict()
 
     @property
     def fields(self) -> tuple[str, ...]:  # type: ignore[override]  # read only here
-        """What `to_pandas` and CSV tell of each column found.
-
-        ``similarity`` comes last, where the search was asked to re-rank.
-        """
+        """The columns of `to_pandas` and CSV."""
         return (
             "table",
             "column",
@@ -407,7 +407,7 @@ class SearchResult(ColumnMatches[Match]):
         MissingPackageError
             Matplotlib is not installed.
         """
-        from pexeso.results.plots.charts import MAX_CURVES, plot_curves
+        from pexeso.results.charts import MAX_CURVES, plot_curves
 
         curves = [
             (f"{match.table}:{match.column}", *match.curve()) for match in self.matches[:MAX_CURVES]
@@ -419,7 +419,7 @@ class SearchResult(ColumnMatches[Match]):
     def to_html(self, stream: TextIO | None = None) -> str | None:
         """Create a self-contained HTML page of the columns found.
 
-        For each column it shows why it is there, its pairs, and the two tables side by side.
+        For each column it shows why it was found, its pairs, and the two tables side by side.
 
         At most 24 columns are shown in full and 200 listed, with 100 pairs, 25 values without a
         match and 20 rows each; what is left out is counted on the page. A page of a usual result
@@ -440,7 +440,9 @@ class SearchResult(ColumnMatches[Match]):
         >>> with open("report.html", "w", encoding="utf-8") as stream:  # doctest: +SKIP
         ...     index.search(["Oslo", "Rome"]).to_html(stream)
         """
-        return self._renderer.results_page([self], stream)
+        from pexeso.results.pages.page import results_page, written
+
+        return written(results_page([self]), stream)
 
     def to_dict(self, *, explain: bool = False, hints: bool = False) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints.
@@ -449,7 +451,9 @@ class SearchResult(ColumnMatches[Match]):
         ----------
         explain : bool
             Add ``"kinds": {kind: {"pairs", "matched", "share"}}`` and
-            ``"pairs": [[query value, lake value, distance, kind], ...]`` to each result.
+            ``"pairs": [[query value, lake value, distance, kind], ...]`` to each result. Of more
+            than 100,000 pairs the nearest of each value are listed, and ``"pairs_left_out"`` says
+            how many are not.
         hints : bool
             Add ``"hints"`` where nothing was found; see `hints`.
         """
@@ -460,7 +464,7 @@ class SearchResult(ColumnMatches[Match]):
                 result["similarity"] = match.similarity
             if explain:
                 result["kinds"] = match.kinds().to_dict()
-                result["pairs"] = [pair.to_list() for pair in match.pairs()]
+                result |= pairs_document(match)
             results.append(self._with_copies(result, match))
         return {**self._as_json(results, hints=hints), "stats": self.stats}
 
@@ -484,7 +488,6 @@ class Explanation(Tabular):
     options: SearchOptions
     match: Match
     unmatched: tuple[Unmatched, ...]
-    _renderer: Renderer = field(repr=False, compare=False)
 
     fields = ("query", "value", "distance", "kind", "reason")  # of no dataclass field
 
@@ -512,14 +515,11 @@ class Explanation(Tabular):
         Parameters
         ----------
         stream : text stream, optional
-            Open for writing as UTF-8; the page is written to it piece by piece.
-
-        Returns
-        -------
-        str or None
-            The page, where no stream was given.
+            As in `SearchResult.to_html`.
         """
-        return self._renderer.explanation_page(self, stream)
+        from pexeso.results.pages.page import explanation_page, written
+
+        return written(explanation_page(self), stream)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints."""
@@ -529,6 +529,6 @@ class Explanation(Tabular):
             **self.match.to_dict(),
             "kinds": self.match.kinds().to_dict(),
             "word_contributions": self.match.word_contributions().to_dict(),
-            "pairs": [pair.to_list() for pair in self.match.pairs()],
+            **pairs_document(self.match),
             "unmatched": [unmatched.to_dict() for unmatched in self.unmatched],
         }

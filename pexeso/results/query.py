@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,23 +14,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import PexesoError, QueryError
-from pexeso.lake.columns import (
-    find_column,
-    label_columns,
-    listed_names,
-    names_shown,
-    spelling_hint,
-)
+from pexeso.lake.choose import MAY_BE_CODE, profile_column
+from pexeso.lake.columns import find_column, label_columns, listed_names, names_shown, spelling_hint
 from pexeso.lake.containers.reader import read_table
-from pexeso.lake.frames.columns import column_texts
-from pexeso.lake.frames.spark import CountedValues, is_spark_column
+from pexeso.lake.frames.columns import CountedValues, column_texts, is_spark_column
 from pexeso.lake.frames.tables import Frame, frame_of
-from pexeso.lake.readers.jsonlines import read_json
+from pexeso.lake.readers.json_text import read_json
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
-from pexeso.lake.sniff import MAY_BE_CODE, profile_column
 
 TEXT_KINDS = ("text", "date")
 """Kinds of columns that a semantic search is for."""
+
+_TEXTS = {str, type(None)}
 
 EXACT_KINDS = ("date", "number", "code")
 """Kinds of columns whose near values are other values: 14 July is written nearly as 15 July."""
@@ -50,7 +46,7 @@ class QueryColumn:
     reading : ReadingOptions
         How its file is read.
     counts : int64 array or None
-        How many rows each entry stands for, where that is not one: a column of Spark is collected
+        How many rows have each entry, where that is not one: a column of Spark is collected
         as its distinct values.
     """
 
@@ -62,15 +58,9 @@ class QueryColumn:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
         return len(self.values) if self.counts is None else int(self.counts.sum())
 
-    def row_counts(self) -> np.ndarray:
-        """Return how many rows each entry stands for, int64."""
-        return np.ones(len(self.values), np.int64) if self.counts is None else self.counts
-
     def describe(self) -> dict[str, Any]:
-        """Return file, column and number of rows as plain JSON."""
         return {"file": self.file, "column": self.column, "rows": self.n_rows}
 
 
@@ -90,13 +80,19 @@ def query_from_values(
     on : str or int, optional
         The column of a table, by its name or by its position from 0. No other column is read: of a
         LazyFrame of polars or a Spark DataFrame it alone is collected, of the latter as at most
-        `pexeso.lake.frames.spark.MAX_SPARK_VALUES` distinct values with their counts.
+        `pexeso.lake.frames.columns.MAX_SPARK_VALUES` distinct values with their counts.
 
     Examples
     --------
     >>> query_from_values({"city": ["Oslo", None], "people": [7, 1]}, on="city").values.to_pylist()
     ['Oslo', None]
     """
+    if isinstance(values, list | tuple) and on is None and set(map(type, values)) <= _TEXTS:
+        # What nearly every query is: nothing needs to be found out about it.
+        with suppress(UnicodeEncodeError):
+            texts = pa.array(values, pa.string())
+            if isinstance(texts, pa.StringArray):
+                return QueryColumn(texts, column=name)
     if isinstance(values, QueryColumn | str | bytes):
         if on is not None:
             raise _no_table(values, on)
@@ -116,9 +112,9 @@ def query_from_values(
         if on is not None:
             raise _no_table(values, on)
         _require_one_column(values)
-        own_name = getattr(values, "name", None)
-        column = name if name is not None else (str(own_name) if own_name is not None else None)
-        return QueryColumn(column_texts(values), column=column)
+        if name is None and (own_name := getattr(values, "name", None)) is not None:
+            name = str(own_name)
+        return QueryColumn(column_texts(values), column=name)
     position = _position(frame, on, values)
     cells = frame.column(position)
     column = name if name is not None else label_columns(frame.names)[position]
@@ -154,7 +150,9 @@ def exact_kind(values: pa.StringArray) -> str | None:
 
 
 def require_columns(queries: Any) -> Any:
-    """Return query columns as they are given; refuse a table in place of several columns."""
+    """Return query columns as they are; refuse a table in place of several columns."""
+    if isinstance(queries, list | tuple):
+        return queries
     frame = frame_of(queries)
     if frame is not None:
         raise QueryError(
@@ -175,7 +173,6 @@ def _no_table(values: Any, on: Any) -> QueryError:
 
 
 def _position(frame: Frame, on: Any, values: Any) -> int:
-    """Return the position of the column that is searched with."""
     listed = names_shown(frame.names) if frame.names else "It has no columns."
     if isinstance(on, list | tuple) and len(on) == 1:
         on = on[0]
@@ -201,7 +198,6 @@ def _position(frame: Frame, on: Any, values: Any) -> int:
 
 
 def _gives(frame: Frame, values: Any, name: str) -> bool:
-    """Return whether a table in memory gives its first column by a name."""
     if frame.kind in ("lazy", "spark"):
         return False
     by_library = frame.kind == "pandas" or isinstance(values, Mapping)
@@ -214,10 +210,7 @@ def _size(values: Any) -> str:
 
 
 def _require_one_column(values: Any) -> None:
-    """Raise QueryError if the values are a table of some other kind, or have no rows at all.
-
-    The elements of tables are column names or whole rows.
-    """
+    """Raise QueryError if the values are a table of some other kind, or have no rows at all."""
     shape = getattr(values, "shape", None)
     has_columns = hasattr(values, "columns") or hasattr(values, "column_names")
     has_levels = getattr(values, "nlevels", 1) != 1
@@ -238,7 +231,7 @@ def _require_one_column(values: Any) -> None:
 def split_spec(spec: str) -> tuple[str, str | None]:
     """Split ``FILE:COLUMN`` behind the name of a file, as names of columns hold colons too.
 
-    Where none is there, as of a table inside a file, it is split at the last colon. The column is
+    Without such a file, as for a table inside a file, it is split at the last colon. The column is
     None where the whole of it is a file.
     """
     ends = [at for at, letter in enumerate(spec) if letter == ":"]
@@ -249,10 +242,7 @@ def split_spec(spec: str) -> tuple[str, str | None]:
 
 
 def read_query(
-    spec: str | os.PathLike[str],
-    column: str | None = None,
-    *,
-    reading: ReadingOptions = AS_FOUND,
+    spec: str | os.PathLike[str], column: str | None = None, *, reading: ReadingOptions = AS_FOUND
 ) -> QueryColumn:
     """Read a query column from a table file.
 
@@ -291,10 +281,6 @@ def read_every_query(
     kinds: Sequence[str] = TEXT_KINDS,
     reading: ReadingOptions = AS_FOUND,
 ) -> list[QueryColumn]:
-    """Read the columns of some kinds of a table file as query columns.
-
-    By default these are columns of text and of dates. See also `read_query`.
-    """
     name = os.fspath(file)
     table = read_table(name, options=reading)
     return [_column(name, table, position, reading) for position in _columns_of(table, kinds)]
@@ -334,10 +320,7 @@ class BatchLine:
 
 
 def batch_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a batch file that are not blank, with their numbers from 1.
-
-    No table is read.
-    """
+    """Yield the lines of a batch file that are not blank, with their numbers from 1."""
     shown = f"The batch file '{path}'"
     try:
         stream = open(path, "rb")  # noqa: SIM115  errors of the block are not those of opening
@@ -364,10 +347,7 @@ def _no_batch(shown: str, reason: str | None) -> str:
 
 
 def batch_id(number: int, text: str) -> Any:
-    """Return the ``id`` of a line of a batch file, or its number if there is none.
-
-    The number is also returned if the line is no JSON object, or its ``id`` is not plain JSON.
-    """
+    """Return the ``id`` of a line of a batch file, or its number if that has no usable one."""
     try:
         document = read_json(text)
         return _id_of(document, number) if isinstance(document, dict) else number
@@ -376,7 +356,6 @@ def batch_id(number: int, text: str) -> Any:
 
 
 def _id_of(document: dict[str, Any], number: int) -> Any:
-    """Return the ``id`` of a query, or its number if there is none."""
     query_id = document.get("id", number)
     try:
         json.dumps(query_id, allow_nan=False)
@@ -391,7 +370,7 @@ def _id_of(document: dict[str, Any], number: int) -> Any:
 def read_batch_line(number: int, text: str, reading: ReadingOptions = AS_FOUND) -> BatchLine:
     """Read the query of one line of a batch file, or the reason why it is none.
 
-    A file is read as `reading` says, and as the line itself says.
+    Its file is read as `reading` says, and as the line itself says.
     """
     try:
         document = read_json(text)

@@ -6,10 +6,12 @@ value, are refused like anything else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
 
 from pexeso.errors import InputError
 from pexeso.runtime.formatting import plain_scalar, shown
@@ -24,10 +26,32 @@ def require_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
         raise InputError(f"{name} must be one of {', '.join(allowed)}. Got {shown(value)} instead.")
 
 
-def require_flag(name: str, value: Any) -> None:
-    """Raise InputError unless an option is a truth value: arrays and tables have none."""
-    if not isinstance(plain_scalar(value), bool):
+def require_choices(**options: tuple[Any, Sequence[str]]) -> None:
+    for name, (value, allowed) in options.items():
+        require_choice(name, value, allowed)
+
+
+def require_flag(name: str, value: Any) -> bool:
+    """Return an option that is a truth value as Python's; raise InputError for any other."""
+    if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name} must be True or False. Got {shown(value)} instead.")
+    return bool(value)
+
+
+def require_share(name: str, value: Any, meaning: str = "", *, zero: bool = False) -> None:
+    """Raise InputError unless an option is a number from 0 to 1, 0 itself only with `zero`."""
+    number = plain_scalar(value)
+    is_number = isinstance(number, int | float) and not isinstance(number, bool)
+    if not is_number or not 0 <= number <= 1 or not (number or zero):
+        bounds = f"{'[' if zero else '('}0, 1]"
+        said = f"{name} must be a number in {bounds}. Got {shown(value)} instead. {meaning}"
+        raise InputError(said.rstrip())
+
+
+def require_shares(options: Mapping[str, tuple[Any, str, bool]]) -> None:
+    """Require each option to be a share: its value, its meaning, and whether it may be 0."""
+    for name, (value, meaning, zero) in options.items():
+        require_share(name, value, meaning, zero=zero)
 
 
 def require_instance(name: str, value: Any, kind: type) -> None:
@@ -41,9 +65,7 @@ def require_instance(name: str, value: Any, kind: type) -> None:
 
 def flags(**options: Any) -> dict[str, bool]:
     """Return options that are truth values as Python's; raise InputError for any other."""
-    for name, value in options.items():
-        require_flag(name, value)
-    return {name: bool(value) for name, value in options.items()}
+    return {name: require_flag(name, value) for name, value in options.items()}
 
 
 def named_options(of: str) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:

@@ -1,8 +1,12 @@
-"""How numbers and texts of users are written for people, wherever they are shown."""
+"""How numbers, texts, rows and documents are written, for people and for other readers."""
 
 from __future__ import annotations
 
+import csv
+import json
+import math
 import unicodedata
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -34,17 +38,19 @@ def figure(number: float) -> str:
     return f"{number:,.0f}" if number >= 10_000 else f"{number:.4g}"
 
 
+def cells_of(letter: str) -> int:
+    """Return how many cells a letter takes: a wide one two, a mark on another letter none."""
+    if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
 def plain(text: str, limit: int = MAX_CELL) -> str:
     r"""Convert a text to a safe and short form for display.
 
     Control characters are escaped. A long text is cut, and its length is added.
     """
-    note = f"… ({len(text):,} chars)"
-    if len(text) > limit:
-        text = text[: max(1, limit - len(note))] + note
-    if text.isprintable():
-        return text  # none of the characters below is printable
-    return "".join(_escaped(letter) if _is_control(letter) else letter for letter in text)
+    return _escaped(text, limit, _is_control)
 
 
 def cell_text(cell: Any) -> str:
@@ -82,25 +88,27 @@ def visible(text: str, limit: int) -> str:
     >>> visible("a\u202eb", 80), visible("abcdefgh" * 9, 20)
     ('a\\u202eb', 'abcdefgh… (72 chars)')
     """
-    note = f"… ({len(text):,} chars)"
-    if len(text) > limit:
-        text = text[: max(1, limit - len(note))] + note
-    if text.isprintable():
-        return text
-    return "".join(_escaped(letter) if is_hidden(letter) else letter for letter in text)
+    return _escaped(text, limit, is_hidden)
 
 
 def _is_control(letter: str) -> bool:
-    # Line separators and marks that turn the direction of writing would spoil what stands around
-    # them.
+    # Line separators and marks that turn the direction of writing would spoil what is around them.
     return (
         unicodedata.category(letter) in ("Cc", "Zl", "Zp", "Cs")
         or letter in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
     )
 
 
-def _escaped(letter: str) -> str:
-    return letter.encode("unicode_escape").decode("ascii")
+def _escaped(text: str, limit: int, is_odd: Callable[[str], bool]) -> str:
+    if len(text) > limit:
+        note = f"… ({len(text):,} chars)"
+        text = text[: max(1, limit - len(note))] + note
+    if text.isprintable():  # no odd character is
+        return text
+    return "".join(
+        letter.encode("unicode_escape").decode("ascii") if is_odd(letter) else letter
+        for letter in text
+    )
 
 
 def plain_scalar(value: Any) -> Any:
@@ -132,13 +140,7 @@ def first_line(error: BaseException) -> str:
 
 
 def format_bytes(n_bytes: int) -> str:
-    """Write a number of bytes with one decimal in the largest unit that keeps it at 1 or more.
-
-    Parameters
-    ----------
-    n_bytes
-        Number of bytes, 0 or more.
-    """
+    """Write a number of bytes with one decimal in the largest unit that keeps it at 1 or more."""
     if n_bytes < 1024:
         return f"{n_bytes} byte" if n_bytes == 1 else f"{n_bytes} bytes"
     step = min((n_bytes.bit_length() - 1) // 10, len(_UNITS) - 1)
@@ -154,3 +156,71 @@ def human_bytes(n_bytes: float) -> str:
         if n_bytes < 999.95:
             return f"{n_bytes:.1f} {unit}"
     return f"{n_bytes / 1000:,.1f} TB"
+
+
+WRITTEN_END = "\r\n"
+"""What lines end in for Python's writer, so that it quotes a cell with a carriage return or a line
+feed: before 3.13 it quotes one only where lines end in it."""
+
+
+class RowEnds:
+    r"""Text stream for a writer whose lines end in `WRITTEN_END`: each of them gets a line feed.
+
+    Examples
+    --------
+    >>> rows = []
+    >>> csv.writer(RowEnds(rows.append), lineterminator=WRITTEN_END).writerow(["a\rb", "c"])
+    >>> rows
+    ['"a\rb",c\n']
+    """
+
+    def __init__(self, write: Callable[[str], object]) -> None:
+        self._write = write
+
+    def write(self, row: str) -> None:
+        """Pass a row on; what csv and pandas write in a call is one."""
+        self._write(f"{row.removesuffix(WRITTEN_END)}\n")
+
+
+def csv_row(cells: Iterable[Any]) -> str:
+    r"""Return cells as a line of CSV, with a line feed at its end.
+
+    Examples
+    --------
+    >>> csv_row(["city, state", 3, None])
+    '"city, state",3,\n'
+    """
+    rows: list[str] = []
+    csv.writer(RowEnds(rows.append), lineterminator=WRITTEN_END).writerow(cells)
+    return rows[0]
+
+
+def plain_json(value: Any) -> Any:
+    """Return a value as plain JSON: null for what is no finite number, texts for other types.
+
+    Examples
+    --------
+    >>> plain_json({"share": float("nan"), "at": [b"x", 1]})
+    {'share': None, 'at': ['x', 1]}
+    """
+    if isinstance(value, dict):
+        return {str(name): plain_json(member) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_json(element) for element in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, bool | int | float | str | None) else cell_text(value)
+
+
+def json_line(document: Any) -> str:
+    """Return a document on one line, without a line feed.
+
+    Examples
+    --------
+    >>> json_line({"city": "Århus"})
+    '{"city": "Århus"}'
+    """
+    try:
+        return json.dumps(document, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        return json.dumps(plain_json(document), ensure_ascii=False, allow_nan=False)

@@ -1,22 +1,147 @@
-"""Progress bars, and how much is told in Python: the level of the log, and whether bars are shown.
+"""The log, as JSON lines or for people, progress bars, and how much of both is shown in Python.
 
 Bars are those of `tqdm.auto`: a widget in a notebook that can show one, else text on stderr.
 """
 
 from __future__ import annotations
 
+import io
+import json
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import wraps
 from inspect import signature
-from typing import Any, Literal, ParamSpec, TypeVar, get_args
+from typing import Any, Literal, ParamSpec, TextIO, TypeVar, get_args
 
 from pexeso.errors import InputError
-from pexeso.runtime.json_log import LOGGER, TextFormatter
+
+LOGGER = logging.getLogger("pexeso")
+
+_FIELDS = "fields"
+
+
+def log_event(event: str, **fields: Any) -> None:
+    """Log an event, such as the start of a stage."""
+    LOGGER.info(event, extra={_FIELDS: fields})
+
+
+def event_line(event: str, moment: float, fields: dict[str, Any]) -> str:
+    """Write an event as JSON on one line."""
+    shown = (
+        datetime.fromtimestamp(moment, UTC)
+        .isoformat(timespec="milliseconds")
+        .replace("+00:00", "Z")
+    )
+    text = json.dumps({"time": shown, "event": event, **fields}, ensure_ascii=False, default=str)
+    # Halves of letters, which a lake's names may hold, cannot be written as UTF-8.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+class JsonFormatter(logging.Formatter):
+    """Formatter of the records of `log_event`.
+
+    Any other record becomes an event ``log`` with its logger, level and message.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return one line."""
+        fields = getattr(record, _FIELDS, None)
+        if fields is not None:
+            return event_line(record.getMessage(), record.created, fields)
+        message = {
+            "logger": record.name,
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            message["error"] = self.formatException(record.exc_info)
+        return event_line("log", record.created, message)
+
+
+class TextFormatter(logging.Formatter):
+    """Formatter of the same records for people: the event with its fields, or the message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return one line."""
+        fields = getattr(record, _FIELDS, None) or {}
+        details = ", ".join(f"{name}={value}" for name, value in fields.items())
+        return f"{record.name}: {super().format(record)}{f' ({details})' if details else ''}"
+
+
+class MessageLines(io.TextIOBase):
+    """A text stream that writes its lines to another stream as JSON events.
+
+    Each line is an event ``message``, or ``error``.
+    """
+
+    encoding: str = "utf-8"
+    errors: str | None = "backslashreplace"
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._line = ""
+        self.encoding = getattr(stream, "encoding", None) or self.encoding
+        self.errors = getattr(stream, "errors", None) or self.errors
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return False  # a terminal would get a progress bar
+
+    def write(self, text: str) -> int:
+        """Write every line that is complete."""
+        *complete, self._line = (self._line + text).split("\n")
+        for line in complete:
+            self._write_line(line)
+        return len(text)
+
+    def flush(self) -> None:
+        """Pass on what is complete."""
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Write what is left of the last line; the stream behind stays open."""
+        if not self.closed:
+            self._write_line(self._line)
+            self._line = ""
+        super().close()
+
+    def _write_line(self, line: str) -> None:
+        text = line.strip()
+        if not text:
+            return
+        event, message = (
+            ("error", text.removeprefix("Error: "))
+            if text.startswith("Error: ")
+            else ("message", text)
+        )
+        moment = datetime.now(UTC).timestamp()
+        self._stream.write(f"{event_line(event, moment, {'message': message})}\n")
+        self._stream.flush()
+
+
+@contextmanager
+def logging_to(stream: TextIO) -> Iterator[None]:
+    """Write all that this package logs, from the level INFO on, to a stream as JSON lines."""
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonFormatter())
+    level, propagate = LOGGER.level, LOGGER.propagate
+    LOGGER.addHandler(handler)
+    LOGGER.setLevel(logging.INFO)
+    LOGGER.propagate = False
+    try:
+        yield
+    finally:
+        LOGGER.removeHandler(handler)
+        LOGGER.setLevel(level)
+        LOGGER.propagate = propagate
+
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -35,7 +160,7 @@ _shows_bars = False
 
 
 def set_verbosity(verbosity: Verbosity) -> None:
-    """Set how much pexeso tells while it works: progress bars, and the level of its log.
+    """Set how much pexeso reports while it works: progress bars, and the level of its log.
 
     It holds for this process until it is set again, and changes no answer.
 
@@ -121,7 +246,8 @@ def begin_steps(total: int) -> None:
 
 def advance(n_steps: int, *, to: int | None = None) -> None:
     """Report that so many more steps are done, or as many as `to`."""
-    if (steps := _steps.get()) is not None and (n_steps or to is not None):
+    steps = _steps.get()
+    if steps is not None and steps.total and (n_steps or to is not None):
         steps.n_done = min(steps.n_done + n_steps if to is None else to, steps.total)
         steps.report(steps.n_done, steps.total)
 

@@ -1,22 +1,72 @@
-"""Ranges of whole numbers written out, by array operations."""
+"""Hashes of whole numbers, and sets of ids as ranges."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 
-def ranges(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """List the members of every range ``starts[i], ..., starts[i] + sizes[i] - 1``: int64.
+def mixed(numbers: np.ndarray) -> np.ndarray:
+    """Mix the bits of numbers by the finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
+
+    Parameters
+    ----------
+    numbers : uint64 (n,)
+
+    Returns
+    -------
+    uint64 (n,)
+    """
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))
+
+
+Ranges = list[tuple[int, int]]
+
+
+def ranges_of(ids: np.ndarray) -> Ranges:
+    """Bring ascending ids into ranges (first, end), `end` exclusive."""
+    if not len(ids):
+        return []
+    breaks = np.flatnonzero(np.diff(ids) > 1)
+    first, last = ids[np.r_[0, breaks + 1]], ids[np.r_[breaks, len(ids) - 1]]
+    return [(int(a), int(b) + 1) for a, b in zip(first, last, strict=True)]
+
+
+def merge_ranges(*lists: Iterable[Sequence[int]]) -> Ranges:
+    """Bring ranges together: ascending, apart, those that touch as one."""
+    merged: Ranges = []
+    for first, end in sorted(tuple(span) for ranges in lists for span in ranges):
+        if merged and first <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((first, end))
+    return merged
+
+
+def numbers_in(ranges: Iterable[Sequence[int]]) -> np.ndarray:
+    """Return the numbers in ranges that are ascending and apart: int64.
 
     Examples
     --------
-    >>> ranges(np.array([5, 2]), np.array([2, 3])).tolist()
-    [5, 6, 2, 3, 4]
+    >>> numbers_in([[1, 3], [5, 6]]).tolist()
+    [1, 2, 5]
     """
-    before = np.cumsum(sizes) - sizes
-    return np.arange(sizes.sum()) + np.repeat(starts - before, sizes)
+    return np.concatenate([np.empty(0, np.int64), *(np.arange(*span) for span in ranges)])
 
 
-def offsets_of(sizes: np.ndarray) -> np.ndarray:
-    """Return where each of n ranges begins that stand one after the other: int64 (n + 1,)."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+def are_ranges(value: Any, end: int) -> bool:
+    """Return whether a plain JSON value is a list of ranges below `end`, ascending and apart."""
+    if not isinstance(value, list):
+        return False
+    last = 0
+    for span in value:
+        if not isinstance(span, list) or [type(bound) for bound in span] != [int, int]:
+            return False
+        if not last <= span[0] < span[1] <= end:
+            return False
+        last = span[1]
+    return True

@@ -1,10 +1,15 @@
-"""How many threads a caller may use, told without loading torch."""
+"""Threads and memory of a process: how many threads it may use, counters, garbage."""
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
+
+import numpy as np
+
+from pexeso.runtime.system import after_fork, available_processors
 
 given = threading.local()
 """``given.threads`` is what the caller's thread may use, where something else was set for torch."""
@@ -22,18 +27,18 @@ def take_one_thread() -> None:
 
 # Many forked processes share the cores; and the threads of torch, which are those of OpenMP, are of
 # the process that was forked, so that a parallel step would wait for them for ever.
-os.register_at_fork(after_in_child=take_one_thread)
+after_fork(take_one_thread)
 
 
 def is_alone() -> bool:
-    """Return whether this process was told to search in one thread."""
+    """Return whether this process is to search in one thread."""
     return _alone
 
 
 def available_threads() -> int:
     """Return how many threads the caller may use.
 
-    It is the number that torch has, or had before it was told to use few; where torch is not
+    It is the number that torch has, or had before it was set to use few; where torch is not
     loaded, what ``OMP_NUM_THREADS`` says, or the processors that this process may run on.
 
     Examples
@@ -50,4 +55,42 @@ def available_threads() -> int:
     requested = os.environ.get("OMP_NUM_THREADS", "")
     if requested.isdigit() and int(requested):
         return int(requested)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return available_processors()
+
+
+_held = threading.local()
+
+
+def borrow_counters(n: int) -> np.ndarray:
+    """Take counters of sets that are all 0, int32 (n,), to be given back all 0.
+
+    So no search clears a number for each set of the lake. Each thread keeps those of the largest
+    index that it searched. A search that fails does not give them back, and the next one gets new
+    ones.
+    """
+    counters = getattr(_held, "counters", None)
+    _held.counters = None
+    if counters is None or len(counters) < n:
+        counters = np.zeros(n, np.int32)
+    return counters[:n] if len(counters) > n else counters
+
+
+def give_back(counters: np.ndarray) -> None:
+    """Keep counters, which must all be 0 again, for the next search of this thread."""
+    _held.counters = counters if counters.base is None else counters.base
+
+
+_n_frozen_modules = 0
+
+
+def freeze_imports() -> None:
+    """Exempt all that a worker of Spark has imported from its search for garbage.
+
+    A worker looks for garbage after each task, and with torch imported that takes longer than most
+    tasks of a small lake. Later garbage is found as before.
+    """
+    global _n_frozen_modules
+    if len(sys.modules) > _n_frozen_modules:
+        _n_frozen_modules = len(sys.modules)
+        gc.collect()  # first, or garbage of this task would stay for good
+        gc.freeze()

@@ -1,7 +1,4 @@
-"""Batch search from a file of queries to a file of answers.
-
-An interrupted run can be resumed where it stopped.
-"""
+"""Batch search from a file of queries to a file of answers, which can be resumed."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 from pexeso.errors import InputError, OutputError
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.results.query import BatchLine, batch_id, read_batch_line
-from pexeso.store.io.locks import EXCLUSIVE, lock
+from pexeso.runtime.system import EXCLUSIVE, lock
 
 if TYPE_CHECKING:
     from pexeso.index import Index
@@ -38,13 +35,7 @@ NumberedLine = tuple[int, str]
 
 @dataclass
 class BatchRun:
-    """What a run has done so far.
-
-    Attributes
-    ----------
-    first_errors : list of str
-        What was wrong with the first of these, at most `MAX_ERRORS_KEPT`.
-    """
+    """What a run has done so far, and its first errors, at most `MAX_ERRORS_KEPT`."""
 
     answered: int = 0
     earlier: int = 0
@@ -69,29 +60,22 @@ def answer_lines(
     reading: ReadingOptions = AS_FOUND,
     **options: Any,
 ) -> Iterator[list[dict[str, Any]]]:
-    """Answer the lines of a batch file, a chunk at a time."""
-    basis = asked_of(index, options)
+    basis = answer_basis(index, options)
     read = {"reading": reading.to_dict()} if reading else {}
     for chunk in _chunks(lines, passes, reading):
         queries = [line.query for line, _ in chunk if line.query is not None]
         results = iter(index.search_batch(queries, **options) if queries else ())
-        yield [
-            {
-                "id": line.id,
-                "of": {**basis, "line": digest},
-                **read,
-                **(
-                    {"error": line.error}
-                    if line.query is None
-                    else next(results).to_dict(explain=explain)
-                ),
-            }
-            for line, digest in chunk
-        ]
+        answers = []
+        for line, digest in chunk:
+            answer: dict[str, Any] = {"error": line.error}
+            if line.query is not None:
+                answer = next(results).to_dict(explain=explain)
+            answers.append({"id": line.id, "of": {**basis, "line": digest}, **read, **answer})
+        yield answers
 
 
-def asked_of(index: Index, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what answers rest on beside the options that each of them names."""
+def answer_basis(index: Index, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what answers rest on, apart from the options that each of them names."""
     manifest = index._opened.whole.manifest
     table = options.get("exclude_table")
     return {
@@ -219,7 +203,7 @@ def _marks(
     }
     chosen = index.search_options(requested).to_dict()
     return {
-        "of": asked_of(index, options),
+        "of": answer_basis(index, options),
         "reading": reading.to_dict(),
         "options": {name: value for name, value in chosen.items() if name != "exclude_table"},
         "distance_by_kind": requested.get("max_distance") is None,
@@ -240,7 +224,7 @@ def _skip_answered(
 ) -> None:
     """Skip the queries that have answers, and cut off an incomplete last line.
 
-    Raises an error if the answers belong to other queries.
+    Answers to other queries are refused.
     """
     stream.seek(0)
     end = 0
@@ -310,26 +294,23 @@ def _require_same_options(
         )
 
 
-def _is_by_kind(advice: Any) -> bool:
-    evidence = advice.get("evidence") if isinstance(advice, dict) else None
-    return isinstance(evidence, dict) and evidence.keys() == {"kind"}
-
-
 def _same_search(answer: dict[str, Any], marks: dict[str, Any]) -> bool:
     options = answer.get("options")
     if not isinstance(options, dict):
         return False
-    of_query = ["exclude_table"]
+    of_query, advice = ["exclude_table"], options.get("advice")
+    evidence = advice.get("evidence") if isinstance(advice, dict) else None
+    is_by_kind = isinstance(evidence, dict) and evidence.keys() == {"kind"}
     # With automatic thresholds, columns of few values ask for a larger share of their rows than
     # others.
     if "advice" in marks["options"]:
         of_query.append("min_joinability")
     # Without a distance, columns of dates and numbers have one of their own, and say so.
-    elif marks["distance_by_kind"] and _is_by_kind(options.get("advice")):
+    elif marks["distance_by_kind"] and is_by_kind:
         of_query += ["advice", "max_distance"]
     by_query = dict.fromkeys(of_query)
     same = {**options, **by_query} == {**marks["options"], **by_query}
-    # What was asked beside the options of the search shows in what each result has.
+    # Other requests show in the members that each result has.
     for name, expected in marks["members"].items():
         same = same and all((name in result) == expected for result in answer["results"])
     return same

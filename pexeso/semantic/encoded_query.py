@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from embed.protocol import Embedder
-from pexeso.build.parts.encode import encode_values, known_vectors
-from pexeso.engine.vector_space import Vectors
+from pexeso.build.parts.models import encode_values
+from pexeso.engine.vector_space import Vectors, known_vectors
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import ROWS
 from pexeso.results.query import QueryColumn
@@ -30,9 +30,7 @@ class EncodedQuery:
     values : pyarrow.StringArray
         Distinct normalised values, n of them, in order of first appearance.
     value_of_row : pyarrow.Int64Array
-        For each entry of the column its place in `values`, null where the cell is empty.
-    vectors : Vectors
-        Those of the values, in the space of the index.
+        For each entry of the column its position in `values`, null where the cell is empty.
     weights : numpy.ndarray of shape (n,), int64
         Rows of each value.
     normaliser : Normaliser or None
@@ -42,12 +40,7 @@ class EncodedQuery:
         column of the lake, of which an index may lack them.
     similarities : dict of int to float
         Of columns of the index, by their number, as far as they were computed
-        (`pexeso.semantic.answers.similarity`): they do not depend on what a search asks for.
-
-    Notes
-    -----
-    What joinability counts is an option of a search: distinct values or rows. `counted`,
-    `counted_texts` and `total` follow it.
+        (`pexeso.semantic.similarity`): they do not depend on what a search asks for.
     """
 
     column: QueryColumn
@@ -64,10 +57,7 @@ class EncodedQuery:
         return self.weights if joinability_of == ROWS else np.ones_like(self.weights)
 
     def counted_texts(self, joinability_of: str) -> np.ndarray:
-        """Return what each of `texts` counts for, int64.
-
-        These are its rows, or 1 for the first text of each value.
-        """
+        """Return what each of `texts` counts for: its rows, or 1 for the first of each value."""
         if joinability_of == ROWS:
             return self.rows_of_text
         _, value_of_text = self.texts
@@ -84,14 +74,9 @@ class EncodedQuery:
         return int(counted.sum()) + n_empty + self.n_unstored
 
     @property
-    def n_rows(self) -> int:
-        """Rows of the column."""
-        return self.column.n_rows
-
-    @property
     def n_empty(self) -> int:
         """Rows that are empty, before or after normalisation."""
-        return self.n_rows - int(self.weights.sum())
+        return self.column.n_rows - int(self.weights.sum())
 
     @cached_property
     def known(self) -> np.ndarray:
@@ -105,10 +90,7 @@ class EncodedQuery:
 
     @cached_property
     def texts(self) -> tuple[list[str], np.ndarray]:
-        """Return the distinct texts of the column, and the position of each in `values`.
-
-        The texts are as they are in the column, by first appearance.
-        """
+        """The distinct texts of the column by first appearance, and the value of each."""
         rows = pc.drop_null(pc.indices_nonzero(pc.is_valid(self.value_of_row)))
         encoded = self.column.values.take(rows).dictionary_encode()
         _, first = np.unique(encoded.indices.to_numpy(zero_copy_only=False), return_index=True)
@@ -117,7 +99,6 @@ class EncodedQuery:
 
     @cached_property
     def text_array(self) -> pa.StringArray:
-        """The distinct texts of `texts`, as an Arrow array."""
         return pa.array(self.texts[0], self.column.values.type)
 
     @cached_property
@@ -127,11 +108,11 @@ class EncodedQuery:
         return _rows_at(self.column, positions, len(self.text_array))
 
     def describe(self) -> dict[str, Any]:
-        """Return the query as plain JSON: source, rows, distinct values, rows that cannot match."""
+        described = self.column.describe()
         return {
-            **self.column.describe(),
+            **described,
             "distinct": len(self.values),
-            "empty": self.n_empty,
+            "empty": described["rows"] - int(self.weights.sum()),
             "unknown": self.n_unknown,
         }
 
@@ -148,8 +129,9 @@ def prepare(column: QueryColumn, normaliser: Normaliser, embedder: Embedder) -> 
 
 def _rows_at(column: QueryColumn, positions: pa.Array, n: int) -> np.ndarray:
     """Count the rows at each of n positions; null is none. int64 (n,)."""
-    filled = positions.is_valid().to_numpy(zero_copy_only=False)
-    at = positions.fill_null(0).to_numpy(zero_copy_only=False)[filled]
-    rows = np.zeros(n, np.int64)
-    np.add.at(rows, at, column.row_counts()[filled])
-    return rows
+    if column.counts is None:
+        return np.bincount(pc.drop_null(positions).to_numpy(), minlength=n)
+    at = positions.fill_null(n).to_numpy()
+    rows = np.zeros(n + 1, np.int64)
+    np.add.at(rows, at, column.counts)
+    return rows[:n]

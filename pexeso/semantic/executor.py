@@ -6,23 +6,25 @@ by the first search.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
 
 from pexeso.engine.stats import SearchStats
 from pexeso.runtime.progress import advance, begin_steps
 
 if TYPE_CHECKING:
-    from pexeso.engine.vector_space import SpacePartition
     from pexeso.options import SearchOptions
     from pexeso.results.ranking import Hit
     from pexeso.semantic.encoded_query import EncodedQuery
     from pexeso.semantic.partition_loader import PartitionLoader
-    from pexeso.semantic.passes.base import Pass, ProbeResult
+    from pexeso.semantic.passes import ProbeResult, SharedPass, SingleQueryPass
+
+    Pass = SingleQueryPass | SharedPass
 
 Item = TypeVar("Item")
 
@@ -52,48 +54,21 @@ Answer = tuple[list["Hit"], SearchStats]
 """The columns found for one query column, best first, and the work that it took."""
 
 
-class Executor(Protocol):
-    """Protocol of what runs the searches of an index.
-
-    An executor holds no snapshot, so it serves the current snapshot of the index.
-    """
-
-    def search(
-        self,
-        loader: PartitionLoader,
-        queries: Sequence[EncodedQuery],
-        options: Sequence[SearchOptions],
-    ) -> list[Answer]:
-        """Search all partitions for several query columns, each with its options.
-
-        The answers are in the order of the queries.
-        """
-        ...
-
-
-class LocalExecutor:
-    """Searches in this process."""
-
-    def search(
-        self,
-        loader: PartitionLoader,
-        queries: Sequence[EncodedQuery],
-        options: Sequence[SearchOptions],
-    ) -> list[Answer]:
-        """Search all partitions, one after the other; see `search_store`."""
-        return search_store(loader, queries, options)
+Executor = Callable[
+    ["PartitionLoader", "Sequence[EncodedQuery]", "Sequence[SearchOptions]"], list[Answer]
+]
+"""What runs the searches of an index: `search_store`, or a `SparkExecutor`."""
 
 
 def search_store(
     scan: PartitionLoader, queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]
-) -> list[tuple[list[Hit], SearchStats]]:
+) -> list[Answer]:
     """Search all partitions for several query columns, each with its options.
 
-    Query columns with the same threshold and filters can share one pass.
-
-    A partition whose summary shows that no column in it can be found is skipped. With `k` those
-    that promise most come first. While one is searched, the summary of the next is looked at, and
-    what will be read of it is asked for where pages are missing.
+    Query columns with the same threshold and filters can share one pass. A partition whose summary
+    shows that no column in it can be found is skipped. With `k` those that promise most come first.
+    While one is searched, the summary of the next is looked at, and what will be read of it is
+    asked for where pages are missing.
 
     Returns
     -------
@@ -101,111 +76,61 @@ def search_store(
         In the order of `queries`; hits best first, equal counts by table, then column, at most `k`.
         Query columns that shared a pass have its counters and seconds as a whole, each.
     """
-    from pexeso.engine.damage import damage_made_plain
+    from pexeso.engine.lists import damage_of
+    from pexeso.semantic.passes import passes_of
 
-    with damage_made_plain("the index"):
-        return _search_store(scan, queries, options)
+    try:
+        scan.require_room()
+        scan.watch.restart()
+        passes = passes_of(scan, queries, options)
+        n_values = sum(search_pass.n_values for search_pass in passes)
+        begin_steps(n_values * scan.n_partitions)
+        copies_ahead = is_long = scan.n_partitions > 1 and scan.copies_ahead
+        if scan.n_partitions > 1 and passes:
+            from pexeso.engine.dense.prefixes import LEAST_WORK
 
-
-def _search_store(
-    scan: PartitionLoader, queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]
-) -> list[Answer]:
-    scan.require_room()
-    scan.watch.restart()
-    passes = _passes(scan, queries, options)
-    n_values = sum(search_pass.n_values for search_pass in passes)
-    begin_steps(n_values * scan.store.n_partitions)
-    n_searched = 0
-    with (
-        prefetched(_visits(scan, passes), threaded=_is_long(scan, passes)) as visits,
-        # Copies wait for no look at a summary: that of the one after is looked at meanwhile.
-        prefetched(_opened(scan, visits), threaded=scan.copies_ahead) as opened,
-    ):
-        for visit, partition in opened:
-            for search_pass, probed in visit.probed:
-                scan.search(
-                    visit.number,
-                    partition,
-                    partial(search_pass.search, visit.number, probed=probed),
-                )
-            n_searched += 1
-            advance(0, to=n_values * n_searched)
-            # The next one is copied to a device only when this one is gone, unless there is room
-            # for both.
-            del partition, visit
-    results: list[tuple[list[Hit], SearchStats]] = [([], SearchStats()) for _ in queries]
-    for search_pass in passes:
-        for position, answer in search_pass.results():
-            results[position] = answer
-    return results
-
-
-@dataclass(frozen=True)
-class Visit:
-    """A partition that must be searched."""
-
-    number: int
-    probed: list[tuple[Pass, ProbeResult]]
+            n_pairs = n_values * scan.mapped(0).n_values * scan.n_partitions
+            is_long = copies_ahead or n_pairs >= LEAST_WORK
+        n_searched = 0
+        with (
+            prefetched(_visits(scan, passes), threaded=is_long) as visits,
+            # Copies wait for no look at a summary: that of the one after is looked at meanwhile.
+            prefetched(
+                ((number, scan.open(number), probed) for number, probed in visits),
+                threaded=copies_ahead,
+            ) as opened,
+        ):
+            for visit in opened:
+                number, partition, probed = visit
+                for search_pass, seen in probed:
+                    work = partial(search_pass.search, number, probed=seen)
+                    scan.search(number, partition, work)
+                n_searched += 1
+                advance(0, to=n_values * n_searched)
+                # The next one is copied to a device only when this one is gone, unless there is
+                # room for both.
+                del visit, partition, probed
+    except IndexError as error:
+        raise damage_of("the index") from error
+    answers = dict(answer for search_pass in passes for answer in search_pass.results())
+    return [answers[position] for position in range(len(queries))]
 
 
-def _passes(
-    scan: PartitionLoader, queries: Sequence[EncodedQuery], options: Sequence[SearchOptions]
-) -> list[Pass]:
-    from pexeso.semantic.passes.shared import SharedPass, batches_of
-    from pexeso.semantic.passes.single_query import SingleQueryPass
-
-    shared = batches_of(scan.space, queries, options)
-    alone = sorted(
-        set(range(len(queries))) - {position for batch in shared for position in batch.positions}
-    )
-    return [
-        *(SharedPass(scan, batch, queries, options) for batch in shared),
-        *(
-            SingleQueryPass(scan, position, queries[position], options[position])
-            for position in alone
-        ),
-    ]
-
-
-def _visits(scan: PartitionLoader, passes: Sequence[Pass]) -> Iterator[Visit]:
-    """Yield the partitions that must be searched, in the order in which they are."""
-    for number in _order(scan, passes):
-        probed = [(search_pass, search_pass.look(number)) for search_pass in passes]
-        probed = [(search_pass, seen) for search_pass, seen in probed if seen is not None]
-        if probed:
-            yield Visit(number, probed)
-
-
-def _opened(
-    scan: PartitionLoader, visits: Iterator[Visit]
-) -> Iterator[tuple[Visit, SpacePartition]]:
-    """Yield partitions with what is opened of them."""
-    for visit in visits:
-        yield visit, scan.open(visit.number)
-
-
-def _order(scan: PartitionLoader, passes: Sequence[Pass]) -> list[int]:
-    """Return the order of the partitions, the most promising first.
+def _visits(
+    scan: PartitionLoader, passes: Sequence[Pass]
+) -> Iterator[tuple[int, list[tuple[Pass, ProbeResult]]]]:
+    """Yield the partitions that must be searched, the most promising first.
 
     They are reordered only if that raises the count that further columns need.
     """
-    numbers = list(range(scan.store.n_partitions))
-    ranked = [search_pass for search_pass in passes if search_pass.ranks]
-    if not ranked or len(numbers) < 2:
-        return numbers
-    promises = {
-        number: [sum(part) for part in zip(*(run.promise(number) for run in ranked), strict=True)]
-        for number in numbers
-    }
-    return sorted(numbers, key=lambda number: [-part for part in promises[number]])
-
-
-def _is_long(scan: PartitionLoader, passes: Sequence[Pass]) -> bool:
-    """Return whether a search takes so long that a thread of its own for what comes next pays."""
-    n_partitions = scan.store.n_partitions
-    if n_partitions < 2 or not passes:
-        return False
-    from pexeso.engine.search.prefixes import LEAST_WORK
-
-    n_values = sum(search_pass.n_values for search_pass in passes)
-    return scan.copies_ahead or n_values * scan.mapped(0).n_values * n_partitions >= LEAST_WORK
+    numbers = list(range(scan.n_partitions))
+    if ranked := [search_pass for search_pass in passes if search_pass.ranks]:
+        promises = {
+            number: np.sum([search_pass.promise(number) for search_pass in ranked], axis=0).tolist()
+            for number in numbers
+        }
+        numbers.sort(key=lambda number: [-part for part in promises[number]])
+    for number in numbers:
+        looks = [(search_pass, search_pass.look(number)) for search_pass in passes]
+        if probed := [(search_pass, seen) for search_pass, seen in looks if seen is not None]:
+            yield number, probed

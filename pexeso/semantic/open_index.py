@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pexeso.build.opening import choose_device
-from pexeso.build.parts.metadata import require_contents, stored_normaliser
+from pexeso.build.parts.base import parts_of
+from pexeso.build.parts.metadata import choose_device, require_contents, stored_normaliser
 from pexeso.build.parts.models import embedder_folder, number_of_model, store_of_model
 from pexeso.errors import EmbedderError
 from pexeso.lake.catalog import Catalog
-from pexeso.lake.containers.table_names import name_within
 from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake.rows import name_within
 from pexeso.options import DEFAULT_MAX_DISTANCE, USUAL_MAX_DISTANCES
-from pexeso.results.query import query_from_values
+from pexeso.results.query import QueryColumn, query_from_values
 from pexeso.store.io.location import Location, locate
 from pexeso.store.opening import open_store_anywhere
 
@@ -34,17 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OpenOptions:
-    """How an index was asked to be opened; see `pexeso.open_index`.
-
-    Attributes
-    ----------
-    memory_budget : int or None
-        Bytes.
-    model : str or None
-        Of those that the index holds, the one to search by; None: the first.
-    keep_files : bool
-        Have what is open stay whole even if the index is deleted.
-    """
+    """How an index is opened; see `pexeso.open_index`. The memory budget is in bytes."""
 
     device: str = "auto"
     memory_budget: int | None = None
@@ -57,8 +47,8 @@ class OpenOptions:
 class OpenIndex:
     """One snapshot of an index. Later commits leave it as it is.
 
-    It can be sent to another process, which opens the same snapshot when it first needs a file of
-    it: files that a commit has removed since are missed then.
+    Another process that it is sent to opens the same snapshot when it first needs a file of it:
+    files that a commit has removed since are missed then.
 
     Attributes
     ----------
@@ -90,25 +80,21 @@ class OpenIndex:
 
     @cached_property
     def device(self) -> torch.device:
-        """Where searches run."""
         return choose_device(self.options.device)
 
     @cached_property
     def loader(self) -> PartitionLoader:
-        """The partitions on the device."""
-        from pexeso.semantic.loader import loader_of
+        from pexeso.semantic.partition_loader import loader_of
 
         options = self.options
         return loader_of(self.store, options.device, options.memory_budget, options.kernel)
 
     @cached_property
     def normaliser(self) -> Normaliser:
-        """The normaliser that the lake went through, and every query goes through."""
         return stored_normaliser(self.store)
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The model that embedded the lake, and embeds every query."""
         from embed.registry import load_embedder
 
         folder = embedder_folder(self.store)
@@ -116,31 +102,26 @@ class OpenIndex:
         expected = self.store.manifest.fingerprints["embedder"]
         if embedder.fingerprint != expected:
             raise EmbedderError(
-                f"The model in '{folder}' is not the one that the index was "
-                "built with "
+                f"The model in '{folder}' is not the one that the index was built with "
                 f"(fingerprint {embedder.fingerprint[:12]}, expected {expected[:12]}). Restore "
-                "the folder, or build "
-                "the index again."
+                "the folder, or build the index again."
             )
         return embedder
 
     @cached_property
     def shards(self) -> list[Shard]:
         """The open token sets."""
-        from pexeso.sets.part.open import open_shards  # a semantic search does without
+        from pexeso.sets.part.open import open_shards  # a semantic search needs none
 
         return open_shards(self.store)
 
     @property
     def parts(self) -> tuple[str, ...]:
         """The names of the parts that the index has."""
-        from pexeso.sets.part.open import parts_of
-
         return tuple(parts_of(self.store))
 
-    @property
+    @cached_property
     def catalog(self) -> Catalog:
-        """Every table and column of the lake, those left out with the reason."""
         return Catalog(self.store.catalog_files)
 
     @property
@@ -148,7 +129,7 @@ class OpenIndex:
         """The folder, or the place on another storage, that the index was built from."""
         return locate(self.store.manifest.facts["lake"])
 
-    @property
+    @cached_property
     def usual_max_distance(self) -> float:
         """The `max_distance` of a search that is given none: by the sort of the model."""
         return USUAL_MAX_DISTANCES.get(self.embedder.kind, DEFAULT_MAX_DISTANCE)
@@ -157,7 +138,8 @@ class OpenIndex:
         """Normalise and embed a query column just as the lake was."""
         from pexeso.semantic.encoded_query import prepare
 
-        return prepare(query_from_values(values), self.normaliser, self.embedder)
+        column = values if isinstance(values, QueryColumn) else query_from_values(values)
+        return prepare(column, self.normaliser, self.embedder)
 
     def table_of(self, file: str | os.PathLike[str]) -> str | None:
         """Return the table name of a file in this lake, or None if it lies outside the lake."""

@@ -6,26 +6,26 @@ They take about 60 bytes per pair, in addition to the texts.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.engine.damage import damage_made_plain
+from pexeso.engine.lists import damage_made_plain, ranges
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import IndexCorruptError
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import SearchOptions
 from pexeso.results.match_kinds import ALIAS, EXACT, KINDS, SPELLING, KindCounts, Pair, kinds_of
 from pexeso.results.ranking import Hit
-from pexeso.runtime.ranges import ranges
+from pexeso.runtime.progress import advance, begin_steps
 from pexeso.semantic.encoded_query import EncodedQuery
 from pexeso.semantic.partition_loader import PartitionLoader
-from pexeso.store.io.wide_offsets import take_wide
-from pexeso.store.texts import take_texts
+from pexeso.store.texts import take_texts, take_wide
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ class PairTable:
     Attributes
     ----------
     text : numpy.ndarray of shape (n,), int64
-        Places in `texts`, ascending.
+        Positions in `texts`, ascending.
     values, keys : pyarrow string arrays of length n
-        Texts of the lake column, as they stand there and as the index holds them.
+        Texts of the lake column, as the table has them and as the index holds them.
     distances : numpy.ndarray of shape (n,), float64
         In [0, 1].
-    kinds : numpy.ndarray of shape (n,), int8
-        Places in `KINDS`.
+    found_kinds : numpy.ndarray of shape (n,), int8, or callable
+        Positions in `KINDS`, or what computes them when they are needed.
     """
 
     texts: pa.StringArray
@@ -51,10 +51,20 @@ class PairTable:
     values: pa.Array
     keys: pa.Array
     distances: np.ndarray
-    kinds: np.ndarray
+    found_kinds: np.ndarray | Callable[[], np.ndarray]
+
+    @cached_property
+    def kinds(self) -> np.ndarray:
+        """Positions in `KINDS`."""
+        return self.found_kinds() if callable(self.found_kinds) else self.found_kinds
 
     def __len__(self) -> int:
         return len(self.text)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What computes kinds cannot be sent; what it computes can.
+        fields = (self.texts, self.text, self.values, self.keys, self.distances, self.kinds)
+        return PairTable, fields
 
     def take(self, rows: np.ndarray) -> PairTable:
         """Return some of the pairs."""
@@ -72,6 +82,17 @@ class PairTable:
         """Where the pairs of each matched text start: its nearest pair, int64."""
         return np.flatnonzero(np.diff(self.text, prepend=-1))
 
+    def between(self, start: int, end: int) -> PairTable:
+        """Return the pairs from one row to another."""
+        return PairTable(
+            self.texts,
+            self.text[start:end],
+            self.values.slice(start, end - start),
+            self.keys.slice(start, end - start),
+            self.distances[start:end],
+            lambda: self.kinds[start:end],
+        )
+
     def weakest(self, limit: int) -> PairTable:
         """Return the nearest pairs of the texts whose nearest pair is farthest, that first.
 
@@ -79,6 +100,14 @@ class PairTable:
         """
         far = self.starts[self.distances[self.starts] > 0]
         return self.take(far[np.argsort(-self.distances[far], kind="stable")[:limit]])
+
+    def nearest_of_each(self, limit: int) -> PairTable:
+        """Return at most so many pairs: as many of the nearest of each text as fit."""
+        if len(self) <= limit:
+            return self
+        sizes = np.diff(self.starts, append=len(self))
+        rank = np.arange(len(self)) - np.repeat(self.starts, sizes)
+        return self.take(np.sort(np.argsort(rank, kind="stable")[:limit]))
 
     @property
     def is_matched(self) -> np.ndarray:
@@ -90,10 +119,7 @@ class PairTable:
     def count_kinds(self, counted: np.ndarray) -> KindCounts:
         """Count pairs, and values or rows of the query column, by kind.
 
-        Parameters
-        ----------
-        counted : numpy.ndarray, int64
-            What each of `texts` counts for.
+        `counted`, int64, is what each of `texts` counts for.
         """
         pairs = np.bincount(self.kinds, minlength=len(KINDS))
         matched = np.zeros(len(KINDS), dtype=np.int64)
@@ -109,13 +135,13 @@ class PairTable:
         )
 
     def with_aliases(self, normaliser: Normaliser) -> PairTable:
-        """Return the same pairs, with those told that are equal by an alias of the normaliser."""
+        """Return the same pairs, those that are equal by an alias of the normaliser marked."""
         rows = np.flatnonzero(self.kinds == KINDS.index(EXACT))
         ours = take_wide(self.texts, pa.array(self.text[rows]))
         values = take_wide(self.values, pa.array(rows))
         kinds = self.kinds.copy()
         kinds[rows[normaliser.equal_by_alias(ours, values)]] = KINDS.index(ALIAS)
-        return replace(self, kinds=kinds)
+        return replace(self, found_kinds=kinds)
 
     def with_equal_cells(self) -> PairTable:
         """Return the same pairs, of which those of equal cells alone are exact."""
@@ -126,19 +152,17 @@ class PairTable:
         )
         kinds = self.kinds.copy()
         kinds[rows[~same.to_numpy(zero_copy_only=False)]] = KINDS.index(SPELLING)
-        return replace(self, kinds=kinds)
+        return replace(self, found_kinds=kinds)
 
     def to_pairs(self, limit: int | None = None) -> list[Pair]:
-        """Return the first `limit` pairs, or all, as objects."""
-        end = len(self) if limit is None else min(limit, len(self))
         columns = (
-            take_wide(self.texts, pa.array(self.text[:end])).to_pylist(),
-            self.values.slice(0, end).to_pylist(),
-            self.distances[:end].tolist(),
-            self.keys.slice(0, end).to_pylist(),
-            (KINDS[kind] for kind in self.kinds[:end].tolist()),
+            take_wide(self.texts, pa.array(self.text[:limit])).to_pylist(),
+            self.values.slice(0, limit).to_pylist(),
+            self.distances[:limit].tolist(),
+            self.keys.slice(0, limit).to_pylist(),
+            map(KINDS.__getitem__, self.kinds[:limit].tolist()),
         )
-        return [Pair(*row) for row in zip(*columns, strict=True)]
+        return list(map(Pair, *columns))
 
 
 @damage_made_plain("the index")
@@ -149,53 +173,73 @@ def find_pairs(
     options: SearchOptions,
     stats: SearchStats,
 ) -> list[PairTable]:
-    """Return the matching value pairs of found columns, one table per hit.
-
-    The pairs of a table are in the query's order, nearest first.
-    """
+    """Return the matching value pairs of found columns, one table per hit."""
     started = time.perf_counter()
     tables: dict[int, PairTable] = {}
-    texts_of_value = _rows_by_value(query)
-    for number in sorted({hit.partition for hit in hits}):
-        hit_numbers = [position for position, hit in enumerate(hits) if hit.partition == number]
-        positions = np.array([hits[position].position for position in hit_numbers], np.int64)
-        partition = scan.open_for_pairs(number, positions, len(query.values))
+    # The positions of texts by value, and where those of each value start.
+    value_of_text, starts = query.texts[1], np.zeros(len(query.values) + 1, dtype=np.int64)
+    np.cumsum(np.bincount(value_of_text, minlength=len(query.values)), out=starts[1:])
+    texts = np.argsort(value_of_text, kind="stable")
+    hits_of_partition = {
+        number: [position for position, hit in enumerate(hits) if hit.partition == number]
+        for number in sorted({hit.partition for hit in hits})
+    }
+    positions_in = {
+        number: np.array([hits[position].position for position in hit_numbers], np.int64)
+        for number, hit_numbers in hits_of_partition.items()
+    }
+    n_compared = {
+        number: len(query.values) * int(scan.on_host(number).column_lists.sizes(positions).sum())
+        for number, positions in positions_in.items()
+    }
+    begin_steps(sum(n_compared.values()))
+    n_done = 0
+    for number, hit_numbers in hits_of_partition.items():
+        positions = positions_in[number]
+        partition = scan.open_for_pairs(number, n_compared[number])
         pairs = scan.space.column_pairs(
             partition, query.vectors, positions, options.max_distance, stats
         )
         column, value, posting, distance = pairs
-        values, keys = posting_arrays(scan, number, posting)
-        kinds = kinds_of(take_wide(query.values, pa.array(value)), keys)
-        # Pairs come ordered by column.
-        bounds = np.searchsorted(column, np.arange(len(hit_numbers) + 1))
+        n_done += n_compared[number]
+        advance(0, to=n_done)
+        first = starts[value]
+        sizes = starts[value + 1] - first
+        rows = np.repeat(np.arange(len(value)), sizes)
+        text = texts[ranges(first, sizes)]
+        # Stable: within a text of a column the pairs stay nearest first.
+        order = np.lexsort((text, column[rows]))
+        rows = rows[order]
+        values, keys = posting_arrays(scan, number, posting[rows])
+        table = PairTable(
+            query.text_array,
+            text[order],
+            values,
+            keys,
+            distance[rows],
+            np.empty(0, np.int8),
+        )
+        table = replace(table, found_kinds=partial(_kinds, table, query, value[rows]))
+        bounds = np.searchsorted(column[rows], np.arange(len(hit_numbers) + 1))
         for position, start, end in zip(hit_numbers, bounds[:-1], bounds[1:], strict=True):
-            rows, text = _of_texts(value[start:end], *texts_of_value)
-            # Stable: within a text the pairs stay nearest first.
-            order = np.argsort(text, kind="stable")
-            rows = start + rows[order]
-            indices = pa.array(rows)
-            table = PairTable(
-                query.text_array,
-                text[order],
-                values.take(indices),
-                keys.take(indices),
-                distance[rows],
-                kinds[rows],
-            )
-            has_aliases = query.normaliser is not None and query.normaliser.aliases is not None
-            table = table.with_aliases(query.normaliser) if has_aliases else table
-            tables[position] = table.with_equal_cells()
+            tables[position] = table.between(start, end)
     stats.add_seconds("explain", time.perf_counter() - started)
     return [tables[position] for position in range(len(hits))]
+
+
+def _kinds(table: PairTable, query: EncodedQuery, values: np.ndarray) -> np.ndarray:
+    """Return the kinds of the pairs of a table, whose query values are given by their places."""
+    kinds = kinds_of(take_wide(query.values, pa.array(values)), table.keys)
+    table = replace(table, found_kinds=kinds)
+    if query.normaliser is not None and query.normaliser.aliases is not None:
+        table = table.with_aliases(query.normaliser)
+    return table.with_equal_cells().kinds
 
 
 def posting_arrays(
     scan: PartitionLoader, number: int, postings: np.ndarray
 ) -> tuple[pa.Array, pa.Array]:
-    """Return the texts of postings as in their columns, and as in the index: large_string.
-
-    An intact index has no missing text.
-    """
+    """Return the texts of postings as in their columns, and as in the index: large_string."""
     store = scan.store
     rows = store.array(number, "posting_texts")[postings]
     values = store.array(number, "column_values_members")[postings]
@@ -209,23 +253,3 @@ def posting_arrays(
             "'pexeso check' lists what is damaged."
         )
     return texts
-
-
-def _rows_by_value(query: EncodedQuery) -> tuple[np.ndarray, np.ndarray]:
-    """Sort the positions of texts by value; return each value's start and the positions."""
-    _, value_of_text = query.texts
-    starts = np.zeros(len(query.values) + 1, dtype=np.int64)
-    np.cumsum(np.bincount(value_of_text, minlength=len(query.values)), out=starts[1:])
-    return starts, np.argsort(value_of_text, kind="stable")
-
-
-def _of_texts(
-    values: np.ndarray, starts: np.ndarray, texts: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Repeat each row of `values` for each text of its value.
-
-    Returns the rows and the positions of the texts.
-    """
-    sizes = starts[values + 1] - starts[values]
-    rows = np.repeat(np.arange(len(values)), sizes)
-    return rows, texts[ranges(starts[values], sizes)]

@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 import logging
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from pexeso.build.parts.metadata import choose_device, stored_space
+from pexeso.engine.copies import ColumnSets, foldable_sizes, numbered_by_text, sets_of_rows
+from pexeso.engine.lists import offsets_of, ranges
 from pexeso.engine.vector_space import (
     BYTES_A_PAIR,
     MAX_PAIRS,
@@ -19,17 +22,19 @@ from pexeso.engine.vector_space import (
     SpacePartition,
     VectorSpace,
 )
-from pexeso.errors import DeviceError
-from pexeso.results.ranking import ColumnNames
+from pexeso.errors import DeviceError, IndexCorruptError, InputError
+from pexeso.results.ranking import ColumnNames, Hit
 from pexeso.runtime.formatting import format_bytes
+from pexeso.store.arrays import FaultWatch, MappedPages
 from pexeso.store.local.reader import Store
-from pexeso.store.paging import FaultWatch, MappedPages
+from pexeso.store.texts import take_texts
 
 if TYPE_CHECKING:
     import torch
 
-    from pexeso.engine.interface import KernelChoice
-    from pexeso.engine.layout.device_stage import DeviceStage
+    from pexeso.engine.kernel import Kernel
+    from pexeso.engine.partition import DeviceStage
+
 
 MIN_PAIRS = 1 << 18
 """So many pairs may be held however small the budget: 12 MiB."""
@@ -61,19 +66,19 @@ class PartitionLoader:
     what a search holds besides, and the system drops mapped pages when it needs the room. To
     another device they are copied, and as many as fit stay there (`kept_numbers`); the others are
     copied for each search, the next while one is searched where the budget allows two. They go
-    through 128 MiB of the host's memory (`pexeso.engine.layout.device_stage`). A partition for
+    through 128 MiB of the host's memory (`pexeso.engine.partition`). A partition for
     which the device has no memory is searched on the CPU, and all are when the device fails; both
     are said once.
 
     Attributes
     ----------
     space : VectorSpace
-    kernel : KernelChoice or None
+    kernel : Kernel or None
         What searches them; None, as the device is, where the space has no kernels.
-    look_kernel : KernelChoice or None
+    look_kernel : Kernel or None
         What looks at their summaries, on the CPU.
     watch : FaultWatch
-        Tells whether pages of the mapped files were missing lately.
+        Shows whether pages of the mapped files were missing lately.
     """
 
     def __init__(
@@ -82,9 +87,9 @@ class PartitionLoader:
         space: VectorSpace,
         device: torch.device | None,
         memory_budget: int | None,
-        kernel: KernelChoice | None,
+        kernel: Kernel | None,
     ) -> None:
-        self.store, self.kernel = store, kernel
+        self.store, self.n_partitions, self.kernel = store, store.n_partitions, kernel
         self.on_cpu = device is None or device.type == "cpu"
         self.look_kernel = kernel if self.on_cpu else _kernel_of_the_cpu()
         self._working_bytes = WORKING_BYTES if kernel is None else kernel.working_bytes
@@ -107,10 +112,10 @@ class PartitionLoader:
                 "forked process cannot use it: open the index with device='cpu', or start "
                 "processes by 'spawn'."
             )
-        if self.on_cpu or self._budget is None or not self.store.n_partitions:
+        if self.on_cpu or self._budget is None or not self.n_partitions:
             return
         needed, number = max(
-            (self._fixed_bytes(number), number) for number in range(self.store.n_partitions)
+            (self._fixed_bytes(number), number) for number in range(self.n_partitions)
         )
         needed += MIN_PAIRS * BYTES_A_PAIR
         if needed > self._budget:
@@ -123,21 +128,19 @@ class PartitionLoader:
             )
 
     def max_pairs(self, number: int) -> int:
-        """Return the maximum number of pairs to hold while a partition is searched.
-
-        A pair is (query value, stored value). The memory budget limits the number.
-        """
-        if self._budget is None or (self.store.n_partitions > 1 and self.kept_numbers):
+        """Return how many (query value, stored value) pairs a search of a partition may hold."""
+        if self._budget is None or (self.n_partitions > 1 and self.kept_numbers):
             return MAX_PAIRS
-        return max_pairs_within(self._budget - self._fixed_bytes(number))
+        n_pairs = (self._budget - self._fixed_bytes(number)) // BYTES_A_PAIR
+        return min(MAX_PAIRS, max(MIN_PAIRS, n_pairs))
 
     @property
     def copies_ahead(self) -> bool:
         """Whether the next partition is copied to the device while another one is searched.
 
-        For that two must fit there beside those that are kept, without fewer pairs being held.
+        For that two must fit there next to those that are kept, without fewer pairs being held.
         """
-        numbers = range(self.store.n_partitions)
+        numbers = range(self.n_partitions)
         if self.on_cpu or len(numbers) < 2 or self.kept_numbers.issuperset(numbers):
             return False
         return bool(self.kept_numbers) or self._room >= 2 * self._passing_bytes
@@ -150,7 +153,7 @@ class PartitionLoader:
         Searches go through all partitions in much the same order, so that of those used last the
         one that comes next would always be gone.
         """
-        numbers = range(self.store.n_partitions)
+        numbers = range(self.n_partitions)
         if self.on_cpu:
             return frozenset()
         sizes = [self._copied_bytes(number) for number in numbers]
@@ -176,17 +179,13 @@ class PartitionLoader:
         """Map one partition into the host's memory; of it no more than the coarse boxes is read."""
         if number not in self._mapped:
             arrays = self._arrays(number)
-            pages = MappedPages(arrays, self.watch)
-            partition = self.space.open(arrays, pages=pages)
+            partition = self.space.open(arrays, pages=MappedPages(arrays, self.watch))
             self.space.require_plausible(partition, self._where(number), rows=False)
             self._mapped[number] = partition
         return self._mapped[number]
 
     def names(self, number: int) -> ColumnNames:
-        """Map the names of a partition's columns, and cache them.
-
-        Opening a file takes longer than many searches.
-        """
+        """Map the names of a partition's columns once: opening a file outlasts many searches."""
         if number not in self._names:
             texts = (self.store.texts(number, name) for name in ("tables", "labels"))
             self._names[number] = ColumnNames(self.store.array(number, "column_ids"), *texts)
@@ -200,16 +199,15 @@ class PartitionLoader:
             self._looked_at.add(number)
         return partition
 
-    def open_for_pairs(self, number: int, columns: np.ndarray, n_values: int) -> SpacePartition:
-        """Open one partition to compare the values of columns with others: few on the host."""
-        partition = self.on_host(number)
-        n_pairs = int(partition.column_lists.sizes(columns).sum()) * n_values
-        return partition if n_pairs <= PAIRS_ON_HOST else self.open_in_place(number)
+    def open_for_pairs(self, number: int, n_pairs: int) -> SpacePartition:
+        return (self.on_host if n_pairs <= PAIRS_ON_HOST else self.open_in_place)(number)
 
     def open(self, number: int) -> SpacePartition:
         """Open one partition on the device, after a glance at some of its rows."""
+        if self.on_cpu:
+            return self.on_host(number)
         partition = self.open_in_place(number)
-        if self.on_cpu or not self.is_on_host(number, partition):
+        if not self.is_on_host(number, partition):
             return partition
         partition = self._copied(number)
         if number in self.kept_numbers and not self.is_on_host(number, partition):
@@ -222,20 +220,12 @@ class PartitionLoader:
         return self.on_host(number) if kept is None else kept
 
     def is_on_host(self, number: int, partition: SpacePartition) -> bool:
-        """Return whether a partition that `open` gave is the mapped one."""
         return partition is self._mapped.get(number)
-
-    def kernel_of(self, number: int, partition: SpacePartition) -> KernelChoice | None:
-        """Return what searches a partition that `open` gave."""
-        return self.look_kernel if self.is_on_host(number, partition) else self.kernel
 
     def search(
         self, number: int, partition: SpacePartition, work: Callable[[SpacePartition], Result]
     ) -> Result:
-        """Do some work with a partition that `open` gave; on the CPU where its device cannot.
-
-        Such work is begun again, from the start.
-        """
+        """Do some work with a partition that `open` gave, or from its start on the CPU."""
         if self.on_cpu:  # perhaps since a failure after which the partition came
             return work(self.mapped(number))
         try:
@@ -252,7 +242,8 @@ class PartitionLoader:
 
         full = isinstance(error, DeviceError) or "out of memory" in str(error)
         if full and self.space.has_kernels:
-            self._leave_on_host(number)
+            self._on_host.add(number)
+            self._say_no_room()
         elif (
             full
             or isinstance(error, getattr(torch, "AcceleratorError", ()))
@@ -263,10 +254,6 @@ class PartitionLoader:
             return False
         return True
 
-    def _leave_on_host(self, number: int) -> None:
-        self._on_host.add(number)
-        self._say_no_room()
-
     def _say_no_room(self) -> None:
         self._say(
             f"The device {self._device} has not enough memory for all partitions of "
@@ -275,7 +262,6 @@ class PartitionLoader:
         )
 
     def _give_up_device(self, error: Exception) -> None:
-        """Search on the CPU from now on."""
         reason = str(error).partition("\n")[0].rstrip(".")
         self.on_cpu, self.kernel, self.kept_numbers = True, self.look_kernel, frozenset()
         self._kept.clear()
@@ -296,7 +282,7 @@ class PartitionLoader:
 
     @cached_property
     def _stage(self) -> DeviceStage:
-        from pexeso.engine.layout.device_stage import DeviceStage
+        from pexeso.engine.partition import DeviceStage
 
         return DeviceStage(self._device)
 
@@ -321,7 +307,7 @@ class PartitionLoader:
             if not self._was_device(number, error):
                 raise
             return self.mapped(number)
-        # Others have taken the room since: from now on only what is searched is there.
+        # Others have taken the room since: from now on only what is searched is kept.
         had_kept, had_two = bool(self._kept), self.copies_ahead
         self.kept_numbers, self._room = frozenset(), 0
         self._kept.clear()
@@ -329,10 +315,9 @@ class PartitionLoader:
             torch.cuda.empty_cache()
         if had_kept:
             return self._copied(number)
-        if had_two:  # There may be room for it in later searches, when it is alone.
-            self._say_no_room()
-        else:
-            self._leave_on_host(number)
+        if not had_two:  # else there may be room for it in later searches, when it is alone
+            self._on_host.add(number)
+        self._say_no_room()
         return self.mapped(number)
 
     def _arrays(self, number: int) -> dict[str, np.ndarray]:
@@ -342,19 +327,14 @@ class PartitionLoader:
         }
 
     def _fixed_bytes(self, number: int) -> int:
-        """Return the bytes that a search of a partition needs before it holds any pair.
-
-        On the CPU the partition itself needs none.
-        """
-        if self.on_cpu:
-            return self._working_bytes
+        """Return the bytes that a search of a partition needs before it holds any pair."""
         # Where two fit, or some are kept, the pairs have all the room they can use anyway.
-        return self._working_bytes + self._copied_bytes(number)
+        return self._working_bytes + (0 if self.on_cpu else self._copied_bytes(number))
 
     @cached_property
     def _passing_bytes(self) -> int:
         """Bytes of the largest partition: so much each takes that does not stay."""
-        return max(map(self._copied_bytes, range(self.store.n_partitions)), default=0)
+        return max(map(self._copied_bytes, range(self.n_partitions)), default=0)
 
     def _copied_bytes(self, number: int) -> int:
         n_bytes = copied_bytes(self.store, number) - copied_bytes(
@@ -364,14 +344,14 @@ class PartitionLoader:
         if not mapped_bytes:
             return n_bytes
         # A grid, of which a device walks the blocks that are made of it.
-        from pexeso.engine.layout.grid_cells import blocks_bytes
+        from pexeso.engine.published.grid import blocks_bytes
 
         options = self.space.options
         n_coordinates = options.n_pivots if options.map == "pivots" else options.n_axes + 1
         return n_bytes + blocks_bytes(mapped_bytes // (4 * n_coordinates), n_coordinates)
 
 
-def _kernel_of_the_cpu() -> KernelChoice:
+def _kernel_of_the_cpu() -> Kernel:
     import torch
 
     from pexeso.engine.kernels.choice import choose_kernel
@@ -380,28 +360,108 @@ def _kernel_of_the_cpu() -> KernelChoice:
 
 
 def free_bytes(device: torch.device) -> int:
-    """Return the free memory of a device; 0 where it does not say."""
     import torch
 
     return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else 0
 
 
-def max_pairs_within(n_bytes: int) -> int:
-    """Return how many pairs may be held in that many bytes, from `MIN_PAIRS` to `MAX_PAIRS`."""
-    return min(MAX_PAIRS, max(MIN_PAIRS, n_bytes // BYTES_A_PAIR))
-
-
 def copied_bytes(store: Store, number: int, names: Collection[str] | None = None) -> int:
-    """Return the bytes of the named arrays of a partition according to the manifest.
+    """Return the bytes of the arrays of a partition, or of the named ones, by the manifest.
 
-    If `names` is None, all arrays count.
-
-    Each counts with its file's header of 128 bytes or a little more. Mapped arrays take no memory
-    of their own: the operating system reads the pages that are used and drops them when it needs
-    the room.
+    Each counts with its file's header of 128 bytes or a little more.
     """
-    files = store.partition_entry(number).files
-    arrays = {
-        file.path.removesuffix(".npy"): file.n_bytes for file in files if file.path.endswith(".npy")
-    }
-    return sum(n_bytes for name, n_bytes in arrays.items() if names is None or name in names)
+    return sum(
+        file.n_bytes
+        for file in store.partition_entry(number).files
+        if file.path.endswith(".npy") and (names is None or file.path.removesuffix(".npy") in names)
+    )
+
+
+MIN_CPU_BUDGET = 140 << 20
+"""What a search on the CPU takes where it holds few pairs at a time, in bytes."""
+
+_DRIVERS = ("/dev/nvidiactl", "/dev/dxg")
+"""Without any of these files Linux has no CUDA device."""
+
+
+def loader_of(store: Store, device: str, memory_budget: int | None, kernel: str) -> PartitionLoader:
+    space = stored_space(store.manifest)
+    if space.has_kernels:
+        from pexeso.engine.kernels.choice import choose_kernel
+
+        where = choose_device(device)
+        if where.type == "cpu" and memory_budget is not None and memory_budget < MIN_CPU_BUDGET:
+            raise InputError(
+                f"memory_budget must be at least {format_bytes(MIN_CPU_BUDGET)} on the CPU, which "
+                f"a search takes with few pairs at a time. Got {format_bytes(memory_budget)}."
+            )
+        return PartitionLoader(store, space, where, memory_budget, choose_kernel(kernel, where))
+    where = _device_of_letters(device, kernel)
+    on_cpu = where is None or where.type == "cpu"
+    if on_cpu and memory_budget is not None:
+        raise InputError(
+            "memory_budget bounds what a search takes on a GPU, and the pairs of vectors that one "
+            "on the CPU holds; this search compares spellings on the CPU, where it bounds nothing. "
+            "Leave it out."
+        )
+    space = replace(space, device=where)
+    return PartitionLoader(store, space, None if on_cpu else where, memory_budget, None)
+
+
+def _device_of_letters(device: str, kernel: str) -> torch.device | None:
+    """Return the device on which torch searches a lexical index; None: compiled loops do it.
+
+    On the CPU these are the faster, and need no torch, which takes longer to load than most
+    searches take.
+    """
+    if kernel in ("auto", "compiled") and (
+        device == "cpu" or (device == "auto" and not any(map(os.path.exists, _DRIVERS)))
+    ):
+        return None
+    from pexeso.engine.kernels.choice import choose_kernel
+
+    where = choose_device(device)
+    if kernel == "triton":
+        raise InputError(
+            "An index of the model 'lexical' is searched by the kernels compiled, on the CPU, and "
+            f"torch. Got {kernel!r}: take one of these, or auto."
+        )
+    choose_kernel(kernel, where)
+    return None if where.type == "cpu" and kernel != "torch" else where
+
+
+def sets_of_hits(scan: PartitionLoader, hits: Sequence[Hit]) -> ColumnSets:
+    """Read the distinct normalised values of columns found.
+
+    Columns that `foldable_sizes` leaves out are empty. Of several partitions the texts of the
+    values are compared, of one their rows.
+    """
+    partitions = np.array([hit.partition for hit in hits], np.int64)
+    positions = np.array([hit.position for hit in hits], np.int64)
+    starts, sizes = np.zeros(len(hits), np.int64), np.zeros(len(hits), np.int64)
+    numbers = np.unique(partitions).tolist()
+    parts = [np.flatnonzero(partitions == number) for number in numbers]
+    lists = [scan.mapped(number).column_lists for number in numbers]
+    for part, columns in zip(parts, lists, strict=True):
+        starts[part] = columns.offsets[positions[part]]
+        sizes[part] = columns.offsets[positions[part] + 1] - starts[part]
+    if (sizes < 0).any() or (starts < 0).any():
+        raise IndexCorruptError(
+            "The columns of a partition of the index end before they begin: it was changed. "
+            "Restore it from a copy, or build it again; 'pexeso check' names the file."
+        )
+    if len(numbers) == 1:
+        return sets_of_rows(starts, sizes, lists[0].members)
+    sizes = foldable_sizes(sizes)
+    offsets = offsets_of(sizes)
+    rows = np.zeros(offsets[-1], np.int64)
+    if not numbers:
+        return ColumnSets(offsets, rows)
+    for part, columns in zip(parts, lists, strict=True):
+        stored = columns.members[ranges(starts[part], sizes[part])]
+        rows[ranges(offsets[part], sizes[part])] = stored
+    owner = np.repeat(partitions, sizes)
+    texts = [partial(take_texts, scan.store.texts(number, "values")) for number in numbers]
+    return ColumnSets(
+        offsets, numbered_by_text(rows, [owner == number for number in numbers], texts)
+    )

@@ -1,6 +1,4 @@
-"""Batch search in Spark's tasks.
-
-Each task searches one partition for some of the queries, and the results are merged here.
+"""Batch search in Spark's tasks, each for one partition and some of the queries.
 
 The driver normalises and embeds the queries and sends their vectors to the tasks, opens no
 partition of its own but to re-rank what was found and for the value pairs behind answers, and holds
@@ -12,27 +10,24 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from embed.spark import task_device
-from pexeso.build.spark.failures import reason_of_failure
-from pexeso.build.spark.workers import freeze_imports
-from pexeso.build.tasks import error_in
+from embed.batches import task_device
+from pexeso.build.spark.session import plain_task_errors
 from pexeso.engine.stats import SearchStats
-from pexeso.errors import InputError, SparkError
+from pexeso.errors import InputError
 from pexeso.options import SearchOptions
 from pexeso.results.query import QueryColumn
 from pexeso.results.ranking import Hit
-from pexeso.runtime.threads import take_one_thread
+from pexeso.runtime.threads import freeze_imports, take_one_thread
 from pexeso.semantic.batch_file import MAX_CHUNK_QUERIES
 from pexeso.semantic.encoded_query import EncodedQuery
 from pexeso.semantic.executor import Answer, search_store
-from pexeso.semantic.loader import loader_of
+from pexeso.semantic.partition_loader import loader_of
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import SEMANTIC
 
@@ -53,25 +48,24 @@ batch holds at a time."""
 MIN_CHUNK_QUERIES = 8
 """Fewer queries are not divided: they share the work on what they have in common."""
 
+_HIT_FIELDS = ("column_id", "matched", "position", "table", "label")
+_SPARK_SCHEMA = (
+    "query long, partition long, stats string, column_id array<long>, matched array<long>, "
+    "position array<long>, table array<string>, label array<string>"
+)
 _SCHEMA = pa.schema(
     [
         ("query", pa.int64()),
         ("partition", pa.int64()),
         ("stats", pa.string()),
-        *((name, pa.list_(pa.int64())) for name in ("column_id", "matched", "position")),
-        *((name, pa.list_(pa.string())) for name in ("table", "label")),
+        *((name, pa.list_(pa.int64())) for name in _HIT_FIELDS[:3]),
+        *((name, pa.list_(pa.string())) for name in _HIT_FIELDS[3:]),
     ]
-)
-_SPARK_SCHEMA = (
-    "query long, partition long, stats string, column_id array<long>, matched array<long>, "
-    "position array<long>, table array<string>, label array<string>"
 )
 
 
 @dataclass(frozen=True)
 class _Chunk:
-    """Queries that one task searches with, and their places among all."""
-
     positions: list[int]
     queries: list[EncodedQuery]
     options: list[SearchOptions]
@@ -79,8 +73,6 @@ class _Chunk:
 
 @dataclass(frozen=True)
 class _TaskSettings:
-    """How tasks search: where, with what, and how much they may hold."""
-
     store: Store
     device: str
     kernel: str
@@ -95,9 +87,7 @@ def on_spark(
     kernel: str = "auto",
     memory_budget: int | None = None,
 ) -> Index:
-    """Return an index whose searches run in Spark's tasks.
-
-    There is one task for each partition and chunk of queries.
+    """Return an index whose searches run in Spark's tasks, one for each partition and chunk.
 
     Parameters
     ----------
@@ -114,10 +104,7 @@ def on_spark(
 
 
 def passes_of(index: Index, spark: SparkSession) -> int:
-    """Return the number of passes over an index that keep the cores of a session busy.
-
-    The number is from 1 to `MAX_PASSES`.
-    """
+    """Return how many passes over an index keep the cores of a session busy, to `MAX_PASSES`."""
     n_passes = math.ceil(
         TASKS_PER_CORE * spark.sparkContext.defaultParallelism / max(1, index.store.n_partitions)
     )
@@ -125,48 +112,33 @@ def passes_of(index: Index, spark: SparkSession) -> int:
 
 
 class SparkExecutor:
-    """Searches in the tasks of a Spark session; arguments as for `on_spark`."""
-
     def __init__(
         self, spark: SparkSession, device: str, kernel: str, memory_budget: int | None
     ) -> None:
-        self._spark, self._device, self._kernel, self._memory_budget = (
-            spark,
-            device,
-            kernel,
-            memory_budget,
-        )
-
-    @property
-    def spark(self) -> SparkSession:
-        """The session that searches run in."""
-        return self._spark
+        self.spark, self._device, self._kernel = spark, device, kernel
+        self._memory_budget = memory_budget
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise InputError(
             "An index whose searches run on Spark cannot be sent to another process, since its "
-            "Spark session cannot. "
-            "Send the index that on_spark was given."
+            "Spark session cannot. Send the index that on_spark was given."
         )
 
-    def search(
+    def __call__(
         self,
         loader: PartitionLoader,
         queries: Sequence[EncodedQuery],
         options: Sequence[SearchOptions],
     ) -> list[Answer]:
-        """Search all partitions for several query columns, each with its options.
-
-        The loader determines the snapshot.
-        """
+        """Search all partitions of the loader's snapshot, each query with its options."""
         # The hold stays with the index here: while it is open, no file that tasks read is removed.
         plan = _TaskSettings(loader.store, self._device, self._kernel, self._memory_budget)
         n_partitions = plan.store.n_partitions
         if not queries or not n_partitions:
             return [([], SearchStats()) for _ in queries]
-        cores = self._spark.sparkContext.defaultParallelism
+        cores = self.spark.sparkContext.defaultParallelism
         chunks = divide(queries, options, math.ceil(TASKS_PER_CORE * cores / n_partitions))
-        context = self._spark.sparkContext
+        context = self.spark.sparkContext
         sent_plan, sent = context.broadcast(plan), [context.broadcast(chunk) for chunk in chunks]
 
         def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -178,9 +150,9 @@ class SparkExecutor:
 
         n_tasks = n_partitions * len(chunks)
         try:
-            with plain_errors(f"searching '{plan.store.path}'"):
+            with plain_task_errors(f"searching '{plan.store.path}'"):
                 rows = (
-                    self._spark.range(0, n_tasks, 1, n_tasks)
+                    self.spark.range(0, n_tasks, 1, n_tasks)
                     .mapInArrow(work, _SPARK_SCHEMA)
                     .toArrow()
                 )
@@ -207,26 +179,24 @@ def divide(
     for rank, position in enumerate(order):
         chunks[rank % n_chunks].append(position)
     return [
+        # Of the column as it was read, a search needs the number of rows alone.
         _Chunk(
             positions,
-            [_without_texts(queries[position]) for position in positions],
+            [
+                replace(query, column=QueryColumn(pa.nulls(1, pa.string()), counts=n_rows))
+                for query, n_rows in (
+                    (queries[position], np.array([queries[position].column.n_rows], np.int64))
+                    for position in positions
+                )
+            ],
             [options[position] for position in positions],
         )
         for positions in map(sorted, chunks)
     ]
 
 
-def _without_texts(query: EncodedQuery) -> EncodedQuery:
-    """Leave out the column as it was read, of which a search needs the number of rows alone."""
-    n_rows = np.array([query.n_rows], np.int64)
-    return replace(query, column=QueryColumn(pa.nulls(1, pa.string()), counts=n_rows))
-
-
 def search_partition_in_task(plan: _TaskSettings, number: int, chunk: _Chunk) -> pa.RecordBatch:
-    """Search one partition of an index for the queries of a chunk.
-
-    Returns a row for each query, with all columns that it found.
-    """
+    """Search one partition for the queries of a chunk; return a row for each, with its hits."""
     take_one_thread()  # tasks run side by side already
     manifest = plan.store.manifest
     device = task_device() if plan.device == "auto" else plan.device
@@ -234,36 +204,27 @@ def search_partition_in_task(plan: _TaskSettings, number: int, chunk: _Chunk) ->
         plan.store, manifest=replace(manifest, parts={SEMANTIC: (manifest.partitions[number],)})
     )
     scan = loader_of(store, device, plan.memory_budget, plan.kernel)
+    answers = search_store(scan, chunk.queries, chunk.options)
     rows = [
         {
             "query": position,
             "partition": number,
             "stats": json.dumps(vars(stats)),
-            **{
-                name: [getattr(hit, name) for hit in hits]
-                for name in ("column_id", "matched", "position")
-            },
-            **{name: [getattr(hit, name) for hit in hits] for name in ("table", "label")},
+            **{name: [getattr(hit, name) for hit in hits] for name in _HIT_FIELDS},
         }
-        for position, (hits, stats) in zip(
-            chunk.positions, search_store(scan, chunk.queries, chunk.options), strict=True
-        )
+        for position, (hits, stats) in zip(chunk.positions, answers, strict=True)
     ]
     return pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
 
 
 def merge(rows: pa.Table, options: Sequence[SearchOptions]) -> list[Answer]:
-    """Merge the results of the tasks, at most `k` per query, best first.
-
-    Ties are ordered by table, then column.
-    """
     answers: list[Answer] = [([], SearchStats()) for _ in options]
     # In the order of partitions, so that sums of seconds do not depend on which task was done
     # first.
     for row in rows.sort_by([("query", "ascending"), ("partition", "ascending")]).to_pylist():
         hits, stats = answers[row["query"]]
         stats.add(SearchStats(**json.loads(row["stats"])))
-        fields = [row[name] for name in ("column_id", "matched", "position", "table", "label")]
+        fields = [row[name] for name in _HIT_FIELDS]
         hits += [
             Hit(column_id, matched, row["partition"], position, table, label)
             for column_id, matched, position, table, label in zip(*fields, strict=True)
@@ -273,23 +234,3 @@ def merge(rows: pa.Table, options: Sequence[SearchOptions]) -> list[Answer]:
         if chosen.k is not None:
             del hits[chosen.k :]
     return answers
-
-
-@contextmanager
-def plain_errors(doing: str) -> Iterator[None]:
-    """Convert Spark's error for a failed task into the pexeso error that the task raised.
-
-    Without such an error, one sentence states the reason, and what the task was doing.
-    """
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    except (PySparkException, Py4JError, ConnectionError) as error:
-        text = str(error)
-        if (task_error := error_in(text)) is not None:
-            raise task_error from error
-        raise SparkError(
-            f"A Spark task failed while {doing}: {reason_of_failure(error)}."
-        ) from error

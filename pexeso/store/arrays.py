@@ -1,9 +1,13 @@
-"""Arrays on disk as plain ``.npy`` files.
+"""Arrays on disk as ``.npy`` files, written with their checksum, memory-mapped, never unpickled.
 
-They are written with their checksum and opened memory-mapped, never unpickled.
+Of mapped arrays only the pages used are read, and they are requested in advance.
 """
 
+from __future__ import annotations
+
 import ast
+import math
+import mmap
 import os
 import re
 import struct
@@ -15,20 +19,83 @@ import numpy as np
 from numpy.lib import format as npy
 
 from pexeso.errors import IndexCorruptError, InputError
-from pexeso.store.files import (
-    CHUNK_BYTES,
-    ChecksumWriter,
-    new_file,
-    open_plain,
-    sync_folder,
-    writing,
-)
+from pexeso.runtime.system import GIVES_ADVICE, usage
+from pexeso.store.files import CHUNK_BYTES, new_file, open_plain, sync_folder, writing
 from pexeso.store.manifest import FileEntry
 
+FEW_FAULTS = 8
+"""Pages that a process may find missing now and then, as its own code does when a function first
+runs."""
+
+PAGE_BYTES = mmap.PAGESIZE
+
+
+class FaultWatch:
+    """Tells whether this process had to wait for a disk lately."""
+
+    def __init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget the pages that were missing until now."""
+        self._before = usage("ru_majflt")
+
+    def missing(self) -> bool:
+        return usage("ru_majflt") - self._before > FEW_FAULTS
+
+
+class MappedPages:
+    """The pages of some arrays that are mapped files.
+
+    A system that finds a page missing reads its neighbours too, some megabytes of them where it is
+    set up for films and backups. A search touches a page here and a page there, so the
+    arrays are marked as read at random.
+    """
+
+    def __init__(self, arrays: Mapping[str, np.ndarray], watch: FaultWatch) -> None:
+        self._watch = watch
+        self._arrays = {
+            name: array
+            for name, array in arrays.items()
+            if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and GIVES_ADVICE
+        }
+        for array in self._arrays.values():
+            array.base.madvise(mmap.MADV_RANDOM)
+
+    def missing(self) -> bool:
+        """Return whether pages were missing lately: else nothing need be asked for."""
+        return self._watch.missing()
+
+    def want(self, name: str, rows: np.ndarray) -> None:
+        """Ask the system to read the pages of some rows of an array, and wait for none."""
+        array = self._arrays.get(name)
+        if array is None:
+            return
+        for first, last in page_runs(rows, len(array), array.strides[0], array.offset):
+            array.base.madvise(
+                mmap.MADV_WILLNEED, first * PAGE_BYTES, (last + 1 - first) * PAGE_BYTES
+            )
+
+
+def page_runs(rows: np.ndarray, n_rows: int, row_bytes: int, offset: int) -> list[tuple[int, int]]:
+    """Return the pages that rows of a file, best ascending, lie on, as runs (first, last)."""
+    rows = np.asarray(rows, np.int64)  # bytes of a file are more than int32 counts
+    if not len(rows):
+        return []
+    if rows[0] < 0 or rows[-1] >= n_rows or (rows[1:] < rows[:-1]).any():  # from a damaged file
+        return page_runs(np.sort(rows[(rows >= 0) & (rows < n_rows)]), n_rows, row_bytes, offset)
+    if rows[-1] - rows[0] == len(rows) - 1:
+        end = offset + (int(rows[-1]) + 1) * row_bytes
+        return [((offset + int(rows[0]) * row_bytes) // PAGE_BYTES, max(0, end - 1) // PAGE_BYTES)]
+    begin = offset + rows * row_bytes
+    first, last = begin // PAGE_BYTES, (begin + max(1, row_bytes) - 1) // PAGE_BYTES
+    cuts = np.flatnonzero(first[1:] > last[:-1] + 1) + 1
+    ends = np.r_[cuts - 1, len(last) - 1]
+    return list(zip(first[np.r_[0, cuts]].tolist(), last[ends].tolist(), strict=True))
+
+
 DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
-_STORED = {
-    np.dtype(name).newbyteorder("<").str: np.dtype(name).newbyteorder("<") for name in DTYPES
-}
+_STORED = {(kind := np.dtype(name).newbyteorder("<")).str: kind for name in DTYPES}
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 _MAX_HEADER_BYTES = 4096
 _MAX_AXES = 32
@@ -43,11 +110,6 @@ def write_arrays(folder: Path, arrays: Mapping[str, np.ndarray]) -> list[FileEnt
         Name (a letter, then letters, digits, underscores) to array of one of `DTYPES`, of any
         shape, empty ones included. Arrays that are not in C order, or not little-endian, are copied
         once; others are not copied.
-
-    Returns
-    -------
-    list[FileEntry]
-        One entry an array, in the order given; the checksum is taken while writing.
     """
     for name, array in arrays.items():
         _require_storable(name, array)
@@ -58,18 +120,7 @@ def write_arrays(folder: Path, arrays: Mapping[str, np.ndarray]) -> list[FileEnt
 
 
 def open_array(path: Path, n_bytes: int | None = None) -> np.ndarray:
-    """Open an array read-only and memory-mapped; its numbers are read when they are used.
-
-    Parameters
-    ----------
-    n_bytes
-        Its size as the manifest has it; None takes the size the file has.
-
-    Returns
-    -------
-    np.ndarray
-        Little-endian, C order, of one of `DTYPES`, not writable.
-    """
+    """Open an array read-only and memory-mapped; its numbers are read when they are used."""
     try:
         with open_plain(path) as file:
             return map_array(file, path, n_bytes)
@@ -78,20 +129,17 @@ def open_array(path: Path, n_bytes: int | None = None) -> np.ndarray:
 
 
 def map_array(file: BinaryIO, path: Path, n_bytes: int | None = None) -> np.ndarray:
-    """Map the array of an open file, as `open_array` does.
-
-    The file may be closed afterwards. Error messages name it by its path.
-    """
+    """Map the array of an open file, which may be closed afterwards; messages name its path."""
     size = os.fstat(file.fileno()).st_size
     shape, dtype, offset = _read_header(file, path)
-    expected = offset + _n_items(shape) * dtype.itemsize
+    n_items = math.prod(shape)
+    expected = offset + n_items * dtype.itemsize
     if size != expected or (n_bytes is not None and size != n_bytes):
         raise IndexCorruptError(
             f"'{path}' has {size} bytes, but {n_bytes if size == expected else expected} bytes "
-            "are expected: "
-            "it was changed or cut short. 'pexeso check' lists all such files."
+            "are expected: it was changed or cut short. 'pexeso check' lists all such files."
         )
-    if _n_items(shape) == 0:  # nothing to map
+    if n_items == 0:  # nothing to map
         empty = np.empty(shape, dtype)
         empty.flags.writeable = False
         return empty
@@ -116,20 +164,14 @@ def _write_array(path: Path, array: np.ndarray) -> FileEntry:
     stored = np.asarray(array, dtype=_STORED[array.dtype.newbyteorder("<").str], order="C")
     with new_file(path) as file:
         npy.write_array_header_1_0(file, npy.header_data_from_array_1_0(stored))
-        _write_items(file, stored)
+        data = stored.reshape(-1).view(np.uint8)
+        for start in range(0, data.size, CHUNK_BYTES):
+            file.write(data[start : start + CHUNK_BYTES])
     return file.entry(path.name)
 
 
-def _write_items(file: ChecksumWriter, array: np.ndarray) -> None:
-    data = array.reshape(-1).view(np.uint8)
-    for start in range(0, data.size, CHUNK_BYTES):
-        file.write(data[start : start + CHUNK_BYTES])
-
-
 def _read_header(file: BinaryIO, path: Path) -> tuple[tuple[int, ...], np.dtype, int]:
-    """Return shape, dtype and the position of the first item.
-
-    The header is parsed here, as strictly as it is written.
+    """Return shape, dtype and the position of the first item, read as strictly as it is written.
 
     NumPy's own reader repairs or warns about headers of other writers; here anything unusual is a
     changed file.
@@ -162,16 +204,9 @@ def _shape_and_dtype(header: bytes) -> tuple[tuple[int, ...], np.dtype]:
     if (
         not isinstance(shape, tuple)
         or len(shape) > _MAX_AXES
-        or any(type(n) is not int or n < 0 for n in shape)
+        or any([type(n) is not int or n < 0 for n in shape])
     ):
         raise ValueError("no shape")
-    if _n_items(tuple(max(n, 1) for n in shape)) > 2**62:
+    if math.prod([max(n, 1) for n in shape]) * _STORED[descr].itemsize > 2**62:
         raise ValueError("a shape that no file has")
     return shape, _STORED[descr]
-
-
-def _n_items(shape: tuple[int, ...]) -> int:
-    product = 1
-    for length in shape:
-        product *= length
-    return product

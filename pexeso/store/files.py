@@ -1,25 +1,37 @@
-"""Bytes on disk: checksums, durable writes, and what to say when a write fails."""
+"""Files and folders on disk: checksums, durable writes, removal, and what a failed write means."""
 
 import contextlib
 import errno
 import hashlib
 import json
 import os
+import secrets
+import shutil
 import stat
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pexeso.errors import IndexCorruptError, OutputError
-from pexeso.store.manifest import FileEntry
+from pexeso.errors import IndexCorruptError, InputError, OutputError
+from pexeso.runtime.system import (
+    HAS_FOLDER_STEPS,
+    is_link,
+    open_folder,
+    open_unlinked,
+    sync_file,
+    sync_folder,
+)
+from pexeso.store.manifest import (
+    PARTITIONS,
+    FileEntry,
+    plain_file_size,
+    require_folder,
+    require_relative,
+)
 
 CHUNK_BYTES = 1 << 20
 _MAX_DOCUMENT_BYTES = 1 << 24
-_NO_SURPRISE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
-_NO_PERMISSION = (errno.EACCES, errno.EPERM)
 
 
 def new_checksum() -> "hashlib._Hash":
@@ -30,22 +42,13 @@ def new_checksum() -> "hashlib._Hash":
 def checksum_file(path: Path, on_chunk: Callable[[int], None] | None = None) -> tuple[int, str]:
     """Read a file once, 1 MiB at a time, and return its size and checksum.
 
-    Parameters
-    ----------
-    on_chunk
-        Called with the number of bytes of each piece read.
-
-    Returns
-    -------
-    tuple[int, str]
-        Size in bytes; 32 hexadecimal digits.
+    `on_chunk` is called with the number of bytes of each piece read.
     """
     with open(path, "rb") as file:
         return checksum_open(file, on_chunk)
 
 
 def checksum_open(file: BinaryIO, on_chunk: Callable[[int], None] | None = None) -> tuple[int, str]:
-    """Do as `checksum_file` with an open file, from where it stands to its end."""
     running, n_bytes = new_checksum(), 0
     while chunk := file.read(CHUNK_BYTES):
         running.update(chunk)
@@ -56,78 +59,78 @@ def checksum_open(file: BinaryIO, on_chunk: Callable[[int], None] | None = None)
 
 
 def open_plain(path: Path) -> BinaryIO:
-    """Open a file for reading without following a link or waiting for a pipe.
-
-    Only a link at the end of the path is covered.
+    """Open a file for reading without following a link at its end or waiting for a pipe.
 
     All that is asked of the file afterwards, its size included, is asked of its descriptor: what
     takes its name meanwhile does no harm.
     """
-    return _plain(
-        open(path, "rb", opener=lambda name, flags: os.open(name, flags | _NO_SURPRISE)), path
-    )
+    return _plain(open_unlinked(path, os.O_RDONLY), path)
 
 
-class RootFolder:
+class Descriptor:
+    """An open file or folder, closed by `release` or with the object, and its lock with it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self.release = weakref.finalize(self, os.close, descriptor)
+
+
+class RootFolder(Descriptor):
     """A folder that stays the one that was opened, whatever takes its name later.
 
-    Parameters
-    ----------
-    path
-        The folder.
-
-    Raises
-    ------
-    OSError
-        There is none.
+    Where a system cannot open folders, each file is refused once the name is another folder's.
     """
 
     def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        self._close = weakref.finalize(self, os.close, self._descriptor)
+        super().__init__(open_folder(path))
+        self._path, self._status = path.absolute(), os.stat(path)
 
     def open_plain(self, relative: str) -> BinaryIO:
-        """Open a file below the folder, as `pexeso.store.files.open_plain` does.
-
-        No folder on the way may be a link either.
-        """
+        """Open a file below the folder; no folder on the way may be a link."""
         *folders, name = relative.split("/")
-        descriptor = self._descriptor
-        try:
+        if not HAS_FOLDER_STEPS:
+            return self._open_checked(folders, name)
+        with contextlib.ExitStack() as opened:
+            descriptor = self._descriptor
             for folder in folders:
-                inner = os.open(folder, _FOLDER, dir_fd=descriptor)
-                if descriptor != self._descriptor:
-                    os.close(descriptor)
-                descriptor = inner
-            opened = os.open(name, os.O_RDONLY | _NO_SURPRISE, dir_fd=descriptor)
-        finally:
-            if descriptor != self._descriptor:
-                os.close(descriptor)
-        return _plain(open(opened, "rb"), relative)
+                descriptor = open_folder(folder, dir_fd=descriptor)
+                opened.callback(os.close, descriptor)
+            return _plain(open_unlinked(name, os.O_RDONLY, dir_fd=descriptor), relative)
 
-    def release(self) -> None:
-        """Close the folder; once is enough, and the end of the object does it too."""
-        self._close()
+    def _open_checked(self, folders: list[str], name: str) -> BinaryIO:
+        """Open a file by its path, and look afterwards whether a step was or is a link."""
+        folder = self._path
+        steps = [folder := folder / step for step in folders]
+        file = open_plain(folder / name)
+        try:
+            if not os.path.samestat(os.stat(self._path), self._status):
+                raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), os.fspath(self._path))
+            for step in steps:
+                status = os.lstat(step)
+                if is_link(status) or not stat.S_ISDIR(status.st_mode):
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(step))
+        except OSError:
+            file.close()
+            raise
+        return file
 
 
-def _plain(file: BinaryIO, path: Path | str) -> BinaryIO:
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
+def _plain(descriptor: int, path: Path | str) -> BinaryIO:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
         raise OSError(errno.ELOOP, "not a plain file", os.fspath(path))
-    return file
+    return open(descriptor, "rb")
 
 
 class ChecksumWriter:
-    """A binary file for writing that computes a checksum of what is written.
-
-    A large file is never read again for its checksum.
-    """
+    """A binary file for writing that computes a checksum of what is written."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._running = new_checksum()
         self.n_bytes = 0
-        self.closed = False  # Arrow asks every file object it is given
+        self.closed = False  # Arrow asks every file object for it
+        self.flush = file.flush
 
     def write(self, data: Any) -> int:
         """Write bytes or any contiguous buffer; return their number."""
@@ -137,24 +140,15 @@ class ChecksumWriter:
         self.n_bytes += view.nbytes
         return view.nbytes
 
-    def flush(self) -> None:
-        """Hand what is buffered to the operating system."""
-        self._file.flush()
-
     def entry(self, name: str) -> FileEntry:
-        """Return what the manifest records of the file as written so far."""
         return FileEntry(name, self.n_bytes, self._running.hexdigest())
 
 
 @contextlib.contextmanager
 def new_file(path: Path) -> Iterator[ChecksumWriter]:
-    """Open a file that must not exist yet, and sync it to disk when the block ends.
-
-    The content is then on the disk itself, not only in a cache.
-    """
+    """Open a file that must not exist yet, and sync it to the disk when the block ends."""
     with writing(path), open(path, "xb") as file:
-        writer = ChecksumWriter(file)
-        yield writer
+        yield ChecksumWriter(file)
         file.flush()
         os.fsync(file.fileno())
 
@@ -168,10 +162,6 @@ def write_document(path: Path, document: Any) -> FileEntry:
 
 
 def replace_document(path: Path, document: Any) -> None:
-    """Write plain JSON data to a file, replacing it atomically.
-
-    The previous content is lost.
-    """
     draft = path.with_name(f"{path.name}.draft")
     with writing(path):
         draft.unlink(missing_ok=True)
@@ -181,7 +171,6 @@ def replace_document(path: Path, document: Any) -> None:
 
 
 def read_document(path: Path) -> Any:
-    """Read a JSON file that `write_document` wrote."""
     try:
         with open_plain(path) as file:
             return read_open_document(file, path)
@@ -190,7 +179,6 @@ def read_document(path: Path) -> Any:
 
 
 def read_open_document(file: BinaryIO, path: Path) -> Any:
-    """Do as `read_document` with an open file, which messages call by its path."""
     try:
         data = file.read(min(os.fstat(file.fileno()).st_size, _MAX_DOCUMENT_BYTES) + 1)
         if len(data) > _MAX_DOCUMENT_BYTES:
@@ -204,30 +192,16 @@ def read_open_document(file: BinaryIO, path: Path) -> Any:
         raise IndexCorruptError(f"'{path}' is not readable as JSON: {error}.") from error
 
 
-def sync_file(path: Path) -> None:
-    """Wait until the file's bytes are on the disk."""
-    with open(path, "rb") as file:
-        os.fsync(file.fileno())
-
-
-def sync_folder(path: Path) -> None:
-    """Wait until the folder's list of names is on the disk.
-
-    This holds only if the file system can guarantee it.
-    """
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
-            raise
-    finally:
-        os.close(descriptor)
+def sync_tree(folder: Path) -> None:
+    """Wait until a folder, all files below it and all their names are on the disk."""
+    for parent, _, names in os.walk(folder, topdown=False, onerror=_reraise):
+        for name in names:
+            sync_file(Path(parent, name))
+        sync_folder(Path(parent))
 
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn a failed write into one sentence."""
     try:
         yield
     except OSError as error:
@@ -235,20 +209,105 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def output_error(error: OSError, path: Path) -> OutputError:
-    """Return what a failed write means and what can be done about it."""
-    position = error.filename if isinstance(error.filename, str) else os.fspath(path)
-    if error.errno in _NO_SPACE:
-        return OutputError(
-            f"No space is left where '{position}' is being written: free some, or choose another "
+    name = error.filename if isinstance(error.filename, str) else os.fspath(path)
+    sentence = f"'{name}' cannot be written: {error.strerror or error}."
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        sentence = (
+            f"No space is left where '{name}' is being written: free some, or choose another "
             "place for the index."
         )
-    if error.errno in _NO_PERMISSION:
-        return OutputError(
-            f"There is no permission to write '{position}': change it, or choose another place "
-            "for the index."
+    elif error.errno in (errno.EACCES, errno.EPERM):
+        sentence = (
+            f"There is no permission to write '{name}': change it, or choose another place for "
+            "the index."
         )
-    if error.errno == errno.EROFS:
-        return OutputError(
-            f"'{position}' is on a read-only file system: choose another place for the index."
-        )
-    return OutputError(f"'{position}' cannot be written: {error.strerror or error}.")
+    elif error.errno == errno.EROFS:
+        sentence = f"'{name}' is on a read-only file system: choose another place for the index."
+    return OutputError(sentence)
+
+
+@contextlib.contextmanager
+def filling(folder: Path, *, replace: bool = True) -> Iterator[Path]:
+    """Fill a folder that appears complete or not at all, also where a task runs again.
+
+    The block writes to a folder next to it, which takes the name when the block ends well; what an
+    earlier attempt left under that name is replaced. Without `replace` the first attempt that ends
+    well stays, whichever is the last.
+    """
+    attempt = folder.with_name(f"{folder.name}.{secrets.token_hex(8)}")
+    try:
+        with writing(folder):
+            attempt.mkdir()
+        yield attempt
+        with writing(folder):
+            if replace and folder.is_dir():
+                shutil.rmtree(folder)
+            try:
+                os.rename(attempt, folder)
+            except OSError as error:
+                if replace or error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+                shutil.rmtree(attempt)
+            sync_folder(folder.parent)
+    except BaseException:
+        shutil.rmtree(attempt, ignore_errors=True)
+        raise
+
+
+def plain_files(folder: Path) -> Iterator[tuple[str, int]]:
+    """Yield relative path and size in bytes of all files below a folder."""
+    for parent, folders, files in os.walk(folder, onerror=_reraise):
+        for name in (*folders, *files):
+            path = Path(parent, name)
+            if path.is_symlink() or not (path.is_file() or path.is_dir()):
+                raise OutputError(
+                    f"'{path}' is no plain file; an index holds plain files and folders only."
+                )
+        for name in files:
+            relative = Path(parent, name).relative_to(folder).as_posix()
+            yield relative, plain_file_size(folder, relative) or 0
+
+
+def _reraise(error: OSError) -> None:
+    raise error
+
+
+def remove_files(root: Path, relative_paths: Iterable[str]) -> None:
+    """Remove plain files of index folders and the folders that this leaves empty.
+
+    Nothing else is removed: the paths must be of folders that pexeso itself names.
+    """
+    folders = set()
+    for relative in relative_paths:
+        if plain_file_size(root, relative) is not None:
+            (root / relative).unlink()
+        folders.add(own_folder(relative))
+    emptied = [parent for folder in folders for parent, _, _ in os.walk(root / folder, False)]
+    for parent in (*emptied, root / PARTITIONS):
+        with contextlib.suppress(OSError):  # not there, or something else is in it
+            os.rmdir(parent)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a file, a link, or a folder with all that is in it; nothing where there is nothing."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def empty_folder(folder: Path) -> None:
+    """Remove what an earlier attempt left in a folder."""
+    remove_tree(folder)
+    folder.mkdir(parents=True)
+
+
+def own_file(name: str) -> str:
+    if require_relative(name) == own_folder(name):
+        raise InputError(f"{name!r} is not a file in a folder of an index.")
+    return name
+
+
+def own_folder(name: str) -> str:
+    parts = name.split("/")
+    return require_folder("/".join(parts[: 2 if parts[0] == PARTITIONS else 1]))

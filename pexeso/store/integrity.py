@@ -1,20 +1,34 @@
-"""Read every byte of an index and say what is not as it was written."""
+"""Read every byte of an index, here or on other storage, and say what is not as it was written."""
+
+from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from pexeso.errors import IndexCorruptError, IndexVersionError
+from pexeso.errors import IndexCorruptError, IndexVersionError, PlaceError
 from pexeso.store.arrays import open_array
 from pexeso.store.files import checksum_file, read_document
-from pexeso.store.local.reader import require_index
-from pexeso.store.local.snapshot import retired_files
-from pexeso.store.manifest import FileEntry, Manifest, read_manifest
-from pexeso.store.paths import BUILDING, MANIFEST, PARTITIONS, plain_file_size
+from pexeso.store.io.location import Location, PlaceEntry
+from pexeso.store.local.reader import require_index, retired_files
+from pexeso.store.manifest import (
+    BUILDING,
+    MANIFEST,
+    PARTITIONS,
+    RETIRED,
+    FileEntry,
+    Manifest,
+    plain_file_size,
+    read_manifest,
+)
 from pexeso.store.texts import open_texts, require_sound
 
 NOTES = ("foreign", "unfinished")
+_RESTORE = "restore it from a copy, or build the index again."
+
+Count = Callable[[int], None]
+"""Called with the bytes of each piece read."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +42,8 @@ class Problem:
     kind
         ``manifest``, ``version``, ``missing``, ``size``, ``checksum``, ``structure`` (the bytes are
         those written, but are no array, list of texts or JSON), ``content`` (they are, but cannot
-        be searched; told by `pexeso.build.diagnostics.check`), ``not-plain`` (a link, folder or
-        device),
-        ``unreadable``; or a mere note: ``foreign`` (nothing of the index), ``unfinished`` (of a
-        build under way or broken off).
+        be searched), ``not-plain`` (a link, folder or device), ``unreadable``; or a mere note:
+        ``foreign`` (nothing of the index), ``unfinished`` (of a build under way or broken off).
     sentence
         What it is and what to do.
     """
@@ -47,92 +59,96 @@ class Problem:
 
 
 def check_store(
-    path: str | os.PathLike[str], progress: Callable[[int, int], None] | None = None
+    path: str | os.PathLike[str] | Location, progress: Callable[[int, int], None] | None = None
 ) -> list[Problem]:
-    """Compare every byte of an index with its manifest.
+    """Compare every byte of an index with its manifest; files are read once, piece by piece.
 
-    Files are read once, 1 MiB at a time.
-
-    Parameters
-    ----------
-    path
-        The index folder.
-    progress
-        Called with the bytes read so far and the bytes listed altogether.
-
-    Returns
-    -------
-    list[Problem]
-        Failures in the order of the manifest, then notes. Where none is a failure, every byte is as
-        it was written.
-
-    Raises
-    ------
-    IndexNotFoundError
-        There is no index at the path.
+    progress: called with the bytes read so far and the bytes listed altogether.
     """
-    root = Path(path)
+    root = path if isinstance(path, Location) else Path(path)
     try:
-        manifest = read_manifest(root, require_index(root))
+        manifest = _read_manifest(root)
     except IndexVersionError as error:
         return [Problem(MANIFEST, "version", str(error))]
     except IndexCorruptError as error:
         return [Problem(MANIFEST, "manifest", str(error))]
-    counted = _Counter(progress, manifest.n_bytes)
-    problems = [
-        problem
-        for file in manifest.files()
-        if (problem := _check_file(root, file, counted)) is not None
-    ]
-    return [*problems, *_notes(root, manifest)]
+    n_read = 0
+
+    def count(n_bytes: int) -> None:
+        nonlocal n_read
+        n_read += n_bytes
+        if progress is not None:
+            progress(n_read, manifest.n_bytes)
+
+    if isinstance(root, Location):
+        entries = root.find()
+        sizes = {name: entry.n_bytes for name, entry in entries.items()}
+        problems = [_check_remote_file(root, sizes, *file, count) for file in manifest.files()]
+        known, names = _known_remote_files(root, manifest, entries), iter(sorted(entries))
+    else:
+        problems = [_check_file(root, *file, count) for file in manifest.files()]
+        known = {MANIFEST, *manifest.paths(), *retired_files(root)}
+        names = _top_level_names(root, known)
+    notes = [_note(root, name) for name in names if name not in known]
+    return [*(problem for problem in problems if problem is not None), *notes]
 
 
-class _Counter:
-    def __init__(self, progress: Callable[[int, int], None] | None, total: int) -> None:
-        self._progress = progress
-        self._total = total
-        self._done = 0
+def _read_manifest(root: Path | Location) -> Manifest:
+    if isinstance(root, Path):
+        return read_manifest(root, require_index(root))
+    from pexeso.store.remote.store import read_remote_manifest
 
-    def __call__(self, n_bytes: int) -> None:
-        self._done += n_bytes
-        if self._progress is not None:
-            self._progress(self._done, self._total)
+    return read_remote_manifest(root)[0]
 
 
-def _check_file(root: Path, file: FileEntry, counted: _Counter) -> Problem | None:
-    path = root / file.path
-    restore = "restore it from a copy, or build the index again."
+def _check_file(root: Path, name: str, file: FileEntry, count: Count) -> Problem | None:
+    path = root / name
     try:
-        size = plain_file_size(root, file.path)
-        if size is None:
-            return Problem(file.path, "missing", f"'{path}' is missing: {restore}")
-        if size != file.n_bytes:
-            return Problem(
-                file.path,
-                "size",
-                f"'{path}' has {size} bytes, but {file.n_bytes} were written: {restore}",
-            )
-        if checksum_file(path, counted) != (file.n_bytes, file.checksum):
-            return Problem(
-                file.path,
-                "checksum",
-                f"'{path}' is not as it was written, by its checksum: {restore}",
-            )
+        problem = _check_size(path, name, file, plain_file_size(root, name))
+        if problem is None and checksum_file(path, count) != (file.n_bytes, file.checksum):
+            problem = _wrong_checksum(path, name)
     except IndexCorruptError as error:
-        return Problem(file.path, "not-plain", str(error))
+        return Problem(name, "not-plain", str(error))
     except OSError as error:
-        return Problem(
-            file.path, "unreadable", f"'{path}' cannot be read: {error.strerror or error}."
-        )
-    return _check_structure(path, file)
+        sentence = f"'{path}' cannot be read: {error.strerror or error}."
+        return Problem(name, "unreadable", sentence)
+    return problem or _check_structure(path, name, file)
 
 
-def _check_structure(path: Path, file: FileEntry) -> Problem | None:
-    """Open a file of a partition as its reader does, and return a problem if that fails.
+def _check_remote_file(
+    root: Location, sizes: dict[str, int], name: str, file: FileEntry, count: Count
+) -> Problem | None:
+    from pexeso.store.remote.store import fetch_checksum
 
-    The formats of all other files are not checked here.
-    """
-    if not file.path.startswith(f"{PARTITIONS}/"):
+    path = f"{root}/{name}"
+    if problem := _check_size(path, name, file, sizes.get(name)):
+        return problem
+    try:
+        checksum = fetch_checksum(root.joined(name), file, lambda piece: count(len(piece)))
+    except IndexCorruptError as error:
+        return Problem(name, "missing", str(error))
+    except PlaceError as error:
+        return Problem(name, "unreadable", str(error))
+    return None if checksum == file.checksum else _wrong_checksum(path, name)
+
+
+def _check_size(path: object, name: str, file: FileEntry, size: int | None) -> Problem | None:
+    if size is None:
+        return Problem(name, "missing", f"'{path}' is missing: {_RESTORE}")
+    if size == file.n_bytes:
+        return None
+    sentence = f"'{path}' has {size} bytes, but {file.n_bytes} were written: {_RESTORE}"
+    return Problem(name, "size", sentence)
+
+
+def _wrong_checksum(path: object, name: str) -> Problem:
+    sentence = f"'{path}' is not as it was written, by its checksum: {_RESTORE}"
+    return Problem(name, "checksum", sentence)
+
+
+def _check_structure(path: Path, name: str, file: FileEntry) -> Problem | None:
+    """Open a file of a partition as its reader does, and return a problem if that fails."""
+    if not name.startswith(f"{PARTITIONS}/"):
         return None
     try:
         if path.suffix == ".npy":
@@ -142,35 +158,40 @@ def _check_structure(path: Path, file: FileEntry) -> Problem | None:
         elif path.suffix == ".json":
             read_document(path)
     except IndexCorruptError as error:
-        return Problem(file.path, "structure", str(error))
+        return Problem(name, "structure", str(error))
     return None
 
 
-def _notes(root: Path, manifest: Manifest) -> Iterator[Problem]:
-    """Yield what is in the folder but not in the manifest.
-
-    A folder without a file of the index is one note.
-    """
-    known = {MANIFEST}
-    for path in (*(file.path for file in manifest.files()), *retired_files(root)):
-        parts = path.split("/")
-        known.update("/".join(parts[:length]) for length in range(1, len(parts) + 1))
+def _top_level_names(root: Path, known: set[str]) -> Iterator[str]:
+    """Yield the files and folders of an index; of a folder without a known file its name alone."""
+    known |= {str(folder) for path in known for folder in PurePosixPath(path).parents}
     for parent, folders, files in os.walk(root):
         names = sorted((*folders, *files))
         relative = {name: Path(parent, name).relative_to(root).as_posix() for name in names}
         folders[:] = [name for name in folders if relative[name] in known]
-        yield from (_note(root, relative[name]) for name in names if relative[name] not in known)
+        yield from relative.values()
 
 
-def _note(root: Path, relative: str) -> Problem:
-    if relative == BUILDING:
-        return Problem(
-            relative,
-            "unfinished",
-            f"'{root / relative}' is of a build under way, or of one broken off.",
-        )
-    return Problem(
-        relative,
-        "foreign",
-        f"'{root / relative}' is nothing of the index; pexeso neither reads nor removes it.",
-    )
+def _known_remote_files(
+    root: Location, manifest: Manifest, entries: dict[str, PlaceEntry]
+) -> set[str]:
+    """Return what the manifest, those kept for readers and notes of uploads list."""
+    from pexeso.store.remote.publish import noted_files
+
+    known = {MANIFEST, *manifest.paths()}
+    for name, entry in entries.items():
+        if name.startswith((f"{RETIRED}/", f"{BUILDING}/")):
+            files = noted_files(root.joined(name), entry)
+            known.update(files or ())
+            if files is not None and name.startswith(f"{RETIRED}/"):
+                known.add(name)
+    return known
+
+
+def _note(root: Path | Location, name: str) -> Problem:
+    path = f"{root}/{name}"
+    if name.partition("/")[0] == BUILDING:
+        sentence = f"'{path}' is of a build under way, or of one broken off."
+        return Problem(name, "unfinished", sentence)
+    sentence = f"'{path}' is nothing of the index; pexeso neither reads nor removes it."
+    return Problem(name, "foreign", sentence)

@@ -8,16 +8,14 @@ from pathlib import Path
 
 from pexeso.errors import IndexNotFoundError
 from pexeso.store.io.location import Location, locate, require_utf8
-from pexeso.store.local.build_writer import BuildWriter
 from pexeso.store.local.reader import Store, open_store, require_index
-from pexeso.store.local.writer import IndexWriter
+from pexeso.store.local.writer import BuildWriter, IndexWriter
 from pexeso.store.manifest import Manifest, read_manifest
 
 
 def open_store_anywhere(
     path: str | os.PathLike[str] | Location, *, keep_files: bool = False
 ) -> Store:
-    """Open the store of an index at a path, an URL or a `Location`."""
     location = locate(path)
     if isinstance(location, Location):
         from pexeso.store.remote.store import open_remote_store
@@ -32,7 +30,7 @@ def require_openable(index: Path) -> None:
     try:
         os.stat(index)
     except (FileNotFoundError, NotADirectoryError, ValueError):  # of a name that none can have
-        return  # which the store tells
+        return  # which opening refuses
     except OSError as error:
         raise IndexNotFoundError(
             f"The index at '{index}' cannot be looked at: {error.strerror or error}."
@@ -47,10 +45,6 @@ def open_writer(
     update: bool = False,
     purpose: str | None = None,
 ) -> BuildWriter:
-    """Return the writer for an index at a path, a URL or a `Place`.
-
-    The arguments are those of `pexeso.store.local.writer.IndexWriter`.
-    """
     location = locate(path)
     if isinstance(location, Location):
         from pexeso.store.remote.writer import RemoteWriter
@@ -78,7 +72,7 @@ def publish_index(
     location : Location
         Where it is to be.
     overwrite : bool
-        Replace an index that is there.
+        Replace an existing index.
     progress : callable, optional
         Called with the bytes uploaded so far and altogether.
 

@@ -1,24 +1,62 @@
 """Lists of texts on disk: one column in an Arrow IPC file, opened memory-mapped."""
 
+from __future__ import annotations
+
 import os
 import struct
 from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.store.files import new_file, open_plain
-from pexeso.store.io import wide_offsets
 from pexeso.store.manifest import FileEntry
 
-# A check, before Arrow unpacks anything, that an Arrow file stores its batch uncompressed.
-#
+MAX_BYTES = 2**31 - 1
+"""Of the texts, or bytes, of an array whose offsets have 32 bits."""
+
+_LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
+
+_Texts = TypeVar("_Texts", pa.Array, pa.ChunkedArray)
+
+
+def wide_for(texts: _Texts, rows: pa.Array) -> _Texts:
+    """Return texts that some rows can be taken of: with offsets of 64 bits where that is needed.
+
+    Parameters
+    ----------
+    texts : pyarrow.Array or pyarrow.ChunkedArray
+        Of any type; those that are no texts or bytes stay as they are.
+    rows : pyarrow.Array of int64
+        Nulls are allowed.
+
+    Examples
+    --------
+    >>> wide_for(pa.array(["a"]), pa.array([0, 0])).type
+    DataType(string)
+    """
+    large = _LARGE.get(texts.type)
+    if large is not None and texts.nbytes * len(rows) > MAX_BYTES:
+        sizes = pc.binary_length(texts)
+        # Arrow puts all chunks together before it takes rows of them.
+        needed = (pc.sum(lengths, min_count=0).as_py() for lengths in (sizes, sizes.take(rows)))
+        if max(needed) > MAX_BYTES:
+            return texts.cast(large)
+    return texts
+
+
+def take_wide(texts: _Texts, rows: pa.Array) -> _Texts:
+    """Return rows of texts in a new order, with offsets that are wide enough."""
+    return wide_for(texts, rows).take(rows)
+
+
 # A few bytes of a compressed file may ask for any amount of memory, and Arrow grants it as soon as
 # the batch is looked at. So the batch's description is read by hand first: a flatbuffer, whose
-# tables tell where each of their fields is (`Message`, `RecordBatch` and `Footer` in Arrow's
+# tables say where each of their fields is (`Message`, `RecordBatch` and `Footer` in Arrow's
 # ``Message.fbs`` and ``File.fbs``).
 
 _MAGIC = b"ARROW1"
@@ -33,13 +71,7 @@ _BLOCK = struct.Struct("<qi4xq")
 
 
 def is_plain(file: BinaryIO) -> bool:
-    """Return whether an Arrow file holds exactly one record batch, which is not compressed.
-
-    Parameters
-    ----------
-    file
-        Open for reading, of any content; a few hundred bytes of it are read.
-    """
+    """Return whether an Arrow file, of any content, holds one record batch, not compressed."""
     try:
         size = file.seek(0, os.SEEK_END)
         ends = _read(file, size - 10, 10)
@@ -115,14 +147,7 @@ _SCHEMAS = tuple(pa.schema([(_COLUMN, kind)]) for kind in _TYPES)
 
 
 def write_texts(path: Path, texts: Texts | pa.ChunkedArray) -> FileEntry:
-    """Write texts as one record batch of one column, and wait until the file is on the disk.
-
-    Parameters
-    ----------
-    texts
-        Arrow texts, nulls allowed, none at all allowed. Chunked texts are joined to one array, of
-        ``large_string`` where they are too long for ``string`` (2 GiB).
-    """
+    """Write texts as one record batch of one column, and wait until the file is on the disk."""
     array = _one_array(texts)
     schema = pa.schema([(_COLUMN, array.type)])
     batch = pa.record_batch([array], schema=schema)
@@ -134,23 +159,16 @@ def write_texts(path: Path, texts: Texts | pa.ChunkedArray) -> FileEntry:
 def open_texts(path: Path) -> Texts:
     """Open texts memory-mapped; their bytes are read when they are used.
 
-    What is read then may be damaged: Arrow goes wherever an offset of the file leads. So texts are
-    taken with `take_texts`, and used as a whole after `require_sound` alone.
+    They may be damaged: Arrow goes wherever an offset of the file leads. So texts are taken with
+    `take_texts`, and used as a whole after `require_sound` alone.
     """
     return open_mapped_texts(path)[0]
 
 
 def open_mapped_texts(path: Path) -> tuple[Texts, np.ndarray]:
-    """Open texts as `open_texts` does, and return the bytes of the file too.
+    """Open texts as `open_texts` does, with the bytes of the file, np.memmap of uint8.
 
     Pages of the bytes can be requested before texts on them are read.
-
-    Returns
-    -------
-    texts : Texts
-        Its buffers are parts of the bytes.
-    mapped : np.memmap of uint8
-        The whole file.
     """
     try:
         with open_plain(path) as file:
@@ -162,10 +180,7 @@ def open_mapped_texts(path: Path) -> tuple[Texts, np.ndarray]:
 
 
 def map_texts(file: BinaryIO, path: Path) -> tuple[Texts, np.ndarray]:
-    """Map the texts of an open file as `open_mapped_texts` does.
-
-    The file may be closed afterwards. Error messages name it by `path`.
-    """
+    """Map the texts of an open file, which may be closed afterwards; messages name its path."""
     try:
         if not is_plain(file):
             raise pa.ArrowInvalid("it must hold one batch of one column of texts, not compressed")
@@ -184,17 +199,13 @@ def map_texts(file: BinaryIO, path: Path) -> tuple[Texts, np.ndarray]:
 
 
 def take_texts(texts: Texts, rows: np.ndarray | Sequence[int]) -> Texts:
-    """Return selected texts after checking the position and the characters of each of them.
-
-    `texts` is a result of `open_texts`.
-    """
+    """Return selected texts, the position and the characters of each of them checked."""
     rows = np.asarray(rows, dtype=np.int64)
     outside = (rows < 0) | (rows >= len(texts))
     if outside.any():
         raise IndexCorruptError(
             f"A file of the index names the text {rows[outside][0]}, and there are "
-            f"{len(texts):,}: it was changed. "
-            "'pexeso check' tells which."
+            f"{len(texts):,}: it was changed. 'pexeso check' tells which."
         )
     if len(rows) == 0:
         return texts.slice(0, 0)
@@ -203,7 +214,7 @@ def take_texts(texts: Texts, rows: np.ndarray | Sequence[int]) -> Texts:
     first, last = positions[rows + texts.offset], positions[rows + texts.offset + 1]
     if ((first < 0) | (last < first) | (last > (0 if data is None else data.size))).any():
         raise IndexCorruptError(_DAMAGED)
-    if texts.type == pa.string() and (last - first).sum(dtype=np.int64) > wide_offsets.MAX_BYTES:
+    if texts.type == pa.string() and (last - first).sum(dtype=np.int64) > MAX_BYTES:
         texts = texts.cast(pa.large_string())
     selection = texts.take(pa.array(rows))
     require_sound(selection)
@@ -219,16 +230,12 @@ def require_sound(texts: Texts) -> None:
 
 
 def _one_array(texts: Texts | pa.ChunkedArray) -> Texts:
-    if not isinstance(texts, pa.Array | pa.ChunkedArray) or texts.type not in _TYPES:
-        type_name = (
-            texts.type if isinstance(texts, pa.Array | pa.ChunkedArray) else type(texts).__name__
-        )
-        raise InputError(
-            f"Texts must be an Arrow array of string or large_string. Got {type_name}."
-        )
+    kind = getattr(texts, "type", type(texts).__name__)
+    if kind not in _TYPES:
+        raise InputError(f"Texts must be an Arrow array of string or large_string. Got {kind}.")
     if isinstance(texts, pa.Array):
         return texts
-    if texts.type == pa.string() and texts.nbytes > wide_offsets.MAX_BYTES:
+    if texts.type == pa.string() and texts.nbytes > MAX_BYTES:
         texts = texts.cast(pa.large_string())
     joined = texts.combine_chunks()
     return joined if isinstance(joined, pa.Array) else joined.chunk(0)

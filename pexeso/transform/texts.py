@@ -10,23 +10,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.lake.cells.missing import present
+from pexeso.lake.cells import present
 from pexeso.lake.typed.value_texts import value_texts
+from pexeso.sets.containment.hashing import hash_bytes
 
+# Characters of a cell above which programs are not learned from it; they are applied to it.
 MAX_LEARNED = 500
-"""Characters of a cell above which programs are not learned from it; they are applied to it."""
 
 
-_NUMBER = r"^[+-]?[0-9]+(?:[.,][0-9]+)?%?$"
+NUMBER = r"^[+-]?[0-9]+(?:[,. ][0-9]{3})*(?:[.,][0-9]+)? *%?$"
 _WHOLE_NUMBER = "^[0-9]{1,18}$"
+# Share of the whole numbers from the least to the largest that a counter has, inclusive.
 _FILLED = 0.9
-"""Share of the whole numbers from the least to the largest that a counter has, inclusive."""
 
 
 def cleaned(cells: pa.Array | pa.ChunkedArray, columns: np.ndarray | None = None) -> pa.Array:
     r"""Return cells as text in composed form (NFC) with plain spaces and none around it.
 
-    Missing cells (`pexeso.lake.cells.missing`) are null; `columns` has the column of each
+    Missing cells (`pexeso.lake.cells`) are null; `columns` has the column of each
     (int64), where they are of several.
 
     >>> cleaned(pa.array([" Zoe\u0308\u00a0M. ", "", None])).to_pylist()
@@ -39,23 +40,32 @@ def cleaned(cells: pa.Array | pa.ChunkedArray, columns: np.ndarray | None = None
     return present(texts.combine_chunks(), columns)
 
 
+def sample_texts(values: pa.Array, size: int, seed: int = 0) -> np.ndarray:
+    """Return the positions of some texts, chosen by what they are and not by their order.
+
+    The same texts in another order are sampled alike. Samples of two columns are independent if
+    their seeds differ.
+    """
+    if len(values) <= size:
+        return np.arange(len(values))
+    hashes = hash_bytes(values.cast(pa.large_string()), seed)
+    last = np.partition(hashes, size - 1)[size - 1] if size else np.uint64(0)
+    sure = np.flatnonzero(hashes < last)
+    equal = np.flatnonzero(hashes == last)
+    # Different texts of one hash: the smaller text first.
+    equal = sorted(equal.tolist(), key=lambda at: values[at].as_py())[: size - len(sure)]
+    return np.sort(np.concatenate([sure, np.array(equal, np.int64)]))
+
+
 @dataclass(frozen=True)
 class TextColumn:
-    """A column of cleaned cells.
-
-    Attributes
-    ----------
-    name : str
-    cells : pyarrow.Array of large_string (r,)
-        As `cleaned` returns them.
-    """
+    """A column of cleaned cells."""
 
     name: str
-    cells: pa.Array
+    cells: pa.Array  # pyarrow.Array of large_string (r,): as `cleaned` returns them
 
     @cached_property
     def values(self) -> pa.Array:
-        """Distinct texts, in the order of their first row."""
         return self._encoded.dictionary
 
     @cached_property
@@ -66,7 +76,6 @@ class TextColumn:
 
     @cached_property
     def first_rows(self) -> np.ndarray:
-        """First row of each of `values`: int64."""
         first_rows = np.zeros(len(self.values), np.int64)
         rows = np.arange(len(self.codes))[::-1]
         codes = self.codes[::-1]
@@ -75,13 +84,11 @@ class TextColumn:
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """Rows of each of `values`: int64."""
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.values))
 
     @cached_property
     def is_number(self) -> bool:
-        """Whether all values are numbers."""
-        are_numbers = pc.match_substring_regex(self.values, _NUMBER)
+        are_numbers = pc.match_substring_regex(self.values, NUMBER)
         return len(self.values) > 0 and pc.all(are_numbers).as_py()
 
     @cached_property
@@ -100,17 +107,10 @@ class TextColumn:
 
 @dataclass(frozen=True)
 class TextTable:
-    """Columns of equal length."""
-
     columns: tuple[TextColumn, ...]
 
     @classmethod
     def of(cls, columns: Mapping[str, Sequence[str | None] | pa.Array]) -> TextTable:
-        """Make a table of columns by name.
-
-        >>> TextTable.of({"Name": ["Ann ", ""]}).columns[0].cells.to_pylist()
-        ['Ann', None]
-        """
         return cls(
             tuple(
                 TextColumn(
@@ -127,35 +127,27 @@ class TextTable:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
         return len(self.columns[0].cells) if self.columns else 0
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
         return tuple(column.name for column in self.columns)
 
     def rows(self, numbers: np.ndarray) -> list[tuple[str | None, ...]]:
-        """Return the cells of some rows.
-
-        >>> TextTable.of({"Name": ["Ann", "Bo"], "Age": ["7", ""]}).rows(np.array([1, 0]))
-        [('Bo', None), ('Ann', '7')]
-        """
         chosen = pa.array(numbers)
         columns = [column.cells.take(chosen).to_pylist() for column in self.columns]
         return list(zip(*columns, strict=True))
 
     def row(self, number: int) -> tuple[str | None, ...]:
-        """Return the cells of a row."""
         return tuple(column.cells[number].as_py() for column in self.columns)
 
 
+# Share of the filled rows of a key column that may repeat a value (inclusive).
 MAX_DUPLICATES = 0.02
-"""Share of the filled rows of a key column that may repeat a value (inclusive)."""
 
 
 def is_key(column: TextColumn) -> bool:
-    """Return whether the values of a column tell its rows apart, but for few."""
+    """Return whether the values of a column identify its rows, but for few."""
     filled = int(column.counts.sum())
     return filled > 0 and filled - len(column.values) <= MAX_DUPLICATES * filled
 
@@ -164,7 +156,7 @@ def key_columns(table: TextTable) -> list[int]:
     """Return the columns that are keys, or that make one together with another column.
 
     Pairs of columns count only where no column is a key by itself (source, section 4.2: columns
-    that belong to a key). Counters tell rows of their own table apart and nothing else: they are
+    that belong to a key). Counters identify rows of their own table and nothing else: they are
     keys where a table has no other columns.
     """
     numbered = list(enumerate(table.columns))

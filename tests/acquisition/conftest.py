@@ -2,12 +2,11 @@
 
 import pytest
 
-from pexeso.joins.measures import correlation
+from pexeso.joins import measures
 
 
 @pytest.fixture(autouse=True)
 def bins(request, monkeypatch):
-    """Cut numbers into two bins in tests with an odd seed."""
     callspec = getattr(request.node, "callspec", None)
     if callspec is not None and callspec.params.get("seed", 0) % 2:
-        monkeypatch.setattr(correlation, "Y_BINS", 2)
+        monkeypatch.setattr(measures, "Y_BINS", 2)

@@ -11,35 +11,17 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from benchmarks.dance_published.samples import SampledPair, correlated_sample, key_summary
 from benchmarks.datasets.tables import web_sources
 from pexeso.acquisition.intervals import Estimate, correlation_estimate, quality_estimate
 from pexeso.acquisition.key_hashes import KeyTest
 from pexeso.acquisition.quality import Dependency
-from pexeso.acquisition.sampled_join import SampledJoin, TreeEdge, sample_join
+from pexeso.acquisition.samples import SampledJoin, TreeEdge, sample_join
+from tests.acquisition.sampled_pairs import SampledPair, correlated_sample, key_summary
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two whole tables and what is asked of their join.
-
-    Attributes
-    ----------
-    name : str
-        What the results call it.
-    left, right : pyarrow.Table
-        The tables.
-    on : tuple of str
-        The columns of the join.
-    x, y : tuple of str
-        The attributes to correlate.
-    numeric : tuple of str
-        Those of them, or of `numbers`, that are numerical.
-    numbers : tuple of str
-        Attributes to correlate with Y as numbers.
-    dependencies : tuple of Dependency
-        By which quality is measured.
-    """
+    """Two whole tables and what is asked of their join."""
 
     name: str
     left: pa.Table
@@ -52,14 +34,12 @@ class Pair:
     numeric: tuple[str, ...] = field(default=())
 
     def drawn(self, rate: float, seed: int) -> SampledPair:
-        """Return samples of the tables."""
         tests, tables = [KeyTest(self.on, rate)], (self.left, self.right)
         samples = [correlated_sample(table, tests, seed=seed).rows for table in tables]
         one, two = (key_summary(table, self.on, seed=seed) for table in tables)
         return SampledPair(*samples, self.on, rate, seed=seed, summaries=(one, two))
 
     def measures(self) -> dict[str, Callable[[SampledPair], Estimate]]:
-        """Return what is estimated, by name."""
         numeric = {*self.numeric, *self.numbers}
         measures = {
             "JI": lambda pair: pair.informativeness(),
@@ -75,21 +55,12 @@ class Pair:
 
 @dataclass(frozen=True)
 class Chain:
-    """Three whole tables, joined on two edges that are sampled by independent tests.
-
-    Attributes
-    ----------
-    name : str
-        What the results call it.
-    tables : dict of str to pyarrow.Table
-        A with the columns k and x, B with k and l, C with l and y.
-    """
+    """Three whole tables, joined on two edges that are sampled by independent tests."""
 
     name: str
     tables: dict[str, pa.Table]
 
     def drawn(self, rate: float, seed: int) -> tuple[SampledJoin, float, int]:
-        """Return the join of samples, their rate and seed."""
         tests = [KeyTest((name,), rate) for name in "kl"]
         of_tables = {"A": tests[:1], "B": tests, "C": tests[1:]}
         samples = {
@@ -101,8 +72,6 @@ class Chain:
         return sample_join(samples, edges, columns, keep_keys=True), rate, seed
 
     def measures(self) -> dict[str, Callable[[tuple[SampledJoin, float, int]], Estimate]]:
-        """Return what is estimated, by name."""
-
         def estimate(measure: Callable[..., Estimate], *of: object) -> Callable[..., Estimate]:
             def of_drawn(drawn: tuple[SampledJoin, float, int]) -> Estimate:
                 join, rate, seed = drawn
@@ -122,19 +91,7 @@ Case = Pair | Chain
 
 
 def random_pairs(seed: int = 0, n_keys: int = 3000) -> list[Pair]:
-    """Return pairs of random tables whose keys have from equal to very unequal numbers of rows.
-
-    Parameters
-    ----------
-    seed : int
-        Of the tables.
-    n_keys : int
-        Distinct keys of both sides together; three fifths are in both.
-
-    Returns
-    -------
-    list of Pair
-    """
+    """Return pairs of random tables whose keys have from equal to very unequal numbers of rows."""
     shapes = [("equal", 0.0, 0.0), ("Zipf 0.5", 0.5, 0.5), ("Zipf 0.8", 0.8, 0.8)]
     shapes += [("Zipf 1 left", 1.0, 0.0), ("Zipf 1.2", 1.2, 1.2)]
     rng = np.random.default_rng(seed)
@@ -169,25 +126,12 @@ def _random_pair(
 
 
 def random_chains(seed: int = 0, n_keys: int = 2000) -> list[Chain]:
-    """Return chains of three random tables with two joins.
-
-    Parameters
-    ----------
-    seed : int
-        Of the tables.
-    n_keys : int
-        Distinct keys of each edge.
-
-    Returns
-    -------
-    list of Chain
-    """
+    """Return chains of three random tables with two joins."""
     rng = np.random.default_rng(seed)
     return [_random_chain(f"chain, {n} values", rng, n_keys, n) for n in (3, 8)]
 
 
 def _random_chain(name: str, rng: np.random.Generator, n_keys: int, n_values: int) -> Chain:
-    """Each x and y is that of its key in seven of ten rows; B joins keys of equal kinds mostly."""
     kinds = rng.integers(0, n_values, (2, n_keys))
     sides = []
     for kind in kinds:
@@ -213,12 +157,7 @@ def _random_chain(name: str, rng: np.random.Generator, n_keys: int, n_values: in
 
 
 def lake_pairs() -> list[Pair]:
-    """Return pairs of tables of the shared lakes, joined on their natural keys.
-
-    Returns
-    -------
-    list of Pair
-    """
+    """Return pairs of tables of the shared lakes, joined on their natural keys."""
     with web_sources(["baseball", "fivethirtyeight"]).open() as folders:
         return _lake_pairs(folders["baseball"], folders["fivethirtyeight"])
 
@@ -343,7 +282,6 @@ def measure(
     cases: Sequence[Case] | None = None,
     rates: Sequence[float] = RATES,
 ) -> list[dict[str, object]]:
-    """Return the coverage of each cell."""
     cases = [*random_pairs(seed), *random_chains(seed), *lake_pairs()] if cases is None else cases
     return [row for case in cases for row in _rows(case, n_trials, seed, rates)]
 

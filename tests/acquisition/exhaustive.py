@@ -15,17 +15,13 @@ from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import AcquisitionRequest, Join, JoinTree, PlanMeasures
 from pexeso.acquisition.quality import Dependency, quality
 from pexeso.acquisition.tables import MarketTable
-from pexeso.joins.measures.correlation import correlation
+from pexeso.joins.measures import correlation
 from pexeso.lake.tokens import tokens_of
 from tests.acquisition import oracle
 
 
 def all_plans(graph: JoinGraph, request: AcquisitionRequest) -> list[JoinTree]:
-    """Return each closed tree of at most `max_tables` tables that has all terminals, by signature.
-
-    Leaves are tables that a terminal is taken from; no column is that of two terminals. Budget,
-    informativeness and quality are left to `plans_within`.
-    """
+    """Return each closed tree of at most `max_tables` tables with all terminals, by signature."""
     plans = {}
     for edges in trees(graph, request.max_tables):
         for chosen in product(*(graph.edges[pair].join_sets for pair in edges)):
@@ -49,13 +45,11 @@ def all_plans(graph: JoinGraph, request: AcquisitionRequest) -> list[JoinTree]:
 def plans_within(
     graph: JoinGraph, request: AcquisitionRequest
 ) -> list[tuple[JoinTree, PlanMeasures]]:
-    """Return the plans that keep all bounds of a request, with their measures, by signature."""
     both = [(tree, measured(graph, request, tree)) for tree in all_plans(graph, request)]
     return [(tree, measures) for tree, measures in both if is_within(request, measures)]
 
 
 def is_within(request: AcquisitionRequest, measures: PlanMeasures) -> bool:
-    """Return whether a plan keeps the bounds of a request."""
     return (
         measures.price <= request.budget
         and measures.informativeness <= request.max_informativeness
@@ -64,7 +58,6 @@ def is_within(request: AcquisitionRequest, measures: PlanMeasures) -> bool:
 
 
 def trees(graph: JoinGraph, max_tables: int) -> list[tuple[tuple[str, str], ...]]:
-    """Return the sets of edges that are trees of at most so many tables, the empty one too."""
     edges = sorted(graph.edges)
     return [
         chosen
@@ -75,7 +68,6 @@ def trees(graph: JoinGraph, max_tables: int) -> list[tuple[tuple[str, str], ...]
 
 
 def is_tree(edges: tuple[tuple[str, str], ...]) -> bool:
-    """Return whether edges connect all of their tables without a circle."""
     tables = {table for pair in edges for table in pair}
     if not edges:
         return True
@@ -88,7 +80,6 @@ def is_tree(edges: tuple[tuple[str, str], ...]) -> bool:
 
 
 def _spans(edges: tuple[tuple[str, str], ...], terminals: set[str]) -> bool:
-    """Return whether a tree has all terminal tables, and no other table at an end."""
     if not edges:
         return len(terminals) == 1
     degrees = Counter(table for pair in edges for table in pair)
@@ -97,7 +88,6 @@ def _spans(edges: tuple[tuple[str, str], ...], terminals: set[str]) -> bool:
 
 
 def measured(graph: JoinGraph, request: AcquisitionRequest, tree: JoinTree) -> PlanMeasures:
-    """Return the measures of a plan, from the rows of its join."""
     joined = materialised(graph, tree)
     numeric = [
         qualified(table, column)
@@ -129,7 +119,6 @@ def measured(graph: JoinGraph, request: AcquisitionRequest, tree: JoinTree) -> P
 
 
 def dependencies_of(graph: JoinGraph, tree: JoinTree) -> list[Dependency]:
-    """Return the dependencies whose columns the plan has, with qualified names."""
     return [
         Dependency(
             tuple(qualified(table, column) for column in rule.left), qualified(table, rule.right)
@@ -141,12 +130,10 @@ def dependencies_of(graph: JoinGraph, tree: JoinTree) -> list[Dependency]:
 
 
 def qualified(table: str, column: str) -> str:
-    """Return one name for a column of a table."""
     return repr((table, column))
 
 
 def materialised(graph: JoinGraph, tree: JoinTree) -> pa.Table:
-    """Return the rows of the join of a plan, its columns under qualified names."""
     first = min(tree.tables)
     rows = pd.DataFrame({first: range(graph.tables[first].n_rows)})
     left = list(tree.joins)
@@ -163,7 +150,6 @@ def materialised(graph: JoinGraph, tree: JoinTree) -> pa.Table:
 
 
 def matches(graph: JoinGraph, join: Join) -> pd.DataFrame:
-    """Return the pairs of row numbers of two tables that a join matches."""
     sides = [
         _keys(graph.tables[table], join.columns_of(table)) for table in (join.left, join.right)
     ]
@@ -172,7 +158,6 @@ def matches(graph: JoinGraph, join: Join) -> pd.DataFrame:
 
 
 def _keys(table: MarketTable, columns: tuple[str, ...]) -> pd.DataFrame:
-    """Return the tokens of the keys of rows that miss none."""
     rows = table.read(columns)
     keys = {f"key {i}": tokens_of(rows.column(name)).to_pylist() for i, name in enumerate(columns)}
     whole = pd.DataFrame({**keys, table.name: range(table.n_rows)})
@@ -180,7 +165,6 @@ def _keys(table: MarketTable, columns: tuple[str, ...]) -> pd.DataFrame:
 
 
 def is_closed(tree, graph):
-    """Return whether each natural join is by all columns that both its tables share in the plan."""
     return all(
         set(join.join_set.left) == set(tree.columns[join.left]) & set(tree.columns[join.right])
         for join in tree.joins

@@ -16,7 +16,6 @@ from pexeso.sets.part.records import records as token_records
 
 
 def opened_lake(lake, folder, *, min_rows=1):
-    """Read a folder of tables as an index does, and return what an `OpenIndex` has of it."""
     files = find_tables(lake)[0]
     read = pa.Table.from_batches(
         lake_records(files, ColumnRules(min_rows=min_rows), Normaliser(), wanted=[token_records])
@@ -53,7 +52,6 @@ def opened_lake(lake, folder, *, min_rows=1):
 
 
 def write_lake(folder, tables):
-    """Write CSV files of texts, each given as columns."""
     for name, columns in tables.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -4,16 +4,14 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from benchmarks.dance_published.natural import natural_graph
-from pexeso.acquisition.coded_columns import CodedColumns
 from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import AcquisitionRequest, Terminal
 from pexeso.acquisition.quality import Dependency
-from pexeso.acquisition.tables import MarketTable
+from pexeso.acquisition.tables import CodedColumns, MarketTable
 
 
 @st.composite
 def markets(draw, max_tables: int = 4) -> JoinGraph:
-    """Draw tables of shared columns and one of their own, some with missing cells and rules."""
     tables = []
     for i in range(draw(st.integers(2, max_tables))):
         keys = draw(st.sampled_from(["abc", "ab", "bc", "ac", "a", "b"]))
@@ -33,7 +31,6 @@ def markets(draw, max_tables: int = 4) -> JoinGraph:
 
 @st.composite
 def requests(draw, graph: JoinGraph) -> AcquisitionRequest:
-    """Draw columns of a market, some from any table that has them, and bounds."""
     columns = sorted({column for table in graph.tables.values() for column in table.columns})
     own = [column for column in columns if column.startswith("own")]
     chosen = draw(st.permutations(own))[:2]

@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from benchmarks.dance_published.natural import natural_graph
-from pexeso.acquisition.coded_columns import CodedColumns
 from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import AcquisitionRequest, Terminal
 from pexeso.acquisition.quality import Dependency
-from pexeso.acquisition.tables import MarketTable
+from pexeso.acquisition.tables import CodedColumns, MarketTable
 from tests.acquisition.motivating_tables import TABLES
 
 RULES = [Dependency(("Gender",), "Disease"), Dependency(("Race",), "Disease")]
@@ -19,7 +18,6 @@ def graph_of(
     owned: Sequence[str] = (),
     dependencies: Mapping[str, Sequence[Dependency]] | None = None,
 ) -> JoinGraph:
-    """Return the graph of some of the tables."""
     tables = [
         MarketTable.of(
             name,
@@ -35,7 +33,6 @@ def graph_of(
 def age_and_disease(
     graph: JoinGraph, age: str | None, disease: str | None = None, **bounds: float
 ) -> AcquisitionRequest:
-    """Return a request that has the ages of a table and wants the diseases of another."""
     return AcquisitionRequest(
         (Terminal.of(graph, "Age", age),), (Terminal.of(graph, "Disease", disease),), **bounds
     )

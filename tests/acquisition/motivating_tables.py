@@ -61,7 +61,6 @@ TABLES = {
 
 
 def joined(left: pa.Table, right: pa.Table, on: list[str]) -> pa.Table:
-    """Return the inner join row by row; a column of both that is not in `on` is the left one's."""
     rows = [
         {**b, **a}
         for a in left.to_pylist()

@@ -8,8 +8,7 @@ import numpy as np
 
 from pexeso.acquisition.graph import join_informativeness
 from pexeso.acquisition.quality import QualityOfCounts
-from pexeso.joins.measures.codes import key_codes
-from pexeso.joins.measures.correlation import correlation
+from pexeso.joins.measures import correlation, key_codes
 
 
 def entropy(values) -> float:
@@ -24,7 +23,6 @@ def mutual_information(pairs) -> float:
 
 
 def outer_join(left, right) -> list[tuple]:
-    """Return the pairs of a full outer join of two lists of values."""
     pairs = [(a, b) for a in left for b in right if a == b]
     pairs += [(a, None) for a in left if a not in right]
     return pairs + [(None, b) for b in right if b not in left]
@@ -37,7 +35,6 @@ def informativeness(left, right) -> float:
 
 
 def cumulative_entropy(values) -> float:
-    """Return the integral of the distribution function, a step function, times its logarithm."""
     values = sorted(values)
     total = 0.0
     for low, high in pairwise(values):
@@ -47,20 +44,17 @@ def cumulative_entropy(values) -> float:
 
 
 def table_informativeness(left, right, names):
-    """Return the join informativeness of two tables on columns of equal names."""
     codes = key_codes(left, right, names)
     n_codes = max(int(side.max(initial=-1)) for side in codes) + 1
     counts = [np.bincount(side[side >= 0], minlength=n_codes) for side in codes]
-    return join_informativeness(*counts, null_rows=sum(int((side < 0).sum()) for side in codes))
+    return join_informativeness(*counts)
 
 
 def total_correlation(table, names, **options):
-    """Return the correlation of some attributes with each other."""
     return math.fsum(
         correlation(table, [names[at]], names[:at], **options) for at in range(1, len(names))
     )
 
 
 def correct_rows(table, dependency):
-    """Return which rows are correct for one dependency."""
     return QualityOfCounts(table, [dependency]).correct()

@@ -4,20 +4,16 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.dance_published.natural import natural_graph
-from pexeso.acquisition.coded_columns import CodedColumns
 from pexeso.acquisition.graph import JoinGraph, edges_of
 from pexeso.acquisition.plans import AcquisitionRequest, Terminal
 from pexeso.acquisition.quality import Dependency
-from pexeso.acquisition.tables import MarketTable
+from pexeso.acquisition.tables import CodedColumns, MarketTable
 
 
 def random_market(
     seed: int, *, natural: bool = True, n_tables: int = 4, n_rows: int = 8
 ) -> tuple[JoinGraph, AcquisitionRequest]:
-    """Return a market of tables that share some columns, and a request within it.
-
-    With `natural`, columns join by equal names, otherwise by pairs of names drawn.
-    """
+    """Return a market of tables that share some columns, and a request within it."""
     draw = np.random.default_rng(seed)
     tables = [_table(draw, number, n_rows) for number in range(n_tables)]
     mine = _table(draw, n_tables, n_rows, owned=True)

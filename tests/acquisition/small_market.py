@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from pexeso.lake.containers.table_names import name_within
+from pexeso.lake.rows import name_within
 from tests.acquisition.indexes import opened_lake, write_lake
 
 ZIPS = ["07003", "10001", "10002", "02139"]
@@ -24,14 +24,12 @@ LAKE = {
 
 
 def small_index(folder, tables=None):
-    """Write a lake and return what an open index of it has, without Spark and models."""
     return index_of(
         write_lake(folder / "lake", LAKE if tables is None else tables), folder / "index"
     )
 
 
 def index_of(lake, folder):
-    """Return what an open index of a folder of tables has, without Spark and models."""
     opened = opened_lake(lake, folder)
 
     def labels_of(table):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from pexeso.acquisition.lake_market import Market
+from pexeso.acquisition.lake_market import LakeMarket
 from pexeso.acquisition.searches import AcquisitionSearches
 from pexeso.errors import InputError, QueryError, TableReadError
 from pexeso.faces.cli.main import cli
@@ -77,7 +77,6 @@ def patients():
 
 @pytest.fixture(scope="module")
 def places(spark, tmp_path_factory):
-    """Write the lake and the table of patients, and build the index: (index, patients)."""
     folder = tmp_path_factory.mktemp("acquisition")
     for name, table in lake_tables().items():
         path = folder / "lake" / name
@@ -169,7 +168,6 @@ def expected_quality(rows, plan, dependencies):
 
 
 def joined(plan, tables):
-    """Return the join of a plan, columns named TABLE:COLUMN."""
     named = {
         name: table.rename(columns=lambda column, name=name: f"{name}:{column}")
         for name, table in tables.items()
@@ -221,7 +219,7 @@ def tables():
 
 @pytest.fixture(scope="module")
 def dependencies(index):
-    market = Market.of(index._opened)
+    market = LakeMarket.of(index._opened)
     joined_by = {name: ["zip", "state", "district"] for name in lake_tables()}
     tables = market.tables(["geo/zips.csv", "traffic.csv", "air.csv", "districts.csv"], joined_by)
     return {table.name: tuple(table.dependencies) for table in tables}

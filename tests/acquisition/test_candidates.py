@@ -1,20 +1,24 @@
+import math
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from benchmarks.dance_published.natural import natural_graph
+from pexeso.acquisition import paths
 from pexeso.acquisition.candidates import rank_candidates
-from pexeso.acquisition.coded_columns import CodedColumns
+from pexeso.acquisition.evaluation import Evaluator
 from pexeso.acquisition.exact import Limits
+from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import Terminal
-from pexeso.acquisition.tables import MarketTable
-from pexeso.errors import InputError
+from pexeso.acquisition.tables import CodedColumns, MarketTable
+from tests.acquisition.random_markets import random_market
 
 N_PLACES, N_STATES = 200, 20
 
 
 def market(numeric: bool = False):
-    """Return people whose illness hangs on the smog of their state, and tables around them."""
     draw = np.random.default_rng(0)
     smog = np.arange(N_STATES) % 2
     state = draw.integers(0, N_STATES, N_PLACES)
@@ -83,7 +87,7 @@ def test_bounds_and_limits():
     assert [plan.tree.want for plan in near.plans[:1]] == [(("places", "state"),)]
     free = ranked(graph, coded, bounds={"budget": 0})
     assert not free.plans
-    assert "columns within reach tells more than chance" in free.reason
+    assert "columns within reach explains more than chance" in free.reason
     late = ranked(graph, coded, limits=Limits(max_seconds=0))
     assert late.stopped == "time"
     assert not late.plans
@@ -91,20 +95,36 @@ def test_bounds_and_limits():
 
 def test_no_table_within_reach():
     graph, coded = market()
-    alone = rank_candidates(
-        graph.without(["places", "visits"]), [Terminal.of(graph, "sick", "people")], coded=coded
-    )
+    alone = ranked(JoinGraph.of([graph.tables["people"]]), coded)
     assert alone.reason == "No joins lead from your table to another within the bounds."
-
-
-def test_columns_of_two_tables_cannot_be_explained_together():
-    graph, coded = market()
-    have = [Terminal.of(graph, "sick", "people"), Terminal.of(graph, "smog", "states")]
-    with pytest.raises(InputError, match="columns of one table"):
-        rank_candidates(graph, have, coded=coded)
 
 
 def test_the_same_seed_gives_the_same_answer():
     graph, coded = market()
     one, other = (ranked(graph, coded, seed=5) for _ in range(2))
     assert one.plans == other.plans
+
+
+@pytest.mark.parametrize("max_entries", [2, paths.MAX_ENTRIES])
+@pytest.mark.parametrize("natural", [True, False])
+def test_measures_are_those_of_the_evaluator_and_of_any_blocks(natural, max_entries, monkeypatch):
+    monkeypatch.setattr(paths, "MAX_ENTRIES", max_entries)
+    n_plans = 0
+    for seed in range(60, 75):
+        graph, request = random_market(seed, natural=natural)
+        start = request.terminals[0].tables[0]
+        have = [Terminal(name, (start,)) for name in graph.tables[start].columns[:2]]
+        bounds = {"max_fan_out": math.inf, "max_tables": 3}
+        for plan in rank_candidates(graph, have, bounds).plans:
+            expected = Evaluator(graph).measures(plan.tree)
+            assert plan.measures.correlation == pytest.approx(expected.correlation, abs=1e-12)
+            assert replace(plan.measures, correlation=0) == replace(expected, correlation=0)
+            n_plans += 1
+    assert n_plans > 5
+
+
+def test_little_memory_gives_the_same_answer(monkeypatch):
+    graph, coded = market()
+    expected = ranked(graph, coded).plans
+    monkeypatch.setattr(paths, "MAX_BYTES", 1)
+    assert ranked(graph, coded).plans == expected

@@ -1,12 +1,18 @@
-"""Cumulative entropies against the integral of the step function."""
+"""Entropies, logarithms and sums against the standard library and fractions."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from pexeso.errors import InputError
-from pexeso.joins.measures.entropies import conditional_cumulative_entropy, cumulative_entropy
+from pexeso.joins.measures import (
+    conditional_cumulative_entropy,
+    cumulative_entropy,
+    exact_sum,
+    information,
+    log2,
+)
 from tests.acquisition import oracle
 
 
@@ -53,17 +59,60 @@ def test_fewer_than_two_numbers():
     assert cumulative_entropy([]) == cumulative_entropy([5.0]) == 0
 
 
-@pytest.mark.parametrize(
-    ("numbers", "y", "counts", "message"),
-    [
-        ([1.0, 2.0], [0], None, "one finite number"),
-        ([1.0, math.nan], [0, 0], None, "one finite number"),
-        ([1.0, 2.0], [0, -1], None, "whole numbers from 0"),
-        ([1.0, 2.0], [0, 1], [1], "one count"),
-        ([1.0, 2.0], [0, 1], [1, -1], "from 0"),
-        ([1.0, 2.0], [0, 1], [0.5, 1], "whole numbers"),
-    ],
-)
-def test_refused_input(numbers, y, counts, message):
-    with pytest.raises(InputError, match=message):
-        conditional_cumulative_entropy(numbers, y, counts)
+def drawn(rng, n):
+    return rng.standard_normal(n) * 2.0 ** rng.integers(-60, 60, n)
+
+
+def test_sums_are_exact_in_any_order():
+    rng = np.random.default_rng(0)
+    for n in (0, 1, 2, 50, 3000):
+        values = drawn(rng, n)
+        expected = float(sum(map(Fraction, values.tolist()), Fraction(0)))
+        assert exact_sum(values) == expected
+        assert exact_sum(rng.permutation(values)) == expected
+
+
+def test_numbers_of_all_sizes_have_an_exact_sum():
+    rng = np.random.default_rng(2)
+    values = rng.standard_normal(3000) * 10.0 ** rng.integers(-300, 290, 3000)
+    assert exact_sum(values) == math.fsum(values.tolist())
+
+
+def test_sums_of_what_is_not_finite_are_those_of_the_standard_library():
+    assert exact_sum(np.array([1.0, np.inf])) == np.inf
+    assert np.isnan(exact_sum(np.array([np.nan, 1.0])))
+    with pytest.raises(OverflowError, match="intermediate overflow"):
+        exact_sum(np.array([1e308, 1e308]))
+
+
+def test_what_cancels_leaves_the_rest():
+    values = drawn(np.random.default_rng(1), 1000)
+    assert exact_sum(np.concatenate([values, [2.0**-80], -values])) == 2.0**-80
+    assert exact_sum(np.array([5e-324, 1e308, -1e308])) == 5e-324
+
+
+def test_information_is_that_of_each_count():
+    counts = np.random.default_rng(2).zipf(1.5, 2000).clip(1, 10**6)
+    n = int(counts.sum())
+    expected = math.fsum(c * math.log2(n / c) for c in counts.tolist())
+    assert information(counts) == pytest.approx(expected, rel=1e-14)
+    assert information(counts[:0]) == 0
+
+
+def test_powers_of_two_are_exact():
+    powers = np.arange(-60, 61)
+    assert log2(2.0**powers).tolist() == powers.tolist()
+
+
+def test_random_numbers_are_within_a_few_units_of_the_last_place():
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.random(20_000) + 1e-9, rng.random(20_000) * 1e14 + 1])
+    expected = np.array([math.log2(value) for value in values.tolist()])
+    np.testing.assert_allclose(log2(values), expected, rtol=1e-15, atol=0)
+
+
+def test_whole_numbers_and_their_ratios():
+    n = np.arange(1, 5000)
+    for values in (n, 5000 / n, n / (n + 1)):
+        expected = [math.log2(value) for value in np.asarray(values, float).tolist()]
+        np.testing.assert_allclose(log2(values), expected, rtol=2e-15, atol=0)

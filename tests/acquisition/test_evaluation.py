@@ -7,7 +7,7 @@ import pytest
 from long_runs import long_but
 
 from pexeso.acquisition.evaluation import Evaluator, OutOfTime
-from pexeso.acquisition.trees import TreeSearch
+from pexeso.acquisition.plans import TreeSearch
 from tests.acquisition.exhaustive import all_plans, measured
 from tests.acquisition.random_markets import random_market
 
@@ -16,8 +16,8 @@ from tests.acquisition.random_markets import random_market
 @pytest.mark.parametrize("seed", long_but(range(60, 67), range(60, 80)))
 def test_measures_are_those_of_the_rows(seed, natural):
     graph, request = random_market(seed, natural=natural)
-    evaluator = Evaluator(graph, request)
-    in_blocks = Evaluator(graph, request, max_entries=2)
+    evaluator = Evaluator(graph)
+    in_blocks = Evaluator(graph, max_entries=2)
     for tree in all_plans(graph, request):
         expected = measured(graph, request, tree)
         measures = evaluator.measures(tree)
@@ -40,7 +40,7 @@ def test_measures_are_those_of_the_rows(seed, natural):
 @pytest.mark.parametrize("seed", range(60, 80))
 def test_no_correlation_is_above_its_bounds(seed, natural):
     graph, request = random_market(seed, natural=natural)
-    evaluator = Evaluator(graph, request)
+    evaluator = Evaluator(graph)
     for tree in all_plans(graph, request):
         bounds = evaluator.bounds(tree)
         if bounds.n_rows:
@@ -97,4 +97,4 @@ def test_time_ends_a_correlation():
     graph, request = random_market(3)
     tree = next(tree for tree in TreeSearch(graph, request) if len(tree.tables) > 1)
     with pytest.raises(OutOfTime):
-        Evaluator(graph, request, deadline=-math.inf).correlation(tree)
+        Evaluator(graph, deadline=-math.inf).correlation(tree)

@@ -4,9 +4,8 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.dance_published.natural import natural_graph
-from pexeso.acquisition.coded_columns import CodedColumns
 from pexeso.acquisition.plans import AcquisitionRequest, Terminal
-from pexeso.acquisition.tables import MarketTable
+from pexeso.acquisition.tables import CodedColumns, MarketTable
 from tests.acquisition.exhaustive import all_plans, is_tree, measured, plans_within, trees
 from tests.acquisition.motivating_graphs import RULES, age_and_disease, graph_of
 

@@ -1,14 +1,17 @@
-"""Weights of joins against informativeness of tables, and the graph of the motivating tables."""
+"""Columns as numbers, and join graphs made of them."""
 
+import math
 from itertools import combinations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+from benchmarks.dance_published.graphs import components
 from benchmarks.dance_published.natural import natural_graph
-from pexeso.acquisition.coded_columns import CodedColumns
-from pexeso.acquisition.graph import candidate_sets, edges_of
-from pexeso.acquisition.tables import MarketTable
+from pexeso.acquisition.graph import JoinEdge, candidate_sets, edges_of
+from pexeso.acquisition.tables import CodedColumns, EntropyPrices, ListedPrices, MarketTable
+from pexeso.errors import ColumnNotFoundError, InputError
 from tests.acquisition.motivating_tables import TABLES
 from tests.acquisition.oracle import table_informativeness
 from tests.acquisition.random_markets import random_market
@@ -52,7 +55,7 @@ def test_a_weight_is_that_of_the_two_tables_on_the_columns(seed):
             keys = [[row for row in side if None not in row] for side in keys]
             both = set(keys[0]) & set(keys[1])
             assert join_set.n_keys == len(both)
-            assert join_set.weight == (expected.value if both else 1)
+            assert join_set.weight == (expected if both else 1)
             for side, max_rows in zip(keys, (join_set.left_most, join_set.right_most), strict=True):
                 assert max_rows == max((side.count(key) for key in both), default=0)
         assert edge.weight == min(join_set.weight for join_set in edge.join_sets)
@@ -84,8 +87,6 @@ def test_names_may_differ_and_types_too():
     (join_set,) = edge.join_sets
     assert join_set.pairs == (("k", "key"),)
     assert (join_set.n_keys, join_set.left_most, join_set.right_most) == (1, 1, 2)
-    assert join_set.informativeness.matched == 2
-    assert join_set.informativeness.null_rows == 1
 
 
 def test_tables_without_a_common_name_have_no_edge():
@@ -100,3 +101,104 @@ def test_tables_without_a_common_name_have_no_edge():
     assert {pair for pair in combinations(sorted(graph.tables), 2)} - set(graph.edges) == {
         ("a", "b")
     }
+
+
+def table(name, **columns):
+    return MarketTable.of(name, pa.table(columns))
+
+
+def test_keys_are_equal_where_their_tokens_are():
+    left = table("left", a=["x", "y", None, "x"], b=[1, 2, 3, 1])
+    right = table("right", c=["y", "x", "x"], d=["2", "1.0", "7"])
+    keys = CodedColumns().keys(left, right, [("a", "c"), ("b", "d")])
+    assert keys.left[2] == -1
+    assert keys.left[0] == keys.left[3] == keys.right[1]
+    assert keys.left[1] == keys.right[0]
+    assert keys.right[2] not in keys.left
+    assert max(keys.left.max(), keys.right.max()) < keys.n_codes
+
+
+def test_both_directions_are_the_same_keys():
+    left, right = table("left", a=[1, 2]), table("right", a=[2, 3])
+    coded = CodedColumns()
+    there, back = coded.keys(left, right, [("a", "a")]), coded.keys(right, left, [("a", "a")])
+    assert np.array_equal(there.left, back.right)
+    assert np.array_equal(there.right, back.left)
+
+
+def test_values_have_a_code_for_what_is_missing():
+    column = CodedColumns().values(table("t", a=["x", None, "x"]), "a")
+    assert column.codes[0] == column.codes[2] != column.codes[1]
+    assert column.values.to_pylist()[column.codes[1]] is None
+
+
+def test_what_was_used_longest_ago_is_read_again():
+    reads = []
+
+    def read(names):
+        reads.append(tuple(names))
+        return pa.table({name: list(range(1000)) for name in names})
+
+    big = MarketTable("big", ("a", "b"), 1000, read)
+    coded = CodedColumns(max_bytes=20_000)
+    coded.values(big, "a")
+    coded.values(big, "a")
+    assert reads == [("a",)]
+    coded.values(big, "b")
+    coded.values(big, "a")
+    assert reads == [("a",), ("b",), ("a",)]
+
+
+def test_what_is_refused():
+    left, right = table("left", a=[1]), table("right", a=[1])
+    with pytest.raises(ColumnNotFoundError, match="'left' has no column 'z'"):
+        CodedColumns().keys(left, right, [("z", "a")])
+    with pytest.raises(ColumnNotFoundError, match="'left' has no column 'z'"):
+        CodedColumns().values(left, "z")
+
+
+@pytest.fixture
+def graph():
+    tables = [
+        MarketTable.of("a", pa.table({"x": [1, 2]})),
+        MarketTable.of("b", pa.table({"x": [1, 2], "y": [1, 1]})),
+        MarketTable.of("c", pa.table({"y": [1]})),
+        MarketTable.of("lone", pa.table({"z": [1]})),
+    ]
+    return natural_graph(tables, CodedColumns())
+
+
+def test_parts_of_a_graph(graph):
+    assert components(graph) == [["a", "b", "c"], ["lone"]]
+    assert [edge.other("b") for edge in graph.edges_of("b")] == ["a", "c"]
+    assert graph.edge("b", "a") is graph.edge("a", "b")
+    assert components(graph.without([("b", "a")])) == [["b", "c"], ["a"], ["lone"]]
+
+
+def test_a_join_that_is_not_there_cannot_be_left_out(graph):
+    with pytest.raises(InputError, match="'a' and 'c' have no join to leave out"):
+        graph.without([("c", "a")])
+
+
+def test_an_edge_is_the_same_from_both_sides(graph):
+    edge = graph.edge("b", "c")
+    turned = JoinEdge.of("c", "b", [keys.swapped() for keys in edge.join_sets], natural=True)
+    assert turned == edge
+    assert (edge.join_sets[0].left_most, edge.join_sets[0].right_most) == (2, 1)
+
+
+@pytest.mark.parametrize("price", [-1, math.inf, math.nan])
+def test_prices_are_finite_and_not_negative(price):
+    with pytest.raises(InputError, match="finite number from 0"):
+        ListedPrices("t", {"a": price})
+
+
+def test_a_missing_price_is_named():
+    with pytest.raises(InputError, match="no price for 'b' of 't'"):
+        ListedPrices("t", {"a": 1})(["a", "b"])
+
+
+def test_prices_add_up_and_own_tables_are_free():
+    rows = pa.table({"a": [1, 2, 3, 4], "b": ["x", "x", "y", "y"]})
+    assert EntropyPrices(rows.select)(["a", "b", "a"]) == 3
+    assert MarketTable.of("mine", rows, owned=True).price(["a"]) == 0

@@ -13,21 +13,21 @@ from tests.acquisition.motivating_tables import TABLES
 from tests.acquisition.oracle import table_informativeness
 
 W4 = [
-    ("DS", "D1", ["Zipcode"], (3, 2, 2), 0.127783),
-    ("DS", "D4", ["Age"], (5, 1, 1), 0),
-    ("DS", "D4", ["Population"], (0, 5, 4), 0.687350),
-    ("DS", "D4", ["Age", "Population"], (0, 5, 4), 0.687350),
-    ("DS", "D5", ["Age"], (7, 1, 0), 0),
-    ("D1", "D2", ["State"], (6, 1, 3), 0.268494),
-    ("D2", "D3", ["Disease"], (4, 3, 2), 0.126787),
-    ("D2", "D3", ["Cases"], (1, 4, 3), 0.531454),
-    ("D2", "D3", ["Disease", "Cases"], (0, 5, 4), 0.687350),
-    ("D2", "D5", ["Disease"], (4, 3, 1), 0),
-    ("D3", "D4", ["Gender"], (10, 0, 0), 0),
-    ("D3", "D4", ["Race"], (6, 0, 0), 0),
-    ("D3", "D4", ["Gender", "Race"], (6, 0, 0), 0),
-    ("D3", "D5", ["Disease"], (4, 2, 1), 0.171652),
-    ("D4", "D5", ["Age"], (4, 1, 0), 0),
+    ("DS", "D1", ["Zipcode"], 0.127783),
+    ("DS", "D4", ["Age"], 0),
+    ("DS", "D4", ["Population"], 0.687350),
+    ("DS", "D4", ["Age", "Population"], 0.687350),
+    ("DS", "D5", ["Age"], 0),
+    ("D1", "D2", ["State"], 0.268494),
+    ("D2", "D3", ["Disease"], 0.126787),
+    ("D2", "D3", ["Cases"], 0.531454),
+    ("D2", "D3", ["Disease", "Cases"], 0.687350),
+    ("D2", "D5", ["Disease"], 0),
+    ("D3", "D4", ["Gender"], 0),
+    ("D3", "D4", ["Race"], 0),
+    ("D3", "D4", ["Gender", "Race"], 0),
+    ("D3", "D5", ["Disease"], 0.171652),
+    ("D4", "D5", ["Age"], 0),
 ]
 
 
@@ -35,11 +35,10 @@ def drawn(rng, n, names="ab", n_values=5):
     return pa.table({name: rng.integers(0, n_values, n).astype(str) for name in names})
 
 
-@pytest.mark.parametrize(("left", "right", "names", "rows", "expected"), W4)
-def test_w4_full_join_graph(left, right, names, rows, expected):
+@pytest.mark.parametrize(("left", "right", "names", "expected"), W4)
+def test_w4_full_join_graph(left, right, names, expected):
     result = table_informativeness(TABLES[left], TABLES[right], names)
-    assert (result.matched, result.left_only, result.right_only) == rows
-    assert result.value == pytest.approx(expected, abs=1e-6)
+    assert result == pytest.approx(expected, abs=1e-6)
 
 
 def test_it_is_the_definition_on_the_outer_join():
@@ -56,9 +55,8 @@ def test_it_is_the_definition_on_the_outer_join():
             if len(set(oracle.outer_join(*rows))) == 1:
                 continue
             result = table_informativeness(left, right, names)
-            assert result.value == pytest.approx(oracle.informativeness(*rows), abs=1e-12)
-            assert 0 <= result.value <= 1
-            assert result.matched == sum(a == b for a in rows[0] for b in rows[1])
+            assert result == pytest.approx(oracle.informativeness(*rows), abs=1e-12)
+            assert 0 <= result <= 1
             checked += 1
     assert checked > 800
 
@@ -68,73 +66,67 @@ def test_it_is_symmetric_and_independent_of_the_order_of_rows_to_the_last_bit():
     for _ in range(50):
         left, right = rng.integers(0, 6, (2, 40))
         order = rng.permutation(40)
-        value = join_informativeness(left, right).value
-        assert join_informativeness(right, left).value == value
-        assert join_informativeness(left[order], right[order]).value == value
+        value = join_informativeness(left, right)
+        assert join_informativeness(right, left) == value
+        assert join_informativeness(left[order], right[order]) == value
 
 
 @pytest.mark.parametrize("u", [2, 3, 10, 1024])
 def test_disjoint_uniform_keys(u):
     ones, none = np.ones(u, int), np.zeros(u, int)
     result = join_informativeness(np.concatenate([ones, none]), np.concatenate([none, ones]))
-    assert result.value == pytest.approx(math.log2(u) / (1 + math.log2(u)), abs=1e-12)
+    assert result == pytest.approx(math.log2(u) / (1 + math.log2(u)), abs=1e-12)
 
 
 def test_rows_that_dangle_on_one_side_alone_give_one():
-    assert join_informativeness([3, 1, 2], [0, 0, 0]).value == 1
+    assert join_informativeness([3, 1, 2], [0, 0, 0]) == 1
 
 
 def test_2000_matched_1000_left_500_right():
     left, right = np.repeat([1, 1, 0], [2000, 1000, 500]), np.repeat([1, 0, 1], [2000, 1000, 500])
-    assert join_informativeness(left, right).value == pytest.approx(0.35065, abs=1e-5)
+    assert join_informativeness(left, right) == pytest.approx(0.35065, abs=1e-5)
 
 
 def test_p1_zero_without_any_match():
-    result = join_informativeness([1, 0], [0, 1])
-    assert (result.value, result.matched) == (0, 0)
+    assert join_informativeness([1, 0], [0, 1]) == 0
 
 
 @pytest.mark.parametrize(("left", "right", "expected"), [([4], [2], 0), ([4], [0], 1)])
 def test_one_distinct_pair(left, right, expected):
-    assert join_informativeness(left, right).value == expected
+    assert join_informativeness(left, right) == expected
 
 
 def test_no_row_gives_nan():
-    assert math.isnan(join_informativeness([], []).value)
+    assert math.isnan(join_informativeness([], []))
 
 
-def test_missing_keys_match_nothing_and_are_reported():
+def test_missing_keys_match_nothing():
     left = pa.table({"k": ["a", None, "b"], "l": [1, 1, None]})
     right = pa.table({"k": ["a", None, "c"], "l": pa.array([1, 1, 3], pa.int16())})
-    result = table_informativeness(left, right, ["k"])
-    assert (result.matched, result.left_only, result.right_only, result.null_rows) == (1, 1, 1, 2)
-    assert table_informativeness(left, right, ["k", "l"]).null_rows == 3
+    known = pa.table({"k": ["a", "b"]}), pa.table({"k": ["a", "c"]})
+    assert table_informativeness(left, right, ["k"]) == table_informativeness(*known, ["k"])
 
 
 def test_counts_beyond_64_bits_are_multiplied():
-    result = join_informativeness([2**40, 1], [2**40, 0])
-    assert result.matched == 2.0**80
+    small, large = (join_informativeness([2**n, 1, 1], [2**n, 0, 0]) for n in (20, 40))
+    assert 0 < large < small
 
 
 def test_it_falls_with_a_further_column_that_tells_matched_rows_apart():
     left = pa.table({"a": ["x", "y", *"kkkkkkkk"], "b": [1, 1, *range(8)]})
     right = pa.table({"a": list("kkkkkkkk"), "b": list(range(8))})
-    one, two = (table_informativeness(left, right, list(names)).value for names in ("a", "ab"))
+    one, two = (table_informativeness(left, right, list(names)) for names in ("a", "ab"))
     assert two < one
 
 
 def test_it_rises_with_a_further_column_that_leaves_nothing_matched():
     names = ["Age"], ["Age", "Population"]
-    one, two = (table_informativeness(TABLES["DS"], TABLES["D4"], on).value for on in names)
+    one, two = (table_informativeness(TABLES["DS"], TABLES["D4"], on) for on in names)
     assert two > one
 
 
 def test_refused_input():
     table = pa.table({"k": ["a"]})
-    with pytest.raises(InputError, match="Write 0 where"):
-        join_informativeness([1, 2], [1])
-    with pytest.raises(InputError, match="from 0"):
-        join_informativeness([-1], [1])
     with pytest.raises(InputError, match="at least one column"):
         table_informativeness(table, table, [])
     with pytest.raises(ColumnNotFoundError, match="'other'"):

@@ -1,4 +1,4 @@
-"""Intervals by leaving groups of keys out: against textbook values, and by repeated sampling."""
+"""Intervals by leaving groups of keys out, and what keys say."""
 
 import math
 from dataclasses import replace
@@ -14,10 +14,10 @@ from pexeso.acquisition.intervals import (
     jackknife,
     key_groups,
     support_of_keys,
+    unseen_share,
     with_rare_keys,
     without_groups,
 )
-from pexeso.errors import InputError
 
 
 def test_quantiles_are_those_of_student_rounded_up():
@@ -37,7 +37,6 @@ def test_a_mean_has_its_textbook_error_and_no_bias():
 
 
 def test_a_bias_that_falls_like_one_by_n_is_taken_off_to_the_size_of_the_whole():
-    """The variance with n in the denominator: of a half sample it is s**2 (1 - 1/n)."""
     numbers = np.random.default_rng(1).normal(size=64)
     without = [np.delete(numbers, i).var() for i in range(64)]
     unbiased = numbers.var(ddof=1)
@@ -47,7 +46,6 @@ def test_a_bias_that_falls_like_one_by_n_is_taken_off_to_the_size_of_the_whole()
 
 
 def test_a_logarithm_of_the_sample_size_is_within_the_interval():
-    """An entropy of ever new values grows by log2(1/p) from the sample to the whole."""
     n = 320
     whole, without = math.log2(n), [math.log2(n - n / 32)] * 32
     for rate in (0.1, 0.25, 0.5):
@@ -140,12 +138,20 @@ def test_statistics_without_groups():
     assert statistics.tolist() == [8.0, 4.0, 12.0]
 
 
-def test_refused_input():
-    for without, rates, supports in (
-        ([[1.0]], [0.5], []),
-        ([[1.0, 2.0]], [0.5], [Support(1, 1.0)] * 2),
-        ([[1.0, 2.0]], [0.0], []),
-        ([[1.0, 2.0]], [1.5], []),
-    ):
-        with pytest.raises(InputError):
-            jackknife(1.0, without, rates, supports=supports)
+def test_effective_keys_with_heavy_ones_outside_of_the_sample():
+    equal = support_of_keys(np.full(40, 5), 0.2, unsampled_squares=0)
+    assert support_of_keys(np.full(40, 5), 0.2) == replace(equal, known=False)
+    assert (equal.keys, equal.effective_keys, equal.inflation) == (40, 40.0, 1.0)
+    # The squares of the whole are 40 * 25 / 0.2 = 5000 by the sample, and 1000 + 9000 as known.
+    heavy = support_of_keys(np.full(40, 5), 0.2, unsampled_squares=9000)
+    assert heavy.inflation == pytest.approx(math.sqrt(2))
+    assert heavy.effective_keys == pytest.approx(20)
+    assert support_of_keys(np.full(40, 5), 0.2, unsampled_squares=100) == equal
+
+
+def test_unseen_share_is_that_of_cells_with_one_key():
+    cells = np.array([0, 0, 1, 1, 2, 3])
+    keys = np.array([0.1, 0.2, 0.3, 0.3, 0.1, 0.1])
+    counts = np.array([1, 1, 2, 2, 3, 0])
+    assert unseen_share(cells, keys, counts, 0.2) == pytest.approx(0.8 * 7 / 9)
+    assert unseen_share(cells[:0], keys[:0], counts[:0], 0.2) == 0

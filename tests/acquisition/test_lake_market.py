@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pexeso.acquisition.lake_market import Market, own_table
+from pexeso.acquisition.lake_market import LakeMarket, own_table
 from pexeso.acquisition.quality import Dependency
 from pexeso.errors import InputError
-from pexeso.joins.matched_join import SPARK_LAKE
+from pexeso.joins.tables import SPARK_LAKE
 from tests.acquisition.indexes import opened_lake, write_lake
 
 LAKE = {
@@ -37,7 +37,7 @@ def opened(tmp_path_factory):
 
 
 def test_columns_are_numeric_or_categorical(opened):
-    market = Market.of(opened)
+    market = LakeMarket.of(opened)
     sales, typed = market.tables(["sales.csv", "typed.parquet"], {"sales.csv": ["size"]})
     assert sales.numeric == {"amount"}
     assert sales.columns == tuple(LAKE["sales.csv"])
@@ -51,7 +51,7 @@ def test_columns_are_numeric_or_categorical(opened):
 
 def test_prices(opened, tmp_path):
     def price(table, names, **options):
-        return Market.of(opened, **options).tables([table], {})[0].price(names)
+        return LakeMarket.of(opened, **options).tables([table], {})[0].price(names)
 
     assert price("more/regions.csv", ["region", "label"]) == 0
     assert price("more/regions.csv", ["region", "label"], prices="entropy") == 2.0
@@ -69,27 +69,27 @@ def test_prices(opened, tmp_path):
     with pytest.raises(InputError, match="has no such column"):
         price("sales.csv", ["size"], prices={"sales.csv": {"sizes": 1.0}})
     with pytest.raises(InputError, match=r"no table 'sale\.csv'"):
-        Market.of(opened, prices={"sale.csv": {"*": 1.0}})
+        LakeMarket.of(opened, prices={"sale.csv": {"*": 1.0}})
 
 
 def test_dependencies(opened):
-    market = Market.of(opened)
+    market = LakeMarket.of(opened)
     (regions,) = market.tables(["more/regions.csv"], {})
     assert list(regions.dependencies) == []  # each column is a key
 
 
 def test_tables_that_are_not_there_or_have_changed(opened, tmp_path):
-    market = Market.of(opened)
+    market = LakeMarket.of(opened)
     with pytest.raises(InputError, match="no table 'none'"):
         market.tables(["none"], {})
     write_lake(tmp_path / "lake", {"a.csv": {"x": ["a", "b"], "y": [1, 2]}})
     changing = opened_lake(tmp_path / "lake", tmp_path / "index")
-    (table,) = Market.of(changing).tables(["a.csv"], {})
+    (table,) = LakeMarket.of(changing).tables(["a.csv"], {})
     write_lake(tmp_path / "lake", {"a.csv": {"x": ["a", "b", "c"], "y": [1, 2, 3]}})
     with pytest.raises(InputError, match="has changed since it was indexed: it has 3 rows"):
         table.read(["x"])
     write_lake(tmp_path / "lake", {"a.csv": {"z": ["a", "b"]}})
-    (table,) = Market.of(changing).tables(["a.csv"], {})
+    (table,) = LakeMarket.of(changing).tables(["a.csv"], {})
     with pytest.raises(InputError, match="it has no column 'x'"):
         table.read(["x"])
 
@@ -97,11 +97,11 @@ def test_tables_that_are_not_there_or_have_changed(opened, tmp_path):
 def test_tables_of_spark_are_refused(opened):
     tables = SimpleNamespace(**{**vars(opened), "lake": f"{SPARK_LAKE}sales.*"})
     with pytest.raises(InputError, match="Spark's tables, whose rows are not read here"):
-        Market.of(tables)
+        LakeMarket.of(tables)
 
 
 def test_tables_that_have_a_column(opened):
-    market = Market.of(opened)
+    market = LakeMarket.of(opened)
     assert market.tables_with("region") == ["more/regions.csv", "sales.csv"]
     assert market.labels(["typed.parquet"]) == {"typed.parquet": ["price", "year", "year_copy"]}
 

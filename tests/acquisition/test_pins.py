@@ -77,7 +77,6 @@ ROUNDED = 10
 
 
 def plain(value):
-    """Return JSON without what differs from run to run, numbers rounded."""
     if isinstance(value, dict):
         return {key: plain(entry) for key, entry in value.items() if key != "seconds"}
     if isinstance(value, list | tuple):

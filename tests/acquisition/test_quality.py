@@ -1,4 +1,4 @@
-"""Quality: the worked examples, and the definition by the fewest rows to delete."""
+"""Quality of tables by dependencies, and their discovery."""
 
 from collections import Counter, defaultdict
 from itertools import combinations
@@ -7,14 +7,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pexeso.acquisition import quality as module
 from pexeso.acquisition.quality import (
     Dependency,
+    LazyDependencies,
     approximate_dependencies,
+    discovered,
     quality,
+    sampled,
     text_ranks,
 )
-from pexeso.errors import ColumnNotFoundError, InputError
-from pexeso.joins.measures.codes import column_of
+from pexeso.errors import ColumnNotFoundError
+from pexeso.joins.measures import column_of
 from tests.acquisition.motivating_tables import TABLES, joined
 from tests.acquisition.oracle import correct_rows
 
@@ -24,7 +28,6 @@ def on(left, right):
 
 
 def correct(rows, dependency):
-    """Return the numbers of the correct rows of a list of dicts, group by group."""
     groups = defaultdict(list)
     for i, row in enumerate(rows):
         groups[tuple(row[name] for name in dependency.left)].append(i)
@@ -180,7 +183,6 @@ def test_an_error_of_the_threshold_still_holds():
 def test_keys_determine_everything_and_are_left_out():
     table = pa.table({"k": [1, 2, 3, 4], "b": ["x", "y", "x", "y"]})
     assert approximate_dependencies(table) == []
-    assert approximate_dependencies(table, include_keys=True) == [on("k", "b")]
 
 
 @pytest.mark.parametrize(
@@ -212,9 +214,59 @@ def test_refused_input():
     table = pa.table({"a": ["x"], "b": ["y"]})
     with pytest.raises(ColumnNotFoundError, match="'c'"):
         quality(table, [on("a", "c")])
-    with pytest.raises(InputError, match="one count"):
-        quality(table, [on("a", "b")], np.array([1, 2]))
-    with pytest.raises(InputError, match="max_error"):
-        approximate_dependencies(table, max_error=2)
-    with pytest.raises(InputError, match="max_left"):
-        approximate_dependencies(table, max_left=0)
+
+
+def places(n_rows):
+    zips = [f"z{at % 50}" for at in range(n_rows)]
+    states = [f"s{int(zip_[1:]) % 7}" for zip_ in zips]
+    streets = [f"street {at}" for at in range(n_rows)]
+    return pa.table({"zip": zips, "state": states, "street": streets, "one": zips})
+
+
+def test_discovered_on_a_sample():
+    rules = discovered(places(400).select, places(1).column_names, ["one"])
+    assert rules == (Dependency(("zip",), "state"),)
+    assert discovered(places(400).select, ["zip"], []) == ()
+
+
+def test_wide_tables_are_looked_at_in_part(monkeypatch):
+    monkeypatch.setattr(module, "MAX_COLUMNS", 3)
+    rows = places(400)
+    read = []
+
+    def select(names):
+        read.extend(names)
+        return rows.select(names)
+
+    discovered(select, rows.column_names, [])
+    assert read == ["zip", "state", "street"]
+
+
+def test_samples_do_not_depend_on_the_order_of_rows():
+    rows = places(300)
+    order = np.random.default_rng(0).permutation(300)
+    one, counts = sampled(rows, 100)
+    other, counts_of_other = sampled(rows.take(pa.array(order)), 100)
+    assert one.num_rows == 100
+    assert one.to_pylist() == other.to_pylist()
+    assert counts.tolist() == counts_of_other.tolist()
+    both = pa.concat_tables([rows, rows.slice(0, 20)])
+    whole, counts = sampled(both, 1000)
+    assert (whole.num_rows, counts.sum()) == (300, 320)
+    # Cells that change places are another row, and a missing cell is no empty text.
+    swapped = pa.table({"a": ["x", "y", None], "b": ["y", "x", ""]})
+    assert sampled(swapped, 10)[0].num_rows == 3
+    assert sampled(rows.slice(0, 0), 10)[0].num_rows == 0
+
+
+def test_worked_out_when_they_are_asked_for():
+    made = []
+
+    def make():
+        made.append(1)
+        return (Dependency(("a",), "b"),)
+
+    lazy = LazyDependencies(make)
+    assert made == []
+    assert list(lazy) == [Dependency(("a",), "b")]
+    assert (len(lazy), lazy[0].right, made) == (1, "b", [1])

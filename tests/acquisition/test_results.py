@@ -8,11 +8,10 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.dance_published.natural import natural_graph
-from pexeso.acquisition.coded_columns import CodedColumns
-from pexeso.acquisition.market_search import Market
 from pexeso.acquisition.plans import FoundPlan, FoundPlans, Join, JoinTree, PlanMeasures
 from pexeso.acquisition.results import FEW_ROWS, AcquisitionPlan, AcquisitionResult, PlanJoin
-from pexeso.acquisition.tables import MarketTable
+from pexeso.acquisition.searches import Market
+from pexeso.acquisition.tables import CodedColumns, MarketTable
 from tests.acquisition.motivating_tables import TABLES
 
 CODED = CodedColumns()

@@ -10,20 +10,18 @@ import pytest
 from long_runs import EVERYTHING
 from scipy.stats import chisquare
 
-from benchmarks.dance_published.samples import correlated_sample
-from pexeso.acquisition import sampled_join as thinned_join
+from pexeso.acquisition import samples as thinned_join
 from pexeso.acquisition.intervals import correlation_estimate
 from pexeso.acquisition.key_hashes import KeyTest
-from pexeso.acquisition.sampled_join import TreeEdge, sample_join
-from pexeso.errors import ColumnNotFoundError, InputError
-from pexeso.joins.measures.correlation import correlation
+from pexeso.acquisition.samples import TreeEdge, sample_join
+from pexeso.joins.measures import correlation
+from tests.acquisition.sampled_pairs import correlated_sample
 
 EDGES = [TreeEdge("A", "B", ("k",)), TreeEdge("C", "B", ("l",))]
 WANTED = {"A": ["a"], "B": ["b"], "C": ["c"]}
 
 
 def drawn(rng, n, columns, n_keys=4):
-    """Return a table whose columns named by numbers of values have missing cells."""
     return pa.table(
         {
             name: pa.array(
@@ -43,7 +41,6 @@ def chain(rng, n=8, n_keys=4):
 
 
 def by_hand(tables, edges, wanted):
-    """Return the join as counted rows, all combinations tried."""
     counts = Counter()
     names = sorted(tables)
     for rows in product(*(tables[name].to_pylist() for name in names)):
@@ -132,13 +129,11 @@ def test_ac16_no_thinning_up_to_eta_and_never_of_the_last_result():
 
 
 def intermediate(tables, seed, **options):
-    """Return A join B as it is left by thinning, seen through a third table with one row."""
     tables = tables | {"C": pa.table({"l": ["0"], "c": ["c"]})}
     return sample_join(tables, EDGES, {"A": ["a"], "B": ["b"]}, seed=seed, eta=1, **options)
 
 
 def one_to_many(rng, n):
-    """Return tables A and B whose rows of B all meet the third table."""
     b = pa.table({"k": rng.integers(0, 5, n), "l": ["0"] * n, "b": rng.integers(0, 3, n)})
     return {"A": pa.table({"k": rng.integers(0, 5, n), "a": rng.integers(0, 3, n)}), "B": b}
 
@@ -154,7 +149,6 @@ def test_ac16_the_expected_size_is_rho_times_the_size():
 
 
 def test_ac16_thinning_while_pairs_are_formed_has_the_law_of_thinning_afterwards(monkeypatch):
-    """Of three and of two equal rows 0 to 3 and 0 to 2 are kept, by themselves."""
     monkeypatch.setattr(thinned_join, "_CHUNK", 2)
     tables = {
         "A": pa.table({"k": ["1", "1", "1", "2"], "a": ["x", "x", "x", "y"]}),
@@ -217,7 +211,6 @@ def test_p10_a_cap_bounds_what_is_left_and_a_fixed_rate_does_not():
 
 
 def test_ac17_count_of_a_chain_by_all_subsets_of_keys():
-    """Each row of the join is there with the product of the rates of both tests."""
     rng = np.random.default_rng(9)
     tables = chain(rng, 7, 3)
     whole = sample_join(tables, EDGES, WANTED).n_rows
@@ -276,26 +269,3 @@ def test_an_interval_of_a_tree_with_two_tests_covers_its_correlation():
         assert estimate.reliable
         assert estimate.low <= true <= estimate.high
         assert estimate.high - estimate.low < 1
-
-
-def test_refused_input():
-    tables = chain(np.random.default_rng(11))
-    circle = [*EDGES, TreeEdge("A", "C", ("a",))]
-    for change, message in (
-        ({"edges": circle}, "without a circle"),
-        ({"edges": EDGES[:1]}, "without a circle"),
-        ({"edges": [*EDGES[:1], TreeEdge("B", "D", ("l",))]}, "no table for an end"),
-        ({"start": "D"}, "no table 'D'"),
-        ({"columns": {"D": ["d"]}}, "asked of"),
-        ({"eta": 0}, "eta"),
-        ({"rho": 0}, "rho"),
-        ({"rho": "all"}, "rho"),
-        ({"tables": {}}, "at least one table"),
-    ):
-        options = {"tables": tables, "edges": EDGES, "columns": {}, **change}
-        with pytest.raises(InputError, match=message):
-            sample_join(**options)
-    with pytest.raises(ColumnNotFoundError, match="'z'"):
-        sample_join(tables, EDGES, {"A": ["z"]})
-    with pytest.raises(InputError, match="named once"):
-        TreeEdge("A", "B", ("k", "k"))

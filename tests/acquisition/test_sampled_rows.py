@@ -8,19 +8,17 @@ import pytest
 
 from benchmarks.dance_published.natural import natural_graph
 from pexeso.acquisition.candidates import rank_candidates
-from pexeso.acquisition.coded_columns import CodedColumns
 from pexeso.acquisition.evaluation import Evaluator
 from pexeso.acquisition.graph import JoinGraph, edges_of
-from pexeso.acquisition.market_search import Market, candidates_of, plans_of
 from pexeso.acquisition.plans import AcquisitionRequest, Join, JoinTree, Terminal
 from pexeso.acquisition.samples import SampledPlans
-from pexeso.acquisition.tables import MarketTable
+from pexeso.acquisition.searches import Market
+from pexeso.acquisition.tables import CodedColumns, MarketTable
 
 N = 4000
 
 
 def market():
-    """Two tables of 4,000 keys, spelled differently: the numbers of one are texts in the other."""
     random = np.random.default_rng(3)
     kinds = random.integers(0, 4, N)
     mine = pa.table({"id": np.repeat(np.arange(N), 2), "x": np.repeat(kinds, 2)})
@@ -63,15 +61,15 @@ def test_plans_are_measured_on_the_rows_of_the_sample():
         (Terminal.of(graph, "x", "mine"),), (Terminal.of(graph, "y", "other"),)
     )
     tree = tree_of(graph)
-    expected = Evaluator(graph, request, coded, rows_of=sampled.rows_of).measures(tree)
+    expected = Evaluator(graph, coded, rows_of=sampled.rows_of).measures(tree)
     assert expected.n_rows == 2 * sampled.rows_of(tree, "other").sum()
     samples = Market(graph, coded, sampled)
-    [plan] = plans_of(samples, request, math.inf).plans
+    [plan] = samples.plans(request, math.inf).plans
     assert plan.measures == expected
-    whole = plans_of(Market(graph, coded), request, math.inf).plans[0].measures
+    whole = Market(graph, coded).plans(request, math.inf).plans[0].measures
     assert whole.n_rows == 2 * N
     assert expected.correlation == pytest.approx(whole.correlation, abs=0.05)
-    [ranked] = candidates_of(samples, request.have, {}, math.inf, 0).plans
+    [ranked] = rank_candidates(graph, request.have, coded=coded, rows_of=samples.rows_of).plans
     assert ranked.measures == expected
     assert rank_candidates(graph, request.have, coded=coded).plans[0].measures == whole
 
@@ -81,15 +79,12 @@ def test_a_sample_without_rows_has_no_plan():
     request = AcquisitionRequest(
         (Terminal.of(graph, "x", "mine"),), (Terminal.of(graph, "y", "other"),)
     )
-    outcome = plans_of(Market(graph, coded, SampledPlans(graph, 1e-9, 0, coded)), request, math.inf)
+    market_of_none = Market(graph, coded, SampledPlans(graph, 1e-9, 0, coded))
+    outcome = market_of_none.plans(request, math.inf)
     assert outcome.plans == ()
     assert "no join of them has a row" in outcome.reason
-    assert (
-        candidates_of(
-            Market(graph, coded, SampledPlans(graph, 1e-9, 0, coded)), request.have, {}, math.inf, 0
-        ).plans
-        == ()
-    )
+    rows_of = market_of_none.rows_of
+    assert rank_candidates(graph, request.have, coded=coded, rows_of=rows_of).plans == ()
 
 
 def test_few_keys_are_not_sampled():

@@ -3,19 +3,16 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.dance_published.natural import natural_graph
-from pexeso.acquisition.coded_columns import CodedColumns
 from pexeso.acquisition.evaluation import Evaluator
 from pexeso.acquisition.exact import find_plans
 from pexeso.acquisition.graph import JoinGraph, edges_of
 from pexeso.acquisition.plans import AcquisitionRequest, Terminal
 from pexeso.acquisition.quality import Dependency
 from pexeso.acquisition.samples import SampledPlans, with_intervals
-from pexeso.acquisition.tables import MarketTable
-from pexeso.errors import InputError
+from pexeso.acquisition.tables import CodedColumns, MarketTable
 
 
 def market(natural: bool, n_keys: int = 4000, skewed: bool = False):
-    """Return a graph of two tables that join on many keys, and a request."""
     draw = np.random.default_rng(3)
     key = (
         np.minimum(draw.geometric(3 / n_keys, 3 * n_keys), n_keys) - 1
@@ -51,8 +48,8 @@ def test_intervals_hold_the_measures_of_whole_tables(natural, skewed):
     held = 0
     for seed in range(20):
         samples = SampledPlans(graph, 0.25, seed)
-        estimates = samples.estimates(plan.tree, request)
-        evaluator = Evaluator(graph, request, coded, rows_of=samples.rows_of)
+        estimates = samples.estimates(plan.tree)
+        evaluator = Evaluator(graph, coded, rows_of=samples.rows_of)
         measured = evaluator.measures(plan.tree)
         assert estimates.correlation.plug_in == pytest.approx(measured.correlation, abs=1e-9)
         assert estimates.quality.plug_in == pytest.approx(measured.quality, abs=1e-9)
@@ -67,7 +64,7 @@ def test_intervals_hold_the_measures_of_whole_tables(natural, skewed):
 def test_all_rows_are_the_measures_themselves():
     graph, request, coded = market(natural=True)
     (plan,) = find_plans(graph, request, coded).plans
-    estimates = SampledPlans(graph, 1.0).estimates(plan.tree, request)
+    estimates = SampledPlans(graph, 1.0).estimates(plan.tree)
     for estimate, value in (
         (estimates.correlation, plan.measures.correlation),
         (estimates.quality, plan.measures.quality),
@@ -83,18 +80,12 @@ def test_joins_with_few_keys_are_not_thinned():
     assert samples.share_of_rows(plan.tree) == 1
 
 
-@pytest.mark.parametrize("rate", [0, -0.1, 1.1, float("nan")])
-def test_a_rate_out_of_range(rate):
-    with pytest.raises(InputError, match="rate of a sample must be above 0"):
-        SampledPlans(JoinGraph.of([]), rate)
-
-
 def test_plans_of_samples_are_not_proved():
     graph, request, coded = market(natural=True)
     for rate, is_proved in ((0.25, False), (1.0, True)):
         samples = SampledPlans(graph, rate)
-        evaluator = Evaluator(graph, request, coded, rows_of=samples.rows_of)
+        evaluator = Evaluator(graph, coded, rows_of=samples.rows_of)
         outcome = find_plans(graph, request, coded, evaluator=evaluator)
-        (plan,) = with_intervals(outcome, samples, request).plans
+        (plan,) = with_intervals(outcome, samples).plans
         assert plan.optimal == is_proved
         assert plan.estimates.correlation.plug_in == pytest.approx(plan.measures.correlation)

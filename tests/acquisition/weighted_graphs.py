@@ -4,23 +4,19 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from pexeso.acquisition.graph import JoinEdge, JoinGraph, JoinInformativeness, JoinSet
+from pexeso.acquisition.graph import JoinEdge, JoinGraph, JoinSet
 from pexeso.acquisition.tables import MarketTable
 
 
 def join_set(columns: str, weight: float) -> JoinSet:
-    """Return a join by columns of one letter each."""
     names = tuple(columns)
-    return JoinSet(names, names, JoinInformativeness(weight, 1.0, 0.0, 0.0), 1, 1, 1)
+    return JoinSet(names, names, weight, 1, 1, 1)
 
 
 def weighted_graph(
     weights: Mapping[tuple[str, str], float], columns: Mapping[str, str] | None = None
 ) -> JoinGraph:
-    """Return tables that join by a column `k` with given weights.
-
-    Each table has `k`, a column of its own name, and the given ones of one letter each.
-    """
+    """Return tables that join by a column `k` with given weights."""
     names = sorted({name for pair in weights for name in pair} | set(columns or {}))
     tables = [
         MarketTable.of(

@@ -8,9 +8,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-# The benchmarks are no part of the installed packages.
-if str(ROOT) not in sys.path:
-    sys.path.append(str(ROOT))
+# The benchmarks are no part of the installed packages; lakes of the engine's tests serve here too.
+for folder in (ROOT, ROOT / "tests" / "engine"):
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
 
 
 @pytest.fixture(scope="session")

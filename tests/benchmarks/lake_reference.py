@@ -37,9 +37,3 @@ WEB_NEARER = {
     1.3: 0.353,
 }
 """Share of pairs nearer than each distance."""
-
-WEB_JOINABLE_SHARE = 1.3e-3
-"""Share of the other columns that are joinable, at T = 60 %.
-
-1.0e-3 of 100 query columns of seed 0, 1.5e-3 of 200, 1.3e-3 of 200 of seed 5.
-"""

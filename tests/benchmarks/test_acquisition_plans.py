@@ -1,8 +1,6 @@
 """Searches for plans are measured on small markets, and held against plans measured one by one."""
 
 import json
-from dataclasses import replace
-from unittest.mock import ANY
 
 import numpy as np
 import pyarrow as pa
@@ -10,35 +8,24 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks import report
-from benchmarks.acquisition import command, resampling
-from benchmarks.acquisition.market import (
-    About,
-    Market,
-    Query,
-    column_prices,
-    determined,
-    write_market,
-)
-from benchmarks.acquisition.plan_figures import DIRECT_RATIO, Varied, measured_plans
-from benchmarks.acquisition.plan_tables import direct_table, searches_table, thinned_table
-from benchmarks.acquisition.planning import (
+from benchmarks.acquisition import command
+from benchmarks.acquisition import plan_figures as resampling
+from benchmarks.acquisition.market import About, Query, determined, market_of
+from benchmarks.acquisition.plan_figures import (
     Setting,
     all_measured,
     difference,
     exact_search,
+    measured_plans,
     price_range,
     published_search,
+    resampled,
     timed,
 )
-from benchmarks.acquisition.resampling import resampled
+from benchmarks.acquisition.plan_tables import direct_table, searches_table, thinned_table
 from benchmarks.cli import main
 from pexeso.acquisition.evaluation import Evaluator
-from pexeso.acquisition.trees import TreeSearch
-
-VARIED = Varied(
-    ratios=(0.01, 0.5, DIRECT_RATIO),
-    rhos=(0.5, 1.0),
-)
+from pexeso.acquisition.plans import TreeSearch
 
 
 def made_market(n_rows=3000):
@@ -67,18 +54,13 @@ def made_market(n_rows=3000):
         {"towns": determined(("state",), "river")},
         (),
         (
-            Query("short", ("mood",), ("state",), 2, ("people", "towns")),
-            Query("long", ("mood",), ("law",), 3, ("people", "towns", "states")),
+            Query("short", ("mood",), ("state",), 2),
+            Query("long", ("mood",), ("law",), 3),
         ),
-        3,
     )
-    prices = {
-        (name, column): price
-        for name, table in tables.items()
-        for column, price in column_prices(table).items()
-    }
-    prices["rivers", "length"] = 400.0  # so that plans cost a tenth of the market
-    return Market(about, tables, prices, {"seed": 0})
+    market = market_of(about, tables.items(), {"seed": 0})
+    market.prices["rivers", "length"] = 400.0  # so that plans cost a tenth of the market
+    return market
 
 
 @pytest.fixture(scope="module")
@@ -95,13 +77,14 @@ def setting(market):
 def result(market):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(resampling, "THINNED_FROM", 500)
-        return measured_plans(market, repeats=1, varied=VARIED)
+        patch.setattr(resampling, "RHOS", (0.5, 1.0))
+        return measured_plans(market, repeats=1)
 
 
 def test_all_searches_find_the_best_of_plans_measured_one_by_one(setting, result):
     for query in setting.market.about.queries:
         request = setting.request(query)
-        evaluator = Evaluator(setting.graph, request, setting.coded)
+        evaluator = Evaluator(setting.graph, setting.coded)
         measured = [evaluator.measures(tree) for tree in TreeSearch(setting.graph, request)]
         best = max(measures.correlation for measures in measured if measures.n_rows)
         outcome = result["queries"][query.name]
@@ -125,13 +108,15 @@ def test_prices_are_those_of_all_plans_and_of_all_tables(setting):
     assert bounds["market"] == pytest.approx(sum(setting.market.prices.values()))
 
 
-def test_budgets_below_the_least_price_are_not_searched(result):
+def test_budgets_bound_prices(setting, result):
     for query in result["queries"].values():
-        rows = query["budgets"]
-        assert [row["affordable"] for row in rows] == [False, True, True]
-        assert "exact" not in rows[0]
-        assert rows[1]["exact"]["plan"]["price"] <= rows[1]["budget"]
-        assert rows[1]["exact"]["plan"]["correlation"] <= query["exact"]["plan"]["correlation"]
+        (row,) = query["budgets"]
+        assert row["exact"]["plan"]["price"] <= row["budget"]
+        assert row["exact"]["plan"]["correlation"] <= query["exact"]["plan"]["correlation"]
+    query = setting.market.about.queries[1]
+    row = resampling._budget(setting, query, price_range(setting, query), 0.01)
+    assert not row["affordable"]
+    assert "exact" not in row
 
 
 def test_what_takes_too_long_is_told(setting):
@@ -147,7 +132,7 @@ def test_long_runs_are_not_repeated(monkeypatch):
     runs = []
     n_runs, seconds = timed(lambda: runs.append(0) or len(runs), 3)
     assert (n_runs, seconds["repeats"]) == (3, 3)
-    monkeypatch.setattr("benchmarks.acquisition.planning.PATIENCE", -1.0)
+    monkeypatch.setattr("benchmarks.acquisition.plan_figures.PATIENCE", -1.0)
     assert timed(lambda: 0, 3)[1]["repeats"] == 1
 
 
@@ -162,7 +147,7 @@ def test_resampled_joins_come_to_the_whole_one(market, setting, result, monkeypa
     query = market.about.queries[1]
     outcome = result["queries"]["long"]["resampling"]
     request = setting.request(query)
-    evaluator = Evaluator(setting.graph, request, setting.coded)
+    evaluator = Evaluator(setting.graph, setting.coded)
     plans = [tree for tree in TreeSearch(setting.graph, request) if len(tree.tables) > 2]
     largest = max(plans, key=evaluator.n_rows)
     assert outcome["rows"] == evaluator.n_rows(largest)
@@ -173,7 +158,7 @@ def test_resampled_joins_come_to_the_whole_one(market, setting, result, monkeypa
     assert outcome["kept"][1]["correlation"] == pytest.approx(whole, abs=1e-9)
     assert result["queries"]["short"]["resampling"] is None
     monkeypatch.setattr(resampling, "MOST_ROWS", 10)
-    assert resampled(setting, query, (1.0,)) is None
+    assert resampled(setting, query) is None
 
 
 def test_tables_have_the_figures_of_the_result(result):
@@ -193,36 +178,10 @@ def test_tables_have_the_figures_of_the_result(result):
 
 def test_the_command_measures_markets(market, monkeypatch, tmp_path):
     monkeypatch.setattr(report, "RESULTS", tmp_path)
-    monkeypatch.setattr(command, "_markets", lambda *_: iter([market]))
-    monkeypatch.setattr(
-        command,
-        "measured_plans",
-        lambda *args, **options: measured_plans(*args, **options, varied=VARIED),
-    )
-    run = CliRunner().invoke(main, ["acquisition", "plans", "--repeats", "1", "--write"])
+    monkeypatch.setattr(command, "market_of", lambda *_: market)
+    monkeypatch.setattr(command.tpch, "tpch_tables", lambda *_, **__: ())
+    monkeypatch.setattr(resampling, "RHOS", (1.0,))
+    run = CliRunner().invoke(main, ["acquisition", "--repeats", "1", "--write", "--json"])
     assert run.exit_code == 0, run.output
     document = json.loads(run.output)
-    assert json.loads((tmp_path / "acquisition" / "plans.json").read_text()) == {
-        **document,
-        "origin": ANY,
-    }
-
-
-def test_markets_of_a_folder_are_made_once_for_their_options(market, monkeypatch, tmp_path):
-    made = []
-
-    def making(name, folder, options):
-        made.append(name)
-        folder.mkdir(exist_ok=True)
-        write_market(
-            folder, replace(market.about, name=name), market.tables.items(), options=options
-        )
-
-    monkeypatch.setattr(command, "_make", making)
-    for scale, expected in ((1, ["tpch", "tpce"]), (1, []), (2, ["tpch"])):
-        made.clear()
-        options = {"scale": scale, "rows": 5, "seed": 0}
-        markets = list(command._markets(tmp_path, options))
-        assert [one.about.name for one in markets] == ["tpch", "tpce"]
-        assert made == expected
-        assert markets[0].options == {"seed": 0, "scale": scale}
+    assert json.loads((tmp_path / "acquisition" / "plans.json").read_text()) == document

@@ -1,4 +1,3 @@
-import json
 from unittest.mock import ANY
 
 import numpy as np
@@ -8,8 +7,9 @@ import torch
 from benchmarks.checking import compare, difference, normal_form, oracle_answer, oracle_sample
 from benchmarks.harness import Settings
 from benchmarks.lake import BenchmarkLake, BenchmarkQuery
-from benchmarks.metrics import METRICS, Run, evaluate, ratios
-from benchmarks.report import read_result, result_path, table, write_result
+from benchmarks.metrics import Run, evaluate, ratios
+from benchmarks.report import read_result, result_name, write_result
+from benchmarks.result_tables import run_text
 from benchmarks.timing import Measured
 from pexeso.errors import InputError
 
@@ -77,7 +77,7 @@ def test_recall_and_precision_count_columns_over_all_queries():
     assert evaluate(run([{1: 5}, {3: 1, 4: 1}, {}], right))["recall"] == pytest.approx(2 / 3)
     assert evaluate(run([{1: 5}, {3: 1, 4: 1}, {}], right))["precision"] == pytest.approx(2 / 3)
     nothing = evaluate(run([{}, {}, {}], right))
-    assert (nothing["recall"], nothing["precision"]) == (METRICS["recall"].worst, 1.0)
+    assert (nothing["recall"], nothing["precision"]) == (0.0, 1.0)
 
 
 def test_work_is_a_mean_over_queries_and_phases_are_medians():
@@ -91,12 +91,6 @@ def test_work_is_a_mean_over_queries_and_phases_are_medians():
     assert values["bytes_read"] is None
     assert values["bytes_per_vector"] is None
     assert values["phases"] == {"map": 0.2}
-
-
-def test_every_metric_is_described_and_has_a_worst_value():
-    assert all(
-        metric.description and metric.worst in (0.0, float("inf")) for metric in METRICS.values()
-    )
 
 
 def test_ratios_are_the_others_over_pexeso():
@@ -188,70 +182,38 @@ def test_settings_out_of_range_are_refused(wrong, says):
 
 
 def test_a_result_is_one_file_named_by_what_was_asked(tmp_path):
-    path = result_path(
-        tmp_path, "web", "fasttext-100d", ["pexeso:sizes", "ball_tree"], Settings(threads=2)
-    )
-    assert path.name == "fasttext-100d_pexeso-sizes+ball_tree_q100_d0.06_j0.6_r3_s0_cpu_t2.json"
+    name = result_name("web", "fasttext-100d", ["pexeso:sizes", "ball_tree"], Settings(threads=2))
+    assert name == "web/fasttext-100d_pexeso-sizes+ball_tree_q100_d0.06_j0.6_r3_s0_cpu_t2"
+    path = tmp_path / f"{name}.json"
     assert read_result(path) is None
     write_result(path, {"agree": True})
     assert read_result(path) == {"agree": True, "origin": ANY, "machine": ANY}
     assert [file.name for file in path.parent.iterdir()] == [path.name]
-    batch = result_path(
-        tmp_path, "web", "fasttext-100d", ["pexeso"], Settings(queries=1000, batched=True)
-    )
-    assert batch.name == "fasttext-100d_pexeso_b1000_d0.06_j0.6_r3_s0_cpu_t1.json"
+    batch = Settings(queries=1000, batched=True)
+    name = result_name("web", "fasttext-100d", ["pexeso"], batch)
+    assert name == "web/fasttext-100d_pexeso_b1000_d0.06_j0.6_r3_s0_cpu_t1"
 
 
-def test_the_table_shows_ratios_and_names_what_differs():
+def test_the_text_of_a_run_shows_ratios_and_names_what_differs():
     values = {**evaluate(run([{}] * 3, [{}] * 3)), "exact": True}
     result = {
-        "data": "hand",
         "queries": 3,
         "batch": None,
-        "query_values": 6,
         "agree": False,
         "algorithms": {"pexeso": values, "slow": {**values, "median_seconds": 20.0}},
         "ratios_to_pexeso": {"slow": 4.0},
         "by_size": [
-            {
-                "values": [2, 9],
-                "queries": 3,
-                "median_seconds": {"pexeso": 5.0, "slow": 20.0},
-                "ratios_to_pexeso": {"slow": 4.0},
-            }
+            {"values": [2, 9], "queries": 3, "median_seconds": {"pexeso": 5.0, "slow": 20.0}}
         ],
-        "checked": {"against_each_other": 3, "against_float64": 1},
         "differences": ["slow and pexeso differ on query 2 (q): column 1 is missing (1 in all)"],
         "lake": hand_made_lake().describe(),
-        "settings": vars(Settings()),
-        "machine": {
-            "processor": "a processor",
-            "cores": 2,
-            "load": [0.5, 0, 0],
-            "date": "2024-01-01",
-        },
     }
-    text = table(json.loads(json.dumps(result)))
-    (slow,) = (line for line in text.splitlines() if line.endswith("4.00x"))
-    assert slow.startswith("slow  ")
-    assert "20 s (4.00x)" in text
-    assert "ANSWERS DIFFER\nslow and pexeso differ on query 2" in text
-    assert "All answers agree" in table({**result, "agree": True})
-    graded = {**values, "exact": False, "recall": 0.75, "precision": 1.0}
-    text = table(
-        {
-            **result,
-            "agree": True,
-            "batch": 3,
-            "by_size": [],
-            "algorithms": {"pexeso": values, "near": graded},
-        }
-    )
-    assert "3 query columns of 6 values, in one batch: seconds a query column" in text
-    assert (
-        "near is approximate: it finds 75.0% of the columns, and 100.0% of what it finds is right."
-        in text
-    )
-    unknown = {**graded, "recall": None, "precision": None}
-    text = table({**result, "by_size": [], "algorithms": {"pexeso": values, "near": unknown}})
-    assert "nothing exact was run beside it" in text
+    lines = run_text(result).splitlines()
+    (slow,) = (line for line in lines if line.startswith("| slow "))
+    assert (slow.split(" | ")[1], slow.split(" | ")[-1]) == ("20 s", "4.00 |")
+    assert lines[-2:] == ["ANSWERS DIFFER", *result["differences"]]
+    near = {**values, "exact": False, "recall": 0.75, "precision": None}
+    result |= {"agree": True, "batch": 3, "by_size": [], "algorithms": {"near": near}}
+    text = run_text(result)
+    assert "| 75.0% | - |" in text
+    assert text.endswith("All answers agree.")

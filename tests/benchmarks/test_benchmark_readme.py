@@ -42,7 +42,7 @@ def test_there_are_commands_of_both_kinds():
 @pytest.mark.parametrize("command", QUICK)
 def test_a_quick_command_runs(command, tmp_path, monkeypatch):
     monkeypatch.setattr(report, "RESULTS", tmp_path)
-    done = CliRunner().invoke(main, [*shlex.split(command), "--threads", "1"])
+    done = CliRunner().invoke(main, [*shlex.split(command), "--threads", "1", "--write"])
     assert done.exit_code == 0, done.output
     assert list(tmp_path.rglob("*.json"))
 

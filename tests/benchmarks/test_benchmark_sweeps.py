@@ -52,11 +52,8 @@ def test_the_declared_sweeps_can_be_run():
     for declared_sweep in sweeps.values():
         pytest.importorskip("faiss")
         candidates = load_candidates(declared_sweep.algorithms, CPU)
-        for argument in filter(None, (declared_sweep.x, declared_sweep.lines)):
-            assert all(
-                argument in candidate.build_arguments | candidate.query_arguments
-                for candidate in candidates
-            )
+        if declared_sweep.together:
+            assert all(declared_sweep.together in one.build_arguments for one in candidates)
     assert sweeps["tau"].values[0] == 0
     assert sweeps["tau"].values[-1] == 0.2
     assert sweeps["columns"].values == (0.01, 0.1, 1)
@@ -67,7 +64,7 @@ def lemmas_of(grid):
 
 
 def test_an_ablation_leaves_out_every_lemma_once_and_has_each_alone():
-    from pexeso.engine.lemmas import ALL_LEMMAS
+    from pexeso.engine.vector_space import ALL_LEMMAS
 
     every = set(ALL_LEMMAS)
     off, alone = [every - {lemma} for lemma in every], [{lemma} for lemma in every]
@@ -121,7 +118,7 @@ def test_a_sweep_of_the_question_builds_once(small_random, monkeypatch):
     )
     result = run_sweep(sweep("max_distance", (0, 0.05, 0.2)), Source("random"), TINY)
     assert (result["agree"], len(builds), len(result["lakes"])) == (True, 1, 1)
-    assert [row["x"] for row in result["rows"]] == [0, 0.05, 0.2]
+    assert [row["value"] for row in result["rows"]] == [0, 0.05, 0.2]
     hits = [row["columns_found"] for row in result["rows"]]
     assert hits[0] < hits[2], "a larger distance must find more columns, else nothing was varied"
     assert {distance for _, distance in questions} == {0, 0.05, 0.2}
@@ -135,25 +132,15 @@ def test_a_sweep_over_joinability_finds_fewer_columns(small_random):
 
 
 def test_a_sweep_over_arguments_has_a_row_for_each_point(small_random):
-    result = run_sweep(
-        sweep(
-            "arguments",
-            algorithms=["pexeso:sizes"],
-            x="n_pivots",
-            lines="n_levels",
-        ),
-        Source("random"),
-        Settings(queries=1, repeats=1, threads=1),
-    )
+    few = Settings(queries=1, repeats=1, threads=1)
+    declared = sweep("arguments", algorithms=["pexeso:sizes"], together="n_pivots")
+    result = run_sweep(declared, Source("random"), few)
     assert result["agree"] is True
-    rows = result["rows"]
-    assert {(row["x"], row["line"]) for row in rows} == {
-        (row["arguments"]["n_pivots"], row["line"]) for row in rows
-    }
-    assert len({(row["x"], row["line"]) for row in rows}) == len(rows) == 15
-    assert {row["line"] for row in rows} == {
-        f"n_levels = {row['arguments']['n_levels'] or 'chosen'}" for row in rows
-    }
+    points = {tuple(sorted(row["arguments"].items(), key=str)) for row in result["rows"]}
+    assert len(points) == len(result["rows"]) == 15
+    result = run_sweep(sweep("arguments", algorithms=["pexeso:ablation"]), Source("random"), few)
+    assert len({row["algorithm"] for row in result["rows"]}) == len(result["rows"])
+    assert len({row["build_seconds"] for row in result["rows"]}) == 1, "built once for all points"
 
 
 def test_indexes_of_one_place_of_the_axis_are_held_at_a_time(small_random, monkeypatch):
@@ -182,35 +169,22 @@ def test_indexes_of_one_place_of_the_axis_are_held_at_a_time(small_random, monke
     assert counts == [1, 2] * 3
 
 
-def test_points_of_an_ablation_are_called_by_what_they_lack(small_random):
-    few = Settings(queries=1, repeats=1, threads=1)
-    result = run_sweep(sweep("arguments", algorithms=["pexeso:ablation"]), Source("random"), few)
-    labels = [row["x"] for row in result["rows"]]
-    assert labels[:2] == ["all lemmas", "without L1"]
-    assert (labels[9], labels[-2:]) == ("L1 alone", ["QB alone", "no lemmas"])
-    assert len(set(labels)) == len(labels)
-    assert len({row["build_seconds"] for row in result["rows"]}) == 1, "built once for all points"
-
-
 def test_a_sweep_over_columns_asks_the_same(small_random):
     declared = sweep("columns", (0.1, 0.5, 1), ["brute_gemm", "pexeso"])
     result = run_sweep(declared, Source("random"), TINY)
     assert result["agree"] is True
     assert [row["columns"] for row in result["rows"]] == [6, 6, 30, 30, 60, 60]
-    assert [row["x"] for row in result["rows"]] == [row["columns"] for row in result["rows"]]
     values = [row["values"] for row in result["rows"] if row["algorithm"] == "brute_gemm"]
     distances = [row["distances"] for row in result["rows"] if row["algorithm"] == "brute_gemm"]
     ratios = {distance / n_values for distance, n_values in zip(distances, values, strict=True)}
     assert max(ratios) == pytest.approx(min(ratios)), "the same query values at every size"
 
 
-def test_a_sweep_over_scale_or_dimensions_makes_other_lakes(small_random):
+def test_a_sweep_over_dimensions_makes_other_lakes(small_random):
     result = run_sweep(sweep("dimensions", (8, 24)), Source("random"), TINY)
     assert [row["dimensions"] for row in result["rows"]] == [8, 24]
     assert len(result["lakes"]) == 2
-    result = run_sweep(sweep("scale", (0.5, 1)), Source("random"), TINY)
-    assert [row["columns"] for row in result["rows"]] == [30, 60]
-    assert small_random == [(8, 1.0), (24, 1.0), (16, 0.5), (16, 1.0)]
+    assert small_random == [(8, 1.0), (24, 1.0)]
 
 
 def test_a_difference_says_at_which_point(small_random, monkeypatch):
@@ -284,7 +258,7 @@ def test_a_lake_of_fewer_rows_has_all_columns():
 def test_a_sweep_over_rows_asks_the_same_columns(small_random):
     result = run_sweep(sweep("rows", (0.5, 1)), Source("random"), TINY)
     assert result["agree"]
-    assert [row["x"] for row in result["rows"]] == [0.5, 1]
+    assert [row["value"] for row in result["rows"]] == [0.5, 1]
     assert result["rows"][0]["values"] < result["rows"][1]["values"]
 
 
@@ -294,9 +268,6 @@ def test_shares_that_are_none_are_refused(share):
         cut_columns(RandomData(5, 20, 4, 1).load(), share, seed=0)
     with pytest.raises(InputError, match=r"must lie in \(0, 1\]"):
         cut_rows(RandomData(5, 20, 4, 1).load(), share, seed=0)
-
-
-# --- the command and the plot
 
 
 @pytest.fixture

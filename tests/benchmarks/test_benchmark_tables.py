@@ -8,7 +8,7 @@ import pytest
 from benchmarks.datasets.cache import file_digest, key_of
 from benchmarks.datasets.tables import SHARED, Sources, TablesData, demo_sources, web_sources
 from pexeso.errors import InputError, LakeError
-from pexeso.lake.records import table_records
+from pexeso.lake.records import lake_records
 
 TABLES = {
     "b/cities.csv": "City,Country\nOslo,Norway\nRome,Italy\nTurin,Italy\n"
@@ -91,7 +91,7 @@ def test_values_without_a_vector_are_dropped_but_their_rows_count(sources, tmp_p
 def test_a_lake_without_a_usable_column_says_so(tmp_path, sources, monkeypatch):
     # Only the table and column records.
     monkeypatch.setattr(
-        "benchmarks.datasets.tables.table_records", lambda *given: list(table_records(*given))[:2]
+        "benchmarks.datasets.tables.lake_records", lambda *given: list(lake_records(*given))[:2]
     )
     with pytest.raises(LakeError, match="No column of mine can be a join key"):
         TablesData("mine", lambda: sources[0], "hashing", 16, 0, tmp_path / "cache").load()

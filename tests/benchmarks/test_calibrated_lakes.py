@@ -15,8 +15,7 @@ from benchmarks.datasets.calibrated import (
 )
 from benchmarks.datasets.calibrated_columns import plan_columns, postings
 from benchmarks.datasets.calibrated_data import CalibratedData
-from benchmarks.lake import METRIC
-from pexeso.engine.layout.maps import PivotMap, ProjectionMap, choose_axes, choose_pivots
+from pexeso.engine.maps import PivotMap, ProjectionMap, choose_axes, choose_pivots
 from pexeso.errors import DeviceError
 
 SMALL = {"swdc": 0.01, "open": 0.01, "lwdc": 0.001}
@@ -32,10 +31,10 @@ def cache(tmp_path_factory):
 def test_small_scales_keep_the_rates_of_the_real_lake(name, cache):
     lake = CalibratedData(MODELS[name], SMALL[name], 0, cache).load()
     profile = profile_lake(lake, n_columns=500, n_lake_values=1 << 15)
-    ratios = {rate: measured / WEB_RATES[rate] for rate, measured in profile.rates.items()}
+    ratios = {rate: profile[rate] / web_rate for rate, web_rate in WEB_RATES.items()}
     assert all(0.5 <= ratio <= 2.0 for ratio in ratios.values()), ratios
     # Pairs just above the threshold are what filters struggle with.
-    near = profile.nearer[0.2] - profile.nearer[0.12]
+    near = profile["nearer"][0.2] - profile["nearer"][0.12]
     wanted = WEB_NEARER[0.2] - WEB_NEARER[0.12]
     assert 0.5 <= near / wanted <= 2.0
 
@@ -175,13 +174,6 @@ def test_pair_shares_are_those_of_all_pairs():
         mapped = ProjectionMap(choose_axes(vectors, n_axes)).map(vectors).double()
         left = torch.cdist(mapped[query_rows], mapped[lake_rows]) <= 0.12
         assert shares[f"axes_{n_axes}"] == pytest.approx(share(left), abs=1e-6)
-    pivots = PivotMap(choose_pivots(vectors, 5), METRIC).map(vectors)
+    pivots = PivotMap(choose_pivots(vectors, 5)).map(vectors)
     within = ((pivots[query_rows, None] - pivots[None, lake_rows]).abs() <= 0.12).all(-1)
     assert shares["pivots_5"] == pytest.approx(share(within[::4], different[::4]), abs=1e-6)
-
-
-def test_joinable_columns_are_counted(small_lake):
-    profile = profile_lake(small_lake, n_columns=5, n_joined=5)
-    assert profile.joined_queries == 5
-    assert 0.0 <= profile.joinable_share <= 1.0
-    assert profile_lake(small_lake, n_columns=5).joinable_share is None

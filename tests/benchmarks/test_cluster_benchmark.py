@@ -6,6 +6,7 @@ import psutil
 import pytest
 from click.testing import CliRunner
 
+from benchmarks import report
 from benchmarks.cli import main
 from benchmarks.cluster import running
 from benchmarks.cluster.running import Setup, answers_in, differences, page_table, run_pexeso
@@ -48,7 +49,7 @@ def result_of(agree=True):
         "build": {"seconds": 70.0, "stages": {name: {"seconds": 10.0} for name in running.GROWTH}},
         "batch": {"cluster": {"seconds": 9.0}, "here": {"seconds": 2.0}},
         "agree": agree,
-        "first_differences": [] if agree else [{"way": "here", "query": 0}],
+        "differences": [] if agree else [{"way": "here", "query": 0}],
         "machine": {"cores": 2},
     }
 
@@ -65,11 +66,11 @@ def test_a_billion_columns_are_products_of_what_one_takes():
 
 @pytest.mark.parametrize(("agree", "status"), [(True, 0), (False, 1)])
 def test_a_wrong_answer_ends_the_command_with_status_1(agree, status, tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "run", lambda setup, data: result_of(agree))
-    monkeypatch.setattr(running, "RESULTS", tmp_path)
+    monkeypatch.setattr(running, "run", lambda setup: result_of(agree))
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
     done = CliRunner().invoke(main, ["cluster", "--columns", "1000", "--write"])
     assert done.exit_code == status, done.output
-    assert ("Differs: " in done.output) is not agree
+    assert ("Answers differ: " in done.output) is not agree
     (path,) = tmp_path.rglob("*.json")
     assert json.loads(path.read_text())["agree"] is agree
 
@@ -87,7 +88,7 @@ def test_a_small_run_agrees_and_leaves_no_process(tmp_path):
         driver_memory="700m",
     )
     result = running.run(setup, tmp_path)
-    assert result["agree"], result["first_differences"]
+    assert result["agree"], result["differences"]
     assert result["answers"] > 60
     assert {way: batch["answers"] for way, batch in result["batch"].items()} == {
         "cluster": result["answers"],

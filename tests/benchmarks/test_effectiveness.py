@@ -6,7 +6,9 @@ command.
 
 import gzip
 import json
+import shutil
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -17,21 +19,19 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.effectiveness import methods, similar
-from benchmarks.effectiveness.command import main
+from benchmarks.effectiveness import command, methods, similar
+from benchmarks.effectiveness.command import founds_of, measure
 from benchmarks.effectiveness.found_pairs import FoundPairs, found_by_values
 from benchmarks.effectiveness.judged import (
     BY_MEANING,
     BY_TEXT,
     NEGATIVE,
     NOT_JUDGED,
-    PAIR_COLUMNS,
     Judged,
     fold,
     incidence,
     read_judged,
 )
-from benchmarks.effectiveness.measuring import founds_of, measure
 from benchmarks.effectiveness.methods import AUTOMATIC, METHODS, RERANKED, Workshop, make_method
 from benchmarks.effectiveness.report import tables_of
 from benchmarks.effectiveness.scoring import (
@@ -47,7 +47,7 @@ from benchmarks.effectiveness.scoring import (
     truth_of,
 )
 from benchmarks.effectiveness.searched import numbers_of, ranked_pairs, searched
-from benchmarks.effectiveness.sets import lake_with_truth
+from benchmarks.effectiveness.sets import TruthSet
 from pexeso.errors import InputError
 
 TOWNS = ["Oslo", "Rome", "Madrid", "Vienna", "Lisbon", "Dublin"]
@@ -124,16 +124,6 @@ def test_a_truth_that_does_not_fit_is_refused(lake, tmp_path):
     (lake / "c.csv").unlink()
     with pytest.raises(InputError, match=r"about tables that are not in .*: c"):
         read_judged(lake, tmp_path / "join_pairs.tsv.gz")
-
-
-def test_a_truth_without_anything_to_find_is_refused(lake, tmp_path):
-    for name in TABLES:
-        (lake / name).write_text("x,n\n" + f"{name},1\n" * 3)
-    (tmp_path / "few.tsv").write_text("\t".join(PAIR_COLUMNS) + "\na\t0\tc\t0\t6\t2\n")
-    with pytest.raises(
-        InputError, match=r"has no pair that can be joined: at least 4 values, and at least 50 % of"
-    ):
-        lake_with_truth(lake, tmp_path / "few.tsv")
 
 
 @pytest.mark.lakes
@@ -378,9 +368,7 @@ def test_methods_find_what_they_can_and_the_index_answers_the_same(
                     for hits in (ours, theirs)
                 ]
                 np.testing.assert_allclose(*ordered, rtol=1e-6)
-    result = measure(
-        lake_with_truth(lake, lake.parent / "join_pairs.tsv.gz"), shop, METHODS, lambda text: None
-    )
+    result = measure(TruthSet("few", lake, judged), shop, METHODS)
     assert list(result["methods"]) == list(METHODS[:-1])
     assert result["skipped"] == {"sentence": "No sentence model was given (--sentence-model)."}
     assert result["methods"]["equi"]["semantic_only_recall"] == 0
@@ -428,58 +416,26 @@ def test_pairs_are_ranked_by_the_similarity_of_a_search(shop, judged):
 
 
 @pytest.mark.spark
-def test_the_command_prints_plain_data(lake, shop, tmp_path):
-    truth = str(lake.parent / "join_pairs.tsv.gz")
-    index = str(shop.index().path)
-    arguments = [
-        "--lake",
-        str(lake),
-        "--truth",
-        truth,
-        "--methods",
-        "equi,pexeso",
-        "--index",
-        index,
-        "--json",
-    ]
-    ran = CliRunner().invoke(main, arguments, catch_exceptions=False)
+def test_the_command_prints_plain_data(lake, judged, index_path, tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "shared_set", lambda name, place: TruthSet(name, lake, judged))
+    shutil.copytree(index_path, tmp_path / "wikitables.pexeso")
+    arguments = ["--data", "wikitables", "--methods", "equi,pexeso", "--json"]
+    arguments += ["--indexes", str(tmp_path)]
+    ran = CliRunner().invoke(command.main, arguments, catch_exceptions=False)
     assert ran.exit_code == 0, ran.output
     result = json.loads(ran.stdout)
-    assert (result["data"], result["queries"], result["semantic_only_pairs"]) == (str(lake), 3, 2)
+    assert (result["queries"], result["semantic_only_pairs"]) == (3, 2)
     assert set(result["methods"]) == {"equi", "pexeso"}
-    needed = (
-        "precision",
-        "recall",
-        "f1",
-        "semantic_only_recall_at_p90",
-        "semantic_only_recall_at_p95",
-    )
+    needed = ["precision", "recall", "f1", *(f"semantic_only_recall_at_p{n}" for n in (90, 95))]
     assert all(0 <= scores[name] <= 1 for scores in result["methods"].values() for name in needed)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "Give --data, or both --lake and --truth."),
-        (["--methods", "magic"], "The methods are equi, equi-normalised"),
-        (["--data", "countries"], "Give --data, or both --lake and --truth."),
-        (["--index", ".", "--indexes", "."], "--index is the index of one data set."),
-        (["--indexes", "."], "Give --index for a lake of your own."),
-        (["--write"], "--write keeps results of the shared data sets. Give --data."),
-    ],
-)
-def test_a_wrong_option_is_one_sentence(arguments, message, lake):
-    if arguments:
-        arguments = [
-            "--lake",
-            str(lake),
-            "--truth",
-            str(lake.parent / "join_pairs.tsv.gz"),
-            *arguments,
-        ]
-    ran = CliRunner().invoke(main, arguments)
-    assert ran.exit_code == 1
-    assert message in ran.output
+@pytest.mark.parametrize("name", ["data", "methods"])
+def test_names_that_are_unknown_are_refused(name):
+    arguments = {"--data": "autofj", "--methods": "equi"} | {f"--{name}": "equi,magic"}
+    ran = CliRunner().invoke(command.main, list(chain.from_iterable(arguments.items())))
+    assert ran.exit_code == 2
+    assert "magic" in ran.output.removeprefix(f"Error: The {name} are ")
 
 
 def test_folding():
@@ -489,8 +445,7 @@ def test_folding():
 @pytest.mark.spark
 def test_a_model_that_the_index_lacks_has_no_row(judged, lake, tmp_path, spark):
     shop = Workshop(judged.texts, lake, tmp_path, "lexical")
-    truth = lake_with_truth(lake, lake.parent / "join_pairs.tsv.gz")
-    result = measure(truth, shop, ["equi", "pexeso-pq", "fasttext"], lambda text: None)
+    result = measure(TruthSet("few", lake, judged), shop, ["equi", "pexeso-pq", "fasttext"])
     assert list(result["methods"]) == ["equi"]
     assert result["skipped"] == {
         "pexeso-pq": "The index holds no model of vectors.",

@@ -11,14 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.effectiveness import joining, methods
-from benchmarks.effectiveness.countries import ENGLISH, read_countries
 from benchmarks.effectiveness.joining import best_threshold, scores_of_values
 from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, NEGATIVE, NOT_JUDGED
-from benchmarks.effectiveness.methods import Method, make_method
+from benchmarks.effectiveness.methods import PQ_RECALL, Method, Quantised, make_method
 from benchmarks.effectiveness.nearest import Joined, join_nearest, nearest_of
 from benchmarks.effectiveness.partners import joinabilities, ranks_of_partners, scores_of_partners
-from benchmarks.effectiveness.quantised import PQ_RECALL, Quantised
-from benchmarks.effectiveness.sets import shared_set, tasks_set
+from benchmarks.effectiveness.sets import ENGLISH, read_countries, shared_set, tasks_set
 from benchmarks.effectiveness.tasks import Task, read_task, read_tasks
 from pexeso.errors import InputError
 

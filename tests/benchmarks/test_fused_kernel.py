@@ -97,15 +97,15 @@ from benchmarks.datasets.calibrated import calibrated_model
 from benchmarks.gpu.brute import run_brute_force
 from benchmarks.gpu.lakes import ResidentLake, Wanted, make_lake
 from benchmarks.gpu.timing import Clock
-from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.options import PartitionLayoutOptions
 
 lake = ResidentLake(calibrated_model("swdc"), 0.0002, torch.device("cpu"))
 options = PartitionLayoutOptions(map="projection", n_axes=7)
 make_lake(lake, Wanted(options, queries=3, batch=3), Clock(300))
-right = [normal_form(answer) for answer in run_brute_force(lake, lake.typical, None).answers]
+right = [normal_form(answer) for answer in run_brute_force(lake, lake.queries, None).answers]
 tuner = tuning.Tuner(0.0)
 for _ in range(2):
-    given = run_brute_force(lake, lake.typical, None, tuner)
+    given = run_brute_force(lake, lake.queries, None, tuner)
     assert [normal_form(answer) for answer in given.answers] == right
     assert min(given.kernel_seconds) > 0
 widths = [found["best"]["queries"] for found in tuner.tried]
@@ -116,7 +116,7 @@ def failing(*given):
 
 tuning._seconds = failing
 tuner = tuning.Tuner(60.0)
-given = run_brute_force(lake, lake.typical, None, tuner)
+given = run_brute_force(lake, lake.queries, None, tuner)
 assert [normal_form(answer) for answer in given.answers] == right
 assert tuner.tried[0]["best"] is None
 assert tuner.tried[0]["configurations"][0]["failed"] == "no program for the test"

@@ -18,19 +18,17 @@ from benchmarks.checking import normal_form
 from benchmarks.datasets.calibrated import calibrated_model, plan_lake
 from benchmarks.gpu import brute, checks, command, fitting, published
 from benchmarks.gpu.brute import ProductFinder, run_brute_force
-from benchmarks.gpu.dataset import run_data_set
+from benchmarks.gpu.dataset import measure_rivals, pairs_by_neighbours, run_data_set
 from benchmarks.gpu.fitting import fitting_scale
 from benchmarks.gpu.lakes import ResidentLake, Wanted, cut_plan, make_lake
 from benchmarks.gpu.measure import ColumnValuesNeededError, joined, search
-from benchmarks.gpu.products import measure_rivals, pairs_by_neighbours
+from benchmarks.gpu.page import run_text
 from benchmarks.gpu.published import Published, run_published
-from benchmarks.gpu.table import table
 from benchmarks.gpu.timing import Clock
+from pexeso.engine.dense.oracle import oracle_pairs
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.kernels.torch_kernel import TorchKernel
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.metrics import Metric
-from pexeso.engine.oracle import oracle_pairs
+from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.engine.stats import SearchStats
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -101,12 +99,11 @@ main(["gpu", "--device", "cpu", "--data", {",".join(data)!r}, "--scale", "0.0005
         "device: cpu",
         "correct: 1 cases",
         "ceilings: copy",
-        "data  what",
-        "swdc  one, torch",
-        "swdc  batch of",
-        "swdc  published, 4,300 values, 5 pivots",
-        "paper: swdc: 12.8 s; here ",
-        "words: ",
+        "| `swdc` | one at a time | ",
+        "| `swdc` | in a batch of 6, each | ",
+        "| `swdc` | as published, 4,300 values | ",
+        "paper: swdc: mean of 12.8 s",
+        '{"data": "words"',
     ):
         assert any(line.startswith(start) for line in lines), start
     (path,) = tmp_path.iterdir()
@@ -119,28 +116,19 @@ main(["gpu", "--device", "cpu", "--data", {",".join(data)!r}, "--scale", "0.0005
     assert whole["data"][-1]["columns_found"] >= 20
     swdc = whole["data"][0]
     assert swdc["lake"]["values"] == 4300
-    assert swdc["checked"] == 5
-    assert swdc["single"]["queries"] == 5
-    assert [group["queries"] for group in swdc["single"]["by_size"]] == [1] * 5
-    assert swdc["single"]["work"]["bytes_read"] > 0
     typical = swdc["typical"]
     assert [batch["queries"] for batch in typical["batches"]] == [1, 6]
     assert {round(size / 16.7) for size in typical["values_of_each"]} == {1}
     assert typical["checked"] == typical["single"]["queries"] == 5
     ways = {"fused", "fused_kernel", "fused_kernel_in_a_batch", "float32", "bfloat16", "float16"}
     assert typical["brute"].keys() == typical["ratios"].keys() == ways
-    assert swdc["batch"]["queries"] == 6
-    assert swdc["ratios"].keys() == {"brute", "brute_kernel", "floor", "batch_brute_kernel"}
-    assert swdc["brute"]["batch"]["share_of_values"] > 0
     (published,) = swdc["published"]
     assert published["lake"]["values"] == 4300
     assert "cell_codes" in published["lake"]["bytes_by_array"]
     assert published["pivots"] == published["checked"] == 5
     for figures in (
-        swdc["single"],
-        swdc["batch"],
-        swdc["brute"]["batch"],
         typical["single"],
+        typical["batches"][-1],
         *typical["brute"].values(),
         published["single"],
         published["brute"]["fused_kernel"],
@@ -180,27 +168,17 @@ def test_a_device_that_is_too_small_is_told(monkeypatch):
     ]
 
 
-@pytest.mark.parametrize(
-    ("step", "kept"),
-    [
-        (
-            "_search_and_check",
-            ["values_of_each", "single", "batches", "brute", "ratios", "checked"],
-        ),
-        ("run_brute_force", ["values_of_each", "single", "batches"]),
-    ],
-)
-def test_what_was_measured_before_memory_ran_out_is_kept(monkeypatch, step, kept):
-    monkeypatch.setattr(f"benchmarks.gpu.dataset.{step}", run_out)
+def test_what_was_measured_before_memory_ran_out_is_kept(monkeypatch):
+    monkeypatch.setattr("benchmarks.gpu.dataset.run_brute_force", run_out)
     clock, wanted = Clock(300), Wanted(OPTIONS, queries=3, batch=3)
     result = run_data_set("swdc", 0.0005, wanted, CPU, ("torch",), CEILINGS, clock, 1e6)
-    assert list(result["typical"]) == kept
+    assert list(result["typical"]) == ["values_of_each", "single", "batches"]
     assert clock.left_out[-1]["part"] == "the rest of swdc"
     machine = {"device": "cpu", "packages": {"torch": "2"}}
     facts = {"machine": machine, "checks": [], "ceilings": {}, "left_out": [], "seconds": 1.0}
     facts["paper_seconds"] = {}
-    lines = table({**facts, "data": [result]}).splitlines()
-    assert any(line.startswith("swdc  typical, ") for line in lines)
+    lines = run_text({**facts, "data": [result]}).splitlines()
+    assert any(line.startswith("| `swdc` | one at a time | ") for line in lines)
 
 
 def test_without_the_values_of_columns_a_kernel_must_search_by_itself(monkeypatch):
@@ -322,7 +300,7 @@ def test_searches_of_a_resident_lake_give_what_brute_force_gives(partition_value
     assert lake.n_values == 4300
     kernel = choose_kernel("torch", CPU)
     answers = run_brute_force(lake, lake.queries, None).answers
-    for query, own, right in zip(lake.queries, lake.asked_columns, answers, strict=False):
+    for query, own, right in zip(lake.queries, lake.columns, answers, strict=False):
         answer = normal_form(joined(lake, search(lake, query, kernel, SearchStats())))
         assert answer == normal_form(right)
         assert answer[own] == query.total
@@ -336,22 +314,22 @@ def small_lake() -> ResidentLake:
 
 def test_products_of_torch_must_give_the_right_answers():
     lake = small_lake()
-    answers = run_brute_force(lake, lake.typical, None).answers
-    figures = measure_rivals(lake, lake.typical, answers, Clock(300))
+    answers = run_brute_force(lake, lake.queries, None).answers
+    figures = measure_rivals(lake, lake.queries, answers, Clock(300))
     assert list(figures) == ["float32", "bfloat16", "float16"]
     assert all(speed["queries"] == 3 and speed["median_seconds"] > 0 for speed in figures.values())
     columns, counts = answers[1]
     wrong = [answers[0], (columns, counts + 1), answers[2]]
     with pytest.raises(checks.WrongAnswerError, match="swdc, products in float32, column of"):
-        measure_rivals(lake, lake.typical, wrong, Clock(300))
+        measure_rivals(lake, lake.queries, wrong, Clock(300))
 
 
 def test_products_without_room_are_left_out(monkeypatch):
     lake = small_lake()
-    answers = run_brute_force(lake, lake.typical, None).answers
-    monkeypatch.setattr("benchmarks.gpu.products.free_bytes", lambda device: 4 << 30)
+    answers = run_brute_force(lake, lake.queries, None).answers
+    monkeypatch.setattr("benchmarks.gpu.dataset.free_bytes", lambda device: 4 << 30)
     clock = Clock(300)
-    assert list(measure_rivals(lake, lake.typical, answers, clock)) == ["float32"]
+    assert list(measure_rivals(lake, lake.queries, answers, clock)) == ["float32"]
     assert clock.left_out[0]["part"] == "swdc: products in bfloat16"
 
 
@@ -359,7 +337,7 @@ def test_neighbours_of_others_must_give_the_right_answers():
     """Two neighbours at a time, of distances that are off by as much as TF32 may cost."""
     lake = small_lake()
     (part,) = lake.parts
-    vectors, query = part.partition.vectors, lake.typical[0]
+    vectors, query = part.partition.vectors, lake.queries[0]
 
     def nearest(queries, count):
         squares = torch.cdist(queries, vectors).square()
@@ -368,7 +346,7 @@ def test_neighbours_of_others_must_give_the_right_answers():
         return squares, rows
 
     given = pairs_by_neighbours(nearest, vectors, query.vectors, query.tau)
-    right = oracle_pairs(query.vectors, vectors, query.tau, Metric("euclidean"))[:2]
+    right = oracle_pairs(query.vectors, vectors, query.tau)[:2]
     pairs = [{tuple(pair) for pair in torch.stack(part, 1).tolist()} for part in (given, right)]
     assert pairs[0] == pairs[1]
     assert len(pairs[0]) >= len(query)
@@ -376,7 +354,7 @@ def test_neighbours_of_others_must_give_the_right_answers():
 
 def test_zeros_behind_vectors_change_no_pair():
     lake = small_lake()
-    vectors, query = lake.parts[0].partition.vectors, lake.typical[0]
+    vectors, query = lake.parts[0].partition.vectors, lake.queries[0]
     matches = []
     for width in (50, 64):
         piece = brute._Piece(0, vectors, brute.padded(vectors, width, torch.float32))

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.overlap_lake import power_law_lake
 from benchmarks.overlap_published import (
     PublishedRun,
     benefit_of_lists,
@@ -23,12 +22,10 @@ from benchmarks.overlap_published import (
     published_josie,
     threshold_after,
 )
-from pexeso.sets.overlap.costs import ReadCosts
-from pexeso.sets.overlap.index.sets import build_index
-from pexeso.sets.overlap.josie import josie
-from pexeso.sets.overlap.merge import merge_list
-from pexeso.sets.overlap.query import prepare_query, query_of_tokens
-from pexeso.sets.overlap.topk import prefix_length, upper_bound
+from benchmarks.token_sets import power_law_lake
+from pexeso.sets.overlap.index import build_index, prepare_query, query_of_tokens
+from pexeso.sets.overlap.josie import ReadCosts, josie, prefix_length, upper_bound
+from pexeso.sets.overlap.planner import merge_list
 
 W7_COSTS = ReadCosts(10, 0.1, 5, 0.05)
 W7_LISTS = np.array([2, 2, 4, 4, 6, 8, 10, 20, 40, 80])
@@ -124,6 +121,10 @@ def index_of(sets, **options):
     )
 
 
+def query_of(index, texts):
+    return prepare_query(index, pa.array(list(dict.fromkeys(texts)), pa.large_string()))
+
+
 def first_lake():
     """Return the index of the worked example W1 and its query.
 
@@ -131,12 +132,8 @@ def first_lake():
     """
     sets = [{1, 100, 200}, {2, 5}, {2}, set(range(2, 102))]
     texts = [[f"t{n:03}" for n in sorted(tokens)] for tokens in sets]
-    return index_of(texts, order=lambda offsets, _: np.arange(len(offsets) - 1)), [
-        "t001",
-        "t002",
-        "t100",
-        "t200",
-    ]
+    index = index_of(texts, order=lambda offsets, _: np.arange(len(offsets) - 1))
+    return index, query_of(index, ["t001", "t002", "t100", "t200"])
 
 
 def skewed_sets(rng):
@@ -162,9 +159,7 @@ def test_w2_probe_set_reads_three_lists_and_three_sets():
 
 def test_w4_lists_first_leave_three_tokens_to_read():
     index, query = first_lake()
-    run = PublishedRun(
-        index, prepare_query(index, query), 2, ReadCosts(1, 0.00125, 1, 0.0017), batch=1
-    )
+    run = PublishedRun(index, query, 2, ReadCosts(1, 0.00125, 1, 0.0017), batch=1)
     run._read_lists()
     run._read_sets(np.array([0]))
     run._read_lists()
@@ -186,7 +181,8 @@ def test_answers_are_those_of_merge_list(k, batch):
     costs = [ReadCosts(100, 1, 0, 0), ReadCosts(0, 0.01, 50, 1), ReadCosts(-9, 0.5, -3, 0.1)]
     for _ in range(30):
         sets = skewed_sets(rng)
-        index, query = index_of(sets), [*sets[0], "nowhere"]
+        index = index_of(sets)
+        query = query_of(index, [*sets[0], "nowhere"])
         truth = merge_list(index, query, k, exclude=[0]).pairs()
         for one in costs:
             assert (
@@ -204,9 +200,7 @@ def test_answers_are_those_of_merge_list(k, batch):
 
 def test_a_candidate_knows_where_it_was_first_met():
     index = index_of([["a", "b", "c", "d"], ["b", "d"], ["d"]])
-    run = PublishedRun(
-        index, prepare_query(index, ["b", "c", "d"]), 5, ReadCosts(100, 1, 0, 0), batch=1
-    )
+    run = PublishedRun(index, query_of(index, ["b", "c", "d"]), 5, ReadCosts(100, 1, 0, 0), batch=1)
     run._read_lists()
     first = {
         number: begin

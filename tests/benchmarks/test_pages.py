@@ -1,9 +1,12 @@
 """The tables of the documentation are those of the result files."""
 
+import doctest
+import importlib
 import re
 
 import pytest
 
+from benchmarks.origin import ROOT
 from benchmarks.pages import KINDS, pages, with_tables
 from benchmarks.report import RESULTS, read_result
 from pexeso.errors import InputError
@@ -18,8 +21,19 @@ NAMED = {
     for names in re.findall(r"<!-- table: \S+ (.+?) -->", text)
     for name in names.split()
 }
-SHOWN_ELSEWHERE = {"enrichment/result.json", "start.json"}
-"""By the page of the example that makes it, and by a link of the README."""
+SHOWN_ELSEWHERE = {"enrichment/result.json"}
+"""By the page of the example that makes it."""
+
+
+def test_examples_in_docstrings_show_what_happens():
+    tried = 0
+    for path in (ROOT / "benchmarks").rglob("*.py"):
+        if ">>>" in path.read_text(encoding="utf-8"):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            outcome = doctest.testmod(importlib.import_module(name))
+            assert outcome.failed == 0, name
+            tried += outcome.attempted
+    assert tried > 20
 
 
 @pytest.mark.parametrize("page", TEXTS, ids=lambda path: path.name)

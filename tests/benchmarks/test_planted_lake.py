@@ -9,24 +9,28 @@ import pytest
 from benchmarks.cluster.lake import (
     LAKE,
     LEAST_ROWS,
+    MOST_IDS,
     MOST_ROWS,
+    N_WORDS,
     QUERIES,
     QUERY_SIZES,
+    WAYS,
     WIDTH,
     Settings,
+    Truth,
     chunks,
     column_name,
     make_lake,
+    needed,
     query_ids,
     table_name,
     truth_of,
+    words_of,
+    written,
 )
 from benchmarks.cluster.running import Setup
-from benchmarks.cluster.truth import Truth, needed
-from benchmarks.cluster.words import MOST_IDS, N_WORDS, WAYS, words_of, written
-from embed.lexical.lexical import create
-from pexeso.engine.sparse.space import LetterSpace
-from pexeso.engine.sparse.vectors import SparseVectors
+from embed.lexical import create
+from pexeso.engine.sparse.vectors import LetterSpace, SparseVectors
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
 

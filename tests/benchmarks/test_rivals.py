@@ -17,11 +17,10 @@ from benchmarks.counting import column_hits, count_batch, sum_by_key
 from benchmarks.datasets.synthetic import RandomData
 from benchmarks.declared import load_candidates
 from benchmarks.drawing import draw_queries
-from benchmarks.lake import METRIC, BenchmarkLake, BenchmarkQuery
+from benchmarks.lake import BenchmarkLake, BenchmarkQuery
 from benchmarks.tuning import draw_samples
-from pexeso.engine.kernels import choice
-from pexeso.engine.oracle import oracle_pairs
-from pexeso.engine.postings import csr_from_pairs
+from pexeso.engine.arrays import csr_from_pairs
+from pexeso.engine.dense.oracle import oracle_pairs
 from pexeso.errors import DeviceError, InputError
 
 CPU = torch.device("cpu")
@@ -76,15 +75,6 @@ def test_every_exact_rival_gives_the_answers_of_the_oracle_one_by_one_and_in_a_b
         assert rival.work["distances"] > single > 0, name
         assert rival.work["bytes_read"] > 0, name
         assert rival.index_bytes > lake.vectors.nbytes, name
-
-
-def test_pexeso_is_measured_as_in_a_process_that_has_searched_for_a_while(monkeypatch, lake):
-    pytest.importorskip("numba")
-    fresh = choice.AdaptiveKernel(lambda: choice._make("torch"), lambda: choice._make("compiled"))
-    monkeypatch.setattr(choice, "_adaptive", lambda: fresh)
-    assert fresh.for_work(1).name == "torch"
-    next(built("pexeso:default", lake))
-    assert fresh.for_work(1).name == "compiled"
 
 
 @pytest.mark.parametrize("spec", EXACT)
@@ -323,9 +313,7 @@ def test_the_halves_of_a_sample_share_no_column_and_hold_the_right_pairs(lake, q
     assert not halves[0].names & halves[1].names
     assert min(len(half.names) for half in halves) > 10
     for half in halves:
-        pairs = oracle_pairs(half.vectors, torch.from_numpy(lake.vectors), queries[0].tau, METRIC)[
-            :2
-        ]
+        pairs = oracle_pairs(half.vectors, torch.from_numpy(lake.vectors), queries[0].tau)[:2]
         assert half.recall(pairs) == half.precision(pairs) == 1.0
         assert len(half.keys) == len(pairs[0])
         assert half.recall(tuple(part[::2] for part in pairs)) == pytest.approx(0.5, abs=0.01)

@@ -22,8 +22,14 @@ from benchmarks.transform.best_fuzzy import (
 )
 from benchmarks.transform.cases import read_case, shared_cases
 from benchmarks.transform.learned import learned
-from benchmarks.transform.quality import METHODS, measured_cases
-from benchmarks.transform.rivals import RIVALS, by_default_model, by_rare_pieces, by_substring
+from benchmarks.transform.quality import (
+    METHODS,
+    RIVALS,
+    by_default_model,
+    by_rare_pieces,
+    by_substring,
+    measured_cases,
+)
 from benchmarks.transform.scores import counted, means, score
 from benchmarks.transform.tables import means_table
 from pexeso.errors import InputError
@@ -226,7 +232,7 @@ def test_the_command_measures_cases_by_every_method(tmp_path, monkeypatch):
     assert set(result["means"]["entities"]) == set(METHODS)
     assert row["methods"]["best fuzzy"]["f"] >= row["methods"]["equality"]["f"]
     assert means_table(result) in done.output
-    assert {"machine", "origin", "seed"} <= set(result)
+    assert {"machine", "origin"} <= set(result)
     assert result["options"]["only"] == "203-149-c2"
 
 

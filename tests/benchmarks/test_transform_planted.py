@@ -8,8 +8,15 @@ from click.testing import CliRunner
 
 from benchmarks import report
 from benchmarks.cli import main
-from benchmarks.transform.generated import RULES, SYNTHETIC, Rule, planted_pair
-from benchmarks.transform.planted import measured_pair, measured_planted, scores_of
+from benchmarks.transform.planted import (
+    RULES,
+    SYNTHETIC,
+    Rule,
+    measured_pair,
+    measured_planted,
+    planted_pair,
+    scores_of,
+)
 from benchmarks.transform.tables import planted_page_table
 from pexeso.errors import InputError
 from pexeso.transform.joins.learned import learn_transformation

@@ -64,6 +64,14 @@ def test_what_each_kind_joins_in_a_task_is_counted_against_its_truth():
     assert (row["cardinality"], row["values"], row["true_pairs"]) == ("1:1", [6, 6], 4)
 
 
+def test_a_rule_that_makes_one_key_of_several_values_joins_nothing_in_a_task():
+    left = [f"{city} {quarter}" for city in CITIES for quarter in ("north", "south")]
+    truth = incidence_of(list(range(50)), [row // 2 for row in range(50)], (50, 25))
+    row = task_row("set", Task("t", "t", pa.array(left), pa.array(CITIES), truth))
+    assert row["refused"] == "50 source values became 25"
+    assert (row["joined"], row["kinds"]) == (0, {})
+
+
 def test_a_program_of_drawn_columns_is_listed_with_samples(lakes):
     source, target = list(lake_columns(lakes))[:2]
     left = {"source": [f"The city of {city}" for city in CITIES]}

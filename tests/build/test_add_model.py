@@ -20,9 +20,8 @@ import pexeso
 from pexeso.build.diagnostics.info import last_report
 from pexeso.engine.vector_space import LAYOUT_VERSION
 from pexeso.errors import EmbedderError, InputError
-from pexeso.store.manifest import Manifest
+from pexeso.store.manifest import MANIFEST, Manifest
 from pexeso.store.opening import open_store_anywhere
-from pexeso.store.paths import MANIFEST
 
 pytestmark = pytest.mark.spark
 

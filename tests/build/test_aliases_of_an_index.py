@@ -9,9 +9,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from pexeso.build.add_part import add_parts
-from pexeso.build.append import append
-from pexeso.build.compact import compact
+from pexeso.build.updates import add_parts, append, compact
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.faces.cli.main import cli
 from pexeso.index import build_index, open_index

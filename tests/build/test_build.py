@@ -6,13 +6,10 @@ import shutil
 
 import pytest
 
-from pexeso.build.append import append
-from pexeso.build.build import worker_errors_made_plain
-from pexeso.build.compact import compact
-from pexeso.build.diagnostics.check import check_index
-from pexeso.build.diagnostics.info import last_report
+from pexeso.build.diagnostics.info import check_index, last_report
 from pexeso.build.job import stage_names
-from pexeso.build.tasks import error_in
+from pexeso.build.spark.session import error_in, plain_task_errors
+from pexeso.build.updates import append, compact
 from pexeso.errors import (
     EmbedderError,
     IndexNotFoundError,
@@ -225,41 +222,26 @@ def test_wrong_options_are_refused(lake, tmp_path, options, spark):
     assert not (tmp_path / "out.pexeso").exists()
 
 
-def test_an_error_of_ours_in_a_worker_arrives_as_itself(lake, spark):
+@pytest.mark.parametrize(
+    ("error", "kind", "said"),
+    [
+        (EmbedderError("The model is gone."), EmbedderError, r"^The model is gone\.$"),
+        (
+            ZeroDivisionError("of nothing"),
+            SparkError,
+            r"^[^\n]*while building 'x.pexeso': ZeroDivisionError: of nothing[^\n]*$",
+        ),
+        (OSError(28, "No space left on device"), OutputError, "The disk is full"),
+    ],
+)
+def test_an_error_in_a_worker_is_one_sentence(spark, error, kind, said):
     def fail(batches):
-        raise EmbedderError("The model is gone.")
+        raise error
         yield
 
     with (
-        pytest.raises(EmbedderError, match=r"^The model is gone\.$"),
-        worker_errors_made_plain("building 'x.pexeso'", "free some"),
-    ):
-        spark.range(1).mapInArrow(fail, "id long").collect()
-
-
-def test_another_error_in_a_worker_is_one_sentence(spark):
-    def fail(batches):
-        raise ZeroDivisionError("of nothing")
-        yield
-
-    with (
-        pytest.raises(
-            SparkError, match=r"while building 'x.pexeso': ZeroDivisionError: of nothing"
-        ) as caught,
-        worker_errors_made_plain("building 'x.pexeso'", "free some"),
-    ):
-        spark.range(1).mapInArrow(fail, "id long").collect()
-    assert "\n" not in str(caught.value)
-
-
-def test_a_full_disk_in_a_worker_is_told_as_one(spark):
-    def fail(batches):
-        raise OSError(28, "No space left on device")
-        yield
-
-    with (
-        pytest.raises(OutputError, match="The disk is full"),
-        worker_errors_made_plain("building 'x.pexeso'", "free some"),
+        pytest.raises(kind, match=said),
+        plain_task_errors("building 'x.pexeso'", "free some"),
     ):
         spark.range(1).mapInArrow(fail, "id long").collect()
 
@@ -268,7 +250,7 @@ def test_a_full_disk_in_a_worker_is_told_as_one(spark):
 def test_a_full_disk_in_this_process_is_told_as_one(code):
     with (
         pytest.raises(OutputError, match=r"^The disk is full: free some$"),
-        worker_errors_made_plain("building 'x.pexeso'", "free some"),
+        plain_task_errors("building 'x.pexeso'", "free some"),
     ):
         raise OSError(code, "Error writing bytes to file")
 

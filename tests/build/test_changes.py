@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.build.lake_source.changes import judged
-from pexeso.build.lake_source.source import LISTING_SCHEMA
+from pexeso.build.changes import judged
+from pexeso.build.source import LISTING_SCHEMA
 from pexeso.lake.containers.formats import READERS
-from pexeso.lake.containers.reader import table_fingerprint
+from pexeso.lake.containers.reader import TablesInTurn
 
 SCHEMA = pa.schema(
     [
@@ -120,7 +120,7 @@ def test_files_of_another_time_are_compared_by_what_is_in_them(tmp_path, compare
                 "known": True,
                 "old_n_bytes": 12,
                 "old_modified": 0,
-                "old_fingerprint": "other" if n < 3 else table_fingerprint(path, None),
+                "old_fingerprint": "other" if n < 3 else TablesInTurn().fingerprint(path, None),
             }
         )
     batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
@@ -154,7 +154,7 @@ def test_files_that_could_not_be_opened_are_read_once_they_can_be(tmp_path, comp
             ("closed still.csv", 10, None),
             ("opens.csv", 10, None),
             ("too large.csv", 100, None),
-            ("understood by nobody.csv", 10, table_fingerprint(tmp_path / "opens.csv")),
+            ("understood by nobody.csv", 10, TablesInTurn().fingerprint(tmp_path / "opens.csv")),
         )
     ]
     batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)

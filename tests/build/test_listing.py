@@ -1,10 +1,19 @@
 """The lake listed in tasks is the lake listed here, however the work is dealt out."""
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from long_runs import long_cases_but
 
-from pexeso.build.lake_source.listing import FOLDER, in_batches, list_lake, walk_from
+from pexeso.build.source import (
+    FOLDER,
+    LISTING,
+    LISTING_SCHEMA,
+    SKIPPED,
+    list_lake,
+    walk_from,
+)
+from pexeso.build.workers import LocalWorkers
 from pexeso.lake.files import find_tables, look_at_lake
 
 
@@ -41,37 +50,52 @@ def expected(lake):
     return rows, {(file.path, file.reason, file.is_closed) for file in skipped}
 
 
-def rows_of(spark, folder):
-    return [tuple(row) for row in spark.read.parquet(folder.as_uri()).collect()]
+def listed(lake, folder, **limits):
+    """List a lake in tasks; return the facts, and the rows of tables and of what is none."""
+    root, _ = look_at_lake(lake)
+    with LocalWorkers(1) as workers:
+        facts = list_lake(workers, root, folder, **limits)
+    read = [pq.read_table(folder / name) for name in (LISTING, SKIPPED)]
+    tables, skipped = ([tuple(row.values()) for row in rows.to_pylist()] for rows in read)
+    return facts, tables, skipped
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize(
     ("first", "more"),
     long_cases_but([(12, 1000), (1000, 1000)], [(1, 1), (2, 7), (12, 1000), (1000, 1000)]),
 )
-def test_the_listing_is_that_of_one_walk(spark, lake, tmp_path, first, more):
-    root, _ = look_at_lake(lake)
-    places = [tmp_path / name for name in ("tables", "skipped", "scratch")]
-    totals = list_lake(spark, root, *places, first_folders=first, more_folders=more)
-    tables, skipped = (rows_of(spark, place) for place in places[:2])
-    assert (totals.n_tables, totals.n_skipped) == (len(tables), len(skipped))
-    assert totals.n_bytes == sum(row[3] for row in tables)
-    assert (totals.n_rounds == 1) == (first == 1000)
+def test_the_listing_is_that_of_one_walk(lake, tmp_path, first, more):
+    facts, tables, skipped = listed(lake, tmp_path, first_folders=first, more_folders=more)
+    assert (facts["tables"], facts["skipped"]) == (len(tables), len(skipped))
+    assert facts["bytes"] == sum(row[3] for row in tables)
+    assert (facts["rounds"] == 1) == (first == 1000)
     assert (set(tables), set(skipped)) == expected(lake)
     assert (len(set(tables)), len(set(skipped))) == (len(tables), len(skipped))
 
 
-@pytest.mark.spark
-def test_a_lake_of_nothing_is_listed(spark, tmp_path):
+def test_the_digest_tells_every_change_and_not_who_walked(lake, tmp_path):
+    def digest(name, lake=lake, **limits):
+        (tmp_path / name).mkdir()
+        return listed(lake, tmp_path / name, **limits)[0]["digest"]
+
+    assert digest("one") == digest("parts", first_folders=7)
+    small = tmp_path / "lake"
+    small.mkdir()
+    (small / "a.csv").write_text("a\n1\n", encoding="utf-8")
+    first = digest("first", small)
+    (small / "a.csv").write_text("a\n12\n", encoding="utf-8")
+    second = digest("second", small)
+    (small / "b.csv").write_text("", encoding="utf-8")
+    assert len({first, second, digest("third", small)}) == 3
+
+
+def test_a_lake_of_nothing_is_listed(tmp_path):
     lake = tmp_path / "lake"
     lake.mkdir()
-    totals = list_lake(spark, lake, *(tmp_path / name for name in ("tables", "skipped", "scratch")))
-    assert (totals.n_tables, totals.n_bytes, totals.n_skipped, totals.n_rounds) == (0, 0, 0, 1)
-    assert rows_of(spark, tmp_path / "tables") == []
-    assert spark.read.parquet((tmp_path / "tables").as_uri()).columns == [
-        "table", "path", "format", "n_bytes", "modified", "version", "member", "reading",
-    ]  # fmt: skip
+    facts, tables, skipped = listed(lake, tmp_path)
+    assert (facts["tables"], facts["bytes"], facts["skipped"], facts["rounds"]) == (0, 0, 0, 1)
+    assert (tables, skipped) == ([], [])
+    assert pq.read_table(tmp_path / LISTING).schema.equals(LISTING_SCHEMA)
 
 
 def test_a_task_hands_on_what_is_too_much(lake):
@@ -91,13 +115,3 @@ def test_all_folders_given_are_listed_whatever_the_limit(lake):
     assert len(level) > 1
     rows = list(walk_from(root, level, 1))
     assert not {row["table"] for row in rows if row["kind"] == FOLDER} & set(level)
-
-
-def test_rows_go_in_batches_of_a_bounded_size(monkeypatch):
-    monkeypatch.setattr("pexeso.build.lake_source.listing.BATCH_ROWS", 4)
-    rows = [{"kind": "table", "table": f"t{number}", "n_bytes": number} for number in range(10)]
-    batches = list(in_batches(rows))
-    assert [len(batch) for batch in batches] == [4, 4, 2]
-    assert [name for batch in batches for name in batch.column("table").to_pylist()] == [
-        f"t{n}" for n in range(10)
-    ]

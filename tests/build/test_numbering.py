@@ -3,13 +3,26 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from long_runs import long_but
 
-from pexeso.build.numbering import Written, _Share, _write_file, number_columns, write_tables
-from pexeso.errors import InputError, OutputError, SparkError
-from pexeso.lake.catalog import COLUMNS_SCHEMA, TABLES_SCHEMA
-
-pytestmark = pytest.mark.spark
+from pexeso.build import catalog_writer
+from pexeso.build.catalog_writer import (
+    Sorted,
+    read_record_files,
+    record_files,
+    write_catalog,
+    write_sorted,
+)
+from pexeso.build.source import write_records
+from pexeso.build.workers import LocalWorkers, run_tasks
+from pexeso.lake.catalog import (
+    COLUMNS,
+    COLUMNS_SCHEMA,
+    SCHEMA,
+    TABLES,
+    TABLES_SCHEMA,
+    batch_of,
+    part_name,
+)
 
 # By code point: the last comes after the one before, though UTF-16 orders them the other way round.
 NAMES = ["B.csv", "a.csv", "a/b.csv", "é.csv", "\uffee.csv", "\U0001f600.csv"]
@@ -28,31 +41,38 @@ def records():
     return pa.Table.from_pylist(rows, schema=schema), rows
 
 
-@pytest.fixture
-def ranges(spark):
-    """Return a function that sets the number of ranges, which Spark must then keep."""
-    names = ("spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled")
-    before = {name: spark.conf.get(name) for name in names}
+def sorted_files(kind, tables, folder, **options):
+    """Write tables, each of a task of its own, and return the rows of all files and what is said.
 
-    def set_ranges(n):
-        spark.conf.set("spark.sql.shuffle.partitions", n)
-        spark.conf.set("spark.sql.adaptive.enabled", "false")
+    The files lie in a folder of their own.
+    """
+    catalog, scratch = folder / "catalog", folder / "scratch"
+    for place in (catalog, scratch):
+        place.mkdir(exist_ok=True)
+    written = write_sorted(
+        LocalWorkers(),
+        kind,
+        tables,
+        lambda table: table,
+        catalog,
+        scratch,
+        n_rows=sum(map(len, tables)),
+        n_bytes=0,
+        **options,
+    )
+    paths = sorted(catalog.glob(f"{kind}-*.parquet"))
+    assert [path.name for path in paths] == [part_name(kind, n) for n in range(len(paths))]
+    return [pq.read_table(path) for path in paths], written
 
-    yield set_ranges
-    for name, value in before.items():
-        spark.conf.set(name, value)
 
-
-@pytest.mark.parametrize("n_ranges", long_but([1, 5], [1, 5, 100]))
-def test_columns_are_numbered_in_one_order(spark, ranges, n_ranges, tmp_path):
-    ranges(n_ranges)
+@pytest.mark.parametrize("rows_per_file", [1000, 8, 1])
+def test_columns_are_numbered_in_one_order(tmp_path, monkeypatch, rows_per_file):
+    monkeypatch.setattr(catalog_writer, "ROWS_PER_FILE", rows_per_file)
     table, rows = records()
-    (tmp_path / "columns-00099.parquet").write_bytes(b"of an earlier attempt")
-    written = number_columns(spark.createDataFrame(table).repartition(3), tmp_path, first_id=40)
-    assert sorted(path.name for path in tmp_path.iterdir()) == list(written.files)
-    assert (len(written.files) > 1) == (n_ranges > 1)
-    assert written.files[0] == "columns-00000.parquet"
-    columns = pa.concat_tables(pq.read_table(tmp_path / name) for name in written.files)
+    parts = [table.slice(0, 5), table.slice(5, 20), table.slice(25)]
+    files, written = sorted_files(COLUMNS, parts, tmp_path, first_id=40)
+    assert (len(files) > 1) == (rows_per_file < 1000)
+    columns = pa.concat_tables(files)
     assert columns.schema.equals(COLUMNS_SCHEMA)
     expected, next_id = [], 40
     for row in sorted(rows, key=lambda row: (row["table"], row["name"], row["position"])):
@@ -65,18 +85,29 @@ def test_columns_are_numbered_in_one_order(spark, ranges, n_ranges, tmp_path):
     assert (written.n_rows, written.n_kept) == (len(rows), next_id - 40)
 
 
-def test_tables_and_what_is_none_stand_in_one_order(spark, ranges, tmp_path):
-    ranges(4)
+def test_files_end_at_the_same_rows_however_many_tasks_there_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(catalog_writer, "ROWS_PER_FILE", 8)
+    table, _ = records()
+    files_of_runs = []
+    for n_tasks in (1, 2, len(table)):
+        step = -(-len(table) // n_tasks)
+        parts = [table.slice(first, step) for first in range(0, len(table), step)]
+        folder = tmp_path / str(n_tasks)
+        folder.mkdir()
+        files_of_runs.append(sorted_files(COLUMNS, parts, folder, first_id=0)[0])
+    assert len(files_of_runs[0]) > 1
+    assert files_of_runs[0] == files_of_runs[1] == files_of_runs[2]
+
+
+def test_tables_and_what_is_none_are_in_one_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(catalog_writer, "ROWS_PER_FILE", 3)
     rows = [
         {"table": name, "format": "delimited", "n_bytes": 7, "notes": ["a note"]} for name in NAMES
     ]
-    tables = spark.createDataFrame(pa.Table.from_pylist(rows, schema=TABLES_SCHEMA))
-    skipped = spark.createDataFrame(
-        [("b.txt", "no table"), ("A.doc", "no table")], "table string, reason string"
-    )
-    every = tables.unionByName(skipped, allowMissingColumns=True)
-    written = write_tables(every, tmp_path)
-    table = pa.concat_tables(pq.read_table(tmp_path / name) for name in written.files)
+    skipped = pa.table({"table": ["b.txt", "A.doc"], "reason": ["no table"] * 2})
+    tables = [pa.Table.from_pylist(rows, schema=TABLES_SCHEMA), skipped]
+    files, written = sorted_files(TABLES, tables, tmp_path)
+    table = pa.concat_tables(files)
     assert table.schema.equals(TABLES_SCHEMA)
     assert table["table"].to_pylist() == sorted([*NAMES, "b.txt", "A.doc"])
     assert (written.n_rows, written.n_kept) == (8, 6)
@@ -87,57 +118,64 @@ def test_tables_and_what_is_none_stand_in_one_order(spark, ranges, tmp_path):
     }
 
 
-def test_no_row_is_an_empty_file(spark, tmp_path):
-    empty = spark.createDataFrame(records()[0].slice(0, 0))
-    assert number_columns(empty, tmp_path) == Written(0, 0, ("columns-00000.parquet",))
-    assert pq.read_table(tmp_path / "columns-00000.parquet").schema.equals(COLUMNS_SCHEMA)
+def test_ids_that_columns_have_are_left(tmp_path):
+    table = pa.table({"table": ["b", "a"], "position": [0, 0], "name": ["x", "x"],
+                      "reason": pa.nulls(2, pa.string()), "column_id": [3, 9]})  # fmt: skip
+    [columns], _ = sorted_files(COLUMNS, [table.cast(pa.schema([
+        COLUMNS_SCHEMA.field(name).with_nullable(True) for name in table.column_names
+    ]))], tmp_path)  # fmt: skip
+    assert columns["column_id"].to_pylist() == [9, 3]
 
 
-def test_a_second_attempt_replaces_the_first(spark, tmp_path):
-    frame = spark.createDataFrame(records()[0])
-    first = number_columns(frame, tmp_path)
-    content = {name: pq.read_table(tmp_path / name) for name in first.files}
-    assert number_columns(frame, tmp_path) == first
-    assert all(pq.read_table(tmp_path / name).equals(table) for name, table in content.items())
+@pytest.mark.parametrize("tables", [[], [records()[0].slice(0, 0)]])
+def test_no_row_is_an_empty_file(tmp_path, tables):
+    [columns], written = sorted_files(COLUMNS, tables, tmp_path, first_id=0)
+    assert written == Sorted(0, 0)
+    assert columns.schema.equals(COLUMNS_SCHEMA)
+    assert len(columns) == 0
 
 
-def test_a_task_that_finds_other_rows_writes_nothing(tmp_path):
-    table, _ = records()
-    with pytest.raises(SparkError, match="found 36 and"):
-        _write_file(
-            iter(table.to_batches()),
-            _Share("columns-00000.parquet", 0, 35, 24),
-            tmp_path,
-            COLUMNS_SCHEMA,
-        )
-    assert list(tmp_path.iterdir()) == []
+RECORDS = [
+    {"record": "column", "table": "a.csv", "position": 0, "name": "x", "label": "x"},
+    {"record": "column", "table": "a.csv", "position": 1, "name": "y", "reason": "numbers"},
+    {"record": "table", "table": "a.csv", "n_bytes": 7, "notes": ["a note"]},
+    {"record": "value", "table": "a.csv", "position": 0, "value": "v", "text": "V", "count": 2},
+    {"record": "value", "table": "a.csv", "position": 1, "value": "w", "text": "w", "count": 1},
+]
 
 
-def test_what_is_no_folder_and_no_id_is_refused(spark, tmp_path):
-    frame = spark.createDataFrame(records()[0])
-    with pytest.raises(OutputError, match="is not there"):
-        number_columns(frame, tmp_path / "none")
-    with pytest.raises(InputError, match="first column id"):
-        number_columns(frame, tmp_path, first_id=-1)
+def write_records_of(rows, attempt):
+    write_records(iter([batch_of(rows)]), attempt)
 
 
-def test_rows_at_hand_are_written_as_those_of_many_tasks(spark, tmp_path):
-    table, _ = records()
-    results = []
-    for rows in (spark.createDataFrame(table).repartition(3), table):
-        folder = tmp_path / type(rows).__name__
-        folder.mkdir()
-        columns = number_columns(rows, folder, first_id=7)
-        tables = write_tables(rows.select(["table", "n_rows"]), folder)
-        files = [
-            pa.concat_tables(pq.read_table(folder / name) for name in written.files)
-            for written in (columns, tables)
-        ]
-        results.append((files, [(written.n_rows, written.n_kept) for written in (columns, tables)]))
-    assert results[0] == results[1]
+def test_records_of_several_kinds_go_to_folders_of_their_own(tmp_path):
+    run_tasks(LocalWorkers(), write_records_of, [RECORDS, RECORDS[2:3]], tmp_path)
+    read = {
+        kind: read_record_files(record_files(tmp_path, kind), SCHEMA.names[1:])
+        for kind in ("column", "table", "value", "token")
+    }
+    counts = {kind: rows.num_rows for kind, rows in read.items()}
+    assert counts == {"column": 2, "table": 2, "value": 2, "token": 0}
+    assert [{"record": "column", **row} for row in read["column"].to_pylist()] == batch_of(
+        RECORDS[:2]
+    ).to_pylist()
 
 
-def test_no_row_at_hand_is_an_empty_file(tmp_path):
-    written = number_columns(records()[0].slice(0, 0), tmp_path)
-    assert written == Written(0, 0, ("columns-00000.parquet",))
-    assert pq.read_table(tmp_path / "columns-00000.parquet").schema.equals(COLUMNS_SCHEMA)
+def test_values_of_columns_that_are_left_out_are_no_postings(tmp_path):
+    run_tasks(LocalWorkers(), write_records_of, [RECORDS], tmp_path)
+    for name in ("skipped", "catalog", "stage"):
+        (tmp_path / name).mkdir()
+    pq.write_table(
+        pa.table({"table": ["b.txt"], "reason": ["no table"]}), tmp_path / "skipped" / "0.parquet"
+    )
+    places = (tmp_path / name for name in ("skipped", "catalog", "stage"))
+    facts = write_catalog(LocalWorkers(), tmp_path, *places, 5)
+    assert facts == {"columns": 1, "postings": 1, "values": 1}
+    assert pq.read_table(tmp_path / "stage" / "postings").to_pylist() == [
+        {"column_id": 5, "value": "v", "text": "V", "count": 2}
+    ]
+    assert pq.read_table(tmp_path / "stage" / "values").to_pylist() == [{"value": "v"}]
+    tables = pq.read_table(tmp_path / "catalog" / "tables-00000.parquet").to_pylist()
+    assert [(row["table"], row["reason"]) for row in tables] == [
+        ("a.csv", None), ("b.txt", "no table"),
+    ]  # fmt: skip

@@ -10,9 +10,8 @@ import pytest
 from long_runs import long_but
 
 import pexeso
-from pexeso.build import build
 from pexeso.errors import EmbedderError, InputError
-from pexeso.faces.cli.commands.inspect import info_lines
+from pexeso.faces.cli.inspect import info_lines
 from pexeso.lake.containers.reader import read_table
 from pexeso.semantic.spark_executor import on_spark
 
@@ -206,15 +205,11 @@ def test_answers_on_a_real_lake_are_those_of_brute_force(spark, lake_folder, tmp
     check_against_brute_force(index)
 
 
-def test_a_lake_of_one_table_is_built_on_spark(small_lake, tmp_path, monkeypatch):
-    def start(*_, **__):
-        raise AssertionError("Spark was started")
-
-    monkeypatch.setattr(build, "has_session", lambda: False)
-    monkeypatch.setattr(build, "spark_session", start)
-    one = small_lake / "cities.csv"
-    with pytest.raises(AssertionError, match="Spark was started"):
-        pexeso.build_index(one, tmp_path / "index.pexeso", preset="published")
+def test_a_lake_of_one_table_is_built_without_spark(small_lake, tmp_path):
+    index = pexeso.build_index(
+        small_lake / "cities.csv", tmp_path / "index.pexeso", preset="published", engine="local"
+    )
+    assert index.info().to_dict()["as_published"]
 
 
 def test_the_report_names_the_master(made_up):

@@ -9,31 +9,26 @@ import pytest
 from pexeso.build.report import (
     BuildReport,
     StageReport,
-    TaskMeter,
-    _class_of,
-    _median,
-    added,
-    empty_sums,
+    stage_report,
 )
+from pexeso.build.sums import added, class_of, empty_sums, median
+from pexeso.build.workers import LocalWorkers, run_tasks
 from pexeso.errors import InputError
-from pexeso.faces.cli.output.build_report import report_lines
+from pexeso.faces.cli.inspect import report_lines
 
 
-@pytest.mark.spark
-def test_tasks_measure_rows_bytes_and_seconds(spark):
-    meter = TaskMeter(lambda: spark.sparkContext)
+def every_second(numbers, attempt):
+    batches = iter([pa.RecordBatch.from_pydict({"id": numbers})])
+    for batch in attempt.counted(batches, "in"):
+        attempt.count(batch.filter(pa.array([n % 2 == 0 for n in numbers])), "out")
+    time.sleep(0.4 if numbers[0] == 0 else 0.05)
 
-    def every_second(batches):
-        number = 0
-        for batch in batches:
-            number = batch.column(0)[0].as_py()
-            yield batch.filter(pa.array([value % 2 == 0 for value in batch.column(0).to_pylist()]))
-        time.sleep(0.4 if number == 0 else 0.05)
 
-    frame = spark.range(0, 1000, 1, 8).mapInArrow(meter.measured(every_second), "id long")
+def test_tasks_measure_rows_bytes_and_seconds(tmp_path):
+    items = [list(range(first, first + 125)) for first in range(0, 1000, 125)]
     started = time.perf_counter()
-    assert frame.count() == 500
-    report = meter.report("read", time.perf_counter() - started)
+    _, sums = run_tasks(LocalWorkers(), every_second, items, tmp_path)
+    report = stage_report("read", time.perf_counter() - started, sums)
     assert (report.tasks, report.rows_in, report.rows_out) == (8, 1000, 500)
     assert 8 * 1000 <= report.bytes_in < 12 * 1000
     assert 8 * 500 <= report.bytes_out < report.bytes_in
@@ -43,13 +38,12 @@ def test_tasks_measure_rows_bytes_and_seconds(spark):
     assert StageReport("x", 1, slowest_seconds=2.0, median_seconds=2.05).skew >= 1.0
 
 
-@pytest.mark.spark
-def test_nothing_measured_is_nothing_said(spark):
-    report = TaskMeter(lambda: spark.sparkContext).report("commit", 0.25)
+def test_nothing_measured_is_nothing_said():
+    report = stage_report("commit", 0.25, empty_sums())
     assert report.to_dict() == {"stage": "commit", "seconds": 0.25}
 
 
-def test_sums_keep_one_size_and_the_median():
+def test_sums_keep_one_size_and_themedian():
     sums = empty_sums()
     for place in range(2000):
         seconds = 0.5 + place % 100 / 100
@@ -61,12 +55,12 @@ def test_sums_keep_one_size_and_the_median():
             "bytes_out": 8,
             "task_seconds": seconds,
         }
-        sums = added(sums, {**figures, "slowest": seconds, "classes": {_class_of(seconds): 1}})
+        sums = added(sums, {**figures, "slowest": seconds, "classes": {class_of(seconds): 1}})
     assert sums["tasks"] == 2000
     assert sums["rows_in"] == 2000 * 1999 // 2
     assert sums["slowest"] == pytest.approx(1.49)
     assert len(sums["classes"]) < 30
-    assert _median(sums["classes"]) == pytest.approx(0.99, rel=0.03)
+    assert median(sums["classes"]) == pytest.approx(0.99, rel=0.03)
 
 
 def test_a_report_is_read_back_as_it_was_written():

@@ -1,62 +1,40 @@
-"""Where tables come from: the same listing, whoever makes it."""
+"""Where tables come from, and how they are dealt out to the tasks that read them."""
 
+from functools import partial
+
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pexeso.build.lake_source import source
+from pexeso.build import source
+from pexeso.build.workers import LocalWorkers, run_tasks
 from pexeso.errors import LakeError
-from pexeso.lake.files import find_tables
+from pexeso.runtime.exchange import read_bucket
 
 
-def rows_in(folder):
-    rows = pq.read_table(folder, partitioning=None).to_pylist()
-    return sorted(rows, key=lambda row: row["table"])
-
-
-def test_a_small_lake_is_listed_here_as_a_large_one_is_in_tasks(
-    small_lake, tmp_path, spark, monkeypatch
-):
-    facts = {}
-    for name in ("small", "large"):
-        if name == "large":
-            monkeypatch.setattr(source.FolderSource, "is_small", lambda self: False)
-        (tmp_path / name).mkdir()
-        facts[name] = source.source_of(small_lake).list_into(spark, tmp_path / name)
-    for part in (source.LISTING, source.SKIPPED):
-        assert rows_in(tmp_path / "small" / part) == rows_in(tmp_path / "large" / part)
-    assert {**facts["small"], "digest": 0} == {**facts["large"], "digest": 0}
-    files, skipped = find_tables(small_lake)
-    assert [row["table"] for row in rows_in(tmp_path / "small" / source.LISTING)] == [
-        file.table for file in files
+def test_files_are_dealt_out_by_size(tmp_path):
+    """Each task reads about as many bytes, and every file is read once."""
+    rows = [{"table": f"{n}.csv", "n_bytes": n} for n in range(100)]
+    listing = pa.Table.from_pylist(rows, schema=source.LISTING_SCHEMA)
+    for number, part in enumerate((listing.slice(0, 60), listing.slice(60))):
+        pq.write_table(part, tmp_path / f"{number}.parquet")
+    groups = list(enumerate([[tmp_path / "0.parquet"], [tmp_path / "1.parquet"]]))
+    run_tasks(LocalWorkers(), partial(source._deal, n_hands=4), groups, tmp_path)
+    hands = [
+        read_bucket(tmp_path / source.HANDS, hand, 4, source.LISTING_SCHEMA) for hand in range(4)
     ]
-    assert facts["small"]["skipped"] == len(skipped)
+    sizes = [sum(hand["n_bytes"].to_pylist()) for hand in hands]
+    assert max(sizes) - min(sizes) < 100
+    names = sorted(name for hand in hands for name in hand["table"].to_pylist())
+    assert names == sorted(row["table"] for row in rows)
 
 
-def test_the_digest_of_a_listing_tells_every_change(small_lake, tmp_path):
-    def digest(name):
-        (tmp_path / name).mkdir()
-        return source.source_of(lake).list_into(None, tmp_path / name)["digest"]
-
-    lake = tmp_path / "lake"
-    lake.mkdir()
-    (lake / "a.csv").write_text("a\n1\n", encoding="utf-8")
-    first = digest("one")
-    assert digest("two") == first
-    (lake / "a.csv").write_text("a\n12\n", encoding="utf-8")
-    second = digest("three")
-    (lake / "b.csv").write_text("", encoding="utf-8")
-    assert len({first, second, digest("four")}) == 3
-
-
-def test_a_large_lake_is_told_by_its_first_files(tmp_path, monkeypatch):
-    for number in range(5):
-        (tmp_path / f"{number}.csv").write_text("a\n", encoding="utf-8")
-    assert source.source_of(tmp_path).is_small()
-    monkeypatch.setattr(source, "SMALL_LAKE_FILES", 4)
-    assert not source.source_of(tmp_path).is_small()
-    monkeypatch.setattr(source, "SMALL_LAKE_FILES", 9)
-    monkeypatch.setattr(source, "SMALL_LAKE_BYTES", 9)
-    assert not source.source_of(tmp_path).is_small()
+@pytest.mark.parametrize(
+    ("n_bytes", "n_tasks"),
+    [(0, 1), (1 << 20, 1), (5 << 20, 3), (1 << 28, 8), (1 << 30, 32)],
+)
+def test_larger_lakes_are_read_in_more_tasks(n_bytes, n_tasks):
+    assert source.n_reading_tasks(LocalWorkers(2), n_bytes) == n_tasks
 
 
 @pytest.mark.parametrize("lake", ["nowhere", "no where.csv", "a.b.c.d", "/nowhere/at.all"])

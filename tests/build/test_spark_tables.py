@@ -3,12 +3,12 @@
 import pyarrow as pa
 import pytest
 
-from pexeso.build.lake_source.spark_tables import SparkTable, find_spark_tables, frame_records
+from pexeso.build.spark_tables import SparkTable, find_spark_tables, frame_records
 from pexeso.errors import LakeError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.files import TableFile
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.records import table_records
+from pexeso.lake.records import lake_records
 
 pytestmark = pytest.mark.spark
 
@@ -60,7 +60,7 @@ def test_a_frame_gives_the_records_of_a_file(frame, tmp_path):
     import pyarrow.parquet as pq
 
     pq.write_table(pa.Table.from_arrays(arrays, names=HEADER), path)
-    expected = by_kind(table_records(TableFile("t", path, "parquet", 1), RULES, Normaliser()))
+    expected = by_kind(lake_records([TableFile("t", path, "parquet", 1)], RULES, Normaliser()))
     records = records_of([SparkTable("t", frame.repartition(3))])
     assert records["column"] == expected["column"]
     assert len([row for row in records["column"] if row["reason"] is None]) == 5

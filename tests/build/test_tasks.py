@@ -9,21 +9,23 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from equal_text_lakes import place_rows
 
-from pexeso.build import tasks
-from pexeso.build.lake_source.source import LISTING_SCHEMA
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.lake.containers.reader import table_fingerprint
+from pexeso.build.changes import compare_contents
+from pexeso.build.job import write_folder
+from pexeso.build.parts.shards import Placed
+from pexeso.build.source import LISTING_SCHEMA
+from pexeso.build.workers import Attempt
+from pexeso.engine.options import PartitionLayoutOptions
+from pexeso.lake.containers.reader import TablesInTurn
 from pexeso.lake.files import find_tables, table_row
 from pexeso.lake.readers import file_source
-from pexeso.lake.readers.content import fingerprint_file, read_content
-from pexeso.lake.readers.file_source import FileSource
+from pexeso.lake.readers.file_source import FileSource, fingerprint_file, read_content
 from pexeso.semantic.part import write as semantic_placed
 from pexeso.semantic.part.write import write_partition
-from pexeso.store.local.folders import filling
-from pexeso.store.local.target import PartitionFolder, entry_from_json
+from pexeso.store.files import filling
+from pexeso.store.local.writer import PartitionFolder
 from pexeso.store.manifest import FolderEntry
 
 
@@ -49,20 +51,21 @@ def placed(tmp_path):
         ),
     }
     for name, table in tables.items():
-        folder = tmp_path / "placed" / name / "partition=0"
-        folder.mkdir(parents=True)
-        pq.write_table(table, folder / "part.parquet")
-    return tmp_path / "placed"
+        place_rows(tmp_path / "placed", name, table)
+    return Placed(tmp_path / "placed", [0], 1)
 
 
-def shuffled(placed: Path, seed: int) -> None:
+def shuffled(placed: Placed, seed: int) -> None:
     generator = np.random.default_rng(seed)
-    for path in sorted(placed.rglob("*.parquet")):
-        table = pq.read_table(path, partitioning=None)
-        pq.write_table(table.take(generator.permutation(table.num_rows)), path)
+    for path in sorted(placed.folder.rglob("*.arrow")):
+        with pa.OSFile(str(path)) as file:
+            table = pa.ipc.open_file(file).read_all()
+        place_rows(
+            placed.folder, path.parent.name, table.take(generator.permutation(table.num_rows))
+        )
 
 
-def write(placed: Path, folder: Path) -> FolderEntry:
+def write(placed: Placed, folder: Path) -> FolderEntry:
     fill = partial(write_partition, placed, 0, options=PartitionLayoutOptions(map="auto"))
     return PartitionFolder(folder, "partitions/00000").write(fill)
 
@@ -90,13 +93,9 @@ def test_a_partition_that_is_there_is_left_as_it_is(placed, tmp_path):
     written = write(placed, folder)
     before = folder.stat().st_mtime_ns
     # What it was made of may be gone by then.
-    numbers = iter([pa.RecordBatch.from_pydict({"id": pa.array([0])})])
-    [batch] = tasks.write_folders(
-        numbers,
-        targets=[target],
-        fill=partial(write_partition, Path("/nowhere"), options=PartitionLayoutOptions()),
-    )
-    assert entry_from_json(batch["entry"][0].as_py()) == written
+    gone = Placed(Path("/nowhere"), [0], 1)
+    fill = partial(write_partition, gone, options=PartitionLayoutOptions())
+    assert write_folder((0, target), Attempt(tmp_path), fill=fill) == written
     assert folder.stat().st_mtime_ns == before
 
 
@@ -133,7 +132,7 @@ def test_contents_are_compared_by_fingerprint(tmp_path):
         }
         for name in ("same.csv", "other.csv", "gone.csv")
     ]
-    batches = list(tasks.compare_contents(iter([pa.RecordBatch.from_pylist(rows)]), root=tmp_path))
+    batches = list(compare_contents(iter([pa.RecordBatch.from_pylist(rows)]), root=tmp_path))
     assert {batch["table"][0].as_py(): batch["change"][0].as_py() for batch in batches} == {
         "same.csv": "unchanged",
         "other.csv": "changed",
@@ -151,10 +150,11 @@ def test_tables_of_one_file_are_compared_with_one_reading_of_it(tmp_path, monkey
         for number in range(20):
             base.execute(f"CREATE TABLE t{number} (city TEXT)")
         base.close()
-    rows = [
-        {**table_row(file), "old_fingerprint": table_fingerprint(file.path, file.member)}
-        for file in find_tables(tmp_path)[0]
-    ]
+    with TablesInTurn() as tables:
+        rows = [
+            {**table_row(file), "old_fingerprint": tables.fingerprint(file.path, file.member)}
+            for file in find_tables(tmp_path)[0]
+        ]
     rows[3]["old_fingerprint"] = "another"
     random.Random(1).shuffle(rows)
     schema = LISTING_SCHEMA.append(pa.field("old_fingerprint", pa.string()))
@@ -165,7 +165,7 @@ def test_tables_of_one_file_are_compared_with_one_reading_of_it(tmp_path, monkey
     monkeypatch.setattr(
         file_source, "fingerprint_file", lambda path: read.append(str(path)) or hashing(path)
     )
-    changes = pa.Table.from_batches(tasks.compare_contents([batch], root=tmp_path)).to_pylist()
+    changes = pa.Table.from_batches(compare_contents([batch], root=tmp_path)).to_pylist()
     assert sorted(read) == [f"{tmp_path}/{name}" for name in ("a.sqlite", "a.zip", "b.sqlite")]
     changed = {row["table"] for row in changes if row["change"] == "changed"}
     assert (len(changes), changed) == (60, {"a.sqlite#t11"})

@@ -16,14 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from long_runs import EVERYTHING
 
-from pexeso.build.lake_source.changes import stale_formats
-from pexeso.build.recorded import described, options_of
+from pexeso.build.changes import stale_formats
+from pexeso.build.parts.metadata import described, options_of
 from pexeso.errors import IndexNotFoundError, InputError, LakeError, OutputError
 from pexeso.index import build_index, open_index
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.containers.formats import READERS
 from pexeso.redundancy.part.open import pieces_by_table
-from pexeso.store.id_ranges import merge_ranges, ranges_of
+from pexeso.runtime.ranges import merge_ranges, ranges_of
 from pexeso.store.local.writer import IndexWriter
 
 pytestmark = pytest.mark.spark
@@ -334,7 +334,7 @@ def test_tables_of_a_folder_that_cannot_be_listed_are_not_gone(built, tmp_path, 
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "scandir", scandir)
-        done = index.append(delete_missing=True)
+        done = index.append(delete_missing=True, engine="local")
         assert (done.deleted, done.missing, done.closed) == (0, 0, 1)
         agrees(index, lake)
     assert index.append(delete_missing=True).closed == 0
@@ -435,9 +435,7 @@ def test_the_second_of_two_writers_is_refused_and_loses_nothing(built, tmp_path)
 
 
 def test_an_update_of_no_index_is_one_sentence(tmp_path):
-    from pexeso.build.append import append
-    from pexeso.build.compact import compact
-    from pexeso.build.delete import delete
+    from pexeso.build.updates import append, compact, delete
 
     for update in (
         lambda: append(tmp_path / "x"),

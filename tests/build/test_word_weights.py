@@ -1,13 +1,13 @@
 """Words are weighed by the lake as it is: a compaction counts them again after updates."""
 
 import random
+from functools import partial
 
 import pytest
 
 import pexeso
-from embed.corpus import CorpusOptions
+from embed.corpus import write_corpus
 from pexeso.semantic.part import write as semantic_write
-from pexeso.store.io import parquet_folder
 
 FIRST = ("north", "old", "lower", "saint", "upper", "little")
 SECOND = ("bridge", "mill", "harbour", "hill", "green", "wood", "ford")
@@ -124,8 +124,7 @@ def test_after_a_compaction_answers_are_those_of_a_fresh_build(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.spark
-def test_on_spark_and_with_further_models_too(tmp_path, spark, monkeypatch):
-    monkeypatch.setattr(parquet_folder, "IN_DRIVER_BYTES", 0)
+def test_on_spark_and_with_further_models_too(tmp_path, spark):
     lake = first_lake(tmp_path / "lake")
     options = {"model": "lexical,hashing", "dimensions": 24, "n_partitions": 2, "parts": PARTS}
     index = pexeso.build_index(lake, tmp_path / "index", **options)
@@ -141,12 +140,11 @@ def test_on_spark_and_with_further_models_too(tmp_path, spark, monkeypatch):
 
 @pytest.mark.parametrize("many", [False, pytest.param(True, marks=pytest.mark.spark)])
 def test_of_a_lake_that_is_sampled_the_same_sample_is_drawn(tmp_path, monkeypatch, many, request):
-    monkeypatch.setattr(
-        semantic_write, "CorpusOptions", lambda seed: CorpusOptions(max_tokens=60, seed=seed)
-    )
+    monkeypatch.setattr(semantic_write, "write_corpus", partial(write_corpus, max_tokens=60))
     if many:
-        request.getfixturevalue("spark")
         monkeypatch.setattr(semantic_write, "VALUES_PER_CORPUS", 50)
+    # Whose processes would not have what is set here.
+    monkeypatch.setattr("pexeso.build.build.has_session", lambda: False)
     lake = first_lake(tmp_path / "lake")
     index = pexeso.build_index(lake, tmp_path / "index")
     update(index, lake)

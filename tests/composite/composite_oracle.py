@@ -5,41 +5,32 @@ from collections import Counter
 from itertools import permutations
 
 PAPER = "0123456789abcdefghijklmnopqrstuvwxyz "
-REF = " 0123456789abcdefghijklmnopqrstuvwxyz"
 
 
-def xash(text, bits=128, ones=6, layout="paper", other_letters="letters"):
+def xash(text, bits=128, ones=6):
     """XASH as an integer."""
     if not text:
         return 0
     areas = (bits - 1) // 37
     region, length = 37 * areas, len(text)
-    ref = layout == "ref"
     places = {}
-    for place, letter in enumerate(text, 0 if ref else 1):
+    for place, letter in enumerate(text, 1):
         places.setdefault(letter, []).append(place)
 
     def segment(letter):
-        symbols = REF if ref else PAPER
-        if letter in symbols:
-            return symbols.index(letter)
+        if letter in PAPER:
+            return PAPER.index(letter)
         category = unicodedata.ucd_3_2_0.category(letter)
-        if not ref and other_letters == "letters" and category[0] in "LN":
-            return ord(letter) % 37
-        return None
+        return ord(letter) % 37 if category[0] in "LN" else None
 
     ranked = sorted(places, key=lambda letter: (len(places[letter]), letter))
-    if not ref:
-        ranked = [letter for letter in ranked if segment(letter) is not None]
-    rotation = region * (length % (bits - region)) // (bits - region) if ref else length % region
+    ranked = [letter for letter in ranked if segment(letter) is not None]
     mask = 1 << (region + length % (bits - region))
     for letter in ranked[: ones - 1]:
-        if segment(letter) is None:
-            continue
         here = places[letter]
-        area = max(1, -(-sum(here) * areas // (len(here) * length)))
+        area = -(-sum(here) * areas // (len(here) * length))
         bit = segment(letter) * areas + area
-        mask |= 1 << (((bit - 1 if ref else region - bit) + rotation) % region)
+        mask |= 1 << ((region - bit + length % region) % region)
     return mask
 
 

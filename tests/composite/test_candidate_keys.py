@@ -16,7 +16,7 @@ import pexeso
 from pexeso.composite import candidate_keys, unique_columns
 from pexeso.composite.candidate_keys import choose_key, find_keys
 from pexeso.errors import InputError, QueryError, TableReadError
-from pexeso.lake.key_columns import names_in
+from pexeso.lake.columns import names_in
 
 WORDS, DECIMALS = list("abcdefghij"), [f"{n}.5" for n in range(10)]
 MISSING = ["", " "]

@@ -10,9 +10,8 @@ from composite_oracle import as_integers, bloom, xash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.composite.filters import Bloom
+from pexeso.composite.row_filters import Bloom, Xash
 from pexeso.composite.row_keys import SuperKeys, build_row_keys, faults_within, row_keys_of
-from pexeso.composite.xash import Xash
 from pexeso.errors import IndexCorruptError, InputError
 
 FILTERS = (Xash(), Bloom(64, 2))
@@ -69,11 +68,6 @@ def test_columns_of_large_texts_dictionaries_and_chunks_are_read_alike():
 def test_other_types_are_refused():
     with pytest.raises(InputError, match=r"Column 'n' of table 1 must hold .* Got int64"):
         build_row_keys([pa.table({"t": ["a"]}), pa.table({"n": [1]})])
-
-
-def test_two_filters_of_one_name_are_refused():
-    with pytest.raises(InputError, match=r"at most one filter of each name\. Got xash, xash"):
-        build_row_keys([], [Xash(), Xash(ones=4)])
 
 
 def test_a_column_more_adds_bits_and_the_order_of_columns_none():

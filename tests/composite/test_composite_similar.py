@@ -6,17 +6,14 @@ from itertools import permutations
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from composite_lakes import CELLS, TABLES, arrow_table, rows_of
 from composite_oracle import keys_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.composite.query import key_query
 from pexeso.composite.row_keys import build_row_keys
-from pexeso.composite.search import search_keys
+from pexeso.composite.search import key_query, search_keys
 from pexeso.composite.similar import MOST_CELLS, SimilarCells, SimilarSearch
-from pexeso.errors import InputError
 
 VALUES = ("a", "b", "c", "ab", "é")
 
@@ -220,11 +217,3 @@ def test_tables_without_a_row_of_equal_texts_are_left_out_before_values_are_comp
     assert SimilarSearch(rows, query, [0]).tables.tolist() == [1]
     assert SimilarSearch(rows, query, [0, 1]).tables.tolist() == [0, 1]
     assert SimilarSearch(rows, query_of([["a", "9"]], 2), [0]).tables.tolist() == []
-
-
-def test_limits_are_those_of_the_search_by_equal_values():
-    rows, query = row_keys([[["x", "1"]]]), query_of([["a", "1"]], 2)
-    with pytest.raises(InputError, match=r"k must be an integer from 1 on or None\. Got 0"):
-        search_similar(rows, query, {}, 0)
-    with pytest.raises(InputError, match=r"at_least must be an integer from 1 on\. Got None"):
-        search_similar(rows, query, {}, at_least=None)

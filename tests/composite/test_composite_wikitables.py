@@ -8,9 +8,8 @@ from itertools import permutations
 import pyarrow as pa
 import pytest
 
-from pexeso.composite.query import key_query
 from pexeso.composite.row_keys import build_row_keys
-from pexeso.composite.search import search_keys
+from pexeso.composite.search import key_query, search_keys
 
 pytestmark = pytest.mark.lakes
 

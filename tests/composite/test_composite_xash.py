@@ -7,37 +7,31 @@ from composite_oracle import as_integers, xash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.composite.xash import Xash, ones_for
+from pexeso.composite.row_filters import Xash
 from pexeso.errors import InputError
 from pexeso.registry import FILTER_BITS as BITS
 
 FOX = "the quick brown fox jumps over the lazy dog"
 GOLDEN = """
-muhammad    00800000000020040000000010000000 00800000004020040008000010000000 \
-00800401004000000000000400000800
-lee         00040000000000200004000000000000 same 00040000002000020000000000000000
-us          00020000000000000000000004200000 same 00020420000000000000000000000000
-uk          00020000000000000004000000200000 same 00020400000020000000000000000000
-germany     00400000002008200000000000000000 00400000002008200004400000000000 \
-00400001040080000000000000000110
-a           00010000000080000000000000000000 same 00010000000000000000008000000000
-0           00012000000000000000000000000000 same 00010000000000000000000000000200
-aaaa        00080000000800000000000000000000 same 00080000000000001000000000000000
-new_york    00800000000010000100000000000200 00800000000010000102100000000200 \
-00800002000000000020000000022040
-2021_01_05  02000080000000000000000000000820 02000080000000000000000000000928 \
-02000000002005240000000000000000
-mississippi 04000000000000040080100000000000 04000000000000040080101000000000 \
-04000000000000000001010020040000
-17x         00008000000000000000000008000000 same 00008080000000000000000000000000
-120x        00010000000000000000000000080000 same 00012000000000000000000000000000
-fox         01000000000000000000000000000640 01000800000000000000000000000642 \
-01000842600000000000000000000000
+muhammad    00800000000020040000000010000000 00800000004020040008000010000000
+lee         00040000000000200004000000000000 same
+us          00020000000000000000000004200000 same
+uk          00020000000000000004000000200000 same
+germany     00400000002008200000000000000000 00400000002008200004400000000000
+a           00010000000080000000000000000000 same
+0           00012000000000000000000000000000 same
+aaaa        00080000000800000000000000000000 same
+new_york    00800000000010000100000000000200 00800000000010000102100000000200
+2021_01_05  02000080000000000000000000000820 02000080000000000000000000000928
+mississippi 04000000000000040080100000000000 04000000000000040080101000000000
+17x         00008000000000000000000008000000 same
+120x        00010000000000000000000000080000 same
+fox         01000000000000000000000000000640 01000800000000000000000000000642
 """
 NAMED = {"17x": "x" * 17, "120x": "x" * 120, "fox": FOX}
 ROWS = [
-    (NAMED.get(value, value.replace("_", " ")), four, four if six == "same" else six, ref)
-    for value, four, six, ref in (line.split() for line in GOLDEN.strip().splitlines())
+    (NAMED.get(value, value.replace("_", " ")), four, four if six == "same" else six)
+    for value, four, six in (line.split() for line in GOLDEN.strip().splitlines())
 ]
 TEXTS = st.lists(
     st.text(max_size=40)
@@ -49,8 +43,6 @@ HASHES = st.builds(
     Xash,
     st.sampled_from(BITS),
     st.integers(2, 9),
-    st.sampled_from(["paper", "ref"]),
-    st.sampled_from(["letters", "ignore"]),
 )
 
 
@@ -66,11 +58,7 @@ def places(text, **parameters):
     return [place for place, bit in enumerate(bits, 1) if bit == "1"]
 
 
-@pytest.mark.parametrize(
-    ("column", "parameters"),
-    [(1, {"ones": 4}), (2, {}), (3, {"layout": "ref"})],
-    ids=["paper-4", "paper-6", "ref-6"],
-)
+@pytest.mark.parametrize(("column", "parameters"), [(1, {"ones": 4}), (2, {})])
 def test_golden_vectors(column, parameters):
     assert len(ROWS) == 14
     assert hexadecimal([row[0] for row in ROWS], **parameters) == [row[column] for row in ROWS]
@@ -78,7 +66,6 @@ def test_golden_vectors(column, parameters):
 
 def test_golden_vectors_of_other_sizes():
     assert hexadecimal(["muhammad"], bits=64) == ["0000200488404000"]
-    assert hexadecimal(["muhammad"], bits=64, layout="ref") == ["0000200211200010"]
     assert hexadecimal(["muhammad"], bits=256) == [
         "0000004000000000000000200004000020000000800000000001000000000000"
     ]
@@ -98,7 +85,6 @@ def test_characters_outside_the_alphabet():
         "00200000010820000000000000000041",
         "00020000000004000000000200000000",
     ]
-    assert [places(text, other_letters="ignore") for text in texts[1:]] == [[11], [15]]
     assert places("3.14") == [13, 19, 23, 28]
     assert places("-5") == [15, 33]
 
@@ -118,10 +104,7 @@ def test_hashes_are_those_of_plain_python(texts, hashing):
     hashes = hashing.hashes(pa.array(texts, pa.string()))
     assert hashes.dtype == np.uint64
     assert hashes.shape == (len(texts), hashing.bits // 64)
-    expected = [
-        xash(text, hashing.bits, hashing.ones, hashing.layout, hashing.other_letters)
-        for text in texts
-    ]
+    expected = [xash(text, hashing.bits, hashing.ones) for text in texts]
     assert as_integers(hashes) == expected
     large = pa.array(["before", *texts], pa.large_string())[1:]
     assert as_integers(hashing.hashes(large)) == expected
@@ -131,7 +114,7 @@ def test_hashes_are_those_of_plain_python(texts, hashing):
 def test_a_text_sets_one_bit_for_its_length_and_few_others(texts, hashing):
     region = (hashing.bits - 1) // 37 * 37
     lengths = hashing.bits - region
-    fewer = Xash(hashing.bits, 2, hashing.layout, hashing.other_letters)
+    fewer = Xash(hashing.bits, 2)
     numbers = as_integers(hashing.hashes(pa.array(texts, pa.string())))
     less = as_integers(fewer.hashes(pa.array(texts, pa.string())))
     for text, number, subset in zip(texts, numbers, less, strict=True):
@@ -143,18 +126,10 @@ def test_a_text_sets_one_bit_for_its_length_and_few_others(texts, hashing):
         assert subset & ~number == 0
 
 
-@pytest.mark.parametrize(("bits", "web", "open_data"), [(128, 6, 5), (256, 5, 4), (512, 4, 3)])
-def test_the_rule_of_the_paper_for_the_number_of_bits(bits, web, open_data):
-    assert ones_for(bits, 700_000_000) == ones_for(bits, 660_000_000) == web
-    assert ones_for(bits, 20_000_000) == open_data
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
         ({"bits": 100}, "bits of XASH must be one of 64, 128, 256, 512. Got 100"),
-        ({"layout": "blend"}, "layout of XASH must be one of 'paper', 'ref'. Got 'blend'"),
-        ({"other_letters": ""}, "other_letters of XASH must be one of 'letters', 'ignore'. Got ''"),
         ({"ones": 1}, "must be an integer from 2 on. Got 1"),
         ({"ones": True}, "must be an integer from 2 on. Got True"),
     ],

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pexeso.composite.key_evidence import NEARLY, explain_keys
-from pexeso.composite.lake.query import key_table
-from pexeso.composite.lake.table_pair import TablePair
+from pexeso.composite.key_table import TablePair, key_table
 from pexeso.errors import InputError, QueryError
 
 OURS = pa.table(
@@ -173,7 +172,7 @@ def test_where_there_is_nothing_to_tell():
 def test_what_cannot_be_explained_is_refused_in_a_sentence():
     with pytest.raises(InputError, match=r"'games.csv' has 1: take another table"):
         explained("where,when", theirs=THEIRS.select(["when"]))
-    with pytest.raises(QueryError, match=r"Got 2 of yours .* and 3 of 'games.csv'"):
+    with pytest.raises(QueryError, match=r"Got 2 of your columns .* and 3 of 'games.csv'"):
         explained("where,when,host")
     with pytest.raises(QueryError, match="leave the ~ out"):
         explained(on="city~,year")

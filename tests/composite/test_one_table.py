@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.composite import one_table as module
-from pexeso.composite.one_table import KeyMapping, one_table
+from pexeso.composite import key_evidence as module
+from pexeso.composite.key_evidence import KeyMapping, one_table
 
 values = st.sampled_from(["a", "b", "c", "d", "", None])
 

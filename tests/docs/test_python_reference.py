@@ -9,8 +9,8 @@ from doc_pages import ROOT, headings
 
 import pexeso
 from pexeso import errors, options
-from pexeso.composite.lake.results import CompositeMatch
-from pexeso.joins.enrichment.rules import EnrichmentRules
+from pexeso.composite.results import CompositeMatch
+from pexeso.joins.enrichment.gathering import EnrichmentRules
 from pexeso.registry import choices
 from pexeso.results.matches import Pair
 
@@ -77,7 +77,7 @@ def test_errors_of_files_that_are_not_there_are_listed(name, error, small_index,
 
 def test_parts_are_all_but_semantic_search(small_index):
     assert pexeso.open_index(small_index).parts == ("overlap", "containment")
-    assert "beside semantic search" in (pexeso.Index.parts.__doc__ or "")
+    assert "besides semantic search" in (pexeso.Index.parts.__doc__ or "")
 
 
 def signature(name: str, function: object) -> str:

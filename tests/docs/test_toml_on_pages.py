@@ -5,8 +5,8 @@ import textwrap
 
 from doc_pages import ROOT
 
-from pexeso.redundancy.costs import read_costs
-from pexeso.redundancy.plans.rebuilds import read_statements
+from pexeso.redundancy.planning import read_costs
+from pexeso.redundancy.rebuilds import read_statements
 from pexeso.redundancy.schema_tokens import read_synonyms
 
 PAGE = ROOT / "docs" / "how-to" / "redundant-tables.md"

@@ -4,9 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from embed.checking import require_unit_or_zero
-from embed.spark import VALUE, embed_batch
-from pexeso.build.build import worker_errors_made_plain
+from embed.batches import VALUE, embed_batch
+from embed.protocol import require_unit_or_zero
+from pexeso.build.spark.session import plain_task_errors
 from pexeso.errors import EmbedderError
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.results.query import query_from_values
@@ -87,6 +87,6 @@ def test_a_build_is_refused(spark):
         pytest.raises(
             EmbedderError, match=r"^The model gave the value 'rome' a vector that is not finite"
         ),
-        worker_errors_made_plain("building 'x.pexeso'", "free some space."),
+        plain_task_errors("building 'x.pexeso'", "free some space."),
     ):
         frame.mapInArrow(embed_broken, "value string, vector array<float>").collect()

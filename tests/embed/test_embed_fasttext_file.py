@@ -1,6 +1,7 @@
 """A fastText file that is cut short or damaged is refused, and is never read for ever."""
 
 import struct
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -86,3 +87,15 @@ def test_a_quantised_model_is_refused(tmp_path: Path) -> None:
     model.save_model(str(tmp_path / "small.bin"))
     with pytest.raises(EmbedderError, match=r"small\.bin is a quantised fastText model"):
         fasttext.load_binary(tmp_path / "small.bin")
+
+
+def test_what_is_read_is_what_the_package_reads(
+    binary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = fasttext.trained_table(pytest.importorskip("fasttext").load_model(str(binary)))
+    monkeypatch.setitem(sys.modules, "fasttext", None)
+    ours = fasttext.read_table(binary)
+    assert ours.words.equals(theirs.words)
+    assert ours.rows.tobytes() == theirs.rows.tobytes()
+    assert ours.counts.tolist() == theirs.counts.tolist()
+    assert (ours.min_n, ours.max_n) == (theirs.min_n, theirs.max_n)

@@ -51,13 +51,6 @@ def test_the_first_of_two_equal_words_wins_and_damaged_words_are_no_obstacle(
     np.testing.assert_array_equal(embedder.embed(["oslo"]), [[1, 0]])
 
 
-def test_centring_is_an_option(tmp_path: Path) -> None:
-    embedder = glove.load_text(write(tmp_path, "a 1 3\nb 3 1\n"), centre=True)
-    np.testing.assert_allclose(
-        embedder.embed(["a", "b"]), [[-(0.5**0.5), 0.5**0.5], [0.5**0.5, -(0.5**0.5)]], atol=1e-6
-    )
-
-
 def test_a_saved_model_is_opened_bit_by_bit(tmp_path: Path) -> None:
     embedder = glove.load_text(write(tmp_path, LINES))
     embedder.save(tmp_path / "model")

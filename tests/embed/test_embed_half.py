@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embed import create_embedder, load_embedder
-from embed.half import HALF, SINGLE, HalfPrecision, in_half, with_precision
-from pexeso.engine.metrics import METRIC_NAMES, Metric
+from embed.stored import HALF, SINGLE, HalfPrecision, in_half, with_precision
+from pexeso.engine import metrics
+from pexeso.engine.options import METRIC_NAMES, Metric
 from pexeso.errors import EmbedderError, InputError
 
 VALUES = ["oslo", "bergen", "", "new york city", None]
@@ -31,10 +32,10 @@ def test_no_distance_moves_by_more_than_is_said(metric, seed, dims, spread):
     right[:20] = left[:20] + 1e-3 * right[:20]
     right /= np.linalg.norm(right, axis=1, keepdims=True)
     whole, rounded = (
-        measure.distances(*(torch.from_numpy(vectors) for vectors in pair)).numpy()
+        metrics.distances(*(torch.from_numpy(vectors) for vectors in pair)).numpy()
         for pair in ((left, right), (in_half(left), in_half(right)))
     )
-    moved = np.abs(whole - rounded) / measure.threshold(1.0, dims)
+    moved = np.abs(whole - rounded) / measure.threshold(1.0)
     assert moved.max() <= 2.0**-11 + dims**0.5 * 2.0**-25 + 1e-7 <= 0.0004908
 
 

@@ -8,12 +8,9 @@ import pyarrow as pa
 import pytest
 import torch
 
-from embed import fasttext
-from embed.lexical import hashing, subword
-from embed.lexical.ngrams import hash_ngrams
-from embed.lexical.subword import SubwordEmbedder, normalise_rows, row_lengths
-from embed.vocabulary import hash_strings
-from embed.words import split_words
+from embed import fasttext, hashing, subword
+from embed.subword import SubwordEmbedder, hash_ngrams, normalise_rows, row_lengths
+from embed.words import hash_strings, split_words
 
 LETTERS = list("abcé東 <>/👍")
 
@@ -76,10 +73,11 @@ def of_length(vectors: np.ndarray, length: float) -> np.ndarray:
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.7])
 @pytest.mark.parametrize("dimensions", [1, 7, 8, 17, 100, 129, 256, 300, 1000])
 def test_the_hashing_model_gives_what_whole_arrays_give(
-    values, corpus: Path, dimensions: int, share: float
+    values, corpus: Path, dimensions: int, share: float, monkeypatch
 ) -> None:
+    monkeypatch.setattr(hashing, "MIN_N", 1)
     embedder = hashing.create(
-        dimensions, buckets=512, whole_word_share=share, min_n=1, seed=3, corpus=corpus
+        dimensions, buckets=512, whole_word_share=share, seed=3, corpus=corpus
     )
     rows = (
         np.unpackbits(embedder._arrays()["signs"], axis=1, count=dimensions).astype(np.float32) * 2

@@ -7,9 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from embed import load_embedder, stored
-from embed.lexical import hashing
-from embed.lexical.subword import SubwordEmbedder
+from embed import hashing, load_embedder, stored
+from embed.subword import SubwordEmbedder
 from pexeso.errors import EmbedderError, OutputError
 
 

@@ -10,8 +10,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embed.lexical import hashing, subword
-from embed.lexical.subword import SubwordEmbedder, bounded_chunks
+from embed import hashing, subword
+from embed.subword import SubwordEmbedder, bounded_chunks
 from pexeso.errors import EmbedderError, InputError
 
 EMBEDDER = hashing.create(17, buckets=512)

@@ -6,12 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from embed import create_embedder, fasttext, load_embedder
-from embed.corpus import frequent_words
+from embed import create_embedder, fasttext, hashing, load_embedder
+from embed.corpus import frequent_words, rarity
 from embed.fasttext import TrainingOptions
-from embed.lexical import hashing
-from embed.lexical.subword import SubwordEmbedder
-from embed.lexical.weights import rarity
+from embed.subword import SubwordEmbedder
 from pexeso.errors import EmbedderError, InputError
 
 

@@ -5,11 +5,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embed import vocabulary
-from embed.lexical.loops import FNV_OFFSET, FNV_PRIME
-from embed.lexical.ngrams import count_ngrams, hash_ngrams
-from embed.vocabulary import Vocabulary, hash_strings
-from embed.words import split_words
+from embed import words as words_module
+from embed.subword import count_ngrams, hash_ngrams
+from embed.words import Vocabulary, hash_strings, split_words
 
 TEXT = st.text(st.sampled_from("ab é東👍\t\u00a0"), max_size=12)
 WORD = st.text(st.sampled_from("abé東👍</>s"), min_size=1, max_size=8)
@@ -21,10 +19,10 @@ def strings(words: list[str]) -> pa.LargeStringArray:
 
 def fnv(text: str) -> int:
     """32-bit FNV-1a over signed bytes, one byte at a time."""
-    state = int(FNV_OFFSET)
+    state = 2166136261  # the offset of FNV-1a
     for byte in text.encode():
         state ^= byte if byte < 128 else byte | 0xFFFFFF00
-        state = state * int(FNV_PRIME) % 2**32
+        state = state * 16777619 % 2**32
     return state
 
 
@@ -79,7 +77,7 @@ def test_words_are_found_where_they_stand(known: list[str], words: list[str]) ->
 
 
 def test_words_are_told_apart_when_their_hashes_are_equal(monkeypatch) -> None:
-    monkeypatch.setattr(vocabulary, "hash_strings", lambda words: np.zeros(len(words), np.uint64))
+    monkeypatch.setattr(words_module, "hash_strings", lambda words: np.zeros(len(words), np.uint64))
     assert Vocabulary(strings(["a"])).find(strings(["b", "a"])).tolist() == [-1, 0]
     assert Vocabulary(strings(["a", "b", "a"])).find(strings(["b", "c", "a"])).tolist() == [
         1,
@@ -94,3 +92,14 @@ def test_hashes_depend_on_the_string_alone() -> None:
     assert len(set(hashes.tolist())) == 5
     assert hashes[1] == hashes[6]
     np.testing.assert_array_equal(hash_strings(array.slice(2, 4)), hashes[2:6])
+
+
+def test_words_are_spelled_in_latin_letters_where_that_tells_them_apart():
+    from embed.lexical import spelled_words
+
+    words = ["oslo", "москва", "koeln", "서울", "東京", "北京", "القاهرة", "ירושלים", "σπάρτα"]
+    spelled = spelled_words(pa.array(words, pa.large_string())).to_pylist()
+    assert [text.partition("\x1f")[2] for text in spelled] == [
+        *("", "moskva", "koln", "seoul", "", "", "", "", "sparta")
+    ]
+    assert [text.partition("\x1f")[0] for text in spelled] == words

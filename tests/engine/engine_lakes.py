@@ -1,6 +1,5 @@
 """Random lakes and queries, and the answers counted in plain loops from the definition."""
 
-import importlib.util
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,55 +9,39 @@ from functools import cached_property
 from math import ceil
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import strategies as st
 
-from embed.half import in_half
-from pexeso.engine.building.building import build_partition
-from pexeso.engine.interface import Kernel, Pairs, Query, Threshold
+from embed.stored import in_half
+from pexeso.engine import metrics
+from pexeso.engine.dense.building import build_partition
+from pexeso.engine.kernel import Kernel, Pairs, Query, Threshold
 from pexeso.engine.kernels.choice import choose_kernel
-from pexeso.engine.layout.grid import MAX_CODE_BITS
-from pexeso.engine.layout.maps import MAPS, slack
-from pexeso.engine.layout.options import (
+from pexeso.engine.maps import slack
+from pexeso.engine.options import (
     CELLS,
-    PROJECTED_METRICS,
+    MAPS,
+    MAX_CODE_BITS,
+    METRIC_NAMES,
     VECTOR_PRECISIONS,
+    Metric,
     PartitionLayoutOptions,
 )
-from pexeso.engine.layout.partition import Partition
-from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
-from pexeso.engine.metrics import METRIC_NAMES, Metric
+from pexeso.engine.partition import Partition
+from pexeso.engine.vector_space import ALL_LEMMAS, Lemma
 
 SHAPES = ("uniform", "clustered", "coarse")
 KERNELS = (
     "compiled",
     "torch",
-    "faiss",
+    # Triton's programs run on the CPU in its interpreter alone: `test_kernel_triton` runs tests of
+    # all kernels again with it.
     *(("triton",) if os.environ.get("TRITON_INTERPRET") == "1" else ()),
 )
-"""Triton's programs run on the CPU in its interpreter alone:
 
-`test_kernel_triton` runs tests of all kernels again with it.
-"""
+ROW_KERNELS = ("compiled", "torch")  # those that compare mapped coordinates one by one
 
-ROW_KERNELS = ("compiled", "torch")
-"""Those that compare mapped coordinates.
-
-The kernel faiss compares whole vectors once boxes have had their say.
-"""
-
-MODULES = {
-    "compiled": "numba.kernel",
-    "torch": "torch_kernel",
-    "faiss": "faiss_kernel",
-    "triton": "triton.kernel",
-}
-MAPS_AND_METRICS = tuple(
-    (chosen, metric)
-    for chosen in MAPS
-    for metric in (METRIC_NAMES if chosen == "pivots" else PROJECTED_METRICS)
-)
+MAPS_AND_METRICS = tuple((chosen, metric) for chosen in MAPS for metric in METRIC_NAMES)
 TAUS = ("zero", "tie", "above", "below", "largest", "paper", "middle")
 
 
@@ -68,7 +51,7 @@ class TauMetric(Metric):
     A test can therefore set tau to a distance, exact to the last bit.
     """
 
-    def threshold(self, max_distance: float, dimensions: int) -> float:
+    def threshold(self, max_distance: float) -> float:
         return max_distance
 
 
@@ -120,7 +103,7 @@ class Case:
     @cached_property
     def distances(self) -> np.ndarray:
         """The defining distances, float64 (n, N)."""
-        return defining_distances(self.partition.options.metric, self.query, self.vectors)
+        return defining_distances(self.query, self.vectors)
 
     @cached_property
     def counts(self) -> list[int]:
@@ -157,12 +140,8 @@ class Case:
         )
 
 
-def defining_distances(metric: str, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    return (
-        Metric(metric)
-        .distances(torch.from_numpy(left)[:, None], torch.from_numpy(right)[None])
-        .numpy()
-    )
+def defining_distances(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    return metrics.distances(torch.from_numpy(left)[:, None], torch.from_numpy(right)[None]).numpy()
 
 
 def to_csr(columns: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
@@ -219,15 +198,14 @@ def choose_tau(
 
     `tie` is the exact distance of some pair; `above` and `below` are one ulp off it.
     """
-    dims = query.shape[1]
     fixed = {
         "zero": 0.0,
-        "largest": Metric(metric).threshold(1.0, dims),
-        "paper": Metric(metric).threshold(0.06, dims),
+        "largest": Metric(metric).threshold(1.0),
+        "paper": Metric(metric).threshold(0.06),
     }
     if kind in fixed or len(vectors) == 0:
         return fixed.get(kind, 0.5)
-    distances = defining_distances(metric, query, vectors)
+    distances = defining_distances(query, vectors)
     if kind == "middle":
         return float(np.quantile(distances, rng.uniform(0, 0.6)))
     distance = float(np.sort(distances, axis=None)[int(distances.size * rng.random() ** 2)])
@@ -247,9 +225,7 @@ def options(
 ) -> PartitionLayoutOptions:
     chosen = {"map": draw(st.sampled_from(maps)), "cells": draw(st.sampled_from(cells))}
     if chosen["map"] == "projection":
-        chosen["metric"] = draw(
-            st.sampled_from([metric for metric in metrics if metric in PROJECTED_METRICS])
-        )
+        chosen["metric"] = draw(st.sampled_from(metrics))
         chosen["n_axes"] = draw(st.integers(1, 24))
         n_coordinates = chosen["n_axes"] + 1
     else:
@@ -352,12 +328,7 @@ def threshold_of(case: Case, query: Query, lemmas: frozenset[Lemma] = ALL_LEMMAS
 
 
 def kernel_named(name: str) -> Kernel:
-    """Return a kernel for the CPU, or skip the test if a package that it needs is missing."""
-    package = {"compiled": "numba", "faiss": "faiss"}.get(name)
-    if package and importlib.util.find_spec(package) is None:
-        pytest.skip(f"the kernel {name} needs the package {package}, which is not installed")
-    if importlib.util.find_spec(f"pexeso.engine.kernels.{MODULES[name]}") is None:
-        pytest.skip(f"there is no kernel {name}")
+    """Return a kernel for the CPU."""
     return choose_kernel(name, torch.device("cpu"))
 
 

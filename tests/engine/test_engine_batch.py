@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from pexeso.engine.search.search import BatchCounter, BatchQuery, order_by_keys, order_by_numpy
+from pexeso.engine.dense.search import BatchCounter, BatchQuery
 
 PARTITION = SimpleNamespace(device=torch.device("cpu"), n_columns=9)
 
@@ -44,12 +44,3 @@ def test_values_that_cannot_match_or_never_occur_are_in_no_group():
 def test_a_batch_of_none_has_no_answer():
     counter = BatchCounter(PARTITION, GivenCounts([], [], []), [], np.zeros(0, np.int64))
     assert counter.count(None) == []
-
-
-def test_answers_are_ordered_alike_on_the_host_and_on_a_device():
-    generator = torch.Generator().manual_seed(0)
-    keys = torch.randperm(60 * 9, generator=generator)[:200]
-    which, column = keys // 9, keys % 9
-    order = order_by_keys(which, column, 9)
-    assert torch.equal(order, order_by_numpy(which, column))
-    assert (which[order] * 9 + column[order]).diff().min() > 0

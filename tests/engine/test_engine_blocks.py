@@ -10,18 +10,19 @@ from engine_lakes import threads_of_torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.layout.blocks import (
+from pexeso.engine.blocks import (
     AXES_MULTIPLE,
     FANOUT,
     NOWHERE,
     STEPS,
     Blocks,
     build_blocks,
+    left_sizes,
+    order_by_splits,
     pad_axes,
 )
-from pexeso.engine.layout.maps import PivotMap, ProjectionMap, slack
-from pexeso.engine.layout.ordering import left_sizes, order_by_splits
-from pexeso.engine.metrics import Metric
+from pexeso.engine.kernels import compiled
+from pexeso.engine.maps import PivotMap, ProjectionMap, slack
 
 SIZES = (1, 2, 3, 7, 16, 64)
 KINDS = ("normal", "repeated", "ties", "constant axis", "far", "tiny")
@@ -116,12 +117,12 @@ def test_boxes_are_tight_on_every_level(mapped, size):
         lower, upper = blocks.outer_corners()
         assert torch.equal(lower[:n_axes], rows.amin(0))
         assert torch.equal(upper[:n_axes], rows.amax(0))
-        leaf_lower, leaf_upper = blocks.corners()
+        leaf_lower, leaf_upper = blocks.corners_of(torch.arange(len(blocks)))
         assert torch.equal(leaf_lower, boxes_of(blocks, blocks.n_levels - 1)[0][: len(blocks)])
         assert torch.equal(leaf_upper, boxes_of(blocks, blocks.n_levels - 1)[1][: len(blocks)])
     else:
         assert [len(corner) for corner in blocks.outer_corners()] == [0, 0]
-        assert [len(corner) for corner in blocks.corners()] == [0, 0]
+        assert [len(corner) for corner in blocks.corners_of(torch.arange(len(blocks)))] == [0, 0]
 
 
 @settings(max_examples=80)
@@ -129,7 +130,7 @@ def test_boxes_are_tight_on_every_level(mapped, size):
 def test_the_interval_of_a_code_encloses_its_coordinate_within_the_tolerance(mapped, size):
     rows = pad_axes(ordered(mapped, size))
     blocks = build_blocks(ordered(mapped, size), size)
-    lower, upper = (corner.double() for corner in blocks.corners())
+    lower, upper = (corner.double() for corner in blocks.corners_of(torch.arange(len(blocks))))
     owner = torch.arange(len(rows)) // size
     codes = blocks.codes.permute(0, 2, 1).reshape(-1, rows.shape[1])[: len(rows)].double()
     step = ((upper - lower) / STEPS)[owner]
@@ -147,10 +148,7 @@ def test_nothing_is_near_to_the_boxes_that_pad_a_group(reach):
     blocks = build_blocks(rows, 1)
     lower, upper = boxes_of(blocks, 0)
     assert len(lower) == FANOUT
-    for chosen in (
-        PivotMap(torch.eye(8), Metric()),
-        ProjectionMap(torch.eye(8, dtype=torch.float64)[:7]),
-    ):
+    for chosen in (PivotMap(torch.eye(8)), ProjectionMap(torch.eye(8, dtype=torch.float64)[:7])):
         near = chosen.near_box(pad_axes(rows)[:, None], lower, upper, reach)
         assert not bool(near[:, 5:].any())
         # A real box is near its own row.
@@ -168,14 +166,12 @@ def test_padding_adds_zeros_or_what_is_asked_for():
 @settings(max_examples=150)
 @given(lakes(), st.sampled_from((*SIZES, 5, 100)))
 def test_the_compiled_order_is_the_same_to_the_last_row(mapped, size):
-    compiled = pytest.importorskip("pexeso.engine.kernels.numba.order")
     assert torch.equal(compiled.order_by_splits(mapped, size), order_by_splits(mapped, size))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [1, 3, 64])
 def test_the_compiled_order_is_the_same_with_two_threads(monkeypatch, kind, size):
-    compiled = pytest.importorskip("pexeso.engine.kernels.numba.order")
     monkeypatch.setattr(compiled, "_ROWS_A_TASK", 10)
     mapped = coordinates(kind, 300, 4, 11)
     with threads_of_torch(2):
@@ -183,8 +179,14 @@ def test_the_compiled_order_is_the_same_with_two_threads(monkeypatch, kind, size
     assert torch.equal(order, order_by_splits(mapped, size))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_compiled_order_of_many_rows_is_the_same(kind):
+    """Enough to be counted in bins, and to be copied in parts."""
+    mapped = coordinates(kind, 20_000, 3, 12)
+    assert torch.equal(compiled.order_by_splits(mapped, 64), order_by_splits(mapped, 64))
+
+
 def test_zeros_of_both_signs_tie():
-    compiled = pytest.importorskip("pexeso.engine.kernels.numba.order")
     signs = torch.tensor([1.0, -1.0]).repeat(50)[
         torch.randperm(100, generator=torch.Generator().manual_seed(1))
     ]

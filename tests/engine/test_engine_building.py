@@ -9,11 +9,10 @@ import torch
 from engine_lakes import build, draw_columns, sphere, to_csr
 
 from benchmarks.gpu.building import build_from_pieces, build_tensors
-from pexeso.engine.building.building import build_partition
-from pexeso.engine.layout.maps import MAPS
-from pexeso.engine.layout.options import CELLS, PartitionLayoutOptions
-from pexeso.engine.layout.partition import Partition
-from pexeso.engine.search.search import Goal, search_partition
+from pexeso.engine.dense.building import build_partition
+from pexeso.engine.dense.search import Goal, search_partition
+from pexeso.engine.options import CELLS, MAPS, PartitionLayoutOptions
+from pexeso.engine.partition import Partition
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
 
@@ -42,32 +41,22 @@ def tensors_of(columns: tuple[np.ndarray, np.ndarray]) -> list[torch.Tensor]:
     return [torch.from_numpy(part) for part in columns]
 
 
-@pytest.mark.parametrize("zeros", [False, True])
+def in_pieces(vectors, *rest):
+    """Build from pieces; of fewer values than are sampled, axes and pivots are the same."""
+    return build_from_pieces(Pieces(vectors), *rest)
+
+
+@pytest.mark.parametrize(
+    ("build", "zeros"), [(build_tensors, False), (build_tensors, True), (in_pieces, False)]
+)
 @pytest.mark.parametrize(("chosen", "cells"), EVERY)
-def test_tensors_give_what_arrays_give(chosen, cells, zeros):
+def test_tensors_and_pieces_give_what_arrays_give(chosen, cells, build, zeros):
     options = PartitionLayoutOptions(
         map=chosen, cells=cells, n_axes=5, n_pivots=3, n_levels=3, block_size=16
     )
     vectors, columns = lake(1, zeros)
     arrays, order = build_partition(vectors, *columns, options)
-    tensors, same_order = build_tensors(torch.from_numpy(vectors), *tensors_of(columns), options)
-    assert arrays.keys() == tensors.keys()
-    np.testing.assert_array_equal(order, same_order.numpy())
-    for name, array in arrays.items():
-        np.testing.assert_array_equal(array, tensors[name].numpy(), err_msg=name)
-
-
-@pytest.mark.parametrize(("chosen", "cells"), EVERY)
-def test_pieces_give_what_arrays_give(chosen, cells):
-    """A lake of fewer values than are sampled has the same axes and pivots either way."""
-    options = PartitionLayoutOptions(
-        map=chosen, cells=cells, n_axes=5, n_pivots=3, n_levels=3, block_size=16
-    )
-    vectors, columns = lake(2, zeros=False)
-    arrays, order = build_partition(vectors, *columns, options)
-    tensors, same_order = build_from_pieces(
-        Pieces(torch.from_numpy(vectors)), *tensors_of(columns), options
-    )
+    tensors, same_order = build(torch.from_numpy(vectors), *tensors_of(columns), options)
     assert arrays.keys() == tensors.keys()
     np.testing.assert_array_equal(order, same_order.numpy())
     for name, array in arrays.items():
@@ -125,20 +114,19 @@ def test_nothing_is_left_to_choose(options):
 
 @pytest.mark.parametrize("vectors", [torch.eye(3).double(), torch.ones(3)])
 def test_what_is_no_table_of_float32_is_refused(vectors):
-    with pytest.raises(InputError, match="float32 tensor of two axes"):
+    with pytest.raises(InputError, match="float32 array of two axes"):
         build_tensors(vectors, torch.tensor([0, 1]), torch.tensor([0]), PartitionLayoutOptions())
 
 
 def test_the_order_does_not_depend_on_the_size_of_pieces(monkeypatch):
-    from pexeso.engine.layout import blocks, ordering
+    from pexeso.engine import blocks
 
     rng = np.random.default_rng(5)
     vectors = sphere(rng, 1000, 6, "coarse")
     whole, _ = build(
         vectors, [[0]], PartitionLayoutOptions(map="projection", n_axes=4, block_size=8)
     )
-    monkeypatch.setattr(ordering, "_ROWS_AT_ONCE", 100)
-    monkeypatch.setattr(blocks, "_ROWS_AT_ONCE", 100)
+    monkeypatch.setattr(blocks, "_CHUNK_SIZE", 100)
     pieces, _ = build(
         vectors, [[0]], PartitionLayoutOptions(map="projection", n_axes=4, block_size=8)
     )

@@ -7,16 +7,10 @@ from engine_lakes import PartitionLayoutOptions, cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.layout.blocking import query_grid
-from pexeso.engine.layout.grid import (
-    MAX_CODE_BITS,
-    Grid,
-    build_grid,
-    check_code_bits,
-    leaf_codes,
-    order_by_cells,
-)
-from pexeso.engine.layout.partition import GridCells
+from pexeso.engine.options import MAX_CODE_BITS, check_code_bits
+from pexeso.engine.partition import GridCells
+from pexeso.engine.published.grid import Grid, build_grid, leaf_codes, order_by_cells
+from pexeso.engine.published.walk import query_grid
 from pexeso.errors import InputError
 
 

@@ -10,27 +10,19 @@ import pytest
 import torch
 from engine_lakes import draw_columns, sphere, to_csr
 
-from embed.half import in_half
-from pexeso.engine.building.building import build_partition
-from pexeso.engine.dense_space import DenseSpace
+from embed.stored import in_half
+from pexeso.engine.dense.building import build_partition
+from pexeso.engine.dense.search import BatchQuery, Goal, search_batch_partition, search_partition
+from pexeso.engine.dense.space import DenseSpace
 from pexeso.engine.kernels.choice import choose_kernel
-from pexeso.engine.kernels.numba import counts as loops
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.layout.partition import Partition
-from pexeso.engine.search.search import BatchQuery, Goal, search_batch_partition, search_partition
+from pexeso.engine.kernels.compiled import loops
+from pexeso.engine.options import PartitionLayoutOptions
+from pexeso.engine.partition import Partition
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
-from pexeso.runtime.jit import loop
 
 SINGLE = PartitionLayoutOptions(map="projection", n_axes=7)
 HALF = dataclasses.replace(SINGLE, vector_precision="half")
-
-
-@loop(loose=True)
-def read_loosely(stored, given, entries, differences):
-    for row in range(stored.shape[0]):
-        entries[row] = loops.as_single(stored[row])
-        differences[row] = given[row] - loops.as_single(stored[row])
 
 
 def both(n: int, dims: int, seed: int = 0, options: PartitionLayoutOptions = SINGLE):
@@ -46,15 +38,22 @@ def both(n: int, dims: int, seed: int = 0, options: PartitionLayoutOptions = SIN
 def test_loops_read_every_finite_number():
     bits = np.arange(1 << 16, dtype=np.uint16)
     bits = bits[np.isfinite(bits.view(np.float16))]
-    expected = bits.view(np.float16).astype(np.float32)
-    given = np.linspace(-1, 1, len(bits), dtype=np.float32)
-    entries, differences = np.empty((2, len(bits)), np.float32)
-    read_loosely(bits, given, entries, differences)
-    assert entries.tobytes() == expected.tobytes()
-    assert differences.tobytes() == (given - expected).tobytes()
-    read_loosely(expected, given, entries, differences)
-    assert entries.tobytes() == expected.tobytes()
-    assert [loops.as_single(number) for number in bits[::999]] == expected[::999].tolist()
+    numbers = bits.view(np.float16).astype(np.float32)
+    # No rounding: the square of a number of 11 bits has 22, and the root of a square is its number.
+    below = np.full(1, -(2.0**17), np.float32)
+    read = [loops.defining_distance(below, bits[row : row + 1]) for row in range(len(bits))]
+    assert (np.array(read) - 2.0**17 == numbers).all()
+
+
+@pytest.mark.parametrize("dims", [1, 4, 15, 16, 50, 64, 300])
+def test_quick_distances_are_those_of_float32(dims):
+    rng = np.random.default_rng(dims)
+    left, halves = sphere(rng, 2, dims), in_half(sphere(rng, 2, dims)).astype(np.float16)
+    halves[1] *= np.float16(2.0**-14)  # numbers below the normal ones too
+    for a, b in zip(left, halves, strict=True):
+        for limit in (0.1, 9.0):
+            half = loops.quick_distance(a, b.view(np.uint16), limit)
+            assert half == loops.quick_distance(a, b.astype(np.float32), limit)
 
 
 def test_half_the_bytes_hold_the_same_numbers():

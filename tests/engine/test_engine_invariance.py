@@ -22,15 +22,15 @@ from engine_lakes import (
 )
 from long_runs import long_but
 
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.layout.partition import Partition
-from pexeso.engine.search.search import (
+from pexeso.engine.dense.search import (
     BatchQuery,
     Goal,
     exact_partition,
     search_batch_partition,
     search_partition,
 )
+from pexeso.engine.options import PartitionLayoutOptions
+from pexeso.engine.partition import Partition
 from pexeso.engine.stats import SearchStats
 
 N_VALUES, N_COLUMNS, DIMS = 3_000, 300, 24
@@ -85,7 +85,7 @@ def lake() -> Lake:
     for size, needed in ((1, 1), (12, 2), (len(queries), 3), (0, 1), (25, 1)):
         members = torch.from_numpy(rng.integers(len(queries), size=size))
         batch.append(BatchQuery(members, torch.from_numpy(rng.integers(0, 3, size=size)), needed))
-    distances = np.sort(defining_distances("euclidean", queries, vectors), axis=None)
+    distances = np.sort(defining_distances(queries, vectors), axis=None)
     tau = float(distances[np.searchsorted(distances, 0.25)])
     return Lake(vectors, columns, torch.from_numpy(queries), batch, tau)
 
@@ -94,7 +94,7 @@ def lake() -> Lake:
 def partition_of(name: str) -> Partition:
     with pytest.MonkeyPatch.context() as patch:
         # Even a lake as small as this one is worth a measured choice of map here.
-        patch.setattr("pexeso.engine.building.map_choice.MIN_VALUES", 1000)
+        patch.setattr("pexeso.engine.dense.building.MIN_VALUES", 1000)
         return build(lake().vectors, lake().columns, BUILDS[name])[0]
 
 
@@ -102,7 +102,7 @@ def partition_of(name: str) -> Partition:
 def expected() -> dict[str, object]:
     """What plain loops over all pairs count."""
     given = lake()
-    matches = defining_distances("euclidean", given.queries.numpy(), given.vectors) <= given.tau
+    matches = defining_distances(given.queries.numpy(), given.vectors) <= given.tau
     matches &= given.queries.numpy().any(1)[:, None] & given.vectors.any(1)[None]
     hit = np.stack([matches[:, column].any(1) for column in given.columns], 1)  # (n, C)
     everyone = hit.sum(0)
@@ -160,16 +160,14 @@ def test_the_lake_asks_something_of_the_search():
 
 @pytest.mark.parametrize("kernel", [*KERNELS, "auto"])
 @pytest.mark.parametrize(
-    "name",
-    long_but(["projection, blocks of 64", "pivots, blocks of 5", "pivots, grid"], BUILDS),
+    "name", long_but(["projection, blocks of 64", "pivots, blocks of 5", "pivots, grid"], BUILDS)
 )
 def test_the_answer_depends_on_the_lake_and_the_query_alone(monkeypatch, name, kernel):
     partition, chosen = partition_of(name), None if kernel == "auto" else kernel_named(kernel)
-    monkeypatch.setattr("pexeso.engine.kernels.choice.WORTH_LOADING", 1 << 20)
     if kernel == "compiled":
         # So that tasks of such a small lake are shared out at all.
-        monkeypatch.setattr("pexeso.engine.kernels.numba.kernel._TESTS_A_TASK", 1 << 8)
-        monkeypatch.setattr("pexeso.engine.kernels.numba.kernel._PAIRS_A_TASK", 1 << 6)
+        monkeypatch.setattr("pexeso.engine.kernels.compiled._TESTS_A_TASK", 1 << 8)
+        monkeypatch.setattr("pexeso.engine.kernels.compiled._PAIRS_A_TASK", 1 << 6)
     stats = SearchStats()
     assert answers(partition, chosen, 1 << 24, stats) == expected()
     # A room that the query column has to be cut for.

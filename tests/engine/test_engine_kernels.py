@@ -1,7 +1,7 @@
 """Every kernel finds what plain loops find, and its steps keep their word."""
 
 import importlib.util
-from collections.abc import Callable
+import sys
 
 import numpy as np
 import pytest
@@ -27,25 +27,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_runs import EVERYTHING, long_cases_but
 
-from pexeso.engine.interface import Kernel, Pairs, Query, Threshold, pairs_by_query
-from pexeso.engine.kernels.choice import AdaptiveKernel, choose_kernel
-from pexeso.engine.layout.blocks import STEPS, pad_axes
-from pexeso.engine.layout.maps import MAPS, PivotMap
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
-from pexeso.engine.search.search import (
+from pexeso.engine.blocks import STEPS, pad_axes
+from pexeso.engine.dense.search import (
     BatchQuery,
     Goal,
     exact_partition,
     search_batch_partition,
     search_partition,
 )
+from pexeso.engine.kernel import Kernel, Pairs, Query, Threshold, pairs_by_query
+from pexeso.engine.kernels import compiled
+from pexeso.engine.kernels.choice import choose_kernel
+from pexeso.engine.maps import PivotMap
+from pexeso.engine.options import MAPS, PartitionLayoutOptions
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.vector_space import ALL_LEMMAS, Lemma
 from pexeso.errors import InputError, MissingPackageError
 
 MANY = 1 << 24
 LEMMA_SETS = st.sets(st.sampled_from(list(Lemma))).map(frozenset)
-SHORT = (("projection", "euclidean"), ("pivots", "manhattan"))
+SHORT = (("projection", "euclidean"), ("pivots", "angular"))
 JOINABILITIES = st.sampled_from(("0.000000001", "0.2", "0.6", "1"))
 
 
@@ -274,7 +275,8 @@ def test_candidates_are_all_or_none(kernel, case, max_pairs):
         assert len(whole) > max_pairs or len(case.query) * case.partition.blocks.size > max_pairs
     else:
         assert sorted(listed(some)) == sorted(listed(whole))
-        assert len(some) <= max_pairs + case.partition.blocks.size or len(case.query) == 1
+        n_queries = len(real_query(case)[0])
+        assert len(some) <= max_pairs + case.partition.blocks.size or n_queries == 1
 
 
 @settings(max_examples=60 if EVERYTHING or "triton" not in KERNELS else 15)
@@ -294,10 +296,14 @@ def test_matches_are_the_true_pairs_in_the_order_of_the_candidates(kernel, case)
     assert stats.defining_distances <= stats.distances
 
 
+def corners_of_blocks(case: Case) -> tuple[torch.Tensor, torch.Tensor]:
+    return case.partition.blocks.corners_of(torch.arange(len(case.partition.blocks)))
+
+
 def code_intervals(case: Case) -> tuple[torch.Tensor, torch.Tensor]:
     """Where each stored row's mapped coordinates lie by its code, float64 (N, A) each."""
     blocks = case.partition.blocks
-    lower, upper = (corner.double() for corner in blocks.corners())
+    lower, upper = (corner.double() for corner in blocks.corners_of(torch.arange(len(blocks))))
     owner = owners(case)
     codes = blocks.codes.permute(0, 2, 1).flatten(0, 1)[: blocks.n_rows].double()
     step = ((upper - lower) / STEPS)[owner]
@@ -322,9 +328,7 @@ def middle_bounds(
     lower, upper = code_intervals(case)
     half_step = (upper - lower).norm(dim=1) / 2
     distance = (points - (lower + upper) / 2).norm(dim=2)
-    box_lower, box_upper = (
-        corner.double()[owners(case)] for corner in case.partition.blocks.corners()
-    )
+    box_lower, box_upper = (corner.double()[owners(case)] for corner in corners_of_blocks(case))
     lengths = (points - (box_lower + box_upper) / 2).square().sum(2) + (
         (box_upper - box_lower) / 2
     ).square().sum(1)
@@ -334,7 +338,7 @@ def middle_bounds(
 
 def most_by_boxes(case: Case, points: torch.Tensor, n_coordinates: int) -> torch.Tensor:
     """Bound distances from above by the boxes of the blocks, float64 (n, N)."""
-    lower, upper = (corner.double()[owners(case)] for corner in case.partition.blocks.corners())
+    lower, upper = (corner.double()[owners(case)] for corner in corners_of_blocks(case))
     if isinstance(case.partition.map, PivotMap):
         return (points + upper)[:, :, :n_coordinates].amin(2)
     far = torch.maximum(upper - points, points - lower)
@@ -388,8 +392,8 @@ def test_more_threads_find_the_same_pairs(kernel, case, threads):
     matches = kernel.matches(case.partition, query, one, threshold_of(case, query), SearchStats())
     with pytest.MonkeyPatch.context() as patch, threads_of_torch(threads):
         if kernel.name == "compiled":
-            patch.setattr("pexeso.engine.kernels.numba.kernel._TESTS_A_TASK", 1)
-            patch.setattr("pexeso.engine.kernels.numba.kernel._PAIRS_A_TASK", 1)
+            patch.setattr("pexeso.engine.kernels.compiled._TESTS_A_TASK", 1)
+            patch.setattr("pexeso.engine.kernels.compiled._PAIRS_A_TASK", 1)
         more, shared_work = candidates(case, kernel)
         again = kernel.matches(
             case.partition, query, more, threshold_of(case, query), SearchStats()
@@ -410,45 +414,28 @@ WALKS = (
 @pytest.mark.parametrize("n", [5, 40, 290])
 @pytest.mark.parametrize("lemmas", WALKS)
 @pytest.mark.parametrize("chosen", MAPS)
-def test_the_compiled_walk_stays_within_its_arrays(monkeypatch, n, lemmas, chosen):
-    """Compiled code checks no bounds; the same functions interpreted do."""
-    compiled = pytest.importorskip("pexeso.engine.kernels.numba.kernel")
+def test_a_walk_counts_its_work_and_says_when_pairs_do_not_fit(n, lemmas, chosen):
     options = PartitionLayoutOptions(map=chosen, block_size=1, n_axes=3)
     case = draw_case(np.random.default_rng(n), options, 4, n, 3, 3, "uniform", "paper")
     query, _ = real_query(case)
     threshold = threshold_of(case, query, lemmas)
-    arguments = compiled._walk_arguments(case.partition, query, threshold)
+    view = compiled._walk_view(case.partition, query, threshold)
     n_groups = int(case.partition.blocks.starts[1])
     room = (len(query) + 1) * (case.partition.n_values + 1)
-    queries, rows, work = np.empty(room, np.int32), np.empty(room, np.int32), np.zeros(5, np.int64)
+    rows, work = np.empty((2, room), np.int32), np.zeros(5, np.int64)
     expected, stats = candidates(case, kernel_named("compiled"), lemmas)
-    walk = interpreted_walk(monkeypatch)
-    n_found = walk(*arguments, 0, 0, n_groups, queries, rows, work)
-    pairs = pairs_by_query(
-        torch.from_numpy(queries[:n_found]), torch.from_numpy(rows[:n_found]), len(query)
-    )
+    walk = compiled.loops.walk
+    n_found = walk(view, 0, 0, n_groups, rows, work)
+    pairs = pairs_by_query(*torch.from_numpy(rows[:, :n_found]), len(query))
     assert sorted(listed(pairs)) == sorted(listed(expected))
     counters = ("box_pairs", "candidate_pairs", "vectors_touched", "bytes_read", "matched_by_map")
     assert work.tolist() == [getattr(stats, name) for name in counters]
     # Without room for a single pair it says so.
-    assert walk(*arguments, 0, 0, n_groups, queries[:0], rows[:0], work) == -1 or n_found == 0
-
-
-def interpreted_walk(monkeypatch) -> Callable[..., int]:
-    """Put plain Python in the place of the compiled functions that the walk calls."""
-    from pexeso.engine.kernels.numba import blocks as compiled_blocks
-    from pexeso.engine.kernels.numba import walks
-
-    for module in (compiled_blocks, walks):
-        for name, function in list(vars(module).items()):
-            if hasattr(function, "py_func"):
-                monkeypatch.setattr(module, name, function.py_func)
-    return walks.walk
+    assert walk(view, 0, 0, n_groups, rows[:, :0], work) == -1 or n_found == 0
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])
 def test_codes_of_a_block_are_compared_one_by_one_until_no_row_can_be_near(share):
-    loops = pytest.importorskip("pexeso.engine.kernels.numba.blocks")
     generator = np.random.default_rng(7)
     codes = generator.integers(0, STEPS, (3, 16, 48), dtype=np.uint8)
     point = generator.normal(size=(2, 16)).astype(np.float32)
@@ -458,7 +445,7 @@ def test_codes_of_a_block_are_compared_one_by_one_until_no_row_can_be_near(share
     exact = ((decoded - point[1][:, None]) ** 2).sum(0)
     limit = np.float32(np.quantile(exact, share)) if share else np.float32(0.1 * exact.min())
     gaps = np.empty(48, np.float32)
-    loops.squares_apart(point, 1, codes, 2, lower, step, limit, gaps)
+    compiled.loops.squared_gaps(point[1], codes[2], lower, step, limit, gaps)
     near = gaps <= limit
     if near.any():  # then all axes were looked at
         np.testing.assert_allclose(gaps, exact, rtol=2e-5)
@@ -511,7 +498,7 @@ def candidates_of(case: Case, kernel: Kernel, query: Query, threshold: Threshold
 
 def test_a_kernel_that_is_not_there_or_does_not_run_on_the_device_is_refused(monkeypatch):
     cpu, cuda = torch.device("cpu"), torch.device("cuda")
-    names = "auto, compiled, torch, triton, faiss"
+    names = "auto, compiled, torch, triton"
     with pytest.raises(
         InputError, match=rf"^The kernel must be one of {names}\. Got 'numpy' instead\.$"
     ):
@@ -524,39 +511,19 @@ def test_a_kernel_that_is_not_there_or_does_not_run_on_the_device_is_refused(mon
         choose_kernel("compiled", cuda)
     assert choose_kernel("torch", cuda) is choose_kernel("torch", cpu)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(
-        MissingPackageError,
-        match=r"^The kernel compiled needs the package numba, which is not installed\.$",
-    ):
-        choose_kernel("compiled", cpu)
-    # What is chosen by itself needs no package.
-    assert choose_kernel("auto", cpu).for_work(1 << 60).name == "torch"
+    monkeypatch.setitem(sys.modules, "triton", None)
+    with pytest.raises(MissingPackageError, match=r"^The kernel triton .* 'pexeso\[gpu\]'$"):
+        choose_kernel("triton", cpu)
     assert choose_kernel("auto", cuda).name == "torch"
+    assert choose_kernel("auto", cpu).name == "compiled"
 
 
-def test_the_default_changes_over_once_the_work_pays_for_loading(monkeypatch):
-    monkeypatch.setattr("pexeso.engine.kernels.choice.WORTH_LOADING", 100)
-    loaded = []
-
-    def fast() -> str:
-        loaded.append("fast")
-        return "fast"
-
-    chosen = AdaptiveKernel(lambda: "light", fast)
-    assert [chosen.for_work(40), chosen.for_work(40)] == ["light", "light"]
-    assert loaded == []
-    assert [chosen.for_work(20), chosen.for_work(0)] == ["fast", "fast"]
-    assert AdaptiveKernel(lambda: "light", fast).for_work(100) == "fast"
-
-
-def test_a_search_on_its_own_kernel_choice_gives_the_same(monkeypatch):
+def test_a_search_on_its_own_kernel_choice_gives_the_same():
     case = draw_case(
         np.random.default_rng(6), PartitionLayoutOptions(), 8, 60, 12, 9, "clustered", "middle"
     )
-    for worth in (0, 1 << 60):
-        monkeypatch.setattr("pexeso.engine.kernels.choice.WORTH_LOADING", worth)
-        assert search(case, choose_kernel("auto", torch.device("cpu")), MANY) == case.joinable(1)
-        assert search(case, None, MANY) == case.joinable(1)
+    assert search(case, choose_kernel("auto", torch.device("cpu")), MANY) == case.joinable(1)
+    assert search(case, None, MANY) == case.joinable(1)
 
 
 def test_columns_without_a_candidate_cost_no_distance(kernel):

@@ -22,16 +22,15 @@ from engine_lakes import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.interface import Kernel, Pairs
-from pexeso.engine.layout import blocking
-from pexeso.engine.layout.blocking import LeafPairs, Walk, block, query_grid
-from pexeso.engine.layout.grid_loops import CompiledWalk
-from pexeso.engine.layout.maps import PivotMap, ProjectionMap
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.lemmas import ALL_LEMMAS, Lemma, lemma_set
-from pexeso.engine.search import verification
-from pexeso.engine.search.verification import Verifier
+from pexeso.engine.dense import verification
+from pexeso.engine.dense.search import cell_candidates
+from pexeso.engine.dense.verification import Verifier
+from pexeso.engine.kernel import Kernel, Pairs
+from pexeso.engine.maps import PivotMap, ProjectionMap
+from pexeso.engine.options import PartitionLayoutOptions
+from pexeso.engine.published.walk import LeafPairs, Walk, block, grid_candidates, query_grid
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.vector_space import ALL_LEMMAS, Lemma, lemma_set
 from pexeso.errors import InputError
 
 Pair = tuple[int, int]
@@ -40,19 +39,12 @@ Pair = tuple[int, int]
 def leaf_pairs(
     case: Case, *lemmas: Lemma, max_frontier: int = 1 << 20
 ) -> tuple[LeafPairs, SearchStats]:
-    """What blocking leaves, and its counters; loops and arrays must agree where there are both."""
+    """What blocking leaves, and its counters."""
     query, _ = real_query(case)
-    grid = query_grid(case.partition.cells, query.mapped)
+    grid, stats = query_grid(case.partition.cells, query.mapped), SearchStats()
     threshold = threshold_of(case, query, frozenset(lemmas))
-    pairs, stats = None, None
-    for kind in (CompiledWalk, Walk) if isinstance(case.partition.map, PivotMap) else (Walk,):
-        before, earlier, stats = pairs, stats, SearchStats()
-        walk = kind(case.partition.cells, case.partition.map, grid, threshold, stats)
-        pairs = block(walk, max_frontier)
-        if before is not None:
-            assert pairs_of(before) == pairs_of(pairs)
-            assert earlier == stats
-    return pairs, stats
+    walk = Walk(case.partition.cells, case.partition.map, grid, threshold, stats)
+    return block(walk, max_frontier), stats
 
 
 def pairs_of(pairs: LeafPairs) -> tuple[list[Pair], list[Pair]]:
@@ -66,8 +58,7 @@ def row_pairs(case: Case, lemmas: frozenset[Lemma], kernel: Kernel) -> tuple[Pai
     """The candidates that a kernel finds in blocks, or those of the grid."""
     query, _ = real_query(case)
     stats, threshold = SearchStats(), threshold_of(case, query, lemmas)
-    find = case.partition.cells.candidates
-    runs = list(find(case.partition, query, threshold, kernel, 1 << 24, stats))
+    runs = list(cell_candidates(case.partition, query, threshold, kernel, 1 << 24, stats))
     assert len(runs) == (len(query) > 0)
     return runs[0][1] if runs else pairs_by_hand([], 0), stats
 
@@ -222,19 +213,21 @@ def test_no_pair_of_blocking_is_lost_or_doubled_or_in_both_lists(case, lemmas, m
 
 @settings(max_examples=90)
 @given(
-    cases(min_values=1, cells=("grid",)),
-    st.sets(st.sampled_from(list(Lemma))),
-    st.sampled_from((1, 7, 1 << 20)),
+    cases(min_values=1, cells=("grid",)), st.sets(st.sampled_from(list(Lemma))), st.integers(1, 60)
 )
-def test_loops_and_arrays_leave_the_same_rows_of_a_grid(case, lemmas, at_once):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocking, "ROWS_AT_ONCE", at_once)
-        by_kernel = [row_pairs(case, frozenset(lemmas), kernel_named(name)) for name in ROW_KERNELS]
-    (pairs, stats), *others = by_kernel
-    for other, counted in others:
-        assert torch.equal(pairs.offsets, other.offsets)
-        assert sorted(listed(pairs)) == sorted(listed(other))
-        assert stats == counted
+def test_no_row_of_a_grid_with_a_match_is_lost_or_surely_matches_without_one(
+    case, lemmas, max_pairs
+):
+    if not can_block(case):
+        return
+    query, truth = real_query(case)
+    threshold = threshold_of(case, query, frozenset(lemmas))
+    runs = grid_candidates(case.partition, query, threshold, max_pairs, SearchStats())
+    rows = [(run.start + position, row) for run, pairs in runs for position, row in listed(pairs)]
+    plain = [(position, max(row, ~row)) for position, row in rows]
+    assert len(plain) == len(set(plain))
+    assert {tuple(pair) for pair in np.argwhere(truth).tolist()} <= set(plain)
+    assert all(truth[position, ~row] for position, row in rows if row < 0)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

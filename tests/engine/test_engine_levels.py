@@ -8,17 +8,15 @@ import pytest
 import torch
 from engine_lakes import sphere
 
-from pexeso.engine.building import levels
-from pexeso.engine.building.building import build_partition, n_levels
-from pexeso.engine.building.levels import MAX_DISTANCES, choose_levels, expected_distances
-from pexeso.engine.building.map_choice import resolve_options
-from pexeso.engine.interface import Query, Threshold
-from pexeso.engine.layout.blocking import Walk, block, grid_candidates, query_grid
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.layout.partition import Partition
-from pexeso.engine.lemmas import Lemma
-from pexeso.engine.metrics import Metric
+from pexeso.engine.dense.building import build_partition, n_levels, resolve_options
+from pexeso.engine.kernel import Query, Threshold
+from pexeso.engine.options import Metric, PartitionLayoutOptions
+from pexeso.engine.partition import Partition
+from pexeso.engine.published import grid as levels
+from pexeso.engine.published.grid import MAX_DISTANCES, choose_levels, expected_distances
+from pexeso.engine.published.walk import Walk, block, grid_candidates, query_grid
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.vector_space import Lemma
 from pexeso.errors import InputError
 
 OPTIONS = PartitionLayoutOptions(map="pivots", n_pivots=2, cells="grid", n_levels=None)
@@ -67,7 +65,7 @@ def test_cells_touched_are_those_of_the_walk_and_rows_touched_stay_below_the_bou
     mapped = built[1].cells.mapped
     queries, taus = (
         mapped[::40],
-        [Metric("euclidean").threshold(fraction, 8) for fraction in MAX_DISTANCES],
+        [Metric("euclidean").threshold(fraction) for fraction in MAX_DISTANCES],
     )
     trials = {trial.n_levels: trial for trial in choose_levels(mapped, queries, taus)}
     assert sorted(trials) == [1, 2, 3, 4, 5]
@@ -83,7 +81,7 @@ def test_cells_touched_are_those_of_the_walk_and_rows_touched_stay_below_the_bou
                     partition.vectors[:1], point[None], torch.ones(1, dtype=torch.int64), 1
                 )
                 touched = SearchStats()
-                list(grid_candidates(partition, query, threshold, 1 << 30, touched, Walk))
+                list(grid_candidates(partition, query, threshold, 1 << 30, touched))
                 stats.vectors_touched += touched.vectors_touched
         n = len(taus) * len(queries)
         assert trials[m].cells == len(partition.cells.grid.leaves)

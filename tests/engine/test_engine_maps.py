@@ -11,16 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_runs import long_but
 
-from pexeso.engine.layout.maps import (
-    _ELEMENTS_AT_ONCE,
+from pexeso.engine import metrics
+from pexeso.engine.maps import (
+    _CHUNK_SIZES,
     PivotMap,
     ProjectionMap,
     choose_axes,
     choose_pivots,
     slack,
 )
-from pexeso.engine.metrics import Metric
-from pexeso.errors import InputError
 
 
 def true_distance(metric: str, left: np.ndarray, right: np.ndarray) -> float:
@@ -29,10 +28,6 @@ def true_distance(metric: str, left: np.ndarray, right: np.ndarray) -> float:
     It is rounded once, or twice with a square root.
     """
     terms = [abs(Fraction(float(a)) - Fraction(float(b))) for a, b in zip(left, right, strict=True)]
-    if metric == "chebyshev":
-        return float(max(terms))
-    if metric == "manhattan":
-        return float(sum(terms))
     return math.sqrt(sum(term * term for term in terms))
 
 
@@ -54,7 +49,7 @@ def test_coordinates_are_within_half_the_slack_where_products_cancel(metric, dim
     rng = np.random.default_rng(dims)
     pivots = np.concatenate([sphere(rng, 2, dims), unit(np.ones((1, dims)))])
     rows = np.concatenate([near_duplicates(rng, pivot) for pivot in pivots])
-    mapped = PivotMap(torch.from_numpy(pivots), Metric(metric)).map(torch.from_numpy(rows))
+    mapped = PivotMap(torch.from_numpy(pivots)).map(torch.from_numpy(rows))
     assert mapped.dtype == torch.float32
     tolerance = slack(mapped) / 2
     worst = max(
@@ -75,7 +70,7 @@ def test_coordinates_are_within_half_the_slack_where_products_cancel(metric, dim
 )
 def test_coordinates_are_within_half_the_slack(metric, dims, seed, shape):
     rows = sphere(np.random.default_rng(seed), 12, dims, shape)
-    mapped = PivotMap(torch.from_numpy(rows[:3]), Metric(metric)).map(torch.from_numpy(rows))
+    mapped = PivotMap(torch.from_numpy(rows[:3])).map(torch.from_numpy(rows))
     for i, row in enumerate(rows):
         for j, pivot in enumerate(rows[:3]):
             assert abs(float(mapped[i, j]) - true_distance(metric, row, pivot)) <= slack(mapped) / 2
@@ -86,9 +81,9 @@ def test_no_coordinate_of_two_vectors_differs_by_more_than_their_distance_and_th
     rng = np.random.default_rng(2)
     rows = np.concatenate([sphere(rng, 40, 6, "clustered"), sphere(rng, 40, 6, "coarse")])
     vectors = torch.from_numpy(rows)
-    mapped = PivotMap(vectors[::10], Metric(metric)).map(vectors)
+    mapped = PivotMap(vectors[::10]).map(vectors)
     difference = (mapped[:, None] - mapped[None]).abs().amax(-1).double()
-    distance = Metric(metric).distances(vectors[:, None], vectors[None])
+    distance = metrics.distances(vectors[:, None], vectors[None])
     assert bool((difference <= distance + slack(mapped)).all())
     # The map keeps something, too: on its own pivots it is the distance.
     torch.testing.assert_close(mapped.double(), distance[:, ::10], rtol=0, atol=slack(mapped))
@@ -96,10 +91,10 @@ def test_no_coordinate_of_two_vectors_differs_by_more_than_their_distance_and_th
 
 def test_mapping_in_pieces_gives_the_same_coordinates(monkeypatch):
     vectors = torch.from_numpy(sphere(np.random.default_rng(4), 500, 9))
-    whole = PivotMap(vectors[:3], Metric()).map(vectors)
-    monkeypatch.setitem(_ELEMENTS_AT_ONCE, "cpu", 1)
+    whole = PivotMap(vectors[:3]).map(vectors)
+    monkeypatch.setitem(_CHUNK_SIZES, "cpu", 1)
     torch.testing.assert_close(
-        PivotMap(vectors[:3], Metric()).map(vectors), whole, rtol=0, atol=slack(whole) / 4
+        PivotMap(vectors[:3]).map(vectors), whole, rtol=0, atol=slack(whole) / 4
     )
 
 
@@ -153,18 +148,11 @@ def test_random_pivots_follow_the_seed():
 
 
 def test_pivots_of_a_sample(monkeypatch):
-    monkeypatch.setattr("pexeso.engine.layout.maps.SAMPLE_ROWS", 10)
+    monkeypatch.setattr("pexeso.engine.maps.SAMPLE_ROWS", 10)
     vectors = torch.from_numpy(sphere(np.random.default_rng(7), 100, 5))
     pivots = choose_pivots(vectors, 30)
     assert len(pivots) == 10
     assert all(bool((vectors == pivot).all(1).any()) for pivot in pivots)
-
-
-def test_an_unknown_choice_is_refused():
-    with pytest.raises(
-        InputError, match=r"^The pivot choice must be one of pca, random\. Got 'best' instead\.$"
-    ):
-        choose_pivots(torch.eye(3), 2, choice="best")
 
 
 def project(
@@ -185,7 +173,7 @@ def test_projected_vectors_are_never_farther_apart_than_the_vectors(dims, n_axes
     vectors, projection = project(np.random.default_rng(dims), 60, dims, n_axes)
     mapped = projection.map(vectors)
     assert mapped.shape[1] == min(n_axes, dims) + 1
-    distance = Metric().distances(vectors[:, None], vectors[None])
+    distance = metrics.distances(vectors[:, None], vectors[None])
     projected = torch.cdist(
         mapped.double(), mapped.double(), compute_mode="donot_use_mm_for_euclid_dist"
     )
@@ -213,7 +201,7 @@ def test_all_axes_leave_no_rest_and_keep_every_distance():
     assert float(mapped[:, -1].max()) < 1e-6
     torch.testing.assert_close(
         torch.cdist(mapped.double(), mapped.double()),
-        Metric().distances(vectors[:, None], vectors[None]),
+        metrics.distances(vectors[:, None], vectors[None]),
         rtol=0,
         atol=1e-5,
     )

@@ -11,17 +11,17 @@ import torch
 from engine_lakes import as_dict, build, kernel_named, sphere, unit
 
 from benchmarks.memory import peak_memory
-from pexeso.engine.kernels import torch_kernel
-from pexeso.engine.kernels.choice import choose_kernel
-from pexeso.engine.kernels.torch_kernel import TorchKernel
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.search.search import (
+from pexeso.engine.dense.search import (
     BatchQuery,
     Goal,
     exact_partition,
     search_batch_partition,
     search_partition,
 )
+from pexeso.engine.kernels import torch_kernel
+from pexeso.engine.kernels.choice import choose_kernel
+from pexeso.engine.kernels.torch_kernel import TorchKernel
+from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import BYTES_A_PAIR, MAX_PAIRS, WORKING_BYTES
 from pexeso.errors import DeviceError
@@ -102,19 +102,13 @@ def test_compiled_searches_stay_within_their_budget(batch, layout, at_least):
 
 
 @pytest.mark.parametrize(
-    ("name", "batch"),
-    [
-        ("torch", False),
-        ("faiss", True),
-        pytest.param("torch", True, marks=pytest.mark.long),
-        pytest.param("faiss", False, marks=pytest.mark.long),
-    ],
+    ("name", "batch"), [("torch", False), pytest.param("torch", True, marks=pytest.mark.long)]
 )
 def test_searches_by_tensors_stay_within_their_budget(monkeypatch, name, batch):
     kernel, (partition, query) = kernel_named(name), crowded(10_000, 60)
     few, rest = 1 << 14, 12 << 20
     # Else the pieces that are worked on would hide the pairs of so small a lake.
-    for constant in ("FRONTIER", "BOX_ELEMENTS_AT_ONCE", "ELEMENTS_AT_ONCE", "PAIRS_AT_ONCE"):
+    for constant in ("FRONTIER", "BOX_CHUNK_SIZE", "CHUNK_SIZE", "PAIRS_CHUNK_SIZE"):
         monkeypatch.setattr(torch_kernel, constant, 1 << 14)
     peak_of_search(partition, query[:4], kernel, few, batch=batch)
     within = peak_of_search(partition, query, kernel, few, batch=batch)
@@ -123,7 +117,7 @@ def test_searches_by_tensors_stay_within_their_budget(monkeypatch, name, batch):
     assert within + (8 << 20) <= without
 
 
-@pytest.mark.parametrize("name", ["compiled", "torch", "faiss"])
+@pytest.mark.parametrize("name", ["compiled", "torch"])
 def test_pieces_of_many_dimensions_take_no_more_than_is_said(name):
     """Check the memory of pieces for long vectors and many axes.
 

@@ -6,12 +6,11 @@ import torch
 from engine_lakes import KERNELS, build, cases, kernel_named, sphere, to_csr
 from hypothesis import given, settings
 
-from pexeso.engine.building.building import build_partition
-from pexeso.engine.layout.maps import MAPS, slack
-from pexeso.engine.layout.options import CELLS, PartitionLayoutOptions
-from pexeso.engine.layout.partition import GridCells, Partition
-from pexeso.engine.layout.unit_vectors import check_tensors, check_vectors
-from pexeso.engine.search.search import Goal, search_partition
+from pexeso.engine.dense.building import build_partition
+from pexeso.engine.dense.search import Goal, search_partition
+from pexeso.engine.maps import check_vectors, slack
+from pexeso.engine.options import CELLS, MAPS, PartitionLayoutOptions
+from pexeso.engine.partition import GridCells, Partition
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
 
@@ -108,7 +107,7 @@ def test_vectors_of_another_length_are_refused(entry, length):
         check_vectors(vectors)
     message = str(raised.value)
     with pytest.raises(InputError) as raised:
-        check_tensors(torch.from_numpy(vectors))
+        check_vectors(torch.from_numpy(vectors))
     assert str(raised.value) == message
     assert message.startswith("Vectors must be of unit length or zero. Got length ")
     assert message.endswith(
@@ -123,9 +122,9 @@ def test_vectors_of_another_length_are_refused(entry, length):
 def test_zero_vectors_and_lengths_within_rounding_are_taken():
     vectors = np.array([[0, 0], [1.0005, 0], [0, -0.9995], [-0.0, 0.0]], dtype=np.float32)
     assert check_vectors(vectors).tolist() == [1, 2]
-    assert check_tensors(torch.from_numpy(vectors)).tolist() == [1, 2]
+    assert check_vectors(torch.from_numpy(vectors)).tolist() == [1, 2]
     assert check_vectors(np.zeros((0, 3), np.float32)).tolist() == []
-    assert check_tensors(torch.zeros(0, 3)).tolist() == []
+    assert check_vectors(torch.zeros(0, 3)).tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -165,13 +164,6 @@ def test_options_are_checked_where_they_are_made():
         InputError, match=r"^The option cells must be one of blocks, grid\. Got 'tree' instead\.$"
     ):
         PartitionLayoutOptions(cells="tree")
-    for metric in ("manhattan", "chebyshev"):
-        message = (
-            r"^The map 'projection' is for the metrics euclidean and angular\. Got "
-            rf"'{metric}'; use the map 'pivots'\.$"
-        )
-        with pytest.raises(InputError, match=message):
-            PartitionLayoutOptions(metric=metric, map="projection")
     with pytest.raises(
         InputError, match=r"^The pivot choice must be one of pca, random\. Got 'best' instead\.$"
     ):

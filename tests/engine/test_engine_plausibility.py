@@ -8,10 +8,9 @@ import pytest
 import torch
 from engine_lakes import sphere
 
-from pexeso.engine.building.building import build_partition
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.layout.partition import Partition
-from pexeso.engine.layout.plausibility import ROWS, require_plausible_cells, require_plausible_rows
+from pexeso.engine.dense.building import build_partition
+from pexeso.engine.options import PartitionLayoutOptions
+from pexeso.engine.partition import PLAUSIBLE_ROWS, Partition, require_plausible
 from pexeso.errors import IndexCorruptError
 
 LAYOUTS = {
@@ -29,8 +28,8 @@ def arrays_of(name: str, n: int = 700) -> dict[str, np.ndarray]:
 
 def look_at(arrays: dict[str, np.ndarray], name: str) -> None:
     partition = Partition.from_arrays(arrays, LAYOUTS[name])
-    require_plausible_cells(partition, "Here")
-    require_plausible_rows(partition, "Here")
+    require_plausible(partition, "Here", rows=False)
+    require_plausible(partition, "Here", rows=True)
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -61,7 +60,8 @@ def test_other_vectors_are_refused(name, damage):
     change, said = VECTORS[damage]
     arrays = arrays_of(name)
     with pytest.raises(
-        IndexCorruptError, match=f"Here cannot be searched: Of {ROWS} vectors looked at ({said})"
+        IndexCorruptError,
+        match=f"Here cannot be searched: Of {PLAUSIBLE_ROWS} vectors looked at ({said})",
     ):
         look_at({**arrays, "vectors": change(arrays["vectors"])}, name)
 
@@ -95,10 +95,10 @@ def test_no_more_is_read_than_some_rows_and_their_boxes(name):
     partition = replace(
         Partition.from_arrays(arrays_of(name), LAYOUTS[name]), pages=(pages := Recorded())
     )
-    require_plausible_rows(partition, "Here")
+    require_plausible(partition, "Here", rows=True)
     own = {"mapped"} if "grid" in name else {"block_codes", "boxes"}
     assert set(pages.wanted) == {"vectors"} | own
-    assert max(pages.wanted.values()) == ROWS
+    assert max(pages.wanted.values()) == PLAUSIBLE_ROWS
 
 
 def test_a_glance_takes_no_more_time_where_there_is_more():
@@ -109,8 +109,8 @@ def test_a_glance_takes_no_more_time_where_there_is_more():
         durations = []
         for _ in range(5):
             started = time.process_time()
-            require_plausible_cells(partition, "Here")
-            require_plausible_rows(partition, "Here")
+            require_plausible(partition, "Here", rows=False)
+            require_plausible(partition, "Here", rows=True)
             durations.append(time.process_time() - started)
         seconds[n] = min(durations)
     assert seconds[20_000] < 3 * seconds[700] + 0.002

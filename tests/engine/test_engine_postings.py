@@ -7,8 +7,15 @@ from engine_lakes import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.engine.arrays import any_in_rows, expand_ranges, expand_ranges_in_chunks, offsets_of
-from pexeso.engine.postings import Csr, csr_from_pairs, transpose
+from pexeso.engine.arrays import (
+    Csr,
+    any_in_rows,
+    csr_from_pairs,
+    expand_ranges,
+    expand_ranges_in_chunks,
+    offsets_of,
+    transpose,
+)
 
 PAIRS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 14)), max_size=40)
 SIZES = st.lists(st.integers(0, 6), max_size=12)

@@ -2,20 +2,17 @@
 
 import itertools
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from engine_lakes import METRIC_NAMES, sphere, unit
+from engine_lakes import sphere, unit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.interface import Query
-from pexeso.engine.kernels.torch_kernel import _quick_distances
-from pexeso.engine.metrics import Metric
-from pexeso.engine.precision import (
-    BFLOAT16_ROUNDOFF,
+from pexeso.engine import metrics
+from pexeso.engine.kernels.compiled import loops
+from pexeso.engine.metrics import (
     FLOAT16_ROUNDOFF,
     FLOAT32_ROUNDOFF,
     LARGEST_NORM,
@@ -28,50 +25,27 @@ DIMENSIONS = (16, 50, 64, 100, 256, 300, 1024)
 FORMATS = {
     "float32": (torch.float32, FLOAT32_ROUNDOFF),
     "float16": (torch.float16, FLOAT16_ROUNDOFF),
-    "bfloat16": (torch.bfloat16, BFLOAT16_ROUNDOFF),
 }
-NUMBERS = {"euclidean": 0, "angular": 0, "manhattan": 1, "chebyshev": 2}
 
 
-def defining(metric: str, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def defining(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """The defining distances of row pairs."""
-    return Metric(metric).distances(torch.from_numpy(left), torch.from_numpy(right)).numpy()
+    return metrics.distances(torch.from_numpy(left), torch.from_numpy(right)).numpy()
 
 
-def quick_sums(metric: str, left: np.ndarray, right: np.ndarray) -> dict[str, np.ndarray]:
-    """Float32 distances of row pairs in several orders of summation, as the band allows any."""
-    difference = left - right
-    terms = np.abs(difference) if metric in ("manhattan", "chebyshev") else difference * difference
-    if metric == "chebyshev":
-        sums = {"numpy": terms.max(1)}
-    else:
-        # cumsum adds one term after the other.
-        sums = {
-            "forward": terms.cumsum(1, dtype=np.float32)[:, -1],
-            "backward": terms[:, ::-1].cumsum(1, dtype=np.float32)[:, -1],
-            "numpy": terms.sum(1, dtype=np.float32),
-        }
-    sums["torch"] = torch_differences(metric, left, right).numpy()
-    return sums | compiled_sums(metric, left, right)
-
-
-def torch_differences(metric: str, left: np.ndarray, right: np.ndarray) -> torch.Tensor:
-    vectors, every = torch.from_numpy(right), torch.arange(len(left))
-    partition = SimpleNamespace(
-        device=vectors.device, metric=Metric(metric), vectors=vectors, dimensions=vectors.shape[1]
-    )
-    query = Query(torch.from_numpy(left), vectors, every, 0)
-    return _quick_distances(partition, query, every, every, 0.1)[0]
-
-
-def compiled_sums(metric: str, left: np.ndarray, right: np.ndarray) -> dict[str, np.ndarray]:
-    try:
-        from pexeso.engine.kernels.numba.counts import quick_distance
-    except ModuleNotFoundError:
-        return {}
+def quick_sums(left: np.ndarray, right: np.ndarray) -> dict[str, np.ndarray]:
+    """Squared float32 distances of row pairs in several orders, as the band allows any."""
+    terms = (left - right) * (left - right)
     limit = np.float32(1e30)
-    sums = [quick_distance(a, b, NUMBERS[metric], limit) for a, b in zip(left, right, strict=True)]
-    return {"compiled": np.array(sums, np.float32)}
+    compiled = [loops.quick_distance(a, b, limit) for a, b in zip(left, right, strict=True)]
+    return {
+        # cumsum adds one term after the other.
+        "forward": terms.cumsum(1, dtype=np.float32)[:, -1],
+        "backward": terms[:, ::-1].cumsum(1, dtype=np.float32)[:, -1],
+        "numpy": terms.sum(1, dtype=np.float32),
+        "torch": (torch.from_numpy(left) - torch.from_numpy(right)).square_().sum(1).numpy(),
+        "compiled": np.array(compiled, np.float32),
+    }
 
 
 def around(distance: float) -> tuple[float, ...]:
@@ -96,38 +70,34 @@ def pairs_near(rng: np.random.Generator, n: int, dims: int, low: float = 1e-6, h
     return left, unit(left + steps * direction)
 
 
-@pytest.mark.parametrize("metric", METRIC_NAMES)
 @pytest.mark.parametrize("dims", DIMENSIONS)
-def test_pairs_at_the_threshold_and_one_step_off_it(metric, dims):
+def test_pairs_at_the_threshold_and_one_step_off_it(dims):
     """Check that quick distances of pairs planted at tau never contradict the defining one."""
     left, right = pairs_near(np.random.default_rng(dims), 60, dims)
-    distance = defining(metric, left, right)
-    quick = quick_sums(metric, left, right)
+    distance = defining(left, right)
+    quick = quick_sums(left, right)
     for pair in range(len(left)):
         for tau in around(float(distance[pair])):
-            band = difference_band(Metric(metric), tau, dims)
+            band = difference_band(tau, dims)
             for sums in quick.values():
                 check_band(band, tau, sums[pair : pair + 1], distance[pair : pair + 1])
 
 
 @settings(max_examples=40)
 @given(
-    st.sampled_from(METRIC_NAMES),
-    st.integers(1, 1024),
-    st.integers(0, 2**32),
-    st.sampled_from(("uniform", "clustered", "coarse")),
+    st.integers(1, 1024), st.integers(0, 2**32), st.sampled_from(("uniform", "clustered", "coarse"))
 )
-def test_the_band_of_differences_holds_for_all_pairs_of_a_lake(metric, dims, seed, shape):
+def test_the_band_of_differences_holds_for_all_pairs_of_a_lake(dims, seed, shape):
     rng = np.random.default_rng(seed)
     rows = sphere(rng, 20, dims, shape)
     left, right = (
         rows[list(side)] for side in zip(*itertools.combinations(range(20), 2), strict=True)
     )
-    distance = defining(metric, left, right)
-    quick = quick_sums(metric, left, right)
+    distance = defining(left, right)
+    quick = quick_sums(left, right)
     for tau in around(float(rng.choice(distance))):
         for sums in quick.values():
-            check_band(difference_band(Metric(metric), tau, dims), tau, sums, distance)
+            check_band(difference_band(tau, dims), tau, sums, distance)
 
 
 def one_sided_differences(dims: int, up: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -152,43 +122,27 @@ def one_sided_differences(dims: int, up: bool) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("dims", [16, 64, 300, 1024])
 def test_squares_of_differences_that_are_all_rounded_the_same_way(dims, up):
     left, right = one_sided_differences(dims, up)
-    distance = defining("euclidean", left, right)
-    quick = quick_sums("euclidean", left, right)
+    distance = defining(left, right)
+    quick = quick_sums(left, right)
     error = float(quick["forward"][0]) / float(distance[0]) ** 2 - 1
     # The pair is as bad as it is meant to be: nearly one unit roundoff for each term.
     assert (error if up else -error) > 0.9 * (dims - 2) * FLOAT32_ROUNDOFF
     for tau in around(float(distance[0])):
         for sums in quick.values():
-            check_band(difference_band(Metric(), tau, dims), tau, sums, distance)
+            check_band(difference_band(tau, dims), tau, sums, distance)
 
 
-@pytest.mark.parametrize("up", [True, False])
-@pytest.mark.parametrize("dims", [16, 300, 1024])
-def test_absolute_differences_that_are_all_rounded_the_same_way(dims, up):
-    differences = np.full(dims, 2.0**-25 * (1 + 2.0**-6 if up else 1 - 2.0**-6), np.float32)
-    differences[0] = np.float32(0.5 * (1 + 2.0**-12))
-    left, right = np.zeros((1, dims), np.float32), differences[None]
-    distance = defining("manhattan", left, right)
-    quick = quick_sums("manhattan", left, right)
-    error = float(quick["forward"][0]) / float(distance[0]) - 1
-    assert (error if up else -error) > 0.9 * (dims - 2) * FLOAT32_ROUNDOFF
-    for tau in around(float(distance[0])):
-        for sums in quick.values():
-            check_band(difference_band(Metric("manhattan"), tau, dims), tau, sums, distance)
-
-
-@pytest.mark.parametrize("metric", METRIC_NAMES)
-def test_differences_whose_squares_vanish_are_left_to_the_defining_distance(metric):
+def test_differences_whose_squares_vanish_are_left_to_the_defining_distance():
     left = np.zeros((1, 16), np.float32)
     right = np.full((1, 16), 2.0**-80, np.float32)
-    distance = defining(metric, left, right)
+    distance = defining(left, right)
     assert distance[0] > 0
     for tau in (0.0, *around(float(distance[0]))):
-        for sums in quick_sums(metric, left, right).values():
-            check_band(difference_band(Metric(metric), tau, 16), tau, sums, distance)
-    same = quick_sums(metric, left, left)
+        for sums in quick_sums(left, right).values():
+            check_band(difference_band(tau, 16), tau, sums, distance)
+    same = quick_sums(left, left)
     for sums in same.values():
-        check_band(difference_band(Metric(metric), 0.0, 16), 0.0, sums, np.zeros(1))
+        check_band(difference_band(0.0, 16), 0.0, sums, np.zeros(1))
 
 
 def quick_products(left: np.ndarray, right: np.ndarray, kind: str) -> dict[str, np.ndarray]:
@@ -214,7 +168,7 @@ def quick_products(left: np.ndarray, right: np.ndarray, kind: str) -> dict[str, 
 
 
 def check_products(left: np.ndarray, right: np.ndarray, kind: str) -> None:
-    distance = defining("euclidean", left, right)
+    distance = defining(left, right)
     quick = quick_products(left, right, kind)
     for pair in range(len(left)):
         for tau in around(float(distance[pair])):
@@ -249,7 +203,7 @@ def test_the_band_of_products_holds_for_all_pairs_of_a_lake(kind, dims, seed, sh
     left, right = (
         rows[list(side)] for side in zip(*itertools.combinations(range(16), 2), strict=True)
     )
-    distance = defining("euclidean", left, right)
+    distance = defining(left, right)
     quick = quick_products(left, right, kind)
     for tau in (0.0, *around(float(rng.choice(distance)))):
         for squares in quick.values():
@@ -282,9 +236,7 @@ def test_products_that_are_all_rounded_the_same_way(kind, up, dims):
     check_products(left, right, kind)
 
 
-@pytest.mark.parametrize(
-    ("kind", "steps"), [("float16", 0), ("float16", 50), ("bfloat16", 0), ("bfloat16", 8)]
-)
+@pytest.mark.parametrize(("kind", "steps"), [("float16", 0), ("float16", 50)])
 @pytest.mark.parametrize("dims", [16, 64, 256, 1024])
 @pytest.mark.parametrize("apart", [True, False])
 def test_vectors_whose_entries_are_all_rounded_apart_or_together(kind, steps, dims, apart):
@@ -307,7 +259,7 @@ def test_vectors_whose_entries_are_all_rounded_apart_or_together(kind, steps, di
     right[0, :n_used] = signs * (border + np.where(larger, low, high))
     assert max(np.linalg.norm(left), np.linalg.norm(right)) <= LARGEST_NORM
     moved = [torch.from_numpy(rows).to(FORMATS[kind][0]).double() for rows in (left, right)]
-    change = float((moved[0] - moved[1]).norm()) - float(defining("euclidean", left, right)[0])
+    change = float((moved[0] - moved[1]).norm()) - float(defining(left, right)[0])
     assert (change if apart else -change) > 0.95 * step * math.sqrt(n_used)
     check_products(left, right, kind)
 
@@ -322,11 +274,11 @@ def spread_pairs(
     direction /= np.linalg.norm(direction, axis=1, keepdims=True)
     angle = 2 * np.arcsin(rng.uniform(0.06, 0.24, size=(n, 1)) / 2)
     right = (np.cos(angle) * left + np.sin(angle) * direction).astype(np.float32)
-    return left, right, defining("euclidean", left, right)
+    return left, right, defining(left, right)
 
 
 # The widths at 300 dimensions, as shares of the pairs that lie within half and twice the threshold.
-SHARES = {"difference": 0.001, "float32": 0.01, "float16": 0.03, "bfloat16": 0.15}
+SHARES = {"difference": 0.001, "float32": 0.01, "float16": 0.03}
 
 
 @pytest.mark.parametrize("kind", SHARES)
@@ -335,10 +287,7 @@ def test_a_band_decides_nearly_all_pairs(kind, dims):
     """A band that holds everything would pass every test above."""
     left, right, distance = spread_pairs(np.random.default_rng(1), 4000, dims)
     if kind == "difference":
-        band, quick = (
-            difference_band(Metric(), 0.12, dims),
-            quick_sums("euclidean", left, right)["torch"],
-        )
+        band, quick = (difference_band(0.12, dims), quick_sums(left, right)["torch"])
     else:
         band = product_band(0.12, dims, FORMATS[kind][1])
         quick = quick_products(left, right, kind)["matrix"]
@@ -349,20 +298,17 @@ def test_a_band_decides_nearly_all_pairs(kind, dims):
     assert (quick > band.possibly).mean() > 0.5
 
 
-@pytest.mark.parametrize("metric", METRIC_NAMES)
 @pytest.mark.parametrize("dims", DIMENSIONS)
-def test_the_band_of_differences_is_a_few_units_of_rounding_wide(metric, dims):
+def test_the_band_of_differences_is_a_few_units_of_rounding_wide(dims):
     for tau in (1e-3, 0.12, 1.0):
-        band = difference_band(Metric(metric), tau, dims)
-        limit = tau**2 if metric in ("euclidean", "angular") else tau
+        band = difference_band(tau, dims)
+        limit = tau**2
         assert band.surely < limit < band.possibly
         assert band.possibly - band.surely < 4 * (dims + 4) * FLOAT32_ROUNDOFF * limit
 
 
-@pytest.mark.parametrize("metric", METRIC_NAMES)
 @pytest.mark.parametrize("scaled", [False, True])
-def test_the_compiled_defining_distance_is_the_same_to_the_bit(metric, scaled):
-    loops = pytest.importorskip("pexeso.engine.kernels.numba.counts")
+def test_the_compiled_defining_distance_is_the_same_to_the_bit(scaled):
     rng = np.random.default_rng(7)
     for dims in range(1, 301):
         left, right = rng.normal(size=(2, 6, dims))
@@ -375,22 +321,16 @@ def test_the_compiled_defining_distance_is_the_same_to_the_bit(metric, scaled):
             )
         left, right = left.astype(np.float32), right.astype(np.float32)
         right[0] = left[0]
-        terms = np.empty(dims)
-        distances = [
-            loops.defining_distance(a, b, NUMBERS[metric], terms)
-            for a, b in zip(left, right, strict=True)
-        ]
-        assert distances == defining(metric, left, right).tolist(), dims
+        distances = [loops.defining_distance(a, b) for a, b in zip(left, right, strict=True)]
+        assert distances == defining(left, right).tolist(), dims
 
 
-@pytest.mark.parametrize("metric", METRIC_NAMES)
 @pytest.mark.parametrize("dims", [2, 63, 64, 65, 300])
-def test_the_compiled_quick_distance_stops_only_beyond_the_limit(metric, dims):
-    loops = pytest.importorskip("pexeso.engine.kernels.numba.counts")
+def test_the_compiled_quick_distance_stops_only_beyond_the_limit(dims):
     left, right = pairs_near(np.random.default_rng(dims), 40, dims, low=1e-3, high=2.0)
     for a, b in zip(left, right, strict=True):
-        whole = loops.quick_distance(a, b, NUMBERS[metric], np.float32(1e30))
+        whole = np.float32(loops.quick_distance(a, b, np.float32(1e30)))
         for limit in (whole, np.nextafter(whole, np.float32(9)), whole * np.float32(1.5)):
-            assert loops.quick_distance(a, b, NUMBERS[metric], limit) == whole
+            assert loops.quick_distance(a, b, limit) == whole
         for limit in (np.nextafter(whole, np.float32(-1)), whole / np.float32(2)):
-            assert loops.quick_distance(a, b, NUMBERS[metric], limit) > limit
+            assert loops.quick_distance(a, b, limit) > limit

@@ -19,12 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_runs import EVERYTHING
 
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
-from pexeso.engine.search import prefixes
-from pexeso.engine.search.prefixes import prefix_sizes
-from pexeso.engine.search.search import Goal, search_partition
+from pexeso.engine.dense import prefixes
+from pexeso.engine.dense.prefixes import prefix_sizes
+from pexeso.engine.dense.search import Goal, search_partition
+from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.vector_space import ALL_LEMMAS, Lemma
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=30), st.integers(1, 60))

@@ -1,14 +1,12 @@
 """Tests of products in place of a walk: exact answers, and use only where they cost less."""
 
 from contextlib import contextmanager
-from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 import torch
 from engine_lakes import (
-    PROJECTED_METRICS,
     ROW_KERNELS,
     as_dict,
     build,
@@ -26,24 +24,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_runs import EVERYTHING
 
-from pexeso.engine.interface import Query, Threshold
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
-from pexeso.engine.search import prefixes, products
-from pexeso.engine.search.products import product_candidates, products_pay, walk_limit
-from pexeso.engine.search.search import (
+from pexeso.engine.dense import prefixes, products
+from pexeso.engine.dense.prefixes import prepare_query
+from pexeso.engine.dense.prefixes import threshold_of as threshold_in
+from pexeso.engine.dense.products import product_candidates, products_pay
+from pexeso.engine.dense.search import (
     BatchQuery,
     Goal,
     exact_partition,
     search_batch_partition,
     search_partition,
 )
-from pexeso.engine.search.summary import prepare_query
-from pexeso.engine.search.summary import threshold_of as threshold_in
+from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.vector_space import MAX_PAIRS
+from pexeso.engine.vector_space import ALL_LEMMAS, MAX_PAIRS, Lemma
 
-BLOCK_CASES = cases(min_values=1, cells=("blocks",), metrics=PROJECTED_METRICS)
+BLOCK_CASES = cases(min_values=1, cells=("blocks",))
 FREE = products.WalkCosts(1e9, 0.0, 1e9, 0.0, least_pairs=0)
 """A walk so dear that products always pay."""
 
@@ -59,7 +55,7 @@ def walks_cost(costs):
             products,
             LEAST_LIMIT=0,
             _MANY_OF_A_TILE=1,
-            QUERIES_AT_ONCE=4,
+            QUERIES_CHUNK_SIZE=4,
             _LEAST_ROWS=3,
             _TILE={"cpu": 7, "cuda": 7},
         ),
@@ -172,7 +168,7 @@ def pays(lake, max_distance, name, lemmas=ALL_LEMMAS, least_pairs=0):
     )
     threshold = threshold_in(partition, max_distance, lemmas)
     kernel = kernel_named(name)
-    costs = replace(products._WALKS[name], least_pairs=least_pairs)
+    costs = products._WALKS[name]._replace(least_pairs=least_pairs)
     with patch.dict(products._WALKS, {name: costs}):
         return products_pay(partition, query, threshold, kernel)
 
@@ -226,19 +222,6 @@ def test_many_matches_in_one_place_are_walked_on_by_many_threads():
 
 def test_a_search_with_a_filter_switched_off_never_multiplies(wide):
     assert not pays(wide, 0.5, "torch", ALL_LEMMAS - {Lemma.PIVOT_FILTERING})
-
-
-@pytest.mark.parametrize("metric", ["manhattan", "chebyshev"])
-def test_other_metrics_never_multiply(metric):
-    partition, _ = build(
-        sphere(np.random.default_rng(0), 100, 8), [[0, 1]], PartitionLayoutOptions(metric=metric)
-    )
-    vectors = partition.vectors[:50].clone()
-    query = Query(vectors, partition.map.map(vectors), torch.ones(50, dtype=torch.int64), 50)
-    threshold = Threshold(1.0, partition.slack)
-    assert walk_limit(partition, query, threshold, kernel_named("torch")) is None
-    with walks_cost(FREE):
-        assert not products_pay(partition, query, threshold, kernel_named("torch"))
 
 
 def test_products_of_lesser_precision_are_not_trusted(wide):

@@ -23,19 +23,17 @@ from engine_lakes import (
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.dense_space import DenseSpace
-from pexeso.engine.interface import Kernel
+from pexeso.engine import metrics
+from pexeso.engine.dense import verification
+from pexeso.engine.dense.search import Goal, exact_partition, search_partition
+from pexeso.engine.dense.space import DenseSpace
+from pexeso.engine.kernel import Kernel
 from pexeso.engine.kernels import torch_kernel
-from pexeso.engine.layout import blocking
-from pexeso.engine.layout.blocking import block
-from pexeso.engine.layout.maps import MAPS
-from pexeso.engine.layout.options import CELLS, PartitionLayoutOptions
-from pexeso.engine.lemmas import Lemma
-from pexeso.engine.metrics import Metric
-from pexeso.engine.search import verification
-from pexeso.engine.search.search import Goal, exact_partition, search_partition
+from pexeso.engine.options import CELLS, MAPS, Metric, PartitionLayoutOptions
+from pexeso.engine.published import walk
+from pexeso.engine.published.walk import block
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.vector_space import MAX_PAIRS, count_needed
+from pexeso.engine.vector_space import MAX_PAIRS, Lemma, count_needed
 from pexeso.errors import InputError
 
 JOINABILITIES = ("0.000000001", "0.2", "0.6", "1")
@@ -125,10 +123,9 @@ def test_any_set_of_filters_gives_the_same_answer(case, lemmas, min_joinability)
 def test_the_answer_does_not_depend_on_how_the_work_is_cut(case, lemmas, few, some):
     needed, lemmas = smallest_count("0.4", case.total), frozenset(lemmas)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocking, "block", functools.partial(block, max_frontier=few))
-        patch.setattr(blocking, "ROWS_AT_ONCE", few)
+        patch.setattr(walk, "block", functools.partial(block, max_frontier=few))
         patch.setattr(torch_kernel, "FRONTIER", 16 * few)
-        patch.setattr(torch_kernel, "ELEMENTS_AT_ONCE", few)
+        patch.setattr(torch_kernel, "CHUNK_SIZE", few)
         patch.setattr(verification, "FEW_PAIRS", 0)
         patch.setattr(verification, "LATER_ROUNDS", some)
         for name in ("compiled", "torch"):
@@ -166,7 +163,7 @@ def check_pairs(case: Case, columns: list[int]) -> None:
     wanted = torch.tensor(
         [expected[key] for key in zip(column, query, value, strict=True)], dtype=torch.float64
     )
-    fractions = Metric(partition.options.metric).fraction(wanted, partition.dimensions)
+    fractions = Metric(partition.options.metric).fraction(wanted)
     np.testing.assert_allclose(distance, fractions.numpy(), rtol=1e-14)
     nearest = np.full((len(columns), len(case.query)), case.tau)
     for place, row, near in zip(column, query, distance, strict=True):
@@ -201,45 +198,13 @@ def test_a_query_value_that_is_a_pivot_meets_every_tie(metric, shape, cells):
         PartitionLayoutOptions(metric, n_pivots=3, n_levels=8, cells=cells, block_size=4),
     )
     query = partition.map.pivots[:1]
-    distances = partition.metric.distances(query, torch.from_numpy(vectors)).numpy()
+    distances = metrics.distances(query, torch.from_numpy(vectors)).numpy()
     for distance in np.unique(distances):
         for tau in (distance, np.nextafter(distance, 9.0), np.nextafter(distance, -1.0)):
             hits, _ = search_partition(
                 partition, query, torch.tensor([1]), 1, Goal(float(tau)), SearchStats()
             )
             assert hits.tolist() == np.flatnonzero(distances <= tau).tolist()
-
-
-@pytest.mark.parametrize("dims", [256, 1024])
-def test_ties_in_many_dimensions_of_the_manhattan_metric(dims):
-    """Check ties in many dimensions of the Manhattan metric.
-
-    Its distances grow with the square root of the dimensions, and so does the rounding of
-    coordinates.
-    """
-    rng = np.random.default_rng(dims)
-    centre = sphere(rng, 4, dims)
-    vectors = np.concatenate([centre, -centre, sphere(rng, 24, dims)])
-    columns = [[value] for value in range(len(vectors))]
-    partition, _ = build(
-        vectors, columns, PartitionLayoutOptions("manhattan", n_pivots=4, n_levels=6)
-    )
-    query = torch.cat([partition.map.pivots, torch.from_numpy(sphere(rng, 4, dims))])
-    distances = partition.metric.distances(query[:, None], torch.from_numpy(vectors)[None]).numpy()
-    assert distances.max() > 1.2 * np.sqrt(dims)
-    for tau in np.sort(distances, axis=None)[::9]:
-        counts = (distances <= tau).sum(0)
-        for needed in (1, 3):
-            goal = Goal(float(tau), min_count=needed)
-            answer = search_partition(
-                partition,
-                query,
-                torch.ones(len(query), dtype=torch.int64),
-                len(query),
-                goal,
-                SearchStats(),
-            )
-            assert as_dict(answer) == {c: int(n) for c, n in enumerate(counts) if n >= needed}
 
 
 @pytest.mark.parametrize("metric", METRIC_NAMES)
@@ -260,8 +225,6 @@ def test_max_distance_is_a_fraction_of_the_largest_distance(metric, max_distance
         "angular": 2
         * np.arctan2(np.linalg.norm(difference, axis=2), np.linalg.norm(total, axis=2))
         / np.pi,
-        "manhattan": np.abs(difference).sum(2) / (2 * np.sqrt(dims)),
-        "chebyshev": np.abs(difference).max(2) / 2,
     }[metric]
     counts = {
         c: int((fraction[:, column] <= max_distance).any(1).sum())
@@ -381,7 +344,7 @@ def test_filters_leave_a_small_part_of_the_distances(metric, cells):
         PartitionLayoutOptions(metric, n_pivots=5, n_levels=5, cells=cells, block_size=8),
     )
     query = unit_near(rng, centres[:12])
-    tau = Metric(metric).threshold(0.04, dims)
+    tau = Metric(metric).threshold(0.04)
     stats = SearchStats()
     weights = torch.ones(len(query), dtype=torch.int64)
     answer = search_partition(

@@ -5,7 +5,7 @@ import threading
 import torch
 from engine_lakes import threads_of_torch
 
-from pexeso.engine.threads import SMALL, available_threads, few_threads, in_pieces
+from pexeso.engine.arrays import SMALL, available_threads, few_threads, in_pieces
 
 
 def test_few_numbers_take_one_thread_and_the_others_stay_available():

@@ -5,10 +5,9 @@ import pytest
 import torch
 from engine_lakes import draw_case
 
-from pexeso.engine.kernels.unmapped import UnmappedQuery, real_rows
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.layout.unit_vectors import check_vectors
-from pexeso.engine.search.summary import prepare_query
+from pexeso.engine.dense.prefixes import UnmappedQuery, prepare_query, real_rows
+from pexeso.engine.maps import check_vectors
+from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.errors import InputError
 
 

@@ -18,33 +18,28 @@ from engine_lakes import sphere
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embed.half import in_half
-from pexeso.engine.building.building import build_partition
-from pexeso.engine.damage import damage_made_plain
-from pexeso.engine.dense_space import DenseSpace
-from pexeso.engine.kernels.choice import choose_kernel
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.layout.partition import Partition
-from pexeso.engine.layout.validation import (
-    check_arrays,
-    level_starts,
-    require_shapes,
-)
-from pexeso.engine.postings import Csr
-from pexeso.engine.search.search import (
+from embed.stored import in_half
+from pexeso.engine.arrays import Csr
+from pexeso.engine.dense.building import build_partition
+from pexeso.engine.dense.search import (
     BatchQuery,
     Goal,
     exact_partition,
     search_batch_partition,
     search_partition,
 )
+from pexeso.engine.dense.space import DenseSpace
+from pexeso.engine.kernels.choice import choose_kernel
+from pexeso.engine.lists import damage_made_plain
+from pexeso.engine.options import PartitionLayoutOptions
+from pexeso.engine.partition import Partition
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.validation import check_arrays, level_starts, require_shapes
 from pexeso.errors import IndexCorruptError
 
 OPTIONS = {
     "projection": PartitionLayoutOptions(map="projection", n_axes=7),
     "pivots": PartitionLayoutOptions(map="pivots", block_size=17),
-    "manhattan": PartitionLayoutOptions(metric="manhattan", map="pivots", n_pivots=3),
     "halves": PartitionLayoutOptions(map="projection", n_axes=7, vector_precision="half"),
     "grid": PartitionLayoutOptions(map="pivots", n_pivots=3, cells="grid", n_levels=3),
     "projected grid": PartitionLayoutOptions(map="projection", n_axes=3, cells="grid", n_levels=2),
@@ -84,8 +79,8 @@ def test_what_is_built_keeps_every_promise(name, n):
 
 
 def test_pieces_do_not_change_what_is_found(built, monkeypatch):
-    monkeypatch.setattr("pexeso.engine.layout.validation.ITEMS_AT_ONCE", 7)
-    monkeypatch.setattr("pexeso.engine.layout.validation_cells._ITEMS_AT_ONCE", 7)
+    for module in ("validation", "lists"):
+        monkeypatch.setattr(f"pexeso.engine.{module}.ITEMS_AT_ONCE", 7)
     for name, options in OPTIONS.items():
         assert check_arrays(built[name], options, n_texts=N_TEXTS) == []
     arrays = copy_of(built["projection"])
@@ -95,7 +90,7 @@ def test_pieces_do_not_change_what_is_found(built, monkeypatch):
 
 @pytest.mark.parametrize("n_blocks", [0, 1, 16, 17, 256, 257, 5000])
 def test_levels_are_those_that_are_built(n_blocks):
-    from pexeso.engine.layout.blocks import build_blocks
+    from pexeso.engine.blocks import build_blocks
 
     assert build_blocks(torch.zeros(n_blocks, 3), 1).starts.tolist() == level_starts(n_blocks)
 
@@ -224,12 +219,6 @@ LIES = {
         {"block_size": 16},
         "hold 17 vectors, and the options of the index say 16",
     ),
-    "another metric": ("pivots", {"metric": "manhattan"}, "block_codes: vector 0"),
-    "another metric over a grid": (
-        "grid",
-        {"metric": "chebyshev"},
-        "mapped: the coordinates of vector 0",
-    ),
 }
 
 
@@ -272,7 +261,7 @@ SHAPES = {
 @pytest.mark.parametrize("name", SHAPES)
 def test_shapes_and_types_that_do_not_fit_are_refused_before_anything_is_used(built, name):
     arrays, options = built["projection"], OPTIONS["projection"]
-    require_shapes(arrays, options)
+    require_shapes(arrays)
     other = np.float64 if arrays[name].dtype != np.float64 else np.float32
     for changed in (
         SHAPES[name](arrays[name]),
@@ -292,18 +281,13 @@ def test_shapes_and_types_that_do_not_fit_are_refused_before_anything_is_used(bu
 
 
 def test_a_shape_beyond_all_memory_is_refused_without_allocating(built):
-    arrays, options = built["projection"], OPTIONS["projection"]
+    arrays = built["projection"]
     huge = np.broadcast_to(np.zeros(1, np.float32), (2**40, DIMENSIONS))
     with pytest.raises(IndexCorruptError, match="31 bits"):
-        require_shapes({**arrays, "vectors": huge}, options)
+        require_shapes({**arrays, "vectors": huge})
     wide = np.broadcast_to(np.zeros(1, np.float32), (1, 2**40))
     with pytest.raises(IndexCorruptError, match="dimensions"):
-        require_shapes({**arrays, "vectors": wide}, options)
-
-
-def test_axes_are_refused_for_a_metric_that_has_none(built):
-    with pytest.raises(IndexCorruptError, match="manhattan"):
-        require_shapes(built["projection"], OPTIONS["manhattan"])
+        require_shapes({**arrays, "vectors": wide})
 
 
 def test_the_error_of_a_tensor_operation_becomes_one_of_ours():
@@ -403,17 +387,14 @@ print(sum(refused), len(refused))
 
 
 def test_compiled_loops_are_not_led_out_of_an_array():
-    """Check that compiled loops, run as plain Python, are not led out of an array.
-
-    There numpy checks every index: one that a loop does not check itself is an IndexError.
-    """
+    """The build for tests checks every index: one that a loop does not check itself is an error."""
     here = Path(__file__).resolve().parent
     program = PROGRAM.format(
         tests=str(here), root=str(here.parent.parent), n=int(os.environ.get("PEXESO_EXAMPLES", 25))
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1", "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         check=False,
@@ -437,7 +418,7 @@ def test_sizes_of_rows_that_are_no_runs_are_refused_before_they_are_allocated(of
 
 @pytest.mark.parametrize("member", [-1, 5, 2**31 - 1])
 def test_members_that_are_not_there_are_refused_for_programs_that_do_not_look(member, monkeypatch):
-    monkeypatch.setattr("pexeso.engine.postings._ROWS_AT_ONCE", 2)
+    monkeypatch.setattr("pexeso.engine.arrays._ROWS_AT_ONCE", 2)
     offsets, members = torch.tensor([0, 3, 3, 12]), torch.arange(12, dtype=torch.int32) % 5
     Csr(offsets, members).require_sound(5)
     Csr(torch.zeros(1, dtype=torch.int64), members[:0]).require_sound(0)

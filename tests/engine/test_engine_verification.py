@@ -8,19 +8,20 @@ import pytest
 import torch
 from engine_lakes import KERNELS, kernel_named, listed, pairs_by_hand, threads_of_torch
 
-from pexeso.engine.interface import Kernel, Pairs, Query, Threshold
+from pexeso.engine import metrics
+from pexeso.engine.arrays import csr_from_pairs, transpose
+from pexeso.engine.dense import verification
+from pexeso.engine.dense.verification import Verifier
+from pexeso.engine.kernel import Kernel, Pairs, Query, Threshold
 from pexeso.engine.kernels import torch_kernel
-from pexeso.engine.layout.grid import build_grid
-from pexeso.engine.layout.maps import PivotMap
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.layout.partition import GridCells, Partition
-from pexeso.engine.lemmas import ALL_LEMMAS, Lemma
-from pexeso.engine.metrics import Metric
-from pexeso.engine.postings import csr_from_pairs, transpose
-from pexeso.engine.search import verification
-from pexeso.engine.search.verification import Verifier
+from pexeso.engine.maps import PivotMap
+from pexeso.engine.options import PartitionLayoutOptions
+from pexeso.engine.partition import GridCells, Partition
+from pexeso.engine.published.grid import build_grid
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.vector_space import ALL_LEMMAS, Lemma
 
+SKIPPED = 2  # as the loop `decide` writes it
 L7 = frozenset({Lemma.COLUMN_PRUNING})
 # Cell, column and angle in degrees of each value, in cell order. The cells are named as in the
 # paper; b2 is one that no query value reaches.
@@ -62,7 +63,7 @@ def partition_of(values: dict[str, tuple[int, str, float]]) -> Partition:
     return Partition(
         options=PartitionLayoutOptions(n_pivots=1, n_levels=n_levels, cells="grid"),
         vectors=vectors,
-        map=PivotMap(on_circle(0.0), Metric()),
+        map=PivotMap(on_circle(0.0)),
         cells=cells,
         value_columns=value_columns,
         column_values=transpose(value_columns, len(COLUMNS)),
@@ -137,33 +138,35 @@ def measured(kernel, monkeypatch) -> list[tuple[int, str]]:
     Only kernels whose loops are part of this project are recorded.
     """
     pairs: list[tuple[int, str]] = []
-    part = torch_kernel.TorchKernel._decide_part
+    part = torch_kernel.TorchKernel._decide
 
     def recording_part(self, partition, query, queries, rows, threshold, stats):
         pairs.extend(
-            (query, NAMES[row]) for query, row in zip(queries.tolist(), rows.tolist(), strict=True)
+            (query, NAMES[row])
+            for query, row in zip(queries.tolist(), rows.tolist(), strict=True)
+            if row >= 0
         )
         return part(self, partition, query, queries, rows, threshold, stats)
 
-    monkeypatch.setattr(torch_kernel.TorchKernel, "_decide_part", recording_part)
+    monkeypatch.setattr(torch_kernel.TorchKernel, "_decide", recording_part)
     if kernel.name == "compiled":
         record_compiled(monkeypatch, pairs)
     return pairs
 
 
 def record_compiled(monkeypatch, pairs: list[tuple[int, str]]) -> None:
-    from pexeso.engine.kernels.numba.kernel import loops
+    from pexeso.engine.kernels.compiled import loops
 
     decide = loops.decide
 
-    def recording(begin, end, members, offsets, rows, *others):
-        states = others[-2]
-        decide(begin, end, members, offsets, rows, *others)
+    def recording(begin, end, members, lists, *others):
+        states, offsets, rows = others[-2], lists.offsets, lists.rows
+        decide(begin, end, members, lists, *others)
         pairs.extend(
             (query, NAMES[rows[pair]])
             for query in members[begin:end].tolist()
             for pair in range(offsets[query], offsets[query + 1])
-            if rows[pair] >= 0 and states[pair] != loops.SKIPPED
+            if rows[pair] >= 0 and states[pair] != SKIPPED
         )
 
     monkeypatch.setattr(loops, "decide", recording)
@@ -304,15 +307,15 @@ def test_early_acceptance_saves_distances(kernel, monkeypatch):
 @pytest.mark.parametrize("elements", [1, 6, 1 << 20])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_pairs_decided_in_pieces(kernel, monkeypatch, elements, threads):
-    monkeypatch.setattr(torch_kernel, "ELEMENTS_AT_ONCE", elements)
+    monkeypatch.setattr(torch_kernel, "CHUNK_SIZE", elements)
     if kernel.name == "compiled":
-        monkeypatch.setattr("pexeso.engine.kernels.numba.kernel._PAIRS_A_TASK", elements)
+        monkeypatch.setattr("pexeso.engine.kernels.compiled._PAIRS_A_TASK", elements)
     partition, stats = partition_of(VALUES), SearchStats()
     query = query_of(partition, 0.0, 180.0)
     everything = pairs_by_hand([(row, value) for row in range(2) for value in range(8)], 2)
     with threads_of_torch(threads):
         matches = kernel.matches(partition, query, everything, Threshold(0.12, 1e-5), stats)
-    distances = partition.metric.distances(query.vectors[:, None], partition.vectors[None])
+    distances = metrics.distances(query.vectors[:, None], partition.vectors[None])
     assert listed(matches) == [
         tuple(pair) for pair in np.argwhere((distances <= 0.12).numpy()).tolist()
     ]

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from pexeso.engine.building.building import build_partition
-from pexeso.engine.dense_space import DenseSpace
+from pexeso.engine.dense.building import build_partition
+from pexeso.engine.dense.space import DenseSpace
 from pexeso.engine.kernels.choice import choose_kernel
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.layout.partition import Partition
+from pexeso.engine.options import PartitionLayoutOptions
+from pexeso.engine.partition import Partition
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import MAX_PAIRS, Goal
 
@@ -83,7 +83,7 @@ def test_every_size_thrice(map_name, cells):
 
 
 def test_lists_that_grow_and_partitions_that_go(monkeypatch):
-    from pexeso.engine.kernels.triton import workspace
+    from pexeso.engine.kernels.triton import lists as workspace
 
     monkeypatch.setattr(workspace, "FIRST_ROOM", dict.fromkeys(workspace.FIRST_ROOM, 4))
     kernel = choose_kernel("triton", torch.device("cuda"))

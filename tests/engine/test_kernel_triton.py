@@ -86,7 +86,7 @@ def test_neighbours_add_up_as_the_defining_tree_does(dims):
     "tau", [0.0, 5e-324, 1e-200, 1e-160, 1e-30, 1e-8, 0.1, 0.12, 1.0, math.sqrt(2.0), 2.0]
 )
 def test_the_largest_square_is_the_last_whose_root_is_within_tau(tau):
-    from pexeso.engine.kernels.triton.search import largest_square
+    from pexeso.engine.metrics import largest_square
 
     square = largest_square(tau)
     assert math.sqrt(square) <= tau < math.sqrt(math.nextafter(square, math.inf))

@@ -16,13 +16,14 @@ import triton.runtime.jit as jit
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
-from pexeso.engine.building.building import build_partition
+from pexeso.engine.dense.building import build_partition
+from pexeso.engine.dense.search import BatchQuery, Goal, search_batch_partition, search_partition
 from pexeso.engine.kernels.triton import kernel as triton_kernel
-from pexeso.engine.kernels.triton import lists, walk
-from pexeso.engine.layout.maps import ProjectionMap
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.layout.partition import Partition
-from pexeso.engine.search.search import BatchQuery, Goal, search_batch_partition, search_partition
+from pexeso.engine.kernels.triton import lists
+from pexeso.engine.kernels.triton import search as walk
+from pexeso.engine.maps import ProjectionMap
+from pexeso.engine.options import PartitionLayoutOptions
+from pexeso.engine.partition import Partition
 from pexeso.engine.stats import SearchStats
 
 PROGRAMS = {
@@ -35,12 +36,7 @@ PROGRAMS = {
     "take_counts",
     "prepare_values",
 }
-GROUPED = {
-    "walk_pairs",
-    "count_blocks",
-    "group_pairs",
-    "test_blocks",
-}
+GROUPED = {"walk_pairs", "count_blocks", "group_pairs", "test_blocks"}
 """Under a projection."""
 
 

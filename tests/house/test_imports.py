@@ -12,48 +12,28 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 OURS = ("embed", "partition", "pexeso")
 
 SPARK_MODULES = {
-    "embed.spark",
-    "partition.spark",
+    "embed.batches",
     "pexeso.build.build",
-    "pexeso.build.job",
-    "pexeso.build.lake_source.changes",
-    "pexeso.build.lake_source.listing",
-    "pexeso.build.lake_source.source",
-    "pexeso.build.lake_source.spark_tables",
-    "pexeso.build.numbering",
-    "pexeso.build.parts.divide",
-    "pexeso.build.report",
-    "pexeso.build.spark.archive_maker",
-    "pexeso.build.spark.cell_texts",
-    "pexeso.build.spark.class_archive",
-    "pexeso.build.spark.failures",
-    "pexeso.build.spark.session",
+    "pexeso.build.source",
+    "pexeso.build.spark_tables",
     "pexeso.build.workers",
-    "pexeso.composite.part.write",
+    "pexeso.build.spark.java",
+    "pexeso.build.spark.session",
     "pexeso.joins.graph.spark_tasks",
-    "pexeso.joins.growth",
     "pexeso.joins.report",
     "pexeso.joins.spark",
-    "pexeso.redundancy.part.write",
-    "pexeso.redundancy.plans.acting",
-    "pexeso.redundancy.plans.pipeline",
-    "pexeso.redundancy.plans.in_tasks",
-    "pexeso.redundancy.plans.reading",
-    "pexeso.redundancy.plans.rebuilds",
-    "pexeso.redundancy.plans.redundancy",
-    "pexeso.redundancy.plans.sampled.search",
-    "pexeso.redundancy.plans.sources",
-    "pexeso.redundancy.plans.verifying",
-    "pexeso.semantic.part.rewrite",
-    "pexeso.semantic.part.stored",
-    "pexeso.semantic.part.write",
+    "pexeso.redundancy.containments",
+    "pexeso.redundancy.lake_reading",
+    "pexeso.redundancy.rebuilds",
+    "pexeso.redundancy.search",
+    "pexeso.redundancy.sampled",
+    "pexeso.redundancy.verification",
     "pexeso.semantic.spark_executor",
-    "pexeso.sets.part.write",
-    "pexeso.store.io.spark_schema",
 }
 """What runs on Spark.
 
-The session, the stages of builds and updates, batch search in tasks, and joins of Spark DataFrames.
+The session, what runs the tasks of builds there, batch search in tasks, and joins of Spark
+DataFrames.
 """
 ENGINE_PACKAGES = {"numpy", "torch", "pyarrow"}
 KERNEL_PACKAGES = {
@@ -62,22 +42,17 @@ KERNEL_PACKAGES = {
         for name in (
             "boxes",
             "column",
-            "counter",
-            "counts",
+            "counting",
             "distances",
-            "grouped",
             "kernel",
             "lists",
             "search",
             "values",
-            "walk",
-            "workspace",
         )
     },
-    "pexeso.engine.kernels.faiss_kernel": "faiss",
 }
 """The modules that need more, each imported only when its kernel is chosen."""
-STORE_PACKAGES = {"numpy", "pyarrow"}
+STORE_PACKAGES = {"msgspec", "numpy", "pyarrow"}
 HEAVY = (
     "torch",
     "pyspark",
@@ -165,8 +140,8 @@ def test_only_its_capability_knows_a_part():
         if any(lies_in(name, (f"pexeso.{part}.part",)) for name in names)
         and not lies_in(module, (f"pexeso.{part}",))
     }
-    # An index says which parts it has, and opens the sets; the graph of a lake asks for them.
-    asking = ("pexeso.index", "pexeso.joins.graph.options", "pexeso.semantic.open_index")
+    # An index opens the sets.
+    asking = ("pexeso.index", "pexeso.semantic.open_index")
     assert knowing == {(module, "sets") for module in asking}
 
 
@@ -174,6 +149,43 @@ def test_packages_are_few():
     packages = {path.parent.name for path in (ROOT / "pexeso").glob("*/__init__.py")}
     assert len(packages) <= 14
     assert len([*(ROOT / "pexeso").glob("*.py")]) <= 8
+
+
+def test_no_small_module_has_its_only_importer_next_to_it():
+    """One that is imported within a function stays apart: a start goes without it."""
+    paths = {
+        module_name(path): path
+        for package in OURS
+        for path in (ROOT / package).rglob("*.py")
+        if path.name not in ("__init__.py", "__main__.py")
+    }
+    importers = {module: set() for module in paths}
+    at_start = set()
+
+    def n_lines(module: str) -> int:
+        return len(paths[module].read_text(encoding="utf-8").splitlines())
+
+    for importer, names in modules().items():
+        for module in names_of_modules(names) & paths.keys():
+            importers[module].add(importer)
+    for importer, path in paths.items():
+        statements = ast.parse(path.read_text(encoding="utf-8")).body
+        imports = [node for node in statements if isinstance(node, ast.Import | ast.ImportFrom)]
+        names = names_of_modules(imported(ast.Module(imports, []), importer))
+        at_start |= {(module, importer) for module in names & paths.keys()}
+    apart = {
+        module
+        for module, others in importers.items()
+        for importer in others
+        if len(others) == 1 and (module, importer) in at_start
+        if paths[module].parent == paths[importer].parent
+        if n_lines(module) < 150 and n_lines(module) + n_lines(importer) <= 600
+    }
+    assert apart == set()
+
+
+def names_of_modules(names: set[str]) -> set[str]:
+    return names | {name.rpartition(".")[0] for name in names}
 
 
 @pytest.mark.parametrize(
@@ -199,20 +211,18 @@ def test_the_core_needs_few_packages(package, allowed):
     assert others <= set(KERNEL_PACKAGES.items())
 
 
-def test_the_engine_searches_without_the_packages_of_its_faster_kernels():
+def test_the_engine_searches_without_the_packages_of_its_kernel_for_gpus():
     program = """
 import sys
-sys.modules.update(dict.fromkeys(("numba", "triton", "faiss", "pyspark", "fasttext", "pandas", \
-"sklearn", "click")))
+sys.modules.update(dict.fromkeys(("triton", "pyspark", "fasttext", "pandas", "sklearn", "click")))
 import importlib.util
 import numpy as np, torch
 find = importlib.util.find_spec
-importlib.util.find_spec = lambda name, *rest: None if name in ("numba", "triton", "faiss") else \
-find(name, *rest)
-from pexeso.engine.building.building import build_partition
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.layout.partition import Partition
-from pexeso.engine.search.search import Goal, search_partition
+importlib.util.find_spec = lambda name, *rest: None if name == "triton" else find(name, *rest)
+from pexeso.engine.dense.building import build_partition
+from pexeso.engine.options import PartitionLayoutOptions
+from pexeso.engine.partition import Partition
+from pexeso.engine.dense.search import Goal, search_partition
 from pexeso.engine.stats import SearchStats
 options = PartitionLayoutOptions(map="auto")
 arrays, _ = build_partition(np.eye(4, dtype=np.float32), np.array([0, 2, 4]), np.arange(4), options)
@@ -231,7 +241,7 @@ def test_importing_pexeso_loads_nothing_heavy():
     assert loaded == ""
 
 
-@pytest.mark.parametrize("module", ["pexeso.index", "pexeso.faces.cli.main", "pexeso.build.tasks"])
+@pytest.mark.parametrize("module", ["pexeso.index", "pexeso.faces.cli.main", "pexeso.build.source"])
 def test_what_starts_a_process_loads_no_engine(module):
     """Torch takes over a second: a search imports it when the engine does, a reading task never."""
     heavy = ("torch", "numba", "pandas", "scipy", "sklearn", "pyspark", "clevercsv")
@@ -243,8 +253,12 @@ def test_what_starts_a_process_loads_no_engine(module):
 
 def test_what_the_parts_of_an_index_tell_is_told_without_compiled_loops():
     """The app's first page and `pexeso info` need nothing that takes a third of a second."""
-    modules = [f"pexeso.{name}.part.info" for name in PARTS]
-    modules += ["pexeso.build.diagnostics.info", "pexeso.faces.app.pages.home"]
+    modules = [f"pexeso.{name}.part" for name in PARTS]
+    modules += [
+        "pexeso.semantic.part.info",
+        "pexeso.build.diagnostics.info",
+        "pexeso.faces.app.lake",
+    ]
     heavy = ("torch", "numba", "scipy", "sklearn", "pyspark")
     statement = f"print(*[name for name in {heavy!r} if name in sys.modules])"
     assert run_fresh(f"import sys, {', '.join(modules)}; {statement}") == ""

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,19 @@ def test_every_public_name_can_be_had_and_says_what_it_is():
     }
     assert {name: value.__module__ for name, value in values.items()} == dict(pexeso._HOME_OF)
     assert [name for name, value in values.items() if not inspect.getdoc(value)] == []
+
+
+def test_what_public_classes_have_says_what_it_is():
+    """Docstrings are for what a user reaches; elsewhere they stand where a name says too little."""
+    bare = {
+        f"{name}.{member}"
+        for name in pexeso._HOME_OF
+        if inspect.isclass(home := getattr(pexeso, name))
+        for member, value in vars(home).items()
+        if isinstance(value, property | cached_property) or inspect.isfunction(value)
+        if not member.startswith("_") and not inspect.getdoc(value)
+    }
+    assert bare == set()
 
 
 def test_the_version_is_numbers():

@@ -11,7 +11,7 @@ PRODUCT = sorted(
     path for package in ("embed", "partition", "pexeso") for path in (ROOT / package).rglob("*.py")
 )
 MAX_LINES = 600
-MORE_LINES = {"pexeso/index.py": 940}
+MORE_LINES = {"pexeso/index.py": 1080}
 """The objects that users hold.
 
 A third of it is code, the rest says what its methods take and give.

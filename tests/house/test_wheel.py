@@ -1,6 +1,7 @@
 """The wheel: our three packages, their data, and nothing else; and that what it installs works."""
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -15,30 +16,47 @@ from pexeso import __version__
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PACKAGES = ("embed", "partition", "pexeso")
+SOURCES_OF_LOOPS = (".pyx", ".pxi", ".pxd", ".so")
+
+
+def without_stale_loops(folder: str, names: list[str]) -> set[str]:
+    """Name what was compiled for tests, and of sources that are gone."""
+    _, _, package = folder.partition("lib.")
+    stems = {path.stem for path in ROOT.joinpath(*Path(package).parts[1:]).glob("*.pyx")}
+    return {
+        name
+        for name in names
+        if "checked" in name
+        or (name.endswith(".so") and name.split(".")[0].rpartition("_")[0] not in stems)
+    }
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory) -> Path:
     """Build the wheel from a copy of the project and return its path.
 
-    A copy is used because building leaves folders in the source tree.
+    A copy is used because building leaves folders in the source tree. What was compiled already is
+    copied too, but not the build for tests, which no wheel has.
     """
     source, out = tmp_path_factory.mktemp("source") / "project", tmp_path_factory.mktemp("wheel")
     source.mkdir()
     for package in PACKAGES:
         shutil.copytree(
-            ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__")
+            ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__", "*.so")
         )
+    if (ROOT / "build").is_dir():
+        shutil.copytree(ROOT / "build", source / "build", ignore=without_stale_loops)
     for folder in ("tests", "benchmarks", "examples"):
         (source / folder).mkdir()
         (source / folder / "__init__.py").touch()  # a package that must not be taken
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, source]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     (wheel,) = out.iterdir()
-    assert wheel.name == f"pexeso-{__version__}-py3-none-any.whl"
+    tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    assert wheel.name.startswith(f"pexeso-{__version__}-{tag}-{tag}-")
     return wheel
 
 
@@ -74,8 +92,9 @@ def installed(built, tmp_path_factory) -> Path:
 
 
 def run_installed(folder: Path, *command: object) -> str:
-    """Run a command outside the checkout and return its output; PYTHONPATH is not passed on."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    """Run a command outside the checkout, without our variables, and return its output."""
+    ours = ("PYTHONPATH", "PEXESO_LOOPS")
+    environment = {name: value for name, value in os.environ.items() if name not in ours}
     done = subprocess.run(
         list(map(str, command)),
         cwd=folder,
@@ -98,13 +117,25 @@ def test_the_top_level_names_are_ours_alone(wheel):
 
 
 def test_every_module_and_every_data_file_is_in_it(wheel):
-    ours = {
-        path.relative_to(ROOT).as_posix()
+    files = {
+        path.relative_to(ROOT)
         for package in PACKAGES
         for path in (ROOT / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert {name for name in wheel if ".dist-info/" not in name} == ours
+    ours = {path.as_posix() for path in files if path.suffix not in SOURCES_OF_LOOPS}
+    builds = {
+        path.with_name(f"{path.stem}_{build}{sysconfig.get_config_var('EXT_SUFFIX')}").as_posix()
+        for path in files
+        if path.suffix == ".pyx"
+        for build in builds_of_a_wheel()
+    }
+    assert {name for name in wheel if ".dist-info/" not in name} == ours | builds
+
+
+def builds_of_a_wheel() -> list[str]:
+    is_x86 = platform.machine().lower() in ("x86_64", "amd64")
+    return ["portable", "avx2"] if is_x86 else ["portable"]
 
 
 def test_the_licence_comes_along(wheel):

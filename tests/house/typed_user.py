@@ -9,10 +9,10 @@ from typing import Any, assert_type
 import pexeso
 from pexeso.build.diagnostics.info import IndexInfo
 from pexeso.composite.key_explanation import KeyExplanation
-from pexeso.composite.lake.results import CompositeResult
+from pexeso.composite.results import CompositeResult
+from pexeso.index import AnySearchResult
 from pexeso.results.match_kinds import KindCounts
 from pexeso.results.matches import Explanation
-from pexeso.semantic.answers.by_method import AnySearchResult
 from pexeso.semantic.thresholds.advice import Advice
 from pexeso.store.integrity import Problem
 

@@ -67,12 +67,12 @@ def test_the_order_in_which_links_come_does_not_matter(links, random):
 @given(st.dictionaries(ends, distances, max_size=14))
 def test_components_in_parcels_of_their_own_give_the_same(links):
     together = run(links)
-    before = assignment.NODES_AT_ONCE
-    assignment.NODES_AT_ONCE = 1
+    before = assignment.CHUNK_NODES
+    assignment.CHUNK_NODES = 1
     try:
         assert run(links) == together
     finally:
-        assignment.NODES_AT_ONCE = before
+        assignment.CHUNK_NODES = before
 
 
 def test_a_second_match_is_worth_more_than_any_distance():

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from joined_by_loops import one_of
 from long_runs import EVERYTHING
 
-from pexeso.composite.lake.query import key_table
-from pexeso.composite.lake.table_pair import TablePair
+from pexeso.composite.key_table import TablePair, key_table
 from pexeso.errors import ColumnNotFoundError, InputError, QueryError
 from pexeso.joins.composite_join import written_keys
 from pexeso.joins.options import AGGREGATIONS
-from pexeso.lake.key_columns import names_in
+from pexeso.lake.columns import names_in
 
 OURS = pa.table(
     {
@@ -189,9 +188,9 @@ def test_keys_are_written_as_csv_is(rows):
 def test_what_the_join_had_to_choose_is_told_of_keys():
     report = joined(aggregate={"people": "first", "*": "distinct"}).report
     assert report.lines() == [
-        "1 key of yours is joined with several rows, such as 'PARIS ,1900': 'paris,1900'.",
-        "1 key of yours has cells that differ, of which the first is taken, such as 'PARIS ,1900' "
-        "in people: '10', '4'.",
+        "1 key of your table is joined with several rows, such as 'PARIS ,1900': 'paris,1900'.",
+        "1 key of your table has cells that differ, of which the first is taken, such as "
+        "'PARIS ,1900' in people: '10', '4'.",
     ]
     assert report.to_dict()["conflicts"]["repeated"]["count"] == 1
     assert joined(aggregate="sum").report.counts["not a number"] == 2
@@ -215,7 +214,7 @@ def test_keys_that_are_missing_join_nothing():
         (
             QueryError,
             {"columns": "when,where,people"},
-            r"Got 2 of yours \(city, year\) and 3 of 'g",
+            r"Got 2 of your columns \(city, year\) and 3 of 'g",
         ),
         (QueryError, {"columns": "when,when"}, "names each column once. Got 'when' twice"),
         (QueryError, {"columns": "when"}, "has two columns or more"),

@@ -12,7 +12,7 @@ import pexeso
 from pexeso.errors import InputError
 from pexeso.faces.cli.main import cli
 from pexeso.index import build_index
-from pexeso.joins import growth
+from pexeso.joins.report import require_moderate_growth
 
 TOWNS = ["Oslo", "Rome"]
 N_ROWS = 200
@@ -80,7 +80,7 @@ def test_the_command_line(folder, tmp_path):
     assert not output.exists()
     written = CliRunner().invoke(cli, [*words, "-o", str(output), "--many-to-many"])
     assert written.exit_code == 0
-    assert "200 rows of yours became 20,000." in written.stderr
+    assert "200 rows of your table became 20,000." in written.stderr
 
 
 def test_the_service_names_the_field(folder):
@@ -118,7 +118,7 @@ def test_the_bounds_are_those_that_are_stated(how):
         n_refused += wanted
         if wanted:
             with pytest.raises(InputError, match=f"make {n_joined:,} rows of the {len(text):,} "):
-                growth.require_moderate_growth(texts, text, counts, "t", options)
+                require_moderate_growth(texts, text, counts, "t", options)
         else:
-            growth.require_moderate_growth(texts, text, counts, "t", options)
+            require_moderate_growth(texts, text, counts, "t", options)
     assert 20 < n_refused < 280

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from pexeso.errors import InputError
-from pexeso.joins.naming import choose_names
 from pexeso.joins.options import JoinOptions, join_options
+from pexeso.joins.tables import choose_names
 
 
 @pytest.mark.parametrize(

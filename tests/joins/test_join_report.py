@@ -5,9 +5,9 @@ import json
 import pyarrow as pa
 from test_joined_tables import LINKS, THEIRS, joined, mapping_of
 
-from pexeso.joins.conflicts import CONFLICTS
 from pexeso.joins.matched_rows import find_rows
 from pexeso.joins.options import JoinOptions
+from pexeso.joins.report import CONFLICTS
 from pexeso.joins.tables import join_table
 from pexeso.lake.normalise.normaliser import Normaliser
 
@@ -35,7 +35,7 @@ def test_a_lake_value_that_several_take():
     ]
     assert (
         report.lines()[0]
-        == "1 lake value is wanted by several values of yours, such as 'X': 'a', 'b'."
+        == "1 lake value is wanted by several values of your table, such as 'X': 'a', 'b'."
     )
     one_to_one = joined(links=links, values="one-to-one").report
     assert rows_of(one_to_one, "shared") == rows_of(report, "shared")

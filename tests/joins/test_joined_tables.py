@@ -16,7 +16,7 @@ from pexeso.joins.mapping import make_mapping
 from pexeso.joins.matched_rows import find_rows, found_types
 from pexeso.joins.options import AGGREGATIONS, JoinOptions
 from pexeso.joins.tables import join_table
-from pexeso.lake.frames.in_pandas import in_pandas
+from pexeso.lake.frames.tables import in_pandas
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.results.matches import Pair
 

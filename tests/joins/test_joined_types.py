@@ -6,13 +6,13 @@ import pyarrow as pa
 import pytest
 from test_joined_tables import NORMALISER, joined, mapping_of
 
-from pexeso.faces.app.pages.actions import first_rows
+from pexeso.faces.app.actions import first_rows
 from pexeso.joins.matched_rows import find_rows
 from pexeso.joins.options import JoinOptions
 from pexeso.joins.tables import join_table
-from pexeso.lake.frames import beside
-from pexeso.store.io import wide_offsets
-from pexeso.store.io.wide_offsets import take_wide
+from pexeso.lake.frames.tables import take_column_cells
+from pexeso.store import texts as texts_module
+from pexeso.store.texts import take_wide
 
 KEYS = ["a", "b", None]
 ODD = {
@@ -60,20 +60,20 @@ def test_a_found_column_of_an_odd_type_is_added(cells):
 @pytest.mark.parametrize("kind", [pa.string(), pa.binary()])
 @pytest.mark.parametrize(("max_bytes", "is_large"), [(29, True), (30, False)])
 def test_texts_that_are_too_many_get_longer_offsets(monkeypatch, kind, max_bytes, is_large):
-    monkeypatch.setattr(wide_offsets, "MAX_BYTES", max_bytes)
+    monkeypatch.setattr(texts_module, "MAX_BYTES", max_bytes)
     column = pa.chunked_array([["x" * 10], ["y" * 5, None]], kind)
-    made = beside.take_column_cells(column, pa.array([0, 0, None, 2, 0]))
+    made = take_column_cells(column, pa.array([0, 0, None, 2, 0]))
     assert made.to_pylist() == [column[at].as_py() for at in (0, 0, 2, 2, 0)]
     assert made.type == (
         {pa.string(): pa.large_string()}.get(kind, pa.large_binary()) if is_large else kind
     )
     # Few rows of many texts, which Arrow puts together first.
-    monkeypatch.setattr(wide_offsets, "MAX_BYTES", 14 if is_large else 15)
-    assert beside.take_column_cells(column, pa.array([1])).type != kind or not is_large
+    monkeypatch.setattr(texts_module, "MAX_BYTES", 14 if is_large else 15)
+    assert take_column_cells(column, pa.array([1])).type != kind or not is_large
 
 
 def test_a_joined_table_has_longer_offsets_where_they_are_needed(monkeypatch):
-    monkeypatch.setattr(wide_offsets, "MAX_BYTES", 2)
+    monkeypatch.setattr(texts_module, "MAX_BYTES", 2)
     made = join(pa.table({"key": ["a", "b", "a"], "mine": ["x", "y", "z"]}))
     assert made.schema.types == [pa.large_string()] * 4
     assert made["odd"].to_pylist() == ["1", "2", "1"]
@@ -86,7 +86,7 @@ def test_joins_and_reports_are_the_same_with_longer_offsets(monkeypatch, values,
     plain = joined(values=values, aggregate=aggregate, links=links)
     rows, conflicts = plain.table.to_pylist(), plain.report.conflicts.to_pylist()
     assert conflicts
-    monkeypatch.setattr(wide_offsets, "MAX_BYTES", 2)
+    monkeypatch.setattr(texts_module, "MAX_BYTES", 2)
     wide = joined(values=values, aggregate=aggregate, links=links)
     assert wide.table.to_pylist() == rows
     assert wide.report.conflicts.to_pylist() == conflicts
@@ -94,7 +94,7 @@ def test_joins_and_reports_are_the_same_with_longer_offsets(monkeypatch, values,
 
 
 def test_cells_of_joined_rows_have_longer_offsets_where_they_are_needed(monkeypatch):
-    monkeypatch.setattr(wide_offsets, "MAX_BYTES", 2)
+    monkeypatch.setattr(texts_module, "MAX_BYTES", 2)
     rows = found_rows()
     assert rows.cells_of(1, np.array([0, 1, 0])).type == pa.large_string()
     assert take_wide(rows.matched_cells, pa.array([0, 0, 0])).type == pa.large_string()

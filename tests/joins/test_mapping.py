@@ -44,31 +44,29 @@ def chosen(mapping):
     ]
 
 
-def test_the_nearest_is_taken_and_it_may_be_taken_twice():
-    links = {("a", "x"): 0.2, ("a", "y"): 0.1, ("b", "y"): 0.3}
-    assert chosen(mapping_of(links)) == [("A", "y"), ("B", "y")]
+LINKS = {("a", "x"): 0.2, ("a", "y"): 0.1, ("b", "y"): 0.3}
 
 
-def test_all_are_taken_nearest_first():
-    links = {("a", "x"): 0.2, ("a", "y"): 0.1, ("b", "y"): 0.3}
-    assert chosen(mapping_of(links, "all")) == [("A", "y"), ("A", "x"), ("B", "y")]
-
-
-def test_one_to_one_gives_the_second_best_to_have_more_matches():
-    links = {("a", "x"): 0.2, ("a", "y"): 0.1, ("b", "y"): 0.3}
-    assert chosen(mapping_of(links, "one-to-one")) == [("A", "x"), ("B", "y")]
-
-
-def test_of_equally_near_values_the_same_text_wins_then_the_first_by_code_point():
-    assert chosen(mapping_of({("b", "b"): 0.0, ("b", "a"): 0.0})) == [("B", "b")]
-    assert chosen(mapping_of({("b", "y"): 0.1, ("b", "x"): 0.1})) == [("B", "x")]
-    assert chosen(mapping_of({("b", "é"): 0.1, ("b", "z"): 0.1})) == [("B", "z")]
-
-
-def test_one_to_one_never_parts_the_same_text_for_one_match_more():
-    # Without the rule a-b and c-a would be two matches.
-    links = {("a", "a"): 0.0, ("a", "b"): 0.1, ("c", "a"): 0.1}
-    assert chosen(mapping_of(links, "one-to-one")) == [("A", "a")]
+@pytest.mark.parametrize(
+    ("links", "how", "expected"),
+    [
+        pytest.param(LINKS, (), [("A", "y"), ("B", "y")], id="nearest, which may be taken twice"),
+        pytest.param(LINKS, ("all",), [("A", "y"), ("A", "x"), ("B", "y")], id="all"),
+        pytest.param(LINKS, ("one-to-one",), [("A", "x"), ("B", "y")], id="second best"),
+        pytest.param({("b", "b"): 0.0, ("b", "a"): 0.0}, (), [("B", "b")], id="same text"),
+        pytest.param({("b", "y"): 0.1, ("b", "x"): 0.1}, (), [("B", "x")], id="code point"),
+        pytest.param({("b", "é"): 0.1, ("b", "z"): 0.1}, (), [("B", "z")], id="beyond ASCII"),
+        # Without the rule for the same text, a-b and c-a would be two matches.
+        pytest.param(
+            {("a", "a"): 0.0, ("a", "b"): 0.1, ("c", "a"): 0.1},
+            ("one-to-one",),
+            [("A", "a")],
+            id="never parts the same text",
+        ),
+    ],
+)
+def test_values_are_chosen(links, how, expected):
+    assert chosen(mapping_of(links, *how)) == expected
 
 
 def test_texts_of_one_value_are_one_value():

@@ -45,7 +45,7 @@ def test_the_same_cell_wins(index, kind, tmp_path):
 def test_all_joins_every_form(index):
     match = index.search(MINE, k=1, max_distance=0)[0]
     joined = match.join(pd.DataFrame({"q": ["AA"]}), on="q", values="all")
-    assert joined["name"].tolist() == ["AA", "AA-", "AA"] or set(joined["name"]) >= {"AA", "AA-"}
+    assert set(joined["name"]) == {"AA"}  # AA- is another grade
 
 
 def test_a_statement_for_duckdb_makes_the_same_rows(index):

@@ -1,6 +1,7 @@
 """A folder with a log, or with partitions in its folders' names, is one table: its rows of now."""
 
 import base64
+import datetime
 import json
 import shutil
 import string
@@ -8,15 +9,18 @@ import struct
 
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
 import pexeso
 from pexeso.errors import TableReadError
 from pexeso.index import build_index
+from pexeso.lake.containers import folders
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
-from pexeso.lake.folders import folder_tables
+from pexeso.lake.rows import read_typed_rows
+from pexeso.lake.typed.value_texts import value_texts
 from pexeso.store.io.location import locate
 
 deltalake = pytest.importorskip("deltalake")
@@ -144,6 +148,48 @@ def test_a_hive_table_has_the_columns_of_its_folders(lake, tmp_path):
     assert pexeso.open_index(tmp_path / "ix").append().changed == 1
 
 
+YEARS = [2019, 2019, 2020, 2020, 2021, 2021, None]
+DAYS = [datetime.date(2020, 1, n + 1) for n in range(len(TOWNS))]
+
+
+def typed_rows(lake):
+    """Return the columns of the table `towns` by name; each typed cell has the text of its cell."""
+    rows, typed = read_typed_rows(lake, "towns")
+    for texts, column in zip(rows.columns, typed, strict=True):
+        assert value_texts(column.combine_chunks()).to_pylist() == texts.to_pylist()
+    return dict(zip(rows.column_names, typed, strict=True))
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg", "hive"])
+def test_columns_have_the_types_of_their_files(lake, kind):
+    table = towns().append_column("day", pa.array(DAYS)).append_column("year", pa.array(YEARS))
+    if kind == "iceberg":
+        iceberg(lake / "towns", table)
+    elif kind == "delta":
+        deltalake.write_deltalake(lake / "towns", table, partition_by=["day", "year"])
+    else:
+        options = {"partitioning": ["day", "year"], "partitioning_flavor": "hive"}
+        pyarrow.dataset.write_dataset(table, lake / "towns", format="parquet", **options)
+    columns = typed_rows(lake)
+    assert columns["n"].type == columns["year"].type == pa.int64()
+    assert columns["day"].type == pa.date32()
+    assert columns["town"].type in (pa.string(), pa.large_string())
+    assert sorted(columns["n"].to_pylist()) == list(range(len(TOWNS)))
+    assert sorted(columns["day"].to_pylist()) == DAYS
+    assert columns["year"].to_pylist().count(None) == 1
+
+
+def test_types_that_differ_between_files_and_texts_that_look_like_numbers(lake):
+    for month, some in (("01", {"n": [1], "m": [1]}), ("12", {"n": [2.5], "m": ["x"], "o": [3]})):
+        folder = lake / "towns" / f"month={month}"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table(some), folder / "part-0.parquet")
+    columns = {name: column.to_pylist() for name, column in typed_rows(lake).items()}
+    assert columns == {"n": [1.0, 2.5], "m": ["1", "x"], "o": [None, 3], "month": ["01", "12"]}
+    (folder / "part-1.csv").write_text("n\n4\n")
+    assert read_typed_rows(lake, "towns")[1] is None
+
+
 def test_partitions_of_csv_and_missing_columns(lake):
     for country, text in (("NO", "town,n\nOslo,1\n"), ("IT", "n,town,more\n2,Rome,x\n")):
         folder = lake / "towns" / f"country={country}"
@@ -162,10 +208,14 @@ def test_folders_that_are_no_hive_table_are_searched(lake):
     assert [table for table, _ in names(lake)[0]] == ["k=v/c.csv", "mixed/a.csv", "mixed/k=v/b.csv"]
 
 
-def test_partitions_of_different_columns_are_left_out(lake):
-    for name in ("a=1", "b=2"):
+def folders_of_towns(lake, *names):
+    for name in names:
         (lake / "towns" / name).mkdir(parents=True)
         (lake / "towns" / name / "x.csv").write_text("town\nOslo\n")
+
+
+def test_partitions_of_different_columns_are_left_out(lake):
+    folders_of_towns(lake, "a=1", "b=2")
     assert "different partition columns" in names(lake)[1]["towns"]
 
 
@@ -178,10 +228,8 @@ def test_links_are_not_followed(lake, tmp_path):
 
 
 def test_files_are_bounded(lake, monkeypatch):
-    monkeypatch.setattr(folder_tables, "MAX_FILES", 1)
-    for name in ("a=1", "a=2"):
-        (lake / "towns" / name).mkdir(parents=True)
-        (lake / "towns" / name / "x.csv").write_text("town\nOslo\n")
+    monkeypatch.setattr(folders, "MAX_FILES", 1)
+    folders_of_towns(lake, "a=1", "a=2")
     assert "at most 1 are read" in names(lake)[1]["towns"]
 
 

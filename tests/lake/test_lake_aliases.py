@@ -12,13 +12,18 @@ from hypothesis import strategies as st
 from long_runs import EVERYTHING
 
 from pexeso.errors import IndexCorruptError, InputError, TableReadError
-from pexeso.lake import alias_table
-from pexeso.lake.alias_table import read_aliases
+from pexeso.lake.cells import CountedCells
 from pexeso.lake.choose import ColumnRules
+from pexeso.lake.normalise import aliases as alias_module
 from pexeso.lake.normalise import aliases as module
-from pexeso.lake.normalise.aliases import AliasedNormaliser, Aliases, normaliser_from_json
+from pexeso.lake.normalise.aliases import (
+    AliasedNormaliser,
+    Aliases,
+    normaliser_from_json,
+    read_aliases,
+)
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.records import column_values, counted_column_records, value_records
+from pexeso.lake.records import counted_column_records, normalised_values, value_records
 from pexeso.sets.part.records import records as token_records
 
 CITIES = [("NYC", "New York City"), ("Big Apple", "nyc"), ("LA", "Los Angeles")]
@@ -112,8 +117,8 @@ def test_long_circles_are_cut(tmp_path):
 
 
 def test_a_long_chain_and_many_rows_end_at_the_same_value(tmp_path, monkeypatch):
-    monkeypatch.setattr(alias_table, "_ROWS_AT_ONCE", 7)
-    monkeypatch.setattr(module, "_TEXTS_AT_ONCE", 5)
+    monkeypatch.setattr(alias_module, "_CHUNK_SIZE", 7)
+    monkeypatch.setattr(module, "_HASH_CHUNK_SIZE", 5)
     rows = [(f"v{number}", f"v{number + 1}") for number in range(1000)]
     assert set(as_dict(read(tmp_path, rows[::-1])).values()) == {"v1000"}
 
@@ -153,7 +158,7 @@ def test_values_whose_hashes_are_equal_are_told_apart(monkeypatch):
     monkeypatch.setattr(module, "_HASHED_BYTES", 2)
     names = [f"ab{number:03d}" for number in range(100)]
     aliases = Aliases.of(pa.array(names), pa.array([name.upper() for name in names]))
-    assert len(np.unique(aliases._known)) == 1
+    assert len(np.unique(aliases._rows["hash"])) == 1
     queries = pa.array([*names[::7], "ab100", None, "", "ab"])
     assert (
         aliases.canonical(queries).to_pylist() == [name.upper() for name in names[::7]] + [None] * 4
@@ -243,7 +248,7 @@ def test_values_that_become_equal_count_once_in_their_column(tmp_path):
 def test_cells_are_shown_as_they_are_and_counted_together(tmp_path):
     normaliser = normaliser_of(tmp_path, CITIES)
     column = pa.array(["N.Y.C.", "New York City", "nyc", "Rome", None])
-    [counted_values] = column_values([column], normaliser)
+    [counted_values] = normalised_values(CountedCells.of([column]), normaliser)
     assert counted_values.values.to_pylist() == ["new york city", "rome"]
     assert counted_values.texts.to_pylist() == ["N.Y.C.", "Rome"]
     assert counted_values.counts.to_pylist() == [3, 1]
@@ -289,9 +294,6 @@ def test_counted_columns_such_as_those_of_spark_tables_are_read_alike(tmp_path):
     rows = [row for batch in batches for row in batch.to_pylist()]
     assert [
         (row["value"], row["text"], row["count"]) for row in rows if row["record"] == "value"
-    ] == [
-        ("new york city", "nyc", 3),
-        ("rome", "Rome", 1),
-    ]
+    ] == [("new york city", "nyc", 3), ("rome", "Rome", 1)]
     tokens = [row["value"] for row in rows if row["record"] == "token"]
     assert tokens == ["New York City", "Rome"]

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from long_runs import EVERYTHING
 
 from pexeso.lake import records
-from pexeso.lake.cells.counted_cells import CountedCells
-from pexeso.lake.cells.missing import is_missing_word
+from pexeso.lake.catalog import SCHEMA
+from pexeso.lake.cells import CountedCells, is_missing_word
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.files import TableFile, find_tables
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.record_schema import SCHEMA
-from pexeso.lake.records import lake_records, table_records, value_records
+from pexeso.lake.records import lake_records, value_records
 from pexeso.sets.part.records import records as token_records
 
 WANTED = (value_records, token_records)
@@ -51,7 +50,7 @@ def sorted_records(batches):
 
 def one_by_one(files, rules, normaliser):
     return [
-        batch for file in files for batch in table_records(file, rules, normaliser, wanted=WANTED)
+        batch for file in files for batch in lake_records([file], rules, normaliser, wanted=WANTED)
     ]
 
 

@@ -15,9 +15,9 @@ import pytest
 from pexeso.errors import TableReadError
 from pexeso.lake.containers.reader import open_table, read_table
 from pexeso.lake.files import find_tables
-from pexeso.lake.readers import budget as budgets
-from pexeso.lake.readers.budget import ReadingBudget
-from pexeso.lake.readers.typed import parquet_rows
+from pexeso.lake.readers import table as budgets
+from pexeso.lake.readers.table import ReadingBudget
+from pexeso.lake.typed.parquet import parquet_rows
 
 MIB = 1 << 20
 
@@ -151,7 +151,7 @@ def test_quotation_marks_that_never_close_take_no_time_without_end(
 def test_lines_behind_an_open_quotation_mark_are_not_all_remembered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pexeso.lake.readers.csv_rows._MAX_REMEMBERED_BYTES", 1 << 10)
+    monkeypatch.setattr("pexeso.lake.readers.delimited._MAX_REMEMBERED_BYTES", 1 << 10)
     path = tmp_path / "a.csv"
     rows = [f"y{number},z" for number in range(500)]
     path.write_text("\n".join(["a,b", '1,"x', *rows, "2,w"]))

@@ -54,11 +54,6 @@ def test_only_some_tables_are_read(catalog):
     assert catalog.tables(["n_rows"], among=pa.array([], pa.string())).num_rows == 0
 
 
-def test_each_folder_knows_what_was_removed_after_it(catalog):
-    removed = [sorted(catalog.removed_after(number).to_pylist()) for number in range(3)]
-    assert removed == [["b", "d", "e", "never"], ["e", "never"], []]
-
-
 @pytest.mark.parametrize(
     ("name", "is_one"),
     [

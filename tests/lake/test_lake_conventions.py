@@ -3,21 +3,12 @@
 import json
 
 import pytest
+from read_tables import read_delimited as read
+from read_tables import rows_of
 
 from pexeso.errors import TableReadError
 from pexeso.lake.containers.reader import read_table
-from pexeso.lake.readers.delimited import parse_delimited
-
-
-def read(text, extension=".csv"):
-    data = text.encode() if isinstance(text, str) else text
-    return parse_delimited(f"t{extension}", data, extension, max_cell_bytes=1 << 20)
-
-
-def rows_of(table):
-    return [
-        list(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)
-    ]
+from pexeso.lake.readers.encoding import detect_encoding
 
 
 @pytest.mark.parametrize(
@@ -36,12 +27,8 @@ def test_a_header_without_a_name_for_the_names_of_rows_stands_above_the_others(t
 @pytest.mark.parametrize(
     "rows",
     [
-        "1,Oslo,x\n1,Bern,x\n",
-        "1,Oslo,\n2,Bern,\n",
-        ",Oslo,1\n,Bern,2\n",
-        "1,Oslo,x\n2,Bern\n",
-        "a,Sea, Oslo\nb,Hill, Bern\n",
-        "a, b,c\nd,e,f\n",
+        *("1,Oslo,x\n1,Bern,x\n", "1,Oslo,\n2,Bern,\n", ",Oslo,1\n,Bern,2\n", "1,Oslo,x\n2,Bern\n"),
+        *("a,Sea, Oslo\nb,Hill, Bern\n", "a, b,c\nd,e,f\n"),
     ],
 )
 def test_longer_rows_without_names_of_their_own_get_a_column_at_the_end(rows):
@@ -175,3 +162,73 @@ def test_columns_aligned_by_spaces_are_read():
     )
     assert table.names == ["name", "people", "area"]
     assert rows_of(table) == [["Oslo", "709", "454"], ["Bern", "134", "52"]]
+
+
+PLACES = {
+    "cp1252": [
+        "Jyväskylä Hämeenlinna Seinäjoki Järvenpää Ylöjärvi",
+        "Göttingen Köln Nürnberg Fürth Gießen",
+        "Orléans Besançon Nîmes Mâcon Saint-Étienne",
+        "Camões São_Paulo Goiânia Brasília Évora",
+        "Hafnarfjörður Kópavogur Garðabær Þorlákshöfn Reykjavík",
+        "Málaga Zürich Malmö Bogotá Ålesund",
+    ],
+    "cp1250": [
+        "Łódź Wrocław Gdańsk Częstochowa Białystok",
+        "Plzeň Děčín Třebíč Havířov Žďár",
+        "Győr Pécs Kőszeg Székesfehérvár Érd",
+        "Šibenik Čakovec Križevci Đakovo Varaždin",
+        "Braşov Iaşi Timişoara Constanţa Brăila",
+    ],
+    "cp1251": ["Москва Самара Казань Уфа Омск", "Київ Львів Харків Одеса Чернігів"],
+    "cp1253": ["Αθήνα Θεσσαλονίκη Πάτρα Λάρισα Βόλος"],
+    "cp1254": ["Eskişehir Muğla Gümüşhane Niğde Çanakkale"],
+    "cp1255": ["ירושלים חיפה אשדוד נתניה"],
+    "cp1256": ["القاهرة بغداد الرياض دمشق"],
+    "cp1257": ["Rīga Jūrmala Liepāja Jēkabpils Cēsis", "Šiauliai Panevėžys Mažeikiai Plungė"],
+    "iso8859_2": ["Łódź Świętochłowice Dąbrowa Płońsk Świdnica"],
+    "koi8_r": ["Москва Самара Казань Уфа Омск"],
+    "cp866": ["Москва Самара Казань Уфа Омск"],
+    "cp850": ["München Köln Düsseldorf Nürnberg Würzburg"],
+    "mac_roman": ["Orléans Besançon Béziers Nîmes Genève"],
+}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "places"), [(name, places) for name, lists in PLACES.items() for places in lists]
+)
+def test_a_few_names_tell_the_encoding(encoding, places):
+    text = "place,n\n" + "".join(
+        f"{place.replace('_', ' ')},{n}\n" for n, place in enumerate(places.split())
+    )
+    guess = detect_encoding(text.encode(encoding))
+    assert text.encode(encoding).decode(guess.name) == text
+    assert guess.note == f"not UTF-8: read as {guess.name}, a guess"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "places"),
+    [
+        ("cp932", "東京都 大阪府 北海道 神奈川県 カナダ"),
+        ("gb18030", "北京市 上海市 广州市 深圳市 天津市 重庆市"),
+        ("big5", "臺北市 高雄市 臺中市 臺南市"),
+        ("cp949", "서울특별시 부산광역시 대구광역시 인천광역시"),
+    ],
+)
+def test_letters_of_several_bytes_are_taken_for_none_of_one(encoding, places):
+    data = "\n".join(places.split()).encode(encoding)
+    assert data.decode(detect_encoding(data).name) == data.decode(encoding)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        "\u201ca\u201d it\u2019s x\u2013y",
+        "12\xb0C \xa35 \xbd 2\xba",
+        "\u20ac5 7\xa0\u20ac",
+        "a\u2026",
+    ],
+)
+def test_marks_without_letters_are_those_of_windows(cells):
+    text = "\n".join(cells.split(" "))
+    assert detect_encoding(text.encode("cp1252")).name == "cp1252"

@@ -10,18 +10,8 @@ from hypothesis import strategies as st
 from pexeso.lake.normalise.dates import MONTHS, canonical_dates
 
 FORMATS = [
-    "%Y-%m-%d",
-    "%Y/%m/%d",
-    "%Y.%m.%d",
-    "%d.%m.%Y",
-    "%d. %m. %Y",
-    "%d %B %Y",
-    "%d-%b-%Y",
-    "%B %d, %Y",
-    "%b. %d %Y",
-    "%A, %B %d, %Y",
-    "%a %d %b %Y",
-    "%dth of %B, %Y",
+    *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d. %m. %Y", "%d %B %Y", "%d-%b-%Y"),
+    *("%B %d, %Y", "%b. %d %Y", "%A, %B %d, %Y", "%a %d %b %Y", "%dth of %B, %Y"),
 ]
 
 
@@ -61,6 +51,8 @@ def test_every_date_in_every_format_has_one_form(day, style):
         ("5 sept 29", "5 september 2029"),
         ("3/5/30", "5 march 1930"),
         ("05.03.53", "5 march 1953"),
+        ("19530305", "5 march 1953"),
+        ("19530305t14:30", "5 march 1953 14 30"),
         ("2020-03-05t00:00:00.000z", "5 march 2020"),
         ("2020-03-05 14:30", "5 march 2020 14 30"),
         ("2020-03-05t14:30:05.250+01:00", "5 march 2020 14 30 05 25 +0100"),
@@ -78,15 +70,8 @@ def test_dates(value, expected):
     "value",
     [
         *(
-            "2019-02-29",
-            "31.04.2020",
-            "13/13/2020",
-            "0/1/2020",
-            "2020-00-01",
-            "10-5-12",
-            "1.2.13",
-            "3-1-0",
-            "20200305",
+            *("2019-02-29", "31.04.2020", "13/13/2020", "0/1/2020", "2020-00-01", "10-5-12"),
+            *("1.2.13", "3-1-0", "20201305", "20200332", "18991231"),
         ),
         *(
             "march 1953",
@@ -128,3 +113,23 @@ def test_columns_do_not_decide_for_each_other():
 def test_no_values_give_no_dates():
     assert read() == []
     assert len(canonical_dates(pa.array([None, None], pa.string()))) == 2
+
+
+@pytest.mark.parametrize(
+    ("column", "forms"),
+    [
+        (["2024-01", "2024-02", "2023-12"], ["january 2024", "february 2024", "december 2023"]),
+        (["2009-10", "2010-11", "2011-12"], ["2009 2010", "2010 2011", "2011 2012"]),
+        (["2009-10", "2009-01", "2010-02"], ["october 2009", "january 2009", "february 2010"]),
+        (["2009-10", "2012-13"], ["2009 2010", "2012 2013"]),
+        (["1999-00", "2004-03"], ["1999 2000", "2004 03"]),
+        (["Jan-24", "Feb-24", "Mar-24"], ["january 2024", "february 2024", "march 2024"]),
+        (["Jan-24", "Feb-13", "Mar-05"], ["24 january", "13 february", "5 march"]),
+        (["Jan-96", "Jan '97"], ["january 1996", "january 1997"]),
+        (["2024M01", "01/2024", "1.2024"], ["january 2024"] * 3),
+    ],
+)
+def test_a_column_decides_what_is_a_month_of_a_year(column, forms):
+    from pexeso.lake.normalise.normaliser import Normaliser
+
+    assert Normaliser().normalise(pa.array(column)).to_pylist() == forms

@@ -20,8 +20,8 @@ from pexeso.lake.choose import ColumnRules
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import TableFile, find_tables, list_folder, look_at_lake, path_from_text
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.readers.content import fingerprint_file, read_content
-from pexeso.lake.records import table_records
+from pexeso.lake.readers.file_source import fingerprint_file, read_content
+from pexeso.lake.records import lake_records
 from pexeso.lake.rows import read_rows, table_path
 from pexeso.results.matches import Pair
 from pexeso.store.io.location import Location, locate
@@ -76,7 +76,7 @@ def test_its_tables_become_the_same_records(storage, small_lake):
         records = [
             [
                 row
-                for batch in table_records(file, ColumnRules(min_rows=3), Normaliser())
+                for batch in lake_records([file], ColumnRules(min_rows=3), Normaliser())
                 for row in batch.to_pylist()
             ]
             for file in (here, there)
@@ -133,13 +133,8 @@ def test_one_object_is_a_lake_of_one_table(lake):
 @both
 def test_hidden_names_and_indexes_are_skipped(storage):
     for name in (
-        "a.csv",
-        ".hidden.csv",
-        ".git/a.csv",
-        "old.pexeso/a.csv",
-        "built/a.csv",
-        "built/deep/b.csv",
-        "app/a.csv",
+        *("a.csv", ".hidden.csv", ".git/a.csv", "old.pexeso/a.csv", "built/a.csv"),
+        *("built/deep/b.csv", "app/a.csv"),
     ):
         storage.joined(name).write(b"a,b\n1,2\n")
     manifest = {"format_version": 4, "fingerprints": {}, "parts": {}, "checksum": ""}
@@ -227,7 +222,7 @@ def test_a_storage_that_refuses_is_told_in_one_sentence(bucket):
     with pytest.raises(TableReadError, match="there is no permission"):
         read_content(refused.joined("a.csv"))
     assert fingerprint_file(refused.joined("a.csv")) is None
-    [record] = next(table_records(table_at(refused), ColumnRules(), Normaliser())).to_pylist()
+    [record] = next(lake_records([table_at(refused)], ColumnRules(), Normaliser())).to_pylist()
     assert "there is no permission" in record["reason"]
 
 
@@ -242,7 +237,7 @@ def test_a_storage_that_breaks_off_is_no_reason_to_leave_anything_out(bucket):
         lambda: read_content(broken.joined("a.csv")),
         lambda: fingerprint_file(broken.joined("a.csv")),
         lambda: read_rows(broken, "a.csv"),
-        lambda: list(table_records(table_at(broken), ColumnRules(), Normaliser())),
+        lambda: list(lake_records([table_at(broken)], ColumnRules(), Normaliser())),
     ):
         with pytest.raises(PlaceError, match="connection reset"):
             attempt()

@@ -6,11 +6,13 @@ import zipfile
 
 import pytest
 
-from pexeso.errors import LakeError
+from pexeso.errors import InputError, LakeError, TableReadError
 from pexeso.lake.containers.formats import table_format
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables, list_folder, path_from_text
-from pexeso.lake.readers.content import bytes_fingerprint
-from pexeso.lake.readers.file_source import FileSource
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake.readers.file_source import FileSource, bytes_fingerprint
+from pexeso.results.query import read_batch_line
 from pexeso.store.manifest import FileEntry, FolderEntry, Manifest
 
 ENTRY = FolderEntry("catalog", (FileEntry("x", 1, "0" * 32),))
@@ -256,3 +258,24 @@ def test_a_workbook_that_cannot_be_opened_leaves_the_others_of_its_folder(tmp_pa
     assert [file.table for file in tables] == ["a.csv", "z.csv"]
     assert skipped.reason == "book.xlsx cannot be read: Too many open files"
     assert skipped.is_closed
+
+
+@pytest.mark.parametrize("name", ["a\0b.csv", "\ud800.csv"])
+def test_a_name_that_no_file_has_is_refused(name: str) -> None:
+    with pytest.raises(TableReadError, match="cannot be the name of a file"):
+        read_table(name)
+    line = read_batch_line(1, json.dumps({"file": name, "column": "x"}))
+    assert line.query is None
+    assert "cannot be the name of a file" in line.error
+
+
+@pytest.mark.parametrize("rules", [5, "dates", [["dates"]], None, {"dates": 1}, ["none"]])
+def test_rules_that_are_none_are_refused(rules: object) -> None:
+    description = {**json.loads(Normaliser().to_json()), "rules": rules}
+    with pytest.raises(InputError, match=r"rules must be a list of names|There is no rule"):
+        Normaliser.from_json(json.dumps(description))
+
+
+def test_a_description_nested_too_deep_is_refused() -> None:
+    with pytest.raises(InputError, match="is not JSON"):
+        Normaliser.from_json("[" * 200_000)

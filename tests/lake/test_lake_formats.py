@@ -5,22 +5,15 @@ import io
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from read_tables import read_data as read
 
 from pexeso.errors import TableReadError
-from pexeso.lake.containers.reader import parse_table
-from pexeso.lake.readers.content import Content
 
 
 def parquet(columns, **options):
     sink = io.BytesIO()
     pq.write_table(pa.table(columns), sink, **options)
     return sink.getvalue()
-
-
-def read(data, name, **limits):
-    return parse_table(
-        name, Content(data if isinstance(data, bytes) else data.encode(), ""), **limits
-    )
 
 
 def column(values, kind=None):
@@ -102,7 +95,7 @@ def test_json_lines_have_the_union_of_keys_in_order_of_appearance():
 
 
 def test_keys_that_appear_late_are_empty_before(monkeypatch):
-    monkeypatch.setattr("pexeso.lake.readers.jsonlines.ROWS_A_CHUNK", 2)
+    monkeypatch.setattr("pexeso.lake.readers.json_text.ROWS_A_CHUNK", 2)
     table = read('{"a": 1}\n{"a": 2}\n{"b": 3}\n{"a": 4, "b": 5}\n{"c": 6}\n', "t.jsonl")
     assert [c.to_pylist() for c in table.columns] == [
         ["1", "2", None, "4", None],

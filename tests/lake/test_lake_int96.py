@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pexeso.lake.containers.reader import read_table, read_typed_table
-from pexeso.lake.readers.typed import parquet_rows
-from pexeso.redundancy.plans.sampled.footers import facts_of_parquet
+from pexeso.lake.typed.parquet import parquet_rows
+from pexeso.redundancy.sampled import facts_of_parquet
 
 TIMES = [
     datetime(9999, 12, 31, 23, 59, 59),
@@ -19,11 +19,8 @@ TIMES = [
     None,
 ]
 TEXTS = [
-    "9999-12-31 23:59:59",
-    "2006-01-02 07:04:05",
-    "1500-01-01 00:00:00",
-    "2020-05-17 00:00:00.000250",
-    None,
+    *("9999-12-31 23:59:59", "2006-01-02 07:04:05", "1500-01-01 00:00:00"),
+    *("2020-05-17 00:00:00.000250", None),
 ]
 
 
@@ -61,7 +58,7 @@ def test_rows_of_what_compares_whole_rows(path: Path) -> None:
 
 
 def test_bounds_of_a_scan(path: Path) -> None:
-    _, facts = facts_of_parquet("old.parquet", str(path), scan=True)
+    _, facts = facts_of_parquet("old.parquet", str(path))
     stats = next(fact.stats for fact in facts if fact.token == ("seen",))
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
     nanoseconds = [

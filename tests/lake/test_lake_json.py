@@ -6,18 +6,25 @@ import re
 import time
 
 import pytest
+from read_tables import as_bytes
 
 from pexeso.errors import TableReadError
-from pexeso.lake.readers.jsonlines import parse_json
-from pexeso.lake.readers.typed import json_rows
+from pexeso.lake.readers.json_text import parse_json
+from pexeso.lake.readers.table import ReadingBudget
+from pexeso.lake.typed.parquet import json_rows
 
 CITIES = [{"city": "Oslo", "n": 7}, {"city": "Bodø", "n": 5}]
 READ = (["city", "n"], [["Oslo", "Bodø"], ["7", "5"]])
 
 
 def parse(text, name="t.json"):
-    data = text if isinstance(text, bytes) else text.encode()
-    return parse_json(name, data, max_cell_bytes=1 << 20)
+    data = as_bytes(text)
+    return parse_json(data, ReadingBudget(name, len(data)), max_cell_bytes=1 << 20)
+
+
+def typed(text, name="t.json"):
+    data = as_bytes(text)
+    return json_rows(data, ReadingBudget(name, len(data)))
 
 
 def read(document, name="t.json"):
@@ -71,7 +78,7 @@ def test_a_document_is_one_in_files_named_as_json_lines_too():
 
 def test_the_rows_with_types_are_those_of_the_text():
     document = [{"a": 1, "b": {"c": "x", "d": [1]}}, {"a": None, "b": {"e": True}}]
-    (batch,) = json_rows("t.json", json.dumps(document).encode())
+    (batch,) = typed(json.dumps(document))
     assert batch.names == read(document)[0] == ["a", "b.c", "b.d", "b.e"]
     assert [column.to_pylist() for column in batch.columns] == [
         ["1", None], ['"x"', None], ["[1]", None], [None, "true"],
@@ -109,7 +116,7 @@ def test_a_key_named_as_one_inside_an_object_is_a_column_of_its_own(name):
         ("a.b.c", [None, None, "4"]),
     ]
     assert table.notes == ["keys that are named as others inside objects are columns of their own"]
-    (batch,) = json_rows(name, text.encode())
+    (batch,) = typed(text, name)
     assert batch.names == table.names
     assert [column.to_pylist() for column in batch.columns] == [values for _, values in columns]
 
@@ -124,7 +131,7 @@ def test_keys_of_one_name_in_many_different_objects_stay_json():
     table = parse(json.dumps(rows))
     assert table.names == ["a.b", "a", "by"]
     assert table.columns[1][7].as_py() == '{"b": 2}'
-    assert next(iter(json_rows("t.json", json.dumps(rows).encode()))).names == table.names
+    assert next(iter(typed(json.dumps(rows)))).names == table.names
 
 
 def test_objects_more_than_eight_levels_deep_stay_json():
@@ -142,7 +149,7 @@ def test_objects_with_keys_of_their_own_in_each_row_stay_json():
     assert table.names == ["id", "by"]
     assert table.columns[1][7].as_py() == '{"key 7": 7}'
     assert table.notes == ["objects inside objects stay JSON: they have too many different keys"]
-    assert next(iter(json_rows("t.json", json.dumps(rows).encode()))).names == ["id", "by"]
+    assert next(iter(typed(json.dumps(rows)))).names == ["id", "by"]
 
 
 def test_geojson_gives_the_properties_of_its_features():
@@ -175,10 +182,7 @@ def test_an_array_of_single_values_is_one_column():
 def test_mixed_types_and_numbers_that_python_or_json_do_not_know():
     long = "9" * 5000
     text = f'[{{"a": {long}, "b": NaN, "c": Infinity}}, {{"a": true, "b": "x", "c": 1e999}}]'
-    assert read(text) == (
-        ["a", "b", "c"],
-        [[long, "true"], [None, "x"], ["Infinity", "Infinity"]],
-    )
+    assert read(text) == (["a", "b", "c"], [[long, "true"], [None, "x"], ["Infinity", "Infinity"]])
 
 
 def test_keys_that_are_there_twice_count_with_their_last_value():
@@ -271,7 +275,7 @@ def test_json_that_is_no_utf_8_is_read_in_a_guessed_encoding_with_a_note(name):
     table = parse(text.encode("latin-1"), name)
     assert table.columns[0].to_pylist() == [row["name"] for row in rows]
     assert (table.encoding, table.notes) == ("cp1252", [GUESSED])
-    (first, *_) = json_rows(name, text.encode("latin-1"))
+    (first, *_) = typed(text.encode("latin-1"), name)
     assert first.columns[0][0].as_py() == '"caf\u00e9 0"'
     assert parse(b'[{"a":"caf\xe9"}]').columns[0].to_pylist() == ["caf\u00e9"]
 
@@ -311,7 +315,7 @@ def test_json_in_an_encoding_of_unicode_needs_no_note(encoding):
     ],
 )
 def test_what_people_take_for_json_is_read(name, text):
-    table = parse_json(name, text.encode(), max_cell_bytes=1 << 20)
+    table = parse(text, name)
     assert table.names == ["a", "b"]
     assert [column.to_pylist() for column in table.columns] == [["1", "2"], ["x", ",]"]]
 
@@ -319,11 +323,11 @@ def test_what_people_take_for_json_is_read(name, text):
 @pytest.mark.parametrize("text", ['"a"\n"b"\n', "1 2 3", "[1, 2"])
 def test_other_values_behind_each_other_are_no_table(text):
     with pytest.raises(TableReadError, match=r"is no readable JSON: .* in line [0-9]+"):
-        parse_json("t.json", text.encode(), max_cell_bytes=1 << 20)
+        parse(text)
 
 
 def test_a_text_that_never_ends_takes_bounded_time():
     start = time.perf_counter()
     with pytest.raises(TableReadError, match="is no readable JSON: Unterminated string"):
-        parse_json("t.json", b'["' + b'\\"' * 300_000, max_cell_bytes=1 << 20)
+        parse(b'["' + b'\\"' * 300_000)
     assert time.perf_counter() - start < 20

@@ -1,28 +1,10 @@
 """Where a table begins and ends in a delimited text: titles, comments, headers, notes."""
 
 import pytest
+from read_tables import read_delimited as read
+from read_tables import rows_of
 
 from pexeso.errors import TableReadError
-from pexeso.lake.readers.delimited import parse_delimited
-from pexeso.lake.readers.options import ReadingOptions
-
-
-def read(text, extension=".csv", **options):
-    data = text.encode() if isinstance(text, str) else text
-    return parse_delimited(
-        f"t{extension}",
-        data,
-        extension,
-        max_cell_bytes=1 << 20,
-        options=ReadingOptions(**options),
-    )
-
-
-def rows_of(table):
-    return [
-        list(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)
-    ]
-
 
 BODY = "city,people,area\nOslo,709037,454\nBern,134591,52\nGraz,291072,128\nLima,9751717,2672\n"
 ROWS = [line.split(",") for line in BODY.splitlines()]
@@ -166,12 +148,8 @@ def test_a_first_row_of_data_is_no_header():
 @pytest.mark.parametrize(
     "header",
     [
-        "country,2010,2011,2012",
-        "country,0,b,c",
-        ",0,1,2",
-        "country,1/22/20,1/23/20,1/24/20",
-        "country,a,b,c",
-        "country,7,b,c",
+        *("country,2010,2011,2012", "country,0,b,c", ",0,1,2", "country,1/22/20,1/23/20,1/24/20"),
+        *("country,a,b,c", "country,7,b,c"),
     ],
 )
 def test_numbers_may_be_names(header):

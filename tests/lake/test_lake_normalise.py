@@ -120,7 +120,7 @@ def test_abbreviations(value, expected):
         ("Vitamin E. A study", "vitamin e a study"),
         ("H. W. Bush", "hw bush"),
         ("2002-03", "2002 2003"),
-        ("1988-05", "1988 05"),
+        ("1988-05", "may 1988"),
         ("1999-00", "1999 2000"),
         ("1950-00", "1950 00"),
         ("1990s", "1990s"),
@@ -170,7 +170,8 @@ def test_rules_are_switched_by_name():
     assert Normaliser(fold_case=False).rules == Normaliser().switched(off=["case"]).rules
 
 
-EXAMPLES = [(rule.name, value, form) for rule in RULES for value, form in rule.examples]
+FORM_RULES = [rule for rule in RULES if not rule.tells_apart]
+EXAMPLES = [(rule.name, value, form) for rule in FORM_RULES for value, form in rule.examples]
 
 
 @pytest.mark.parametrize(("rule", "value", "form"), EXAMPLES)
@@ -180,7 +181,7 @@ def test_every_rule_does_what_its_examples_show(rule, value, form):
 
 def test_every_rule_is_seen_in_one_of_its_examples():
     """Without it, the value has another form."""
-    for rule in RULES:
+    for rule in FORM_RULES:
         on, off = Normaliser().switched(on=[rule.name]), Normaliser().switched(off=[rule.name])
         values = pa.array([value for value, _ in rule.examples])
         assert on.normalise(values) != off.normalise(values), rule.name
@@ -255,7 +256,7 @@ def test_the_fingerprint_of_this_version_does_not_change():
 
     If it does, values have another form: raise `VERSION`, then write the new fingerprint here.
     """
-    assert (VERSION, Normaliser().fingerprint) == (4, "3cd894a618c5364e1ebff6314d9b32f2")
+    assert (VERSION, Normaliser().fingerprint) == (5, "bdd2a2d469d3a2be30abb1f1966fd6ec")
 
 
 @pytest.mark.parametrize(
@@ -283,70 +284,16 @@ def test_a_description_that_is_no_json_is_refused():
 
 PIECES = [
     *[
-        "at",
-        "vs.",
-        "@",
-        "#",
-        "(2)",
-        "1.",
-        "[3]",
-        "No.",
-        "the",
-        "The",
-        "&",
-        "and",
-        ",",
-        ".",
-        "-",
-        "/",
-        "'",
-        "(",
-        ")",
-        "C",
-        "+",
-        "-5",
-        "1,234",
-        "3/5/1953",
+        *("at", "vs.", "@", "#", "(2)", "1.", "[3]", "No.", "the", "The", "&", "and", ",", "."),
+        *("-", "/", "'", "(", ")", "C", "+", "-5", "1,234", "3/5/1953"),
     ],
     *[
-        "st",
-        "St.",
-        "dr",
-        "mt",
-        "ste",
-        "n",
-        "J.",
-        "K.",
-        "inc",
-        "Ltd.",
-        "company",
-        "second",
-        "first",
-        "3rd",
-        "apt",
-        "ẞ",
-        "\u0131",
-        "İ",
-        "ﬁ",
-        "Σ",
+        *("st", "St.", "dr", "mt", "ste", "n", "J.", "K.", "inc", "Ltd.", "company", "second"),
+        *("first", "3rd", "apt", "ẞ", "\u0131", "İ", "ﬁ", "Σ"),
     ],
     *[
-        "march",
-        "Mar",
-        "may",
-        "5",
-        "05",
-        "2020",
-        "53",
-        "1990s",
-        "10:30",
-        "pm",
-        "Q1",
-        "FY",
-        "c.",
-        "\u2013",
-        "of",
-        "de",
+        *("march", "Mar", "may", "5", "05", "2020", "53", "1990s", "10:30", "pm", "Q1", "FY", "c."),
+        *("\u2013", "of", "de"),
     ],
     *(" " * 12),
 ]

@@ -9,7 +9,7 @@ from pexeso.errors import TableReadError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
-from pexeso.lake.left_out.groups import grouped
+from pexeso.lake.left_out import grouped
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.records import lake_records
 from pexeso.lake.rows import read_rows, read_typed_rows
@@ -70,12 +70,7 @@ def test_each_is_a_query_by_its_name(files, lake):
 
 def test_typed_formats_keep_their_types(lake):
     for name in (
-        "ze.parquet",
-        "zf.feather",
-        "zk.orc",
-        "zl.avro",
-        "zm.xlsx#Cities",
-        "zp.duckdb#cities",
+        *("ze.parquet", "zf.feather", "zk.orc", "zl.avro", "zm.xlsx#Cities", "zp.duckdb#cities"),
     ):
         rows, typed = read_typed_rows(lake, name)
         assert [column.type for column in typed][2:] == TABLE.schema.types[2:], name

@@ -9,18 +9,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from read_tables import read_data as read
+from read_tables import rows_of
 
 from pexeso.errors import TableReadError
-from pexeso.lake.containers.reader import parse_table, read_table
-from pexeso.lake.readers import csv_rows
-from pexeso.lake.readers.content import Content
+from pexeso.lake.containers.reader import read_table
+from pexeso.lake.readers import delimited
 from pexeso.lake.readers.table import MAX_COLUMNS, cells_to_column
-
-
-def read(data, name="t.csv", **limits):
-    return parse_table(
-        name, Content(data.encode() if isinstance(data, str) else data, ""), **limits
-    )
 
 
 def outcome(data, name):
@@ -29,12 +24,6 @@ def outcome(data, name):
         return read(data, name), None
     except TableReadError as error:
         return None, str(error)
-
-
-def rows_of(table):
-    return [
-        list(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)
-    ]
 
 
 def test_names_and_cells_stay_as_written_and_empty_cells_are_null():
@@ -391,7 +380,7 @@ def test_chunks_do_not_change_a_table(monkeypatch):
     data = 'a,b,c\n"x\ny",2,3\n\n4,5\n' + "6,7,8,9\n6,7,8\n" * 5 + '"q",r,s\n'
     whole = read(data)
     for n_cells in (1, 3, 7):
-        monkeypatch.setattr(csv_rows, "_CELLS_A_CHUNK", n_cells)
+        monkeypatch.setattr(delimited, "_CELLS_A_CHUNK", n_cells)
         table = read(data)
         assert rows_of(table) == rows_of(whole)
         assert sorted(table.notes) == sorted(whole.notes)

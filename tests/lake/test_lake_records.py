@@ -6,11 +6,11 @@ import pytest
 from long_runs import EVERYTHING
 
 from pexeso.errors import ColumnNotFoundError, InputError, TableReadError
-from pexeso.lake import record_schema, records
+from pexeso.lake import catalog, records
+from pexeso.lake.catalog import SCHEMA
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.files import TableFile, find_tables
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.record_schema import SCHEMA
 from pexeso.lake.rows import read_rows, table_path
 
 CITIES = (
@@ -23,7 +23,7 @@ def records_of(lake, **options):
     batches = [
         b
         for f in find_tables(lake)[0]
-        for b in records.table_records(f, ColumnRules(), Normaliser(), **options)
+        for b in records.lake_records([f], ColumnRules(), Normaliser(), **options)
     ]
     return pa.Table.from_batches(batches, SCHEMA)
 
@@ -101,7 +101,7 @@ def test_bad_tables_are_listed_with_their_reason_and_do_not_stop_a_lake(write, t
 
 def test_a_file_that_vanished_has_a_reason(tmp_path):
     file = TableFile("gone.csv", tmp_path / "gone.csv", "delimited", 1)
-    batches = list(records.table_records(file, ColumnRules(), Normaliser()))
+    batches = list(records.lake_records([file], ColumnRules(), Normaliser()))
     assert batches[0]["reason"].to_pylist() == [
         "gone.csv cannot be read: No such file or directory."
     ]
@@ -130,9 +130,9 @@ def test_whatever_a_table_makes_raise_becomes_a_reason(write, tmp_path, monkeypa
 def test_batches_are_bounded_and_say_the_same(write, tmp_path, monkeypatch, limit):
     write("lake/a.csv", CITIES)
     whole = records_of(tmp_path / "lake").to_pylist()
-    monkeypatch.setattr(record_schema, "MAX_RECORDS", limit)
+    monkeypatch.setattr(catalog, "MAX_RECORDS", limit)
     file = find_tables(tmp_path / "lake")[0][0]
-    batches = list(records.table_records(file, ColumnRules(), Normaliser()))
+    batches = list(records.lake_records([file], ColumnRules(), Normaliser()))
     assert max(batch.num_rows for batch in batches) <= limit
     assert [row for batch in batches for row in batch.to_pylist()] == whole
 
@@ -179,7 +179,7 @@ def test_rows_of_what_is_not_there_are_refused(write, tmp_path):
 def test_real_lakes_are_read_whole(lake_folder, name):
     files = find_tables(lake_folder(name))[0][: 100 if EVERYTHING else 30]
     batches = [
-        b for file in files for b in records.table_records(file, ColumnRules(), Normaliser())
+        b for file in files for b in records.lake_records([file], ColumnRules(), Normaliser())
     ]
     rows = pa.Table.from_batches(batches, SCHEMA)
     tables, columns = of_kind(rows, "table"), of_kind(rows, "column")

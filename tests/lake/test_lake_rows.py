@@ -4,15 +4,13 @@ import io
 
 import openpyxl
 import pytest
+from read_tables import read_delimited as read
 
-from pexeso.lake.readers.delimited import parse_delimited
+from pexeso.lake.files import find_tables
 from pexeso.lake.readers.file_source import FileSource
-from pexeso.lake.readers.table import Table
-from pexeso.lake.typed import spreadsheets
-
-
-def read(text: str) -> Table:
-    return parse_delimited("t.csv", text.encode(), ".csv", max_cell_bytes=1 << 20)
+from pexeso.lake.rows import name_within
+from pexeso.lake.typed.spreadsheets import SHEETS
+from pexeso.store.io.location import locate
 
 
 def sheet(rows: list[list[object]]) -> tuple[list[list[object]], list[str]]:
@@ -20,9 +18,8 @@ def sheet(rows: list[list[object]]) -> tuple[list[list[object]], list[str]]:
     for row in rows:
         book.active.append(row)
     book.save(data)
-    table = spreadsheets.read(FileSource("t.xlsx", data=data.getvalue()), book.active.title)
-    (batch,) = table.batches
-    return [column.to_pylist() for column in batch], table.notes
+    table = SHEETS.read(FileSource("t.xlsx", data=data.getvalue()), book.active.title)
+    return [column.to_pylist() for column in table.rows.columns], table.notes
 
 
 SPARSE = ["Old town hall in Oslo", "New town hall in Rome", "A hall in Bern", "Hall of Bonn town"]
@@ -96,3 +93,60 @@ def test_totals_of_a_sheet_are_left_out() -> None:
     cells, notes = sheet(rows)
     assert cells == [["Oslo", "Rome", "Bern"], [1, 2, 3]]
     assert notes == ["the row of totals below the table was left out (Total)"]
+
+
+@pytest.fixture
+def lake(tmp_path):
+    folder = tmp_path / "lake"
+    (folder / "in").mkdir(parents=True)
+    for name in ("a.csv", "in/b.csv", "book.xlsx"):
+        (folder / name).write_bytes(b"city\nOslo\n")
+    return folder
+
+
+def test_a_file_has_the_name_of_its_path_in_the_lake(lake, tmp_path, monkeypatch):
+    (tmp_path / "way").symlink_to(lake)
+    monkeypatch.chdir(lake / "in")
+    assert name_within(lake, lake / "a.csv") == name_within(lake, "../a.csv") == "a.csv"
+    assert name_within(lake, "b.csv") == name_within(lake, tmp_path / "way" / "in" / "b.csv")
+    assert name_within(tmp_path / "way", lake / "in" / "b.csv") == "in/b.csv"
+    assert name_within(lake, f"{lake}/book.xlsx#S1") == "book.xlsx#S1"
+    assert name_within(lake, f"{lake}/file.zip/./x/../c.csv") == "file.zip/c.csv"
+    assert name_within(lake, tmp_path / "a.csv") is None
+    assert name_within(lake, f"{lake}.csv") is None
+
+
+def test_a_link_is_a_table_of_its_own(lake, tmp_path):
+    (lake / "copy.csv").symlink_to(lake / "a.csv")
+    (lake / "in" / "other.xlsx").symlink_to(lake / "book.xlsx")
+    assert "copy.csv" in [table.table for table in find_tables(lake)[0]]
+    assert name_within(lake, lake / "copy.csv") == "copy.csv"
+    assert name_within(lake, f"{lake}/in/other.xlsx#S1") == "in/other.xlsx#S1"
+    (tmp_path / "mine.csv").symlink_to(lake / "in" / "b.csv")
+    assert name_within(lake, tmp_path / "mine.csv") == "in/b.csv"
+
+
+def test_a_lake_that_is_one_file_names_what_is_in_it(lake, tmp_path):
+    book = lake / "book.xlsx"
+    assert name_within(book, book) == "book.xlsx"
+    assert name_within(book, f"{book}#S1") == "book.xlsx#S1"
+    assert name_within(book, f"{book}/in/c.csv") == "book.xlsx/in/c.csv"
+    assert name_within(book, lake / "a.csv") is None
+    (tmp_path / "newest.csv").symlink_to(lake / "a.csv")
+    [table] = find_tables(tmp_path / "newest.csv")[0]
+    assert name_within(tmp_path / "newest.csv", tmp_path / "newest.csv") == table.table
+    assert name_within(tmp_path / "newest.csv", lake / "a.csv") == table.table
+
+
+def test_names_in_a_place_elsewhere():
+    import fsspec
+
+    storage = fsspec.filesystem("memory")
+    storage.pipe("/lake/in/b.csv", b"city\nOslo\n")
+    storage.pipe("/lake/file.zip", b"")
+    folder, file = locate("memory://lake"), locate("memory://lake/file.zip")
+    assert name_within(folder, f"{folder}/in/b.csv") == "in/b.csv"
+    assert name_within(folder, f"{folder}/file.zip/c.csv") == "file.zip/c.csv"
+    assert name_within(folder, "memory://other/b.csv") is None
+    assert name_within(file, f"{file}") == "file.zip"
+    assert name_within(file, f"{file}/in/c.csv") == "file.zip/in/c.csv"

@@ -6,8 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pexeso.errors import InputError
-from pexeso.lake.choose import ColumnRules, reason_left_out
-from pexeso.lake.sniff import ColumnProfile, profile_column, profile_columns
+from pexeso.lake.choose import (
+    ColumnProfile,
+    ColumnRules,
+    profile_column,
+    profile_columns,
+    reason_left_out,
+)
 
 
 def profile(*values, **options):
@@ -15,41 +20,13 @@ def profile(*values, **options):
 
 
 NUMBERS = [
-    "1",
-    "-1",
-    "+1",
-    "\u22121",
-    "1,234",
-    "1.234,5",
-    "1 234",
-    "1'234",
-    ".5",
-    "5.",
-    "1e5",
-    "1.5E-3",
-    "12 %",
-    "$5",
-    "5 €",
+    *("1", "-1", "+1", "\u22121", "1,234", "1.234,5", "1 234", "1'234", ".5", "5.", "1e5"),
+    *("1.5E-3", "12 %", "$5", "5 €"),
 ]
 NUMBERS += ["-$1,200.50", "$-5", "(1,200)", "US$ 5", "1953", "0", "£3"]
 WORDS = [
-    "",
-    "a",
-    "1st",
-    "1-2",
-    "3:1",
-    "12:30",
-    "1/2",
-    "v1",
-    "#1",
-    "5 km",
-    "-",
-    "$",
-    "%",
-    "1 2",
-    "1,23,4",
-    "e5",
-    "10th",
+    *("", "a", "1st", "1-2", "3:1", "12:30", "1/2", "v1", "#1", "5 km", "-", "$", "%", "1 2"),
+    *("1,23,4", "e5", "10th"),
 ]
 
 
@@ -88,28 +65,11 @@ def test_dates_are_weighed_by_cells():
 
 
 CODES = [
-    "AB-0017",
-    "aardsda01",
-    "tt0109504",
-    "#E0AB82",
-    "R+24.61",
-    "80th",
-    "3:54.2",
-    "Anna@x.org",
-    "https://x.org/a",
-    "www.x.org",
-    "(555) 123-4567",
-    "+41 44 123 45 67",
-    "W 82-74",
+    *("AB-0017", "aardsda01", "tt0109504", "#E0AB82", "R+24.61", "80th", "3:54.2", "Anna@x.org"),
+    *("https://x.org/a", "www.x.org", "(555) 123-4567", "+41 44 123 45 67", "W 82-74"),
 ]
 NO_CODES = [
-    "Oslo",
-    "NGC 4414",
-    "2001-02 Serie A",
-    "12 Main Street",
-    "Rome 2",
-    "District 8",
-    "a @ b",
+    *("Oslo", "NGC 4414", "2001-02 Serie A", "12 Main Street", "Rome 2", "District 8", "a @ b"),
     "see www.x.org for more",
 ]
 

@@ -37,11 +37,7 @@ def written(*columns: list[str | None]) -> list[list[str | None]]:
     [
         (
             (
-                "USA",
-                "U.S.A.",
-                "US",
-                "United States of America",
-                "United States",
+                *("USA", "U.S.A.", "US", "United States of America", "United States"),
                 "The United States",
             ),
             "united states",
@@ -90,11 +86,7 @@ def test_a_column_of_names_in_another_language_is_written_out_and_no_other() -> 
         ["Deutschland", "Frankreich"],
     )
     assert german == [
-        "germany",
-        "france",
-        "united kingdom great britain",
-        "cote divoire",
-        "insgesamt",
+        *("germany", "france", "united kingdom great britain", "cote divoire", "insgesamt"),
     ]
     assert japanese == ["japan", "germany", "france"]
     assert mixed == ["norway", "sweden", "finland", "denmark"]

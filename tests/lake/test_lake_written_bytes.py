@@ -8,7 +8,7 @@ import pytest
 
 from pexeso.errors import TableReadError
 from pexeso.lake.containers.reader import open_named, read_table
-from pexeso.lake.readers.written_bytes import total_bytes, written_bytes
+from pexeso.lake.typed.text import total_bytes, written_bytes
 
 
 def size(value: object) -> int:

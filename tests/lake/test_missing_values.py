@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pexeso.lake.cells.missing import is_missing, is_missing_word, names_no_column, present
+from pexeso.lake.cells import is_missing, is_missing_word, names_no_column, present
 
 GAPS = [
     *("N/A", "n/a", "NULL", "null", "None", "NaN", "nan", "nil", "n.a.", ".", "-", "--", "—", "?"),

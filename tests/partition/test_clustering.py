@@ -11,10 +11,10 @@ from partition.clustering import (
     iterate,
     iterate_in_memory,
     nearest,
+    normalise,
     partial_sums,
     seed_centres,
 )
-from partition.divergence import normalise
 
 
 def _clustered(ids, features, n_clusters, *, seed=0, max_iterations=20, seeding_columns=10_000):
@@ -135,7 +135,7 @@ def test_hashes_are_spread_and_depend_on_the_seed():
 
 def test_importing_the_package_imports_nothing_heavy():
     modules = (
-        "partition, partition.balance, partition.clustering, partition.codebook, partition.spark"
+        "partition, partition.balance, partition.clustering, partition.codebook, partition.plan"
     )
     heavy = "{'pyspark', 'sklearn', 'torch', 'pandas', 'scipy'}"
     code = f"import sys, {modules}; print(sorted({heavy} & set(sys.modules)))"

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from partition import divergence
+from partition import clustering as divergence
 from partition.codebook import Codebook, assign, fit_codebook
 from pexeso.errors import InputError
 

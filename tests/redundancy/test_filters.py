@@ -12,9 +12,15 @@ import pytest
 from long_runs import EVERYTHING
 
 from pexeso.errors import InputError
-from pexeso.redundancy.filters import Condition, Transformation, find_transformation, rows_of
 from pexeso.redundancy.row_hashes import hashed_column, row_hashes
-from pexeso.redundancy.sql import literal, to_sql
+from pexeso.redundancy.transformations import (
+    Condition,
+    Transformation,
+    find_transformation,
+    literal,
+    rows_of,
+    to_sql,
+)
 
 NAN = float("nan")
 KINDS = {

@@ -8,17 +8,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.redundancy.contents import read_contents
-from benchmarks.redundancy.oracle import containment
-from pexeso.lake.readers.plain_arrays import plain
-from pexeso.lake.readers.typed import TypedRows
-from pexeso.redundancy.cell_hashes import value_hashes
+from benchmarks.redundancy.measuring import find_containments
+from pexeso.lake.typed.parquet import TypedRows
+from pexeso.lake.typed.value_texts import plain
 from pexeso.redundancy.column_stats import MAX_BOUND_BYTES, scan_stats
-from pexeso.redundancy.filters import find_transformation
 from pexeso.redundancy.pieces import pieces_of
-from pexeso.redundancy.plans.pipeline import find_containments
-from pexeso.redundancy.row_hashes import hashed_column, row_hashes
+from pexeso.redundancy.row_hashes import hashed_column, row_hashes, value_hashes
 from pexeso.redundancy.schema_tokens import leaves
+from pexeso.redundancy.transformations import find_transformation
+from tests.redundancy.row_contents import read_contents
+from tests.redundancy.row_oracle import containment
 
 
 def bytes_as(kind, cells):
@@ -123,8 +122,8 @@ def test_a_cut_bound_covers_texts_that_are_no_utf_8(end):
 
 def test_a_dictionary_of_structs_is_flattened_as_structs_are():
     coded = pa.DictionaryArray.from_arrays(pa.array([0, None, 1]), pa.array([{"x": 1}, {"x": 2}]))
-    [leaf] = leaves(["s"], [coded])
-    assert (leaf.token, leaf.values.to_pylist()) == (("s", "x"), [1, None, 2])
+    [(token, cells)] = leaves(["s"], [coded])
+    assert (token, cells.to_pylist()) == (("s", "x"), [1, None, 2])
     struct = pa.array([{"x": 1}, None, {"x": 2}])
     np.testing.assert_array_equal(value_hashes(coded), value_hashes(struct))
 

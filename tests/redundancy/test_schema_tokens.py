@@ -9,6 +9,8 @@ from pexeso.errors import InputError
 from pexeso.redundancy.schema_tokens import (
     ARRAY,
     canonical_tokens,
+    compatible,
+    family,
     leaf_types,
     leaves,
     read_synonyms,
@@ -52,8 +54,8 @@ def test_missing_structs_and_elements_are_missing_in_their_leaves():
     items = pa.array([[{"sku": "x", "qty": 1}, None], None, []], pa.list_(ITEM))
     sliced = pa.concat_arrays([items.slice(1), items]).slice(2)
     values = {
-        render(leaf.token): leaf.values.to_pylist()
-        for leaf in leaves(["user", "items"], [users, sliced])
+        render(token): cells.to_pylist()
+        for token, cells in leaves(["user", "items"], [users, sliced])
     }
     assert values == {
         "user.name": ["Ann", None, None],
@@ -65,10 +67,10 @@ def test_missing_structs_and_elements_are_missing_in_their_leaves():
 def test_arrays_of_arrays_of_structs_are_aligned():
     kind = pa.list_(pa.list_(ITEM))
     values = pa.array([[[{"sku": "x", "qty": 1}], []], [None], None], kind)
-    sku, qty = leaves(["n"], [values])
-    assert sku.token == ("n", ARRAY, ARRAY, "sku")
-    assert sku.values.to_pylist() == [[["x"], []], [None], None]
-    assert qty.values.to_pylist() == [[[1], []], [None], None]
+    (token, sku), (_, qty) = leaves(["n"], [values])
+    assert token == ("n", ARRAY, ARRAY, "sku")
+    assert sku.to_pylist() == [[["x"], []], [None], None]
+    assert qty.to_pylist() == [[[1], []], [None], None]
 
 
 def test_names_are_folded_unless_two_fall_together():
@@ -114,3 +116,55 @@ def test_other_files_of_synonyms_are_refused(tmp_path, text):
     path.write_text(text)
     with pytest.raises(InputError, match=r"names\.toml"):
         read_synonyms(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (pa.uint64(), "int"),
+        (pa.decimal256(40, 2), "decimal"),
+        (pa.float16(), "float"),
+        (pa.dictionary(pa.int8(), pa.large_string()), "string"),
+        (pa.binary(3), "binary"),
+        (pa.date64(), "date"),
+        (pa.timestamp("ns"), "timestamp_ntz"),
+        (pa.timestamp("s", "Asia/Tokyo"), "timestamp"),
+        (pa.list_(pa.int8(), 2), "array<int>"),
+        (pa.map_(pa.string(), pa.list_(pa.int8())), "map<string,array<int>>"),
+        (pa.null(), "null"),
+        (pa.duration("s"), "duration[s]"),
+        (pa.struct([("b", pa.int8()), ("a", pa.date32())]), 'struct<"a":date,"b":int>'),
+    ],
+)
+def test_families(kind, expected):
+    assert family(kind) == expected
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        ("int", "decimal", True),
+        ("int", "float", False),
+        ("string", "int", False),
+        ("date", "timestamp", False),
+        ("timestamp", "timestamp_ntz", False),
+        ("array<int>", "array<decimal>", True),
+        ("array<int>", "array<float>", False),
+        ("map<array<int>,int>", "map<array<decimal>,decimal>", True),
+        ("map<string,int>", "map<string,float>", False),
+        ("null", "map<string,int>", True),
+        ("array<null>", "array<array<int>>", True),
+        ("array<int>", "map<string,int>", False),
+        ('struct<"a":int,"b":string>', 'struct<"a":decimal,"b":string>', True),
+        ('struct<"a":int>', 'struct<"b":int>', False),
+        ('struct<"a":int>', 'struct<"a":int,"b":int>', False),
+        ("struct<>", "struct<>", True),
+        ("struct<>", 'struct<"a":int>', False),
+        ('map<string,struct<"<,":int,"x":date>>', 'map<string,struct<"<,":null,"x":date>>', True),
+        ('map<string,struct<"<,":int,"x":date>>', 'map<string,struct<"<,":int,"x":int>>', False),
+        ('struct<"\\"":array<int>>', 'struct<"\\"":array<decimal>>', True),
+    ],
+)
+def test_which_are_compared(ours, theirs, expected):
+    assert compatible(ours, theirs) is expected
+    assert compatible(theirs, ours) is expected

@@ -86,7 +86,7 @@ def test_any_number_at_once_gives_the_same(monkeypatch):
         ["oslo", "roma", "britain", "bern", "marie curie"],
     )
     whole = kinds_of(ours, theirs)
-    monkeypatch.setattr(module, "PAIRS_AT_ONCE", 1)
+    monkeypatch.setattr(module, "CHUNK_SIZE", 1)
     assert kinds_of(ours, theirs) == whole == ["exact", "spelling", "meaning", "exact", "spelling"]
 
 

@@ -20,17 +20,17 @@ sys.path[:0] = [path for path in (str(TESTS.parent), str(TESTS)) if path not in 
 from searching_stores import SmallLake, scan_of  # noqa: E402  (the path comes first)
 
 from embed.registry import create_embedder  # noqa: E402
-from pexeso.engine.layout.options import PartitionLayoutOptions  # noqa: E402
+from pexeso.engine.options import PartitionLayoutOptions  # noqa: E402
 from pexeso.engine.stats import SearchStats  # noqa: E402
 from pexeso.lake.choose import ColumnRules  # noqa: E402
 from pexeso.lake.files import find_tables  # noqa: E402
 from pexeso.lake.normalise.normaliser import Normaliser  # noqa: E402
-from pexeso.lake.records import table_records  # noqa: E402
+from pexeso.lake.records import lake_records  # noqa: E402
 from pexeso.options import SearchOptions  # noqa: E402
 from pexeso.results.query import QueryColumn  # noqa: E402
-from pexeso.semantic.answers.similarity import by_similarity  # noqa: E402
 from pexeso.semantic.encoded_query import EncodedQuery  # noqa: E402
 from pexeso.semantic.executor import search_store  # noqa: E402
+from pexeso.semantic.similarity import by_similarity  # noqa: E402
 from pexeso.semantic.thresholds.advisor import Advisor  # noqa: E402
 
 DEMO_LAKE = TESTS.parent / "examples" / "lake"
@@ -44,7 +44,7 @@ def demo_columns(folders: Sequence[str] = FOLDERS) -> dict[tuple[str, str], list
     columns: dict[tuple[str, str], list[str]] = {}
     for file in find_tables(DEMO_LAKE)[0]:
         if file.table.split("/")[0] in folders:
-            for batch in table_records(file, ColumnRules(), Normaliser()):
+            for batch in lake_records([file], ColumnRules(), Normaliser()):
                 for row in batch.filter(pc.equal(batch["record"], "value")).to_pylist():
                     columns.setdefault((row["table"], f"{row['position']:02}"), []).append(
                         row["value"]

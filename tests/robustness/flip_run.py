@@ -33,7 +33,7 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [path for path in (str(HERE.parent.parent), str(HERE)) if path not in sys.path]
 
-from pexeso.build.diagnostics.check import check_index  # noqa: E402
+from pexeso.build.diagnostics.info import check_index  # noqa: E402
 from pexeso.errors import PexesoError  # noqa: E402
 from pexeso.index import Index, open_index  # noqa: E402
 

@@ -18,12 +18,11 @@ from urllib.parse import quote, unquote
 
 from hypothesis import strategies as st
 
-from pexeso.faces.app.access import Access
 from pexeso.faces.app.app import create_app
-from pexeso.faces.app.guard import HEADERS
+from pexeso.faces.app.guard import HEADERS, Access
 from pexeso.faces.app.page import Pages
 from pexeso.faces.app.tables import QueryTables, UnknownTableError
-from pexeso.faces.service.served import ServedIndex
+from pexeso.faces.service.served_index import ServedIndex
 
 HOST = "here:1"
 MARKER = "lies-beside-the-lake"

@@ -18,7 +18,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 TESTS = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(TESTS), str(TESTS / "redundancy" / "plans")]
+sys.path[:0] = [str(TESTS), str(TESTS / "redundancy")]
 
 from drawn_statements import ALLOWED, REFUSED, mutated, require_harmless  # noqa: E402
 from planted_holdings import require_nothing_lost  # noqa: E402
@@ -26,15 +26,17 @@ from transform.random_programs import ROWS, random_programs  # noqa: E402
 
 from pexeso.errors import PexesoError  # noqa: E402
 from pexeso.faces.service.bases import REQUESTS, Request  # noqa: E402
-from pexeso.faces.service.json_text import json_text  # noqa: E402
+from pexeso.faces.service.responses import json_text  # noqa: E402
 from pexeso.faces.service.verbs import Service  # noqa: E402
-from pexeso.redundancy.plans.acting import before_applying  # noqa: E402
-from pexeso.redundancy.plans.plan import Deletion, Plan, plan_from_json, plan_to_json, read_plan  # noqa: E402
-from pexeso.redundancy.plans.statements.grammar import checked_statement  # noqa: E402
+from pexeso.redundancy.plan import Deletion, Plan, plan_from_json, plan_to_json, read_plan  # noqa: E402
+from pexeso.redundancy.plan_actions import before_applying  # noqa: E402
+from pexeso.redundancy.statements import checked_statement  # noqa: E402
 from pexeso.transform.programs.applying import apply_program  # noqa: E402
-from pexeso.transform.programs.as_python import first_as_python  # noqa: E402
-from pexeso.transform.programs.as_sql import first_as_sql  # noqa: E402
-from pexeso.transform.programs.describing import in_words  # noqa: E402
+from pexeso.transform.programs.renderings import (  # noqa: E402
+    first_as_python,
+    first_as_sql,
+    in_words,
+)
 from pexeso.transform.programs.storing import (  # noqa: E402
     StoredProgram,
     program_from_json,
@@ -194,35 +196,42 @@ _WORDS = (
 _NUMBERS = (-1, 0, 1, 2, 0.3, 1.0, 1e308, 10**30, -(2**63), True, False, None, 1_000_000_000)
 
 
-@st.composite
-def bent_documents(draw: st.DrawFn, documents: list[dict[str, Any]]) -> bytes:
-    """JSON documents with some values replaced, removed, doubled, or put in."""
-    document = json.loads(json.dumps(draw(st.sampled_from(documents))))
-    others = st.sampled_from(_WORDS) | st.sampled_from(_NUMBERS) | st.text(max_size=8)
-    for _ in range(draw(st.integers(0, 4))):
+def bend(draw: st.DrawFn, document: Any, n_changes: int, values: Any, names: Any) -> bytes:
+    """Replace, remove, double or put in some values of a document; return it as JSON."""
+    for _ in range(n_changes):
         holder: Any = document
         while True:
             keys = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
             if not keys:
                 break
             key = draw(st.sampled_from(keys))
-            if isinstance(holder[key], dict | list) and draw(st.integers(0, 3)):
-                holder = holder[key]
+            inner = holder[key]
+            if isinstance(inner, dict | list) and draw(st.integers(0, 3)):
+                holder = inner
                 continue
             change = draw(st.integers(0, 5))
             if change == 0:
                 del holder[key]
             elif change == 1 and isinstance(holder, list):
-                holder.extend([holder[key]] * draw(st.sampled_from((1, 1, 40))))
+                holder.extend([inner] * draw(st.sampled_from((1, 1, 40))))
             elif change == 2 and isinstance(holder, dict):
-                fields = [name for kind in REQUESTS.values() for name in kind.__struct_fields__]
-                holder[draw(st.sampled_from(fields) | st.text(max_size=5))] = draw(others)
+                holder[draw(names)] = draw(st.just(inner) | values)
             elif change == 3:
-                holder[key] = draw(st.sampled_from(([], {}, [[]], [holder[key]])))
+                holder[key] = draw(st.sampled_from(([], {}, [[]], [inner])))
             else:
-                holder[key] = draw(others)
+                holder[key] = draw(values)
             break
     return json.dumps(document).encode()
+
+
+@st.composite
+def bent_documents(draw: st.DrawFn, documents: list[dict[str, Any]]) -> bytes:
+    """JSON documents with some values replaced, removed, doubled, or put in."""
+    document = json.loads(json.dumps(draw(st.sampled_from(documents))))
+    values = st.sampled_from(_WORDS) | st.sampled_from(_NUMBERS) | st.text(max_size=8)
+    fields = [name for kind in REQUESTS.values() for name in kind.__struct_fields__]
+    names = st.sampled_from(fields) | st.text(max_size=5)
+    return bend(draw, document, draw(st.integers(0, 4)), values, names)
 
 
 DOCUMENTS = {

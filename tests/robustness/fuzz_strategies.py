@@ -263,30 +263,8 @@ _NUMBERS = (-1, 0, 1, 2**31, 2**53, 2**63, 2**64, 10**400, 1.5, float("nan"), Tr
 def manifests(draw: st.DrawFn, whole: bytes | None = None) -> bytes:
     """A manifest with one to three of its values replaced, removed or repeated."""
     document = json.loads(whole) if whole else manifest_document(draw(st.sampled_from((3, 4))))
-    for _ in range(draw(st.integers(1, 3))):
-        holder: object = document
-        while True:
-            keys = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
-            if not keys:
-                break
-            key = draw(st.sampled_from(keys))
-            inner = holder[key]
-            if isinstance(inner, dict | list) and draw(st.integers(0, 3)):
-                holder = inner
-                continue
-            how = draw(st.integers(0, 5))
-            if how == 0:
-                del holder[key]
-            elif how == 1 and isinstance(holder, list):
-                holder.append(inner)
-            elif how == 2 and isinstance(holder, dict):
-                holder[draw(cells())] = inner
-            else:
-                holder[key] = draw(
-                    st.one_of(st.sampled_from(_PLACES), st.sampled_from(_NUMBERS), json_values())
-                )
-            break
-    return json.dumps(document).encode()
+    values = st.one_of(st.sampled_from(_PLACES), st.sampled_from(_NUMBERS), json_values())
+    return fuzz_documents.bend(draw, document, draw(st.integers(1, 3)), values, cells())
 
 
 _WORDS_TEXT = """

@@ -24,13 +24,12 @@ from fuzz_documents import try_holding, try_plan, try_program, try_request, try_
 from embed.stored import StoredModel
 from pexeso.errors import PexesoError, SparkError
 from pexeso.faces.cli.main import cli
-from pexeso.lake.choose import ColumnRules
+from pexeso.lake.choose import ColumnRules, profile_columns
 from pexeso.lake.columns import label_columns
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import TableFile, find_tables
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.records import table_records
-from pexeso.lake.sniff import profile_columns
+from pexeso.lake.records import lake_records
 from pexeso.results.query import (
     batch_lines,
     query_from_values,
@@ -64,7 +63,7 @@ _RULES = ColumnRules(min_rows=1, min_distinct=1)
 _NORMALISER = Normaliser()
 _MOST_ARGUMENTS = 12
 _MODEL = functools.partial(StoredModel, kind="hashing", options={}, fingerprint="")
-_NO_SPARK = "Spark is not started here."
+_NO_SPARK = "Nothing is built here."
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ def _try_table(data: bytes, path: Path) -> None:
 
 def _try_records(file: TableFile) -> None:
     """Read a table as a build does: it goes on whatever a file holds, so nothing may be raised."""
-    for batch in table_records(file, _RULES, _NORMALISER, max_bytes=MAX_BYTES):
+    for batch in lake_records([file], _RULES, _NORMALISER, max_bytes=MAX_BYTES):
         batch.validate(full=True)
         for reason in batch.column("reason").drop_null().to_pylist():
             _require_sentence(reason)
@@ -217,11 +216,11 @@ def resealed(data: bytes) -> bytes | None:
 
 def _require_safe(manifest: Manifest, form: bytes) -> None:
     require(manifest.to_bytes() == form, "one form for one manifest")
-    for file in manifest.files():
-        place = os.path.normpath(os.path.join("/index", file.path))
+    for path, _ in manifest.files():
+        place = os.path.normpath(os.path.join("/index", path))
         require(
             place.startswith("/index/") and "\0" not in place,
-            f"a path inside the folder, not {file.path!r}",
+            f"a path inside the folder, not {path!r}",
         )
 
 
@@ -266,7 +265,7 @@ def _command(data: bytes, folder: Path) -> None:
     arguments = [line.replace("/", "_").replace("..", "__") for line in lines]
     if arguments and arguments[0] == "demo":
         return  # it takes no input but a folder, and indexes a whole lake
-    with contextlib.chdir(folder), without_spark(), contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.chdir(folder), without_workers(), contextlib.redirect_stdout(io.StringIO()):
         result = click.testing.CliRunner().invoke(cli, arguments, prog_name="pexeso")
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -278,7 +277,7 @@ def _command(data: bytes, folder: Path) -> None:
 
 def _request(data: bytes, folder: Path) -> None:
     """One request of the service, as JSON."""
-    with without_spark():
+    with without_workers():
         try_request(data, folder)
 
 
@@ -299,18 +298,19 @@ def _app(data: bytes, folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def without_spark():
-    """Refuse to start Spark, so that a build ends after all its checks."""
-    import pexeso.build.build
+def without_workers():
+    """Refuse to start what runs tasks, so that a build ends after all its checks."""
+    from pexeso.build import build
 
     def refuse(*arguments: object, **options: object) -> None:
         raise SparkError(_NO_SPARK)
 
-    kept, pexeso.build.build.spark_session = pexeso.build.build.spark_session, refuse
+    kept = build.spark_session, build.LocalWorkers
+    build.spark_session = build.LocalWorkers = refuse
     try:
         yield
     finally:
-        pexeso.build.build.spark_session = kept
+        build.spark_session, build.LocalWorkers = kept
 
 
 class BrokenPromiseError(AssertionError):

@@ -14,7 +14,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [path for path in (str(ROOT), str(ROOT / "tests")) if path not in sys.path]
 
-from pexeso.build.diagnostics.check import check_index  # noqa: E402
+from pexeso.build.diagnostics.info import check_index  # noqa: E402
 from pexeso.errors import IndexNotFoundError  # noqa: E402
 from pexeso.index import open_index  # noqa: E402
 

@@ -131,7 +131,7 @@ class Child:
 
 def be_child(operation: str, folder: Path, place: Path) -> None:
     """Get ready, wait to be told, and do the operation."""
-    import pexeso.build.append  # noqa: F401  what the operation imports should be there before it is timed
+    import pexeso.build.updates  # noqa: F401  what the operation imports should be there before it is timed
 
     chosen = OPERATIONS[operation]
     with _session() if chosen.with_spark else contextlib.nullcontext():

@@ -21,10 +21,10 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).resolve().par
 
 from peak_memory import peak_bytes  # noqa: E402
 
-from pexeso.build.diagnostics.check import check_index  # noqa: E402
+from pexeso.build.diagnostics.info import check_index  # noqa: E402
 from pexeso.errors import IndexCorruptError, PexesoError  # noqa: E402
 from pexeso.index import Index, open_index  # noqa: E402
-from pexeso.semantic.answers.combined import search_combined  # noqa: E402
+from pexeso.semantic.combined import search_combined  # noqa: E402
 
 MEMORY_BYTES = 1 << 30
 """What the process may take beyond what it has after a search of a whole index."""

@@ -17,7 +17,7 @@ sys.path[:0] = [path for path in (str(ROOT), str(ROOT / "tests")) if path not in
 import numpy as np  # noqa: E402
 from searching_stores import SmallStore, query_of, scan_of  # noqa: E402
 
-from pexeso.engine.layout.options import PartitionLayoutOptions  # noqa: E402
+from pexeso.engine.options import PartitionLayoutOptions  # noqa: E402
 from pexeso.options import SearchOptions  # noqa: E402
 from pexeso.semantic.executor import search_store  # noqa: E402
 from pexeso.store.arrays import open_array  # noqa: E402

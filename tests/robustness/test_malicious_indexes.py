@@ -28,7 +28,7 @@ MANIFESTS = tried(harm.MANIFESTS)
 
 
 def probe(whole: Path, suspects: list[Path]) -> dict[str, dict]:
-    """Ask all suspects in one process; give what it tells of each, by the name of its folder."""
+    """Ask all suspects in one process; give what it records each, by the name of its folder."""
     here = Path(__file__).resolve().parent
     done = subprocess.run(
         [sys.executable, str(here / "malicious_probe.py"), *map(str, (whole, *suspects))],

@@ -18,7 +18,7 @@ import pytest
 import torch
 from long_runs import long_but
 
-from pexeso.engine.layout import maps, partition
+from pexeso.engine import maps
 
 WORKER = Path(__file__).with_name("answers_worker.py")
 ROOT = WORKER.parent.parent.parent
@@ -28,6 +28,7 @@ OLD = {
     "MKL_ENABLE_INSTRUCTIONS": "SSE4_2",
     "MKL_CBWR": "COMPATIBLE",
     "OMP_NUM_THREADS": "1",
+    "PEXESO_LOOPS": "portable",
 }
 SETTINGS = {
     "old kernels": OLD,
@@ -35,7 +36,6 @@ SETTINGS = {
         "OMP_NUM_THREADS": "2",
         "OPENBLAS_NUM_THREADS": "2",
         "MKL_NUM_THREADS": "2",
-        "NUMBA_NUM_THREADS": "2",
     },
     "avx2": {
         "OPENBLAS_CORETYPE": "Haswell",
@@ -45,10 +45,10 @@ SETTINGS = {
     "zen": {
         "OPENBLAS_CORETYPE": "Zen",
         "MKL_CBWR": "COMPATIBLE",
-        "NUMBA_CPU_NAME": "generic",
-        "NUMBA_CPU_FEATURES": "",
     },
-    "no simd in numpy": {"NPY_DISABLE_CPU_FEATURES": "AVX512_SKX AVX512F AVX2 FMA3"},
+    "no simd in numpy": {
+        "NPY_DISABLE_CPU_FEATURES": "X86_V4 X86_V3 AVX512_SKX AVX512F AVX2 FMA3",
+    },
 }
 SHORT = ("old kernels",)
 CORES = {"old kernels": "local[1]", "avx2": "local[16]"}
@@ -64,9 +64,8 @@ COMMANDS = (
 TIMED = ("seconds", "cores", "created", "path", "bytes", "report", "committed", "work", "stats")
 
 
-def environment(setting: dict[str, str], folder: Path) -> dict[str, str]:
-    own = {"NUMBA_CACHE_DIR": str(folder)} if "NUMBA_CPU_NAME" in setting else {}
-    return {**os.environ, "PYTHONPATH": str(ROOT), **setting, **own}
+def environment(setting: dict[str, str]) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), **setting}
 
 
 demo_lake = cache(answers_worker.demo_lake)
@@ -81,7 +80,7 @@ def usual() -> str:
 def test_answers_are_the_same_bits_under_other_kernels(name, tmp_path):
     done = subprocess.run(
         [sys.executable, str(WORKER)],
-        env=environment(SETTINGS[name], tmp_path),
+        env=environment(SETTINGS[name]),
         capture_output=True,
         text=True,
         check=False,
@@ -118,7 +117,7 @@ def signs_turned(
 def test_answers_do_not_hang_on_the_axes_that_lay_rows_out(choose, monkeypatch):
     lake, values = demo_lake()
     before = lake.store(answers_worker.OPTIONS)
-    monkeypatch.setattr(partition, "choose_axes", choose)
+    monkeypatch.setattr(maps, "choose_axes", choose)
     after = lake.store(answers_worker.OPTIONS)
     rows = [store.array(0, "vectors").tobytes() for store in (before, after)]
     assert rows[0] != rows[1], "the rows must be laid out anew, or nothing is tried"
@@ -133,7 +132,7 @@ def without_times(answer: object) -> object:
 
 def outputs_of(name: str, folder: Path) -> dict[str, object]:
     """Index the demo lake and ask it, all by commands under one setting."""
-    variables = environment(SETTINGS.get(name, {}), folder / "numba")
+    variables = environment(SETTINGS.get(name, {}))
     index = folder / "lake.pexeso"
 
     def run(*arguments: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from long_runs import EVERYTHING
 
-from pexeso.build.diagnostics.check import check_index
+from pexeso.build.diagnostics.info import check_index
 from pexeso.index import open_index
 
 pytestmark = pytest.mark.spark

@@ -8,8 +8,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from pexeso.faces.cli.logs import log_json_option, logs_json
-from pexeso.runtime.json_log import LOGGER, MessageLines, log_event, logging_to
+from pexeso.faces.cli.output import log_json_option, logs_json
+from pexeso.runtime.progress import LOGGER, MessageLines, log_event, logging_to
 
 
 def lines_of(text):

@@ -10,8 +10,7 @@ import pytest
 
 import pexeso
 from pexeso.errors import InputError
-from pexeso.runtime.json_log import log_event
-from pexeso.runtime.progress import counted_bar, stage_bar, with_bar
+from pexeso.runtime.progress import counted_bar, log_event, stage_bar, with_bar
 
 
 @pytest.fixture
@@ -101,7 +100,7 @@ def test_events_are_told_on_stderr_where_the_program_has_no_handlers():
     done = in_new_process(
         """
         import pexeso
-        from pexeso.runtime.json_log import log_event
+        from pexeso.runtime.progress import log_event
         log_event("before")
         pexeso.set_verbosity("verbose")
         pexeso.set_verbosity("verbose")

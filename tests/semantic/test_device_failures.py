@@ -5,10 +5,10 @@ import pytest
 import torch
 from searching_stores import SmallLake, query_of
 
-from pexeso.engine.dense_space import DenseSpace
+from pexeso.engine.dense.space import DenseSpace
 from pexeso.engine.kernels.choice import choose_kernel
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.layout.partition import Partition
+from pexeso.engine.options import PartitionLayoutOptions
+from pexeso.engine.partition import Partition
 from pexeso.engine.vector_space import BYTES_A_PAIR, MAX_PAIRS
 from pexeso.errors import DeviceError
 from pexeso.options import SearchOptions
@@ -128,7 +128,7 @@ def test_a_device_that_fails_while_it_searches(
 def test_a_device_that_fails_while_a_partition_is_copied(
     lake, queries, monkeypatch, caplog, kept, first
 ):
-    from pexeso.engine.layout.device_stage import DeviceStage
+    from pexeso.engine.partition import DeviceStage
 
     scan = on_device(lake, kept=kept)
     failing = Failing(monkeypatch, DeviceStage, "open", RuntimeError(ILLEGAL), first, scan)

@@ -8,9 +8,8 @@ import torch
 
 import pexeso
 from pexeso.errors import ColumnNotFoundError, InputError, QueryError
-from pexeso.options import BuildOptions, parse_bytes
+from pexeso.options import METHODS, BuildOptions, parse_bytes
 from pexeso.results.query import query_from_values, read_batch_line
-from pexeso.semantic.answers.by_method import METHODS
 
 BAD_UTF8 = pa.StringArray.from_buffers(
     2, pa.py_buffer(np.array([0, 1, 2], np.int32)), pa.py_buffer(b"\xffa")
@@ -127,16 +126,51 @@ def test_more_columns_than_there_can_be(index):
                 ask(["Oslo"], k=value)
 
 
-@pytest.mark.parametrize("value", [True, 5, None, "L1", ["L1", "L9"], [1]], ids=repr)
-def test_filters_that_are_none(index, value):
-    with pytest.raises(InputError, match="lemmas must be"):
-        index.search(["Oslo"], lemmas=value)
+REFUSED = {
+    "lemmas must be": (
+        lambda index, value: index.search(["Oslo"], lemmas=value),
+        [True, 5, None, "L1", ["L1", "L9"], [1]],
+    ),
+    "(parts must be|The parts that an index can have are)": (
+        lambda index, value: BuildOptions(parts=value),
+        [True, 5, None, [1]],
+    ),
+    "The kernel must be one of": (
+        lambda index, value: pexeso.open_index(index.path, device="cpu", kernel=value),
+        [None, 5, ["auto"], "fast"],
+    ),
+    "A size must be a number with a unit.{,160}$": (
+        lambda index, value: parse_bytes(value),
+        [True, -1, DIGITS, "9" * 5000, 1.5, [], "8 gigs"],
+    ),
+    r"rules must be a ColumnRules, such as pexeso\.ColumnRules\(\.\.\.\)\. Got \{": (
+        lambda index, value: BuildOptions(rules=value),
+        [{"min_rows": 1}],
+    ),
+    r"^normaliser must be a Normaliser, .* Got None instead\.": (
+        lambda index, value: BuildOptions(normaliser=value),
+        [None],
+    ),
+    r"^overwrite must be True or False\. Got 'no' instead\.$": (
+        lambda index, value: pexeso.build_index(index.lake, index.path, overwrite=value),
+        ["no"],
+    ),
+    "delete takes a list of names of tables.*Nothing was deleted": (
+        lambda index, value: index.delete(value),
+        ["cities.csv", 5, None, [5], [None], ["cities.csv", b"short.csv"]],
+    ),
+}
 
 
-@pytest.mark.parametrize("value", [True, 5, None, [1]], ids=repr)
-def test_parts_that_are_none(value):
-    with pytest.raises(InputError, match=r"(parts must be|The parts that an index can have are)"):
-        BuildOptions(parts=value)
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [(words, value) for words, (_, values) in REFUSED.items() for value in values],
+    ids=lambda value: value[:20] if isinstance(value, str) else type(value).__name__,
+)
+def test_what_is_no_such_option_is_refused(index, words, value):
+    with pytest.raises(InputError, match=words):
+        REFUSED[words][0](index, value)
+    assert not index.refresh()
 
 
 @pytest.mark.parametrize(
@@ -150,30 +184,6 @@ def test_devices_that_are_none(small_index, index, value):
     if value is not None:
         with pytest.raises(InputError, match="The device must be one of"):
             index.overlap_batch([["Oslo"]], device=value)
-
-
-@pytest.mark.parametrize("value", [None, 5, ["auto"], "fast"], ids=repr)
-def test_kernels_that_are_none(small_index, value):
-    with pytest.raises(InputError, match="The kernel must be one of"):
-        pexeso.open_index(small_index, device="cpu", kernel=value)
-
-
-@pytest.mark.parametrize("value", [True, -1, DIGITS, "9" * 5000, 1.5, [], "8 gigs"], ids=type)
-def test_sizes_that_are_none(value):
-    with pytest.raises(InputError, match="A size must be a number with a unit") as error:
-        parse_bytes(value)
-    assert len(str(error.value)) < 200
-
-
-@pytest.mark.parametrize(
-    "value", ["cities.csv", 5, None, [5], [None], ["cities.csv", b"short.csv"]], ids=repr
-)
-def test_tables_to_delete_that_are_none(index, value):
-    with pytest.raises(
-        InputError, match=r"delete takes a list of names of tables.*Nothing was deleted"
-    ):
-        index.delete(value)
-    assert not index.refresh()
 
 
 @pytest.mark.parametrize(
@@ -266,23 +276,3 @@ def test_scalars_of_numpy_are_numbers_in_builds():
     assert all(
         type(value) is int for value in (options.dimensions, options.seed, options.n_partitions)
     )
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (
-            {"rules": {"min_rows": 1}},
-            r"rules must be a ColumnRules, such as pexeso\.ColumnRules\(\.\.\.\)\. Got \{",
-        ),
-        ({"normaliser": None}, r"normaliser must be a Normaliser, .* Got None instead\."),
-    ],
-)
-def test_rules_that_are_none(options, words):
-    with pytest.raises(InputError, match=f"^{words}"):
-        BuildOptions(**options)
-
-
-def test_an_index_is_replaced_only_by_a_truth_value(tmp_path):
-    with pytest.raises(InputError, match=r"^overwrite must be True or False\. Got 'no' instead\.$"):
-        pexeso.build_index(tmp_path, tmp_path / "lake.pexeso", overwrite="no")

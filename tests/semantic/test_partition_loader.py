@@ -7,12 +7,11 @@ from long_runs import long_but
 from searching_stores import SmallLake, query_of, scan_of
 
 from benchmarks.out_of_core.asking import own_peak
-from pexeso.engine import dense_space
-from pexeso.engine.dense_space import DenseSpace
-from pexeso.engine.fetching import Pages
+from pexeso.engine.dense import space as dense_space
+from pexeso.engine.dense.space import DenseSpace
 from pexeso.engine.kernels.choice import choose_kernel
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.layout.partition import Partition
+from pexeso.engine.options import PartitionLayoutOptions
+from pexeso.engine.partition import Pages, Partition
 from pexeso.engine.vector_space import BYTES_A_PAIR, MAX_PAIRS, WORKING_BYTES
 from pexeso.errors import DeviceError, IndexCorruptError
 from pexeso.options import SearchOptions

@@ -8,13 +8,15 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
-from searching_stores import SmallLake, query_of, scan_of
+from searching_stores import SmallLake, query_of
 
-from pexeso.engine.dense_space import DenseSpace
+from pexeso.build.parts.metadata import choose_device
+from pexeso.build.parts.models import build_options
+from pexeso.engine import partition as device_stage
+from pexeso.engine.dense.space import DenseSpace
 from pexeso.engine.kernels.choice import choose_kernel
-from pexeso.engine.layout import device_stage
-from pexeso.engine.layout.device_stage import DeviceStage
-from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.options import PartitionLayoutOptions
+from pexeso.engine.partition import DeviceStage
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import BYTES_A_PAIR, MAX_PAIRS
 from pexeso.options import SearchOptions
@@ -23,16 +25,20 @@ from pexeso.semantic.partition_loader import CHECK_BYTES, PartitionLoader
 
 OPTIONS = PartitionLayoutOptions(map="projection", n_axes=6)
 N_PARTITIONS = 6
+PUBLISHED = PartitionLayoutOptions(**build_options({}, "published").grid())
 REQUESTS = (
     SearchOptions(max_distance=0.06, min_joinability=0.3),
     SearchOptions(max_distance=0.06, k=3),
     SearchOptions(max_distance=0.12, min_joinability=0.05, k=7),
+    SearchOptions(max_distance=0.3, min_joinability=0.9),
 )
 
 KERNELS = [
-    pytest.param("torch", "cpu", id="as if on a device"),
+    pytest.param(OPTIONS, "torch", "cpu", id="as if on a device"),
+    pytest.param(PUBLISHED, "auto", "cpu", id="published, as if on a device"),
     *(
         pytest.param(
+            layout,
             kernel,
             "cuda",
             id=f"{kernel} on a GPU",
@@ -41,7 +47,7 @@ KERNELS = [
                 pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA GPU"),
             ],
         )
-        for kernel in ("triton", "torch")
+        for layout, kernel in ((OPTIONS, "triton"), (OPTIONS, "torch"), (PUBLISHED, "auto"))
     ),
 ]
 
@@ -88,15 +94,19 @@ def answers(scan, queries):
 
 
 @pytest.mark.parametrize("n_kept", [0, 2, N_PARTITIONS])
-@pytest.mark.parametrize(("kernel", "device"), KERNELS)
-def test_answers_do_not_depend_on_which_partitions_stay(lake, queries, kernel, device, n_kept):
-    right = answers(scan_of(lake.store(OPTIONS), OPTIONS), queries)
+@pytest.mark.parametrize(("layout", "kernel", "device"), KERNELS)
+def test_answers_do_not_depend_on_which_partitions_stay(
+    lake, queries, layout, kernel, device, n_kept
+):
+    right = [
+        lake.answer("euclidean", query, request) for query in queries for request in REQUESTS
+    ] + [lake.answer("euclidean", query, request) for request in REQUESTS for query in queries]
     assert sum(map(len, right)) > 300
-    store, where = lake.store(OPTIONS), torch.device(device)
+    store, where = lake.store(layout), torch.device(device)
     chosen = choose_kernel(kernel, where)
 
     def loader(budget):
-        made = PartitionLoader(store, DenseSpace(OPTIONS), where, budget, chosen)
+        made = PartitionLoader(store, DenseSpace(layout), where, budget, chosen)
         made.on_cpu = False  # also where the CPU stands for a device
         return made
 
@@ -112,6 +122,13 @@ def test_answers_do_not_depend_on_which_partitions_stay(lake, queries, kernel, d
         # Once to look at it on the host, and once to bring it over where it stays.
         assert (opened[number] == 2) == (number < n_kept)
     assert scan.open(0).device.type == where.type
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_auto_takes_the_gpu_that_there_is(monkeypatch, there):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: int(there))
+    assert choose_device("auto").type == ("cuda" if there else "cpu")
 
 
 class SmallDevice:

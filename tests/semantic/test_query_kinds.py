@@ -15,7 +15,7 @@ from pyspark.sql import functions as sql
 
 import pexeso
 from pexeso.errors import ColumnNotFoundError, QueryError
-from pexeso.lake.frames import spark as spark_frames
+from pexeso.lake.frames import columns as frame_columns
 from pexeso.results.query import QueryColumn, query_from_values, read_query
 
 PLACES = ["Oslo", "rome", None, "Oslo", "MADRID", "Xyzzyx"]
@@ -330,10 +330,10 @@ def test_what_of_spark_is_refused(frame, monkeypatch):
         query_from_values(frame)
     with pytest.raises(QueryError, match=r"Spark column 'both' holds a value of the type array"):
         query_from_values(frame.select(sql.array("place").alias("both")), on="both")
-    monkeypatch.setattr(spark_frames, "MAX_SPARK_VALUES", 4)
+    monkeypatch.setattr(frame_columns, "MAX_SPARK_VALUES", 4)
     with pytest.raises(QueryError, match=r"'place' has more than 4 distinct values.*frame\.sample"):
         query_from_values(frame, on="place")
-    monkeypatch.setattr(spark_frames, "MAX_SPARK_VALUES", 5)
+    monkeypatch.setattr(frame_columns, "MAX_SPARK_VALUES", 5)
     assert len(query_from_values(frame, on="place").values) == 5
 
 

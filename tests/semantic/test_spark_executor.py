@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 
 import pexeso.semantic.spark_executor as distributed
 from pexeso.build.build import SMALL_LAKE_SETTINGS
-from pexeso.build.delete import delete
-from pexeso.build.spark.class_archive import JAVA_OPTIONS
+from pexeso.build.spark.java import JAVA_OPTIONS
+from pexeso.build.updates import delete
 from pexeso.errors import IndexNotFoundError, InputError
 from pexeso.index import Index, build_index, open_index
 from pexeso.results.query import batch_lines
-from pexeso.semantic import executor
+from pexeso.semantic import passes
 from pexeso.semantic.batch_file import run_batch
 
 pytestmark = pytest.mark.spark
@@ -160,7 +160,7 @@ def test_searches_stay_on_spark_after_every_update(spark, tmp_path, monkeypatch)
     def tables():
         with monkeypatch.context() as patch:
             # Tasks run in processes of their own, which this does not reach.
-            patch.setattr(executor, "search_store", refuse)
+            patch.setattr(passes, "passes_of", refuse)
             return [
                 match.table
                 for match in there.search(

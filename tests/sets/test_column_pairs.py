@@ -16,19 +16,12 @@ from pexeso.lake.columns import label_columns
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
 from pexeso.lake.tokens import distinct_tokens
-from pexeso.sets import column_pairs
-from pexeso.sets.column_pairs import (
-    OwnColumn,
-    max_columns_of,
-    own_columns,
-    pairs_from,
-)
-from pexeso.sets.lake_columns import LakeColumns
+from pexeso.sets import lake_columns as column_pairs
+from pexeso.sets.lake_columns import LakeColumns, OwnColumn, max_columns_of, own_columns, pairs_from
 from pexeso.sets.part.open import Shard
 
 
 def lake(folder, columns, n_rows, *, shards=1, deleted=()):
-    """Write the columns of a lake, (table, label) -> tokens, into shards by table."""
     opened = []
     for number in range(shards):
         mine = {
@@ -48,7 +41,6 @@ def lake(folder, columns, n_rows, *, shards=1, deleted=()):
 
 
 def expected(columns, n_rows, *, telling=None, deleted=()):
-    """Apply the two rules to all pairs of columns as plain sets."""
     live = {name: tokens for name, tokens in columns.items() if tokens and name[0] not in deleted}
     limit = max_columns_of(len(live)) if telling is None else telling
     held = {}

@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pexeso.store.arrays import write_arrays
-from pexeso.store.files import write_document
-from pexeso.store.local.folders import filling
+from pexeso.store.files import filling, write_document
 from pexeso.store.local.writer import IndexWriter
 from pexeso.store.manifest import Manifest
 from pexeso.store.texts import write_texts

@@ -1,6 +1,7 @@
 import dataclasses
 import hashlib
 import json
+from functools import reduce
 
 import pytest
 from hypothesis import given, settings
@@ -301,33 +302,25 @@ def test_a_path_of_half_a_surrogate_pair_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    "value",
     [
-        ((1, 2), "Got a tuple"),
-        (float("nan"), "Got a float"),
-        (float("inf"), "Got a float"),
-        (2**64, "Got a int"),
-        ("\ud83d", "Got a str"),
-        ({1: 2}, "texts as keys. Got 1"),
-        (b"", "Got a bytes"),
+        (1, 2),
+        float("nan"),
+        float("inf"),
+        {1: 2},
+        b"",
+        "\ud83d",
+        reduce(lambda v, _: [v], range(9999)),
     ],
 )
-def test_values_that_json_would_change_are_refused(value: object, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_values_that_json_would_change_are_refused(value: object) -> None:
+    with pytest.raises(InputError, match="options must hold plain JSON values"):
         example(options={"value": value})
-
-
-def test_deep_nesting_is_refused_at_the_border() -> None:
-    value: list = []
-    for _ in range(100):
-        value = [value]
-    with pytest.raises(InputError, match="deeper than 32"):
-        example(facts={"value": value})
 
 
 def test_files_are_listed_from_the_index_down_with_their_bytes() -> None:
     manifest = example()
-    assert [file.path for file in manifest.files()] == [
+    assert [path for path, _ in manifest.files()] == [
         "catalog/a",
         "embedder/a",
         "partitions/00000/a",

@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.store.arrays import open_array, write_arrays
-from pexeso.store.paging import PAGE_BYTES, FaultWatch, MappedPages, page_runs
+from pexeso.store.arrays import (
+    PAGE_BYTES,
+    FaultWatch,
+    MappedPages,
+    open_array,
+    page_runs,
+    write_arrays,
+)
 
 
 @given(

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pexeso.build.diagnostics.check import check_index
+from pexeso.build.diagnostics.info import check_index
 from pexeso.errors import IndexCorruptError, IndexNotFoundError, IndexVersionError, InputError
 from pexeso.runtime.formatting import format_bytes
 from pexeso.store import manifest as manifest_module
 from pexeso.store.arrays import write_arrays
 from pexeso.store.integrity import check_store
-from pexeso.store.local import reader, snapshot
+from pexeso.store.local import reader
 from pexeso.store.local.reader import open_store
 from pexeso.store.local.writer import IndexWriter
 from pexeso.store.manifest import FileEntry, FolderEntry, Manifest
@@ -265,7 +265,7 @@ def test_a_reader_keeps_its_snapshot_until_it_is_closed(
 def test_a_manifest_replaced_while_it_is_opened_is_opened_anew(
     index: Path, build_index, monkeypatch
 ) -> None:
-    real = snapshot.lock
+    real = reader.lock
     replaced = []
 
     def replace_first(descriptor: int, kind: int) -> bool | None:
@@ -274,7 +274,7 @@ def test_a_manifest_replaced_while_it_is_opened_is_opened_anew(
             replaced[0] = build_index(index, seed=8, overwrite=True)
         return real(descriptor, kind)
 
-    monkeypatch.setattr(snapshot, "lock", replace_first)
+    monkeypatch.setattr(reader, "lock", replace_first)
     store = open_store(index)
     assert store.manifest == replaced[0]
     build_index(index, seed=9, overwrite=True)
@@ -284,13 +284,13 @@ def test_a_manifest_replaced_while_it_is_opened_is_opened_anew(
 def test_without_locks_what_is_superseded_stays_for_a_day(
     index: Path, build_index, monkeypatch
 ) -> None:
-    monkeypatch.setattr(snapshot, "lock", lambda descriptor, kind: None)
+    monkeypatch.setattr(reader, "lock", lambda descriptor, kind: None)
     store = open_store(index)
     build_index(index, seed=8, overwrite=True)
     store.hold.release()
     build_index(index, seed=9, overwrite=True)
     assert store.document(0) == {"seed": 0}
-    monkeypatch.setattr(snapshot, "RETENTION_SECONDS", -1)
+    monkeypatch.setattr(reader, "RETENTION_SECONDS", -1)
     build_index(index, seed=10, overwrite=True)
     assert sorted(os.listdir(index)) == ["catalog.4", "embedder.4", "manifest.json", "partitions"]
 

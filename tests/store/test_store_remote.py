@@ -23,11 +23,11 @@ from pexeso.errors import (
 )
 from pexeso.store.io.location import Location
 from pexeso.store.local.reader import Store, open_store
-from pexeso.store.remote import cache as remote_cache
-from pexeso.store.remote import fetch
-from pexeso.store.remote.cache import Cache, default_cache
+from pexeso.store.remote import store as cache_module
 from pexeso.store.remote.store import (
+    Cache,
     current_remote_manifest,
+    default_cache,
     open_remote_store,
     read_remote_manifest,
 )
@@ -35,7 +35,7 @@ from pexeso.store.remote.store import (
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
-    monkeypatch.setattr(fetch, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(cache_module, "_PAUSE_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -206,7 +206,7 @@ def test_a_download_that_breaks_off_is_taken_up_again(place, local, cache, s3_se
 def test_a_download_that_breaks_off_again_and_again_leaves_nothing(
     place, cache, s3_server, monkeypatch
 ):
-    monkeypatch.setattr(fetch, "_ATTEMPTS", 2)
+    monkeypatch.setattr(cache_module, "_ATTEMPTS", 2)
     monkeypatch.setattr(place.filesystem, "retries", 1)
     store = open_remote_store(place, cache)
     s3_server.faults.cut_from, s3_server.faults.n_cut = 100, 10**6
@@ -225,7 +225,7 @@ def test_a_file_in_the_cache_that_is_not_of_its_size_is_fetched_again(place, loc
 
 
 def test_a_large_file_is_fetched_in_pieces(place, cache, monkeypatch, local, s3_server):
-    monkeypatch.setattr(fetch, "READ_BYTES", 64)
+    monkeypatch.setattr(cache_module, "READ_BYTES", 64)
     store = open_remote_store(place, cache)
     s3_server.faults.clear()
     assert_same(store, open_store(local))
@@ -327,7 +327,7 @@ def test_parts_of_a_process_that_died_are_removed_and_those_of_a_living_one_are_
     folder, lease = cache.fetch(place, entry, ["vectors.npy"])
     dead = folder / f"codes.npy.{'0' * 16}.part"
     dead.write_bytes(bytes(entry.n_bytes))
-    living, descriptor = remote_cache._new_part(folder / "codes.npy", 10)
+    living, descriptor = cache_module._new_part(folder / "codes.npy", 10)
     cache.fetch(place, entry, ["seed.npy"])
     assert not dead.exists()
     assert living.exists()
@@ -439,3 +439,10 @@ def test_a_manifest_replaced_while_it_is_read_comes_with_its_own_version(
     manifest, version = read_remote_manifest(place)
     assert version == place.joined("manifest.json").look().version
     assert manifest.options == {"seed": 1}
+
+
+def test_a_cache_that_cannot_be_written_is_one_sentence(place, local, tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    store = open_store(local)
+    with pytest.raises(OutputError, match=r"^The cache .* Name another folder by PEXESO_CACHE\.$"):
+        Cache(tmp_path / "file").fetch(place, store.manifest.embedder, [])

@@ -6,7 +6,6 @@ import pytest
 
 from pexeso.errors import IndexNotFoundError
 from pexeso.store.integrity import check_store
-from pexeso.store.remote.check import check_remote_store
 from pexeso.store.remote.publish import begin, publish
 
 
@@ -20,13 +19,13 @@ def index(bucket, tmp_path, build_index):
 
 
 def kinds(place) -> dict[str, str]:
-    return {problem.path: problem.kind for problem in check_remote_store(place)}
+    return {problem.path: problem.kind for problem in check_store(place)}
 
 
 def test_a_whole_index_has_no_problem_and_every_byte_is_read(index):
     place, manifest = index
     steps = []
-    assert check_remote_store(place, lambda done, total: steps.append((done, total))) == []
+    assert check_store(place, lambda done, total: steps.append((done, total))) == []
     assert steps[-1] == (manifest.n_bytes, manifest.n_bytes)
 
 
@@ -60,13 +59,13 @@ def test_notes_tell_what_is_foreign_and_what_is_unfinished_and_pass_over_what_re
         build_index(tmp_path / "second", seed=1, n_partitions=1),
         begin(place, overwrite=True),
     )
-    assert check_remote_store(place) == []
+    assert check_store(place) == []
     place.joined("mine.txt").write(b"x")
     place.joined(".building/upload-1.json").write(
         json.dumps({"files": ["catalog.7/tables.parquet"]}).encode()
     )
     place.joined("catalog.7/tables.parquet").write(b"half")
-    problems = check_remote_store(place)
+    problems = check_store(place)
     assert {problem.path: problem.kind for problem in problems} == {
         ".building/upload-1.json": "unfinished",
         "mine.txt": "foreign",
@@ -84,4 +83,4 @@ def test_a_changed_manifest_is_the_one_problem(index):
 
 def test_no_index_is_an_error(bucket):
     with pytest.raises(IndexNotFoundError):
-        check_remote_store(bucket.joined("none"))
+        check_store(bucket.joined("none"))

@@ -15,8 +15,7 @@ from pexeso.errors import OutputError, PlaceError
 from pexeso.store.io.location import Location, locate
 from pexeso.store.local.reader import open_store
 from pexeso.store.manifest import Manifest
-from pexeso.store.remote import garbage_collection
-from pexeso.store.remote.cache import Cache
+from pexeso.store.remote import publish as publish_module
 from pexeso.store.remote.publish import (
     begin,
     commit_manifest,
@@ -24,7 +23,7 @@ from pexeso.store.remote.publish import (
     require_safe_commits,
     unique_folder_name,
 )
-from pexeso.store.remote.store import open_remote_store, read_remote_manifest
+from pexeso.store.remote.store import Cache, open_remote_store, read_remote_manifest
 
 
 @pytest.fixture
@@ -48,7 +47,7 @@ def put(place: Location, built: tuple[Path, Manifest], **options) -> Manifest:
 
 
 def listed(manifest: Manifest) -> set[str]:
-    return {file.path for file in manifest.files()}
+    return manifest.paths()
 
 
 def objects(place: Location) -> set[str]:
@@ -359,7 +358,7 @@ def test_a_sweep_removes_nothing_that_a_manifest_kept_for_readers_lists(place, b
         }
 
     monkeypatch.setattr(Location, "find", with_ages)
-    garbage_collection.sweep(place, third)
+    publish_module.sweep(place, third)
     monkeypatch.undo()
     assert objects(place) == listed(second) | listed(third) | {
         "manifest.json",
@@ -376,7 +375,7 @@ def test_what_a_build_that_died_uploaded_is_removed_by_a_later_commit_and_not_be
         OutputError, match=r"holds 'catalog\.12345678901234567', 'partitions' and is no index"
     ):
         begin(place)
-    garbage_collection.note_upload(place, dead)
+    publish_module.note_upload(place, dead)
     first = put(place, build(seed=1))
     assert dead <= objects(place)
     second = put(place, build(seed=2), retention_seconds=-1)

@@ -14,12 +14,11 @@ from pexeso.errors import IndexNotFoundError, OutputError
 from pexeso.store.arrays import write_arrays
 from pexeso.store.files import write_document
 from pexeso.store.io.location import Location
-from pexeso.store.local.build_writer import BuildWriter
+from pexeso.store.local.writer import BuildWriter
 from pexeso.store.manifest import FolderEntry, Manifest
 from pexeso.store.remote import writer as remote_target
-from pexeso.store.remote.cache import Cache
 from pexeso.store.remote.publish import begin
-from pexeso.store.remote.store import open_remote_store, read_remote_manifest
+from pexeso.store.remote.store import Cache, open_remote_store, read_remote_manifest
 from pexeso.store.remote.writer import RemoteWriter, local_folder
 from pexeso.store.texts import write_texts
 
@@ -94,7 +93,7 @@ def objects(place: Location) -> set[str]:
 
 
 def listed(manifest: Manifest) -> set[str]:
-    return {file.path for file in manifest.files()} | {"manifest.json"}
+    return manifest.paths() | {"manifest.json"}
 
 
 def test_a_build_ends_at_the_place_and_leaves_nothing_else_there_or_here(place, cache):

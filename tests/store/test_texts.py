@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pexeso.errors import IndexCorruptError, InputError, OutputError
 from pexeso.store.files import checksum_file
-from pexeso.store.texts import open_texts, require_sound, take_texts, write_texts
+from pexeso.store.texts import open_texts, require_sound, take_texts, take_wide, write_texts
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +175,7 @@ def test_any_changed_byte_gives_other_texts_or_a_refusal(tmp_path: Path) -> None
 def test_texts_that_are_too_many_when_rows_repeat_get_wide_offsets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pexeso.store.io.wide_offsets.MAX_BYTES", 30)
+    monkeypatch.setattr("pexeso.store.texts.MAX_BYTES", 30)
     write_texts(tmp_path / "texts", pa.array(["x" * 10, "y", None]))
     texts = open_texts(tmp_path / "texts")
     assert take_texts(texts, [0, 1, 2, 0]).type == pa.string()
@@ -183,3 +183,14 @@ def test_texts_that_are_too_many_when_rows_repeat_get_wide_offsets(
     assert (many.type, many.to_pylist()) == (pa.large_string(), ["x" * 10] * 3 + [None, "y"])
     assert write_texts(tmp_path / "more", pa.chunked_array([["x" * 20], ["y" * 20]])).n_bytes
     assert open_texts(tmp_path / "more").type == pa.large_string()
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.binary()])
+def test_offsets_become_wide_where_rows_repeat(monkeypatch, kind) -> None:
+    monkeypatch.setattr("pexeso.store.texts.MAX_BYTES", 30)
+    texts = pa.array(["x" * 10, "y", None], kind)
+    few, many = pa.array([0, 1, 2, 0]), pa.array([0, 0, 0, None, 1])
+    assert take_wide(texts, few).type == kind
+    assert take_wide(texts, many).type != kind
+    assert take_wide(texts, many).to_pylist() == texts.take(many).to_pylist()
+    assert take_wide(pa.array([1, 2]), pa.array([1] * 100)).type == pa.int64()

@@ -15,9 +15,10 @@ import pytest
 from pexeso.errors import IndexNotFoundError, InputError, OutputError
 from pexeso.store import files
 from pexeso.store.arrays import write_arrays
+from pexeso.store.files import filling
 from pexeso.store.integrity import check_store
-from pexeso.store.local import build_lock, build_writer
-from pexeso.store.local.folders import filling
+from pexeso.store.local import build_lock
+from pexeso.store.local import writer as build_writer
 from pexeso.store.local.reader import open_store
 from pexeso.store.local.writer import IndexWriter, tidy
 from pexeso.store.manifest import FileEntry, FolderEntry

@@ -127,10 +127,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.text
 
 some = texts.filter(bool).map(lambda text: text[:2])
 splits = st.builds(
-    Split,
-    some,
-    st.integers(min_value=-4, max_value=4),
-    st.sampled_from(("one", "to", "from")),
+    Split, some, st.integers(min_value=-4, max_value=4), st.sampled_from(("one", "to", "from"))
 )
 extracts = st.builds(
     Extract,

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pexeso.errors import InputError
-from pexeso.transform.programs.as_python import as_python
 from pexeso.transform.programs.program import Constant, Extract, Program, Split, cased
+from pexeso.transform.programs.renderings import as_python
 from tests.transform.random_programs import CASINGS, ROWS, programs, random_programs, rows, texts
 from tests.transform.test_cased_arrays import EVERY_CHARACTER
 

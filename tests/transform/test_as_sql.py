@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from long_runs import EVERYTHING, long_but
 
 from pexeso.errors import InputError
-from pexeso.transform.programs.as_sql import as_sql
 from pexeso.transform.programs.program import Constant, Extract, Program, Split
+from pexeso.transform.programs.renderings import as_sql
 from tests.transform.random_programs import (
     ROWS,
     SEPARATORS,

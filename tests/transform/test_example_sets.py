@@ -8,12 +8,12 @@ import numpy as np
 
 from pexeso.transform.learning import example_sets as module
 from pexeso.transform.learning.example_sets import (
+    FindingOptions,
     example_sets,
     example_sets_by_starts,
     example_sets_by_words,
 )
 from pexeso.transform.learning.finding import find_program
-from pexeso.transform.learning.options import FindingOptions
 from pexeso.transform.texts import TextTable
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from long_runs import EVERYTHING
 
-from pexeso.errors import InputError
-from pexeso.transform.fuzzy.constrained import (
+from pexeso.runtime.compiled import compiled
+from pexeso.transform.fuzzy import (
     ALL_CONFIGURATIONS,
     DISTANCES,
     Configuration,
@@ -192,8 +192,7 @@ def test_a_key_has_one_partner_unless_allowed_more():
 @pytest.mark.parametrize(("size", "other_size"), [(8192, 8191), (100_000, 99_999)])
 def test_similarities_of_large_sets_keep_their_order(size, other_size):
     """The floats of the loop, against whole numbers."""
-    from pexeso.transform.fuzzy.constrained import similarity
-
+    similarity = compiled("pexeso.transform.loops").similarity
     rng = np.random.default_rng(0)
     for shared in rng.integers(size // 2, other_size, 50).tolist():
         for measure, distance in enumerate(DISTANCES):
@@ -234,12 +233,3 @@ def test_empty_columns_join_nothing():
     assert len(fuzzy_join(["a"], []).keys) == 0
     assert len(fuzzy_join([], ["a"]).keys) == 0
     assert fuzzy_join([""], [""]).keys.tolist() == [0]
-
-
-def test_wrong_options_are_refused():
-    with pytest.raises(InputError, match=r"0 to 1\. Got 1\.5"):
-        fuzzy_join(["a"], ["a"], max_distance=1.5)
-    with pytest.raises(InputError, match=r"tokeniser .* 10-gram.*Got 'line'"):
-        Configuration("line", "Jaccard")
-    with pytest.raises(InputError, match=r"distance .* max-inclusion.*Got 'Hamming'"):
-        Configuration("word", "Hamming")

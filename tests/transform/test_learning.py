@@ -91,11 +91,7 @@ def test_one_example_is_ambiguous_and_two_are_not():
 
 
 def test_the_last_of_many_names_needs_parts_from_the_end():
-    names = {
-        "Mary Ann Jo Smith": "Smith",
-        "Li Wei": "Wei",
-        "Ana de la Cruz": "Cruz",
-    }
+    names = {"Mary Ann Jo Smith": "Smith", "Li Wei": "Wei", "Ana de la Cruz": "Cruz"}
     assert learned(names).of(["A B C D E"]) == "E"
     assert learned(names, extended=False) is None
 

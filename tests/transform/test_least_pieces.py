@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from pexeso.transform.learning.least_pieces import least_pieces, piece_starts
+from pexeso.transform.learning.examples_to_program import least_pieces, piece_starts
 from pexeso.transform.programs.program import lower, upper
 from tests.transform.test_learning import drawn_program, drawn_rows
 

@@ -16,11 +16,7 @@ PRESIDENTS = {
 """Figure A of the source, right to left."""
 
 FIRST_THEN_LAST = Program(
-    (
-        Extract(0, (Split("(", 0), Split(", ", 1))),
-        Constant(" "),
-        Extract(0, (Split(", ", 0),)),
-    )
+    (Extract(0, (Split("(", 0), Split(", ", 1))), Constant(" "), Extract(0, (Split(", ", 0),)))
 )
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from itertools import product
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.transform.learning.row_pairs import find_row_pairs
-from pexeso.transform.learning.suffixes import shared_prefixes, sorted_suffixes
+from pexeso.transform.learning.example_sets import ColumnSuffixes, find_row_pairs
 from tests.transform.test_program import PRESIDENTS
 
 words = st.lists(st.text("abc", max_size=6), max_size=7, unique=True)
@@ -18,8 +16,7 @@ words = st.lists(st.text("abc", max_size=6), max_size=7, unique=True)
 def found_pairs(sources, targets, **options):
     """Find pairs as texts with their holders and the length of their piece."""
     texts = [*sources, *targets]
-    sides = np.array([1] * len(sources) + [2] * len(targets), np.int8)
-    pairs = find_row_pairs(shared_prefixes(sorted_suffixes(texts), sides), sides, **options)
+    pairs = find_row_pairs(*ColumnSuffixes([sources, targets]).shared_prefixes(0, 1), **options)
     return [
         (texts[source], texts[target], holders, length)
         for source, target, holders, length in zip(
@@ -72,13 +69,7 @@ def test_presidents_of_the_source_pair_by_their_longest_names():
     got = found_pairs(list(PRESIDENTS), list(PRESIDENTS.values()))
     best = [(PRESIDENTS[source] == target, holders) for source, target, holders, _ in got[:5]]
     assert best == [(True, 1)] * 5
-    assert [length for *_, length in got[:5]] == [
-        12,
-        9,
-        7,
-        6,
-        6,
-    ]
+    assert [length for *_, length in got[:5]] == [12, 9, 7, 6, 6]
 
 
 def test_a_session_in_two_rows_halves_the_score():

@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pexeso.transform.lake_search.gram_loops import MIN_LETTERS, Q
-from pexeso.transform.lake_search.shared_grams import MAX_HOLDERS, MOST_PIECES, QueryGrams
+from pexeso.transform.search.grams import MAX_HOLDERS, MIN_LETTERS, MOST_PIECES, Q, QueryGrams
 
 ALPHABETS = ("abAB", "abc -,", "añß東京", "😀éxyZ", "אבג ab")
 

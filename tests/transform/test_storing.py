@@ -24,11 +24,7 @@ from tests.transform.random_programs import programs, texts
 STORED = StoredProgram(
     (
         Program(
-            (
-                Extract(0, (Split(", ", 1),), 0, 1, "lower", ((".", ""),)),
-                Constant(" "),
-                Extract(1),
-            )
+            (Extract(0, (Split(", ", 1),), 0, 1, "lower", ((".", ""),)), Constant(" "), Extract(1))
         ),
     ),
     ("Name", "Year"),
@@ -99,6 +95,7 @@ OPERATOR = r"programs\[0\]\[0\]"
         ((*EXTRACT, "start"), 1_000_000_001, f"{OPERATOR}.start is 1000000001"),
         ((*EXTRACT, "start"), -(10**400), f"{OPERATOR}.start is a number of more than 30 digits"),
         ((*EXTRACT, "start"), None, f"{OPERATOR}.start is None"),
+        ((*EXTRACT, "start"), float("inf"), f"{OPERATOR}.start is inf, but must be a whole"),
         ((*EXTRACT, "length"), 0, f"{OPERATOR}.length is 0, but must be a whole number from 1"),
         ((*EXTRACT, "length"), -1, f"{OPERATOR}.length is -1"),
         ((*EXTRACT, "length"), True, f"{OPERATOR}.length is True"),

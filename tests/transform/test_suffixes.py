@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.transform.learning.suffixes import (
+from pexeso.transform.learning.example_sets import (
     MAX_PREFIX,
+    ColumnSuffixes,
     SharedPrefixes,
-    SuffixesOfColumns,
-    shared_prefixes,
     sorted_suffixes,
 )
 
@@ -20,15 +19,15 @@ words = st.text("ab ", max_size=9)
 
 @given(st.lists(words, max_size=8))
 def test_suffixes_are_in_order_and_know_what_they_share(texts):
-    order = sorted_suffixes(texts)
+    values, shared = sorted_suffixes(texts)
     places = sorted(
         (text[start:], number, start)
         for number, text in enumerate(texts)
         for start in range(len(text))
     )
-    assert order.values.tolist() == [number for _, number, _ in places]
+    assert values.tolist() == [number for _, number, _ in places]
     suffixes = [suffix for suffix, _, _ in places]
-    assert order.shared.tolist() == [
+    assert shared.tolist() == [
         _common(one, other) for one, other in zip(["", *suffixes], suffixes, strict=False)
     ]
 
@@ -42,9 +41,7 @@ def _common(one: str, other: str) -> int:
 
 @given(st.lists(words, max_size=8), st.lists(words, max_size=8), st.lists(words, max_size=3))
 def test_the_longest_prefix_and_its_holders_are_those_of_linear_search(sources, targets, others):
-    texts = [*sources, *others, *targets]
-    sides = np.array([1] * len(sources) + [0] * len(others) + [2] * len(targets), np.int8)
-    prefixes = shared_prefixes(sorted_suffixes(texts), sides)
+    prefixes, _ = ColumnSuffixes([sources, others, targets]).shared_prefixes(0, 2)
     got = sorted(
         zip(
             prefixes.sources.tolist(),
@@ -90,13 +87,11 @@ def test_suffixes_of_two_columns_of_thirty_are_those_of_these_alone():
 
 
 def _compare_with_columns_alone(columns, pairs):
-    starts = np.cumsum([0, *map(len, columns)])
-    order = sorted_suffixes([text for column in columns for text in column])
-    suffixes = SuffixesOfColumns(order, starts)
+    suffixes = ColumnSuffixes(columns)
     for one, other in pairs:
         prefixes, sides = suffixes.shared_prefixes(one, other)
         assert sides.tolist() == [1] * len(columns[one]) + [2] * len(columns[other])
-        alone = shared_prefixes(sorted_suffixes([*columns[one], *columns[other]]), sides)
+        alone, _ = ColumnSuffixes([columns[one], columns[other]]).shared_prefixes(0, 1)
         for name in SharedPrefixes.__dataclass_fields__:
             assert getattr(prefixes, name).tolist() == getattr(alone, name).tolist(), name
 
@@ -104,8 +99,7 @@ def _compare_with_columns_alone(columns, pairs):
 def test_ten_thousand_random_suffixes():
     drawn = np.random.default_rng(3)
     texts = ["".join(drawn.choice(list("abcd"), drawn.integers(0, 25))) for _ in range(800)]
-    sides = np.array([1] * 400 + [2] * 400, np.int8)
-    prefixes = shared_prefixes(sorted_suffixes(texts), sides)
+    prefixes, _ = ColumnSuffixes([texts[:400], texts[400:]]).shared_prefixes(0, 1)
     expected: dict[int, list[int]] = {}
     for number, text in enumerate(texts[:400]):
         for start in range(len(text)):
@@ -127,14 +121,12 @@ def test_ten_thousand_random_suffixes():
 @pytest.mark.parametrize("letters", ["ab", "abcdefghijklmnopqrstuvwxyz0123456789", "añ日😀"])
 def test_prefixes_longer_than_the_limit_count_as_that_long(letters):
     text = "".join(np.random.default_rng(1).choice(list(letters), 3 * MAX_PREFIX))
-    order = sorted_suffixes([text, text])
-    assert order.shared.max() == MAX_PREFIX
-    assert (np.diff(order.values[order.shared == MAX_PREFIX]) >= 0).any()
+    values, shared = sorted_suffixes([text, text])
+    assert shared.max() == MAX_PREFIX
+    assert (np.diff(values[shared == MAX_PREFIX]) >= 0).any()
 
 
 def test_a_long_cell_of_one_letter_takes_no_longer_than_any():
-    prefixes = shared_prefixes(
-        sorted_suffixes(["a" * 100_000, "a" * 100_000]), np.array([1, 2], np.int8)
-    )
+    prefixes, _ = ColumnSuffixes([["a" * 100_000], ["a" * 100_000]]).shared_prefixes(0, 1)
     assert len(prefixes.sources) == 100_000
     assert set(prefixes.n_targets.tolist()) == {1}

@@ -23,24 +23,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.transform.fuzzy.constrained import (
-    Configuration,
-    fuzzy_join,
-    squared_similarity,
-    token_sets,
+from pexeso.transform.fuzzy import Configuration, fuzzy_join, squared_similarity, token_sets
+from pexeso.transform.learning.example_sets import (
+    ColumnSuffixes,
+    find_row_pairs,
+    sample_sizes,
+    sorted_suffixes,
 )
 from pexeso.transform.learning.examples_to_program import LearningOptions, learn_program
 from pexeso.transform.learning.finding import FindingOptions, find_program
-from pexeso.transform.learning.row_pairs import find_row_pairs
-from pexeso.transform.learning.sampling import sample_sizes
-from pexeso.transform.learning.suffixes import shared_prefixes, sorted_suffixes
 from pexeso.transform.programs.program import Constant, Extract, Program, Split
 from pexeso.transform.texts import TextTable
-from pexeso.transform.transformation import (
-    KINDS,
-    TransformOptions,
-    learn_transformation,
-)
+from pexeso.transform.transformation import KINDS, TransformOptions, learn_transformation
 from tests.transform.joins.small_tables import APPROVAL, DOMAIN, EMAILS, PRESIDENTS, TEACHERS
 
 UNITS = {
@@ -77,10 +71,7 @@ FULL_SESSIONS = {
 
 def shared(sources, targets):
     """Return, for each suffix of the sources in their case, its longest piece and who holds it."""
-    prefixes = shared_prefixes(
-        sorted_suffixes([*sources, *targets]),
-        np.array([1] * len(sources) + [2] * len(targets), np.int8),
-    )
+    prefixes, _ = ColumnSuffixes([sources, targets]).shared_prefixes(0, 1)
     return [
         (sources[source], length, n, m)
         for source, length, n, m in zip(
@@ -98,9 +89,8 @@ def pairs_of(sources, targets):
     sources, targets = (
         list(dict.fromkeys(text.lower() for text in texts)) for texts in (sources, targets)
     )
-    sides = np.array([1] * len(sources) + [2] * len(targets), np.int8)
     texts = [*sources, *targets]
-    pairs = find_row_pairs(shared_prefixes(sorted_suffixes(texts), sides), sides)
+    pairs = find_row_pairs(*ColumnSuffixes([sources, targets]).shared_prefixes(0, 1))
     return [
         (texts[source], texts[target], holders, length)
         for source, target, holders, length in zip(
@@ -118,8 +108,8 @@ def holders_of(piece, texts):
 
 
 def test_w1_the_pieces_of_five_characters():
-    order = sorted_suffixes(["Database"])
-    pieces = {"Database"[start:][:5] for start in range(len(order.values)) if start <= 3}
+    values, _ = sorted_suffixes(["Database"])
+    pieces = {"Database"[start:][:5] for start in range(len(values)) if start <= 3}
     assert pieces == {"Datab", "ataba", "tabas", "abase"}
     [(_, sets)] = token_sets(["Database", *sorted(pieces)], ["5-gram"])
     per_text = np.split(sets.tokens, sets.offsets[1:-1])
@@ -227,11 +217,7 @@ def test_w4_figure_a_from_right_to_left(options):
 def test_w4_figure_a_first_steps():
     """The published operators write what the figure's steps write: 19, 16 and 3 characters."""
     program = Program(
-        (
-            Extract(0, (Split("(", 0), Split(", ", 1))),
-            Constant(" "),
-            Extract(0, (Split(", ", 0),)),
-        )
+        (Extract(0, (Split("(", 0), Split(", ", 1))), Constant(" "), Extract(0, (Split(", ", 0),)))
     )
     rows = [[text] for text in APPROVAL["President"]][:3]
     written = [[operator.of(row) for operator in program.operators] for row in rows]
@@ -376,9 +362,9 @@ def test_w7_words_cannot_tell_presidents_apart():
     ],
 )
 def test_w8_sizes_of_samples(n_source, n_target, rates):
-    samples = sample_sizes(n_source, n_target, participation=0.1, min_pairs=4, delta=0.8)
-    assert samples.n_source / n_source == pytest.approx(rates[0], rel=1e-3)
-    assert samples.n_target / n_target == pytest.approx(rates[1], rel=1e-3)
+    samples = sample_sizes(n_source, n_target, participation=0.1)
+    assert samples[0] / n_source == pytest.approx(rates[0], rel=1e-3)
+    assert samples[1] / n_target == pytest.approx(rates[1], rel=1e-3)
     assert np.exp(-(0.8**2) * 20 / 2) == pytest.approx(0.00166, abs=5e-6)
 
 

@@ -32,7 +32,6 @@ class BallTree(PairRival):
         self.index_bytes += sum(np.asarray(part).nbytes for part in self._tree.get_arrays())
 
     def match(self, vectors: torch.Tensor, tau: float) -> Pairs:
-        """Search, decide what is left open."""
         self._tree.reset_n_calls()
         lists, distances = self._tree.query_radius(
             vectors.numpy(), tau + _WIDER, return_distance=True

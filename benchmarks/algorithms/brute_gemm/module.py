@@ -35,7 +35,6 @@ class BruteGemm(PairRival):
         self.index_bytes += self._scan.n_bytes
 
     def match(self, vectors: torch.Tensor, tau: float) -> Pairs:
-        """Multiply, compare, decide what is left open."""
         pairs = self._scan.pairs(vectors, tau)
         self.work = {
             "distances": len(vectors) * self._scan.n_values,

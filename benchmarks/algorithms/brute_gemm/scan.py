@@ -51,14 +51,6 @@ class ProductScan:
     (`rounded_product_error`), so the pairs in it are compared in float32 first. Every block is
     multiplied with all query values, up to 4,096 at a time, while it is in the cache: the vectors
     are read once.
-
-    Parameters
-    ----------
-    vectors : float32 (N, d)
-        On the device where products are to be made.
-    precision : torch.float32, torch.bfloat16 or torch.float16
-    block_products : int, optional
-        Products held at a time, at least 1; by default what suits the device.
     """
 
     def __init__(
@@ -86,29 +78,19 @@ class ProductScan:
 
     @property
     def n_values(self) -> int:
-        """N."""
         return len(self._vectors)
 
     @property
     def scanned_bytes(self) -> int:
-        """Bytes of vectors that one pass reads."""
         return self._operand.nbytes
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of vectors that are kept."""
         return self._vectors.nbytes + (
             self._operand.nbytes if self._operand is not self._vectors else 0
         )
 
     def pairs(self, ours: torch.Tensor, tau: float) -> Pairs:
-        """Return the pairs at most tau apart.
-
-        Parameters
-        ----------
-        ours : float32 (n, d)
-        tau : float
-        """
         self.decided_again = 0
         if not len(ours) or not self.n_values:
             return no_pairs(self._vectors.device)
@@ -131,7 +113,6 @@ class ProductScan:
     def _settle(
         self, waiting: list[Candidates], ours: torch.Tensor, high: torch.Tensor, tau: float
     ) -> Pairs:
-        """Decide the candidates of many blocks together."""
         queries, values, products = (torch.cat(part) for part in zip(*waiting, strict=True))
         open_pairs = products < high[queries]
         self.decided_again += int(open_pairs.sum())
@@ -193,12 +174,7 @@ def _squares(vectors: torch.Tensor) -> torch.Tensor:
 
 
 def _at_least(products: torch.Tensor, limit: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """Find the products not below a limit that float32 holds: rows and columns, int64 (p,).
-
-    On the CPU by numpy, whose comparison takes 0.3 ns a product where torch's takes 1.5, half as
-    much as making the product. Bfloat16 numbers not below a positive one are, as 16-bit integers,
-    not below its own; it is cut, which rounds it down.
-    """
+    """Find the products not below a limit that float32 holds: rows and columns, int64 (p,)."""
     if products.device.type != "cpu":
         return torch.nonzero(products >= limit, as_tuple=True)
     if products.dtype == torch.float32:

@@ -85,10 +85,7 @@ def _pairs_of_tiles_kernel(
     PART_VALUES: tl.constexpr,  # noqa: N803
     PART_QUERIES: tl.constexpr,  # noqa: N803
 ):
-    """Multiply the listed tiles again, in parts, and append the pairs that reach the limit.
-
-    Slots come from one atomic addition a part; beyond `capacity` pairs are counted and not written.
-    """
+    """Multiply the listed tiles again, in parts, and append the pairs that reach the limit."""
     parts_beside: tl.constexpr = BLOCK_QUERIES // PART_QUERIES
     parts: tl.constexpr = (BLOCK_VALUES // PART_VALUES) * parts_beside
     for item in range(tl.program_id(0), tl.load(n_found).to(tl.int32) * parts, tl.num_programs(0)):
@@ -125,16 +122,7 @@ INTERPRETED = not isinstance(_tiles_above_kernel, triton.JITFunction)
 
 @dataclass(frozen=True)
 class Configuration:
-    """How the kernel cuts and schedules its work.
-
-    Attributes
-    ----------
-    values, queries, dimensions : int
-        Of a tile, powers of two.
-    warps, stages : int
-    programs : int
-        Of one multiprocessor.
-    """
+    """How the kernel cuts and schedules its work."""
 
     values: int
     queries: int
@@ -145,13 +133,7 @@ class Configuration:
 
 
 def configurations(n_queries: int, dtype: torch.dtype) -> list[Configuration]:
-    """Return what suits a number of query values, the most likely first.
-
-    Examples
-    --------
-    >>> configurations(17, torch.float16)[0].queries
-    32
-    """
+    """Return what suits a number of query values, the most likely first."""
     queries = min(128, max(16, triton.next_power_of_2(n_queries)))
     if dtype == torch.float32:
         return [Configuration(64, min(queries, 32), 32, 4, 2, 4)]
@@ -166,13 +148,7 @@ def configurations(n_queries: int, dtype: torch.dtype) -> list[Configuration]:
 
 
 def aligned(vectors: torch.Tensor) -> torch.Tensor:
-    """Return vectors whose rows are as long as the kernel needs, with zeros behind them.
-
-    Examples
-    --------
-    >>> aligned(torch.ones((2, 50), dtype=torch.float16)).shape
-    torch.Size([2, 56])
-    """
+    """Return vectors whose rows are as long as the kernel needs, with zeros behind them."""
     step = ALIGNMENT // vectors.itemsize
     missing = -vectors.shape[1] % step
     if missing:
@@ -189,15 +165,7 @@ class Prepared:
 
 
 class PairFinder:
-    """Finds pairs with a large inner product; its buffers grow with what is found and are kept.
-
-    Parameters
-    ----------
-    values : float16 or float32 (N, d)
-        Kept as it is where rows are a multiple of 16 bytes long, else copied (`aligned`).
-    configuration : Configuration, optional
-        By default the first one of `configurations` for the query values.
-    """
+    """Finds pairs with a large inner product; its buffers grow with what is found and are kept."""
 
     def __init__(self, values: torch.Tensor, configuration: Configuration | None = None) -> None:
         self._values, self._configuration = aligned(values), configuration
@@ -212,13 +180,6 @@ class PairFinder:
         self._allocate(FIRST_CAPACITY)
 
     def prepare(self, queries: torch.Tensor, limits: torch.Tensor) -> Prepared:
-        """Return what `launch` takes.
-
-        Parameters
-        ----------
-        queries : as the values (n, d)
-        limits : float32 (n,)
-        """
         configuration = self._configuration_for(len(queries))
         missing = -len(limits) % configuration.queries
         return Prepared(
@@ -226,13 +187,7 @@ class PairFinder:
         )
 
     def find(self, queries: torch.Tensor, limits: torch.Tensor) -> FoundPairs:
-        """Return the pairs with a product of at least the query's limit.
-
-        Parameters
-        ----------
-        queries : as the values (n, d)
-        limits : float32 (n,)
-        """
+        """Return the pairs with a product of at least the query's limit."""
         pairs = self._scan(self.prepare(queries, limits), 0, len(self._values))
         rows, members, products = (torch.cat(part) for part in zip(*pairs, strict=True))
         return rows, members, products

@@ -70,7 +70,6 @@ class BruteTriton(PairRival):
             )
 
     def match(self, vectors: torch.Tensor, tau: float) -> Pairs:
-        """Launch, decide what is left open."""
         n_pairs = len(vectors) * len(self._vectors)
         self.work = {
             "distances": n_pairs,

@@ -19,13 +19,7 @@ REPEATS = 3
 
 
 class Tuner:
-    """Looks for configurations once for each length of a vector and each width of a tile.
-
-    Attributes
-    ----------
-    tried : list of dict
-        Plain JSON: what was compared, how long it took, and which was the fastest.
-    """
+    """Looks for configurations once for each length of a vector and each width of a tile."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -35,14 +29,7 @@ class Tuner:
     def best(
         self, values: torch.Tensor, queries: torch.Tensor, limits: torch.Tensor
     ) -> Configuration | None:
-        """Return the fastest configuration on some of the values, or None where none runs.
-
-        Parameters
-        ----------
-        values : float16 (N, w)
-        queries : float16 (n, w)
-        limits : float32 (n,)
-        """
+        """Return the fastest configuration on some of the values, or None where none runs."""
         choices = configurations(len(queries), values.dtype)
         key = values.shape[1], min(choice.queries for choice in choices)
         if key not in self._best:

@@ -8,11 +8,11 @@ import numpy as np
 import torch
 
 from benchmarks.declared import Arguments
-from benchmarks.lake import METRIC, BenchmarkLake
+from benchmarks.lake import BenchmarkLake
 from benchmarks.matching import Pairs, decide_candidates, no_pairs
 from benchmarks.rivals import PairRival, only
 from pexeso.engine.arrays import as_tensor, expand_ranges, expand_ranges_in_chunks, offsets_of
-from pexeso.engine.layout.maps import PivotMap, choose_pivots, slack
+from pexeso.engine.maps import PivotMap, choose_pivots, slack
 from pexeso.errors import InputError
 
 MEANS_OF = 20_000
@@ -57,7 +57,7 @@ class ExtremePivotTable(PairRival):
         # A small lake has fewer distinct vectors than were asked for.
         self._group_size = min(group_size, len(pivots))
         self._n_groups = len(pivots) // self._group_size
-        self._map = PivotMap(pivots[: self._n_groups * self._group_size], METRIC)
+        self._map = PivotMap(pivots[: self._n_groups * self._group_size])
         self._fill()
         table = (self._codes, self._distances, self._order, self._map.pivots)
         self.index_bytes += self._vectors.nbytes + sum(part.nbytes for part in table)
@@ -114,10 +114,7 @@ class ExtremePivotTable(PairRival):
         return queries, values
 
     def _ranges(self, mapped: torch.Tensor, reach: float) -> tuple[torch.Tensor, torch.Tensor]:
-        """Find the nearby rows of each first-group pivot for every query value.
-
-        Returns the starts and sizes of the ranges, each int64 (n * group_size,).
-        """
+        """Find the nearby rows of each first-group pivot for every query value."""
         starts = torch.empty((len(mapped), self._group_size), dtype=torch.int64, device=self.device)
         ends = torch.empty_like(starts)
         for pivot, (begin, end) in enumerate(
@@ -131,10 +128,7 @@ class ExtremePivotTable(PairRival):
     def _narrow(
         self, mapped: torch.Tensor, owner: torch.Tensor, position: torch.Tensor, reach: float
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Keep the candidates that every group after the first leaves too.
-
-        `owner` numbers the ranges of `_ranges`.
-        """
+        """Keep the candidates that every group after the first leaves too."""
         flat, width = mapped.view(-1), mapped.shape[1]
         # Where a query value's distances begin in `flat`.
         base = (torch.arange(len(mapped), device=self.device) * width).repeat_interleave(
@@ -153,10 +147,7 @@ class ExtremePivotTable(PairRival):
 def _expand(
     starts: torch.Tensor, sizes: torch.Tensor
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """List the members of all ranges as `expand_ranges` does, in bounded pieces.
-
-    A piece has whole ranges of about `PAIRS_AT_ONCE` members together. A longer range is cut.
-    """
+    """List the members of all ranges as `expand_ranges` does, in bounded pieces."""
     totals = offsets_of(sizes).cpu().numpy()
     first = 0
     while first < len(sizes):

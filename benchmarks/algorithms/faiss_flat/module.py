@@ -35,7 +35,6 @@ class FaissFlat(PairRival):
     _blas_threshold, _database_block = 1, 4096
 
     def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
-        """Copy the vectors into the index."""
         only(arguments, ("metric",), "build", "faiss_flat")
         self._metric = arguments.get("metric", METRICS[0])
         one_of(self._metric, METRICS, "metric", "faiss_flat")
@@ -52,13 +51,11 @@ class FaissFlat(PairRival):
         self.index_bytes += lake.vectors.nbytes
 
     def set_query_arguments(self, arguments: Arguments) -> None:
-        """Take ``blas_threshold`` and ``database_block``."""
         only(arguments, ("blas_threshold", "database_block"), "query", "faiss_flat")
         self._blas_threshold = int(arguments.get("blas_threshold", 1))
         self._database_block = int(arguments.get("database_block", 4096))
 
     def match(self, vectors: torch.Tensor, tau: float) -> Pairs:
-        """Search, decide what is left open."""
         n_values = len(self._vectors)
         self.work = {
             "distances": len(vectors) * n_values,

@@ -31,7 +31,6 @@ class FaissHnsw(TunedRival):
     """
 
     def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
-        """Link the vectors."""
         only(arguments, ("links", "ef_construction"), "build", "faiss_hnsw")
         self.take_lake(lake)
         links = int(arguments.get("links", 16))
@@ -45,7 +44,6 @@ class FaissHnsw(TunedRival):
         self.index_bytes += lake.vectors.nbytes + self._index.hnsw.neighbors.size() * 4
 
     def tune(self, sample: Sample, tau: float) -> None:
-        """Find the smallest ``efSearch``."""
         for ef_search in EF_SEARCH:
             self._ef_search = ef_search
             if sample.recall(self.find(sample.vectors, tau)) >= self.target_recall:
@@ -53,7 +51,6 @@ class FaissHnsw(TunedRival):
         self.tuned = {"ef_search": self._ef_search}
 
     def find(self, vectors: torch.Tensor, tau: float) -> Pairs:
-        """Search; ``work`` is told."""
         faiss.cvar.hnsw_stats.reset()
         parameters = faiss.SearchParametersHNSW(efSearch=self._ef_search)
         pairs = faiss_pairs(

@@ -95,12 +95,6 @@ class FaissPq(TunedRival):
 
 
 def n_codes(dimensions: int, component: int) -> int:
-    """Return the largest divisor of `dimensions` with at least `component` dimensions a code.
-
-    Examples
-    --------
-    >>> n_codes(100, 4), n_codes(50, 4), n_codes(300, 4)
-    (25, 10, 75)
-    """
+    """Return the largest divisor of `dimensions` with at least `component` dimensions a code."""
     limit = max(1, dimensions // component)
     return next(number for number in range(limit, 0, -1) if dimensions % number == 0)

@@ -9,14 +9,13 @@ import torch
 
 from benchmarks.declared import Algorithm, Arguments
 from benchmarks.lake import Answer, BenchmarkLake, BenchmarkQuery
-from pexeso.engine.building.building import build_partition
-from pexeso.engine.building.map_choice import resolve_options
-from pexeso.engine.kernels.choice import WORTH_LOADING, choose_kernel
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.layout.partition import Partition
-from pexeso.engine.lemmas import ALL_LEMMAS, lemma_set
-from pexeso.engine.search.search import BatchQuery, Goal, search_batch_partition, search_partition
+from pexeso.engine.dense.building import build_partition, resolve_options
+from pexeso.engine.dense.search import BatchQuery, Goal, search_batch_partition, search_partition
+from pexeso.engine.kernels.choice import choose_kernel
+from pexeso.engine.options import PartitionLayoutOptions
+from pexeso.engine.partition import Partition
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.vector_space import ALL_LEMMAS, lemma_set
 from pexeso.errors import InputError
 
 
@@ -28,7 +27,6 @@ class Pexeso(Algorithm):
     """
 
     def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
-        """Build the partition."""
         options, _ = resolve_options(
             lake.vectors,
             lake.column_offsets,
@@ -43,7 +41,6 @@ class Pexeso(Algorithm):
         self.set_query_arguments({})
 
     def set_query_arguments(self, arguments: Arguments) -> None:
-        """Take ``lemmas`` and ``kernel``."""
         unknown = set(arguments) - {"lemmas", "kernel"}
         if unknown:
             raise InputError(
@@ -51,13 +48,15 @@ class Pexeso(Algorithm):
                 f"{', '.join(sorted(unknown))} instead."
             )
         self._lemmas = lemma_set(arguments["lemmas"]) if "lemmas" in arguments else ALL_LEMMAS
-        self._kernel = choose_kernel(arguments.get("kernel", "auto"), self.device)
-        # What is measured is a process that has searched for a while: the first point of a sweep
-        # over small lakes would have none of the loops that its other points are searched with.
-        self._kernel.for_work(WORTH_LOADING)
+        name = arguments.get("kernel", "auto")
+        if name == "faiss":
+            from benchmarks.faiss_kernel import FaissKernel
+
+            self._kernel = FaissKernel()
+        else:
+            self._kernel = choose_kernel(name, self.device)
 
     def query(self, query: BenchmarkQuery) -> Answer:
-        """Search with exact counts."""
         goal = Goal(query.max_distance, query.needed, None, False, self._lemmas)
         stats = SearchStats()
         answer = search_partition(

@@ -6,7 +6,6 @@ Nothing heavy is started: packages are imported, Java is asked for its version, 
 import importlib
 import importlib.metadata
 import importlib.util
-import os
 import platform
 import shutil
 import sys
@@ -17,8 +16,10 @@ from pathlib import Path
 
 from pexeso.build.spark.java import find_java
 from pexeso.errors import SparkError
+from pexeso.runtime.extras import installation
+from pexeso.runtime.system import available_memory, available_processors
 
-MIN_PYTHON, END_PYTHON = (3, 11), (3, 14)
+MIN_PYTHON, END_PYTHON = (3, 11), (3, 15)
 LOW_DISK_BYTES = 2 * 10**9
 LOW_MEMORY_BYTES = 4 * 10**9
 
@@ -36,36 +37,21 @@ class Finding:
 
 
 def diagnose(folder: Path | str = ".") -> list[Finding]:
-    """Look at everything that building and searching an index depends on.
-
-    Parameters
-    ----------
-    folder : path, optional
-        Where an index would be written; its free disk space is looked at.
-
-    Returns
-    -------
-    list of Finding
-        In a fixed order: the interpreter, the packages, Java, the optional packages, the machine.
-    """
+    """Look at everything that building and searching an index depends on."""
     looks: list[Callable[[], Finding]] = [
         _python,
-        lambda: _package("torch", "torch"),
-        _cuda,
         lambda: _package("pyarrow", "pyarrow"),
-        lambda: _package("pyspark", "pyspark"),
+        lambda: _of_extra("torch", "torch"),
+        _cuda,
+        lambda: _of_extra("pyspark", "pyspark"),
         _java,
-        lambda: _package("fastText", "fasttext", distribution="fasttext-numpy2"),
-        lambda: _optional(
-            "faiss", "faiss", distributions=("faiss-cpu", "faiss-gpu"), extra="faiss"
-        ),
+        _trainer,
         lambda: _optional(
             "sentence-transformers",
             "sentence_transformers",
-            distributions=("sentence-transformers",),
-            extra="sentence",
+            "sentence-transformers",
         ),
-        lambda: _optional("s3fs", "s3fs", distributions=("s3fs",), extra="s3"),
+        lambda: _optional("s3fs", "s3fs", "s3fs"),
         _cores,
         _memory,
         lambda: _disk(Path(folder)),
@@ -76,7 +62,7 @@ def diagnose(folder: Path | str = ".") -> list[Finding]:
 def _python() -> Finding:
     ok = MIN_PYTHON <= sys.version_info[:2] < END_PYTHON
     detail = f"{platform.python_version()} ({sys.executable})"
-    return Finding("Python", ok, detail, "" if ok else "Use Python 3.11, 3.12 or 3.13.")
+    return Finding("Python", ok, detail, "" if ok else "Use Python 3.11 to 3.14.")
 
 
 def _version(*distributions: str) -> str:
@@ -94,21 +80,40 @@ def _package(name: str, module: str, *, distribution: str | None = None) -> Find
     return Finding(name, True, _version(distribution or module))
 
 
-def _optional(name: str, module: str, *, distributions: tuple[str, ...], extra: str) -> Finding:
+def _of_extra(name: str, module: str, *, distribution: str | None = None) -> Finding:
+    """Look at a package of an extra: it may be missing, but not be broken."""
+    if not _is_installed(module):
+        return _absent(name, module)
+    return _package(name, module, distribution=distribution)
+
+
+def _trainer() -> Finding:
+    """Look at the package that trains fastText models: one of two."""
+    if not _is_installed("fasttext") and _is_installed("gensim"):
+        return _package("fastText", "gensim")
+    return _of_extra("fastText", "fasttext", distribution="fasttext-numpy2")
+
+
+def _is_installed(module: str) -> bool:
+    return module in sys.modules or importlib.util.find_spec(module) is not None
+
+
+def _absent(name: str, module: str) -> Finding:
+    return Finding(name, None, "not installed (optional)", f"To use it: {installation(module)}.")
+
+
+def _optional(name: str, module: str, distribution: str) -> Finding:
+    """Look for a package that takes many seconds to import."""
     if importlib.util.find_spec(module) is None:
-        return Finding(
-            name, None, "not installed (optional)", f"To use it: pip install 'pexeso[{extra}]'."
-        )
-    return Finding(
-        name, True, _version(*distributions)
-    )  # not imported: that alone could take many seconds
+        return _absent(name, module)
+    return Finding(name, True, _version(distribution))
 
 
 def _cuda() -> Finding:
     try:
         torch = importlib.import_module("torch")
-    except Exception:  # `_package` tells why
-        return Finding("CUDA", None, "not known without torch", _REINSTALL)
+    except Exception:  # `_package` says why
+        return Finding("CUDA", None, "not known without torch", "Searches run on the CPU.")
     if not torch.cuda.is_available():
         built_for = torch.version.cuda
         detail = (
@@ -134,16 +139,17 @@ def _java() -> Finding:
         java = find_java()
     except SparkError as error:
         problem, _, way_out = str(error).partition(". ")
-        return Finding("Java", False, problem, way_out)
+        needed = False if importlib.util.find_spec("pyspark") else None
+        return Finding("Java", needed, problem, way_out)
     return Finding("Java", True, f"{java.version} ({java.command}, from {java.origin})")
 
 
 def _cores() -> Finding:
-    return Finding("cores", True, str(len(os.sched_getaffinity(0))))
+    return Finding("cores", True, str(available_processors()))
 
 
 def _memory() -> Finding:
-    available = _available_memory()
+    available = available_memory()
     if available is None:
         return Finding(
             "memory", None, "not known on this system", "Have 4 GB free for indexing larger lakes."
@@ -152,19 +158,9 @@ def _memory() -> Finding:
     way_out = (
         ""
         if ok
-        else "Indexing larger lakes starts Spark, which takes about 2 GB: set spark.driver.memory "
-        "lower, or free some."
+        else "Indexing larger lakes runs a task on each core, as far as memory goes: free some."
     )
     return Finding("memory", ok, f"{_size(available)} available", way_out)
-
-
-def _available_memory() -> int | None:
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return None
-    kilobytes = next((line.split()[1] for line in lines if line.startswith("MemAvailable:")), None)
-    return None if kilobytes is None else int(kilobytes) * 1024
 
 
 def _disk(folder: Path) -> Finding:

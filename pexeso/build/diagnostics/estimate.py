@@ -12,9 +12,13 @@ from dataclasses import dataclass
 
 from pexeso.build.job import stage_names
 from pexeso.build.parts.base import OfParts, PartEstimate
-from pexeso.build.parts.estimation.sample import LakeSample, by_format, choose_sample
-from pexeso.build.parts.estimation.stages import FIXED_SECONDS, shared_seconds
-from pexeso.build.workers import reads_here
+from pexeso.build.parts.sample import (
+    LakeSample,
+    by_format,
+    choose_sample,
+    shared_seconds,
+)
+from pexeso.build.source import READ_MEMORY_FACTOR
 from pexeso.errors import LakeError
 from pexeso.lake.files import find_tables
 from pexeso.options import BuildOptions
@@ -24,15 +28,8 @@ SAMPLE_FILES = 200
 SAMPLE_BYTES = 64 << 20
 """Largest sample, on disk; a single larger file is sampled only where there is no smaller one."""
 
-BASE_BYTES, BASE_BYTES_HERE = 1_780_000_000, 500_000_000
-"""Memory of a build of a small lake: in local mode of Java, and of the processes of Python with the
-packages that they load; and of one process without Spark."""
-
-JAVA_BYTES_PER_POSTING, MOST_JAVA_BYTES = 1024, 1 << 30
-"""What Java takes besides as the lake grows, up to its limit of 2 GiB (``spark.driver.memory``)."""
-
-READ_MEMORY_FACTOR = 3
-"""Memory of a task as a multiple of the file that it reads."""
+BASE_BYTES, BYTES_PER_PROCESS = 500_000_000, 200_000_000
+"""Memory of a build of a small lake, and of each process that it starts, with their packages."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,11 +40,11 @@ class Estimate(OfParts):
     ----------
     lake : str
     files, bytes : int
-        Files of the lake that are tables by their name, and their size on disk.
+        Files of the lake, as `IndexInfo` counts them, and the size of those that can be tables.
     by_format : dict of str to dict
         ``files`` and ``bytes`` of each format.
     skipped : int
-        Files that are no tables by their name.
+        Files that are no tables by their name; `by_format` has the others.
     sampled_files, sampled_bytes : int
         What the figures rest on.
     exact : bool
@@ -57,19 +54,18 @@ class Estimate(OfParts):
     index_bytes : int
         On disk.
     memory_bytes : int
-        Of a build on this machine, at its highest: Java's, and that of training the model or of one
+        Of a build by this machine's processes, at its highest: that of training the model or of one
         task for each core.
     cores : int
-        That index it: 1 where Spark is not started.
+        That index it: 1 where no process is started for it.
     seconds : dict of str to float
-        By stage of a build (`pexeso.build.job.stage_names`; ``start`` is that of Java and Spark),
-        on this machine, at the rates measured on the sample, and as busy as the machine was when
-        they were measured.
+        By stage of a build (`pexeso.build.job.stage_names`), on this machine, at the rates measured
+        on the sample, and as busy as the machine was when they were measured.
     of_parts : dict
         What each part says besides: ``postings``, ``values``, ``dimensions``, ``model_bytes`` (part
         of the index's) and ``partitions``, and as ``further_models`` the same of each further
         model; and of token sets as ``equal_text`` what
-        `pexeso.sets.part.estimate.TokenSetsEstimate` has.
+        `pexeso.sets.part.write.TokenSetsEstimate` has.
     """
 
     lake: str
@@ -133,8 +129,7 @@ def estimate_build(
     chosen = choose_sample(files, options.seed, sample_files, sample_bytes)
     n_bytes = sum(file.n_bytes for file in files)
     part_records = [part.records for part in requested_parts(options.parts)]
-    is_local = set(options.models) == {"lexical"} and reads_here(n_bytes, len(part_records))
-    sample = LakeSample.read(files, chosen, options, part_records, progress, on_spark=not is_local)
+    sample = LakeSample.read(files, chosen, options, part_records, progress)
     kinds = {kind for records in sample.records for kind in records["record"].unique().to_pylist()}
     if not any(map(sample.count, kinds - {"table", "column"})):
         raise LakeError(
@@ -148,14 +143,16 @@ def estimate_build(
         READ_MEMORY_FACTOR * max(file.n_bytes for file in files),
         *(estimate.memory_bytes for estimate in estimates),
     )
-    java = BASE_BYTES + min(MOST_JAVA_BYTES, JAVA_BYTES_PER_POSTING * postings)
+    processes = BYTES_PER_PROCESS * sample.cores if sample.cores > 1 else 0
     # Training, in the driver, and tasks take their memory one after the other.
-    memory_bytes = (BASE_BYTES_HERE if is_local else java) + max(
-        sample.cores * largest_task, *(estimate.driver_bytes for estimate in estimates)
+    memory_bytes = (
+        BASE_BYTES
+        + processes
+        + max(sample.cores * largest_task, *(estimate.driver_bytes for estimate in estimates))
     )
     return Estimate(
         lake=os.fspath(lake),
-        files=len(files),
+        files=len(files) + len(skipped),
         bytes=n_bytes,
         by_format=by_format(files),
         skipped=len(skipped),
@@ -176,7 +173,6 @@ def estimate_build(
 def _seconds(
     sample: LakeSample, estimates: list[PartEstimate], n_bytes: int, postings: int
 ) -> dict[str, float]:
-    """Add up the seconds of each stage, in their order."""
     read = sample.seconds / max(1, sum(sample.bytes_by_format.values())) * n_bytes
     seconds = Counter(
         shared_seconds(
@@ -187,8 +183,7 @@ def _seconds(
             factor=sample.factor,
         )
     )
-    seconds = Counter(sample.seconds_of(seconds, FIXED_SECONDS))
     for estimate in estimates:
         seconds.update(estimate.seconds)
-    stages = ("start", *stage_names(len(sample.options.models)))
+    stages = stage_names(len(sample.options.models))
     return {stage: round(seconds[stage], 1) for stage in stages if stage in seconds}

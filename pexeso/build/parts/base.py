@@ -11,17 +11,17 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pexeso.errors import IndexCorruptError
+from pexeso.errors import IndexCorruptError, InputError
 from pexeso.runtime.formatting import plain
+from pexeso.runtime.ranges import Ranges
 from pexeso.runtime.shown import Shown, facts_table
-from pexeso.store.id_ranges import Ranges
 from pexeso.store.manifest import FileEntry, FolderEntry
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from pexeso.build.job import BuildJob
-    from pexeso.build.parts.estimation.sample import LakeSample
+    from pexeso.build.parts.sample import LakeSample
     from pexeso.lake.records import ReadTable
     from pexeso.options import BuildOptions
     from pexeso.store.integrity import Problem
@@ -115,7 +115,7 @@ class IndexPart(Protocol):
 
         Those of a table may not depend on the tables that are with it.
 
-        Their schema is `pexeso.lake.record_schema.SCHEMA`.
+        Their schema is `pexeso.lake.catalog.SCHEMA`.
         """
 
     def write(self, job: BuildJob) -> Written:
@@ -143,7 +143,7 @@ class IndexPart(Protocol):
         """Return what `pexeso.build.diagnostics.info.IndexInfo` says of the part, as plain JSON."""
 
     def totals(self, folders: Sequence[FolderEntry]) -> Mapping[str, int]:
-        """Return what `pexeso.build.add_part.Added` says of the part."""
+        """Return what `pexeso.build.updates.Added` says of the part."""
 
     def estimate(self, sample: LakeSample) -> PartEstimate:
         """Return what the part will hold and cost, by a sample of the lake."""
@@ -151,14 +151,10 @@ class IndexPart(Protocol):
 
 @dataclass(frozen=True)
 class PackagePart:
-    """An index part that is implemented as a package.
+    """An index part whose methods are functions of a package's modules, imported when used.
 
-    Each method of `IndexPart` is a function of that name in one of the package's modules, imported
-    when it is used.
-
-    The fields are those of `IndexPart`, the package, and the position of the model of an index
-    whose part it is: 0 for parts of every index. The functions of a package of further models
-    receive it as `model`.
+    `model` is the position of the model of an index whose part it is: 0 for parts of every index.
+    The functions of a package of further models receive it as `model`.
     """
 
     package: str
@@ -184,7 +180,7 @@ _MODULES = {
 
 
 _MAX_COUNTS = 6
-"""So many counts of a result are told in a line."""
+"""Most counts of a result in its line."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -192,11 +188,6 @@ class OfParts(Shown):
     """A result to which each index part adds fields of its own.
 
     These fields are read as attributes, like the others.
-
-    Attributes
-    ----------
-    of_parts : dict
-        Plain JSON by the name of the field.
     """
 
     of_parts: Mapping[str, Any] = field(default_factory=dict)
@@ -207,15 +198,15 @@ class OfParts(Shown):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return of_parts[name]
 
+    def _counts(self) -> dict[str, int]:
+        return {name: fact for name, fact in self.to_dict().items() if isinstance(fact, int)}
+
     def _summary(self) -> str:
-        counts = {name: fact for name, fact in self.to_dict().items() if isinstance(fact, int)}
-        return ", ".join(
-            f"{plain(name)}={count}" for name, count in list(counts.items())[:_MAX_COUNTS]
-        )
+        counts = list(self._counts().items())[:_MAX_COUNTS]
+        return ", ".join(f"{plain(name)}={count}" for name, count in counts)
 
     def _shown(self) -> tuple[list[str], list[list[Any]]]:
-        facts = self.to_dict().items()
-        return facts_table({name: fact for name, fact in facts if isinstance(fact, int)})
+        return facts_table(self._counts())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""
@@ -224,16 +215,26 @@ class OfParts(Shown):
         return {**document, **of_parts}
 
 
+def require_part(store: Store, word: str, purpose: str) -> None:
+    """Refuse to search an index without a part."""
+    if word not in parts_of(store):
+        raise InputError(
+            f"The index '{store.path}' has no part for {purpose}. Add it with 'pexeso add-part "
+            f"{store.path} {word}', or build indexes with it from the start: 'pexeso index LAKE "
+            f"INDEX --include {word}'."
+        )
+
+
+def parts_of(store: Store) -> Sequence[str]:
+    """Return the parts that an index has; see `pexeso.registry.choices`."""
+    parts = store.manifest.options.get("parts", [])
+    return parts if isinstance(parts, list) else []
+
+
 def problems_of(
     store: Store, entries: Sequence[FolderEntry], check: Callable[[FolderEntry], Iterable[str]]
 ) -> list[Problem]:
-    """Return what is wrong with folders of an index.
-
-    Parameters
-    ----------
-    check : callable
-        Returns what is wrong with a folder, a clause each. What it raises as damage is one.
-    """
+    """Return what is wrong with folders of an index."""
     from pexeso.store.integrity import Problem
 
     problems = []

@@ -1,8 +1,8 @@
-"""Several models in one index.
+"""Several models in one index, and the vectors of their values.
 
 The first is the index's own. Each further one has a part with its partitions, and its files in a
-folder of the embedder's; what the manifest tells of it stands under the name of its part. Seen as
-the index of one model alone, it is searched and kept up like the first.
+folder of the embedder's; its facts are under the name of its part. Seen as the index of one model
+alone, it is searched and kept up like the first.
 """
 
 from __future__ import annotations
@@ -13,17 +13,28 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embed.half import ENTRY_BYTES, SINGLE
+import numpy as np
+
+from embed.protocol import require_unit_or_zero
 from embed.registry import has_value_vectors
+from embed.stored import ENTRY_BYTES, SINGLE
 from pexeso.build.parts.metadata import require_contents
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.options import OF_VECTORS, BuildOptions
 from pexeso.registry import MAX_MODELS, model_names
-from pexeso.store.local.removal import remove_tree
+from pexeso.runtime.checks import require_choice
+from pexeso.runtime.formatting import plain_scalar, shown
+from pexeso.store.files import remove_tree
 from pexeso.store.manifest import SEMANTIC, Manifest
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from embed.protocol import Embedder
+    from pexeso.engine.sparse.vectors import SparseVectors
+    from pexeso.engine.vector_space import Vectors
     from pexeso.store.local.reader import Store
+
 
 _SEEN_AS = "model_number"
 
@@ -54,8 +65,7 @@ def options_for_model(options: BuildOptions, model: int) -> BuildOptions:
     """Return the options of a build as if the model at a position were its only one."""
     name = options.models[model]
     unused = [*(OF_VECTORS if name == "lexical" else ())]
-    if not has_value_vectors(name):
-        unused.append("value_vectors")
+    unused += [] if has_value_vectors(name) else ["value_vectors"]
     return replace(options, model=name, **{field: getattr(BuildOptions, field) for field in unused})
 
 
@@ -68,14 +78,13 @@ def entry_bytes(options: BuildOptions) -> int:
 
 
 def partition_limits(options: BuildOptions, *, whole: bool) -> dict[str, int | None]:
-    """Return how many partitions are wanted, and how large, as `partition.spark` takes it."""
+    """Return how many partitions are wanted, and how large, as `partition.plan` takes it."""
     if whole and options.n_partitions is not None:
         return {"n_partitions": options.n_partitions, "partition_bytes": None}
-    min_partitions = options.min_partitions if whole else 1
     return {
         "n_partitions": None,
         "partition_bytes": options.partition_bytes,
-        "min_partitions": min_partitions,
+        "min_partitions": options.min_partitions if whole else 1,
     }
 
 
@@ -120,7 +129,7 @@ def store_of_model(store: Store, model: int) -> Store:
 
 
 def held_columns(next_column: int, n_columns: int) -> list[int]:
-    """Return what tells the columns that an index holds from those of its other states.
+    """Return what identifies the columns that an index holds.
 
     Ids are given once: where the next one and the number of columns are the same, so are these.
     """
@@ -148,7 +157,7 @@ def _is_stale(store: Store, model: int) -> bool:
 
 
 def put_models(store: Store, folder: Path, made: Mapping[int, Path]) -> None:
-    """Lay out the models of an index in another folder, some of them made anew."""
+    """Lay out the models of an index in another folder, some of them made again."""
     remove_tree(folder)
     shutil.copytree(store.embedder_folder, folder)
     further = {part_of(number) for number in range(1, MAX_MODELS)}
@@ -182,3 +191,111 @@ def written_fields(
         "facts": {name: {**before, **facts}},
         "fingerprints": {name: fingerprints["embedder"]} if fingerprints else {},
     }
+
+
+def encode_values(embedder: Embedder, values: pa.Array) -> Vectors:
+    """Return the vectors of normalised values, each on its own."""
+    if getattr(embedder, "kind", None) == "lexical":
+        return sparse_vectors(embedder, values)
+    import torch
+
+    vectors = np.ascontiguousarray(embedder.embed(values), dtype=np.float32)
+    require_unit_or_zero(values, vectors)
+    return torch.from_numpy(vectors)
+
+
+def sparse_vectors(embedder: Embedder, values: pa.Array) -> SparseVectors:
+    """Return the vectors of values under a lexical model."""
+    from embed.words import as_strings
+    from pexeso.engine.sparse.vectors import LetterSpace, SparseVectors
+    from pexeso.lake.normalise.distinctions import marks_of
+
+    words = embedder.encode(values)
+    return SparseVectors.from_words(
+        LetterSpace(**embedder.space),
+        words.text,
+        words.starts,
+        words.weights,
+        words.offsets,
+        words.members,
+        marks_of(as_strings(values), embedder.distinctions),
+    )
+
+
+PUBLISHED = "published"
+PRESETS = (PUBLISHED,)
+
+_FIXED: Mapping[str, str | None] = {
+    "value_vectors": "mean",
+    "vector_precision": "single",
+    "metric": "euclidean",
+    "map": "pivots",
+    "n_axes": None,
+    "pivot_choice": "pca",
+    "cells": "grid",
+    "n_levels": None,
+}
+"""The system of the PEXESO paper: another value is refused."""
+
+_DEFAULTS: Mapping[str, Any] = {"model": "fasttext", "min_partitions": 10}
+"""What may be given otherwise; 10 is the paper's number of partitions for its largest lake."""
+
+_MEAN_KINDS = ("fasttext-mean", "glove")
+"""Models of which a value is the mean of the unit vectors of its words."""
+
+
+def with_preset(given: Mapping[str, Any], preset: str | None) -> dict[str, Any]:
+    """Return build options with those of a preset added.
+
+    Examples
+    --------
+    >>> with_preset({"n_pivots": 3}, "published")["cells"]
+    'grid'
+    >>> with_preset({"cells": "blocks"}, "published")
+    Traceback (most recent call last):
+        ...
+    pexeso.errors.InputError: The preset 'published' sets cells to 'grid'. Got cells='blocks': leave it out, or leave the preset out.
+    """  # noqa: E501  what is printed is one line
+    if preset is None:
+        return dict(given)
+    require_choice("preset", preset, PRESETS)
+    for name, value in _FIXED.items():
+        if name in given and not _is_same(plain_scalar(given[name]), value):
+            raise InputError(
+                f"The preset {preset!r} sets {name} to {value!r}. Got {name}={shown(given[name])}: "
+                "leave it out, or leave the preset out."
+            )
+    model = given.get("model")
+    if isinstance(model, str) and not has_value_vectors(model_names(model)[0]):
+        raise InputError(
+            f"The preset {preset!r} takes a model of word vectors: 'fasttext', its default, a "
+            f"fastText .bin file or a file of word vectors. Got model={shown(model)}: leave it "
+            "out, or leave the preset out."
+        )
+    return {**_DEFAULTS, **given, **_FIXED}
+
+
+def build_options(given: Mapping[str, Any], preset: str | None = None) -> BuildOptions:
+    """Make the options of a build from those that were given and a preset; see `with_preset`.
+
+    Examples
+    --------
+    >>> build_options({"n_pivots": 3}, "published").min_partitions
+    10
+    """
+    names = BuildOptions.__dataclass_fields__
+    if unknown := sorted(set(given) - set(names)):
+        raise InputError(f"Build options are {', '.join(names)}. Got {', '.join(unknown)}.")
+    return BuildOptions(**with_preset(given, preset))
+
+
+def _is_same(given: Any, value: str | None) -> bool:
+    return given is None if value is None else isinstance(given, str) and given == value
+
+
+def is_as_published(layout: Mapping[str, Any], embedder: Any) -> bool:
+    """Return whether an index is what the preset ``"published"`` builds, however it was built."""
+    names = set(_FIXED) - {"value_vectors", "n_axes"}  # the model has the one, pivots no axes
+    return embedder in _MEAN_KINDS and all(
+        name in layout and layout[name] == _FIXED[name] for name in names
+    )

@@ -6,6 +6,9 @@ environment. In a notebook or a job that has a session already, it uses that one
 running.
 """
 
+from __future__ import annotations
+
+import errno
 import logging
 import os
 import re
@@ -21,15 +24,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import pexeso
-from pexeso.build.spark.class_archive import with_archive
-from pexeso.build.spark.java import Java, find_java
-from pexeso.errors import MissingPackageError, SparkError
-from pexeso.store.io.location import spark_path
+import pexeso.errors
+from pexeso.build.spark.java import Java, find_java, with_archive
+from pexeso.errors import OutputError, PexesoError, SparkError
+from pexeso.runtime.extras import require
+from pexeso.runtime.system import available_processors
+from pexeso.store.io.parquet import spark_path
 from pexeso.store.io.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
 
 STOP_SECONDS = 20
 _ENDING_SECONDS = 1
@@ -63,7 +68,7 @@ _UTF8 = re.compile(r"utf-?8", re.IGNORECASE)
 @contextmanager
 def spark_session(
     master: str | None = None, *, conf: Mapping[str, Any] | None = None, app_name: str = "pexeso"
-) -> Iterator["SparkSession"]:
+) -> Iterator[SparkSession]:
     """Return a Spark session for the length of a `with` block.
 
     A session that is active already is used as it is (none of the arguments applies to it) and is
@@ -74,7 +79,7 @@ def spark_session(
     ----------
     master : str, optional
         `local[*]` (all cores of this machine; the default), `local[N]`, or the address of a
-        cluster. Under `spark-submit` the default is what `spark-submit` was told. The workers of a
+        cluster. Under `spark-submit` the default is what `spark-submit` was given. The workers of a
         cluster need this package and its dependencies installed, or sent to them by
         `spark.submit.pyFiles` or `spark.archives`, and lake and index at the same paths. Those of a
         standalone cluster on this machine (`spark://127.0.0.1:7077`) run this interpreter and
@@ -104,12 +109,8 @@ def spark_session(
     ...     spark.range(5).count()
     5
     """
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError as error:
-        raise MissingPackageError(
-            "Building an index needs the package pyspark: pip install 'pyspark>=4.1,<4.4'."
-        ) from error
+    require("pyspark", "Spark")
+    from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()
     if active is not None:
@@ -127,35 +128,23 @@ def spark_session(
 
 
 def _folder_for_spark() -> Path:
-    """Return the folder for temporary files, or a fallback if Spark would split its name.
-
-    Spark takes a name with separators for a list of several folders.
-    """
+    # Spark takes a name with separators for a list of several folders.
     usual = Path(tempfile.gettempdir())
     return Path("/tmp") if any(separator in str(usual) for separator in _SEPARATORS) else usual
 
 
 def local_cores(master: str) -> int | None:
-    """Return how many tasks a local master runs at a time.
-
-    Returns
-    -------
-    int or None
-        None where the master is not this machine.
-    """
+    """Return how many tasks a local master runs at a time, None for one that is not local."""
     match = _LOCAL_MASTER.fullmatch(master.strip())
     if match is None:
         return None
     if match.group(1) == "*":
-        return max(1, len(os.sched_getaffinity(0)))
+        return available_processors()
     return int(match.group(1) or 1)
 
 
 def is_on_this_machine(master: str) -> bool:
-    """Return whether the tasks of a master run on this machine.
-
-    This holds in local mode, and for a cluster at a loopback address.
-    """
+    """Return whether the tasks of a master run on this machine: also of a cluster at loopback."""
     if local_cores(master) is not None:
         return True
     address = urlsplit(master.strip())
@@ -178,13 +167,16 @@ def session_settings(
     if master is not None:
         settings["spark.master"] = master
         if is_on_this_machine(master):
-            settings |= _local_settings(local_cores(master) or len(os.sched_getaffinity(0)), folder)
-    return settings | {name: _as_text(value) for name, value in conf.items()}
+            settings |= _local_settings(local_cores(master) or available_processors(), folder)
+    return settings | {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in conf.items()
+    }
 
 
 def _local_settings(cores: int, folder: Path) -> dict[str, str]:
-    # Workers are started without our working directory and import path, so they are told where this
-    # package lies.
+    # Workers are started without our working directory and import path, so they are given the
+    # place of this package.
     packages = Path(pexeso.__file__).resolve().parent.parent
     if os.pathsep in str(packages):  # no import path can name it
         link = folder / "packages"
@@ -205,13 +197,9 @@ def _local_settings(cores: int, folder: Path) -> dict[str, str]:
     }
 
 
-def _as_text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def _start(
     master: str | None, conf: Mapping[str, Any], app_name: str, folder: Path
-) -> tuple["SparkSession", Any]:
+) -> tuple[SparkSession, Any]:
     """Return a new session and the gateway to the Java process started for it.
 
     On failure nothing of either is left.
@@ -249,12 +237,10 @@ def _start(
         # sure.
         _set_interrupt_handler(previous)
         session = SparkSession(context)
-        session.range(
-            0
-        )  # Spark reads its SQL settings on first use: a wrong one must be found here
+        session.range(0)  # Spark reads its SQL settings on first use: a wrong one is refused here
         return session, gateway
     except BaseException as error:
-        # Asked while Java still runs and can tell.
+        # While Java still runs and can answer.
         reason = _why_not_started(
             error, log, _java_process(error) if gateway is None else gateway.proc
         )
@@ -270,33 +256,19 @@ def _start(
 
 
 def _name_the_interpreter(settings: Mapping[str, str]) -> None:
-    """Set the interpreter that workers run.
-
-    The default is the `python3` of PATH, which may lack the required packages.
-    """
     # Only `spark-submit` reads this setting by itself.
     interpreter = settings.get("spark.pyspark.python")
+    if interpreter is None and is_on_this_machine(settings.get("spark.master", "")):
+        interpreter = sys.executable  # the `python3` of PATH may lack the required packages
     if interpreter is not None:
         os.environ["PYSPARK_PYTHON"] = interpreter
-    elif is_on_this_machine(settings.get("spark.master", "")):
-        os.environ["PYSPARK_PYTHON"] = sys.executable
-
-
-def _name_files_in_utf8() -> None:
-    """Make Java treat file names as UTF-8.
-
-    Under a locale of another encoding it cannot name all files.
-    """
-    # The first of them that is set decides.
-    chosen = next(
-        filter(None, (os.environ.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))), ""
-    )
-    if not _UTF8.search(chosen):
-        os.environ["LC_ALL"] = _LOCALE
 
 
 def _use_java(folder: Path) -> Java:
-    _name_files_in_utf8()
+    # Java takes file names for UTF-8 only under a locale of it; the first variable set decides.
+    variables = (os.environ.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))
+    if not _UTF8.search(next(filter(None, variables), "")):
+        os.environ["LC_ALL"] = _LOCALE
     java = find_java()
     home = java.home(folder)
     if home is None:
@@ -306,11 +278,8 @@ def _use_java(folder: Path) -> Java:
     return java
 
 
-def _java_process(error: BaseException) -> "subprocess.Popen[bytes] | None":
-    """Return the process that a failed `launch_gateway` had started.
-
-    Only the frame of the call holds it.
-    """
+def _java_process(error: BaseException) -> subprocess.Popen[bytes] | None:
+    """Return the process that a failed `launch_gateway` had started: only its frame holds it."""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         process = frame.f_locals.get("proc")
         if isinstance(process, subprocess.Popen):
@@ -318,27 +287,18 @@ def _java_process(error: BaseException) -> "subprocess.Popen[bytes] | None":
     return None
 
 
-def _why_not_started(
-    error: BaseException, log: Path, java: "subprocess.Popen[bytes] | None"
-) -> str:
-    """Return in one line what Spark or Java says about a failed start."""
+def _why_not_started(error: BaseException, log: Path, java: subprocess.Popen[bytes] | None) -> str:
     if java is not None and isinstance(error, Exception) and _has_ended(java):
-        log_text = (
-            _telling_lines(log.read_text(encoding="utf-8", errors="replace"))
-            if log.is_file()
-            else ""
-        )
-        return " ".join(log_text.split()) or how_it_ended(java.returncode)
+        text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+        return " ".join(_telling_lines(text).split()) or how_it_ended(java.returncode)
     reason = ""
     with suppress(Exception):
         java_exception = getattr(error, "java_exception", None)
-        reason = _root_cause(
-            str(error) if java_exception is None else str(java_exception.toString())
-        )
+        reason = _root_cause(str(java_exception.toString() if java_exception else error))
     return " ".join(reason.split()) or type(error).__name__
 
 
-def _has_ended(java: "subprocess.Popen[bytes]") -> bool:
+def _has_ended(java: subprocess.Popen[bytes]) -> bool:
     try:
         java.wait(_ENDING_SECONDS)
     except subprocess.TimeoutExpired:
@@ -350,7 +310,9 @@ def how_it_ended(code: int) -> str:
     """Return in one sentence how a Java process that said nothing ended."""
     number = -code if code < 0 else code - 128  # a shell around it adds 128
     if number in {known_signal.value for known_signal in signal.Signals}:
-        cause = ", most often for want of memory" if number == signal.SIGKILL else ""
+        cause = (
+            ", most often for want of memory" if signal.Signals(number).name == "SIGKILL" else ""
+        )
         return f"Java was killed by {signal.Signals(number).name} and said nothing{cause}."
     return f"Java ended with exit code {code} and said nothing."
 
@@ -365,12 +327,8 @@ def _root_cause(trace: str) -> str:
 def _telling_lines(log: str) -> str:
     """Return the first lines of Java's output that are no warning and no stack trace."""
     lines = (line.strip() for line in log.splitlines())
-    telling = [line for line in lines if line and not _CHATTER.match(line)]
-    return (
-        "; ".join(line.removesuffix(".") for line in telling[:_TELLING_LINES]) + "."
-        if telling
-        else ""
-    )
+    telling = [line.removesuffix(".") for line in lines if line and not _CHATTER.match(line)]
+    return "; ".join(telling[:_TELLING_LINES]) + "." if telling else ""
 
 
 def _stop(session: Any, gateway: Any) -> None:
@@ -420,10 +378,7 @@ def _not_from_gateway(record: logging.LogRecord) -> bool:
 
 @contextmanager
 def _preserved_process() -> Iterator[None]:
-    """Restore the state of this process that starting Spark changes.
-
-    It consists of environment variables, the import path and logging.
-    """
+    """Restore environment, import path and logging, which starting Spark changes."""
     before = {name: os.environ.get(name) for name in _CHANGED_BY_START}
     import_path = list(sys.path)
     # py4j, which talks to Java, logs Ctrl-C and a lost Java process with their stack traces, on its
@@ -438,9 +393,90 @@ def _preserved_process() -> Iterator[None]:
         root_logger.removeFilter(_not_from_gateway)
         gateway_logger.setLevel(level)
         for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
+            os.environ.pop(name, None)
+            if value is not None:
                 os.environ[name] = value
         # Spark adds a folder that is gone by now.
         sys.path[:] = [entry for entry in sys.path if entry in import_path or Path(entry).exists()]
+
+
+_FRAME = re.compile(r'at [\w.$<>/]+\(|File "|\.\.\. \d+ more')
+_MESSAGE = re.compile(r"(Error|Exception|ArrowInvalid)\b")
+_OWN_ERROR = re.compile(r"pexeso\.errors\.(\w+): ([^\n]+)")
+
+JAVA_ENDED = (
+    "the Java process of Spark ended before its work was done: it was killed, most often for "
+    "want of memory. Give it less to do at a time (--spark-master 'local[2]') or use a machine "
+    "with more"
+)
+WORKER_ENDED = (
+    "a worker process ended before its work was done: it was killed, most often for want of "
+    "memory. Run fewer at a time (--spark-master 'local[2]') or use a machine with more"
+)
+JAVA_IS_FULL = (
+    "Java has too little memory. Give it more, such as --spark-conf spark.driver.memory=8g"
+)
+EXECUTOR_LOST = "a machine or process of the cluster was lost too often"
+
+
+@contextmanager
+def plain_task_errors(doing: str, if_full: str | None = None) -> Iterator[None]:
+    """Convert Spark's error for a failed task into the pexeso error that the task raised.
+
+    Without such an error, one sentence states the reason, and what the task was doing; `if_full`
+    says what a full disk, also of this process, means.
+    """
+    try:
+        yield
+    except _spark_errors() as error:
+        text = str(error)
+        if (task_error := error_in(text)) is not None:
+            raise task_error from error
+        if if_full and "No space left on device" in text:
+            raise OutputError(f"The disk is full: {if_full}") from error
+        raise SparkError(
+            f"A Spark task failed while {doing}: {reason_of_failure(error)}."
+        ) from error
+    except OSError as error:
+        # Arrow writes the tables of small lakes in the driver.
+        if if_full and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise OutputError(f"The disk is full: {if_full}") from error
+        raise
+
+
+def _spark_errors() -> tuple[type[Exception], ...]:
+    if "pyspark.sql" not in sys.modules:  # whose import takes half a second
+        return ()
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    return (PySparkException, Py4JError, ConnectionError)
+
+
+def error_in(traceback: str) -> PexesoError | None:
+    """Make the last error of pexeso in the text of a worker's traceback again."""
+    for name, message in reversed(_OWN_ERROR.findall(traceback)):
+        kind = getattr(pexeso.errors, name, None)
+        if isinstance(kind, type) and issubclass(kind, PexesoError):
+            return kind(message)
+    return None
+
+
+def reason_of_failure(error: BaseException) -> str:
+    """Return why a job failed, in one sentence without stack frames and without a full stop."""
+    from py4j.protocol import Py4JNetworkError
+
+    text = str(error)
+    if isinstance(error, ConnectionError | Py4JNetworkError):
+        return JAVA_ENDED
+    if "Python worker exited unexpectedly" in text:
+        return WORKER_ENDED
+    if "java.lang.OutOfMemoryError" in text:
+        return JAVA_IS_FULL
+    if "ExecutorLostFailure" in text:
+        return EXECUTOR_LOST
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    plain_lines = [line for line in lines if not _FRAME.match(line)]
+    messages = [line for line in plain_lines if _MESSAGE.search(line)]
+    reason = (messages[-1:] or plain_lines or lines or ["no reason given"])[0]
+    return reason.removeprefix("Caused by: ").rstrip(".")

@@ -6,49 +6,42 @@ deleted since is listed in the manifest.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from pexeso.build.parts.deletion import DELETED, deleted_numbers
-from pexeso.errors import IndexCorruptError, InputError
-from pexeso.lake.key_texts import NAME
+from pexeso.build.parts.base import Batches, require_part
+from pexeso.build.parts.shards import count_unknown, deleted_numbers
+from pexeso.composite.part import ROW_KEYS_PART
+from pexeso.errors import IndexCorruptError
 from pexeso.store.arrays import open_array
-from pexeso.store.id_ranges import are_ranges
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
-from pexeso.store.texts import Texts, open_texts, take_texts
+from pexeso.store.texts import Texts, open_texts, require_sound, take_texts
 
 if TYPE_CHECKING:
     from pexeso.composite.row_keys import RowKeys
 
+# Of `pexeso.composite.row_keys.RowKeys`.
 ARRAYS = ("cells", "table_rows", "table_columns", "value_offsets", "posting_rows")
-"""Of `pexeso.composite.row_keys.RowKeys`."""
 
 SUPER_KEYS = "super_keys_%s"
 VALUES, TABLES, COLUMNS = "values.arrow", "tables.arrow", "columns.arrow"
 
-COUNTS = ("tables", "rows", "cells", "values")
-
 
 @dataclass(frozen=True)
 class RowShard:
-    """An open shard; files are memory-mapped when they are asked for.
-
-    Attributes
-    ----------
-    deleted : int64 (d,)
-        Numbers of tables that are not to be found, ascending.
-    """
+    """An open shard; files are memory-mapped when they are asked for."""
 
     folder: Path
     filters: tuple[dict[str, Any], ...]
-    deleted: np.ndarray
+    deleted: np.ndarray  # int64 (d,): numbers of tables that are not to be found, ascending
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Maps are of this process: another one opens its own.
@@ -59,9 +52,8 @@ class RowShard:
 
     @cached_property
     def rows(self) -> RowKeys:
-        """The rows as numbers of values, and what finds them."""
-        from pexeso.composite.filters import filter_from_json
-        from pexeso.composite.row_keys import RowKeys, SuperKeys  # bring numba
+        from pexeso.composite.row_filters import filter_from_json
+        from pexeso.composite.row_keys import RowKeys, SuperKeys
 
         super_keys = {}
         for description in self.filters:
@@ -92,64 +84,74 @@ class RowShard:
         return open_texts(self.folder / COLUMNS)
 
     def table_names(self, numbers: Sequence[int] | np.ndarray) -> list[str]:
-        """Return the names of some tables."""
         return take_texts(self.tables, numbers).to_pylist()
 
     def labels(self, table: int) -> list[str]:
-        """Return the labels of the columns of a table, in order."""
         begin, end = self.rows.table_columns[table : table + 2].tolist()
         return take_texts(self.columns, np.arange(begin, end)).to_pylist()
 
-    def numbers_of(self, tables: pa.Array) -> np.ndarray:
-        """Return the numbers of tables that the shard holds, int64, ascending."""
-        from pexeso.sets.overlap.loops import find_texts  # brings numba
+    def numbers_of_tables(self, tables: pa.Array) -> np.ndarray:
+        from pexeso.sets.overlap.dictionary import find_texts
 
         positions = find_texts(self.tables, tables)
         return np.unique(positions[positions >= 0])
 
     def hidden(self, table: str | None) -> np.ndarray:
         """Return the numbers of tables to hide: deleted ones, and the one of a name."""
-        numbers = self.numbers_of(pa.array([] if table is None else [table], pa.string()))
+        numbers = self.numbers_of_tables(pa.array([] if table is None else [table], pa.string()))
         return np.union1d(self.deleted, numbers)
+
+    def stored(self, _: str) -> Batches:
+        """Yield the records that the rows were written from, without deleted tables."""
+        from pexeso.composite.part.records import Piece, fields_of, rows_of_a_piece, together
+
+        rows, begins = self.rows, dict[tuple[str, int], int]()
+
+        def pieces() -> Iterator[Piece]:
+            for table in np.setdiff1d(np.arange(rows.n_tables), self.deleted).tolist():
+                [name], width = self.table_names([table]), int(rows.widths[table])
+                n_rows = int(rows.table_rows[table + 1] - rows.table_rows[table])
+                step = rows_of_a_piece(width)
+                for first in range(0, n_rows, step):
+                    labels = None if first else self.labels(table)
+                    begins[name, first] = int(rows.table_cells[table]) + first * width
+                    yield Piece(name, first, min(step, n_rows - first), width, labels)
+
+        for some in together(pieces()):
+            starts = [begins.pop((piece.table, piece.first_row)) for piece in some]
+            numbers = [
+                rows.cells[start : start + piece.n_cells]
+                for start, piece in zip(starts, some, strict=True)
+            ]
+            take = partial(take_texts, rows.values)
+            yield pa.RecordBatch.from_pydict(fields_of(some, numbers, len(rows.values), take))
 
 
 def open_row_shards(store: Store) -> list[RowShard]:
-    """Open the shards of an index, in their order; only sizes are read."""
-    if "composite" not in (store.manifest.options.get("parts") or ()):
-        raise InputError(
-            f"The index '{store.path}' has no part for composite keys. Add it with 'pexeso "
-            f"add-part {store.path} composite', or build indexes with it from the start: 'pexeso "
-            "index LAKE INDEX --include composite'."
-        )
-    return [open_row_shard(store, entry) for entry in row_shard_entries(store)]
+    require_part(store, "composite", "composite keys")
+    return [open_shard(store, entry) for entry in ROW_KEYS_PART.entries(store)]
 
 
-def row_shard_entries(store: Store) -> tuple[FolderEntry, ...]:
-    """Return what the manifest of an index has on its shards, in their order."""
-    return store.manifest.parts.get("row_keys", ())
-
-
-def open_row_shard(store: Store, entry: FolderEntry) -> RowShard:
-    """Open one shard; see `open_row_shards`."""
-    require_row_facts(entry)
+def open_shard(store: Store, entry: FolderEntry) -> RowShard:
+    ROW_KEYS_PART.require_facts(entry)
     return RowShard(store.folder(entry), tuple(entry.facts["filters"]), deleted_numbers(entry))
 
 
-def require_row_facts(entry: FolderEntry) -> None:
-    """Refuse an entry whose facts cannot be those of a shard."""
-    facts = entry.facts
-    counted = all(type(facts.get(name)) is int and facts[name] >= 0 for name in COUNTS)
-    if (
-        not counted
-        or not isinstance(facts.get("filters"), list)
-        or not are_ranges(facts.get(DELETED, []), facts["tables"])
-    ):
-        raise IndexCorruptError(
-            f"The manifest of the index does not tell of '{entry.folder}' what a folder of rows "
-            "holds: it was not written by pexeso. Build the index again."
-        )
-    if facts.get("form") != NAME:
-        raise IndexCorruptError(
-            f"The cells in '{entry.folder}' have the form {facts.get('form')!r}, and this version "
-            f"of pexeso compares the form {NAME!r}: build the index again."
-        )
+def check_shard(shard: RowShard, entry: FolderEntry, listed: pa.Array) -> Iterator[str]:
+    from pexeso.composite.row_keys import faults_within
+
+    rows = shard.rows
+    yield from faults_within(rows)
+    for texts in (shard.tables, shard.columns):
+        require_sound(texts)
+        if texts.null_count:
+            yield "the name of a table or a column is missing."
+            return
+    if pc.any(pc.greater_equal(shard.tables[:-1], shard.tables[1:])).as_py():
+        yield "tables must be distinct and sorted."
+    counts = (rows.n_tables, rows.n_rows, len(rows.cells), len(rows.values))
+    yield from ROW_KEYS_PART.wrong_counts(shard.folder, entry, counts)
+    held = np.setdiff1d(np.arange(len(shard.tables)), shard.deleted)
+    n_unknown = count_unknown(shard.tables.take(pa.array(held)), listed)
+    if n_unknown:
+        yield f"it has rows of {n_unknown:,} tables that the catalog does not list."

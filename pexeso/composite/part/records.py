@@ -12,22 +12,17 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from pexeso.composite.part import FIELDS, RECORD
 from pexeso.composite.row_keys import numbered
-from pexeso.lake.cells.missing import present
-from pexeso.lake.key_texts import key_forms
-from pexeso.lake.record_schema import SCHEMA, batch_of_columns
+from pexeso.engine.lists import offsets_of
+from pexeso.lake.catalog import SCHEMA, batch_of_columns
+from pexeso.lake.cells import present
 from pexeso.lake.records import ReadTable
-from pexeso.runtime.ranges import offsets_of
+from pexeso.lake.tokens import key_forms
 
-RECORD = "rows"
+CHUNK_CELLS = 1 << 18  # Cells of one record, and of the records that are made together.
 
-CELLS_AT_ONCE = 1 << 18
-"""Cells of one record, and of the records that are made together."""
-
-MIN_COLUMNS = 2
-"""Narrower tables have no composite key."""
-
-FIELDS = ("table", "n_rows", "n_columns", "first_row", "labels", "texts", "cells")
+MIN_COLUMNS = 2  # Narrower tables have no composite key.
 
 
 @dataclass(frozen=True)
@@ -43,22 +38,20 @@ class Piece:
 
     @property
     def n_cells(self) -> int:
-        """Cells of all columns."""
         return self.n_rows * self.n_columns
 
 
 def records(tables: Sequence[ReadTable]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of tables of two columns or more in records of about `CELLS_AT_ONCE` cells."""
     for pieces in together(_pieces(tables)):
         yield _records_of(pieces)
 
 
 def together(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
-    """Yield pieces by as many as have about `CELLS_AT_ONCE` cells."""
+    """Yield pieces by as many as have about `CHUNK_CELLS` cells."""
     some: list[Piece] = []
     n_cells = 0
     for piece in pieces:
-        if some and n_cells + piece.n_cells > CELLS_AT_ONCE:
+        if some and n_cells + piece.n_cells > CHUNK_CELLS:
             yield some
             some, n_cells = [], 0
         some.append(piece)
@@ -68,8 +61,7 @@ def together(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
 
 
 def rows_of_a_piece(n_columns: int) -> int:
-    """Return how many rows of so many columns a piece has at most."""
-    return max(1, CELLS_AT_ONCE // n_columns)
+    return max(1, CHUNK_CELLS // n_columns)
 
 
 def _pieces(tables: Sequence[ReadTable]) -> Iterator[Piece]:
@@ -108,15 +100,6 @@ def fields_of(
     n_texts: int,
     take: Callable[[np.ndarray], pa.Array],
 ) -> dict[str, pa.Array]:
-    """Return `FIELDS` of the records of pieces.
-
-    Parameters
-    ----------
-    numbers : sequence of int32
-        Of each the numbers of its cells' texts, row after row, -1 for a missing cell.
-    n_texts : int
-        Numbers are less.
-    """
     texts, positions = zip(*(_distinct(cells, n_texts) for cells in numbers), strict=True)
     columns = {
         "table": [piece.table for piece in pieces],
@@ -142,10 +125,7 @@ def _lists_of(items: pa.Array, lists: Sequence[np.ndarray]) -> pa.ListArray:
 
 
 def _distinct(numbers: np.ndarray, n_numbers: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct numbers from 0 on, ascending, and the place of each number among them.
-
-    Numbers below 0 keep their place -1.
-    """
+    """Return the distinct numbers from 0 on, ascending, and the place of each number among them."""
     if len(numbers) < n_numbers // 8:
         distinct, positions = np.unique(numbers, return_inverse=True)
         n_missing = int(len(distinct) > 0 and distinct[0] < 0)

@@ -2,45 +2,36 @@
 
 from __future__ import annotations
 
-import os
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
-from pexeso.build.parts.base import Written
-from pexeso.build.parts.divide import divide, write_one_shard
+from pexeso.build.parts.base import Filled, PartEstimate
+from pexeso.build.parts.sample import LakeSample, grown
+from pexeso.build.parts.shards import Placed, estimated, read_rows
+from pexeso.composite.part import FIELDS, RECORD, ROW_KEYS_PART, ROWS
 from pexeso.composite.part.open import ARRAYS, COLUMNS, SUPER_KEYS, TABLES, VALUES
-from pexeso.composite.part.records import FIELDS, RECORD
-from pexeso.lake.key_texts import NAME
-from pexeso.lake.record_schema import SCHEMA
-from pexeso.runtime.ranges import offsets_of
+from pexeso.engine.lists import offsets_of
+from pexeso.lake.catalog import SCHEMA
+from pexeso.lake.tokens import NAME
 from pexeso.store.arrays import write_arrays
 from pexeso.store.files import write_document
-from pexeso.store.local.target import META
-from pexeso.store.manifest import FileEntry
+from pexeso.store.manifest import META
 from pexeso.store.texts import write_texts
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from pexeso.build.job import BuildJob
-    from pexeso.build.stages import Facts
     from pexeso.options import BuildOptions
-    from pexeso.store.manifest import FolderEntry
 
+# Bytes that a cell and a row count for when tables are divided: about twice what they take on the
+# disk, half of what building takes.
 CELL_BYTES, ROW_BYTES = 24, 48
-"""Bytes that a cell and a row count for when tables are divided: about twice what they take on the
-disk, half of what building takes."""
 
-ROWS = "rows"
-"""What is laid out for a shard: records of `pexeso.composite.part.records`."""
-
-
+# All lists of a shard together may be longer than 2 GiB.
 _LONG = pa.schema(
     [
         *(SCHEMA.field(name) for name in ("table", "n_rows", "n_columns", "first_row")),
@@ -49,79 +40,30 @@ _LONG = pa.schema(
         pa.field("cells", pa.large_list(pa.int32())),
     ]
 )
-"""All lists of a shard together may be longer than 2 GiB."""
 
 
-def write(job: BuildJob) -> Written:
-    """Write shards of the rows that the job has read."""
-    rows = job.records_at_hand(RECORD, FIELDS)
-    if rows is None or not fit_one_shard(rows, job.options):
-        rows = job.records(RECORD).select(*FIELDS)
-    return Written(divide_and_write(job, rows))
-
-
-def fit_one_shard(rows: pa.Table, options: BuildOptions) -> bool:
-    """Return whether one shard takes some records."""
-    n_rows, n_columns = (rows[name].to_numpy().astype(np.int64) for name in ("n_rows", "n_columns"))
+def sizes(name: str, rows: pa.RecordBatch | None) -> tuple[int, int, int]:
+    """Return the numbers of cells and of rows among some records, and the bytes of the texts."""
+    if rows is None:
+        return 0, 0, 0
+    n_rows, n_columns = (rows[field].to_numpy().astype(np.int64) for field in _COUNTS)
     letters = pc.sum(pc.binary_length(pc.list_flatten(rows["texts"]))).as_py() or 0
-    sizes = int(n_rows @ n_columns), int(n_rows.sum()), letters
-    return shards_needed(*sizes, options.partition_bytes) <= 1
+    return int(n_rows @ n_columns), int(n_rows.sum()), letters
 
 
-def divide_and_write(job: BuildJob, rows: DataFrame | pa.Table) -> list[FolderEntry]:
-    """Divide tables among shards, and build each."""
-    laid_out = job.stage("divide-rows", lambda folder, meter: _lay_out(job, rows, folder))
-    if not laid_out["shards"]:
-        return []
-    placed = job.stages.folder("divide-rows")
-    fill = partial(write_shard, placed, filters=tuple(job.options.row_filters))
-    return job.write_folders("rows", laid_out["shards"], fill, placed=placed)
+_COUNTS = ("n_rows", "n_columns")
 
 
-def _lay_out(job: BuildJob, rows: DataFrame | pa.Table, folder: Path) -> Facts:
-    if isinstance(rows, pa.Table):
-        return {"shards": write_one_shard({ROWS: rows}, folder)}
-    from pyspark.sql import functions as sql
-
-    n_cells = sql.sum(sql.col("n_rows") * sql.col("n_columns"))
-    letters = sql.sum(sql.expr("aggregate(texts, 0L, (sum, text) -> sum + octet_length(text))"))
-    sizes = rows.agg(n_cells, sql.sum("n_rows"), letters).first()
-    n_shards = shards_needed(*(size or 0 for size in sizes), job.options.partition_bytes)
-    return {"shards": divide({ROWS: rows}, ("table",), n_shards, folder)}
-
-
-def shards_needed(n_cells: int, n_rows: int, text_bytes: int, partition_bytes: int) -> int:
-    """Return how many shards take what there is, each of about `partition_bytes`."""
+def shards_needed(n_cells: int, n_rows: int, text_bytes: int, options: BuildOptions) -> int:
     n_bytes = n_cells * CELL_BYTES + n_rows * ROW_BYTES + text_bytes
-    return -(-n_bytes // partition_bytes)
+    return -(-n_bytes // options.partition_bytes)
 
 
-def write_shard(
-    placed: Path, number: int, folder: Path, *, filters: tuple[str, ...]
-) -> tuple[dict[str, Any], list[FileEntry]]:
-    """Build one shard from its prepared data (`placed`), and write its files.
+def write_shard(placed: Placed, number: int, folder: Path, *, filters: tuple[str, ...]) -> Filled:
+    from pexeso.composite.row_filters import filter_to_json, filters_of
+    from pexeso.composite.row_keys import row_keys_of
 
-    The same tables give the same bytes, in whatever order records come.
-
-    Parameters
-    ----------
-    filters : tuple of str
-        See `pexeso.composite.filters.require_filters`.
-
-    Returns
-    -------
-    facts, files
-        Of the shard.
-
-    Notes
-    -----
-    Memory is some 50 bytes a cell, twice the texts, and the super keys.
-    """
-    from pexeso.composite.filters import filter_to_json, filters_of
-    from pexeso.composite.row_keys import row_keys_of  # brings numba
-
-    shard = ds.dataset(os.fspath(placed / ROWS / f"shard={number}"), format="parquet")
-    records = shard.to_table(columns=list(FIELDS)).cast(_LONG)
+    records = read_rows(placed, ROWS, number, FIELDS).cast(_LONG)
     records = records.sort_by([("table", "ascending"), ("first_row", "ascending")])
     values, cells = _numbered_cells(records)
     begins = _begins(records["table"])
@@ -151,7 +93,6 @@ def write_shard(
 
 
 def _numbered_cells(records: pa.Table) -> tuple[pa.Array, np.ndarray]:
-    """Return the distinct texts of records in order, and all cells as numbers of them."""
     from pexeso.composite.row_keys import numbered
 
     values, number_of_text = numbered(pc.list_flatten(records["texts"]))
@@ -173,3 +114,66 @@ def _begins(tables: pa.ChunkedArray) -> np.ndarray:
         joined = tables.combine_chunks()
         is_first[1:] = pc.not_equal(joined[1:], joined[:-1]).to_numpy(zero_copy_only=False)
     return np.flatnonzero(is_first)
+
+
+# The estimate is counted on a sample of the lake's files: rows and cells are scaled by bytes,
+# distinct values by Heaps' law.
+
+# On the disk: a cell and its entry in a posting list; and of a value, besides its letters, where
+# these end and where its list begins.
+STORED_CELL_BYTES, STORED_VALUE_BYTES = 8, 12
+
+MEMORY_OF_CELL = 50  # Bytes of memory while a shard is built.
+
+# What each stage takes for the smallest lake.
+FIXED_SECONDS: Mapping[str, float] = {"read": 0.1, "divide-rows": 0.1, "rows": 0.1}
+
+# What each cell costs, seconds of one core.
+SECONDS_PER_CELL: Mapping[str, float] = {"read": 0.25e-6, "divide-rows": 0.15e-6, "rows": 0.15e-6}
+
+
+@dataclass(frozen=True)
+class RowKeysEstimate:
+    rows: int = 0
+    cells: int = 0
+    values: int = 0
+    shards: int = 0
+    bytes: int = 0  # On the disk
+
+
+def estimate(sample: LakeSample) -> PartEstimate:
+    options = sample.options
+    if not set(ROW_KEYS_PART.choices) & set(options.parts):
+        return estimated("composite", RowKeysEstimate())
+    read = sample.rows(RECORD)
+    texts = [pc.list_flatten(rows["texts"].combine_chunks()) for rows in read]
+    cells = sample.lake_total(
+        [pc.sum(pc.multiply(rows["n_rows"], rows["n_columns"])).as_py() or 0 for rows in read]
+    )
+    n_rows = sample.lake_total([pc.sum(rows["n_rows"]).as_py() or 0 for rows in read])
+    n_texts = sample.lake_total([len(file_texts) for file_texts in texts])
+    distinct = pc.unique(pa.chunked_array(texts, pa.string()))
+    mean_bytes = (pc.sum(pc.binary_length(distinct)).as_py() or 0) / max(1, len(distinct))
+    values, growth = grown(texts, n_texts) if len(distinct) else (0, 1.0)
+    shards = shards_needed(cells, n_rows, round(n_texts * mean_bytes), options)
+    # A value in two shards is written twice.
+    values = round(values * max(1, shards) ** (1.0 - growth))
+    filter_bytes = sum(int(name.split("-")[1]) // 8 for name in options.row_filters)
+    n_bytes = round(
+        cells * STORED_CELL_BYTES
+        + n_rows * filter_bytes
+        + values * (STORED_VALUE_BYTES + mean_bytes)
+    )
+    counted = RowKeysEstimate(n_rows, cells, values, shards, n_bytes)
+    seconds = {
+        stage: sample.factor
+        * (FIXED_SECONDS[stage] + rate * cells / min(sample.cores, _tasks(stage, counted)))
+        for stage, rate in SECONDS_PER_CELL.items()
+    }
+    memory = MEMORY_OF_CELL * cells // max(1, shards)
+    return estimated("composite", counted, n_bytes, memory, seconds)
+
+
+def _tasks(stage: str, sizes: RowKeysEstimate) -> int:
+    """Return how many tasks a stage has at most: a shard is built by one."""
+    return max(1, sizes.shards) if stage == "rows" else 1 << 30

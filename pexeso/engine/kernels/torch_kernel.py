@@ -17,7 +17,8 @@ from pexeso.engine.arrays import (
     offsets_of,
     run_lengths,
 )
-from pexeso.engine.interface import (
+from pexeso.engine.blocks import FANOUT, STEPS, pad_axes
+from pexeso.engine.kernel import (
     Counts,
     Groups,
     Kernel,
@@ -27,32 +28,21 @@ from pexeso.engine.interface import (
     Threshold,
     merge_by_query,
 )
-from pexeso.engine.layout.blocks import FANOUT, STEPS, pad_axes
-from pexeso.engine.layout.partition import Partition
-from pexeso.engine.lemmas import Lemma
-from pexeso.engine.precision import Band, difference_band
+from pexeso.engine.metrics import difference_band, distances
+from pexeso.engine.partition import Partition
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.vector_space import MATCHING_LEMMAS, Lemma
 
-FRONTIER = 1 << 18
-"""(query value, box) pairs that are tested together."""
+FRONTIER = 1 << 18  # (query value, box) pairs that are tested together
+BOX_CHUNK_SIZE = 1 << 21  # corner coordinates: 8 MiB
+CHUNK_SIZE = 1 << 20  # vector elements that are gathered together: few enough for a cache
+PAIRS_CHUNK_SIZE = 1 << 18  # candidates; on the way each takes about 100 bytes
 
-BOX_ELEMENTS_AT_ONCE = 1 << 21
-"""Corner coordinates that are gathered together: 8 MiB."""
-
-ELEMENTS_AT_ONCE = 1 << 20
-"""Vector elements that are gathered together: few enough for a cache."""
-
-PAIRS_AT_ONCE = 1 << 18
-"""Candidates that are verified together; on the way each takes about 100 bytes."""
-
-_ACCEPTING = {Lemma.PIVOT_MATCHING, Lemma.VECTOR_CELL_MATCHING, Lemma.CELL_CELL_MATCHING}
 
 Couples = tuple[torch.Tensor, torch.Tensor]
 
 
 class TorchKernel(Kernel):
-    """Tensor operations; see `pexeso.engine.interface`."""
-
     name = "torch"
 
     def candidates(
@@ -63,7 +53,6 @@ class TorchKernel(Kernel):
         max_pairs: int,
         stats: SearchStats,
     ) -> Pairs | None:
-        """Walk the boxes level by level, a bounded frontier at a time."""
         descent = Descent(partition, query, threshold, stats)
         parts: list[Couples] = []
         n_found = 0
@@ -84,7 +73,6 @@ class TorchKernel(Kernel):
         weights: torch.Tensor,
         counts: Counts | None,
     ) -> Counts:
-        """Count distinct (query value, column) pairs by sorting them."""
         if counts is None:
             zeros = torch.zeros(partition.n_columns, dtype=torch.int64, device=partition.device)
             counts = Counts(zeros, zeros.clone(), zeros[:0])
@@ -130,7 +118,6 @@ class TorchKernel(Kernel):
         threshold: Threshold,
         stats: SearchStats,
     ) -> Pairs:
-        """Decide all pairs."""
         everyone = torch.arange(len(query), device=partition.device)
         parts: list[Couples] = []
         for some, _ in _runs_of_members(pairs, everyone, everyone):
@@ -201,55 +188,33 @@ class TorchKernel(Kernel):
         threshold: Threshold,
         stats: SearchStats,
     ) -> torch.Tensor:
-        """Return which pairs match, bool (p,)."""
-        hit = rows < 0
-        open_pairs = torch.nonzero(~hit)[:, 0]
-        chunk_size = max(1, ELEMENTS_AT_ONCE // partition.dimensions)
-        for part in torch.split(open_pairs, chunk_size):
-            hit[part] = self._decide_part(
-                partition, query, queries[part], rows[part], threshold, stats
-            )
-        return hit
-
-    def _decide_part(
-        self,
-        partition: Partition,
-        query: Query,
-        queries: torch.Tensor,
-        rows: torch.Tensor,
-        threshold: Threshold,
-        stats: SearchStats,
-    ) -> torch.Tensor:
-        quick, band = _quick_distances(partition, query, queries, rows, threshold.tau)
-        stats.distances += len(rows)
-        stats.bytes_read += len(rows) * partition.vector_bytes
-        hit = quick <= band.surely
-        band_pairs = torch.nonzero(~hit & (quick <= band.possibly))[:, 0]
-        stats.defining_distances += len(band_pairs)
-        distance = partition.metric.distances(
-            query.vectors[queries[band_pairs]], partition.vectors_of(rows[band_pairs])
-        )
-        hit[band_pairs] = distance <= threshold.tau
+        hit, tau = rows < 0, threshold.tau
+        band = difference_band(tau, partition.dimensions)
+        chunk_size = max(1, CHUNK_SIZE // partition.dimensions)
+        for part in torch.split(torch.nonzero(~hit)[:, 0], chunk_size):
+            ours, theirs = query.vectors[queries[part]], partition.vectors[rows[part]].float()
+            quick = (ours - theirs).square_().sum(1)
+            stats.distances += len(part)
+            stats.bytes_read += len(part) * partition.vector_bytes
+            near = quick <= band.surely
+            open_pairs = torch.nonzero(~near & (quick <= band.possibly))[:, 0]
+            stats.defining_distances += len(open_pairs)
+            near[open_pairs] = distances(ours[open_pairs], theirs[open_pairs]) <= tau
+            hit[part] = near
         return hit
 
 
 class Descent:
-    """The walk from the coarsest boxes to the rows, for all query values together."""
-
     def __init__(
         self, partition: Partition, query: Query, threshold: Threshold, stats: SearchStats
     ) -> None:
-        self._blocks, self._map, self._threshold, self._stats = (
-            partition.blocks,
-            partition.map,
-            threshold,
-            stats,
-        )
+        self._blocks, self._map = partition.blocks, partition.map
+        self._threshold, self._stats = threshold, stats
         self._points = pad_axes(query.mapped)
         self._accept = threshold.tau - threshold.slack
         upper, possible = partition.map.upper_points(query.mapped, self._accept)
         self._upper, self._possible = pad_axes(upper, partition.map.upper_fill), possible
-        self._may_accept = bool(threshold.lemmas & _ACCEPTING) and bool(possible.any())
+        self._may_accept = bool(threshold.lemmas & MATCHING_LEMMAS) and bool(possible.any())
 
     def surviving_blocks(self) -> Iterator[Couples]:
         """Yield (query value, block) pairs that no box rules out (Lemmas 3 and 4)."""
@@ -259,7 +224,7 @@ class Descent:
             return
         every = torch.arange(len(self._points), device=device)
         box_elements = 2 * FANOUT * self._points.shape[1]
-        chunk_size = max(1, min(FRONTIER // FANOUT, BOX_ELEMENTS_AT_ONCE // box_elements))
+        chunk_size = max(1, min(FRONTIER // FANOUT, BOX_CHUNK_SIZE // box_elements))
         todo = [(0, (part, first.expand(len(part)))) for part in torch.split(every, chunk_size)]
         while todo:
             level, (queries, groups) = todo.pop()
@@ -291,7 +256,7 @@ class Descent:
         The rows are those of the given blocks; rows that surely match are given as complements.
         """
         size, n_axes = self._blocks.size, self._points.shape[1]
-        chunk_size = max(1, ELEMENTS_AT_ONCE // (size * n_axes))
+        chunk_size = max(1, CHUNK_SIZE // (size * n_axes))
         for some, blocks in zip(
             torch.split(queries, chunk_size), torch.split(numbers, chunk_size), strict=True
         ):
@@ -325,30 +290,14 @@ class Descent:
         return queries[position], ~rows[position, row]
 
 
-def _quick_distances(
-    partition: Partition, query: Query, queries: torch.Tensor, rows: torch.Tensor, tau: float
-) -> tuple[torch.Tensor, Band]:
-    """Compute rounded distances of pairs (squared if Euclidean), and their undecided band.
-
-    The band is the range around tau that the rounded distances cannot decide.
-    """
-    difference = query.vectors[queries] - partition.vectors[rows].float()
-    band = difference_band(partition.metric, tau, partition.dimensions)
-    if partition.metric.name == "manhattan":
-        return difference.abs_().sum(1), band
-    if partition.metric.name == "chebyshev":
-        return difference.abs_().amax(1), band
-    return difference.square_().sum(1), band
-
-
 def _runs_of_members(
     pairs: Pairs, members: torch.Tensor, weights: torch.Tensor
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Cut members and their weights into runs of about as many pairs as are looked at together."""
     lengths = (
         [len(members)]
-        if len(pairs) <= PAIRS_AT_ONCE
-        else run_lengths(pairs.sizes[members], PAIRS_AT_ONCE)
+        if len(pairs) <= PAIRS_CHUNK_SIZE
+        else run_lengths(pairs.sizes[members], PAIRS_CHUNK_SIZE)
     )
     return zip(torch.split(members, lengths), torch.split(weights, lengths), strict=True)
 
@@ -364,11 +313,10 @@ def _plain(rows: torch.Tensor) -> torch.Tensor:
 
 
 def _distinct_columns(partition: Partition, position: torch.Tensor, rows: torch.Tensor) -> Couples:
-    """Return the distinct (place, column) pairs behind (place, row) pairs."""
     csr, n_columns = partition.value_columns, partition.n_columns
     keys = [torch.zeros(0, dtype=torch.int64, device=partition.device)]
     for owner, posting in expand_ranges_in_chunks(
-        csr.offsets[rows], csr.sizes_of(rows), ELEMENTS_AT_ONCE
+        csr.offsets[rows], csr.sizes_of(rows), CHUNK_SIZE
     ):
         keys.append(torch.unique(position[owner] * n_columns + csr.members[posting].long()))
     key = torch.unique(torch.cat(keys)) if len(keys) > 2 else keys[-1]
@@ -379,13 +327,12 @@ def _distinct_columns(partition: Partition, position: torch.Tensor, rows: torch.
 def _in_wanted_column(
     partition: Partition, rows: torch.Tensor, column_mask: torch.Tensor
 ) -> torch.Tensor:
-    """Return which rows stand in a column that is wanted, bool (p,)."""
     csr = partition.value_columns
     row_mask = torch.zeros(len(rows), dtype=torch.bool, device=rows.device)
     if len(rows) > len(csr.members):
         return any_in_rows(column_mask[csr.members.long()], csr.offsets)[rows]
     for owner, posting in expand_ranges_in_chunks(
-        csr.offsets[rows], csr.sizes_of(rows), ELEMENTS_AT_ONCE
+        csr.offsets[rows], csr.sizes_of(rows), CHUNK_SIZE
     ):
         row_mask[owner[column_mask[csr.members[posting].long()]]] = True
     return row_mask
@@ -394,5 +341,5 @@ def _in_wanted_column(
 def _runs_of_groups(groups: Groups, matches: Pairs) -> list[tuple[int, int]]:
     """Cut the query columns into runs of about as many pairs as are sorted together."""
     pairs = offsets_of(matches.sizes[groups.members])[groups.offsets]
-    bounds = [0, *itertools.accumulate(run_lengths(pairs[1:] - pairs[:-1], ELEMENTS_AT_ONCE))]
+    bounds = [0, *itertools.accumulate(run_lengths(pairs[1:] - pairs[:-1], CHUNK_SIZE))]
     return list(itertools.pairwise(bounds))

@@ -1,32 +1,313 @@
-"""One partition of sparse vectors: its arrays, and what follows from them."""
+"""One partition of sparse vectors: its arrays, as they are built, checked and opened."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pexeso.engine.lists import Lists
-from pexeso.engine.sparse.loops.views import Stored
-from pexeso.engine.sparse.space import LetterSpace
-from pexeso.engine.sparse.validation import require_inside, require_shapes, require_words
-from pexeso.engine.sparse.vectors import SparseVectors
+from pexeso.engine.lists import (
+    Arrays,
+    Lists,
+    offsets_of,
+    refuse,
+    require_kinds,
+    require_there,
+    wrong_list,
+    wrong_numbers,
+)
+from pexeso.engine.sparse.marks import Marks
+from pexeso.engine.sparse.vectors import LetterSpace, SparseVectors
+from pexeso.errors import IndexCorruptError
+from pexeso.runtime.compiled import compiled
 
 if TYPE_CHECKING:
     import torch
 
     from pexeso.engine.sparse.torch_rows import DeviceMatrices
 
-BAND = 1.05
-"""The largest sum of a band over its smallest."""
 
+loops = compiled("pexeso.engine.sparse.loops")
+
+
+def build_partition(
+    vectors: SparseVectors, column_offsets: np.ndarray, column_values: np.ndarray
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Build the arrays of a partition.
+
+    Parameters
+    ----------
+    column_offsets : numpy.ndarray of shape (C + 1,), int64
+    column_values : numpy.ndarray, int64
+        The values of column i are ``column_values[column_offsets[i]:column_offsets[i + 1]]``.
+
+    Returns
+    -------
+    arrays : dict of str to numpy.ndarray
+        See `pexeso.engine.sparse.partition.SparsePartition`.
+    order : numpy.ndarray of shape (N,), int64
+        The value that each row is. Values of one sum keep the order in which they came.
+
+    Notes
+    -----
+    Takes three times the memory of the arrays, and no time worth mentioning beside that of sorting
+    the keys of all words.
+    """
+    stored = np.flatnonzero(vectors.is_known)
+    stored_vectors = vectors.take(stored)
+    sums, order = sums_of(stored_vectors)
+    stored_vectors = stored_vectors.take(order)
+    sums, order = sums[order], stored[order]
+    keys, key_offsets, key_words = lists_of_keys(stored_vectors)
+    word_offsets, word_values, shares = lists_of_values(stored_vectors)
+    rows = np.full(len(vectors), -1, np.int64)
+    rows[order] = np.arange(len(order))
+    return {
+        "word_text": stored_vectors.text,
+        "word_starts": stored_vectors.starts,
+        "word_weights": stored_vectors.weights,
+        "word_squares": stored_vectors.squares,
+        "value_norms": stored_vectors.norms,
+        "value_forms": stored_vectors.marks.forms,
+        "value_letters": stored_vectors.marks.letters,
+        "rows_by_letters": rows_by_letters(stored_vectors.marks.letters),
+        "value_marks_offsets": stored_vectors.marks.offsets,
+        "value_marks_members": stored_vectors.marks.members,
+        "value_sums": sums,
+        "value_words_offsets": stored_vectors.offsets,
+        "value_words_members": stored_vectors.members,
+        "word_values_offsets": word_offsets,
+        "word_values_members": word_values,
+        "word_values_shares": shares,
+        "keys": keys,
+        "key_words_offsets": key_offsets,
+        "key_words_members": key_words,
+        **lists_of_columns(column_offsets, rows[column_values], len(order)),
+    }, order
+
+
+def rows_by_letters(letters: np.ndarray) -> np.ndarray:
+    """Return the rows in the order of the hashes of their letters, int32."""
+    return np.argsort(letters, kind="stable").astype(np.int32)
+
+
+def sums_of(vectors: SparseVectors) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sum of each value's scaled weights, rounded up, and the order of the values.
+
+    Returns sums: float32 (n,); order: int64 (n,), largest sums first, equal ones as they came.
+    """
+    value_of = np.repeat(np.arange(len(vectors)), np.diff(vectors.offsets))
+    weights = vectors.weights[vectors.members].astype(np.float64)
+    sums = np.bincount(value_of, weights=weights, minlength=len(vectors)) / np.sqrt(vectors.norms)
+    rounded = np.nextafter(sums.astype(np.float32), np.float32(np.inf))
+    return rounded, np.argsort(-rounded, kind="stable")
+
+
+def lists_of_keys(vectors: SparseVectors) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return keys, int64 ascending, and offsets and members of the words of each, ascending."""
+    sizes = np.zeros(len(vectors.weights), np.int64)
+    loops.count_keys(vectors.text, vectors.starts, sizes)
+    offsets = offsets_of(sizes)
+    keys = np.empty(offsets[-1], np.int64)
+    loops.write_all_keys(vectors.text, vectors.starts, offsets, keys)
+    order = np.argsort(keys, kind="stable")
+    words = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)[order]
+    keys = keys[order]
+    is_first = np.ones(len(keys), bool)
+    is_first[1:] = keys[1:] != keys[:-1]
+    first = np.flatnonzero(is_first)
+    return keys[first], np.append(first, len(keys)).astype(np.int64), words
+
+
+def lists_of_values(vectors: SparseVectors) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the rows of each word.
+
+    Returns offsets: int64 (V + 1,); rows: int32, ascending for each word, a row once; shares:
+    uint8, the weight of the word in each row, as often as it has it, over the length of the value:
+    in steps of 1/255, rounded up.
+    """
+    rows = np.repeat(np.arange(len(vectors)), np.diff(vectors.offsets))
+    members, is_first = vectors.members, np.ones(len(rows), bool)
+    is_first[1:] = (members[1:] != members[:-1]) | (rows[1:] != rows[:-1])
+    first = np.flatnonzero(is_first)
+    counts = np.diff(np.append(first, len(rows)))
+    weights = vectors.weights[members[first]] * counts / np.sqrt(vectors.norms[rows[first]])
+    shares = np.minimum(np.floor(weights * 255) + 1, 255).astype(np.uint8)
+    order = np.argsort(members[first], kind="stable")
+    sizes = np.bincount(members[first], minlength=len(vectors.weights))
+    offsets = offsets_of(sizes)
+    return offsets, rows[first][order].astype(np.int32), shares[order]
+
+
+def lists_of_columns(
+    column_offsets: np.ndarray, rows: np.ndarray, n_values: int
+) -> dict[str, np.ndarray]:
+    """Return the stored values of each column and the columns of each stored value.
+
+    rows: int64, the row of each entry, -1 where it is not stored.
+    """
+    n_columns = len(column_offsets) - 1
+    columns = np.repeat(np.arange(n_columns), np.diff(column_offsets))[rows >= 0]
+    rows = rows[rows >= 0]
+    keys = np.unique(columns * max(n_values, 1) + rows)
+    columns, rows = keys // max(n_values, 1), keys % max(n_values, 1)
+    by_value = _lists(rows, columns, n_values)
+    by_column = _lists(columns, rows, n_columns)
+    names = ("offsets", "members")
+    return {
+        **{f"value_columns_{name}": array for name, array in zip(names, by_value, strict=True)},
+        **{f"column_values_{name}": array for name, array in zip(names, by_column, strict=True)},
+    }
+
+
+def _lists(owners: np.ndarray, members: np.ndarray, n_owners: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return offsets and members by owner; the members of an owner keep their order."""
+    order = np.argsort(owners, kind="stable")
+    sizes = np.bincount(owners, minlength=n_owners)
+    return offsets_of(sizes), members[order].astype(np.int32)
+
+
+LISTS = ("value_words", "word_values", "key_words", "value_columns", "column_values")
+ARRAYS = {
+    "word_text": ("uint8", 1),
+    "word_starts": ("int64", 1),
+    "word_weights": ("float32", 1),
+    "word_squares": ("int64", 1),
+    "value_norms": ("float64", 1),
+    "value_sums": ("float32", 1),
+    "value_forms": ("int64", 1),
+    "value_letters": ("int64", 1),
+    "rows_by_letters": ("int32", 1),
+    "value_marks_offsets": ("int64", 1),
+    "value_marks_members": ("int64", 1),
+    "keys": ("int64", 1),
+    **{f"{name}_offsets": ("int64", 1) for name in LISTS},
+    **{f"{name}_members": ("int32", 1) for name in LISTS},
+    "word_values_shares": ("uint8", 1),
+}
+_OTHERS = {"column_ids": ("int64", 1), "posting_texts": ("int32", 1)}
+
+
+def require_shapes(arrays: Arrays) -> None:
+    """Refuse arrays that are no partition by their types and shapes; nothing is read."""
+    require_there(arrays, ARRAYS)
+    require_kinds(arrays, {**ARRAYS, **_OTHERS})
+    n_words, n_values = len(arrays["word_weights"]), len(arrays["value_norms"])
+    n_columns, n_keys = len(arrays["column_values_offsets"]) - 1, len(arrays["keys"])
+    expected = {
+        "word_starts": n_words + 1,
+        "word_squares": n_words,
+        "value_sums": n_values,
+        "value_forms": n_values,
+        "value_letters": n_values,
+        "rows_by_letters": n_values,
+        "value_marks_offsets": n_values + 1,
+        "word_values_shares": len(arrays["word_values_members"]),
+        "value_words_offsets": n_values + 1,
+        "word_values_offsets": n_words + 1,
+        "key_words_offsets": n_keys + 1,
+        "value_columns_offsets": n_values + 1,
+        "column_values_offsets": n_columns + 1,
+        "value_columns_members": len(arrays["column_values_members"]),
+        "column_ids": n_columns,
+        "posting_texts": len(arrays["column_values_members"]),
+    }
+    for name, size in expected.items():
+        if name in arrays and len(arrays[name]) != max(size, 0):
+            refuse(
+                f"The array {name} of a partition has {len(arrays[name]):,} rows, where {size:,} "
+                "must be"
+            )
+    if n_columns < 0:
+        refuse("The array column_values_offsets of a partition is empty")
+
+
+def require_words(arrays: Arrays) -> None:
+    """Refuse words that cannot be: what compiled loops rely on without a look of their own."""
+    starts, weights = arrays["word_starts"], arrays["word_weights"]
+    require_inside(starts, len(arrays["word_text"]), "words")
+    require_inside(arrays["value_marks_offsets"], len(arrays["value_marks_members"]), "value_marks")
+    require_inside(arrays["word_values_offsets"], len(arrays["word_values_members"]), "word_values")
+    if not (np.isfinite(weights).all() and (weights > 0).all()):
+        refuse("The weights of the words of a partition must be finite and above 0")
+    if (arrays["word_squares"] < 1).any():
+        refuse("The words of a partition must have features")
+
+
+def require_inside(offsets: np.ndarray, n_members: int, name: str) -> None:
+    """Refuse offsets of the lists of a partition that are no bounds within so many entries."""
+    # Compared, not subtracted: a difference of numbers so large comes out with the wrong sign.
+    if offsets[0] < 0 or offsets[-1] > n_members or (offsets[1:] < offsets[:-1]).any():
+        refuse(f"The offsets of {name} in a partition lead out of its lists")
+
+
+def check_arrays(arrays: Arrays, space: LetterSpace, *, n_texts: int | None = None) -> list[str]:
+    """Return everything that is wrong with the arrays of a partition.
+
+    n_texts: int, optional, texts that `posting_texts` may name; not checked without.
+    """
+    try:
+        require_shapes(arrays)
+        require_words(arrays)
+    except IndexCorruptError as error:
+        return [str(error)]
+    wrong = list(_wrong_lists(arrays))
+    return wrong or [*_wrong_contents(arrays, space), *wrong_numbers(arrays, n_texts)]
+
+
+def _wrong_lists(arrays: Arrays) -> Iterator[str]:
+    n_words, n_values = len(arrays["word_weights"]), len(arrays["value_norms"])
+    n_columns = len(arrays["column_values_offsets"]) - 1
+    for name, limit in zip(LISTS, (n_words, n_values, n_words, n_columns, n_values), strict=True):
+        yield from wrong_list(arrays, name, limit, repeats=name in ("value_words", "key_words"))
+    yield from wrong_list(arrays, "value_marks", 1 << 63)
+
+
+def _wrong_contents(arrays: Arrays, space: LetterSpace) -> Iterator[str]:
+    """Hold everything that follows from the words of the values against it."""
+    text, starts = np.asarray(arrays["word_text"]), np.asarray(arrays["word_starts"])
+    if not loops.words_ascend(text, starts):
+        yield "word_text: the words are not in the order of their bytes, each once."
+        return
+    weights, offsets = np.asarray(arrays["word_weights"]), arrays["value_words_offsets"]
+    members = arrays["value_words_members"]
+    right = SparseVectors.from_words(space, text, starts, weights, offsets, members)
+    for name, expected in (("word_squares", right.squares), ("value_norms", right.norms)):
+        if not np.array_equal(arrays[name], expected):
+            yield f"{name}: it is not what follows from the words."
+    if not (right.norms > 0).all():
+        yield "value_words_offsets: a value has no words."
+        return
+    if not np.array_equal(arrays["rows_by_letters"], rows_by_letters(arrays["value_letters"])):
+        yield "rows_by_letters: they are not in the order of the letters of the values."
+    columns = arrays["column_values_offsets"], arrays["column_values_members"]
+    sums, order = sums_of(right)
+    if not np.array_equal(arrays["value_sums"], sums) or (np.diff(order) < 0).any():
+        yield "value_sums: they are not those of the values, largest first."
+    follow = (*lists_of_keys(right), *lists_of_values(right))
+    names = ("offsets", "members", "shares")
+    derived = ("keys", *(f"key_words_{name}" for name in names[:2]))
+    for name, expected in zip(
+        (*derived, *(f"word_values_{name}" for name in names)), follow, strict=True
+    ):
+        if not np.array_equal(arrays[name], expected):
+            yield f"{name}: it is not what follows from the words."
+    if not all(
+        np.array_equal(arrays[name], expected)
+        for name, expected in lists_of_columns(*columns, len(right)).items()
+    ):
+        yield "value_columns: they are not the columns of the values."
+
+
+BAND = 1.05  # the largest sum of a band over its smallest
+
+# Sums between which the share of a band falls from 1, and the least share. Of shares .3 to 1 and
+# ends 1.5 and 2.5 these took the least time on 281,000 values of web tables, at distances of .2 to
+# .42.
 FEW_WORDS, LEAST_SHARE = (1.2, 2.0), 0.85
-"""Sums between which the share of a band falls from 1, and the least share. Of shares .3 to 1 and
-ends 1.5 and 2.5 these took the least time on 281,000 values of web tables, at distances of .2 to
-.42."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +320,16 @@ class SparsePartition:
     ----------
     value_sums : numpy.ndarray of shape (N,), float32
         These sums, rounded up.
+    rows_by_letters : numpy.ndarray of shape (N,), int32
+        The rows in the order of ``vectors.marks.letters``.
     word_values : Lists
         The rows of each of the V words, ascending.
     value_shares : numpy.ndarray, uint8
         What the word makes up of each of these rows; see
-        `pexeso.engine.sparse.building.lists_of_values`.
+        `pexeso.engine.sparse.partition.lists_of_values`.
     keys : numpy.ndarray of shape (F,), int64
         Pairs of characters with their blocks, ascending; see
-        `pexeso.engine.sparse.loops.word_loops.write_keys`.
+        ``write_keys`` in `pexeso/engine/sparse/words.pxi`.
     key_words : Lists
         The words of each key, ascending; a word is there as often as it has it.
     device : torch.device or None
@@ -55,6 +338,7 @@ class SparsePartition:
 
     vectors: SparseVectors
     value_sums: np.ndarray
+    rows_by_letters: np.ndarray
     word_values: Lists
     value_shares: np.ndarray
     keys: np.ndarray
@@ -70,7 +354,7 @@ class SparsePartition:
         space: LetterSpace,
         device: torch.device | None = None,
     ) -> SparsePartition:
-        """View the arrays of `pexeso.engine.sparse.building.build_partition`.
+        """View the arrays of `pexeso.engine.sparse.partition.build_partition`.
 
         Nothing is copied. What is there of each word is read and looked at, some 20 bytes; numbers
         that lead from words to values and back are looked at where they are used.
@@ -85,6 +369,10 @@ class SparsePartition:
             arrays["value_words_offsets"],
             arrays["value_words_members"],
             arrays["value_norms"],
+            Marks(
+                *(arrays[f"value_{name}"] for name in ("forms", "letters")),
+                *(arrays[f"value_marks_{name}"] for name in ("offsets", "members")),
+            ),
         )
         names = ("word_values", "key_words", "value_columns", "column_values")
         words, keys, values, columns = (
@@ -93,6 +381,7 @@ class SparsePartition:
         return cls(
             vectors,
             arrays["value_sums"],
+            arrays["rows_by_letters"],
             words,
             arrays["word_values_shares"],
             arrays["keys"],
@@ -104,22 +393,28 @@ class SparsePartition:
 
     @cached_property
     def matrices(self) -> DeviceMatrices:
-        """What is on the device."""
         from pexeso.engine.sparse.torch_rows import DeviceMatrices  # brings torch
 
         return DeviceMatrices.of(self)
 
-    @property
+    @cached_property
     def n_values(self) -> int:
         """N: distinct values with a vector."""
         return len(self.vectors)
 
-    @property
+    @cached_property
+    def ordered_letters(self) -> np.ndarray:
+        """Hashes of the letters of values, in the order of `rows_by_letters`."""
+        order = self.rows_by_letters
+        if len(order) and (order.min() < 0 or order.max() >= self.n_values):
+            raise IndexCorruptError(loops.NO_LIST)
+        return self.vectors.marks.letters[order]
+
+    @cached_property
     def n_words(self) -> int:
-        """V: distinct words."""
         return len(self.vectors.weights)
 
-    @property
+    @cached_property
     def n_columns(self) -> int:
         """C: columns, those without any vector included."""
         return len(self.column_lists)
@@ -128,19 +423,16 @@ class SparsePartition:
     def pages(self) -> None:
         """Nothing: the system reads ahead by itself."""
 
-    @property
+    @cached_property
     def space(self) -> LetterSpace:
-        """How words are compared."""
         return self.vectors.space
 
     @cached_property
     def longest_word(self) -> int:
-        """Bytes of the longest word."""
         return int(np.diff(self.vectors.starts).max(initial=0))
 
     @cached_property
     def most_value_words(self) -> int:
-        """Words of the value that has most."""
         offsets = self.vectors.offsets
         require_inside(offsets, len(self.vectors.members), "value_words")
         return int(np.diff(offsets).max(initial=0))
@@ -161,29 +453,21 @@ class SparsePartition:
         return np.sqrt(self.vectors.norms).astype(np.float32)
 
     @cached_property
-    def stored(self) -> Stored:
-        """What compiled loops go through."""
-        vectors, (words, keys) = self.vectors, (self.word_values, self.key_words)
-        return Stored(
-            vectors.text, vectors.starts, vectors.weights, vectors.squares,
-            self.scales, self.factors, self.reach, self.first_bands,
+    def view(self) -> object:
+        words, keys = self.word_values, self.key_words
+        return loops.Stored(
+            self.vectors.view, self.scales, self.factors, self.reach, self.first_bands,
             self.keys, keys.offsets, keys.members,
-            words.offsets, words.members, self.value_shares,
-            vectors.offsets, vectors.members, vectors.norms, self.value_lengths, *self.bands,
+            words.offsets, words.members, self.value_shares, self.value_lengths, *self.bands,
         )  # fmt: skip
 
     @cached_property
     def bands(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Bands of rows of about equal sums.
 
-        Returns
-        -------
-        ends : numpy.ndarray of shape (K,), int64
-            The first row after each band; K is at least 1.
-        sums : numpy.ndarray of shape (K,), float32
-            The largest sum of each band.
-        shares : numpy.ndarray of shape (K,), float32
-            See `pexeso.engine.sparse.loops.row_loops.collect_rows`.
+        Returns ends: int64 (K,), the first row after each band; K is at least 1; sums: float32
+        (K,), the largest sum of each band; shares: float32 (K,), see ``collect_rows`` in
+        `pexeso/engine/sparse/rows.pxi`.
         """
         if not self.n_values:
             return np.zeros(1, np.int64), np.ones(1, np.float32), np.ones(1, np.float32)
@@ -208,7 +492,6 @@ class SparsePartition:
 
     @property
     def _is_filled(self) -> np.ndarray:
-        """Which words have values."""
         return self.word_values.offsets[1:] > self.word_values.offsets[:-1]
 
     @cached_property

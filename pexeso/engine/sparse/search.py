@@ -3,26 +3,320 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 
-from pexeso.engine.lists import Lists
-from pexeso.engine.sparse.comparison import pairs_within
-from pexeso.engine.sparse.compiled import VALUES_A_CALL, Work, count_columns, matching_rows
+from pexeso.engine.lists import Lists, offsets_of, ranges
+from pexeso.engine.sparse.marks import REGROUPED, TURNED
 from pexeso.engine.sparse.partition import SparsePartition
-from pexeso.engine.sparse.space import NO_COMMON_PAIR
-from pexeso.engine.sparse.vectors import SparseVectors
+from pexeso.engine.sparse.vectors import NO_COMMON_PAIR, SparseVectors, pair_distances
 from pexeso.engine.vector_space import BatchColumn, ColumnCounts
+from pexeso.runtime.compiled import compiled
+from pexeso.runtime.memory import require_memory_for_pairs
+from pexeso.runtime.progress import advance
+from pexeso.runtime.threads import available_threads
 
+loops = compiled("pexeso.engine.sparse.loops")
+kernel_loops = compiled("pexeso.engine.kernels.loops")
+
+PAIRS_AT_ONCE = 1 << 22  # of values whose distances are held together, by all threads: 32 MiB
+
+# Query values that are compared together: what is read of a stored word is read once for them.
+VALUES_AT_ONCE = 256
+
+PAIRS_A_THREAD = 1 << 16  # pairs that are worth a thread of their own
+
+# Query values that are compared together with all stored ones, however many these are.
+LEAST_AT_ONCE = 16
+
+
+@cache
+def pool(n_threads: int) -> ThreadPoolExecutor:
+    """Return the threads of this process for tasks that start none themselves."""
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="pexeso-sparse")
+
+
+def pairs_within(
+    partition: SparsePartition,
+    vectors: SparseVectors,
+    rows: np.ndarray,
+    max_distance: float,
+    *,
+    report: Callable[[int], None] = lambda n_pairs: None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the pairs of query values and some stored rows that match, by brute force.
+
+    `report` is called with the number of pairs of each piece that was compared.
+
+    Returns query: int64; position: int64, in `rows`. Ordered by query value, then position;
+    distance: float64, as a fraction of the largest distance.
+    """
+    matches: list[tuple[np.ndarray, ...]] = []
+
+    def keep(begin: int, first: int, distances: np.ndarray) -> None:
+        query, position = np.nonzero((distances <= max_distance).T)
+        matches.append((query + begin, position + first, distances[position, query]))
+
+    n_pieces = n_matches = 0
+    for n_pairs in compare(partition, vectors, rows, keep):
+        report(n_pairs)
+        n_matches += sum(len(query) for query, *_ in matches[n_pieces:])
+        n_pieces = len(matches)
+        require_memory_for_pairs(n_matches, max_distance)
+    nothing = np.zeros(0, np.int64)
+    parts = zip((nothing, nothing, np.zeros(0)), *matches, strict=True)
+    query, position, distance = (np.concatenate(part) for part in parts)
+    order = np.lexsort((position, query))
+    return query[order], position[order], distance[order]
+
+
+def compare(
+    partition: SparsePartition,
+    vectors: SparseVectors,
+    rows: np.ndarray,
+    use: Callable[[int, int, np.ndarray], None],
+) -> Iterator[int]:
+    """Compute all distances of query values and some stored rows by the definition, in pieces.
+
+    Nothing is done but while the caller goes through the numbers of pairs of the pieces.
+
+    Parameters
+    ----------
+    use : callable
+        Called with the first query value and the first position in `rows` of each piece, in any
+        order and by several threads, and with its distances, float64 (rows, values), as fractions
+        of the largest distance.
+    """
+    n_pairs = len(vectors) * len(rows)
+    n_threads = n_pairs // PAIRS_A_THREAD
+    n_threads = min(available_threads(), n_threads) if n_threads > 1 else 1
+    chunk_size = max(1, PAIRS_AT_ONCE // n_threads)
+    n_values = max(1, min(VALUES_AT_ONCE, chunk_size, -(-len(vectors) // n_threads)))
+    n_rows = max(1, chunk_size // n_values)
+    for first in range(0, len(rows), n_rows):
+        others = partition.vectors.take(rows[first : first + n_rows])
+
+        def task(begin: int, others: SparseVectors = others, first: int = first) -> int:
+            distances = vectors[begin : begin + n_values].distances(others).T
+            use(begin, first, distances)
+            return distances.size
+
+        begins = range(0, len(vectors), n_values)
+        yield from map(task, begins) if n_threads == 1 else pool(n_threads).map(task, begins)
+
+
+def nearest_in_columns(
+    partition: SparsePartition, vectors: SparseVectors, columns: np.ndarray, max_distance: float
+) -> np.ndarray:
+    """Return the distance of each query value to the nearest value of each column, float64 (r, n).
+
+    It is `max_distance` where no value is nearer.
+    """
+    owner, posting = partition.column_lists.of(columns)
+    rows, position = np.unique(partition.column_lists.members[posting], return_inverse=True)
+    order = np.argsort(position, kind="stable")
+    owner, position = owner[order], position[order]
+    nearest = np.full((len(columns), len(vectors)), max_distance)
+
+    def lower(begin: int, first: int, distances: np.ndarray) -> None:
+        start, stop = np.searchsorted(position, [first, first + len(distances)])
+        loops.keep_nearest(
+            distances, position[start:stop] - first, owner[start:stop],
+            nearest[:, begin : begin + distances.shape[1]],
+        )  # fmt: skip
+
+    for n_pairs in compare(partition, vectors, rows.astype(np.int64), lower):
+        advance(n_pairs)
+    return nearest
+
+
+def matches_by_comparison(
+    partition: SparsePartition, vectors: SparseVectors, max_distance: float
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the number of matching rows of each query value, and the rows, ascending, int32.
+
+    A few query values at a time.
+    """
+    n_rows = partition.n_values
+    n_values = max(LEAST_AT_ONCE, min(VALUES_AT_ONCE, 2 * PAIRS_AT_ONCE // max(1, n_rows)))
+    rows = np.arange(n_rows)
+    for begin in range(0, len(vectors), n_values):
+        some = vectors[begin : begin + n_values]
+        is_match = np.zeros((len(some), n_rows), bool)
+
+        def mark(
+            value: int, row: int, distances: np.ndarray, is_match: np.ndarray = is_match
+        ) -> None:
+            after = value + distances.shape[1], row + len(distances)
+            is_match[value : after[0], row : after[1]] = (distances <= max_distance).T
+
+        for _ in compare(partition, some, rows, mark):
+            pass
+        yield is_match.sum(1), np.nonzero(is_match)[1].astype(np.int32)
+
+
+VALUES_A_TASK = 32  # query values that are worth a thread of their own
+
+# Query values that compiled code searches at a time, during which nothing interrupts it.
+VALUES_A_CALL = 64
+
+# To go through all rows takes as long as to visit so many times as many here and there.
+VISITS_A_SCAN = 1.5
+
+# In the place of a cosine of 0: values that share no feature are left to the caller.
+_MATCHES_A_TASK = 1 << 12
+_LEAST_COSINE = 1e-9
+
+
+@dataclass
+class Work:
+    entries: int = 0
+    visits: int = 0
+    candidates: int = 0
+    decided: int = 0
+    lists_left_out: int = 0
+
+    def add(self, counts: np.ndarray) -> None:
+        entries, visits, decided, left_out, candidates = counts.tolist()
+        self.entries += entries
+        self.visits += visits
+        self.candidates += candidates
+        self.decided += decided
+        self.lists_left_out += left_out
+
+
+_kept = threading.local()
+
+
+def _room_for(partition: SparsePartition) -> object:
+    """Return the working memory of this thread for a partition; that for the last one is kept."""
+    n_words, n_values = partition.n_words, partition.n_values
+    room = getattr(_kept, "room", None)
+    # Not there while it is in use, so that a search that fails leaves none that is not empty.
+    _kept.room = None
+    if room is not None and (room.n_words, room.n_values) == (n_words, n_values):
+        return room
+    return loops.Room(n_words, n_values)
+
+
+def matching_rows(
+    partition: SparsePartition,
+    vectors: SparseVectors,
+    max_distance: float,
+    n_threads: int,
+    work: Work,
+) -> Lists:
+    """Find the stored rows that match each query value.
+
+    Returns Lists: the rows of each query value, ascending.
+    """
+    own_words = np.empty(len(vectors.weights), np.int64)
+    words = partition.vectors
+    loops.find_words(vectors.text, vectors.starts, words.text, words.starts, own_words)
+    n_tasks = max(1, min(4 * n_threads if n_threads > 1 else 1, len(vectors) // VALUES_A_TASK))
+    n_tasks = max(n_tasks, -(-len(vectors) // VALUES_A_CALL))
+    bounds = [len(vectors) * number // n_tasks for number in range(n_tasks + 1)]
+    runs = list(itertools.pairwise(bounds))
+
+    find = partial(_find, partition, vectors, own_words, max_distance)
+    here = n_threads == 1 or n_tasks == 1
+    results = []
+    for result in map(find, runs) if here else pool(n_threads).map(find, runs):
+        results.append(result)
+        advance(int((result[2] != loops.DEAR).sum()))
+    for *_, counts in results:
+        work.add(counts)
+    before = offsets_of(np.array([len(rows) for rows, *_ in results]))
+    found_rows = [rows for rows, *_ in results]
+    starts = np.concatenate(
+        [starts + first for (_, starts, *_), first in zip(results, before, strict=False)]
+    )
+    sizes = np.concatenate([sizes for _, _, sizes, _ in results])
+    dear, n_rows, n_done = np.flatnonzero(sizes == loops.DEAR), int(before[-1]), 0
+    for n_matches, some in matches_by_comparison(partition, vectors[dear], max_distance):
+        these = dear[n_done : n_done + len(n_matches)]
+        sizes[these], starts[these] = n_matches, n_rows + offsets_of(n_matches)[:-1]
+        found_rows.append(some)
+        n_rows, n_done = n_rows + len(some), n_done + len(these)
+        work.decided += len(these) * partition.n_values
+        advance(len(these))
+    rows, offsets = np.concatenate(found_rows), offsets_of(sizes)
+    members = np.empty_like(rows)
+    loops.put_in_order(starts, rows, offsets, members)
+    return Lists(offsets, members)
+
+
+def _find(
+    partition: SparsePartition,
+    vectors: SparseVectors,
+    own_words: np.ndarray,
+    max_distance: float,
+    run: tuple[int, int],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the rows, where those of each value begin, their numbers, and the work."""
+    room, (begin, end) = _room_for(partition), run
+    starts, sizes = np.zeros((2, end - begin), np.int64)
+    counts = np.zeros(5, np.int64)
+    cosine = max((1.0 - 2.0 * max_distance * max_distance) * (1.0 - 1e-9), _LEAST_COSINE)
+    rows = loops.find_matches(
+        begin, end, vectors.view, own_words, partition.view, room, partition.longest_word,
+        partition.most_value_words, partition.space.letters, cosine, max_distance,
+        VISITS_A_SCAN, starts, sizes, counts,
+    )  # fmt: skip
+    _kept.room = room
+    return rows, starts, sizes, counts
+
+
+def count_columns(
+    partition: SparsePartition,
+    matches: Lists,
+    offsets: np.ndarray,
+    members: np.ndarray,
+    weights: np.ndarray,
+    needed: np.ndarray,
+    n_threads: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Count, for query columns, the rows that have a match in each column of the partition.
+
+    offsets, members, weights: int64, query column i has the values ``members[offsets[i]:offsets[i +
+    1]]``, and so many rows of each; needed: int64, columns with fewer are left out; at least 1.
+    Returns query, column, count: int64, ordered by query column, then column.
+    """
+    columns = partition.value_lists
+    lists = kernel_loops.PairLists(
+        matches.offsets, matches.members, columns.offsets, columns.members
+    )
+    n_tasks = 1
+    if n_threads > 1:
+        n_tasks = max(1, min(n_threads, len(matches.members) // _MATCHES_A_TASK, len(needed)))
+    bounds = [len(needed) * number // n_tasks for number in range(n_tasks + 1)]
+
+    def task(run: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return kernel_loops.count_batch(
+            *run, offsets, members, weights, needed, lists, np.zeros(partition.n_columns, np.int32),
+            np.zeros(partition.n_columns, np.int64), partition.n_columns,
+        )  # fmt: skip
+
+    runs = list(itertools.pairwise(bounds))
+    parts = [task(run) for run in runs] if n_tasks == 1 else list(pool(n_threads).map(task, runs))
+    query, column, count = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.lexsort((column, query))
+    return query[order], column[order], count[order]
+
+
+# Pairs of a query value and a stored value that are held together where all match: 0.25 GiB.
 MATCHES_AT_ONCE = 1 << 26
-"""Pairs of a query value and a stored value that are held together where all match: 0.25 GiB."""
 
+# Where no more rows are left they are compared with the other values one by one.
 PAIRS_WORTH_COMPARING = 1 << 9
-"""Where no more rows are left they are compared with the other values one by one."""
 
+# A query column with fewer values is searched at once, and one of which no more can be spared.
 LEAST_VALUES, LEAST_SPARED = 4, 1
-"""A query column with fewer values is searched at once, and one of which no more can be spared."""
 
 
 def find_rows(
@@ -32,9 +326,63 @@ def find_rows(
     n_threads: int,
     work: Work,
 ) -> Lists:
-    """Find the stored rows that match each query value, ascending.
+    """Find the stored rows that match each query value, ascending."""
+    alike = _alike_rows(partition, vectors, max_distance, n_threads, work)
+    if max_distance >= 1.0:
+        return alike
+    if max_distance >= REGROUPED:
+        alike = _with_same_letters(partition, vectors, alike)
+    sizes = np.empty(len(alike), np.int64)
+    rows = loops.rows_not_apart(
+        vectors.view, partition.vectors.view, alike.offsets, alike.members, sizes
+    )
+    matches = Lists(offsets_of(sizes), rows)
+    return matches if max_distance >= TURNED else _not_turned(partition, vectors, matches)
 
-    From the distance on that values without a common feature have, every value matches every other.
+
+def _with_same_letters(partition: SparsePartition, vectors: SparseVectors, alike: Lists) -> Lists:
+    """Add the rows of the same letters in other words."""
+    letters = vectors.marks.letters
+    first, last = (
+        np.searchsorted(partition.ordered_letters, letters, side) for side in ("left", "right")
+    )
+    sizes = np.where((letters != 0) & vectors.is_known, last - first, 0)
+    query = np.repeat(np.arange(len(vectors)), sizes)
+    rows = partition.rows_by_letters[ranges(first, sizes)]
+    # Most are alike in their words, being the same.
+    other = vectors.marks.forms[query] != partition.vectors.marks.forms[rows]
+    if not other.any():
+        return alike
+    n_rows, owners = partition.n_values, np.repeat(np.arange(len(alike)), np.diff(alike.offsets))
+    pairs = np.union1d(owners * n_rows + alike.members, query[other] * n_rows + rows[other])
+    sizes = np.bincount(pairs // n_rows, minlength=len(alike))
+    return Lists(offsets_of(sizes), (pairs % n_rows).astype(np.int32))
+
+
+def _not_turned(partition: SparsePartition, vectors: SparseVectors, matches: Lists) -> Lists:
+    """Leave out the pairs of values of the same words in another order."""
+    stored, rows = partition.vectors, matches.members
+    query = np.repeat(np.arange(len(matches)), np.diff(matches.offsets))
+    stays = vectors.marks.forms[query] == stored.marks.forms[rows]
+    doubtful = np.flatnonzero(~stays)
+    for begin in range(0, len(doubtful), PAIRS_A_THREAD):
+        some = doubtful[begin : begin + PAIRS_A_THREAD]
+        distances = pair_distances(vectors.take(query[some]), stored.take(rows[some]))
+        stays[some] = distances < TURNED
+    sizes = np.bincount(query[stays], minlength=len(matches))
+    return Lists(offsets_of(sizes), rows[stays])
+
+
+def _alike_rows(
+    partition: SparsePartition,
+    vectors: SparseVectors,
+    max_distance: float,
+    n_threads: int,
+    work: Work,
+) -> Lists:
+    """Find the stored rows whose words are near enough, ascending.
+
+    From the distance on that values without a common feature have, those of all are.
     """
     if max_distance >= NO_COMMON_PAIR:
         known = vectors.is_known
@@ -90,7 +438,6 @@ def _runs(
     n_threads: int,
     work: Work,
 ) -> Iterator[tuple[int, Lists]]:
-    """Yield runs of query values by their first and their rows, whose number is bounded."""
     chunk_size = max(VALUES_A_CALL * n_threads, MATCHES_AT_ONCE // max(1, partition.n_values))
     for begin in range(0, len(vectors), chunk_size):
         some = vectors[begin : begin + chunk_size]
@@ -145,10 +492,7 @@ def prefixes_of(
 ) -> tuple[np.ndarray, list[int]]:
     """Return an order of the values of a query column, and the ends of its prefixes.
 
-    Returns
-    -------
-    order : numpy.ndarray, int64
-        Positions in ``query.members``; values that are dear to search come last.
+    Returns order: int64, positions in ``query.members``; values that are dear to search come last.
     """
     total = int(query.weights.sum())
     n = len(query.members)
@@ -169,7 +513,6 @@ def _add(
     counts: np.ndarray,
     n_threads: int,
 ) -> None:
-    """Add the rows of some values to the counts of the columns that they match."""
     _, column, count = count_columns(
         partition,
         matches,
@@ -192,7 +535,6 @@ def _compare(
     counts: np.ndarray,
     work: Work,
 ) -> None:
-    """Add the matches of some values among some rows alone."""
     part = vectors[query.members[positions]]
     which, row_index, _ = pairs_within(partition, part, rows.astype(np.int64), max_distance)
     work.decided += len(part) * len(rows)

@@ -18,23 +18,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from pexeso.engine.lists import Lists
-from pexeso.engine.sparse.loops import key_loops, word_loops
-from pexeso.engine.sparse.loops.list_loops import NO_LIST
-from pexeso.engine.sparse.space import LAST_BLOCK, PAIR
+from pexeso.engine.lists import Lists, offsets_of
 from pexeso.engine.sparse.vectors import SparseVectors, pair_distances
 from pexeso.errors import IndexCorruptError
-from pexeso.runtime.ranges import offsets_of
+from pexeso.runtime.compiled import compiled
 
 if TYPE_CHECKING:
-    from pexeso.engine.sparse.compiled import Work
     from pexeso.engine.sparse.partition import SparsePartition
+    from pexeso.engine.sparse.search import Work
 
+loops = compiled("pexeso.engine.sparse.loops")
+
+# Similarities of query values that are held together, with features, words and rows: 1 GiB.
 NUMBERS_AT_ONCE = 1 << 28
-"""Similarities of query values that are held together, with features, words and rows: 1 GiB."""
 
 _ROUNDING = 2.0**-22
-_FROM_THE_START = key_loops.BLOCKS & ~LAST_BLOCK
+_FROM_THE_START = loops.BLOCKS & ~loops.LAST_BLOCK
 
 
 @dataclass(frozen=True)
@@ -43,14 +42,9 @@ class DeviceMatrices:
 
     Shape letters: F features, V words, N rows.
 
-    Attributes
-    ----------
-    features : numpy.ndarray of shape (F,), int64
-        What `features_of` gives for the keys of the words, ascending; on the CPU.
-    words : torch.Tensor, sparse (V, F)
-        Each word's counts over their length.
-    rows : torch.Tensor, sparse (N, V)
-        Weights over the lengths of the rows.
+    features: int64 (F,), what `features_of` gives for the keys of the words, ascending; on the CPU;
+    words: torch.Tensor, sparse (V, F), each word's counts over their length; rows: torch.Tensor,
+    sparse (N, V), weights over the lengths of the rows.
     """
 
     features: np.ndarray
@@ -89,30 +83,27 @@ def features_of(keys: np.ndarray) -> list[tuple[np.ndarray, float]]:
     Of a pair alone, of a pair with its block from the start, and of one with its block from the
     end.
     """
-    pairs = keys >> key_loops.BITS_OF_BLOCKS << key_loops.BITS_OF_BLOCKS
-    blocks = keys & key_loops.BLOCKS
-    first, last = blocks & _FROM_THE_START, blocks & LAST_BLOCK
+    pairs = keys >> loops.BITS_OF_BLOCKS << loops.BITS_OF_BLOCKS
+    blocks = keys & loops.BLOCKS
+    first, last = blocks & _FROM_THE_START, blocks & loops.LAST_BLOCK
     # No two of the same sort are alike by chance, and the sorts are told apart by the sign bits.
     return [
-        (pairs << 1, float(np.sqrt(PAIR))),
+        (pairs << 1, float(np.sqrt(loops.PAIR))),
         ((pairs | first) << 1 | 1, 1.0),
         (-1 - (pairs | last), 1.0),
     ]
 
 
 def matching_rows(
-    partition: SparsePartition,
-    vectors: SparseVectors,
-    max_distance: float,
-    work: Work,
+    partition: SparsePartition, vectors: SparseVectors, max_distance: float, work: Work
 ) -> Lists:
-    """Do as `pexeso.engine.sparse.compiled.matching_rows` on the partition's device."""
+    """Do as `pexeso.engine.sparse.search.matching_rows` on the partition's device."""
     matrices = partition.matrices
     n_numbers = len(matrices.features) + partition.n_words + partition.n_values
     chunk_size = max(1, NUMBERS_AT_ONCE // max(1, n_numbers))
     own_words = np.empty(len(vectors.weights), np.int64)
     words = partition.vectors
-    word_loops.find_words(vectors.text, vectors.starts, words.text, words.starts, own_words)
+    loops.find_words(vectors.text, vectors.starts, words.text, words.starts, own_words)
     features, counts = _word_features(matrices, vectors)
     sizes, members = [], [np.zeros(0, np.int32)]
     for begin in range(0, len(vectors), chunk_size):
@@ -185,10 +176,10 @@ def _word_features(matrices: DeviceMatrices, vectors: SparseVectors) -> tuple[Li
     """
     n_words = len(vectors.weights)
     sizes = np.empty(n_words, np.int64)
-    key_loops.count_keys(vectors.text, vectors.starts, sizes)
+    loops.count_keys(vectors.text, vectors.starts, sizes)
     key_offsets = offsets_of(sizes)
     keys = np.empty(int(key_offsets[-1]), np.int64)
-    key_loops.write_all_keys(vectors.text, vectors.starts, key_offsets, keys)
+    loops.write_all_keys(vectors.text, vectors.starts, key_offsets, keys)
     features, counts = zip(*features_of(keys), strict=True)
     of_key = np.stack(features, 1)
     row = np.searchsorted(matrices.features, of_key)
@@ -202,7 +193,7 @@ def _word_features(matrices: DeviceMatrices, vectors: SparseVectors) -> tuple[Li
 def _require_within(lists: Lists, n: int) -> None:
     lists.of(np.arange(len(lists)))
     if len(lists.members) and (lists.members.min() < 0 or lists.members.max() >= n):
-        raise IndexCorruptError(NO_LIST)
+        raise IndexCorruptError(loops.NO_LIST)
 
 
 def _tensor(numbers: np.ndarray, device: torch.device) -> torch.Tensor:
@@ -211,7 +202,6 @@ def _tensor(numbers: np.ndarray, device: torch.device) -> torch.Tensor:
 
 
 def _add(matrix: torch.Tensor, rows: np.ndarray, columns: np.ndarray, numbers: np.ndarray) -> None:
-    """Add numbers to places of a dense matrix, those of the same place one after the other."""
     positions = rows.astype(np.int64) * matrix.shape[1] + columns
     matrix.view(-1).index_add_(
         0, _tensor(positions, matrix.device), _tensor(numbers.astype(np.float64), matrix.device)

@@ -1,22 +1,104 @@
-"""Values as bags of words, which are sparse vectors of features of letters."""
+"""Values as bags of words, and the space of letters, in which words and values are compared.
+
+A word ``<w>`` between two brackets has as its features each ordered pair of characters at most two
+apart, whatever stands between them; and each such pair with the block of three characters in which
+the first of the two stands, counted from the beginning, and again from the end. So a letter left
+out, put in, changed or turned round takes few features away, and words of the same letters at other
+places have few in common. Pairs count twice as much as pairs with a block. Features are counted,
+and the dot product of the counts of two words is a whole number:
+
+    C(w, w') = sum over the occurrences of a pair in both: 4 + [same block] + [same from the end]
+
+A word of 1 to 14 digits and nothing else has one feature of its own instead, C(w, w) = 6: numbers
+and dates that differ in a digit are other numbers and dates, and no misspellings.
+
+The unit vector u(w) is these counts scaled to the length sqrt(1 - e), and a coordinate of the
+word's own of the length sqrt(e), where e is the share of whole words. So for two words that are not
+the same s(w, w') = (1 - e) * C(w, w') / sqrt(C(w, w) * C(w', w')), and for the same word s = 1.
+
+A value x is the sum of b(w) u(w) over its words, each as often as it occurs, with b the weight of
+the word. With a and b for the weights of the words i of q and j of x:
+
+    dot(q, x) = sum_j b_j g_j, g_j = sum_i a_i s_ij;  cos = dot(q, x) / sqrt(dot(q, q) dot(x, x)),
+
+and the distance is the Euclidean one of the vectors scaled to unit length, as a fraction of the
+largest distance, 2: sqrt((1 - cos) / 2).
+
+This is the definition to the last bit: both sums run in the order of the words' UTF-8 bytes, in
+float64, each operation rounded once as IEEE 754 says. Whole numbers are exact in any order, so a
+distance has the same bits however features are found, in any batch and on any device. Every faster
+way must give the same matches.
+
+Pairs of characters that need not touch are the skip-grams of Guthrie et al., "A closer look at
+skip-gram modelling" (LREC 2006).
+"""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.engine.sparse.loops import key_loops, product_loops
-from pexeso.engine.sparse.space import LetterSpace, fractions_of
+from pexeso.engine.lists import offsets_of, ranges
+from pexeso.engine.sparse.marks import Marks
 from pexeso.errors import InputError
-from pexeso.runtime.ranges import offsets_of, ranges
+from pexeso.runtime.compiled import compiled
 
-_SIMILARITIES_AT_ONCE = 1 << 22
-"""Of words, 32 MiB."""
+# The distance of two values that share no feature: every two values match from here on.
+NO_COMMON_PAIR = np.sqrt(0.5)
+
+
+@dataclass(frozen=True)
+class LetterSpace:
+    """How words are compared.
+
+    Attributes
+    ----------
+    whole_word_share : float
+        The share e of the squared length of a word's vector that is its own, in [0, 1).
+
+    Examples
+    --------
+    >>> LetterSpace(0.05).letters
+    0.95
+    """
+
+    whole_word_share: float
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.whole_word_share, float) and 0 <= self.whole_word_share < 1):
+            raise InputError(
+                "The share of whole words must be at least 0 and less than 1. Got "
+                f"{self.whole_word_share!r} instead."
+            )
+
+    @property
+    def letters(self) -> float:
+        """The share of the squared length of a word's vector that is its features'."""
+        return 1.0 - self.whole_word_share
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def fractions_of(dots: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """Return distances from dot products, as fractions of the largest distance, float64.
+
+    dots: float64; squares: float64, the product of the dot products of both values with themselves;
+    not 0.
+    """
+    return np.sqrt(np.maximum(1.0 - dots / np.sqrt(squares), 0.0) * 0.5)
+
+
+loops = compiled("pexeso.engine.sparse.loops")
+
+_SIMILARITIES = 1 << 22  # of words, held together: 32 MiB
 
 Rows = np.ndarray | slice
 
@@ -43,6 +125,8 @@ class SparseVectors:
         has twice is there twice. A value without words matches nothing.
     norms : numpy.ndarray of shape (n,), float64
         Dot product of each value with itself.
+    marks : Marks
+        What tells them apart beside their words.
     """
 
     space: LetterSpace
@@ -53,6 +137,7 @@ class SparseVectors:
     offsets: np.ndarray
     members: np.ndarray
     norms: np.ndarray
+    marks: Marks
 
     @classmethod
     def from_words(
@@ -63,34 +148,51 @@ class SparseVectors:
         weights: np.ndarray,
         offsets: np.ndarray,
         members: np.ndarray,
+        marks: Marks | None = None,
     ) -> SparseVectors:
-        """Make the vectors of values from their words."""
+        """Make the vectors of values from their words, and from their marks if they have some."""
         weights = np.ascontiguousarray(weights, np.float32)
         if not (np.isfinite(weights).all() and (weights > 0).all()):
             raise InputError("The weights of words must be finite and above 0.")
         starts, offsets = (np.ascontiguousarray(array, np.int64) for array in (starts, offsets))
         members = np.ascontiguousarray(members, np.int32)
         squares = np.zeros(len(starts) - 1, np.int64)
-        key_loops.count_squares(text, starts, squares)
+        loops.count_squares(text, starts, squares)
         norms = np.zeros(len(offsets) - 1)
-        product_loops.value_squares(
-            text, starts, weights, squares, offsets, members,
-            space.letters, 0, len(norms), norms,
-        )  # fmt: skip
-        return cls(space, text, starts, weights, squares, offsets, members, norms)
+        marks = Marks.none(len(norms)) if marks is None else marks
+        vectors = cls(space, text, starts, weights, squares, offsets, members, norms, marks)
+        # Not the cached view, which cannot be sent to other processes.
+        loops.value_squares(vectors._view_of(slice(0, len(norms))), space.letters, norms)
+        return vectors
 
     @classmethod
     def empty(cls, space: LetterSpace) -> SparseVectors:
-        """Return the vectors of no values."""
         none, whole = np.zeros(0, np.uint8), np.zeros(1, np.int64)
         return cls.from_words(space, none, whole, np.zeros(0), whole, np.zeros(0, np.int64))
 
     def __len__(self) -> int:
         return len(self.norms)
 
+    @cached_property
+    def view(self) -> object:
+        """The arrays as compiled loops take them."""
+        return self._view_of(slice(0, len(self)))
+
+    def _view_of(self, rows: slice) -> object:
+        """Return the arrays of a run of values as compiled loops take them, with all words."""
+        bounds, marks = slice(rows.start, rows.stop + 1), self.marks
+        return loops.Values(
+            self.text, self.starts, self.weights, self.squares, self.offsets[bounds], self.members,
+            self.norms[rows], marks.forms[rows], marks.letters[rows], marks.offsets[bounds],
+            marks.members,
+        )  # fmt: skip
+
+    def without_marks(self) -> SparseVectors:
+        """Return the same values, told apart by their words alone."""
+        return replace(self, marks=Marks.none(len(self)))
+
     @property
     def is_known(self) -> np.ndarray:
-        """Which values have words, bool (n,)."""
         return self.norms > 0
 
     def sizes_in_letters(self) -> np.ndarray:
@@ -99,7 +201,6 @@ class SparseVectors:
         return ends[self.offsets[1:]] - ends[self.offsets[:-1]]
 
     def __getitem__(self, rows: Rows) -> SparseVectors:
-        """Return some of the values, with the words that they have."""
         if isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1):
             return self
         return self.take(np.arange(len(self))[rows])
@@ -107,20 +208,13 @@ class SparseVectors:
     def take(self, rows: np.ndarray) -> SparseVectors:
         """Return the values of some rows, int64, with the words that they have."""
         sizes = self.offsets[rows + 1] - self.offsets[rows]
-        offsets = offsets_of(sizes)
         members = self.members[ranges(self.offsets[rows], sizes)]
         used, members = np.unique(members, return_inverse=True)
-        text, starts = take_words(self.text, self.starts, used)
         return SparseVectors(
-            self.space,
-            text,
-            starts,
-            self.weights[used],
-            self.squares[used],
-            offsets,
-            members.astype(np.int32),
-            self.norms[rows],
-        )
+            self.space, *take_words(self.text, self.starts, used), self.weights[used],
+            self.squares[used], offsets_of(sizes), members.astype(np.int32), self.norms[rows],
+            self.marks.take(rows),
+        )  # fmt: skip
 
     @classmethod
     def concatenate(cls, parts: Sequence[SparseVectors]) -> SparseVectors:
@@ -136,59 +230,44 @@ class SparseVectors:
             numbers[begin:][part.members] for begin, part in zip(bounds, parts, strict=False)
         ]
         sizes = np.concatenate([np.diff(part.offsets) for part in parts])
-        text, starts = take_words(
-            *(np.concatenate(arrays) for arrays in _texts_together(parts)), first
-        )
+        ends = np.cumsum([0, *(len(part.text) for part in parts)])
+        starts = [part.starts[:-1] + end for part, end in zip(parts, ends, strict=False)]
+        text = np.concatenate([part.text for part in parts])
         return cls(
             parts[0].space,
-            text,
-            starts,
+            *take_words(text, np.concatenate([*starts, ends[-1:]]), first),
             np.concatenate([part.weights for part in parts])[first],
             np.concatenate([part.squares for part in parts])[first],
             offsets_of(sizes),
             np.concatenate(members),
             np.concatenate([part.norms for part in parts]),
+            Marks.concatenate([part.marks for part in parts]),
         )
 
     @property
     def words(self) -> pa.LargeBinaryArray:
-        """The words; nothing is copied."""
         buffers = [None, pa.py_buffer(self.starts), pa.py_buffer(self.text)]
         return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(self.weights), buffers)
 
     def distances(self, others: SparseVectors) -> np.ndarray:
         """Return all distances to other values by the definition, float64 (n, m).
 
-        They are fractions of the largest distance; infinite where a value has no words.
+        They are fractions of the largest distance, 1 where marks tell values apart; infinite where
+        a value has no words.
         """
         distances = np.empty((len(others), len(self)))
-        sizes = np.diff(self.offsets)
         # Runs of values whose words, with all of the others', have a bounded number of products.
-        limit = max(1, _SIMILARITIES_AT_ONCE // max(1, len(others.weights)))
-        runs = np.cumsum(sizes) // limit
+        limit = max(1, _SIMILARITIES // max(1, len(others.weights)))
+        runs = np.cumsum(np.diff(self.offsets)) // limit
         bounds = [0, *(np.flatnonzero(np.diff(runs)) + 1).tolist(), len(self)]
         for begin, end in itertools.pairwise(bounds):
             members = self.members[self.offsets[begin] : self.offsets[end]]
             words, places = np.unique(members, return_inverse=True)
-            product_loops.value_distances(
-                self.text, self.starts, self.weights, self.squares,
-                self.offsets[begin : end + 1], self.members, self.norms[begin:end],
-                words.astype(np.int64), places,
-                others.text, others.starts, others.weights, others.squares,
-                others.offsets, others.members, others.norms,
-                self.space.letters, np.empty((len(others.weights), end - begin)),
-                distances[:, begin:end],
-            )  # fmt: skip
+            some = self._view_of(slice(begin, end))
+            loops.value_distances(
+                some, words, places, others.view, self.space.letters, distances[:, begin:end]
+            )
         return distances.T
-
-
-def _texts_together(
-    parts: Sequence[SparseVectors],
-) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return texts, and the starts of their words in all texts one after the other."""
-    ends = np.cumsum([0, *(len(part.text) for part in parts)])
-    starts = [part.starts[:-1] + end for part, end in zip(parts, ends, strict=False)]
-    return [part.text for part in parts], [*starts, ends[-1:]]
 
 
 def pair_distances(left: SparseVectors, right: SparseVectors) -> np.ndarray:
@@ -196,20 +275,16 @@ def pair_distances(left: SparseVectors, right: SparseVectors) -> np.ndarray:
 
     It is infinite where one has no words.
     """
-    space, dots = left.space, np.empty(len(left))
-    product_loops.pair_products(
-        left.text, left.starts, left.weights, left.squares, left.offsets, left.members,
-        right.text, right.starts, right.weights, right.squares, right.offsets, right.members,
-        space.letters, dots,
-    )  # fmt: skip
+    dots = np.empty(len(left))
+    loops.pair_products(left.view, right.view, left.space.letters, dots)
     distances, known = np.full(len(left), np.inf), left.is_known & right.is_known
     distances[known] = fractions_of(dots[known], (left.norms * right.norms)[known])
+    loops.add_marks(left.view, right.view, distances)
     return distances
 
 
 def take_words(
     text: np.ndarray, starts: np.ndarray, words: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the text and the starts of some words."""
     sizes = starts[words + 1] - starts[words]
     return np.asarray(text[ranges(starts[words], sizes)]), offsets_of(sizes)

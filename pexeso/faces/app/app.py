@@ -1,11 +1,17 @@
-"""The app: its routes, what stands before them, and how errors are told."""
+"""The app: its routes, the guard before them, errors, and the tools for agents."""
 
 from __future__ import annotations
 
 import logging
-from contextlib import nullcontext
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+import anyio
+from anyio.to_thread import run_sync
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
@@ -15,11 +21,8 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from pexeso.errors import PexesoError
-from pexeso.faces.app import assets
-from pexeso.faces.app.agents import PATH
-from pexeso.faces.app.guard import Guard, TooLargeError
-from pexeso.faces.app.page import Page, Pages
-from pexeso.faces.app.pages import PAGES, handler_of, import_all
+from pexeso.faces.app.guard import AGENTS_PATH, Guard, TooLargeError
+from pexeso.faces.app.page import FOLDER, Handler, Page, Pages, asset_answer
 from pexeso.faces.app.tables import UnknownTableError
 
 if TYPE_CHECKING:
@@ -28,13 +31,88 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from pexeso.faces.app.access import Access
-    from pexeso.faces.app.agents import Agents
+    from pexeso.faces.app.guard import Access
+    from pexeso.faces.service.served_index import ServedIndex
+
+
+class Agents:
+    """The tools for agents as an app, made when the first agent asks: most servers never have one.
+
+    Agents and pages ask the same open index: models are loaded once, and the turns are for all.
+    """
+
+    def __init__(self, served: ServedIndex) -> None:
+        self._served = served
+        self._requested, self._ready = anyio.Event(), anyio.Event()
+        self._app: Starlette | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._requested.set()
+        await self._ready.wait()
+        if self._app is not None:
+            await self._app(scope, receive, send)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._serve)
+            yield
+            group.cancel_scope.cancel()
+
+    async def _serve(self) -> None:
+        await self._requested.wait()
+        app = await run_sync(self._made)
+        async with app.router.lifespan_context(app):  # within one task, as its library asks
+            self._app = app
+            self._ready.set()
+            await anyio.sleep_forever()
+
+    def _made(self) -> Starlette:
+        from pexeso.faces.mcp.server import http_app
+        from pexeso.faces.mcp.tool_call import Desk
+
+        return http_app(Desk(self._served), path=AGENTS_PATH)
+
+
+def agents_of(served: ServedIndex) -> Agents | None:
+    """Return the tools for agents; None where the extra ``mcp`` is not installed."""
+    return None if find_spec("mcp") is None else Agents(served)
+
+
+# Each is answered as a page, and with `.json` behind its path as a document.
+#
+# They are imported on first use: the first page needs little of the package.
+PAGES = {
+    "/": "lake:home",
+    "/tables/{table}": "search:columns",
+    "/tables/{table}/search": "search:search",
+    "/tables/{table}/match": "match:match",
+    "/tables/{table}/join": "actions:join",
+    "/lake": "lake:tables",
+    "/lake/table": "lake:table",
+    "/lake/left-out": "lake:left_out",
+    "/graph": "graph:graph",
+    "/redundancy": "plans:redundancy",
+    "/acquire": "plans:acquire",
+}
+
+
+@cache
+def handler_of(path: str) -> Handler:
+    module, _, name = PAGES[path].partition(":")
+    return getattr(import_module(f"pexeso.faces.app.{module}"), name)
+
+
+@cache
+def import_all() -> None:
+    for path in PAGES:
+        handler_of(path)
+
 
 _log = logging.getLogger(__name__)
 
+# What a form may have in addition to the file or text in it.
 FORM_BYTES = 64 << 10
-"""What a form may have beside the file or text in it."""
 
 _STATUS = {UnknownTableError: 404, TooLargeError: 413}
 
@@ -47,7 +125,6 @@ def create_app(
     cookie: str = "pexeso",
     agents: Agents | None = None,
 ) -> ASGIApp:
-    """Return the app for one index."""
     app = Starlette(
         routes=_routes(pages),
         exception_handlers=_handlers(pages),
@@ -65,20 +142,20 @@ def create_app(
 
 def _with_agents(app: Starlette, agents: Agents) -> ASGIApp:
     async def either(scope: Scope, receive: Receive, send: Send) -> None:
-        is_for_agents = scope["type"] == "http" and scope["path"] == PATH
+        is_for_agents = scope["type"] == "http" and scope["path"] == AGENTS_PATH
         await (agents if is_for_agents else app)(scope, receive, send)
 
     return either
 
 
 def _routes(pages: Pages) -> list[Route]:
-    routes = [Route(f"{assets.FOLDER}/{{name}}", assets.answer)]
+    routes = [Route(f"{FOLDER}/{{name}}", asset_answer)]
     for path in PAGES:
         # A part of a path may be anything, and the first route that fits is taken.
         as_json = f"{'/index' if path == '/' else path}.json"
         routes.append(Route(as_json, _answers(pages, path, as_json=True), methods=["GET"]))
         routes.append(Route(path, _answers(pages, path), methods=["GET"]))
-    from pexeso.faces.app.pages import actions
+    from pexeso.faces.app import actions
 
     return [*routes, *actions.routes(pages)]
 
@@ -101,7 +178,6 @@ def _html(pages: Pages, page: Page, request: Request) -> Response:
 
 
 def _prepare(pages: Pages) -> None:
-    """Load what the next page needs while a person looks at the first."""
     import_all()
     pages.served.prepare()
 
@@ -127,7 +203,7 @@ def _handlers(pages: Pages):
 
     async def http(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 400
-        sentences = {404: "There is no such page.", 405: "This page is not asked in this way."}
+        sentences = {404: "There is no such page.", 405: "This page does not answer this method."}
         detail = getattr(error, "detail", "")
         return await run_in_threadpool(
             error_page, request, sentences.get(status, str(detail)), status

@@ -1,11 +1,10 @@
-"""What every request passes before a page answers it.
-
-Its host, its origin, its session and its size are checked, and what answers it tells the browser
-to load nothing from elsewhere and to run nothing but the app's own scripts.
-"""
+"""Access control: the session of the browser, and the checks that every request passes."""
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Callable
+from threading import Lock
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
@@ -14,18 +13,66 @@ from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from pexeso.errors import InputError
-from pexeso.faces.app.access import TOKEN_FIELD, Access
-from pexeso.faces.app.agents import PATH as AGENTS_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+
+TOKEN_FIELD = "token"
+AGENTS_PATH = "/mcp"
+_BYTES = 24
+
+
+class Access:
+    """The session of one server, and the link that opens it.
+
+    Examples
+    --------
+    >>> access = Access(lambda token: None)
+    >>> session = access.exchange(access.token)
+    >>> access.knows(session), access.knows("guessed"), access.knows(None)
+    (True, False, False)
+    """
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self._report = report
+        self._session = secrets.token_urlsafe(_BYTES)
+        self._used: str | None = None
+        self._lock = Lock()
+        self.token = secrets.token_urlsafe(_BYTES)
+        self.key = secrets.token_urlsafe(_BYTES)
+
+    def exchange(self, token: str) -> str | None:
+        """Return the session for a token; None for one that is wrong or was used."""
+        with self._lock:
+            if secrets.compare_digest(token.encode(), self.token.encode()):
+                self._used, self.token = self.token, secrets.token_urlsafe(_BYTES)
+                return self._session
+            was_right = self._used is not None and secrets.compare_digest(
+                token.encode(), self._used.encode()
+            )
+            if was_right:
+                self._used = None  # one new link for each that was used
+                self._report(self.token)
+        return None
+
+    def knows(self, session: str | None) -> bool:
+        return session is not None and secrets.compare_digest(
+            session.encode(), self._session.encode()
+        )
+
+    def knows_key(self, authorization: str | None) -> bool:
+        expected_header = f"Bearer {self.key}".encode()
+        return secrets.compare_digest((authorization or "").encode(), expected_header)
+
+
 _SAFE_METHODS = ("GET", "HEAD")
 _METHODS = (*_SAFE_METHODS, "POST")
 _MOST_DIGITS = 18
 
+# The browser runs scripts and takes styles from the app's files alone, and none from within a page.
 POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -38,7 +85,6 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-"""The browser runs scripts and takes styles of the app's files alone: none that stand in a page."""
 
 HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -60,13 +106,7 @@ class TooLargeError(InputError):
 
 
 class Guard:
-    """Middleware before all pages.
-
-    Parameters
-    ----------
-    max_body : int
-        Most bytes of a request's body.
-    """
+    """Middleware before all pages; `max_body` is the largest body of a request, in bytes."""
 
     def __init__(
         self,
@@ -84,7 +124,6 @@ class Guard:
         self._max_body = max_body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it."""
         if scope["type"] != "http":
             if scope["type"] == "websocket":  # there is none
                 await send({"type": "websocket.close", "code": 1008})
@@ -103,14 +142,17 @@ class Guard:
         host = headers.get("host", "")
         if host not in self._hosts:
             return _refusal(
-                400, f"This server is asked as {', '.join(sorted(self._hosts))}, and as no other."
+                400,
+                f"This server answers only as {', '.join(sorted(self._hosts))}.",
             )
         if not scope["query_string"].isascii():
             return _refusal(400, "An address has other signs than ASCII only as %XX.")
         if scope["method"] not in _METHODS:
             return _refusal(405, f"Only {', '.join(_METHODS)} are answered.")
-        if _of_another_site(scope["method"], host, headers):
-            return _refusal(403, "A page of another site asked for this, and gets no answer.")
+        if _is_foreign(scope["method"], host, headers):
+            return _refusal(
+                403, "This request comes from a page of another site, and gets no answer."
+            )
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdecimal()):
             return _refusal(400, "Content-Length is no whole number.")
@@ -153,10 +195,10 @@ _NO_KEY = PlainTextResponse(
 )
 
 
-def _of_another_site(method: str, host: str, headers: Headers) -> bool:
+def _is_foreign(method: str, host: str, headers: Headers) -> bool:
     """Return whether a page that is not ours asks: for a change, or for a part of itself.
 
-    A link to a page of ours may stand anywhere.
+    A link to a page of the app may be anywhere.
     """
     is_elsewhere = headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
     if method in _SAFE_METHODS:

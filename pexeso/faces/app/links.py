@@ -1,4 +1,4 @@
-"""What a page shows is its URL: parameters of URLs as requests, and requests as lines to copy."""
+"""Links to pages, and the lines of a shell and of Python that do the same as a page."""
 
 from __future__ import annotations
 
@@ -6,62 +6,17 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from pexeso.errors import InputError
-from pexeso.faces.service.schema import alternatives, bare, defaults_of, hints_of, option_names
-from pexeso.runtime.formatting import shown
+from pexeso.faces.app.forms import OFF, ON
+from pexeso.faces.service.schema import defaults_of, option_names
 
 if TYPE_CHECKING:
     from pexeso.faces.app.tables import QueryTable
     from pexeso.faces.service.bases import QueryRequest, Request
+    from pexeso.faces.service.requests import SearchRequest
     from pexeso.lake.readers.options import ReadingOptions
-
-AnyRequest = TypeVar("AnyRequest", bound="Request")
-
-ON = "1"
-OFF = "0"
-
-
-def fields_of_query(kind: type[Request], given: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields of a request that stand in an URL, with their types.
-
-    Examples
-    --------
-    >>> from pexeso.faces.service.requests import SearchRequest
-    >>> fields_of_query(SearchRequest, {"k": "5", "max_distance": "0.2", "exclude_self": "1"})
-    {'k': 5, 'max_distance': 0.2, 'exclude_self': True}
-    """
-    hints = hints_of(kind)
-    return {
-        name: _value(hints[name], text, name)
-        for name, text in given.items()
-        if name in kind.__struct_fields__ and text != ""
-    }
-
-
-def _value(hint: Any, text: str, name: str) -> Any:
-    kinds = [bare(kind) for kind in alternatives(hint)]
-    if bool in kinds:
-        return is_on(text, name)
-    if any(get_origin(kind) is Literal and text in get_args(kind) for kind in kinds):
-        return text
-    for kind in (int, float):
-        if kind in kinds:
-            try:
-                return kind(text)
-            except ValueError:
-                what = "whole number" if kind is int else "number"
-                raise InputError(f"{name} must be a {what}. Got {shown(text)} instead.") from None
-    return text
-
-
-def is_on(text: str, name: str) -> bool:
-    """Return whether a parameter is on."""
-    if text not in (ON, OFF):
-        raise InputError(f"{name} must be {ON} or {OFF}. Got {shown(text)} instead.")
-    return text == ON
 
 
 def url(path: str, parameters: Mapping[str, Any]) -> str:
@@ -80,8 +35,8 @@ def url(path: str, parameters: Mapping[str, Any]) -> str:
     return f"{path}?{urlencode(query)}" if query else path
 
 
+# What a name of a column has a meaning for in `FILE:COLUMN`: such a column goes by position.
 _MARKS = ":,~"
-"""What a name of a column has a meaning for in ``FILE:COLUMN``: such a column goes by position."""
 
 
 def command_line(
@@ -92,15 +47,21 @@ def command_line(
     *more: str,
     options: Iterable[str],
 ) -> str:
-    """Return what does the same in a shell, beside the file that was given."""
+    """Return the command line that does the same, in the folder of the file that was given."""
     if any(mark in column for mark in _MARKS):
         column = str(request.column)
     words = ["pexeso", request.verb, index, f"{_own_name(table)}:{column}", *more]
-    for field, default in defaults_of(type(request)).items():
-        value = getattr(request, field)
-        if field not in options or value == default:
+    return shlex.join([*words, *option_words(request, options), *reading_words(request)])
+
+
+def option_words(request: Request, options: Iterable[str]) -> list[str]:
+    """Return the options of a shell command that a request was given, of those named."""
+    words: list[str] = []
+    for option, default in defaults_of(type(request)).items():
+        value = getattr(request, option)
+        if option not in options or value == default:
             continue
-        name = option_names(type(request), field)[0]
+        name = option_names(type(request), option)[0]
         if isinstance(value, bool):
             words.append(name if value else f"--no-{name[2:]}")
         elif isinstance(value, Mapping):
@@ -110,7 +71,7 @@ def command_line(
             words += [name, ",".join(map(str, value)) or "none"]
         else:
             words += [name, str(value)]
-    return shlex.join([*words, *reading_words(request)])
+    return words
 
 
 def reading_words(request: QueryRequest) -> list[str]:
@@ -129,17 +90,15 @@ def reading_words(request: QueryRequest) -> list[str]:
 
 
 def python_lines(
-    request: Request, table: QueryTable, column: str, index: str, call: str, options: Iterable[str]
+    request: SearchRequest, table: QueryTable, column: str, index: str, options: Iterable[str]
 ) -> str:
-    """Return the same as lines of Python."""
-    # A table in memory does not tell that it is the lake's own; it is left out of what is found.
+    # A table in memory is not known as the lake's own; it is left out of the results.
     names = {*options} - {"exclude_self"}
     arguments = [
         f"{field}={value!r}"
         for field, default in defaults_of(type(request)).items()
         if field in names and (value := getattr(request, field)) != default
     ]
-    name, _, after = call.partition("\n")
     on = column[1:] if column.startswith("#") else repr(column)
     lines = [
         "import pandas",
@@ -147,11 +106,11 @@ def python_lines(
         "",
         f"table = {_reading(table)}",
         f"index = pexeso.open_index({index!r})",
-        f"found = index.{name}({', '.join(['table', f'on={on}', *arguments])})",
+        f"found = index.search({', '.join(['table', f'on={on}', *arguments])})",
     ]
-    if getattr(request, "exclude_self", False):
+    if request.exclude_self:
         lines.append(f"found = [match for match in found if match.table != {table.name!r}]")
-    return "\n".join([*lines, *([after] if after else [])])
+    return "\n".join(lines)
 
 
 _AS_TEXT = "dtype=str, keep_default_na=False"

@@ -10,9 +10,10 @@ from threading import current_thread, main_thread
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from pexeso.errors import InputError, MissingPackageError, OutputError
-from pexeso.faces.app.access import TOKEN_FIELD, Access
+from pexeso.errors import InputError, OutputError
+from pexeso.faces.app.guard import AGENTS_PATH, TOKEN_FIELD, Access
 from pexeso.options import whole_number
+from pexeso.runtime.system import reuse_port, signals
 
 if TYPE_CHECKING:
     import uvicorn
@@ -29,35 +30,23 @@ def serve(
     *,
     port: int | None = None,
     max_upload: int = DEFAULT_MAX_UPLOAD,
-    tell: Callable[[str], None],
-    tell_agents: Callable[[str, str], None] = lambda address, key: None,
+    report: Callable[[str], None],
+    report_agents: Callable[[str, str], None] = lambda address, key: None,
 ) -> None:
-    """Serve an index to the browser of this machine.
+    """Serve an index to the browser of this machine; `max_upload` is that of a table, in bytes."""
+    import uvicorn
 
-    Parameters
-    ----------
-    max_upload : int
-        Bytes of one table that is given; at least 1.
-    """
-    try:
-        import uvicorn
+    from pexeso.faces.app.app import agents_of, create_app
+    from pexeso.faces.app.page import Pages
+    from pexeso.faces.app.tables import QueryTables
+    from pexeso.faces.service.served_index import ServedIndex
 
-        from pexeso.faces.app.agents import PATH, agents_of
-        from pexeso.faces.app.app import create_app
-        from pexeso.faces.app.page import Pages
-        from pexeso.faces.app.tables import QueryTables
-        from pexeso.faces.service.served import ServedIndex
-    except ModuleNotFoundError as error:
-        raise MissingPackageError(
-            f"The app needs the package '{error.name}': install pexeso with the extra app, as in "
-            "pip install 'pexeso[app]'."
-        ) from error
     max_upload = whole_number("max_upload", max_upload, 1)
     served = ServedIndex.of(index)
     agents = agents_of(served)
     with _listening(port) as listener, QueryTables(max_upload) as tables:
         number = listener.getsockname()[1]
-        access = Access(lambda token: tell(_link(number, token)))
+        access = Access(lambda token: report(_link(number, token)))
         app = create_app(
             Pages(served, tables),
             access=access,
@@ -67,12 +56,12 @@ def serve(
         )
 
         def ready() -> None:
-            tell(_link(number, access.token))
+            report(_link(number, access.token))
             if agents is not None:
-                tell_agents(f"http://{HOST}:{number}{PATH}", access.key)
+                report_agents(f"http://{HOST}:{number}{AGENTS_PATH}", access.key)
 
         config = uvicorn.Config(
-            _told_when_ready(app, ready),
+            _reported_when_ready(app, ready),
             log_level="warning",
             server_header=False,
             ws="none",
@@ -91,8 +80,9 @@ def _link(port: int, token: str) -> str:
 @contextmanager
 def _ended_by_hangup(server: uvicorn.Server) -> Iterator[None]:
     """Have a terminal that is closed end the server in order, as uvicorn has Ctrl-C and SIGTERM."""
-    before = signal.getsignal(signal.SIGHUP)
-    if before == signal.SIG_IGN or current_thread() is not main_thread():
+    hangup = next(iter(signals("SIGHUP")), None)
+    before = signal.SIG_IGN if hangup is None else signal.getsignal(hangup)
+    if hangup is None or before == signal.SIG_IGN or current_thread() is not main_thread():
         yield
         return
     seen: list[int] = []
@@ -101,35 +91,34 @@ def _ended_by_hangup(server: uvicorn.Server) -> Iterator[None]:
         seen.append(number)
         server.handle_exit(number, frame)
 
-    signal.signal(signal.SIGHUP, end)
+    signal.signal(hangup, end)
     try:
         yield
     finally:
-        signal.signal(signal.SIGHUP, before)
+        signal.signal(hangup, before)
         if seen:
-            signal.raise_signal(signal.SIGHUP)
+            signal.raise_signal(hangup)
 
 
-def _told_when_ready(app: ASGIApp, ready: Callable[[], None]) -> ASGIApp:
-    """Return the app, which calls `ready` once its start is complete."""
+def _reported_when_ready(app: ASGIApp, ready: Callable[[], None]) -> ASGIApp:
 
     async def started(scope, receive, send) -> None:
         if scope["type"] != "lifespan":
             await app(scope, receive, send)
             return
 
-        async def send_and_tell(message) -> None:
+        async def send_and_report(message) -> None:
             await send(message)
             if message["type"] == "lifespan.startup.complete":
                 ready()
 
-        await app(scope, receive, send_and_tell)
+        await app(scope, receive, send_and_report)
 
     return started
 
 
 def _listening(port: int | None) -> socket.socket:
-    """Return a socket that listens, on the port that was asked for or one that is free."""
+    """Return a socket that listens, on the port that was named or one that is free."""
     if port is not None and not 0 <= port < 65536:
         raise InputError(f"port must be from 0 to 65535. Got {port} instead.")
     ports = [port] if port is not None else range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TRIED)
@@ -137,7 +126,7 @@ def _listening(port: int | None) -> socket.socket:
         # Only where the protocol is named does asyncio send at once what is small: else the second
         # packet of an answer waits 40 ms for the browser to confirm the first.
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reuse_port(listener)
         try:
             listener.bind((HOST, number))
             listener.listen()

@@ -25,15 +25,15 @@ from pexeso.store.io.temporary import temporary_folder
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+# Files that are kept; of more, the one not used for longest is removed.
 UPLOADS_KEPT = 20
-"""Files that are kept; of more, the one not used for longest is removed."""
 
+# Tables of one file that can be chosen; a file of more is refused.
 TABLES_OF_FILE = 200
-"""Tables of one file that can be chosen; a file of more is refused."""
 
 _UNSAFE = re.compile(r"[^\w .()+=,@'&!-]")
+# Letters of a name, each of at most four bytes: file systems take 255 bytes.
 _MAX_NAME = 60
-"""Letters of a name, each of at most four bytes: file systems take 255 bytes."""
 
 
 class UnknownTableError(PexesoError):
@@ -42,24 +42,11 @@ class UnknownTableError(PexesoError):
 
 @dataclass(frozen=True)
 class QueryTable:
-    """A table to search with.
+    """A table to search with: its id in paths, its name for people, and what requests call it.
 
-    Attributes
-    ----------
-    id : str
-        In the paths of pages.
-    name : str
-        For people: the file's own name, and what names the table in it.
-    spec : str
-        What requests call it.
-    siblings : tuple of (id, name)
-        All tables of the same file.
-    is_of_lake : bool
-        Whether it is a table of the lake, which a search should not find again.
-    delimiter : str or None
-        What separates its cells, where it is a file of delimited text.
-    reading : ReadingOptions
-        How its file is read, where the lake's settings say it.
+    `siblings` are the id and the name of each table of the same file. A search should not find a
+    table of the lake again. `delimiter` is that of delimited text; `reading` is what the lake's
+    settings say.
     """
 
     id: str
@@ -113,20 +100,7 @@ class QueryTables:
         )
 
     def add(self, name: str, pieces: Iterable[bytes]) -> QueryTable:
-        """Keep a file, and return the first table of it.
-
-        Parameters
-        ----------
-        name : str
-            What the browser calls the file; nothing of it but its last part is used.
-        pieces : iterable of bytes
-            What is in it.
-
-        Raises
-        ------
-        InputError
-            It is larger than allowed, or is no table: one sentence says why.
-        """
+        """Keep a file of the name that the browser gives it, and return its first table."""
         file_id = secrets.token_urlsafe(9).replace("-", "_")
         folder = self._folder / file_id
         folder.mkdir()
@@ -145,14 +119,8 @@ class QueryTables:
         self._keep(file_id, tables)
         return tables[0]
 
-    def add_of_lake(self, lake: str, table: str) -> QueryTable:
-        """Return a table of the lake as one to search with; its file is read where it lies.
-
-        Raises
-        ------
-        InputError, TableReadError
-            The lake has no such file.
-        """
+    def add_lake_table(self, lake: str, table: str) -> QueryTable:
+        """Return a table of the lake as one to search with; its file is read where it lies."""
         spec, reading = table_to_read(lake, table)
         with self._lock:
             known = [other for tables in self._files.values() for other in tables]
@@ -239,5 +207,5 @@ def safe_name(name: str) -> str:
     ('passwd', 'sales 2024.xlsx', 'table')
     """
     last = _UNSAFE.sub("_", re.split(r"[/\\]", name)[-1]).strip(" .")
-    # The end tells what kind of file it is.
+    # The end shows what kind of file it is.
     return last[-_MAX_NAME:].strip(" .") or "table"

@@ -19,21 +19,77 @@ import os
 import shlex
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from types import FrameType
 
 import click
 
 from pexeso.errors import InputError, PexesoError
 from pexeso.faces.cli.options import option_name
-from pexeso.faces.cli.signals import Stopped
 from pexeso.faces.service.bases import RequestError
+from pexeso.runtime.system import PIPE_SIGNAL, interrupt_later, signals
 
-FAILED, MISUSED, PIPE_CLOSED = 1, 2, 128 + signal.SIGPIPE
+_HANDLED = signals("SIGTERM", "SIGHUP")
 
+_AGAIN_SECONDS = 0.01
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal other than Ctrl-C's ends the process."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+def stop_by_signals() -> None:
+    """Install handlers that raise `Stopped` for signals that ask this process to end.
+
+    Signals that the process was set to ignore, as by nohup, stay ignored.
+    """
+    sys.unraisablehook = _stop_again
+    for number in _HANDLED:
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _stop)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    # Who asks twice, as a shell and a terminal that go together do, must not stop the clean-up.
+    for handled in _HANDLED:
+        signal.signal(handled, signal.SIG_IGN)
+    raise Stopped(number)
+
+
+def _stop_again(unraisable: sys.UnraisableHookArgs) -> None:
+    """Raise what is to end the command a moment later, where Python had to pass over it.
+
+    That is in functions that C calls, and in finalizers.
+    """
+    stopped = unraisable.exc_value
+    if not isinstance(stopped, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
+        return
+
+    interrupt_later(stopped, _AGAIN_SECONDS)
+
+
+def start_clock(context: click.Context) -> None:
+    """Let the time of a command begin now, unless the context knows when its process began."""
+    if context.obj is None:
+        context.obj = time.perf_counter()
+
+
+def seconds_waited() -> float:
+    return time.perf_counter() - click.get_current_context().find_root().obj
+
+
+FAILED, MISUSED, PIPE_CLOSED = 1, 2, 128 + PIPE_SIGNAL
+
+# Set this environment variable to see tracebacks.
 DEBUG_VARIABLE = "PEXESO_DEBUG"
-"""Set this environment variable to see tracebacks."""
 
 _ARGUMENTS = "pexeso.arguments"
 
@@ -47,38 +103,26 @@ class Failure(click.ClickException):
 
 
 class Interrupted(click.ClickException):
-    """Exception that ends the command after Ctrl-C or another signal.
-
-    Its message is one sentence on stderr. The signal is that of the exception that it was raised
-    from.
-    """
+    """Ends the command after Ctrl-C or another signal with one sentence on stderr."""
 
     @property
     def exit_code(self) -> int:  # type: ignore[override]
-        """128 and the number of the signal."""
         return 128 + (
             self.__cause__.number if isinstance(self.__cause__, Stopped) else signal.SIGINT
         )
 
     def show(self, file: object = None) -> None:
-        """Write the message to stderr, without calling it an error.
-
-        Nothing is written where the terminal is gone.
-        """
+        """Write the message to stderr, without calling it an error; to no terminal that is gone."""
         with suppress(OSError):
             click.echo(f"\n{self.message}", err=True)
 
 
 def remember_arguments(context: click.Context, arguments: Sequence[str]) -> None:
-    """Keep what was typed, for `command_again`."""
     context.meta[_ARGUMENTS] = tuple(arguments)
 
 
 def command_again(*, add: str | None = None, drop: Sequence[str] = ()) -> str:
-    """Return the command that is running as a line for the shell.
-
-    The line has the option `add`, and none of those of `drop`.
-    """
+    """Return the command that is running as a line for the shell, with `add` and without `drop`."""
     typed = click.get_current_context().meta.get(_ARGUMENTS, ())
     arguments = [argument for argument in typed if argument not in drop]
     if add is not None and add not in arguments:
@@ -88,7 +132,7 @@ def command_again(*, add: str | None = None, drop: Sequence[str] = ()) -> str:
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Turn whatever is raised in the block into one sentence and an exit code."""
+    """Turn every exception of the block into one sentence and an exit code."""
     try:
         yield
         # Here, so that a closed pipe is noticed while it can still be passed over in silence.

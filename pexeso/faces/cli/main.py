@@ -5,51 +5,82 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from importlib import import_module
 
 import click
 
 from pexeso import __version__
 from pexeso.faces.cli import PROCESS_START
-from pexeso.faces.cli.clock import start_clock
-from pexeso.faces.cli.commands.acquire import acquire
-from pexeso.faces.cli.commands.batch import batch
-from pexeso.faces.cli.commands.demo import demo
-from pexeso.faces.cli.commands.estimate import estimate
-from pexeso.faces.cli.commands.explain import explain
-from pexeso.faces.cli.commands.graph import export, graph
-from pexeso.faces.cli.commands.inspect import check, doctor, info, rules
-from pexeso.faces.cli.commands.join import join
-from pexeso.faces.cli.commands.keys import keys
-from pexeso.faces.cli.commands.maintain.build import index
-from pexeso.faces.cli.commands.maintain.update import add_model, add_part, append, compact, delete
-from pexeso.faces.cli.commands.redundancy import redundancy
-from pexeso.faces.cli.commands.search import search
-from pexeso.faces.cli.commands.serving.mcp import mcp
-from pexeso.faces.cli.commands.serving.serve import serve
-from pexeso.faces.cli.commands.transform import transform
-from pexeso.faces.cli.commands.tune import tune
-from pexeso.faces.cli.errors import plain_errors, remember_arguments
-from pexeso.faces.cli.logs import log_json_option
-from pexeso.faces.cli.output.streams import safe_streams, whole_streams
-from pexeso.faces.cli.signals import stop_by_signals
+from pexeso.faces.cli.errors import plain_errors, remember_arguments, start_clock, stop_by_signals
+from pexeso.faces.cli.output import log_json_option, verb_command
+from pexeso.faces.cli.streams import safe_streams, whole_streams
+from pexeso.faces.service.bases import REQUESTS
+from pexeso.faces.service.verbs import VERBS
 from pexeso.runtime.arrow_alone import use_arrow_alone
 
+# The environment variable by which a shell asks what completes a command; click answers.
 COMPLETE_VARIABLE = "_PEXESO_COMPLETE"
-"""The environment variable by which a shell asks what completes a command; click answers."""
 
+# Commands that never hand a DataFrame to Arrow: those that may start Spark do.
 _WITHOUT_FRAMES = frozenset(
     {
         *("search", "explain", "join", "transform", "acquire", "keys"),
         *("tune", "rules", "info", "check", "delete", "serve", "mcp"),
     }
 )
-"""Commands that never hand a DataFrame to Arrow: those that may start Spark do."""
+
+
+_MODULES = {
+    "demo": "demo",
+    "index": "index",
+    "append": "index",
+    "delete": "index",
+    "compact": "index",
+    "add-model": "index",
+    "add-part": "index",
+    "search": "search",
+    "batch": "search",
+    "join": "join",
+    "explain": "explain",
+    "tune": "inspect",
+    "transform": "transform",
+    "acquire": "acquire",
+    "graph": "graph",
+    "export": "graph",
+    "redundancy": "redundancy",
+    "serve": "serve",
+    "mcp": "serve",
+    "keys": "inspect",
+    "estimate": "index",
+    "info": "inspect",
+    "rules": "inspect",
+    "check": "inspect",
+    "doctor": "inspect",
+}
+"""The modules of the commands, in the order in which a newcomer meets them."""
+
+
+class _Commands(Mapping[str, click.Command]):
+    """The commands by name; the module of one is imported when the command is used."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        module = import_module(f"pexeso.faces.cli.{_MODULES[name]}")
+        return getattr(module, name.replace("-", "_"))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MODULES)
+
+    def __len__(self) -> int:
+        return len(_MODULES)
 
 
 class _Group(click.Group):
-    """A group whose commands end with one sentence and an exit code, whatever happens."""
+    """A group whose commands end with one sentence and an exit code, whatever happens.
+
+    Besides its own commands it has one for each verb that a capability has registered with lines.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         remember_arguments(ctx, args)
@@ -63,35 +94,19 @@ class _Group(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands in the order in which a newcomer meets them."""
-        return list(self.commands)
+        verbs = (verb.replace("_", "-") for verb in VERBS if VERBS[verb].lines is not None)
+        return [*self.commands, *verbs]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        verb = cmd_name.replace("-", "_")
+        if cmd_name not in self.commands and verb in VERBS and VERBS[verb].lines is not None:
+            return verb_command(cmd_name, REQUESTS[verb], VERBS[verb].lines)
+        return super().get_command(ctx, cmd_name)
 
 
 @click.group(
     cls=_Group,
-    commands=[
-        *(
-            demo,
-            index,
-            append,
-            delete,
-            compact,
-            add_model,
-            add_part,
-            search,
-            batch,
-            join,
-            explain,
-            tune,
-            transform,
-            acquire,
-            graph,
-            export,
-            redundancy,
-            serve,
-            mcp,
-        ),
-        *(keys, estimate, info, rules, check, doctor),
-    ],
+    commands=_Commands(),
     # With `color` click leaves escape sequences to `SafeStream`, which shows them; it would take
     # them out silently.
     context_settings={
@@ -103,21 +118,20 @@ class _Group(click.Group):
 @log_json_option
 @click.version_option(__version__, prog_name="pexeso", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Find every data lake column that a column of yours can be joined with, by similar values.
+    """Find every column of a data lake that your column can be joined with, by similar values.
 
     \b
     Example:
       pexeso index my_folder lake.pexeso
       pexeso search lake.pexeso people.csv:company --explain
 
-    Data goes to stdout, everything else to stderr. The exit code is 0 when done, 1 when it could
-    not be done, 2 when the command was not understood, 130 after Ctrl-C, 143 after SIGTERM, 129
-    after SIGHUP, 141 when what reads the output ended before.
+    Data goes to stdout, everything else to stderr. The exit code is 0 on success, 1 on failure, 2
+    if the command was not understood, 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP, and
+    141 if the program that reads the output ended first.
     """  # noqa: D301  click reads \b
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit with its code."""
     stop_by_signals()
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     if arguments[:1] and arguments[0] in _WITHOUT_FRAMES:

@@ -1,10 +1,14 @@
-"""Options of commands, made of the fields of requests, and requests made of what was given."""
+"""Options of commands, made of the fields of requests, and requests made of the values given."""
 
 from __future__ import annotations
 
 import functools
 import inspect
+import os
+import sys
+import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import pairwise
 from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -12,17 +16,17 @@ import click
 import msgspec
 from click.shell_completion import CompletionItem
 
-from pexeso.errors import InputError
-from pexeso.faces.cli.standard_input import take_standard_input, written_out
-from pexeso.faces.service.bases import OF_READING, REQUESTS, Request, RequestError
+from pexeso.errors import InputError, TableReadError
+from pexeso.faces.service.bases import READING_FIELDS, REQUESTS, Request, RequestError
 from pexeso.faces.service.schema import (
     GROUPS,
     READING,
     alternatives,
     bare,
     defaults_of,
+    facts_of,
+    help_text,
     hints_of,
-    meta_of,
     option_names,
 )
 from pexeso.joins.options import AGGREGATIONS, OTHERS
@@ -32,27 +36,30 @@ from pexeso.options import ALL, parse_bytes
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+# What a list of names is that has none.
 NONE = "none"
-"""What a list of names is that has none."""
+
+# The name of standard input in messages and answers: `-` is short for it.
+STDIN = "/dev/stdin"
+
+_PIECE_BYTES = 1 << 20
 
 
 @functools.cache
-def _options_of_fields() -> dict[str, str]:
-    """Return the options of fields whose names are not theirs."""
+def _special_names() -> dict[str, str]:
     names = {
-        name: meta.extra["names"][0]
+        name: facts["names"][0]
         for kind in REQUESTS.values()
         for name, hint in hints_of(kind).items()
-        if (meta := meta_of(hint)) is not None and meta.extra["names"]
+        if (facts := facts_of(hint)) and facts["names"]
     }
-    reading = {name: f"--read {name}" for name in OF_READING}
-    reading |= {f"target_{name}": f"--read target_{name}" for name in OF_READING}
+    reading = {name: f"--read {name}" for name in READING_FIELDS}
+    reading |= {f"target_{name}": f"--read target_{name}" for name in READING_FIELDS}
     return {**names, **reading, "output": "-o"}
 
 
 def option_name(field: str) -> str:
-    """Return the option by which a field of a request is given."""
-    return _options_of_fields().get(field, f"--{field.replace('_', '-')}")
+    return _special_names().get(field, f"--{field.replace('_', '-')}")
 
 
 class GroupedOption(click.Option):
@@ -72,7 +79,6 @@ class GroupedCommand(click.Command):
 
     @property
     def has_experts(self) -> bool:
-        """Whether there are options for experts."""
         return any(getattr(parameter, "expert", False) for parameter in self.params)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -96,7 +102,6 @@ class GroupedCommand(click.Command):
             context.exit()
 
     def full_help(self, context: click.Context) -> str:
-        """Return the help text with everything."""
         context.meta[_EVERYTHING] = True
         return self.get_help(context)
 
@@ -105,13 +110,13 @@ class GroupedCommand(click.Command):
         text = inspect.cleandoc(self.help or "")
         if self.has_experts and not ctx.meta.get(_EVERYTHING):
             lines = "\n\n".join(text.split("\n\n")[:2]).splitlines()
-            text = "\n".join(lines[:N_SHORT_LINES])
+            text = "\n".join(lines[:_SHORT_LINES])
         formatter.write_paragraph()
         with formatter.indentation():
             formatter.write_text(text)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options by groups."""
+        """Write the options by groups: a command's own come first, help last."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             if isinstance(parameter, click.Argument):  # the usage has it
@@ -119,41 +124,135 @@ class GroupedCommand(click.Command):
             record = parameter.get_help_record(ctx)
             hidden = getattr(parameter, "expert", False) and not ctx.meta.get(_EVERYTHING)
             if record is not None and not hidden:
-                group = getattr(parameter, "group", None)
-                title = "Help" if group is None else group or "Options"
+                title = getattr(parameter, "group", "Help") or "Options"
                 sections.setdefault(title, []).append(record)
-        for title in sorted(sections, key=_order):
+        order = (*GROUPS, "Help")
+        for title in sorted(sections, key=lambda one: order.index(one) if one in order else -1):
             with formatter.section(title):
                 formatter.write_dl(sections[title])
 
 
 _EVERYTHING = "pexeso.help_all"
-N_SHORT_LINES = 10
-"""Lines of a command's text in its short help: what it does, and some examples."""
-
-
-def _order(title: str) -> int:
-    """Return where a group of options is listed: a command's own come first, help last."""
-    return 1 + GROUPS.index(title) if title in GROUPS else len(GROUPS) + 1 if title == "Help" else 0
+# Lines of a command's text in its short help: what it does, and some examples.
+_SHORT_LINES = 10
 
 
 class QueryCommand(GroupedCommand):
-    """A command that takes ``-`` and ``-:COLUMN`` for a file."""
+    """A command that takes ``-`` and ``-:COLUMN`` for a file: its table is standard input."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Write ``-`` out before click takes ``-:COLUMN`` for an option."""
-        return super().parse_args(ctx, written_out(self.params, args))
+        with_value = {
+            name
+            for option in self.params
+            if isinstance(option, click.Option) and not option.is_flag and not option.count
+            for name in option.opts
+        }
+        written = [
+            STDIN + text[1:]
+            if (text == "-" or text.startswith("-:")) and before not in with_value
+            else text
+            for before, text in pairwise(["", *args])
+        ]
+        return super().parse_args(ctx, written)
 
 
+def take_standard_input(context: click.Context, argument: click.Parameter, spec: str) -> str:
+    """Return the argument unchanged; if it names standard input, let that be read repeatedly.
+
+    The callback of an argument that is ``FILE`` or ``FILE:COLUMN``. Commands read a query file more
+    than once, such as for the rows that a page shows. So what is piped in goes into a temporary
+    file first, of at most one byte more than a table may have, and that file becomes the process's
+    standard input, which can be opened by its name again and again. Memory: one piece of a MiB.
+    """
+    if (spec == STDIN or spec.startswith(f"{STDIN}:")) and not context.resilient_parsing:
+        root = context.find_root()
+        if not root.meta.get(STDIN):  # source and target of one command may both be it
+            root.meta[STDIN] = True
+            _keep_standard_input(root)
+    return spec
+
+
+def _keep_standard_input(context: click.Context) -> None:
+    """Put a temporary file in the place of standard input, until the command has ended."""
+    from pexeso.lake.readers.table import DEFAULT_MAX_BYTES
+
+    if sys.stdin is None:
+        raise TableReadError(
+            "Standard input is closed. Pipe a table into the command, or name a file."
+        )
+    if not os.path.lexists(STDIN):
+        raise TableReadError(
+            f"A table is read from standard input through {STDIN}, which this system does not "
+            "have: name a file."
+        )
+    if sys.stdin.isatty():
+        click.echo(
+            "Reading a table from the terminal; Ctrl-D on a line of its own ends it.", err=True
+        )
+    try:
+        with tempfile.TemporaryFile(prefix="pexeso-") as file:
+            limit = DEFAULT_MAX_BYTES + 1
+            while limit and (piece := sys.stdin.buffer.read(min(limit, _PIECE_BYTES))):
+                file.write(piece)
+                limit -= len(piece)
+            file.flush()
+            before = os.dup(0)
+            os.dup2(file.fileno(), 0)
+    except OSError as error:
+        raise TableReadError(
+            f"Standard input cannot be kept in a temporary file: {error.strerror or error}. Make "
+            f"room in {tempfile.gettempdir()}, or name a file."
+        ) from error
+
+    def put_back() -> None:
+        os.dup2(before, 0)
+        os.close(before)
+
+    context.call_on_close(put_back)
+
+
+class _OwnPath(click.Context):
+    """The context of a command that is called by the name of its group."""
+
+    @property
+    def command_path(self) -> str:
+        return self.parent.command_path if self.parent is not None else super().command_path
+
+
+class WithVerbs(click.Group):
+    """A command that goes by the name of a group, which has other commands too.
+
+    ``pexeso redundancy LAKE`` makes a plan, ``pexeso redundancy apply PLAN`` applies it.
+    """
+
+    def __init__(self, name: str, default: click.Command, *others: click.Command) -> None:
+        self.default = default
+        default.context_class = _OwnPath
+        super().__init__(
+            name,
+            commands={str(command.name): command for command in others},
+            help=default.help,
+            short_help=default.short_help,
+            add_help_option=False,
+            context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+        )
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        named = bool(args) and args[0] in self.commands
+        return super().parse_args(ctx, args if named else [self.default.name or "", *args])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> Any:
+        return self.default if cmd_name == self.default.name else self.commands.get(cmd_name)
+
+
+# An option that is no field of a request.
 cli_option = functools.partial(click.option, cls=GroupedOption)
-"""An option that is no field of a request."""
 
 command = functools.partial(click.command, cls=GroupedCommand)
 
 
-def takes(
-    kind: type[Request], *, without: Collection[str] = (), **help_texts: str
-) -> Callable[[Command], Command]:
+def takes(kind: type[Request], *, without: Collection[str] = ()) -> Callable[[Command], Command]:
     """Add the options of a request's fields, and pass the request before all other parameters."""
 
     def decorate(function: Command) -> Command:
@@ -170,9 +269,9 @@ def takes(
             return function(request, **values)
 
         options = [
-            _field_option(kind, name, meta, help_texts.get(name))
+            _field_option(kind, name, facts)
             for name, hint in hints_of(kind).items()
-            if name not in without and (meta := meta_of(hint)) is not None
+            if name not in without and (facts := facts_of(hint))
         ]
         return with_options(*options)(with_request)
 
@@ -180,55 +279,44 @@ def takes(
 
 
 def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
-    """Return a decorator that adds options in this order."""
     return lambda command: functools.reduce(
         lambda decorated, option: option(decorated), reversed(options), command
     )
 
 
-def _field_option(
-    kind: type[Request], name: str, meta: msgspec.Meta, help_text: str | None
-) -> Callable[[Any], Any]:
-    """Return the option of a field; it is None where it is not given."""
-    hint, default = hints_of(kind)[name], defaults_of(kind).get(name)
-    extra: Mapping[str, Any] = meta.extra or {}
+def _field_option(kind: type[Request], name: str, facts: Mapping[str, Any]) -> Callable[[Any], Any]:
+    default, shown = defaults_of(kind).get(name), facts["default"]
     names = option_names(kind, name)
-    settings: dict[str, Any] = {"default": None, "type": str, "metavar": extra["metavar"]}
-    kinds = [bare(one) for one in alternatives(hint) if one is not NoneType]
-    shown = extra["default"]
+    settings: dict[str, Any] = {"type": str, "metavar": facts["metavar"]}
+    kinds = [bare(one) for one in alternatives(hints_of(kind)[name]) if one is not NoneType]
+    is_list = kinds == [tuple[str, ...]]
+    usual: Any = default if isinstance(default, str) else None
     if kinds == [bool]:
-        settings = {"default": None, "is_flag": True}
+        settings = {"is_flag": True}
         if default:
             names = (f"{names[0]}/--no-{names[0][2:]}",)
-            shown = names[0].partition("/")[0][2:]
-    elif name in _READERS or kinds == [tuple[str, ...]]:
-        settings |= {"multiple": True, "callback": _list_reader(name, extra)}
-        if default and kinds == [tuple[str, ...]]:
-            shown = ",".join(default)
-        elif isinstance(default, str):
-            shown = shown or default
-    elif extra.get("is_size"):
+            usual = names[0].partition("/")[0][2:]
+    elif name in _READERS or is_list:
+        settings |= {"multiple": True, "callback": _list_reader(name, facts)}
+        if default and is_list:
+            usual = ",".join(default)
+    elif facts.get("is_size"):
         settings |= {"metavar": "SIZE", "callback": _size}
     elif get_origin(kinds[0]) is Literal:
         settings["type"] = click.Choice(get_args(kinds[0]))
-        shown = shown or default
     elif int in kinds and len(kinds) > 1 and str not in kinds:
         settings["type"] = CountOrAll()
     elif kinds[0] in (int, float):
-        settings["type"] = kinds[0]
-        shown = default if shown is None else shown
-    elif isinstance(default, str):
-        shown = shown or default
-    text = help_text or meta.description or ""
-    if shown is not None:
-        text = f"{text}  [default: {shown}]"
-    group, expert = extra["group"], bool(extra.get("expert"))
+        settings["type"], usual = kinds[0], default
+    shown = usual if shown is None else shown
+    text = help_text(kind, name, option_name)
     return cli_option(
         *names,
         name,
-        help=text,
-        group=group,
-        expert=expert,
+        help=text if shown is None else f"{text}  [default: {shown}]",
+        default=None,
+        group=facts["group"],
+        expert=bool(facts.get("expert")),
         required=name not in defaults_of(kind),
         **settings,
     )
@@ -242,7 +330,6 @@ class CountOrAll(click.ParamType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | str:
-        """Read the number; ``all`` stays."""
         if value == ALL:
             return ALL
         try:
@@ -266,24 +353,23 @@ def read_names(
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def _list_reader(name: str, extra: Mapping[str, Any]) -> Callable[..., Any]:
-    """Return a callback that reads what was given of an option in any number of texts."""
+def _list_reader(name: str, facts: Mapping[str, Any]) -> Callable[..., Any]:
+    """Return a callback that reads an option that was given in any number of texts."""
 
     def read(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> Any:
         if not texts:
             return None
         if name in _READERS:
             return _READERS[name](texts)
-        if extra.get("is_repeated"):
+        if facts.get("is_repeated"):
             return texts
         names = read_names(context, parameter, texts)
-        return () if names == (NONE,) and NONE in (extra["metavar"] or "") else names
+        return () if names == (NONE,) and NONE in (facts["metavar"] or "") else names
 
     return read
 
 
 def spark_settings(texts: Sequence[str]) -> dict[str, str]:
-    """Read settings of Spark, each ``KEY=VALUE``."""
     settings = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -297,7 +383,7 @@ def spark_settings(texts: Sequence[str]) -> dict[str, str]:
 
 
 def read_ways(texts: Sequence[str]) -> dict[str, str]:
-    """Read what ``--aggregate`` was given.
+    """Read the values of ``--aggregate``.
 
     Examples
     --------
@@ -321,11 +407,10 @@ def read_ways(texts: Sequence[str]) -> dict[str, str]:
 
 
 LIMITS = tuple(name for name in ColumnRules.__dataclass_fields__ if name != "kinds")
-"""What ``--column-rule`` names."""
 
 
 def read_limits(texts: Sequence[str]) -> dict[str, float]:
-    """Read what ``--column-rule`` was given.
+    """Read the values of ``--column-rule``.
 
     Examples
     --------
@@ -349,7 +434,7 @@ def read_limits(texts: Sequence[str]) -> dict[str, float]:
 
 
 def read_switches(texts: Sequence[str]) -> Normaliser:
-    """Read what ``--rule`` was given.
+    """Read the values of ``--rule``.
 
     Examples
     --------
@@ -357,8 +442,7 @@ def read_switches(texts: Sequence[str]) -> Normaliser:
     True
     """
     off = [text[3:] for text in texts if text.startswith("no-")]
-    on = [text for text in texts if not text.startswith("no-")]
-    return Normaliser().switched(on=on, off=off)
+    return Normaliser().switched(on=[text for text in texts if text[:3] != "no-"], off=off)
 
 
 _READERS: dict[str, Callable[[Sequence[str]], Any]] = {
@@ -371,7 +455,6 @@ _READERS: dict[str, Callable[[Sequence[str]], Any]] = {
 
 
 def column_types_option(function: Command) -> Command:
-    """Add ``--column-types``, which is one of the rules of columns."""
 
     @functools.wraps(function)
     def with_rules(*, kinds: tuple[str, ...] | None, rules: dict[str, float] | None, **others: Any):
@@ -393,8 +476,7 @@ def column_types_option(function: Command) -> Command:
 
 
 def reading_option(*, of: str = "FILE", and_target: bool = False) -> Callable[[Command], Command]:
-    """Return the option that says how a file is read."""
-    names = (*OF_READING, *(f"target_{name}" for name in OF_READING if and_target))
+    names = (*READING_FIELDS, *(f"target_{name}" for name in READING_FIELDS if and_target))
     target = " target_delimiter and so on are for TARGET." if and_target else ""
 
     def read(
@@ -434,15 +516,8 @@ def complete_path(
     return [CompletionItem(incomplete, type="file")]
 
 
-index_argument = click.argument("index", metavar="INDEX", shell_complete=complete_path)
-
-query_argument = with_options(
-    click.argument(
-        "query",
-        metavar="FILE:COLUMN",
-        callback=take_standard_input,
-        shell_complete=complete_path,
-    ),
-    reading_option(),
-)
-"""Of a `QueryCommand`."""
+path_argument = functools.partial(click.argument, shell_complete=complete_path)
+file_argument = functools.partial(path_argument, callback=take_standard_input)
+index_argument = path_argument("index", metavar="INDEX")
+# Of a `QueryCommand`.
+query_argument = with_options(file_argument("query", metavar="FILE:COLUMN"), reading_option())

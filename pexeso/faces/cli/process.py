@@ -8,19 +8,15 @@ import os
 import signal
 import sys
 
-from pexeso.runtime.jit import own_numba
-
+# Objects made before a look for garbage.
+#
+# Modules make some hundred thousand that stay. Python would look through them hundreds of times.
 OBJECTS_BETWEEN_LOOKS = 50_000
-"""Objects made before a look for garbage.
-
-Modules make some hundred thousand that stay. Python would look through them hundreds of times.
-"""
 
 
 def run() -> None:
     """Run the command line of this process, and end the process with its code."""
     gc.set_threshold(OBJECTS_BETWEEN_LOOKS)
-    own_numba(_tell_compiling)
     try:
         from pexeso.faces.cli.main import main  # all that a command needs is imported from here on
 
@@ -28,7 +24,7 @@ def run() -> None:
     except SystemExit as ended:
         _leave(ended.code)
         raise
-    except KeyboardInterrupt as stopped:  # before the command began, which tells of it itself
+    except KeyboardInterrupt as stopped:  # before the command began, which reports it itself
         if sys.stderr is not None:
             sys.stderr.write("\nInterrupted.\n")
         code = 128 + getattr(stopped, "number", signal.SIGINT)
@@ -36,20 +32,11 @@ def run() -> None:
         raise SystemExit(code) from None
 
 
-def _tell_compiling() -> None:
-    if sys.stderr is None:  # the process was started without
-        return
-    sys.stderr.write(
-        "Compiling loops for this machine, which takes about half a minute; they are kept, so that "
-        "it is done once.\n"
-    )
-
-
 def _leave(code: object) -> None:
     """End the process now, unless something may be left to do.
 
-    The interpreter takes a quarter of a second to free what numba and the compiler behind it made,
-    one object after the other; the system frees it all at once.
+    The interpreter frees what was imported one object after the other; the system frees it all at
+    once.
     """
     if not (code is None or isinstance(code, int)) or "py4j" in sys.modules:
         return  # a session of Spark's is left to itself
@@ -59,5 +46,5 @@ def _leave(code: object) -> None:
             if stream is not None:  # the process was started without
                 stream.flush()
     except (OSError, ValueError):
-        return  # which the interpreter tells at its own end
+        return  # which the interpreter reports at its own end
     os._exit(code or 0)

@@ -43,7 +43,9 @@ class Lake(Page):
     columns_searchable: int
     left_out: Annotated[int, Field(description="Tables and columns that no search finds.")]
     models: list[str]
-    parts: Annotated[list[str], Field(description="What the index has beside semantic search.")]
+    parts: Annotated[
+        list[str], Field(description="What the index has in addition to semantic search.")
+    ]
     entries: list[dict[str, Cell]]
 
 
@@ -51,7 +53,7 @@ class Candidate(BaseModel):
     """A column of the lake that joins."""
 
     lake_column: Annotated[
-        str, Field(description="Give this to the other tools, exactly as it stands.")
+        str, Field(description="Give this to the other tools, exactly as it is.")
     ]
     joinability: Annotated[
         float | None, Field(description="Share of the query's values that match, 0 to 1.")

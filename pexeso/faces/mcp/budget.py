@@ -1,4 +1,4 @@
-"""Answers of a bounded length: texts are made visible and cut, lists are told page by page."""
+"""Answers of a bounded length: texts are made visible and cut, lists come in pages."""
 
 from __future__ import annotations
 
@@ -14,22 +14,20 @@ DEFAULT_TOKENS = 4000
 MAX_TOKENS = 20_000
 MIN_TOKENS = 1000
 
+# Bytes of an answer's JSON, as UTF-8, that count as one token.
+#
+# English has four and more; letters of other scripts, numbers and escapes have fewer letters to a
+# token, but more bytes to a letter.
 BYTES_PER_TOKEN = 3
-"""Bytes of an answer's JSON, as UTF-8, that count as one token.
 
-English has four and more; letters of other scripts, numbers and escapes have fewer letters to a
-token, but more bytes to a letter.
-"""
-
+# Longest text of the lake in an answer, in characters; longer ones are cut, with their length.
 MAX_TEXT = 160
-"""Longest text of the lake in an answer, in characters; longer ones are cut, with their length."""
 
+# Characters of a text and items of a list, where one entry alone would be too long.
 _TIGHTER = ((MAX_TEXT, 30), (60, 12), (24, 6), (12, 2))
-"""Characters of a text and items of a list, where one entry alone would be too long."""
 
 
 def written(document: Any) -> str:
-    """Return the JSON of an answer, as short as it can be."""
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
@@ -45,31 +43,51 @@ def count_tokens(document: Any) -> int:
 
 
 def require_tokens(max_tokens: int) -> int:
-    """Return the length that an answer may have, or refuse it."""
     if not MIN_TOKENS <= max_tokens <= MAX_TOKENS:
         raise InputError(f"max_tokens is {MIN_TOKENS:,} to {MAX_TOKENS:,}. Got {max_tokens}.")
     return max_tokens
 
 
 def readable(value: Any, cap: int = MAX_TEXT, items: int = 30, keep: Sequence[str] = ()) -> Any:
-    r"""Return plain JSON with every text visible and short, and every list short.
-
-    Parameters
-    ----------
-    cap, items : int
-        Characters of a text, and items of a list, at most.
+    r"""Return plain JSON with texts visible and of `cap` characters, and lists of `items` at most.
 
     Examples
     --------
     >>> readable({"cell": "a\x07" + "b" * 90, "id": "t:c"}, 20)
     {'cell': 'a\\x07bbbbbb… (92 chars)', 'id': 't:c'}
     """
+    return value if _is_readable(value, cap, items) else _shortened(value, cap, items, keep)
+
+
+def _is_readable(value: Any, cap: int, items: int) -> bool:
+    """Return whether nothing is to be changed: for most entries, this is all the work."""
+    if isinstance(value, tuple):
+        return False
+    pending = [value]
+    for one in pending:
+        kind = type(one)
+        if kind is str:
+            if len(one) > cap or not one.isprintable():
+                return False
+        elif kind is dict or kind is list:
+            if len(one) > items:
+                return False
+            pending += one
+            if kind is dict:
+                pending += one.values()
+        elif not (one is None or kind in (bool, int) or (kind is float and math.isfinite(one))):
+            return False
+    return True
+
+
+def _shortened(value: Any, cap: int, items: int, keep: Sequence[str]) -> Any:
     if isinstance(value, str):
-        short = len(value) <= cap and value.isprintable()
-        return value if short else visible(value, cap)
+        return value if len(value) <= cap and value.isprintable() else visible(value, cap)
     if isinstance(value, dict):
         return {
-            readable(str(name), cap): inner if name in keep else readable(inner, cap, items, keep)
+            _shortened(str(name), cap, items, keep): inner
+            if name in keep
+            else readable(inner, cap, items, keep)
             for name, inner in list(value.items())[:items]
         }
     if isinstance(value, list | tuple):
@@ -88,7 +106,7 @@ def page(
     offset: int,
     limit: int,
     max_tokens: int,
-    tell: Callable[[Any], Any] = lambda entry: entry,
+    present: Callable[[Any], Any] = lambda entry: entry,
     keep: Sequence[str] = (),
     items: int | None = None,
 ) -> dict[str, Any]:
@@ -102,7 +120,7 @@ def page(
     left = max_tokens - count_tokens({**frame, name: [], **facts}) - 1
     page_entries: list[Any] = []
     for entry in entries[:limit]:
-        plain = tell(entry)
+        plain = present(entry)
         for n_characters, n_items in _TIGHTER if not page_entries else _TIGHTER[:1]:
             shown = readable(plain, n_characters, items or n_items, keep)
             cost = count_tokens(shown) + 1

@@ -33,17 +33,25 @@ from pexeso.runtime.formatting import shown
 from pexeso.semantic.thresholds.advice import ADVICE_OPTIONS, DEFAULT_MIN_PRECISION
 
 if TYPE_CHECKING:
-    from pexeso.composite.lake.query import KeyTable
+    from pexeso.composite.key_table import KeyTable
     from pexeso.lake.readers.options import ReadingOptions
     from pexeso.results.query import QueryColumn
 
+# The class of each verb; see `pexeso.faces.service.verbs.add_verb`.
 REQUESTS: dict[str, type[Request]] = {}
-"""The class of each verb."""
 
-OF_READING = ("delimiter", "encoding", "header", "skip_rows")
-"""The fields of a request that say how its file is read."""
+# The fields of a request that say how its file is read.
+READING_FIELDS = ("delimiter", "encoding", "header", "skip_rows")
 
 # Options that several requests have.
+Engine = Annotated[
+    Literal["auto", "local", "spark"],
+    option(
+        "What does the work: processes of this machine (local), Spark (spark), or Spark where a "
+        "master or settings are given, else this machine (auto). The index is the same.",
+        group=RUNNING,
+    ),
+]
 Master = Annotated[
     str | None,
     option(
@@ -98,6 +106,8 @@ MinJoinability = Annotated[
         "Minimum share of your distinct values that must match.",
         group=THRESHOLDS,
         metavar="0..1",
+        label="Share of my values at least",
+        is_slider=True,
         default="0.5; none with -k N; 0.7 for containment",
         usual="It is the share of your values that must match: 0.5 is a usual value.",
     ),
@@ -119,6 +129,8 @@ MaxDistance = Annotated[
         "Maximum distance of values that match, as a fraction of the largest possible.",
         group=THRESHOLDS,
         metavar="0..1",
+        label="Distance of values at most",
+        is_slider=True,
         default="0 for dates, numbers and codes, otherwise by the model: 0.4 for lexical",
         usual=f"It is a fraction of the largest distance: usual are {USUAL_BY_MODEL}.",
     ),
@@ -126,9 +138,25 @@ MaxDistance = Annotated[
 Overwrite = Annotated[bool, option("Replace an existing file.", group=OUTPUT)]
 
 
-def top_k(help_text: str, default: str | None) -> msgspec.Meta:
+class CsvOptions(msgspec.Struct):
+    """How a face writes CSV, whatever the request."""
+
+    escape_formulas: Annotated[
+        bool, option("In CSV: put ' before cells that a spreadsheet would run as a formula.")
+    ] = False
+
+
+def top_k(description: str, default: str | None, label: str = "Show at most") -> msgspec.Meta:
     """Return the option for the number of entries that an answer has."""
-    return option(help_text, "-k", "--top-k", group=FIND, metavar="N|all", default=default)
+    return option(
+        description,
+        "-k",
+        "--top-k",
+        group=FIND,
+        metavar="N|all",
+        default=default,
+        label=label,
+    )
 
 
 Limit = Positive | Literal["all"] | None
@@ -150,11 +178,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """
 
     verb: ClassVar[str] = ""
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if verb := cls.__dict__.get("verb", ""):
-            REQUESTS[verb] = cls
 
     def __post_init__(self) -> None:
         """Refuse fields that do not go together."""
@@ -184,11 +207,13 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return given
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields and their values."""
         return {name: getattr(self, name) for name in self.__struct_fields__}
 
+    def arguments(self) -> dict[str, Any]:
+        """Return the fields as the functions that answer take them."""
+        return self.fields()
+
     def require_use(self, usable: Collection[str], what: str) -> None:
-        """Refuse fields that were given and have no use."""
         useless = [
             f"{{{name}}}"
             for name, default in defaults_of(type(self)).items()
@@ -201,7 +226,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the verb and all fields as plain JSON."""
         return {"verb": self.verb, **to_plain(msgspec.to_builtins(self))}
 
 
@@ -219,7 +243,6 @@ class SparkRequest(IndexRequest, frozen=True, kw_only=True):
 
 
 def require_master(master: str | None, conf: Mapping[str, str], what: str) -> None:
-    """Refuse settings of Spark without Spark."""
     if conf and master is None:
         raise RequestError(
             f"{{conf}} is for {what} on Spark: give {{master}} too, such as {{master}} local[*]."
@@ -240,22 +263,24 @@ class ReadingRequest(Request, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.reading and (source := self._got_no_file()) is not None:
-            option_names = ", ".join(f"{{{name}}}" for name in self.reading.to_dict())
-            raise RequestError(f"{option_names} tell how a file is read. Got {source}.")
+        given = [f"{{{name}}}" for name in READING_FIELDS if getattr(self, name) is not None]
+        if given and self.reading and (source := self._got_no_file()) is not None:
+            raise RequestError(f"{', '.join(given)} say how a file is read. Got {source}.")
 
     def _got_no_file(self) -> str | None:
-        """Return what was given in the place of a file."""
         return None
 
     @property
     def reading(self) -> ReadingOptions:
-        """How the file is read."""
-        return reading_of(self.fields())
+        from pexeso.lake.readers.options import ReadingOptions
+
+        return ReadingOptions(**{name: getattr(self, name) for name in READING_FIELDS})
 
     def arguments(self) -> dict[str, Any]:
         """Return the other fields, and `reading` in the place of those that it is made of."""
-        others = {name: value for name, value in self.fields().items() if name not in OF_READING}
+        others = {
+            name: value for name, value in self.fields().items() if name not in READING_FIELDS
+        }
         return {**others, "reading": self.reading}
 
 
@@ -263,29 +288,14 @@ def reading_of(values: Mapping[str, Any], prefix: str = "") -> ReadingOptions:
     """Return how a file is read by the values that say it, with a prefix of their names."""
     from pexeso.lake.readers.options import ReadingOptions
 
-    return ReadingOptions(**{name: values.get(prefix + name) for name in OF_READING})
+    return ReadingOptions(**{name: values.get(prefix + name) for name in READING_FIELDS})
 
 
 class DistanceRequest(ReadingRequest, frozen=True, kw_only=True):
     """Base of requests that compare values of a user's table by their distance.
 
-    Attributes
-    ----------
-    max_distance : float or None
-        In [0, 1]; None: 0 for columns of dates, numbers or codes, else what suits the model of the
-        index.
-    auto : bool
-        Let the index choose the thresholds.
-    min_precision : float or None
-        In (0, 1]: the same, so that this share of what is found is right.
-    joinability_of : {"values", "rows"} or None
-        What joinability counts, of the query column; None: distinct values.
-    ignore_missing : bool
-        See `pexeso.options.SearchOptions`.
-    model : str or None
-        See `pexeso.open_index`.
-    device, memory_budget
-        See `pexeso.open_index`.
+    None for `max_distance`: 0 for columns of dates, numbers or codes, else what suits the model of
+    the index. For `model`, `device` and `memory_budget` see `pexeso.open_index`.
     """
 
     index: str
@@ -297,8 +307,7 @@ class DistanceRequest(ReadingRequest, frozen=True, kw_only=True):
     joinability_of: Annotated[
         Literal[JOINABILITY_OF] | None,  # type: ignore[valid-type]
         option(
-            "What joinability is a share of: your distinct values, or your rows, where a value "
-            "counts as often as it occurs.",
+            "Count distinct values, or rows, where a value counts as often as it occurs.",
             group=THRESHOLDS,
             default="values",
             expert=True,
@@ -329,7 +338,6 @@ class DistanceRequest(ReadingRequest, frozen=True, kw_only=True):
 
     @property
     def is_auto(self) -> bool:
-        """Whether the index is to choose the thresholds."""
         return self.auto or self.min_precision is not None
 
     def options(self) -> dict[str, Any]:
@@ -348,15 +356,11 @@ _SEARCH_OPTIONS = frozenset((*SearchOptions.__dataclass_fields__, *ADVICE_OPTION
 
 
 class QueryRequest(DistanceRequest, frozen=True, kw_only=True):
-    """Base of requests with a query column; they say too how the file of that is read.
+    """Base of requests with a query column, of a file or as values.
 
-    Attributes
-    ----------
-    query : str or tuple
-        ``FILE:COLUMN``, ``FILE:#3`` (by position from 0), ``FILE`` (its text column with most
-        distinct values is taken), or the values themselves, one a row.
-    from_lake : bool
-        `query` is no file: ``TABLE:COLUMN`` of the lake, as results name it.
+    `query` is ``FILE:COLUMN``, ``FILE:#3`` (by position from 0), ``FILE`` (its text column with
+    most distinct values is taken), or the values themselves, one a row. With `from_lake` it is
+    ``TABLE:COLUMN`` of the lake, as results name it.
     """
 
     query: str | tuple[Any, ...]
@@ -371,8 +375,8 @@ class QueryRequest(DistanceRequest, frozen=True, kw_only=True):
         return None if isinstance(self.query, str) else "values"
 
     def require_use(self, usable: Collection[str], what: str) -> None:
-        """Refuse fields that were given and have no use; a file may always be told how to read."""
-        super().require_use({*usable, *OF_READING, "from_lake"}, what)
+        """Refuse fields that were given and have no use; how a file is read is never useless."""
+        super().require_use({*usable, *READING_FIELDS, "from_lake"}, what)
 
     @property
     def column(self) -> str | None:
@@ -383,17 +387,16 @@ class QueryRequest(DistanceRequest, frozen=True, kw_only=True):
 
     @property
     def may_be_key(self) -> bool:
-        """Whether `query` may name several columns: whether it does, the file tells."""
+        """Whether `query` may name several columns; only the file shows whether it does."""
         return "," in (self.column or "")
 
     def read_key(self) -> KeyTable | None:
         """Return the table and columns of a composite key, or None where `query` is none."""
-        from pexeso.composite.lake.query import composite_spec
+        from pexeso.composite.key_table import composite_spec
 
-        return composite_spec(self.query, self.reading)
+        return composite_spec(self.query, self.reading) if self.may_be_key else None
 
     def read_column(self) -> QueryColumn:
-        """Return the query column."""
         from pexeso.results.query import query_from_values, read_query
 
         if isinstance(self.query, str):

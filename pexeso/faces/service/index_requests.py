@@ -6,10 +6,17 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from embed.half import PRECISIONS
-from embed.lexical.weights import VALUE_VECTORS
-from pexeso.build.parts.presets import PRESETS, with_preset
-from pexeso.faces.service.bases import Conf, IndexRequest, Master, Request, SparkRequest
+from embed.corpus import VALUE_VECTORS
+from embed.stored import PRECISIONS
+from pexeso.build.parts.models import PRESETS, with_preset
+from pexeso.faces.service.bases import (
+    Conf,
+    Engine,
+    IndexRequest,
+    Master,
+    Request,
+    SparkRequest,
+)
 from pexeso.faces.service.schema import option
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -51,9 +58,9 @@ class LakeRequest(Request, frozen=True, kw_only=True):
     preset: Annotated[
         Literal[PRESETS] | None,  # type: ignore[valid-type]
         option(
-            "published: as in the PEXESO paper, on Spark, with a fastText model, the mean of unit "
-            "word vectors, pivots, a grid with levels by the cost model, and 10 partitions or "
-            "more. Options that contradict it are refused.",
+            "published: build as in the PEXESO paper, with a fastText model, the mean "
+            "of unit word vectors, pivots, a grid with levels by the cost model, and 10 "
+            "partitions or more. Options that contradict it are refused.",
             group=MODEL,
         ),
     ] = None
@@ -62,8 +69,8 @@ class LakeRequest(Request, frozen=True, kw_only=True):
         option(
             "lexical or hashing (spelling and rare words; sparse, or dense vectors; no training), "
             "fasttext (trained on the lake), a fastText .bin file, a file of word vectors (.txt, "
-            ".vec), or sentence:NAME. Several are separated by commas: a search takes the first, "
-            "or the one that it names.",
+            ".vec), or sentence:NAME. Separate several by commas: a search uses the first, or the "
+            "one that it names.",
             group=MODEL,
             metavar="MODEL,...",
             is_repeated=True,
@@ -74,8 +81,8 @@ class LakeRequest(Request, frozen=True, kw_only=True):
     vector_precision: Annotated[
         Literal[PRECISIONS],  # type: ignore[valid-type]
         option(
-            "half needs half the space on disk and in memory, and moves a distance by at most "
-            "0.0005; single rounds nothing.",
+            "half takes half the space on disk and in memory, and moves a distance by at most "
+            "0.0005; single does not round.",
             group=MODEL,
             expert=True,
         ),
@@ -106,7 +113,7 @@ class LakeRequest(Request, frozen=True, kw_only=True):
     partition_bytes: Annotated[
         int,
         option(
-            "Maximum size of one partition, which is what a search holds at a time.",
+            "Maximum size of a partition. A search holds one partition in memory at a time.",
             group=STORED,
             is_size=True,
             default="1GiB",
@@ -116,8 +123,8 @@ class LakeRequest(Request, frozen=True, kw_only=True):
     rules: Annotated[
         ColumnRules,
         option(
-            "A limit below or above which a table or column is left out: min_rows=5, "
-            "min_distinct=2, max_missing_fraction=1, max_median_tokens=12 (words of a value), or "
+            "Leave out tables and columns beyond a limit: min_rows=5, min_distinct=2, "
+            "max_missing_fraction=1, max_median_tokens=12 (words of a value), or "
             "max_number_fraction=0.5, above which a column is one of numbers. May be repeated.",
             "--column-rule",
             group=COLUMNS,
@@ -137,8 +144,8 @@ class LakeRequest(Request, frozen=True, kw_only=True):
     aliases: Annotated[
         str | None,
         option(
-            "A table with two columns, an alias and what it stands for: both are read as the same "
-            "value.",
+            "A table with two columns, an alias and the value that it means. Both count as the "
+            "same value.",
             group=VALUES_READ,
             metavar="FILE",
         ),
@@ -155,9 +162,9 @@ class LakeRequest(Request, frozen=True, kw_only=True):
     parts: Annotated[
         tuple[str, ...],
         option(
-            f"Further parts of {', '.join(choices())}: for pexeso search --method overlap and "
-            "containment (bands: of signatures, beside its lists), pexeso search with several "
-            "columns, and pexeso redundancy.",
+            f"Further parts, of {', '.join(choices())}: overlap and containment for pexeso "
+            "search --method, bands for their signatures, composite for keys of several "
+            "columns, redundancy for pexeso redundancy.",
             "--include",
             group=STORED,
             metavar="PART,...",
@@ -178,11 +185,9 @@ class LakeRequest(Request, frozen=True, kw_only=True):
 
     @classmethod
     def completed(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Add the options of the preset."""
         return with_preset(given, given.get("preset"))
 
     def build_options(self) -> BuildOptions:
-        """Return how the index is built."""
         return BuildOptions(
             **{name: getattr(self, name) for name in BuildOptions.__dataclass_fields__}
         )
@@ -196,8 +201,9 @@ class BuildRequest(LakeRequest, frozen=True, kw_only=True):
     index: str
     overwrite: Annotated[
         bool,
-        option("Replace an existing index, which serves until the new one is done.", group=STORED),
+        option("Replace an existing index. It serves until the new one is complete.", group=STORED),
     ] = False
+    engine: Engine = "auto"
     master: Master = None
     conf: Conf = msgspec.field(default_factory=dict)
 
@@ -208,8 +214,14 @@ class EstimateRequest(LakeRequest, frozen=True, kw_only=True):
     verb: ClassVar[str] = "estimate"
 
 
-class AppendRequest(SparkRequest, frozen=True, kw_only=True):
-    """Add the tables of a lake that are new or have changed; see `pexeso.build.append.append`."""
+class WritingRequest(SparkRequest, frozen=True, kw_only=True):
+    """Base of requests that update an index."""
+
+    engine: Engine = "auto"
+
+
+class AppendRequest(WritingRequest, frozen=True, kw_only=True):
+    """Add the tables of a lake that are new or have changed; see `pexeso.build.updates.append`."""
 
     verb: ClassVar[str] = "append"
 
@@ -220,13 +232,13 @@ class AppendRequest(SparkRequest, frozen=True, kw_only=True):
     compare: Annotated[
         Literal["modified", "content"],
         option(
-            "How a changed file is recognised: by its size and time of change, or by its content, "
-            "which is then read."
+            "Recognise changed files by their size and time of change, or by their content, which "
+            "is then read."
         ),
     ] = "modified"
 
 
-class CompactRequest(SparkRequest, frozen=True, kw_only=True):
+class CompactRequest(WritingRequest, frozen=True, kw_only=True):
     """Merge small partitions and purge deleted columns; `everything`: repartition all columns."""
 
     verb: ClassVar[str] = "compact"
@@ -234,7 +246,7 @@ class CompactRequest(SparkRequest, frozen=True, kw_only=True):
     everything: Annotated[bool, option("Repartition all columns.", "--all")] = False
 
 
-class AddPartsRequest(SparkRequest, frozen=True, kw_only=True):
+class AddPartsRequest(WritingRequest, frozen=True, kw_only=True):
     """Add parts, of `pexeso.registry.choices`, to an index that exists."""
 
     verb: ClassVar[str] = "add_parts"
@@ -246,8 +258,8 @@ class AddPartsRequest(SparkRequest, frozen=True, kw_only=True):
         require_parts(self.parts)
 
 
-class AddModelRequest(SparkRequest, frozen=True, kw_only=True):
-    """Add a model to an index that exists; see `pexeso.build.add_model.add_model`."""
+class AddModelRequest(WritingRequest, frozen=True, kw_only=True):
+    """Add a model to an index that exists; see `pexeso.build.updates.add_model`."""
 
     verb: ClassVar[str] = "add_model"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from pexeso.composite.key_options import (
+from pexeso.composite import (
     DEFAULT_KEYS,
     DEFAULT_MAX_COLUMNS,
     DEFAULT_NEARLY,
@@ -35,8 +35,7 @@ from pexeso.faces.service.bases import (
 from pexeso.faces.service.schema import FIND, OUTPUT, THRESHOLDS, Positive, Share, option
 from pexeso.joins.options import AGGREGATIONS, HOW, PROVENANCE, VALUES, JoinOptions
 from pexeso.lake.choose import KINDS
-from pexeso.options import DEFAULT_COLUMNS, DEFAULT_MIN_CONTAINMENT
-from pexeso.semantic.answers.by_method import METHODS
+from pexeso.options import DEFAULT_COLUMNS, DEFAULT_MIN_CONTAINMENT, METHODS
 
 if TYPE_CHECKING:
     from pexeso.lake.catalog import Catalog
@@ -63,29 +62,9 @@ _OF_TOKENS = ("index", "query", "all_columns", "explain", "exclude_self", "k", "
 class SearchRequest(QueryRequest, frozen=True, kw_only=True):
     """Find the columns that a query column can be joined with.
 
-    Attributes
-    ----------
-    method : {"semantic", "overlap", "containment", "transform", "all"}
-        By values alike, by equal values, by a learned program, or by all evidence in one list.
-    k : int, "all" or None
-        So many columns, 1 or more; None: 20.
-    min_joinability : float or None
-        In (0, 1]; by containment the smallest one.
-    max_candidates : int or None
-        By programs: columns of the lake that programs are learned from, at least 1.
-    all_columns : bool
-        `query` is a file: search with each of its columns.
-    fold_copies : bool
-        Fold columns of the same values, or nearly the same, into one.
-    exclude_self : bool
-        Do not find the table that the query column is read from.
-    explain : bool
-        The JSON form of the response has the values that match.
-    rerank : bool
-        Order what semantic search finds by the similarity of all values; other methods have an
-        order of their own.
-    keys : {"auto"} or None
-        `query` is a file alone: search by the key that `pexeso.find_keys` proposes first.
+    `min_joinability` is the smallest containment where `method` is that. `keys` takes a file alone,
+    and searches by the key that `pexeso.find_keys` proposes first. `explain` adds the values that
+    match to the JSON form of the response.
     """
 
     verb: ClassVar[str] = "search"
@@ -97,20 +76,28 @@ class SearchRequest(QueryRequest, frozen=True, kw_only=True):
             "that a learned rule rewrites), or all of these in one list.",
             group=FIND,
             metavar="METHOD",
+            label="What joins",
+            labels={
+                "semantic": "similar values",
+                "overlap": "most equal values",
+                "containment": "holds my values",
+                "transform": "a learned rule",
+                "all": "all evidence",
+            },
         ),
     ] = "semantic"
     k: Annotated[
         Limit,
         top_k(
-            "The N best columns, without --min-joinability however few values match; all: every "
-            "column that meets the thresholds.",
-            f"{DEFAULT_COLUMNS} of these",
+            "The N best columns. Without {min_joinability}, N columns however few of their values "
+            "match; all: every column that meets the thresholds.",
+            f"{DEFAULT_COLUMNS} that meet the thresholds",
         ),
     ] = None
     all_columns: Annotated[
         bool,
         option(
-            "Search with each text column of FILE; by equal values with those of numbers too.",
+            "Search with each text column of FILE; by equal values, with columns of numbers too.",
             group=FIND,
         ),
     ] = False
@@ -217,11 +204,8 @@ class SearchRequest(QueryRequest, frozen=True, kw_only=True):
 class ExplainRequest(QueryRequest, frozen=True, kw_only=True):
     """Explain why a query column and one of the lake match or not.
 
-    Attributes
-    ----------
-    lake_column : str
-        ``TABLE:COLUMN``, as results name it; of a key of several columns
-        ``TABLE:COLUMN,COLUMN``, or ``TABLE`` for the columns that join most.
+    `lake_column` is ``TABLE:COLUMN``, as results name it; for a key of several columns
+    ``TABLE:COLUMN,COLUMN``, or ``TABLE`` for the columns that join most.
     """
 
     verb: ClassVar[str] = "explain"
@@ -234,38 +218,38 @@ class ExplainRequest(QueryRequest, frozen=True, kw_only=True):
             require_lake_column(self.lake_column)
 
 
+JoinedValues = Annotated[
+    Literal[VALUES],  # type: ignore[valid-type]
+    option(
+        "Join the nearest value of the lake; each value at most once, as many as possible; or all "
+        "values that match.",
+        label="Values to join",
+    ),
+]
+JoinType = Annotated[
+    Literal[HOW],  # type: ignore[valid-type]
+    option(
+        "left keeps rows without a match, inner drops them.",
+        "--type",
+        label="Rows without a match",
+        labels={"left": "keep (left)", "inner": "drop (inner)"},
+    ),
+]
+
+
 class JoinRequest(QueryRequest, frozen=True, kw_only=True):
     """Add to a table the matching rows of one of the lake; see `pexeso.joins.options.JoinOptions`.
 
-    Attributes
-    ----------
-    lake_column : str or None
-        As in `ExplainRequest`; None: the one that a search lists first.
-    values, how, aggregate, suffix, provenance, many_to_many
-        See `JoinOptions`.
-    transform : bool
-        Join by a program that writes keys of one table in the form of the other's, learned from
-        the two; see `pexeso.learn_transformation`.
-    program : str or None
-        A file of programs to use instead of learning.
-    many_to_one : bool
-        Allow programs that make one key of several values.
+    `lake_column` is that of `ExplainRequest`; None: the one that a search lists first. `transform`
+    joins by programs that are learned from the two tables, or read from the file `program`; see
+    `pexeso.learn_transformation`.
     """
 
     verb: ClassVar[str] = "join"
 
     lake_column: str | None = None
-    values: Annotated[
-        Literal[VALUES],  # type: ignore[valid-type]
-        option(
-            "Join the nearest value of the lake; each value at most once, as many as possible; or "
-            "all values that match."
-        ),
-    ] = "nearest"
-    how: Annotated[
-        Literal[HOW],  # type: ignore[valid-type]
-        option("left keeps rows without a match, inner drops them.", "--type"),
-    ] = "left"
+    values: JoinedValues = "nearest"
+    how: JoinType = "left"
     aggregate: Annotated[
         str | Mapping[str, str] | None,
         option(
@@ -274,6 +258,7 @@ class JoinRequest(QueryRequest, frozen=True, kw_only=True):
             "are not named (first). May be repeated.",
             metavar="[COLUMN=]WAY",
             is_repeated=True,
+            label="Several rows of the lake",
         ),
     ] = None
     suffix: Annotated[
@@ -287,16 +272,17 @@ class JoinRequest(QueryRequest, frozen=True, kw_only=True):
     provenance: Annotated[
         tuple[str, ...],
         option(
-            "Which of the columns match_table, match_column, match_value and match_distance are "
-            f"added: {', '.join(PROVENANCE)}.",
+            "Add the columns match_NAME, which say what a row was joined with, for each NAME of "
+            f"{', '.join(PROVENANCE)}.",
             metavar="NAME,...|none",
         ),
     ] = ("value", "distance")
     many_to_many: Annotated[
         bool,
         option(
-            "Allow a join that makes more than ten rows from each of yours on average; without it "
-            "only joins of at most 5,000 rows do."
+            "Allow a join that makes more than ten rows from each of yours on average. Without it, "
+            "only a join of at most 5,000 rows may.",
+            label="Allow many more rows than my table has",
         ),
     ] = False
     transform: Annotated[
@@ -305,13 +291,17 @@ class JoinRequest(QueryRequest, frozen=True, kw_only=True):
     program: Annotated[
         str | None,
         option(
-            "With --transform: use programs that pexeso transform --save wrote, instead of "
+            "With {transform}: use programs that pexeso transform --save wrote, instead of "
             "learning.",
             metavar="FILE",
         ),
     ] = None
     many_to_one: Annotated[
-        bool, option("With --transform: allow a rule that makes one key from several values.")
+        bool,
+        option(
+            "Allow a learned rule that makes one key from several values.",
+            label="Allow a rule that makes one key from several values",
+        ),
     ] = False
 
     def __post_init__(self) -> None:
@@ -332,29 +322,33 @@ class JoinRequest(QueryRequest, frozen=True, kw_only=True):
             require_lake_column(self.lake_column)
 
     def join_options(self) -> JoinOptions:
-        """Return how the tables are joined."""
         return JoinOptions(**{name: getattr(self, name) for name in _JOIN_OPTIONS})
 
 
 _JOIN_OPTIONS = tuple(JoinOptions.__dataclass_fields__)
 
 
+class JoinSqlRequest(QueryRequest, frozen=True, kw_only=True):
+    """Write the join that `JoinRequest` makes as a statement of SQL; the fields are its own."""
+
+    verb: ClassVar[str] = "join_sql"
+
+    lake_column: str
+    values: JoinedValues = "nearest"
+    how: JoinType = "left"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.may_be_key:
+            require_lake_column(self.lake_column)
+
+
 class BatchRequest(DistanceRequest, frozen=True, kw_only=True):
     """Answer many queries; on Spark where `master` is given.
 
-    Attributes
-    ----------
-    queries : str or tuple of mappings
-        A file of JSON lines, or the lines as objects. A line may say for itself how its file is
-        read, by the names of the fields for that.
-    output : str or None
-        The file of answers; None: the response has them.
-    min_joinability, k, exclude_self, explain, rerank, fold_copies
-        As in `SearchRequest`.
-    resume, overwrite : bool
-        Go on with a file of answers that exists; or replace it.
-    master, conf
-        As in `pexeso.faces.service.bases.SparkRequest`.
+    `queries` is a file of JSON lines, or the lines as objects. A line may say for itself how its
+    file is read, by the names of the fields for that. `output` is the file of answers; None: the
+    response has them.
     """
 
     verb: ClassVar[str] = "batch"
@@ -364,9 +358,8 @@ class BatchRequest(DistanceRequest, frozen=True, kw_only=True):
     k: Annotated[
         Limit,
         top_k(
-            "Answer with the N best columns of each query; all: every column that meets the "
-            "thresholds.",
-            f"{DEFAULT_COLUMNS} columns that meet the thresholds",
+            "The N best columns of each query; all: every column that meets the thresholds.",
+            f"{DEFAULT_COLUMNS} that meet the thresholds",
         ),
     ] = None
     exclude_self: ExcludeSelf = False
@@ -463,7 +456,8 @@ class KeysRequest(ReadingRequest, frozen=True, kw_only=True):
     nearly: Annotated[
         Share,
         option(
-            "Where no key is unique, propose those that identify this share of the rows; 1: none.",
+            "If no key is unique, propose keys that identify at least this share of the rows; 1: "
+            "none.",
             metavar="0..1",
         ),
     ] = DEFAULT_NEARLY

@@ -1,38 +1,88 @@
-"""What requests are answered with, where the engine has no class for it."""
+"""What requests are answered with, where the engine has no class for it, and its JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pexeso.faces.service.json_text import plain_cells
+from pexeso.runtime.formatting import json_line, plain_json
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from pexeso.build.diagnostics.doctor import Finding
-    from pexeso.composite.lake.table_pair import JoinedKeys
+    from pexeso.composite.key_table import JoinedKeys
     from pexeso.joins.tables import Joined
     from pexeso.options import SearchOptions
     from pexeso.results.matches import Match, SearchResult
-    from pexeso.semantic.answers.combined import CombinedResult
     from pexeso.semantic.batch_file import BatchRun
-    from pexeso.sets.search.results import TokenSearchResult
+    from pexeso.semantic.combined import CombinedResult
+    from pexeso.sets.results import TokenSearchResult
     from pexeso.store.integrity import Problem
     from pexeso.transform.joins.joined import TransformJoin
 
+
+def plain_cells(column: pa.ChunkedArray) -> list[Any]:
+    """Return the cells of a table as plain JSON.
+
+    Numbers, truth values, texts, lists and objects stay; of other types there are the texts that
+    CSV has. An interval is a list of its months, days and nanoseconds.
+    """
+    from pexeso.lake.frames.tables import texts_of_values
+
+    texts = texts_of_values(column)
+    return [plain_json(cell) for cell in column.to_pylist()] if texts is None else texts
+
+
+def json_text(document: Any) -> str:
+    """Return a document with its outer members, and the entries of lists in it, one a line.
+
+    Examples
+    --------
+    >>> print(json_text({"verb": "search", "results": [{"table": "a.csv"}]}))
+    {
+      "verb": "search",
+      "results": [
+        {"table": "a.csv"}
+      ]
+    }
+    """
+    if not isinstance(document, dict):
+        return json_line(document)
+    members = []
+    for name, value in document.items():
+        text = json_line(value)
+        if isinstance(value, list) and value:
+            entries = ",\n".join(f"    {json_line(entry)}" for entry in value)
+            text = f"[\n{entries}\n  ]"
+        members.append(f"  {json_line(name)}: {text}")
+    return "{\n" + ",\n".join(members) + "\n}"
+
+
+def json_pieces(document: dict[str, Any], name: str, rows: Iterable[Any]) -> Iterator[str]:
+    r"""Yield what `json_text` returns, with a line feed, and in it, last, a list of any length.
+
+    Examples
+    --------
+    >>> "".join(json_pieces({"a": 1}, "rows", [2])) == json_text({"a": 1, "rows": [2]}) + "\n"
+    True
+    """
+    yield json_text({**document, name: []}).removesuffix("]\n}")
+    between = "\n"
+    for row in rows:
+        yield f"{between}    {json_line(row)}"
+        between = ",\n"
+    yield "]\n}\n" if between == "\n" else "\n  ]\n}\n"
+
+
+# Plain JSON.
 Answer = dict[str, Any]
-"""Plain JSON."""
 
 
 @dataclass(frozen=True)
 class SearchResponse:
-    """What a search found: a result for each query column.
-
-    Attributes
-    ----------
-    request : SearchRequest, OverlapRequest or ContainRequest
-    results : list of SearchResult, TokenSearchResult, TransformSearchResult or CombinedResult
-    """
+    """What a search found: a result for each query column."""
 
     request: Any
     results: list[SearchResult] | list[TokenSearchResult] | list[CombinedResult]
@@ -47,8 +97,6 @@ class SearchResponse:
 
 @dataclass(frozen=True)
 class JoinResponse:
-    """What a join gave."""
-
     query: dict[str, Any]
     match: Match | JoinedKeys
     advised: SearchOptions | None
@@ -80,7 +128,6 @@ class BatchResponse:
     answers: list[Answer] = field(default_factory=list)
 
     def to_dict(self) -> Answer:
-        """Return the counts, the first errors and the answers."""
         return {**vars(self.run), "answers": self.answers}
 
 
@@ -94,34 +141,28 @@ class CheckResponse:
 
     @property
     def failures(self) -> list[Problem]:
-        """The problems that are no mere notes."""
         return [problem for problem in self.problems if problem.is_failure]
 
     def to_dict(self) -> Answer:
-        """Return the plain JSON form that the command line prints."""
         return {"ok": not self.failures, "problems": [vars(problem) for problem in self.problems]}
 
 
 @dataclass(frozen=True)
 class DoctorResponse:
-    """What was found on this machine."""
-
     findings: list[Finding]
 
     def to_dict(self) -> Answer:
-        """Return the plain JSON form that the command line prints."""
         return {"findings": [vars(finding) for finding in self.findings]}
 
 
 @dataclass(frozen=True)
 class RulesResponse:
-    """The names of the rules that are on, and the dictionary of words beside them."""
+    """The names of the rules that are on, and the extra dictionary of words."""
 
     on: tuple[str, ...]
     extra: Mapping[str, str]
 
     def to_dict(self) -> Answer:
-        """Return the plain JSON form that the command line prints."""
         from pexeso.lake.normalise.normaliser import VERSION
         from pexeso.lake.normalise.rules import RULES
 
@@ -131,6 +172,7 @@ class RulesResponse:
                 "on": rule.name in self.on,
                 "default": rule.is_default,
                 "does": rule.does,
+                "tells_apart": rule.tells_apart,
             }
             for rule in RULES
         ]

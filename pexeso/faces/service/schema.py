@@ -24,8 +24,8 @@ Record = TypeVar("Record")
 
 FIND, THRESHOLDS = "What to find", "Thresholds"
 READING, OUTPUT, RUNNING, SPARK = "How FILE is read", "Output", "Where it runs", "Spark"
+# The groups that options are listed in, in this order; others come before them.
 GROUPS = (FIND, THRESHOLDS, READING, OUTPUT, RUNNING, SPARK)
-"""The groups that options are listed in, in this order; others come before them."""
 
 Fraction = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
@@ -52,7 +52,7 @@ class RequestError(InputError):
     text : str
         With names of fields in braces, so that a face can write its own for them.
     *values
-        What stands for ``%s`` in it.
+        The values for ``%s`` in it.
 
     Examples
     --------
@@ -69,11 +69,16 @@ class RequestError(InputError):
 
     def written(self, name: Callable[[str], str]) -> str:
         """Return the message with each field under the name that a face has for it."""
-        return _FIELD.sub(lambda match: name(match[1]), self.args[0]) % self.args[1:]
+        return written(self.args[0], name) % self.args[1:]
+
+
+def written(text: str, name: Callable[[str], str]) -> str:
+    """Return a text with the fields in braces under the names that a face has for them."""
+    return _FIELD.sub(lambda match: name(match[1]), text)
 
 
 def option(
-    help_text: str,
+    description: str,
     *names: str,
     group: str = "",
     metavar: str | None = None,
@@ -87,10 +92,11 @@ def option(
     ----------
     **facts
         `expert`: shown by ``--help-all`` alone. `is_size`: a number of bytes, written as ``8GiB``.
-        `is_repeated`: a list that is given one entry at a time. `read`: a callback of click.
+        `is_repeated`: a list that is given one entry at a time. For forms: `label`, `labels` of
+        choices, `is_slider`, and `rows` and `placeholder` of a text.
     """
     extra = {"names": names, "group": group, "metavar": metavar, "default": default}
-    return msgspec.Meta(description=help_text, extra={**extra, "usual": usual, **facts})
+    return msgspec.Meta(description=description, extra={**extra, "usual": usual, **facts})
 
 
 @cache
@@ -101,7 +107,6 @@ def hints_of(kind: type) -> dict[str, Any]:
 
 @cache
 def defaults_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the defaults of the fields that have one."""
     return {
         field.name: field.default
         if field.default is not msgspec.NODEFAULT
@@ -117,6 +122,29 @@ def meta_of(hint: Any) -> msgspec.Meta | None:
     return next((meta for meta in metas if meta.extra and "names" in meta.extra), None)
 
 
+def facts_of(hint: Any) -> dict[str, Any]:
+    """Return the facts of a field's option other than its help text; see `option`."""
+    meta = meta_of(hint)
+    return {} if meta is None else dict(meta.extra or {})
+
+
+def help_text(kind: type, field: str, name: Callable[[str], str] = str) -> str:
+    """Return the help text of a field, with other fields under the names that a face has."""
+    meta = meta_of(hints_of(kind)[field])
+    return written(str(meta.description), name) if meta is not None else ""
+
+
+def bounds_of(hint: Any) -> dict[str, float]:
+    metas = [meta for kind in alternatives(hint) for meta in getattr(kind, "__metadata__", ())]
+    words = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum"}
+    return {
+        word: bound
+        for meta in metas
+        for name, word in words.items()
+        if (bound := getattr(meta, name, None)) is not None
+    }
+
+
 def option_names(kind: type, field: str) -> tuple[str, ...]:
     """Return the names of the option for a field of a request, the one to be shown first."""
     meta = meta_of(hints_of(kind)[field])
@@ -125,12 +153,10 @@ def option_names(kind: type, field: str) -> tuple[str, ...]:
 
 
 def bare(hint: Any) -> Any:
-    """Return a type without what is said of it."""
     return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
 def alternatives(hint: Any) -> tuple[Any, ...]:
-    """Return the types that a value may have."""
     hint = bare(hint)
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
@@ -150,13 +176,15 @@ def validated(kind: type[Record], values: Mapping[str, Any]) -> Record:
     """
     hints = hints_of(kind)
     if is_dataclass(kind) and not set(values) <= set(hints):  # msgspec passes over them
-        raise _of_names(kind, values)
+        raise _name_error(kind, values)
     values = {
         name: value if type(value) in _SCALARS else _plain(hints.get(name), value)
         for name, value in values.items()
     }
     try:
         return msgspec.convert(values, kind)
+    except UnicodeEncodeError:  # a name with half a letter, which no field has
+        raise _name_error(kind, values) from None
     except msgspec.ValidationError as error:
         if isinstance(error.__cause__, InputError):
             raise error.__cause__ from None
@@ -173,7 +201,7 @@ def _plain(hint: Any, value: Any) -> Any:
 
 
 def _refusal(kind: type, values: Mapping[str, Any], said: str) -> InputError:
-    """Return the error of a value: where it stands, what may stand there, and what does."""
+    """Return the error of a value: its field, the allowed values, and the value."""
     place = _PLACE.search(said)
     *outer, last = ["", *re.findall(r"\.(\w+)", place[1] if place else "")]
     for name in outer[1:]:
@@ -185,7 +213,7 @@ def _refusal(kind: type, values: Mapping[str, Any], said: str) -> InputError:
                 choice for choice in alternatives(hints_of(kind)[last]) if _is_record(choice)
             )
             values = values[last]
-        return _of_names(kind, values)
+        return _name_error(kind, values)
     if not last:
         return InputError(f"{kind.__name__} must be an object. Got {shown(values)} instead.")
     hint = hints_of(kind)[last]
@@ -202,14 +230,12 @@ def _is_record(kind: Any) -> bool:
     return isinstance(kind, type) and hasattr(kind, "__match_args__")
 
 
-def _of_names(kind: Any, values: Mapping[str, Any]) -> InputError:
-    """Return the error of fields that there are not, or that are missing."""
+def _name_error(kind: Any, values: Mapping[str, Any]) -> InputError:
     fields = msgspec.inspect.type_info(kind).fields  # type: ignore[union-attr]
     names = [field.name for field in fields]
     if unknown := sorted(map(str, set(values) - set(names))):
-        return InputError(
-            f"Fields of {kind.__name__} are {', '.join(names)}. Got {', '.join(unknown)}."
-        )
+        shown_names = ", ".join(unknown).encode("utf-8", "backslashreplace").decode()
+        return InputError(f"Fields of {kind.__name__} are {', '.join(names)}. Got {shown_names}.")
     missing = [field.name for field in fields if field.required and field.name not in values]
     return InputError(f"{kind.__name__} needs {', '.join(missing)}. Got {shown(dict(values))}.")
 

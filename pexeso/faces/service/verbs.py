@@ -2,84 +2,157 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
-from pexeso.faces.service import index_requests, requests
-from pexeso.faces.service.bases import Request, RequestError
-from pexeso.faces.service.by_verb import (
+from pexeso.errors import StoredIndexError
+from pexeso.faces.service import (
     acquisition,
-    batch,
-    composite_keys,
     graph,
-    join_sql,
+    index_requests,
     lake,
     redundancy,
+    requests,
+    searches,
     transform,
 )
-from pexeso.faces.service.open_indexes import OpenIndexes
-from pexeso.faces.service.responses import (
-    Answer,
-    CheckResponse,
-    DoctorResponse,
-    JoinResponse,
-    RulesResponse,
-    SearchResponse,
-)
-from pexeso.options import DEFAULT_COLUMNS
+from pexeso.faces.service.bases import REQUESTS, DistanceRequest, Request
+from pexeso.faces.service.responses import Answer, CheckResponse, DoctorResponse, RulesResponse
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from pexeso.build.diagnostics.estimate import Estimate
-    from pexeso.build.diagnostics.info import IndexInfo
-    from pexeso.build.diagnostics.reason_listing import ReasonListing
+    from pexeso.build.diagnostics.info import IndexInfo, ReasonListing
     from pexeso.build.report import BuildReport
-    from pexeso.composite.candidate_keys import FoundKeys
-    from pexeso.composite.key_explanation import KeyExplanation
-    from pexeso.faces.service.encoded_queries import EncodedQueries
-    from pexeso.index import Index
-    from pexeso.results.matches import Explanation, Match
-    from pexeso.results.query import QueryColumn
+    from pexeso.index import Index, Snapshot
     from pexeso.semantic.thresholds.advice import Advice
+    from pexeso.store.local.reader import Store
+
+# Whether an index that is open is the one that is stored, or an older one, or the last of it.
+State = Literal["current", "newer", "gone"]
 
 
-class Service(OpenIndexes):
-    """Answers requests, by indexes that it opens; see `OpenIndexes` for the parameters.
+class Service:
+    """Answers requests by indexes that it opens.
+
+    Parameters
+    ----------
+    keep_open : bool
+        Keep every index that was searched open: for a process that answers many requests.
+    follow : bool
+        Of an index that is kept open, search the newest generation; else the one that was opened,
+        even if it is deleted, until `reload`.
 
     Examples
     --------
     >>> Service().answer({"verb": "rules"})["version"]
-    4
+    5
     """
 
+    def __init__(self, *, keep_open: bool = False, follow: bool = True) -> None:
+        self._keep_open = keep_open
+        self._follow = follow
+        self._indexes: dict[tuple[Any, ...], Index] = {}
+        self._lock = Lock()
+
     def run(self, request: Request, **live: Any) -> Any:
-        """Run a request.
-
-        Parameters
-        ----------
-        request : Request
-        **live
-            What JSON cannot hold: `progress`, a callable, for verbs that take long; see also
-            the functions of the verbs in this module.
-
-        Returns
-        -------
-        object
-            The response, with `to_dict`: its type is that of the verb's function in this module.
-
-        Raises
-        ------
-        PexesoError
-            See `pexeso.errors`.
-        """
-        return _VERBS[request.verb](self, lake.with_file(self, request), **live)
+        """Run a request; `live` has what JSON cannot hold, such as `progress`, a callable."""
+        return VERBS[request.verb].answer(self, lake.with_file(self, request), **live)
 
     def answer(self, values: Mapping[str, Any]) -> Answer:
         """Run a request given as plain JSON, and return the response as plain JSON."""
         return self.run(Request.from_dict(values)).to_dict()
+
+    def open(
+        self,
+        path: str,
+        device: str = "auto",
+        budget: str | int | None = None,
+        model: str | None = None,
+    ) -> Index:
+        """Return an open index; see `pexeso.open_index`."""
+        from pexeso.index import open_index
+
+        key = (path, device, budget, model)
+        with self._lock:
+            cached_index = self._indexes.get(key)
+            if cached_index is not None:
+                if self._follow:
+                    cached_index.refresh()
+                return cached_index
+            index = open_index(
+                path,
+                device=device,
+                memory_budget=budget,
+                model=model,
+                keep_files=not self._follow,
+            )
+            if self._keep_open:
+                self._indexes[key] = index
+            return index
+
+    def open_for(self, request: DistanceRequest) -> Index:
+        """Return the index of a request, open where it is to be searched."""
+        return self.open(request.index, request.device, request.memory_budget, request.model)
+
+    def pinned(self) -> Self:
+        """Return what shares all that is open, and keeps it after a `reload` of this one."""
+        return copy(self)
+
+    def is_open(self, path: str) -> bool:
+        """Return whether an index is kept open."""
+        return bool(self._opened(path))
+
+    def _opened(self, path: str) -> list[Index]:
+        with self._lock:
+            return [index for (open_path, *_), index in self._indexes.items() if open_path == path]
+
+    def store(self, path: str) -> Store:
+        """Return the files of an index: those that are open, where these are to be kept."""
+        from pexeso.store.opening import open_store_anywhere
+
+        return open_store_anywhere(path) if self._follow else self.open(path)._opened.whole
+
+    def reload(self, path: str) -> bool:
+        """Switch what is open of an index to its newest generation; return if there was one."""
+        with self._lock:
+            # What is pinned has the indexes as they were.
+            indexes = {
+                key: copy(index) if key[0] == path else index
+                for key, index in self._indexes.items()
+            }
+            newer = [index.refresh() for key, index in indexes.items() if key[0] == path]
+            self._indexes = indexes
+            return any(newer)
+
+    def state(self, path: str) -> State:
+        """Return how what is kept open of an index compares with what is stored."""
+        from pexeso.store.opening import open_store_anywhere
+
+        indexes = self._opened(path)
+        if indexes and all(index.store.is_newest() for index in indexes):
+            return "current"
+        try:
+            stored = open_store_anywhere(path).manifest.snapshot
+        except StoredIndexError:
+            return "gone"
+        same = all(index.store.manifest.snapshot == stored for index in indexes)
+        return "current" if same else "newer"
+
+    def searches(self, path: str) -> Snapshot:
+        """Return what searches an index by equal values, keys and programs, and finds tables.
+
+        Models are not loaded, unless indexes are kept open.
+        """
+        if self._keep_open:
+            return self.open(path)._snapshot
+        from pexeso.index import Snapshot
+        from pexeso.semantic.open_index import open_without_models
+
+        return Snapshot(open_without_models(path))
 
 
 def run(request: Request, **live: Any) -> Any:
@@ -87,136 +160,15 @@ def run(request: Request, **live: Any) -> Any:
     return Service().run(request, **live)
 
 
-def _calls(home: str) -> Callable[..., Any]:
-    """Return what calls the function at ``module:name`` with the index and the other fields."""
+def _call(home: str, first: str = "index") -> Callable[..., Any]:
+    """Return what calls the function at ``module:name`` with a first and the other fields."""
 
-    def answer(service: Service, request: requests.IndexRequest, **live: Any) -> Any:
-        arguments = request.fields()
+    def answer(service: Service, request: Request, **live: Any) -> Any:
+        arguments = request.arguments()
         module, _, name = home.partition(":")
-        return getattr(import_module(module), name)(arguments.pop("index"), **arguments, **live)
+        return getattr(import_module(module), name)(arguments.pop(first), **arguments, **live)
 
     return answer
-
-
-def _search_tokens(service: Service, request: requests.SearchRequest) -> SearchResponse:
-    """Answer a search by equal values."""
-    searches = service.searches(request.index).equal_text
-    search = searches.overlap if request.method == "overlap" else searches.contain
-    queries = request.read_columns(numbers=True)
-    options = request.token_options()
-    return SearchResponse(request, [search(query, **options) for query in queries])
-
-
-def _search(
-    service: Service, request: requests.SearchRequest, *, encoded: EncodedQueries | None = None
-) -> SearchResponse:
-    """Answer a search."""
-    if request.keys is not None:
-        request = request.with_key()
-    if request.method == "transform":
-        return transform.search_by_programs(service, request)
-    if (key := request.read_key()) is not None:
-        options = request.key_options(similar=key.is_similar)
-        if key.is_similar:
-            return SearchResponse(
-                request, [service.open_for(request).search_composite(key, **options)]
-            )
-        return SearchResponse(
-            request, [service.searches(request.index).composite.search(key, **options)]
-        )
-    if request.method in ("overlap", "containment"):
-        return _search_tokens(service, request)
-    index, arguments = service.open_for(request), request.options()
-    arguments |= {"exclude_self": request.exclude_self, "fold_copies": request.fold_copies}
-    if request.method == "semantic" and encoded is not None and not request.all_columns:
-        opened = index._opened
-        state = (request.index, request.model, opened.whole.manifest.snapshot)
-        query = encoded.get(
-            (*state, request.query, request.reading),
-            lambda: opened.encode(request.read_column()),
-        )
-        return SearchResponse(
-            request, index.search_batch([query], rerank=request.rerank, **arguments)
-        )
-    queries = request.read_columns(numbers=request.method == "all")
-    if request.method == "semantic":
-        results = index.search_batch(queries, rerank=request.rerank, **arguments)
-        return SearchResponse(request, results)
-    from pexeso.semantic.answers.combined import search_combined
-
-    if request.max_candidates is not None:
-        arguments["max_candidates"] = request.max_candidates
-    arguments["models"] = None if request.model is None else (request.model,)
-    return SearchResponse(
-        request, [search_combined(index, query, **arguments) for query in queries]
-    )
-
-
-def _explain(service: Service, request: requests.ExplainRequest) -> Explanation | KeyExplanation:
-    if (key := request.read_key()) is not None:
-        return composite_keys.explain_key(service.searches(request.index).composite, request, key)
-    column, index = request.read_column(), service.open_for(request)
-    named = requests.split_lake_column(index.catalog, request.lake_column)
-    return index.explain(column, *named, **request.options())
-
-
-def _join(service: Service, request: requests.JoinRequest) -> JoinResponse:
-    if request.transform:
-        if request.lake_column is None:
-            request = transform.with_best_table(service, request)
-        return transform.join_by_program(service, request)
-    if (key := request.read_key()) is not None:
-        return composite_keys.join_key(service.searches(request.index).composite, request, key)
-    column, options, advised = request.read_column(), request.options(), None
-    index = service.open_for(request)
-    if request.lake_column is None:
-        match = _best(index, column, options)
-        named = (match.table, match.column)
-    else:
-        named = requests.split_lake_column(index.catalog, request.lake_column)
-    if request.lake_column is not None or request.is_auto:
-        # The best distance to find a column with is not the best to join it with: chosen anew.
-        explanation = index.explain(column, *named, **options)
-        match, advised = explanation.match, explanation.options
-    # By the texts that were searched with: those of dates and the like differ from Arrow's.
-    table, texts = _table_of(column)
-    joined = match._details.join(
-        match, table, None, None, vars(request.join_options()), texts=texts
-    )
-    return JoinResponse(column.describe(), match, advised, joined)
-
-
-def _best(index: Index, column: QueryColumn, options: Mapping[str, Any]) -> Match:
-    """Return the column that a search lists first, or else the best that few values match."""
-    result = index.search(column, exclude_self=True, **options)
-    if not len(result):  # a number of columns is given however low their joinability
-        result = index.search(column, exclude_self=True, **options, k=DEFAULT_COLUMNS)
-    name = column.column or "values"
-    if not result.query["distinct"]:
-        raise RequestError("'%s' has no value that a column of the lake could match.", name)
-    if not len(result):
-        raise RequestError(
-            "No column of the lake has a value within distance %s of '%s'. Try a larger "
-            "{max_distance}.",
-            f"{result.options.max_distance:g}",
-            name,
-        )
-    return result[0]
-
-
-def _table_of(column: QueryColumn) -> tuple[pa.Table, pa.StringArray]:
-    """Return the table of a query column, with the types of its file, and the column as texts."""
-    import pyarrow as pa
-
-    from pexeso.lake.columns import label_columns
-    from pexeso.lake.containers.reader import read_typed_table
-
-    if column.file is None:
-        return pa.table([column.values], names=[column.column or "value"]), column.values
-    table, typed = read_typed_table(column.file, options=column.reading)
-    labels = label_columns(table.names)
-    texts = table.columns[labels.index(str(column.column))]
-    return pa.Table.from_arrays(typed or table.columns, names=labels), texts
 
 
 def _build(service: Service, request: index_requests.BuildRequest, **live: Any) -> IndexInfo:
@@ -250,7 +202,7 @@ def _info(
 
 
 def _check(service: Service, request: requests.CheckRequest, **live: Any) -> CheckResponse:
-    from pexeso.build.diagnostics.check import check_index
+    from pexeso.build.diagnostics.info import check_index
 
     response = CheckResponse(check_index(request.index, **live))
     if response.failures:
@@ -264,20 +216,12 @@ def _rules(service: Service, request: requests.RulesRequest) -> RulesResponse:
         from pexeso.lake.normalise.rules import DEFAULT_RULES
 
         return RulesResponse(DEFAULT_RULES, {})
-    from pexeso.build.opening import normaliser_of
-    from pexeso.build.parts.metadata import require_contents
+    from pexeso.build.parts.metadata import normaliser_of, require_contents
 
     store = service.store(request.index)
     require_contents(store.manifest)
     normaliser = normaliser_of(store)
     return RulesResponse(normaliser.rules, normaliser.extra)
-
-
-def _keys(service: Service, request: requests.KeysRequest) -> FoundKeys:
-    from pexeso.composite.candidate_keys import find_keys
-
-    arguments = request.arguments()
-    return find_keys(arguments.pop("table"), **arguments)
 
 
 def _doctor(service: Service, request: requests.DoctorRequest) -> DoctorResponse:
@@ -286,32 +230,56 @@ def _doctor(service: Service, request: requests.DoctorRequest) -> DoctorResponse
     return DoctorResponse(diagnose(request.folder))
 
 
-_VERBS: dict[str, Callable[..., Any]] = {
-    "build": _build,
-    "append": _calls("pexeso.build.append:append"),
-    "delete": _calls("pexeso.build.delete:delete"),
-    "compact": _calls("pexeso.build.compact:compact"),
-    "add_parts": _calls("pexeso.build.add_part:add_parts"),
-    "add_model": _calls("pexeso.build.add_model:add_model"),
-    "search": _search,
-    "batch": batch.batch,
-    "join": _join,
-    "explain": _explain,
-    "tune": _tune,
-    "estimate": _estimate,
-    "info": _info,
-    "rules": _rules,
-    "keys": _keys,
-    "check": _check,
-    "doctor": _doctor,
-    "redundancy": redundancy.redundancy,
-    "verify_plan": redundancy.verify_plan,
-    "apply_plan": redundancy.apply_plan,
-    "undo_plan": redundancy.undo_plan,
-    "transform": transform.transform,
-    "acquire": acquisition.acquire,
-    "browse": lake.browse,
-    "join_sql": join_sql.join_sql,
-    "graph": graph.graph,
-    "export": graph.export,
-}
+class Verb(NamedTuple):
+    """How requests of one class are answered, and how the command line prints the response."""
+
+    answer: Callable[..., Any]
+    lines: Callable[[Any], Iterable[str]] | None = None
+
+
+VERBS: dict[str, Verb] = {}
+
+
+def add_verb(
+    kind: type[Request],
+    answer: Callable[..., Any],
+    lines: Callable[[Any], Iterable[str]] | None = None,
+) -> None:
+    """Add a verb: its request, its answer, and, for a command of its own, the lines that it prints.
+
+    A capability calls this for itself; those of pexeso are added below.
+    """
+    REQUESTS[kind.verb] = kind
+    VERBS[kind.verb] = Verb(answer, lines)
+
+
+for _kind, _answer in (
+    (index_requests.BuildRequest, _build),
+    (index_requests.AppendRequest, _call("pexeso.build.updates:append")),
+    (index_requests.DeleteRequest, _call("pexeso.build.updates:delete")),
+    (index_requests.CompactRequest, _call("pexeso.build.updates:compact")),
+    (index_requests.AddPartsRequest, _call("pexeso.build.updates:add_parts")),
+    (index_requests.AddModelRequest, _call("pexeso.build.updates:add_model")),
+    (requests.SearchRequest, searches.search),
+    (requests.BatchRequest, searches.batch),
+    (requests.JoinRequest, searches.join),
+    (requests.JoinSqlRequest, searches.join_sql),
+    (requests.ExplainRequest, searches.explain),
+    (requests.TuneRequest, _tune),
+    (index_requests.EstimateRequest, _estimate),
+    (requests.InfoRequest, _info),
+    (requests.RulesRequest, _rules),
+    (requests.KeysRequest, _call("pexeso.composite.candidate_keys:find_keys", "table")),
+    (requests.CheckRequest, _check),
+    (requests.DoctorRequest, _doctor),
+    (redundancy.RedundancyRequest, redundancy.redundancy),
+    (redundancy.VerifyPlanRequest, _call("pexeso.redundancy.plan_actions:verify_plan", "plan")),
+    (redundancy.ApplyPlanRequest, redundancy.apply_plan),
+    (redundancy.UndoPlanRequest, redundancy.undo_plan),
+    (transform.TransformRequest, transform.transform),
+    (acquisition.AcquireRequest, acquisition.acquire),
+    (lake.BrowseRequest, lake.browse),
+    (graph.GraphRequest, graph.graph),
+    (graph.ExportRequest, graph.export),
+):
+    add_verb(_kind, _answer)

@@ -5,26 +5,26 @@ The tables found are joined, and the columns worth having are added.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from pexeso.errors import InputError
-from pexeso.joins.enrichment.frames import table_to_enrich
 from pexeso.joins.enrichment.gathering import (
+    COPY,
+    JOIN_COLUMN,
+    SAID,
     AddedColumn,
-    FoundTable,
+    EnrichmentRules,
     JoinedTable,
     LeftOutColumn,
     gather,
+    split_rules,
 )
-from pexeso.joins.enrichment.rules import COPY, JOIN_COLUMN, SAID, EnrichmentRules, split_rules
 from pexeso.joins.tables import position_of
-from pexeso.lake.frames.beside import put_beside
-from pexeso.lake.frames.results import Tabular
-from pexeso.lake.frames.tables import Frame
+from pexeso.lake.frames.tables import Frame, Tabular, put_beside, table_in_memory
 from pexeso.options import ALL, VALUES, whole_number
 from pexeso.runtime.checks import require_flag
 from pexeso.runtime.formatting import percent, shown
@@ -33,6 +33,20 @@ from pexeso.runtime.shown import many
 if TYPE_CHECKING:
     from pexeso.index import Index
     from pexeso.results.matches import Match
+
+
+def table_to_enrich(table: Any) -> tuple[Frame, dict[str, Any]]:
+    frame = table_in_memory(table, "to enrich")
+    twice = sorted({name for name in frame.names if frame.names.count(name) > 1})
+    if twice:
+        raise InputError(
+            "Each column of the table to enrich must have a name of its own. Got several of "
+            f"{', '.join(map(repr, twice))}."
+        )
+    if not len(frame.table):
+        raise InputError("The table to enrich has no rows.")
+    return frame, dict(zip(frame.names, frame.columns(), strict=True))
+
 
 DEFAULT_MAX_TABLES = 50
 MOST_TABLES = 10**9
@@ -57,7 +71,7 @@ class Enrichment(Tabular):
         The key.
     target : str or None
     columns : tuple of AddedColumn
-        What was added, in the order of the table: with a target those that tell most of it first,
+        What was added, in the order of the table: with a target those that say most of it first,
         otherwise by the tables that they are from.
     left_out : tuple of LeftOutColumn
         The other columns of the tables that were joined, with the rule.
@@ -185,7 +199,7 @@ def enrich(
         The key: name or position of a column of text in `table`.
     target : str or int, optional
         The column that is to be predicted, by name or position. It takes no part in the search;
-        columns of the lake that say the same are left out, and those that tell most of it beyond
+        columns of the lake that say the same are left out, and those that say most of it beyond
         chance come first.
     max_tables : int
         At most so many tables are joined, those with most matches first: 1 to 1,000,000,000.
@@ -197,7 +211,7 @@ def enrich(
     **options
         Of the search (`max_distance`, `min_joinability`, ...; see `pexeso.options.SearchOptions`)
         and the rules for columns (`min_coverage`, ...; see
-        `pexeso.joins.enrichment.rules.EnrichmentRules`).
+        `pexeso.joins.enrichment.gathering.EnrichmentRules`).
 
     Returns
     -------
@@ -231,18 +245,17 @@ def enrich(
             f"{shown(index)} instead."
         )
     exclude = frozenset(_excluded(index, name) for name in exclude_tables)
-    frame, columns = table_to_enrich(table)
-    names = list(columns)
-    key = names[position_of(names, on)]
     rules, search_options = split_rules(options)
     chosen = index.search_options(search_options).to_dict()
-    target = _target(names, target, key)
-    matches = _best_of_each_table(index, columns[key], search_options, max_tables, exclude)
-    return _enriched(frame, columns, key, target, matches, rules, exclude_self, chosen)
+
+    def matches(keys: Any) -> list[Match]:
+        return _best_of_each_table(index, keys, search_options, max_tables, exclude)
+
+    return _enriched(table, on, target, matches, rules, exclude_self, chosen)
 
 
 def enrich_from(
-    matches: FoundTable | Iterable[FoundTable],
+    matches: Match | Iterable[Match],
     table: Any,
     on: str | int,
     *,
@@ -261,28 +274,24 @@ def enrich_from(
     table, on, target, exclude_self
         As in `enrich`.
     **rules
-        Of `pexeso.joins.enrichment.rules.EnrichmentRules`.
+        Of `pexeso.joins.enrichment.gathering.EnrichmentRules`.
 
     Returns
     -------
     Enrichment
     """
-    frame, columns = table_to_enrich(table)
-    names = list(columns)
-    key = names[position_of(names, on)]
     chosen, unknown = split_rules(rules)
     if unknown:
         raise InputError(
             f"Rules are {', '.join(EnrichmentRules.__dataclass_fields__)}. Got "
             f"{', '.join(sorted(unknown))}."
         )
-    target = _target(names, target, key)
     first = _first_of_each_table(matches)
-    return _enriched(frame, columns, key, target, first, chosen, exclude_self, {})
+    return _enriched(table, on, target, lambda _: first, chosen, exclude_self, {})
 
 
-def _first_of_each_table(found_tables: FoundTable | Iterable[FoundTable]) -> list[FoundTable]:
-    first: dict[str, FoundTable] = {}
+def _first_of_each_table(found_tables: Match | Iterable[Match]) -> list[Match]:
+    first: dict[str, Match] = {}
     matches: list[Any] = (
         list(found_tables) if isinstance(found_tables, Iterable) else [found_tables]
     )
@@ -297,24 +306,35 @@ def _first_of_each_table(found_tables: FoundTable | Iterable[FoundTable]) -> lis
 
 
 def _enriched(
-    frame: Frame,
-    columns: dict[str, Any],
-    key: str,
-    target: str | None,
-    matches: Iterable[FoundTable],
+    table: Any,
+    on: str | int,
+    target: str | int | None,
+    matches: Callable[[Any], Iterable[Match]],
     rules: EnrichmentRules,
     exclude_self: bool,
     options: Mapping[str, Any],
 ) -> Enrichment:
     require_flag("exclude_self", exclude_self)
-    gathered = gather(columns, key, target, matches, rules, exclude_self=exclude_self)
-    parts = (tuple(gathered.added), tuple(gathered.left_out), tuple(gathered.tables))
+    frame, columns = table_to_enrich(table)
+    names = list(columns)
+    key = names[position_of(names, on)]
+    target_name = None if target is None else names[position_of(names, target)]
+    if target_name == key:
+        raise InputError(
+            f"The target is what is to be predicted, and cannot be the key {key!r} that is "
+            "searched with."
+        )
+    gathered = gather(
+        columns, key, target_name, matches(columns[key]), rules, exclude_self=exclude_self
+    )
     added = pa.Table.from_arrays(gathered.cells, names=[column.name for column in gathered.added])
     return Enrichment(
         put_beside(frame.table, frame.kind, added),
         key,
-        target,
-        *parts,
+        target_name,
+        tuple(gathered.added),
+        tuple(gathered.left_out),
+        tuple(gathered.tables),
         rules,
         options,
     )
@@ -323,10 +343,7 @@ def _enriched(
 def _best_of_each_table(
     index: Index, values: Any, options: Mapping[str, Any], max_tables: int, exclude: frozenset[str]
 ) -> list[Match]:
-    """Return the best column of each table, searching for more until there are enough tables.
-
-    Pairs are found for all columns of a result, so there should not be many.
-    """
+    """Return the best column of each table, searching for more until there are enough tables."""
     limit = None if options.get("k") == ALL else options.get("k")
     min_joinability = index.search_options(options).min_joinability
     k = 2 * (max_tables + len(exclude))
@@ -354,22 +371,12 @@ def _excluded(index: Index, name: Any) -> str:
     return table
 
 
-def _target(names: Sequence[str], target: str | int | None, key: str) -> str | None:
-    name = None if target is None else names[position_of(names, target)]
-    if name == key:
-        raise InputError(
-            f"The target is what is to be predicted, and cannot be the key {key!r} that is "
-            "searched with."
-        )
-    return name
-
-
 def _shown(column: AddedColumn) -> str:
     what = "numbers" if column.kind == "number" else "texts"
     gain_note = ""
     if column.gain is not None:
         gain_note = (
-            f"; gain {column.gain:.3g}" if column.gain > 0 else "; tells no more than chance"
+            f"; gain {column.gain:.3g}" if column.gain > 0 else "; explains no more than chance"
         )
     return (
         f"{column.column}: {what}, {column.distinct:,} different, in {column.coverage:.1%} of "

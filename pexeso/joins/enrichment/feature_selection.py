@@ -8,15 +8,157 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pexeso.errors import InputError
-from pexeso.joins.enrichment.enrich import Enrichment
-from pexeso.joins.enrichment.features import REGRESSION, TASKS, read_features, read_target
-from pexeso.joins.enrichment.frames import table_to_enrich
-from pexeso.lake.frames.results import AsTables
+from pexeso.joins.enrichment.enrich import Enrichment, table_to_enrich
+from pexeso.joins.enrichment.gathering import FEW_NUMBERS, NUMBER, Column, column_of_values
+from pexeso.lake.frames.tables import AsTables
 from pexeso.options import whole_number
 from pexeso.runtime.checks import require_choice
+from pexeso.runtime.extras import require
 from pexeso.runtime.formatting import plain, shown
+
+REGRESSION = "regression"
+CLASSIFICATION = "classification"
+TASKS = (REGRESSION, CLASSIFICATION)
+
+# The largest number that trees take, to either side of 0.
+MAX_NUMBER = float(np.finfo(np.float32).max)
+
+# Share of the features that elimination drops at a time.
+_STEP = 0.25
+
+
+@dataclass(frozen=True)
+class Features:
+    """Features of n rows.
+
+    Attributes
+    ----------
+    matrix : float64 (n, m)
+        NaN where there is no cell.
+    """
+
+    matrix: np.ndarray
+    names: tuple[str, ...]
+    left_out: dict[str, str]
+
+    def of(self, names: list[str]) -> np.ndarray:
+        return self.matrix[
+            :, [position for position, name in enumerate(self.names) if name in set(names)]
+        ]
+
+
+def read_features(
+    columns: Mapping[str, Any], rows: np.ndarray, *, max_texts: int, min_number_fraction: float
+) -> Features:
+    """Make features of columns.
+
+    A column of text becomes one feature, the place of its text in order: all that a tree needs, and
+    elimination can then keep or drop the column. The encoder sees no target, so it can be fitted
+    before the rows are split.
+    """
+    features, names, left_out = [], [], {}
+    for name, values in columns.items():
+        column = column_of_values(values, min_number_fraction).take(pa.array(rows))
+        if column.distinct < 2:
+            left_out[name] = "the same in all rows"
+        elif column.kind != NUMBER and column.distinct > max_texts:
+            left_out[name] = f"{column.distinct:,} different texts, more than {max_texts:,}"
+        elif (number := _too_large(column)) is not None:
+            left_out[name] = f"the number {number:g}, of which trees take at most {MAX_NUMBER:.2g}"
+        else:
+            features.append(_feature(column))
+            names.append(name)
+    return Features(
+        np.column_stack(features) if features else np.zeros((len(rows), 0)), tuple(names), left_out
+    )
+
+
+def _too_large(column: Column) -> float | None:
+    if column.kind != NUMBER:
+        return None
+    cells = column.cells.filter(pc.greater(pc.abs(column.cells), MAX_NUMBER))
+    return cells[0].as_py() if len(cells) else None
+
+
+def _feature(column: Column) -> np.ndarray:
+    cells = column.cells.to_numpy(zero_copy_only=False)
+    if column.kind == NUMBER:
+        return cells.astype(np.float64)
+    require("sklearn", "Choosing features")
+    from sklearn.preprocessing import OrdinalEncoder
+
+    cells = np.where(column.cells.is_valid().to_numpy(zero_copy_only=False), cells, np.nan).astype(
+        object
+    )
+    return OrdinalEncoder().fit_transform(cells[:, None])[:, 0]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is to be predicted.
+
+    Attributes
+    ----------
+    values : float64 or object (n,)
+        Numbers, or classes as text.
+    rows : int64 (n,)
+        The rows of the table that have a target, n of them.
+    """
+
+    task: str
+    values: np.ndarray
+    rows: np.ndarray
+
+
+def read_target(values: Any, task: str, *, folds: int, min_number_fraction: float) -> Target:
+    column = column_of_values(values, min_number_fraction)
+    present = column.cells.is_valid().to_numpy(zero_copy_only=False)
+    rows = np.flatnonzero(present)
+    cells = column.cells.take(pa.array(rows))
+    if task == "auto":
+        amounts = column.kind == NUMBER and pc.count_distinct(cells).as_py() > FEW_NUMBERS
+        task = REGRESSION if amounts else CLASSIFICATION
+    if len(rows) < 2 * folds:
+        raise InputError(
+            f"The target has {len(rows):,} rows with a value; {folds} folds need at least "
+            f"{2 * folds}."
+        )
+    if task == REGRESSION:
+        if column.kind != NUMBER:
+            raise InputError(
+                "The target is not one of numbers, so it cannot be the target of a regression. "
+                "Use task='classification'."
+            )
+        if (number := _too_large(column)) is not None:
+            raise InputError(
+                f"The target has the number {number:g}, which no regression is possible with: "
+                f"numbers are at most {MAX_NUMBER:.2g}. Leave out such rows, or scale the target."
+            )
+        return Target(task, cells.to_numpy(zero_copy_only=False), rows)
+    classes = pc.cast(cells, pa.string()).to_numpy(zero_copy_only=False).astype(object)
+    _check_classes(classes, folds)
+    return Target(task, classes, rows)
+
+
+def _check_classes(classes: np.ndarray, folds: int) -> None:
+    labels, counts = np.unique(classes.astype(str), return_counts=True)
+    names = labels.tolist()
+    if len(names) < 2:
+        raise InputError(
+            f"The target has one class alone, {names[0]!r}: there is nothing to tell apart."
+        )
+    fewest = int(counts.argmin())
+    n_rows = int(counts[fewest])
+    if n_rows < 2 * folds:
+        raise InputError(
+            f"The class {names[fewest]!r} of the target has {n_rows:,} row{'s' * (n_rows != 1)}; "
+            f"{folds} folds need at least {2 * folds} of each class. "
+            "Put rare classes together, or ask for fewer folds."
+        )
+
 
 # Random forests on features chosen by recursive elimination.
 #
@@ -25,28 +167,14 @@ from pexeso.runtime.formatting import plain, shown
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """How models are made and judged.
-
-    Attributes
-    ----------
-    folds : int
-        Rows are split so often, by seed; classes in their shares.
-    trees : int
-        Of each forest.
-    step : float
-        Share of the features that elimination drops at a time.
-    seed : int
-        Of splits and forests.
-    """
+    """How often rows are split, by seed and classes in their shares, and the trees of a forest."""
 
     folds: int = 4
     trees: int = 50
-    step: float = 0.25
     seed: int = 0
 
 
 def make_forest(task: str, options: ModelOptions) -> Any:
-    """Make a random forest, in one thread; it takes missing cells as they are."""
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
     kind = RandomForestRegressor if task == REGRESSION else RandomForestClassifier
@@ -54,7 +182,6 @@ def make_forest(task: str, options: ModelOptions) -> Any:
 
 
 def make_folds(task: str, options: ModelOptions) -> Any:
-    """Make the splits: by seed, for classification with each class in its share."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
     kind = KFold if task == REGRESSION else StratifiedKFold
@@ -64,33 +191,20 @@ def make_folds(task: str, options: ModelOptions) -> Any:
 def choose_features(
     matrix: np.ndarray, values: np.ndarray, task: str, options: ModelOptions
 ) -> np.ndarray:
-    """Choose features by recursive elimination, as many as do best in cross-validation: bool (m,).
-
-    Parameters
-    ----------
-    matrix : float64 (n, m)
-    """
+    """Choose features by recursive elimination, as many as do best in tests: bool (m,)."""
     if matrix.shape[1] < 2:
         return np.ones(matrix.shape[1], dtype=bool)
     from sklearn.feature_selection import RFECV
 
     scoring = "neg_mean_squared_error" if task == REGRESSION else "accuracy"
     forest, folds = make_forest(task, options), make_folds(task, options)
-    return RFECV(forest, step=options.step, cv=folds, scoring=scoring).fit(matrix, values).support_
+    return RFECV(forest, step=_STEP, cv=folds, scoring=scoring).fit(matrix, values).support_
 
 
 def predict_unseen(
     matrix: np.ndarray, values: np.ndarray, task: str, options: ModelOptions
 ) -> np.ndarray:
-    """Predict each row by a forest that is trained on the other folds.
-
-    Features are chosen anew in each fold, so no row has a say in its own prediction.
-
-    Returns
-    -------
-    (n,)
-        As `values`. Without any feature, the mean or the most frequent class of the other folds.
-    """
+    """Predict each row by a forest that is trained on the other folds."""
     from sklearn.dummy import DummyClassifier, DummyRegressor
 
     predicted = np.empty_like(values)
@@ -109,11 +223,8 @@ def predict_unseen(
 def scores_of(values: np.ndarray, predicted: np.ndarray, task: str) -> dict[str, float]:
     """Score predictions of all rows together.
 
-    Returns
-    -------
-    dict
-        ``mean_squared_error`` and ``r2`` of a regression; ``accuracy`` (the same as micro F1 where
-        each row has one class) and ``macro_f1``.
+    Returns dict: ``mean_squared_error`` and ``r2`` of a regression; ``accuracy`` (the same as micro
+    F1 where each row has one class) and ``macro_f1``.
     """
     from sklearn.metrics import accuracy_score, f1_score, mean_squared_error, r2_score
 
@@ -128,11 +239,11 @@ def scores_of(values: np.ndarray, predicted: np.ndarray, task: str) -> dict[str,
 
 DEFAULT_MAX_TEXTS = 20
 
+# Trees of a forest: with more a choice takes days, and comes out the same.
 MOST_TREES = 10_000
-"""Of a forest: with more a choice takes days, and comes out the same."""
 
+# The largest that NumPy's older generator takes.
 MOST_SEED = 2**32 - 1
-"""The largest that NumPy's older generator takes."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -168,8 +279,8 @@ class FeatureChoice(AsTables):
     scores_without: Mapping[str, float]
     scores_with: Mapping[str, float]
 
+    # What `to_pandas` and the others report of each column: kept, eliminated, or no feature.
     fields = ("column", "status", "importance", "reason")
-    """What `to_pandas` and the others tell of each column: kept, eliminated, or no feature."""
 
     def _table_rows(self) -> list[dict[str, Any]]:
         selected = [(name, "kept", self.importances[name], None) for name in self.kept]
@@ -228,7 +339,7 @@ def select_features(
 
     Rows without a target are passed over. The key is no feature; columns of text are, where they
     have few different texts. The scores are of predictions by cross-validation, with features
-    chosen anew in each fold: choosing them on all rows first makes any score too good.
+    chosen again in each fold: choosing them on all rows first makes any score too good.
 
     Parameters
     ----------
@@ -236,7 +347,7 @@ def select_features(
     target : str, optional
         A column of its table; by default the target that it was made with.
     task : {"auto", "regression", "classification"}
-        ``auto``: numbers of more than ten different values are predicted, all else is told apart.
+        ``auto``: numbers of more than ten different values are predicted, all else is classified.
     max_texts : int
         Columns with more different texts are no features.
     folds : int
@@ -260,7 +371,12 @@ def select_features(
     >>> enrichment = pexeso.enrich(index, mine, on="country", target="sales")  # doctest: +SKIP
     >>> print(pexeso.select_features(enrichment).report)  # doctest: +SKIP
     """
-    options = _checked(task, max_texts, ModelOptions(folds, trees, seed=seed))
+    require_choice("task", task, ("auto", *TASKS))
+    whole_number("max_texts", max_texts, 1)
+    whole_number("folds", folds, 2)
+    whole_number("trees", trees, 1, MOST_TREES)
+    whole_number("seed", seed, 0, MOST_SEED)
+    options = ModelOptions(folds, trees, seed)
     target = target if target is not None else enrichment.target
     _, columns = table_to_enrich(enrichment.table)
     if target is None:
@@ -309,7 +425,6 @@ def select_features(
 def _importances(
     matrix: Any, names: tuple[str, ...], target_data: Any, options: ModelOptions
 ) -> dict[str, float]:
-    """Choose features on all rows, and return their importances in a forest, largest first."""
     if not names:
         return {}
     mask = choose_features(matrix, target_data.values, target_data.task, options)
@@ -320,12 +435,3 @@ def _importances(
         key=lambda pair: (-pair[1], pair[0]),
     )
     return dict(pairs)
-
-
-def _checked(task: str, max_texts: int, options: ModelOptions) -> ModelOptions:
-    require_choice("task", task, ("auto", *TASKS))
-    whole_number("max_texts", max_texts, 1)
-    whole_number("folds", options.folds, 2)
-    whole_number("trees", options.trees, 1, MOST_TREES)
-    whole_number("seed", options.seed, 0, MOST_SEED)
-    return options

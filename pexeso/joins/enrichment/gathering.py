@@ -1,7 +1,7 @@
 """Gathering of columns from found tables, one table at a time.
 
-Columns worth adding are taken in the order of the user's rows; of the others the reason why not is
-kept.
+Columns are read as numbers or as text, and compared. Those worth adding are taken in the order of
+the user's rows; of the others the reason why not is kept.
 
 Memory: the columns added so far, at most 80 kB of each more to compare it with (`COMPARED_ROWS`),
 and one found table.
@@ -9,62 +9,270 @@ and one found table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import count
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from embed.words import hash_strings
 from pexeso.errors import ColumnNotFoundError, PlaceError, TableReadError
-from pexeso.joins.enrichment.columns import (
-    FEW_NUMBERS,
-    NUMBER,
-    Column,
-    Compared,
-    column_by_key,
-    column_of_lists,
-    column_of_values,
-    compared_rows,
-    trimmed,
+from pexeso.joins.aggregation import Groups, aggregated, read_numbers
+from pexeso.joins.measures import gain_of_column
+from pexeso.joins.options import free_name
+from pexeso.lake.frames.columns import arrow_column, column_texts, texts_of_cells
+from pexeso.lake.frames.tables import NOT_OF_ARROW
+from pexeso.runtime.checks import require_share
+from pexeso.runtime.formatting import plain_scalar
+from pexeso.store.texts import take_wide
+
+if TYPE_CHECKING:
+    from pexeso.results.matches import Match
+
+
+NUMBER = "number"
+TEXT = "text"
+
+# Most rows by which columns are compared: so many, spread evenly, show whether nine rows in ten
+# are the same.
+COMPARED_ROWS = 10_000
+
+# A target with more different numbers than this is one of amounts; with fewer, equal numbers in
+# two columns may be chance.
+FEW_NUMBERS = 10
+
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of n rows.
+
+    Attributes
+    ----------
+    kind : {"number", "text"}
+    cells : pyarrow.DoubleArray or pyarrow.StringArray (n,)
+        Null where there is no cell.
+    """
+
+    kind: str
+    cells: pa.Array
+
+    @property
+    def filled(self) -> int:
+        return len(self.cells) - self.cells.null_count
+
+    @property
+    def distinct(self) -> int:
+        return pc.count_distinct(self.cells).as_py()
+
+    def take(self, rows: pa.Array) -> Column:
+        return Column(self.kind, take_wide(self.cells, rows))
+
+
+def kind_of(cells: pa.StringArray, min_number_fraction: float) -> str:
+    present = len(cells) - cells.null_count
+    numbers = read_numbers(cells)
+    return (
+        NUMBER
+        if present and len(cells) - numbers.null_count >= min_number_fraction * present
+        else TEXT
+    )
+
+
+def column_of_values(values: Any, min_number_fraction: float) -> Column:
+    """Read a column of the user's table.
+
+    Numbers are taken as they are; all else is read through its text, as cells of the lake are.
+    """
+    numbers = _numbers_of(values)
+    if numbers is not None:
+        return Column(NUMBER, numbers)
+    texts = trimmed(texts_of_cells(values))
+    kind = kind_of(texts, min_number_fraction)
+    return Column(kind, read_numbers(texts) if kind == NUMBER else texts)
+
+
+def _numbers_of(values: Any) -> pa.DoubleArray | None:
+    """Return a column of a numeric type as float64, or None for other types.
+
+    Values that are not finite become null.
+    """
+    try:
+        array = arrow_column(values)
+    except NOT_OF_ARROW:
+        return None  # mixed types, of which texts can be made all the same
+    if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
+        return None
+    cells = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    cells = pc.cast(cells, pa.float64(), safe=False)
+    return pc.if_else(pc.is_finite(cells), cells, pa.scalar(None, pa.float64()))
+
+
+def trimmed(cells: pa.StringArray) -> pa.StringArray:
+    """Leave out white space around cells, and make those of nothing else null."""
+    cells = pc.utf8_trim_whitespace(cells)
+    return pc.if_else(pc.equal(cells, ""), pa.scalar(None, cells.type), cells)
+
+
+def column_of_lists(lists: pa.ListArray, min_number_fraction: float) -> Column:
+    """Make one cell of each row's: the mean of numbers, the first text."""
+    cells, parents = trimmed(pc.list_flatten(lists)), pc.list_parent_indices(lists)
+    present = pc.is_valid(cells)
+    cells, parents = cells.filter(present), parents.filter(present).to_numpy(zero_copy_only=False)
+    kind = kind_of(cells, min_number_fraction)
+    groups = Groups.of(parents)
+    values = aggregated(cells, groups, "mean" if kind == NUMBER else "first")
+    position = np.full(len(lists), -1, dtype=np.int64)
+    position[parents[groups.starts]] = np.arange(len(groups))
+    return Column(kind, take_wide(values, pa.array(position, mask=position < 0)))
+
+
+def column_by_key(column: Column, key: pa.Int32Array) -> Column:
+    """Compute, for each row, the aggregate of the rows of its key."""
+    keys = pc.fill_null(key, -1).to_numpy(zero_copy_only=False)
+    order = np.argsort(keys, kind="stable")
+    order = order[
+        (keys[order] >= 0) & column.cells.is_valid().to_numpy(zero_copy_only=False)[order]
+    ]
+    groups = Groups.of(keys[order])
+    if column.kind == TEXT:
+        values = column.cells.take(pa.array(order[groups.starts]))
+    else:
+        numbers = column.cells.to_numpy(zero_copy_only=False)[order]
+        means = np.bincount(groups.of_row, weights=numbers, minlength=len(groups)) / np.bincount(
+            groups.of_row
+        )
+        values = pa.array(means.astype(np.float64))
+    position = np.full(
+        int(keys.max(initial=-1)) + 2, -1, dtype=np.int64
+    )  # the last is that of rows without a key
+    position[keys[order][groups.starts]] = np.arange(len(groups))
+    rows = position[keys]
+    return Column(column.kind, take_wide(values, pa.array(rows, mask=rows < 0)))
+
+
+def compared_rows(n_rows: int) -> np.ndarray:
+    """Return the rows, at most `COMPARED_ROWS`, for comparing the columns of a table; int64."""
+    return np.linspace(0, n_rows - 1, min(n_rows, COMPARED_ROWS)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Some rows of a column, in a form for quick comparison.
+
+    The values are numbers, or hashes of text in lower case; NaN and 0 where there is no cell.
+    """
+
+    kind: str
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, column: Column) -> Compared:
+        cells = column.cells.take(pa.array(compared_rows(len(column.cells))))
+        if column.kind == NUMBER:
+            return cls(NUMBER, cells.to_numpy(zero_copy_only=False).astype(np.float64))
+        encoded = pc.utf8_lower(cells).dictionary_encode()
+        hashes = np.append(hash_strings(encoded.dictionary.cast(pa.large_string())), np.uint64(0))
+        positions = pc.fill_null(encoded.indices, len(hashes) - 1).to_numpy(zero_copy_only=False)
+        return cls(TEXT, hashes[positions])
+
+    @property
+    def filled(self) -> np.ndarray:
+        return ~np.isnan(self.values) if self.kind == NUMBER else self.values != 0
+
+    def same_in(self, other: Compared) -> np.ndarray:
+        if self.kind != other.kind:
+            return np.zeros(len(self.values), dtype=bool)
+        if self.kind == TEXT:
+            return self.filled & (self.values == other.values)
+        scale = np.maximum(np.abs(self.values), np.abs(other.values))
+        with np.errstate(invalid="ignore"):
+            return np.abs(self.values - other.values) <= _TOLERANCE * scale
+
+    def says_the_same(self, other: Compared, min_fraction: float) -> bool:
+        either = np.count_nonzero(self.filled | other.filled)
+        return bool(either) and np.count_nonzero(self.same_in(other)) >= min_fraction * either
+
+
+JOIN_COLUMN = "join column"
+EMPTY = "empty"
+CONSTANT = "constant"
+MISSING = "missing"
+COPY = "copy"
+TARGET = "target"
+
+# The rules by name, in the order in which they are tried, and what each of them says of a
+# column.
+SAID = {
+    JOIN_COLUMN: "it is the column joined on",
+    EMPTY: "it has no cell for any of your rows",
+    MISSING: "it has no cell for too many of your rows",
+    CONSTANT: "it has the same cell in all of your rows that it has one for",
+    TARGET: "it says what the target says",
+    COPY: "it says what another column says",
+}
+
+
+@dataclass(frozen=True)
+class EnrichmentRules:
+    """When a column of a found table is a number, and when it is left out.
+
+    All shares are of rows of the user's table, in [0, 1].
+
+    Attributes
+    ----------
+    min_number_fraction : float
+        A column holds numbers where at least this share of its cells that are not empty can be read
+        as numbers; the other cells are then missing.
+    min_coverage : float
+        A column that has a cell for a smaller share of the rows is left out: ``missing``.
+    min_copy_fraction : float
+        Two columns say the same where at least this share of the rows that have a cell in either
+        have the same in both: ``copy``.
+    min_target_fraction, min_target_correlation, min_target_agreement : float
+        A column says what the target says (``target``) where, for the keys that have a cell in
+        both, ten at least: (1) for a target of more than ten different numbers, this share of the
+        cells is the target's own number; less than `min_copy_fraction`, since some rows may be
+        joined wrongly; or (2) for such a target, the ranks of both are correlated as much as this,
+        in either direction (Spearman); or (3) for another target, a column with five keys or more a
+        value has values that show the class: this share of the keys of each class, on average, has
+        a value that goes with no other.
+
+    Examples
+    --------
+    >>> EnrichmentRules(min_coverage=2)
+    Traceback (most recent call last):
+        ...
+    pexeso.errors.InputError: min_coverage must be a number in [0, 1]. Got 2 instead.
+    """
+
+    min_number_fraction: float = 0.9
+    min_coverage: float = 0.5
+    min_copy_fraction: float = 0.95
+    min_target_fraction: float = 0.5
+    min_target_correlation: float = 0.99
+    min_target_agreement: float = 0.98
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            require_share(name, value, zero=True)
+            object.__setattr__(self, name, plain_scalar(value))
+
+
+def split_rules(options: Mapping[str, Any]) -> tuple[EnrichmentRules, dict[str, Any]]:
+    names = EnrichmentRules.__dataclass_fields__
+    rules = {name: value for name, value in options.items() if name in names}
+    return EnrichmentRules(**rules), {
+        name: value for name, value in options.items() if name not in names
+    }
+
+
+OWN_TABLE = (
+    "it holds a copy of every other column of your table: the table itself, or a version of it"
 )
-from pexeso.joins.enrichment.rules import (
-    CONSTANT,
-    COPY,
-    EMPTY,
-    JOIN_COLUMN,
-    MISSING,
-    SAID,
-    TARGET,
-    EnrichmentRules,
-)
-from pexeso.joins.measures.correlation import gain_of_column
-from pexeso.lake.frames.columns import column_texts
-from pexeso.store.io.wide_offsets import take_wide
-
-OWN_TABLE = "it holds a copy of every other column of yours: your own table, or a version of it"
-
-
-class FoundTable(Protocol):
-    """A column of the lake that the user's key can be joined with, such as `pexeso.Match`."""
-
-    @property
-    def table(self) -> str:
-        """Path of the table, relative to the lake."""
-
-    @property
-    def column(self) -> str:
-        """The column's name."""
-
-    @property
-    def joinability(self) -> float:
-        """Share of the user's key that it joins."""
-
-    @property
-    def join(self) -> Callable[..., Any]:
-        """Join a table as `pexeso.results.matches.Match.join` does."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +296,8 @@ class AddedColumn:
     distinct : int
         Different cells.
     gain : float or None
-        What it tells of the target beyond chance, in bits, times the unit of the target where that
-        is an amount; see `pexeso.joins.measures.correlation`. None without a target.
+        What it says of the target beyond chance, in bits, times the unit of the target where that
+        is an amount; see `pexeso.joins.measures`. None without a target.
     """
 
     name: str
@@ -107,13 +315,8 @@ class AddedColumn:
 class LeftOutColumn:
     """A column of a found table that was not added.
 
-    Attributes
-    ----------
-    table, column : str
-    rule : str
-        One of `pexeso.joins.enrichment.rules.SAID`.
-    detail : str
-        A sentence.
+    table, column: str; rule: str, one of `pexeso.joins.enrichment.gathering.SAID`; detail: str, a
+    sentence.
     """
 
     table: str
@@ -157,7 +360,6 @@ class _Mine:
     target_column: Column | None = None
 
     def gain_of(self, column: Column) -> float | None:
-        """Return what a found column tells of the target beyond chance."""
         target = self.target_column
         if target is None:
             return None
@@ -173,8 +375,6 @@ class _Mine:
 
 @dataclass
 class Gathered:
-    """What was gathered so far."""
-
     names: list[str]
     cells: list[pa.Array] = field(default_factory=list)
     added: list[AddedColumn] = field(default_factory=list)
@@ -182,57 +382,49 @@ class Gathered:
     tables: list[JoinedTable] = field(default_factory=list)
     compared: dict[str, Compared] = field(default_factory=dict)
 
-    def order_by_gain(self) -> None:
-        """Put columns that tell most of the target first."""
-        order = sorted(range(len(self.added)), key=lambda at: -(self.added[at].gain or 0.0))
-        self.added = [self.added[at] for at in order]
-        self.cells = [self.cells[at] for at in order]
-
 
 def gather(
     columns: dict[str, Any],
     key: str,
     target: str | None,
-    matches: Iterable[FoundTable],
+    matches: Iterable[Match],
     rules: EnrichmentRules,
     *,
     exclude_self: bool = True,
 ) -> Gathered:
-    """Gather columns from found tables.
-
-    With a target, columns that tell most of it come first.
-
-    Returns
-    -------
-    Gathered
-        `cells` has an array of length n for each of `added`.
-    """
     own_table = _read_mine(columns, key, target, rules)
     gathered = Gathered(list(columns))
     first_error = None
     for match in matches:
+        found_column = match.table, match.column, match.joinability
+        # Without a name, so that no found column must give way.
+        own_keys = pa.table({"": own_table.texts})
         try:
-            lists = match.join(
-                pa.table({"": own_table.texts}), 0, aggregate="list", provenance=()
-            )  # without a name, so that no found column must give way
+            lists = match.join(own_keys, 0, aggregate="list", provenance=())
         except (TableReadError, PlaceError, ColumnNotFoundError) as error:
             first_error = first_error or error
-            gathered.tables.append(
-                JoinedTable(match.table, match.column, match.joinability, reason=str(error))
-            )
+            gathered.tables.append(JoinedTable(*found_column, reason=str(error)))
             continue
-        _take(
-            gathered,
-            match,
-            dict(_columns_of(lists, own_table.key, rules)),
-            own_table,
-            rules,
-            exclude_self,
-        )
+        columns_by_key = zip(lists.column_names[1:], lists.columns[1:], strict=True)
+        added = {
+            name: column_of_lists(cells.combine_chunks(), rules.min_number_fraction)
+            for name, cells in columns_by_key
+        }
+        added = {name: column.take(own_table.key) for name, column in added.items()}
+        compared = {name: Compared.of(column) for name, column in added.items()}
+        if exclude_self and _is_own(own_table, list(compared.values()), rules):
+            gathered.tables.append(JoinedTable(*found_column, reason=OWN_TABLE))
+            continue
+        n_before = len(gathered.added)
+        _add_columns(gathered, match, added, compared, own_table, rules)
+        n_added = len(gathered.added) - n_before
+        gathered.tables.append(JoinedTable(*found_column, n_added))
     if first_error is not None and all(table.reason for table in gathered.tables):
         raise first_error
     if target is not None:
-        gathered.order_by_gain()
+        pairs = list(zip(gathered.added, gathered.cells, strict=True))
+        pairs.sort(key=lambda pair: -(pair[0].gain or 0.0))
+        gathered.added, gathered.cells = [one for one, _ in pairs], [cells for _, cells in pairs]
     return gathered
 
 
@@ -261,29 +453,15 @@ def _read_mine(
     )
 
 
-def _columns_of(
-    lists: pa.Table, key: pa.Int32Array, rules: EnrichmentRules
-) -> Iterator[tuple[str, Column]]:
-    for name, cells in list(zip(lists.column_names, lists.columns, strict=True))[1:]:
-        by_key = column_of_lists(cells.combine_chunks(), rules.min_number_fraction)
-        yield name, by_key.take(key)
-
-
-def _take(
+def _add_columns(
     gathered: Gathered,
-    match: FoundTable,
+    match: Match,
     columns: dict[str, Column],
+    compared: dict[str, Compared],
     own_table: _Mine,
     rules: EnrichmentRules,
-    exclude_self: bool,
 ) -> None:
-    compared = {name: Compared.of(column) for name, column in columns.items()}
-    if exclude_self and _is_own(own_table, list(compared.values()), rules):
-        gathered.tables.append(
-            JoinedTable(match.table, match.column, match.joinability, reason=OWN_TABLE)
-        )
-        return
-    n_before = len(gathered.added)
+    """Add the columns of a found table that are worth it, and the reasons why others are not."""
     joined = {f"{match.table}:{match.column}": compared[match.column]}
     for name, column in columns.items():
         reason = _why_not(column, compared[name], {**gathered.compared, **joined}, own_table, rules)
@@ -292,7 +470,7 @@ def _take(
         if reason is not None:
             gathered.left_out.append(LeftOutColumn(match.table, name, *reason))
             continue
-        new = _free_name(f"{match.table}:{name}", gathered.names)
+        new = free_name(f"{match.table}:{name}", gathered.names.__contains__)
         coverage = column.filled / len(column.cells)
         gathered.names.append(new)
         gathered.cells.append(column.cells)
@@ -310,18 +488,14 @@ def _take(
                 own_table.gain_of(column),
             )
         )
-    gathered.tables.append(
-        JoinedTable(match.table, match.column, match.joinability, len(gathered.added) - n_before)
-    )
 
 
 def _is_own(own_table: _Mine, compared: Sequence[Compared], rules: EnrichmentRules) -> bool:
-    """Return whether a found table holds a copy of the user's table.
-
-    Each column of the user's that is not constant, the key apart, must have a copy among
-    `compared`; there must be at least one such column.
-    """
-    telling = [forms for forms in own_table.others.values() if _is_telling(forms[0])]
+    telling = []
+    for forms in own_table.others.values():
+        values = forms[0].values[forms[0].filled]
+        if len(values) and (values != values[0]).any():
+            telling.append(forms)
     return bool(telling) and all(
         any(
             candidate.says_the_same(form, rules.min_copy_fraction)
@@ -330,11 +504,6 @@ def _is_own(own_table: _Mine, compared: Sequence[Compared], rules: EnrichmentRul
         )
         for forms in telling
     )
-
-
-def _is_telling(column: Compared) -> bool:
-    values = column.values[column.filled]
-    return bool(len(values)) and bool((values != values[0]).any())
 
 
 def _why_not(
@@ -356,11 +525,11 @@ def _why_not(
         )
     if column.distinct < 2:
         return CONSTANT, f"{SAID[CONSTANT]}: {str(pc.first(column.cells).as_py())!r}."
-    if own_table.target is not None and tells_target(
+    if own_table.target is not None and reveals_target(
         compared, own_table.target, own_table.of_key, rules
     ):
-        return TARGET, f"{SAID[TARGET]}: with it a model would be told what it is to predict."
-    # Pairs, not a dictionary: a column of yours may be called as one that is added, or "the key".
+        return TARGET, f"{SAID[TARGET]}: with it a model would be given what it is to predict."
+    # Pairs, not a dictionary: your column may be called as one that is added, or "the key".
     for name, others in (
         ("the key", [own_table.key_column]),
         *own_table.others.items(),
@@ -371,27 +540,17 @@ def _why_not(
     return None
 
 
-def _free_name(name: str, used_names: Sequence[str]) -> str:
-    endings = ("" if number == 1 else f"_{number}" for number in count(1))
-    return next(free for ending in endings if (free := name + ending) not in used_names)
-
-
 LEAST_KEYS = 10
 KEYS_A_VALUE = 5
 
 
-def tells_target(
+def reveals_target(
     column: Compared, target: Compared, of_key: np.ndarray, rules: EnrichmentRules
 ) -> bool:
     """Return whether a column gives the target away, as `EnrichmentRules` says.
 
     Each key counts once: all rows of one have the same cell, and among few keys any column would
-    seem to tell a target that hangs on the key.
-
-    Parameters
-    ----------
-    of_key : int64 (k,)
-        A row of each key, among those compared.
+    seem to show a target that depends on the key.
     """
     rows = of_key[(column.filled & target.filled)[of_key]]
     if len(rows) < LEAST_KEYS:
@@ -403,20 +562,23 @@ def tells_target(
             same >= rules.min_target_fraction * len(target_values)
             or abs(_rank_correlation(target_values, column_values)) >= rules.min_target_correlation
         )
-    return _tells_class(column_values, target_values, rules.min_target_agreement)
+    return _reveals_class(column_values, target_values, rules.min_target_agreement)
+
+
+def _ranks(numbers: np.ndarray) -> np.ndarray:
+    """Return the rank of each number; equal ones share the mean of theirs."""
+    _, position, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[position]
 
 
 def _rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
-    """Return Spearman's correlation, 0 where either is constant."""
-    from scipy.stats import rankdata
-
-    ranks = np.stack([rankdata(one), rankdata(other)])
+    ranks = np.stack([_ranks(one), _ranks(other)])
     ranks -= ranks.mean(axis=1, keepdims=True)
     spread = np.sqrt((ranks**2).sum(axis=1).prod())
     return float((ranks[0] * ranks[1]).sum() / spread) if spread > 0 else 0.0
 
 
-def _tells_class(values: np.ndarray, classes: np.ndarray, min_agreement: float) -> bool:
+def _reveals_class(values: np.ndarray, classes: np.ndarray, min_agreement: float) -> bool:
     value_names, value = np.unique(values, return_inverse=True)
     class_names, of_class = np.unique(classes, return_inverse=True)
     if len(class_names) < 2 or len(values) < KEYS_A_VALUE * len(value_names):

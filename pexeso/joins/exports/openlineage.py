@@ -30,8 +30,8 @@ LINEAGE_FACET = f"{_FACETS}/1-2-0/ColumnLineageDatasetFacet.json#/$defs/ColumnLi
 JOB_NAMESPACE, JOB = "pexeso", "join"
 
 _OBJECT_STORES = ("s3", "gs", "abfss", "wasbs")
+# What OpenLineage calls the store, so that all its clients name an object alike.
 _SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "abfss", "wasb": "wasbs"}
-"""What OpenLineage calls the store, so that all its clients name an object alike."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,6 @@ class DataSet:
 
     @classmethod
     def of(cls, place: str, *, within: str | None = None) -> DataSet:
-        """Return the name of a file or URL, or of a table of a lake."""
         if within is not None:
             if "://" not in within and not os.path.isabs(within):
                 return cls(within, place)
@@ -71,24 +70,14 @@ class DataSet:
 
     @classmethod
     def in_memory(cls, name: str) -> DataSet:
-        """Return the name of a table that no file keeps.
-
-        Examples
-        --------
-        >>> DataSet.in_memory("stdin")
-        DataSet(namespace='inmemory://', name='stdin')
-        """
         return cls("inmemory://", name)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plain JSON form."""
         return {"namespace": self.namespace, "name": self.name}
 
 
 @dataclass(frozen=True)
 class JoinMade:
-    """A join whose events are written."""
-
     query: DataSet
     lake: DataSet
     output: DataSet
@@ -98,7 +87,6 @@ class JoinMade:
     def events(
         self, started: datetime, ended: datetime, run_id: uuid.UUID | None = None
     ) -> list[dict[str, Any]]:
-        """Return the events of the run."""
         run = str(uuid.uuid4() if run_id is None else run_id)
         output = {**self.output.to_dict(), "facets": self._facets()}
         return [
@@ -143,7 +131,6 @@ def append_events(path: str | os.PathLike[str], events: Iterable[Mapping[str, An
 
 
 def _append(stream: FileIO, data: bytes) -> None:
-    """Append all of the data, or leave the file as it was."""
     end = os.fstat(stream.fileno()).st_size
     written = 0
     try:

@@ -1,29 +1,126 @@
-"""The edges of the join graph of an index, a batch at a time."""
+"""The join graph of an index: which edges it has, yielded a batch at a time."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from pexeso.joins.exports.edges import EDGES
-from pexeso.joins.exports.registry import format_of_file, write_export
-from pexeso.joins.graph.options import OVERLAP, SEMANTIC, GraphOptions
+from pexeso.build.parts.base import parts_of
+from pexeso.errors import InputError
+from pexeso.joins.exports.files import (
+    EDGES,
+    GRAPHML,
+    format_of_file,
+    mermaid_lines,
+    strongest,
+    write_export,
+)
+from pexeso.lake.frames.tables import Tabular
+from pexeso.options import (
+    DEFAULT_MAX_DISTANCE,
+    DEFAULT_MIN_JOINABILITY,
+    SearchOptions,
+    columns_wanted,
+    make_plain,
+)
+from pexeso.runtime.checks import require_choice, require_flag
 from pexeso.runtime.progress import CountedProgress
-from pexeso.runtime.shown import Shown, facts_table, many
+from pexeso.runtime.shown import MAX_ROWS, Shown, facts_table, many
 
 if TYPE_CHECKING:
-    from pexeso.joins.graph.equal_values import Edges
-    from pexeso.joins.graph.nodes import Folded, Nodes
+    import pandas as pd
+
+    from pexeso.joins.graph.edges import Edges, EqualValues, Nodes, ValuesAlike
     from pexeso.semantic.executor import Executor
     from pexeso.semantic.open_index import OpenIndex
-    from pexeso.sets.search.opening import TokenSets
+    from pexeso.store.local.reader import Store
+
+
+# Names that searches have for them: by equal values, and by values alike.
+METHODS = OVERLAP, SEMANTIC = ("overlap", "semantic")
+
+
+@dataclass(frozen=True)
+class GraphOptions:
+    """Which edges a join graph has.
+
+    Attributes
+    ----------
+    method : {"overlap", "semantic"} or None
+        By equal values, or by values alike. None: the former where the index has token sets.
+    min_joinability : float
+        In (0, 1]: the share of the distinct values of the left column that match.
+    max_distance : float or None
+        In [0, 1], of values alike; None: 0 for columns of dates, numbers or codes, else what suits
+        the model of the index.
+    k : int, "all" or None
+        Edges of each left column at most, those of the largest joinability; None: 20.
+    fold_copies : bool
+        Of columns that are copies of each other (`pexeso.results.copies`) the first by table and
+        name represents all.
+
+    Examples
+    --------
+    >>> GraphOptions(min_joinability=0)
+    Traceback (most recent call last):
+        ...
+    pexeso.errors.InputError: min_joinability must be a number in (0, 1]. Got 0 instead. It is the \
+share of your values that must match: 0.5 is a usual value.
+    """
+
+    method: str | None = None
+    min_joinability: float = DEFAULT_MIN_JOINABILITY
+    max_distance: float | None = None
+    k: int | str | None = None
+    fold_copies: bool = False
+
+    def __post_init__(self) -> None:
+        make_plain(self)
+        if self.method is not None:
+            require_choice("method", self.method, METHODS)
+        require_flag("fold_copies", self.fold_copies)
+        if self.min_joinability is None:
+            raise InputError("min_joinability must be a number in (0, 1]. Got None instead.")
+        if self.max_distance is not None and self.method == OVERLAP:
+            raise InputError(
+                "max_distance is for values alike, and the method overlap compares equal ones: "
+                "leave it out, or take the method semantic."
+            )
+        # Ranges are those of searches.
+        distance = DEFAULT_MAX_DISTANCE if self.max_distance is None else self.max_distance
+        SearchOptions(distance, self.min_joinability, k=self.k)
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> GraphOptions:
+        names = cls.__dataclass_fields__
+        if unknown := sorted(set(given) - set(names)):
+            raise InputError(
+                f"Options of a graph are {', '.join(names)}. Got {', '.join(unknown)}."
+            )
+        return cls(**given)
+
+    @property
+    def limit(self) -> int | None:
+        return columns_wanted(self.k)
+
+    def method_for(self, store: Store) -> str:
+        if self.method is not None:
+            return self.method
+        return OVERLAP if "overlap" in parts_of(store) and self.max_distance is None else SEMANTIC
+
+    def to_dict(self, method: str, max_distance: float | None) -> dict[str, Any]:
+        options: dict[str, Any] = {"method": method, "min_joinability": self.min_joinability}
+        if max_distance is not None:
+            options["max_distance"] = max_distance
+        k = "all" if self.limit is None else self.limit
+        return {**options, "k": k, "fold_copies": self.fold_copies}
 
 
 @dataclass(repr=False)
@@ -37,7 +134,7 @@ class EdgeStream(Shown):
     n_columns : int
         Columns between which edges are looked for.
     copies : pyarrow.Table
-        Columns that others stand for: ``table, column, of_table, of_column``.
+        Columns that others represent: ``table, column, of_table, of_column``.
     n_edges, n_cut : int
         Edges read so far, and columns that have more than are given.
     """
@@ -57,7 +154,7 @@ class EdgeStream(Shown):
         return facts_table({**self.options, **counts, "cut": self.n_cut})
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the edges, of `pexeso.joins.exports.edges.EDGES`, once.
+        """Yield the edges, of `pexeso.joins.exports.files.EDGES`, once.
 
         They are ordered by the table and the name of the left column; of one column by joinability,
         the largest first, then by the names of the right one.
@@ -65,7 +162,7 @@ class EdgeStream(Shown):
         yield from self._batches
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write the edges as they are found; see `pexeso.joins.graph.results.ColumnGraph.write`."""
+        """Write the edges as they are found; see `pexeso.joins.graph.graphs.ColumnGraph.write`."""
         form = format_of_file(os.fspath(path))
         return write_export(form, self, path, overwrite=overwrite)
 
@@ -81,7 +178,7 @@ class EdgeStream(Shown):
 
 
 def stream_edges(
-    opened: OpenIndex | TokenSets,
+    opened: OpenIndex,
     options: GraphOptions,
     executor: Executor | None = None,
     *,
@@ -97,77 +194,44 @@ def stream_edges(
     sizes of all columns are held; for equal values also what `LakeColumns` and `LakeTokens` hold;
     for values alike the vectors of one pass.
     """
-    limit = None if options.limit is None else options.limit + 1  # one more tells of a cut
+    limit = None if options.limit is None else options.limit + 1  # one more shows a cut
+    graph: EqualValues | ValuesAlike
     if options.method_for(opened.store) == OVERLAP:
-        compared = _equal_values(opened, options, limit, edges_on)
+        from pexeso.joins.graph.edges import EqualValues, missing_cells
+        from pexeso.sets.lake_columns import LakeColumns
+
+        columns = LakeColumns.of_index(opened)
+        graph = EqualValues.of(columns, missing_cells(columns, opened), folds=options.fold_copies)
+        plain_options = options.to_dict(OVERLAP, None)
+        between = graph.edges if edges_on is None else partial(edges_on, graph)
+        edges = between(options.min_joinability, limit)
     else:
-        compared = _values_alike(cast("OpenIndex", opened), options, limit, executor, passes)
-    stream = EdgeStream(compared.options, len(compared.nodes), compared.copies, ())
-    stream._batches = _batches(stream, compared, options.limit, progress)
+        from pexeso.joins.graph.edges import ValuesAlike
+        from pexeso.semantic.executor import search_store
+
+        distance, by_kind = options.max_distance, options.max_distance is None
+        if distance is None:
+            distance = opened.usual_max_distance
+        graph = ValuesAlike.of(opened, executor or search_store, folds=options.fold_copies)
+        plain_options = options.to_dict(SEMANTIC, distance)
+        edges = graph.edges(options.min_joinability, distance, limit, passes, by_kind=by_kind)
+    stream = EdgeStream(plain_options, len(graph.nodes), graph.copies, ())
+    stream._batches = _batches(stream, graph.nodes, edges, options.limit, progress)
     return stream
 
 
-@dataclass(frozen=True)
-class _Compared:
-    """Columns that are compared, and the edges between them."""
-
-    options: dict[str, Any]
-    nodes: Nodes
-    folded: Folded
-    copies: pa.Table
-    edges: Iterator[Edges]
-
-
-def _equal_values(
-    opened: OpenIndex | TokenSets,
-    options: GraphOptions,
-    limit: int | None,
-    edges_on: EdgesOn | None,
-) -> _Compared:
-    from pexeso.joins.graph.equal_values import EqualValues, missing_cells
-    from pexeso.sets.lake_columns import LakeColumns
-
-    columns = LakeColumns.of_index(opened)
-    graph = EqualValues.of(columns, missing_cells(columns, opened), folds=options.fold_copies)
-    edges = graph.edges if edges_on is None else partial(edges_on, graph)
-    plain_options = options.to_dict(OVERLAP, None)
-    return _Compared(
-        plain_options,
-        graph.nodes,
-        graph.folded,
-        graph.copies,
-        edges(options.min_joinability, limit),
-    )
-
-
-def _values_alike(
-    opened: OpenIndex,
-    options: GraphOptions,
-    limit: int | None,
-    executor: Executor | None,
-    passes: int,
-) -> _Compared:
-    from pexeso.joins.graph.semantic import ValuesAlike
-    from pexeso.semantic.executor import LocalExecutor
-
-    by_kind = options.max_distance is None
-    distance = opened.usual_max_distance if options.max_distance is None else options.max_distance
-    executor = LocalExecutor() if executor is None else executor
-    graph = ValuesAlike.of(opened, executor, folds=options.fold_copies)
-    edges = graph.edges(options.min_joinability, distance, limit, passes, by_kind=by_kind)
-    plain_options = options.to_dict(SEMANTIC, distance)
-    return _Compared(plain_options, graph.nodes, graph.folded, graph.copies, edges)
-
-
+# From `EqualValues`, a least joinability and a limit to the edges.
 EdgesOn = Callable[..., Iterator["Edges"]]
-"""From `EqualValues`, a least joinability and a limit to the edges."""
 
 
 def _batches(
-    stream: EdgeStream, compared: _Compared, limit: int | None, progress: CountedProgress | None
+    stream: EdgeStream,
+    nodes: Nodes,
+    edges: Iterator[Edges],
+    limit: int | None,
+    progress: CountedProgress | None,
 ) -> Iterator[pa.RecordBatch]:
-    nodes, n_copies = compared.nodes, compared.folded.n_copies
-    for left, right, matched, n_compared in compared.edges:
+    for left, right, matched, n_compared in edges:
         if limit is not None:
             rank = np.arange(len(left)) - np.searchsorted(left, left)
             stream.n_cut += int((rank == limit).sum())
@@ -176,13 +240,10 @@ def _batches(
         if progress is not None:
             progress(n_compared, len(nodes))
         if len(left):
-            yield _batch(nodes, left, right, matched, n_copies)
+            yield _batch(nodes.take(left), nodes.take(right), matched)
 
 
-def _batch(
-    nodes: Nodes, left: np.ndarray, right: np.ndarray, matched: np.ndarray, n_copies: np.ndarray
-) -> pa.RecordBatch:
-    one, other = nodes.take(left), nodes.take(right)
+def _batch(one: Nodes, other: Nodes, matched: np.ndarray) -> pa.RecordBatch:
     columns = {
         "left_table": one.tables,
         "left_column": one.labels,
@@ -193,8 +254,135 @@ def _batch(
         "total": one.totals,
         "right_total": other.totals,
         "right_unique": other.unique,
-        "left_copies": n_copies[left],
-        "right_copies": n_copies[right],
+        "left_copies": one.n_copies,
+        "right_copies": other.n_copies,
     }
     arrays = [pa.array(columns[column.name]).cast(column.type) for column in EDGES]
     return pa.RecordBatch.from_arrays(arrays, schema=EDGES)
+
+
+# Edges among which the lines of a picture are chosen, the strongest.
+MAX_PICTURED = 500
+
+
+@dataclass(frozen=True, repr=False)
+class ColumnGraph(Tabular):
+    """All pairs of columns of a lake that join.
+
+    Attributes
+    ----------
+    options : dict
+        What was asked for, with what was chosen for the index.
+    n_columns : int
+        Columns that were compared.
+    n_cut : int
+        Columns that have more edges than `k`.
+    edges : pyarrow.Table
+        A row for each edge. ``joinability`` is ``matched / total``: the share of the distinct
+        values of the left column that match in the right one. It is not that of the other
+        direction, which is an edge of its own. ``right_total`` are the distinct values of the right
+        column, ``right_unique`` says whether it is known that no two rows have the same, missing
+        cells (`pexeso.lake.cells`) apart.
+    copies : pyarrow.Table
+        Columns that others represent: ``table, column, of_table, of_column``.
+    """
+
+    options: dict[str, Any]
+    n_columns: int
+    n_cut: int
+    edges: pa.Table = field(repr=False, compare=False)
+    copies: pa.Table = field(repr=False, compare=False)
+
+    fields = tuple(EDGES.names)  # of no dataclass field
+
+    @classmethod
+    def of(cls, stream: EdgeStream) -> ColumnGraph:
+        """Return the graph of a stream, read to its end."""
+        edges = pa.Table.from_batches(stream.batches(), EDGES)
+        return cls(stream.options, stream.n_columns, stream.n_cut, edges, stream.copies)
+
+    def __len__(self) -> int:
+        return self.edges.num_rows
+
+    def _summary(self) -> str:
+        return f"{many(len(self), 'edge')} between {many(self.n_columns, 'column')}"
+
+    def _shown(self) -> tuple[list[str], list[list[Any]]]:
+        names = EDGES.names[:5]
+        rows = self.edges.select(names).slice(0, MAX_ROWS).to_pylist()
+        return names, [list(row.values()) for row in rows]
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: a picture of the strongest edges, and the first 20."""
+        from pexeso.results.pages.join_drawing import join_graph_notebook
+
+        best, _ = strongest(self.batches(), MAX_PICTURED)
+        return join_graph_notebook(self._summary(), best.to_pylist()) + super()._repr_html_()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the edges, a dictionary each."""
+        return self.edges.to_pylist()
+
+    def to_arrow(self) -> pa.Table:
+        """Return `edges`."""
+        return self.edges
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the edges as a DataFrame of pandas."""
+        return self.edges.to_pandas()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the edges as record batches."""
+        yield from self.edges.to_batches()
+
+    def summary(self) -> dict[str, Any]:
+        """Return options and counts as plain JSON."""
+        return {
+            "options": self.options,
+            "columns": self.n_columns,
+            "copies": self.copies.num_rows,
+            "edges": len(self),
+            "cut": self.n_cut,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form that the command line prints."""
+        return {
+            "options": self.options,
+            "columns": self.n_columns,
+            "copies": self.copies.to_pylist(),
+            "edges": self.rows(),
+        }
+
+    def to_mermaid(self) -> str:
+        """Return a Mermaid flowchart of at most 500 edges, those of the largest joinability."""
+        return "".join(f"{line}\n" for line in mermaid_lines(self))
+
+    def to_graphml(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the graph as GraphML, and return the path.
+
+        Raises
+        ------
+        OutputError
+            The file exists and is not to be replaced, or cannot be written.
+        """
+        return write_export(GRAPHML, self, path, overwrite=overwrite)
+
+    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the edges in the format that the name of the file asks for, and return the path.
+
+        Parameters
+        ----------
+        path : path
+            Ends in ``.jsonl``, ``.csv``, ``.parquet``, ``.mmd`` (Mermaid) or ``.graphml``.
+        overwrite : bool
+            Replace an existing file.
+
+        Raises
+        ------
+        InputError
+            The name ends in something else.
+        OutputError
+            The file exists and is not to be replaced, or cannot be written.
+        """
+        return write_export(format_of_file(os.fspath(path)), self, path, overwrite=overwrite)

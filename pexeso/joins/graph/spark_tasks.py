@@ -16,11 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from pexeso.build.spark.workers import freeze_imports
-from pexeso.joins.graph.containers import LakeTokens, chunks
-from pexeso.joins.graph.equal_values import Edges, EqualValues, edges_between
-from pexeso.runtime.threads import take_one_thread
-from pexeso.semantic.spark_executor import plain_errors
+from pexeso.build.spark.session import plain_task_errors
+from pexeso.joins.graph.edges import Edges, EqualValues, LakeTokens, chunks, edges_between
+from pexeso.runtime.threads import freeze_imports, take_one_thread
 from pexeso.sets.lake_columns import LakeColumns
 
 if TYPE_CHECKING:
@@ -34,14 +32,12 @@ TASKS_PER_CORE = 4
 _SCHEMA = pa.schema([(name, pa.int64()) for name in ("left", "right", "matched")])
 _SPARK_SCHEMA = "left long, right long, matched long"
 
+# What this process has read for the pass that its tasks belong to.
 _READ: dict[str, LakeTokens] = {}
-"""What this process has read for the pass that its tasks belong to."""
 
 
 @dataclass(frozen=True)
 class _EdgeJob:
-    """What tasks do."""
-
     key: str
     columns: LakeColumns
     min_joinability: float
@@ -49,7 +45,6 @@ class _EdgeJob:
 
 
 def edges_on_spark(spark: SparkSession) -> EdgesOn:
-    """Return what counts equal values in the tasks of a session."""
 
     def edges(compared: EqualValues, min_joinability: float, limit: int | None) -> Iterator[Edges]:
         # A copy has none of what was opened here.
@@ -60,7 +55,7 @@ def edges_on_spark(spark: SparkSession) -> EdgesOn:
 
         try:
             for wave in _waves(columns.sizes, n_tasks):
-                with plain_errors("comparing columns"):
+                with plain_task_errors("comparing columns"):
                     rows = (
                         spark.range(0, len(wave), 1, len(wave))
                         .mapInArrow(partial(_work, sent=sent, wave=wave), _SPARK_SCHEMA)
@@ -68,7 +63,7 @@ def edges_on_spark(spark: SparkSession) -> EdgesOn:
                     )
                 arrays = (rows[name].to_numpy() for name in _SCHEMA.names)
                 left, right, matched = arrays
-                # Whatever order tasks end in, a column's edges stand together, and in their order.
+                # Whatever order tasks end in, a column's edges come together, and in their order.
                 order = np.argsort(left, kind="stable")
                 yield left[order], right[order], matched[order], wave[-1][1]
         finally:
@@ -78,17 +73,13 @@ def edges_on_spark(spark: SparkSession) -> EdgesOn:
 
 
 def _waves(sizes: np.ndarray, n_tasks: int) -> Iterator[list[tuple[int, int]]]:
-    """Yield runs of columns, as many at a time as there are tasks."""
     parts = [(part.start, part.stop) for part in chunks(sizes, -(-int(sizes.sum()) // n_tasks))]
     for first in range(0, len(parts), n_tasks):
         yield parts[first : first + n_tasks]
 
 
 def _work(
-    batches: Iterator[pa.RecordBatch],
-    *,
-    sent: Broadcast[_EdgeJob],
-    wave: list[tuple[int, int]],
+    batches: Iterator[pa.RecordBatch], *, sent: Broadcast[_EdgeJob], wave: list[tuple[int, int]]
 ) -> Iterator[pa.RecordBatch]:
     take_one_thread()  # tasks run side by side already
     for batch in batches:

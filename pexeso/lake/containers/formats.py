@@ -5,56 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from pexeso.lake.readers.options import SETTINGS_NAME
 
-@dataclass(frozen=True)
-class FileFormat:
-    """A format of files that hold tables."""
-
-    name: str
-    extensions: tuple[str, ...]
-    is_text: bool = False
-    holds_several: bool = False
-    reader: int = 1
-
-
-FORMATS = (
-    FileFormat("delimited", (".csv", ".tsv", ".tab", ".psv", ".txt"), is_text=True, reader=4),
-    FileFormat("jsonlines", (".jsonl", ".ndjson"), is_text=True, reader=3),
-    FileFormat("json", (".json", ".geojson"), is_text=True, reader=3),
-    FileFormat("parquet", (".parquet",), reader=5),
-    FileFormat("arrow", (".feather", ".arrow", ".arrows", ".ipc"), reader=4),
-    FileFormat("orc", (".orc",), reader=3),
-    FileFormat("avro", (".avro",), reader=3),
-    FileFormat(
-        "spreadsheet", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), holds_several=True, reader=4
-    ),
-    FileFormat(
-        "database",
-        (".sqlite", ".sqlite3", ".db", ".db3", ".duckdb", ".ddb"),
-        holds_several=True,
-        reader=3,
-    ),
-    FileFormat("archive", (".zip",), holds_several=True, reader=5),
-    *(FileFormat(kind, ()) for kind in ("delta", "iceberg", "hive")),
-)
-"""All formats that are read; the last are of folders that are one table."""
-
-READERS = {file_format.name: file_format.reader for file_format in FORMATS}
-"""The version of the reader of each format, which an index records."""
-
+# How the names of packed files of text end, after the extension of the text.
 PACKED_EXTENSIONS = (".gz", ".bz2", ".xz", ".zst")
-"""How the names of packed files of text end, after the extension of the text."""
-
-SETTINGS_NAME = "lake.toml"
-"""The file in a lake's own folder that says how its files are read."""
-
-_FORMAT_OF_EXTENSION = {
-    extension: file_format for file_format in FORMATS for extension in file_format.extensions
-}
-
-TABLE_EXTENSIONS = tuple(_FORMAT_OF_EXTENSION)
-"""How the names of table files end, packed ones left out."""
-
 _KINDS_OF_FILES = {
     "a document": ".pdf .doc .docx .odt .rtf .tex .epub .pages",
     "prose": ".md .rst .adoc .org",
@@ -80,6 +34,49 @@ _REASON_OF_EXTENSION = {
     for kind, extensions in _KINDS_OF_FILES.items()
     for extension in extensions.split()
 }
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    name: str
+    extensions: tuple[str, ...]
+    is_text: bool = False
+    holds_several: bool = False
+    reader: int = 1
+
+
+# All formats that are read; the last are of folders that are one table.
+FORMATS = (
+    FileFormat("delimited", (".csv", ".tsv", ".tab", ".psv", ".txt"), is_text=True, reader=4),
+    FileFormat("jsonlines", (".jsonl", ".ndjson"), is_text=True, reader=3),
+    FileFormat("json", (".json", ".geojson"), is_text=True, reader=3),
+    FileFormat("parquet", (".parquet",), reader=5),
+    FileFormat("arrow", (".feather", ".arrow", ".arrows", ".ipc"), reader=4),
+    FileFormat("orc", (".orc",), reader=3),
+    FileFormat("avro", (".avro",), reader=3),
+    FileFormat(
+        "spreadsheet", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), holds_several=True, reader=4
+    ),
+    FileFormat(
+        "database",
+        (".sqlite", ".sqlite3", ".db", ".db3", ".duckdb", ".ddb"),
+        holds_several=True,
+        reader=3,
+    ),
+    FileFormat("archive", (".zip",), holds_several=True, reader=5),
+    *(FileFormat(kind, ()) for kind in ("delta", "iceberg", "hive")),
+)
+
+# The version of the reader of each format, which an index records.
+READERS = {file_format.name: file_format.reader for file_format in FORMATS}
+
+_FORMAT_OF_EXTENSION = {
+    extension: file_format for file_format in FORMATS for extension in file_format.extensions
+}
+
+# How the names of table files end, packed ones left out.
+TABLE_EXTENSIONS = tuple(_FORMAT_OF_EXTENSION)
+
 _NOT_A_TABLE = (
     f"not a table by its extension; tables end in {', '.join(TABLE_EXTENSIONS)} "
     f"(text also in {', '.join(PACKED_EXTENSIONS)})"
@@ -101,21 +98,17 @@ def format_of(path: str | os.PathLike[str]) -> FileFormat | None:
     name = os.path.basename(os.fspath(path)).lower()
     text = without_packing(name)
     file_format = _FORMAT_OF_EXTENSION.get(os.path.splitext(text)[1])
-    return (
-        None
-        if text != name and file_format is not None and not file_format.is_text
-        else file_format
-    )
+    is_packed_twice = text != name and file_format is not None and not file_format.is_text
+    return None if is_packed_twice else file_format
+
+
+def holds_several(name: str) -> bool:
+    file_format = format_of(name)
+    return file_format is not None and file_format.holds_several
 
 
 def table_format(path: str | os.PathLike[str]) -> str | None:
-    """Return the name of the format that a file's name stands for, None where it stands for none.
-
-    Examples
-    --------
-    >>> table_format("a/b.ndjson.bz2")
-    'jsonlines'
-    """
+    """Return the name of the format that a file's name stands for; None where there is none."""
     file_format = format_of(path)
     return file_format.name if file_format else None
 

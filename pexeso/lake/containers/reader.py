@@ -5,44 +5,44 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
-from pexeso.lake.containers.folders import OpenFolder, kind_of_folder
-from pexeso.lake.containers.formats import format_of, without_packing
-from pexeso.lake.containers.tables_inside import (
-    Container,
-    only_member,
-    read_inner,
-    split_member,
+from pexeso.lake.containers.folders import (
+    CannotRead,
+    OpenFolder,
+    folder_table,
+    kind_of_folder,
 )
-from pexeso.lake.readers.budget import DEFAULT_MAX_BYTES, ReadingBudget
-from pexeso.lake.readers.content import (
-    Content,
+from pexeso.lake.containers.formats import format_of, without_packing
+from pexeso.lake.containers.tables_inside import Container, only_member, read_inner, split_member
+from pexeso.lake.readers.delimited import parse_delimited
+from pexeso.lake.readers.file_source import (
+    FileSource,
     bytes_fingerprint,
     fingerprint_file,
     read_content,
 )
-from pexeso.lake.readers.delimited import parse_delimited
-from pexeso.lake.readers.file_source import FileSource
-from pexeso.lake.readers.jsonlines import parse_json, starts_as_json
+from pexeso.lake.readers.json_text import parse_json, starts_as_json
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
-from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table
-from pexeso.lake.readers.typed import TypedRows, json_rows, parquet_rows
-from pexeso.lake.readers.written_bytes import total_bytes
-from pexeso.lake.typed.bad_cells import sound
-from pexeso.lake.typed.parquet import parse_parquet
-from pexeso.lake.typed.table import TypedTable
-from pexeso.lake.typed.text import text_table
+from pexeso.lake.readers.table import DEFAULT_MAX_BYTES, DEFAULT_MAX_CELL_BYTES, Table, clean_name
+from pexeso.lake.typed.parquet import (
+    ROWS_A_BATCH,
+    TypedRows,
+    json_rows,
+    parquet_rows,
+    parse_parquet,
+)
+from pexeso.lake.typed.sandbox import TypedTable
+from pexeso.lake.typed.text import sound, text_table, total_bytes
 from pexeso.store.io.location import Location, locate
 
+# Formats whose cells have no types of their own.
 FORMATS_OF_TEXTS = ("delimited", "jsonlines", "json")
-"""Formats whose cells have no types of their own."""
-
 _PARQUET_MAGIC = b"PAR1"
 
 
@@ -50,11 +50,8 @@ _PARQUET_MAGIC = b"PAR1"
 class OpenTable:
     """A table of a file.
 
-    Attributes
-    ----------
-    fingerprint : str or None
-        Equal where the bytes of the file, or of the member of an archive, have not changed; None
-        for a file that went away meanwhile.
+    fingerprint: str or None, equal where the bytes of the file, or of the member of an archive,
+    have not changed; None for a file that went away meanwhile.
     """
 
     shown: str
@@ -67,7 +64,7 @@ class OpenTable:
     def format(self) -> str:
         """Format of the rows: that of the name, else that of the content.
 
-        JSON is told by its content under a name of delimited text, too.
+        JSON is known by its content under a name of delimited text, too.
         """
         file_format = format_of(self.source.shown)
         if file_format is not None and (
@@ -87,22 +84,43 @@ class OpenTable:
     def text(
         self, *, max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES, is_meant: bool = False
     ) -> Table:
-        """Read the table with all cells as texts."""
         with _errors_in_words(self.shown):
-            return self._text(max_cell_bytes, is_meant=is_meant)
+            kind, budget = self.format, self.source.budget()
+            if kind == "parquet":
+                return parse_parquet(self._data, budget, max_cell_bytes=max_cell_bytes)
+            if kind in ("jsonlines", "json"):
+                return parse_json(self._data, budget, max_cell_bytes=max_cell_bytes)
+            if kind == "delimited":
+                extension = os.path.splitext(without_packing(self.source.shown.lower()))[1]
+                return parse_delimited(
+                    self._data,
+                    budget,
+                    "" if is_meant and extension == ".txt" else extension,
+                    max_cell_bytes=max_cell_bytes,
+                    options=self.options,
+                )
+            rows, notes = self._typed_table()
+            return text_table(
+                budget, rows.column_names, _batches(rows), notes, max_cell_bytes=max_cell_bytes
+            )
 
     def rows(self, table: Table | None = None) -> Iterator[TypedRows]:
         """Yield the rows with the types of the file; at least one batch comes."""
-        kind = self.format
+        kind, budget = self.format, self.source.budget()
         if kind == "parquet":
-            yield from parquet_rows(self.shown, pa.BufferReader(self._data), self.source.budget())
+            yield from parquet_rows(self.shown, pa.BufferReader(self._data), budget)
         elif kind in ("jsonlines", "json"):
-            yield from json_rows(self.shown, self._data, self.source.budget())
+            yield from json_rows(self._data, budget)
         elif kind == "delimited":
             table = table or self.text()
             yield TypedRows(table.names, list(table.columns))
         else:
-            yield from _rows_of(self._typed(), self.source.budget())
+            typed = self._typed_table().rows
+            # Arrow makes no array of unions from a list of values.
+            yield TypedRows(typed.column_names, [pa.nulls(0, kind) for kind in typed.schema.types])
+            for columns in _batches(typed):
+                budget.check_unpacked_columns(sum(map(total_bytes, columns)))
+                yield TypedRows(typed.column_names, columns)
 
     def typed_columns(
         self, texts: Sequence[pa.Array | pa.ChunkedArray]
@@ -111,67 +129,50 @@ class OpenTable:
 
         Dictionaries are written out, and texts that are not UTF-8 are mended as in `text`.
 
-        Returns
-        -------
-        list of pa.ChunkedArray or None
-            None for formats whose cells are texts, and where the file was replaced meanwhile.
+        Returns list of pa.ChunkedArray or None: none for formats whose cells are texts, and where
+        the file was replaced meanwhile.
         """
+        typed = self.typed()
+        if typed is None or list(map(len, typed[1])) != list(map(len, texts)):
+            return None
+        return typed[1]
+
+    def typed(self) -> tuple[list[str], list[pa.ChunkedArray]] | None:
+        """Read the names and columns of `typed_columns`; None for formats whose cells are texts."""
         if self.format in FORMATS_OF_TEXTS:
             return None
-        typed = self._typed_columns()
-        is_same = [len(column) for column in typed] == [len(column) for column in texts]
-        return typed if is_same else None
-
-    def _typed_columns(self) -> list[pa.ChunkedArray]:
         with _errors_in_words(self.shown):
-            batches = list(self.rows())
-            types = [_plain(column.type) for column in batches[0].columns]
-            return [
-                pa.chunked_array(
-                    [sound(_written_out(batch.columns[p])) for batch in batches[1:]], kind
-                )
-                for p, kind in enumerate(types)
+            empty, *batches = self.rows()
+            kinds = [column.type for column in empty.columns]
+            kinds = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds]
+            columns = [
+                pa.chunked_array([_of_type(batch.columns[p], kind) for batch in batches], kind)
+                for p, kind in enumerate(kinds)
             ]
+            return [clean_name(name) for name in empty.names], columns
 
-    def _text(self, max_cell_bytes: int, *, is_meant: bool) -> Table:
-        kind, max_bytes, budget = self.format, self.source.max_bytes, self.source.budget()
-        if kind == "parquet":
-            return parse_parquet(
-                self.shown,
-                self._data,
-                max_bytes=max_bytes,
-                max_cell_bytes=max_cell_bytes,
-                budget=budget,
-            )
-        if kind in ("jsonlines", "json"):
-            return parse_json(self.shown, self._data, max_cell_bytes=max_cell_bytes, budget=budget)
-        if kind == "delimited":
-            extension = os.path.splitext(without_packing(self.source.shown.lower()))[1]
-            return parse_delimited(
-                self.shown,
-                self._data,
-                "" if is_meant and extension == ".txt" else extension,
-                max_cell_bytes=max_cell_bytes,
-                options=self.options,
-                budget=budget,
-            )
-        return text_table(budget, self._typed(), max_bytes=max_bytes, max_cell_bytes=max_cell_bytes)
-
-    def _typed(self) -> TypedTable:
+    def _typed_table(self) -> TypedTable:
         if self.inner is not None:
             return read_inner(self.source, self.inner)
-        if self.format == "avro":
-            from pexeso.lake.typed import avro
+        from pexeso.lake.typed.table_files import TABLE_FILES
 
-            return avro.read(self.source)
-        from pexeso.lake.typed import arrow_files
+        return TABLE_FILES.read(self.source, self.format)
 
-        return arrow_files.read(self.source)
+
+def _batches(table: pa.Table) -> Iterator[list[pa.Array]]:
+    for batch in table.to_batches(max_chunksize=ROWS_A_BATCH):
+        yield batch.columns
+
+
+def _of_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    values = sound(values)
+    return values if values.type == kind else values.cast(kind)
 
 
 @contextmanager
 def _errors_in_words(shown: str) -> Iterator[None]:
-    """Turn what libraries raise on a bad file into a sentence."""
     try:
         yield
     except MemoryError as error:
@@ -192,31 +193,13 @@ def open_table(
 ) -> OpenTable | OpenFolder:
     """Open one table of a file, or of a folder that is one table.
 
-    Parameters
-    ----------
-    max_bytes : int
-        Limit on the file's size in bytes, also after it is unpacked; at least 1.
+    At most `max_bytes` of a file are read, also after it is unpacked.
     """
     with TablesInTurn() as tables:
         return tables.open(path, member, shown=shown, options=options, max_bytes=max_bytes)
 
 
-def table_fingerprint(
-    path: Path | Location,
-    member: str | None = None,
-    reading: str | None = None,
-    *,
-    max_bytes: int = DEFAULT_MAX_BYTES,
-) -> str | None:
-    """Compute the fingerprint of a table and the way it is read; None where it cannot be read.
-
-    A file of one table is read in pieces; a member of an archive is read whole.
-    """
-    with TablesInTurn() as tables:
-        return tables.fingerprint(path, member, reading, max_bytes=max_bytes)
-
-
-class TablesInTurn:
+class TablesInTurn(AbstractContextManager["TablesInTurn"]):
     """Opens tables one after the other, and each file once whose tables follow one another.
 
     To be closed, as a context manager. Holds the file that a table was last taken of, where that
@@ -226,14 +209,10 @@ class TablesInTurn:
     def __init__(self) -> None:
         self._file: Container | None = None
 
-    def __enter__(self) -> TablesInTurn:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Close the file that is held."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -247,20 +226,16 @@ class TablesInTurn:
         options: ReadingOptions = AS_FOUND,
         max_bytes: int = DEFAULT_MAX_BYTES,
     ) -> OpenTable | OpenFolder:
-        """Open one table; see `open_table`."""
         location = locate(path)
         if (kind := kind_of_folder(location)) is not None:
-            return _opened_folder(location, kind, shown or str(path), max_bytes)
+            return _open_folder(location, kind, shown or str(path), max_bytes)
         file_shown = str(path) if shown is None else shown.removesuffix(member or "")
         file_format = format_of(location.name)
         if file_format is None or not file_format.holds_several:
             if member is not None:
                 raise TableReadError(f"{file_shown} holds one table: {member!r} names none in it.")
-            content = read_content(location, max_bytes=max_bytes, shown=file_shown)
-            data = FileSource(
-                file_shown, data=content.data, max_bytes=max_bytes, n_stored=content.n_stored
-            )
-            return OpenTable(file_shown, data, None, content.fingerprint, options)
+            source = read_content(location, max_bytes=max_bytes, shown=file_shown)
+            return OpenTable(file_shown, source, None, source.fingerprint, options)
         file = self._held(FileSource(file_shown, location, max_bytes=max_bytes))
         if member is None:
             member = only_member(file.source)
@@ -275,20 +250,19 @@ class TablesInTurn:
         *,
         max_bytes: int = DEFAULT_MAX_BYTES,
     ) -> str | None:
-        """Compute the fingerprint of one table; see `table_fingerprint`."""
-        if (kind := kind_of_folder(path)) is not None:
-            try:
-                return _opened_folder(path, kind, str(path), max_bytes).fingerprint
-            except TableReadError:
-                return None
-        if member is None:
-            return with_reading(fingerprint_file(path), reading)
-        file = self._held(FileSource(str(path), path, max_bytes=max_bytes))
+        """Compute the fingerprint of a table and the way it is read; None where it cannot be read.
+
+        A file of one table is read in pieces; a member of an archive is read whole.
+        """
         try:
-            source, _ = file.enter(member)
+            if (kind := kind_of_folder(path)) is not None:
+                return _open_folder(path, kind, str(path), max_bytes).fingerprint
+            if member is None:
+                return with_reading(fingerprint_file(path), reading)
+            file = self._held(FileSource(str(path), path, max_bytes=max_bytes))
+            return with_reading(file.enter(member)[0].fingerprint, reading)
         except TableReadError:
             return None
-        return with_reading(source.fingerprint, reading)
 
     def _held(self, source: FileSource) -> Container:
         if self._file is None or self._file.source != source:
@@ -297,23 +271,30 @@ class TablesInTurn:
         return self._file
 
 
-def _opened_folder(location: Path | Location, kind: str, shown: str, max_bytes: int) -> OpenFolder:
+def _open_folder(location: Path | Location, kind: str, shown: str, max_bytes: int) -> OpenFolder:
     def open_part(path: Path | Location) -> OpenTable:
         opened = open_table(path, max_bytes=max_bytes)
         if isinstance(opened, OpenFolder):
             raise TableReadError(f"{shown} has a folder in the place of a file: {path.name}.")
         return opened
 
-    return OpenFolder.of(shown, location, kind, open_part, max_bytes)
+    try:
+        table = folder_table(location, kind)
+    except CannotRead as error:
+        raise TableReadError(f"{shown} cannot be read as a table: {error}.") from error
+    if table.n_bytes > max_bytes:
+        raise TableReadError(
+            f"{shown} has {table.n_bytes:,} bytes in its files, more than the limit of "
+            f"{max_bytes:,} (max_table_bytes)."
+        )
+    return OpenFolder(shown, table, open_part, max_bytes)
 
 
 def reading_options(reading: str | None) -> ReadingOptions:
-    """Return the options that `LakeSettings.digest_of` has written down."""
     return ReadingOptions(**json.loads(reading)) if reading else AS_FOUND
 
 
 def with_reading(fingerprint: str | None, reading: str | None) -> str | None:
-    """Return a fingerprint that differs where a file is to be read in another way."""
     if fingerprint is None or reading is None:
         return fingerprint
     return bytes_fingerprint(f"{fingerprint} {reading}".encode())
@@ -328,7 +309,7 @@ def read_table(
 ) -> Table:
     r"""Read a table of a file: text, JSON, Parquet and its kin, a sheet, a database's table.
 
-    The format is told by the extension; a file with another extension is Parquet where it starts
+    The extension says the format; a file with another extension is Parquet where it starts
     like Parquet, JSON where it begins with an object, else delimited text. Text may have any
     encoding and dialect, and may be packed by gzip, bzip2, xz or zstd. Memory: about three times
     the size of the file's text, hence bounded by `max_bytes`.
@@ -379,7 +360,6 @@ def open_named(
     options: ReadingOptions = AS_FOUND,
     max_bytes: int = DEFAULT_MAX_BYTES,
 ) -> OpenTable | OpenFolder:
-    """Open the table that a path names, as `read_table` does."""
     if path == "":
         raise TableReadError(
             "A table is named by its path, such as 'cities.csv' or 'book.xlsx#Sheet1'. Got an "
@@ -387,40 +367,3 @@ def open_named(
         )
     file, member = split_member(locate(path))
     return open_table(file, member, shown=str(path), options=options, max_bytes=max_bytes)
-
-
-def parse_table(
-    shown: str,
-    content: Content,
-    *,
-    max_bytes: int = DEFAULT_MAX_BYTES,
-    max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES,
-    options: ReadingOptions = AS_FOUND,
-) -> Table:
-    """Make a table of a file's content; `shown`, its name, gives the format and stands in messages.
-
-    See `read_table`.
-    """
-    source = FileSource(shown, data=content.data, max_bytes=max_bytes, n_stored=content.n_stored)
-    file_format = format_of(shown)
-    if file_format is not None and file_format.holds_several:
-        with Container(source) as file:
-            source, inner = file.enter(only_member(source))
-        return OpenTable(shown, source, inner, None, options).text(max_cell_bytes=max_cell_bytes)
-    return OpenTable(shown, source, None, None, options).text(max_cell_bytes=max_cell_bytes)
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def _written_out(values: pa.Array) -> pa.Array:
-    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
-
-
-def _rows_of(typed: TypedTable, budget: ReadingBudget) -> Iterator[TypedRows]:
-    # Arrow makes no array of unions from a list of values.
-    yield TypedRows(typed.names, [pa.nulls(0, kind) for kind in typed.types])
-    for batch in typed.batches:
-        budget.check_unpacked_columns(sum(map(total_bytes, batch)))
-        yield TypedRows(typed.names, list(batch))

@@ -3,39 +3,209 @@
 The name of such a table is the file's own, followed by what leads into it: ``/`` and a path in an
 archive, ``#`` and the name of a sheet or of a database's table: ``file.zip/inner.csv``,
 ``book.xlsx#Sheet1``, ``file.zip/book.xlsx#Sheet1``.
+
+An archive comes from anywhere. It is never unpacked to disk; a member is read into memory under a
+limit, and an archive that unpacks to far more than archives of tables do is refused.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import sys
+import zipfile
+import zlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from pexeso.errors import TableReadError
-from pexeso.lake.containers.archives import Archive, normalised_path
-from pexeso.lake.containers.formats import format_of, reason_not_read
-from pexeso.lake.readers.content import unpacked
-from pexeso.lake.readers.file_source import FileSource
-from pexeso.lake.typed.table import InnerTable, TypedTable
+from pexeso.lake.columns import listed_names
+from pexeso.lake.containers.formats import format_of, holds_several, reason_not_read
+from pexeso.lake.readers.file_source import FileSource, check_size, unpacked
+from pexeso.lake.readers.table import ReadingBudget
+from pexeso.runtime.formatting import first_line
 from pexeso.store.io.location import Location
 
-_CODED = re.compile(r"[%/\\:\x00-\x1f\x7f]")
+if TYPE_CHECKING:
+    from pexeso.lake.typed.sandbox import SandboxedFormat, TypedTable
 
+# Members of an archive that are looked at; the others are listed with this reason.
+MAX_MEMBERS = 10_000
+
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+_CODED = re.compile(r"[%/\\:\x00-\x1f\x7f]")
 _NAMES_SHOWN = 8
-"""Tables of a file that a message names."""
+
+
+class Member(NamedTuple):
+    """One file in an archive, its size unpacked, and why it is not read."""
+
+    name: str
+    n_bytes: int
+    reason: str | None = None
+
+
+class Archive(AbstractContextManager["Archive"]):
+    """An archive that is opened once, when it is first read, and closed as a context manager.
+
+    After an error it is opened again: what holds it open turns the errors of its storage into ours,
+    and does so once.
+    """
+
+    def __init__(self, source: FileSource) -> None:
+        self.source = source
+        self._stack = ExitStack()
+        self._file: zipfile.ZipFile | None = None
+        self._by_path: dict[str, zipfile.ZipInfo] = {}
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._file = None
+        self._stack.close()
+
+    def members(self) -> list[Member]:
+        with self._opened() as file:
+            infos = _files(file)
+            self._check_sizes(file, infos)
+            return [self._member(info, number) for number, info in enumerate(infos)]
+
+    def _member(self, info: zipfile.ZipInfo, number: int) -> Member:
+        path = normalised_path(info.filename)
+        if self._by_path[path] is not info:
+            reason = "another file of the archive has the same path"
+            return Member(info.filename, info.file_size, reason)
+        return Member(path, info.file_size, _reason(info, number, self.source.max_bytes))
+
+    def find(self, *names: str) -> str:
+        with self._opened():
+            path = next((name for name in names if name in self._by_path), None)
+        if path is None:
+            raise TableReadError(f"{self.source.shown} holds no such file: {names[0]!r}.")
+        return path
+
+    def read(self, path: str) -> FileSource:
+        source, path = self.source, self.find(path)
+        shown = f"{source.shown}/{path}"
+        with self._opened() as file:
+            info = self._by_path[path]
+            self._check_sizes(file, [info])
+            if (reason := _reason(info, 0, source.max_bytes)) is not None:
+                raise TableReadError(f"{shown} cannot be read: {reason}.")
+            with file.open(info) as stream:
+                data = stream.read(source.max_bytes + 1)
+        check_size(shown, len(data), source.max_bytes)
+        return FileSource(shown, data=data, max_bytes=source.max_bytes, n_stored=info.compress_size)
+
+    def _check_sizes(self, archive: zipfile.ZipFile, infos: list[zipfile.ZipInfo]) -> None:
+        stream, shown = archive.fp, self.source.shown
+        if stream is None:
+            raise TableReadError(f"{shown} was closed while it was read.")
+        n_packed = stream.seek(0, 2)
+        if sum(info.compress_size for info in infos) > n_packed:
+            raise TableReadError(
+                f"{shown} is refused: its members lie in the same bytes, as in a zip bomb."
+            )
+        n_unpacked = sum(info.file_size for info in infos)
+        allowed = ReadingBudget(shown, n_packed, sys.maxsize).max_unpacked
+        if n_unpacked > allowed:
+            raise TableReadError(
+                f"{shown} is refused: its {n_packed:,} bytes unpack to {n_unpacked:,}, at most "
+                f"{allowed:,} are allowed. Unpack it yourself if that is meant."
+            )
+
+    @contextmanager
+    def _opened(self) -> Iterator[zipfile.ZipFile]:
+        try:
+            if self._file is None:
+                self._file = self._stack.enter_context(_opened(self.source))
+                self._by_path = _by_path(self._file)
+            yield self._file
+        except BaseException:
+            self._file = None
+            self._stack.__exit__(*sys.exc_info())  # raises it in words
+            raise
+
+
+@contextmanager
+def _opened(source: FileSource) -> Iterator[zipfile.ZipFile]:
+    try:
+        with source.open() as stream, zipfile.ZipFile(stream) as archive:
+            yield archive
+    except (zipfile.BadZipFile, EOFError, zlib.error, OverflowError, ValueError) as error:
+        reason = first_line(error) if str(error) else "it ends too early"
+        raise TableReadError(
+            f"{source.shown} is no zip archive, or a damaged one ({reason}); write or download it "
+            "again."
+        ) from error
+    except (NotImplementedError, RuntimeError, OSError) as error:
+        raise TableReadError(f"{source.shown} cannot be unpacked: {first_line(error)}.") from error
+
+
+def normalised_path(name: str) -> str:
+    """Return the path of a file in an archive: its name without empty parts and dots.
+
+    A name that leads out of the archive stays as it is.
+
+    Examples
+    --------
+    >>> normalised_path("./d//a.csv"), normalised_path("../a.csv"), normalised_path("//a.csv")
+    ('d/a.csv', '../a.csv', '//a.csv')
+    """
+    return name if _leads_out(_parts(name), name) else str(PurePosixPath(name))
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    return PurePosixPath(name.replace("\\", "/")).parts
+
+
+def _leads_out(parts: tuple[str, ...], name: str) -> bool:
+    return not parts or parts[0].startswith("/") or ".." in parts or "\0" in name
+
+
+def _files(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """Return the files in the order of the archive; of those of one name the last, as unpacked."""
+    by_name = {info.filename: info for info in archive.infolist() if info.filename[-1:] != "/"}
+    return list(by_name.values())
+
+
+def _by_path(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """Return the files by their paths: of several the one that is called so, else the first."""
+    files: dict[str, zipfile.ZipInfo] = {}
+    for info in _files(archive):
+        path = normalised_path(info.filename)
+        if path not in files or path == info.filename:
+            files[path] = info
+    return files
+
+
+def _reason(info: zipfile.ZipInfo, number: int, max_bytes: int) -> str | None:
+    parts = _parts(info.filename)
+    if _leads_out(parts, info.filename):
+        return "its name leads out of the archive"
+    if any(part.startswith((".", "__MACOSX")) for part in parts):
+        return "hidden: its name starts with a dot"
+    if number >= MAX_MEMBERS:
+        return f"the archive has more than {MAX_MEMBERS:,} files, the most that are read"
+    if info.flag_bits & 0x1:
+        return "it is protected by a password"
+    if info.compress_type not in _METHODS:
+        return "it is packed by a method that is not read; pack it again"
+    if info.file_size > max_bytes:
+        return f"it holds more than {max_bytes:,} bytes, the most that is read (max_bytes)"
+    return None
 
 
 @dataclass(frozen=True)
 class TableInside:
     """A table inside a file, or what is none.
 
-    Attributes
-    ----------
-    n_bytes : int
-        Of what it is read from, shared out among the tables of a book or database.
+    `n_bytes` are those of what it is read from, shared out among the tables of a book or database.
     """
 
     member: str
@@ -45,36 +215,58 @@ class TableInside:
 
 
 def tables_inside(source: FileSource, n_bytes: int) -> list[TableInside]:
-    """List the tables inside a file, in its order, and what is none with its reason.
-
-    Parameters
-    ----------
-    n_bytes : int
-        Its size.
-    """
     file_format = format_of(source.shown)
     if file_format is None or not file_format.holds_several:
         raise TableReadError(f"{source.shown} is no file that holds several tables.")
-    if file_format.name == "archive":
-        return list(_in_archive(source))
-    return _in_book(source, file_format.name, n_bytes)
+    if file_format.name != "archive":
+        return _in_book(source, file_format.name, n_bytes)
+    with Archive(source) as archive:
+        return [table for member in archive.members() for table in _in_member(archive, member)]
+
+
+def _in_member(archive: Archive, member: Member) -> list[TableInside]:
+    path, file_format, reason = f"/{member.name}", format_of(member.name), member.reason
+    kind = "archive"
+    if reason is None and file_format is None:
+        reason = reason_not_read(member.name)
+    elif reason is None and file_format.name == "archive":
+        reason = "an archive inside an archive; unpack it"
+    elif reason is None:
+        kind = file_format.name
+        if file_format.holds_several:
+            try:
+                tables = _in_book(archive.read(member.name), kind, member.n_bytes)
+                return [replace(table, member=f"{path}{table.member}") for table in tables]
+            except TableReadError as error:
+                reason = str(error)
+    return [TableInside(path, kind, member.n_bytes, reason)]
+
+
+def _in_book(source: FileSource, kind: str, n_bytes: int) -> list[TableInside]:
+    tables = _sandboxed(kind).tables_in(source)
+    share = n_bytes // max(1, len(tables))
+    return [TableInside(f"#{inner_name(name)}", kind, share, reason) for name, reason in tables]
+
+
+def _sandboxed(kind: str) -> SandboxedFormat:
+    if kind == "spreadsheet":
+        from pexeso.lake.typed.spreadsheets import SHEETS
+
+        return SHEETS
+    from pexeso.lake.typed.databases import DATABASES
+
+    return DATABASES
 
 
 def read_inner(source: FileSource, name: str) -> TypedTable:
-    """Read a sheet of a book, or a table of a database."""
     file_format = format_of(source.shown)
-    return _module(source, file_format.name if file_format else "").read(source, name)
+    return _sandboxed(file_format.name if file_format else "").read(source, name)
 
 
 def inner_name(name: str) -> str:
-    """Return the name of a sheet or a database's table as it stands after ``#``.
+    """Return the name of a sheet or a database's table as it is written after ``#``.
 
     Signs that mean something in a path, and the colon before a column, are written as in an URL.
-
-    Examples
-    --------
-    >>> inner_name("Q1/Q2: %")
-    'Q1%2FQ2%3A %25'
     """
     return _CODED.sub(lambda sign: f"%{ord(sign[0]):02X}", name)
 
@@ -82,7 +274,7 @@ def inner_name(name: str) -> str:
 class Container:
     """A file that holds several tables, opened and hashed once for all of them.
 
-    To be closed, as a context manager. The book that a table was last taken of is held in memory.
+    To be closed. The book that a table was last taken of is held in memory.
     """
 
     def __init__(self, source: FileSource) -> None:
@@ -90,37 +282,27 @@ class Container:
         self._archive = Archive(source)
         self._book: FileSource | None = None
 
-    def __enter__(self) -> Container:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
-        """Close the file."""
         self._book = None
         self._archive.close()
 
     def enter(self, member: str) -> tuple[FileSource, str | None]:
-        """Return the file that holds the rows of a table, and the name of the table there.
+        """Return the file that holds the rows of a table, and the name of the sheet or table there.
 
-        Returns
-        -------
-        name : str or None
-            Of the sheet or table; None for a file of one table.
+        The name is None for a file of one table.
         """
         if member.startswith("#"):
             return self.source, unquote(member[1:])
         path = normalised_path(member[1:])
-        # A '#' may be a part of a name in the archive: the longest name that is there is meant.
+        # A '#' may be a part of a name in the archive: the longest one that exists is meant.
         ends = [len(path), *(position for position, sign in enumerate(path) if sign == "#")]
         name = self._archive.find(*(path[:end] for end in sorted(ends, reverse=True)))
         shown = f"{self.source.shown}/{name}"
         if self._book is None or self._book.shown != shown:
             self._book = None  # both would be in memory
-            max_bytes, n_stored = self.source.max_bytes, self._archive.packed_bytes(name)
-            data = unpacked(shown, self._archive.read(name), max_bytes, n_stored)
-            inside = FileSource(shown, data=data, max_bytes=max_bytes, n_stored=n_stored)
+            stored = self._archive.read(name)
+            data = unpacked(shown, stored.data or b"", stored.max_bytes, stored.n_stored)
+            inside = replace(stored, data=data)
             if name == path:
                 return inside, None
             self._book = inside
@@ -128,12 +310,7 @@ class Container:
 
 
 def split_member(path: Path | Location) -> tuple[Path | Location, str | None]:
-    """Split the name of a table into the file and what leads into it.
-
-    Returns
-    -------
-    member : str or None
-        See `TableInside`; None where the whole name is meant.
+    """Split the name of a table into the file and what leads into it; None where all is a file.
 
     Examples
     --------
@@ -142,7 +319,7 @@ def split_member(path: Path | Location) -> tuple[Path | Location, str | None]:
     """
     if isinstance(path, Location):
         for end in _ends_of_files(path.url):
-            file = _cut(path, end)
+            file = replace(path, url=path.url[:end], path=path.path[: end - len(path.url)])
             entry = file.look()
             if entry is not None and entry.kind == "file":
                 return file, path.url[end:]
@@ -155,86 +332,13 @@ def split_member(path: Path | Location) -> tuple[Path | Location, str | None]:
     return path, None
 
 
-def _cut(location: Location, end: int) -> Location:
-    """Return the location whose URL is the first characters of another's."""
-    n_less = len(location.url) - end
-    return replace(location, url=location.url[:end], path=location.path[:-n_less])
-
-
 def _ends_of_files(text: str) -> Iterator[int]:
-    """Yield where the name of a file that holds several tables may end, the first one first."""
     for end, sign in enumerate(text):
-        if sign in "/#" and end:
-            file_format = format_of(text[:end])
-            if file_format is not None and file_format.holds_several:
-                yield end
-
-
-def _in_archive(source: FileSource) -> Iterator[TableInside]:
-    with Archive(source) as archive:
-        yield from _in_members(source, archive)
-
-
-def _in_members(source: FileSource, archive: Archive) -> Iterator[TableInside]:
-    for member in archive.members():
-        path = f"/{member.name}"
-        file_format = format_of(member.name)
-        if member.reason is not None or file_format is None:
-            reason = member.reason or reason_not_read(member.name)
-            yield TableInside(path, "archive", member.n_bytes, reason)
-        elif file_format.name == "archive":
-            reason = "an archive inside an archive; unpack it"
-            yield TableInside(path, file_format.name, member.n_bytes, reason)
-        elif file_format.holds_several:
-            yield from _in_member(archive, path, file_format.name, member.n_bytes)
-        else:
-            yield TableInside(path, file_format.name, member.n_bytes)
-
-
-def _in_member(archive: Archive, path: str, kind: str, n_bytes: int) -> Iterator[TableInside]:
-    try:
-        source, data = archive.source, archive.read(path[1:])
-        inside = FileSource(
-            f"{source.shown}{path}",
-            data=data,
-            max_bytes=source.max_bytes,
-            n_stored=archive.packed_bytes(path[1:]),
-        )
-        for table in _in_book(inside, kind, n_bytes):
-            yield replace(table, member=f"{path}{table.member}")
-    except TableReadError as error:
-        yield TableInside(path, kind, n_bytes, str(error))
-
-
-def _in_book(source: FileSource, kind: str, n_bytes: int) -> list[TableInside]:
-    parts: list[InnerTable] = _module(source, kind).tables_in(source)
-    share = n_bytes // max(1, len(parts))
-    return [TableInside(f"#{inner_name(part.name)}", kind, share, part.reason) for part in parts]
-
-
-def _module(source: FileSource, kind: str):
-    if kind == "spreadsheet":
-        from pexeso.lake.typed import spreadsheets
-
-        return spreadsheets
-    from pexeso.lake.typed import duckdb_files, sqlite
-
-    with source.open() as stream:
-        begin = stream.read(len(sqlite.MAGIC))
-    if begin == sqlite.MAGIC:
-        return sqlite
-    if begin[8:12] == duckdb_files.MAGIC:
-        return duckdb_files
-    if not begin:
-        raise TableReadError(f"{source.shown} is empty: it has no bytes.")
-    raise TableReadError(
-        f"{source.shown} is no database of SQLite or DuckDB: it does not begin like one; it may be "
-        "encrypted, or the database of another program, which are not read."
-    )
+        if sign in "/#" and end and holds_several(text[:end]):
+            yield end
 
 
 def only_member(source: FileSource) -> str:
-    """Return the member of a file that holds one table alone."""
     tables = tables_inside(source, 0)
     readable = [table.member for table in tables if table.reason is None]
     if len(readable) == 1:
@@ -242,9 +346,7 @@ def only_member(source: FileSource) -> str:
     if not readable:
         why = tables[0].reason if len(tables) == 1 else "none of them"
         raise TableReadError(f"{source.shown} holds no table that can be read: {why}.")
-    names = ", ".join(repr(f"{source.shown}{member}") for member in readable[:_NAMES_SHOWN])
-    more = len(readable) - _NAMES_SHOWN
+    names = listed_names([f"{source.shown}{member}" for member in readable], _NAMES_SHOWN)
     raise TableReadError(
-        f"{source.shown} holds {len(readable):,} tables; name one of them: {names}"
-        f"{f' and {more:,} more' if more > 0 else ''}."
+        f"{source.shown} holds {len(readable):,} tables; name one of them: {names}."
     )

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import QueryError
-from pexeso.lake.readers.plain_arrays import plain
 from pexeso.lake.readers.table import join_chunks, strings
-from pexeso.lake.typed.bad_cells import mended_texts
-from pexeso.lake.typed.text import as_text
-from pexeso.lake.typed.value_texts import float_text
+from pexeso.lake.typed.text import as_text, mended_texts
+from pexeso.lake.typed.value_texts import float_text, in_utc, is_bytes, plain
 
 NOT_UTF8 = (
     "A query column holds bytes that are no UTF-8 text. Decode them first, such as by "
@@ -22,6 +22,10 @@ NOT_UTF8 = (
 )
 
 _REFUSED = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError)
+
+# Most distinct values of a column of Spark that are collected.
+MAX_SPARK_VALUES = 1_000_000
+_NESTED = ("array", "map", "struct", "variant")
 
 
 def is_polars(values: Any, name: str) -> bool:
@@ -67,21 +71,15 @@ def arrow_column(values: Any) -> pa.Array | pa.ChunkedArray:
 def column_texts(values: Any) -> pa.StringArray:
     """Return the cells of a column as texts, null where a cell is missing.
 
-    Parameters
-    ----------
-    values : column
-        As `arrow_column` takes it, and iterators, and columns of mixed types. The values of a set,
-        which has no order, are sorted by their texts.
-
-    Examples
-    --------
-    >>> column_texts([1, "a", None]).to_pylist(), column_texts({"b", "a"}).to_pylist()
-    (['1', 'a', None], ['a', 'b'])
+    values: as `arrow_column` takes it, and iterators, and columns of mixed types. The values of a
+    set, which has no order, are sorted by their texts.
     """
     if isinstance(values, set | frozenset):
         texts = _texts(list(values))
         return texts.take(pc.sort_indices(texts))
-    return _texts(values if _can_be_read_again(values) else list(values))
+    # An iterator and a view of a dict are read once; who reads it says what has no items at all.
+    is_read_once = isinstance(values, Set) or not hasattr(values, "__getitem__")
+    return _texts(list(values) if isinstance(values, Iterable) and is_read_once else values)
 
 
 def texts_of_cells(values: Any) -> pa.StringArray:
@@ -118,24 +116,15 @@ def cells_to_show(column: pa.Array | pa.ChunkedArray) -> list[Any]:
         return texts_of_cells(column).to_pylist()
 
 
-def _can_be_read_again(values: Any) -> bool:
-    """Return whether a column stays as it is when it is read: no iterator, and no view of a dict.
-
-    What cannot be iterated over is told by whoever reads it.
-    """
-    return not isinstance(values, Iterable) or (
-        hasattr(values, "__getitem__") and not isinstance(values, Set)
-    )
-
-
 def _texts(values: Any) -> pa.StringArray:
     array = None
     try:
         array = arrow_column(values)
         if not _is_extension(array.type):
-            return _sound(_arrow_texts(array))
+            chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+            return _sound(join_chunks([as_text(plain(chunk)) for chunk in chunks]))
     except _REFUSED:
-        if array is not None and _holds_bytes(array.type):
+        if array is not None and is_bytes(array.type):
             raise QueryError(NOT_UTF8) from None
     except (OverflowError, UnicodeEncodeError):
         # Whole numbers of more than 64 bits; halves of letters, which JSON can write and UTF-8
@@ -159,13 +148,7 @@ def _texts(values: Any) -> pa.StringArray:
     )
 
 
-def _arrow_texts(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    return join_chunks([as_text(plain(chunk)) for chunk in chunks])
-
-
 def _without_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Convert texts and bytes of the view types, which few functions of Arrow know."""
     kind = _plain_type(column.type)
     if kind.equals(column.type):
         return column
@@ -188,7 +171,6 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _sound(texts: pa.StringArray) -> pa.StringArray:
-    """Refuse texts that are not UTF-8, which Arrow does not look at when it takes them over."""
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:
@@ -197,17 +179,8 @@ def _sound(texts: pa.StringArray) -> pa.StringArray:
 
 
 def _is_extension(kind: pa.DataType) -> bool:
-    """Return whether values are of a type that a library adds to those of Arrow."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return isinstance(kind, pa.BaseExtensionType)
-
-
-def _holds_bytes(kind: pa.DataType) -> bool:
-    return (
-        pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
-        or pa.types.is_fixed_size_binary(kind)
-    )
 
 
 def _text(value: Any) -> str:
@@ -219,3 +192,48 @@ def _text(value: Any) -> str:
         raise QueryError(
             f"A query column holds a value that has no text: {error}. Give it as a text."
         ) from None
+
+
+def is_spark_frame(table: Any) -> bool:
+    """Return whether something is a Spark DataFrame, of a session here or of Spark Connect."""
+    return hasattr(type(table), "sparkSession")
+
+
+def is_spark_column(values: Any) -> bool:
+    """Return whether something is a column of Spark: an expression without any rows."""
+    return any(
+        base.__name__ == "Column" and base.__module__.startswith("pyspark.")
+        for base in type(values).__mro__
+    )
+
+
+@dataclass(frozen=True)
+class CountedValues:
+    values: pa.StringArray
+    counts: np.ndarray
+
+
+def distinct_values(frame: Any, position: int) -> CountedValues:
+    """Collect the distinct values of a column, and no other column.
+
+    Memory: at most `MAX_SPARK_VALUES` values and counts.
+    """
+    name, kind = frame.columns[position], frame.schema[position].dataType.typeName()
+    if kind in _NESTED:
+        raise QueryError(
+            f"A query column must be one column of values. The Spark column {name!r} holds a value "
+            f"of the type {kind} in each row: take a field of it, or explode it."
+        )
+    # Named by position, so that no name needs quotes and none stands for two.
+    column = frame.toDF(*(f"c{at}" for at in range(len(frame.columns)))).select(f"c{position}")
+    counted = column.groupBy(f"c{position}").count().limit(MAX_SPARK_VALUES + 1).toArrow()
+    if counted.num_rows > MAX_SPARK_VALUES:
+        raise QueryError(
+            f"The Spark column {name!r} has more than {MAX_SPARK_VALUES:,} distinct values, and no "
+            "more are collected for a query. Search with a sample of it, such as "
+            "frame.sample(0.01), or write it to a file."
+        )
+    texts = column_texts(in_utc(counted.column(0)))
+    order = pc.sort_indices(texts)
+    counts = counted.column(1).take(order).to_numpy().astype(np.int64)
+    return CountedValues(texts.take(order), counts)

@@ -17,12 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.lake.normalise.characters import LETTER, NUMBER, Bytes, first_classes
-from pexeso.lake.normalise.date_words import MAX_WORDS, month_words, read_named_dates
-from pexeso.lake.normalise.folding import COMMA, only_where
+from pexeso.lake.normalise.characters import COMMA, LETTER, NUMBER, first_classes, only_where
+from pexeso.lake.normalise.dates import MAX_WORDS, month_words, read_named_dates
 
-DICTIONARIES = ("date-words", "periods", "addresses", "ordinals", "units", "companies")
-"""The rules that are dictionaries, in the order in which these are asked."""
+# The rules that are dictionaries, in the order in which these are asked.
+DICTIONARIES = ("date-words", "periods", "addresses", "ordinals", "numerals", "units", "companies")
 
 _ALWAYS = "always"
 _MAX_ROUNDS = 4
@@ -105,7 +104,7 @@ def expand(
     """Write out the abbreviations in texts of words separated by single spaces, commas being words.
 
     A value all of whose words are those of a date is read as one; see
-    `date_words.read_named_dates`. Else the first rule that knows a word and whose condition holds
+    `dates.read_named_dates`. Else the first rule that knows a word and whose condition holds
     decides. What is written out may be the neighbour that another word waits for ("mar first" is
     "mar 1st" and then a date), so this is repeated, at most `_MAX_ROUNDS` times. The conditions,
     for a word within its value:
@@ -125,6 +124,8 @@ def expand(
         No number comes before: a "second" behind one is a time.
     ``after_number``
         A number comes before: "5 kilometres".
+    ``after_word``
+        A word that starts with a letter comes before: "rocky ii".
     ``ends_value``
         It is the last word of the value and not the only one.
     ``starts_before_year``
@@ -164,8 +165,6 @@ def _rows_that_hold(values: pa.StringArray, known: pa.StringArray) -> np.ndarray
 
 
 def without_commas(words: pa.StringArray) -> pa.StringArray:
-    """Remove the words that stand for commas."""
-
     def remove(some: pa.StringArray) -> pa.StringArray:
         for pattern in (f"{COMMA} ", f" {COMMA}", COMMA):
             some = pc.replace_substring(some, pattern, "")
@@ -177,7 +176,6 @@ def without_commas(words: pa.StringArray) -> pa.StringArray:
 def _expand_all(
     values: pa.StringArray, vocabulary: Vocabulary, *, is_first: bool
 ) -> tuple[pa.StringArray, np.ndarray]:
-    """Return the values after one round, and which of them are dates."""
     lists = pc.split_pattern(values, " ")
     tokens = lists.flatten()
     context = _Context(lists, tokens)
@@ -192,7 +190,7 @@ def _expand_all(
             when = vocabulary.whens[number]
             applies = (chosen < 0) & (position >= 0)
             chosen = np.where(
-                applies if when == _ALWAYS else applies & context.holds(when), position, chosen
+                applies if when == _ALWAYS else applies & _HOLDS[when](context), position, chosen
             )
     chosen[is_date[context.row]] = -1
     if not (chosen >= 0).any():
@@ -229,14 +227,13 @@ def _with_dates(
 
 
 def _offsets(lists: pa.ListArray) -> pa.Int32Array:
-    """Return where the words of each value begin among all of them, and the end."""
     return pa.array(
         np.concatenate([[0], np.cumsum(pc.list_value_length(lists).to_numpy())]), pa.int32()
     )
 
 
 class _Context:
-    """What stands around each token: boolean arrays, one entry a token."""
+    """What is around each token: boolean arrays, one entry a token."""
 
     def __init__(self, lists: pa.ListArray, tokens: pa.StringArray):
         encoded = tokens.dictionary_encode()
@@ -258,51 +255,44 @@ class _Context:
     def _is_any(self, name: str) -> np.ndarray:
         return self._of_word(pc.is_in(self.lower, pa.array(packaged()[name])))
 
-    def _next(self, flags: np.ndarray) -> np.ndarray:
+    def next(self, flags: np.ndarray) -> np.ndarray:
         return self.has_next & np.append(flags[1:], False)
 
-    def _previous(self, flags: np.ndarray) -> np.ndarray:
+    def previous(self, flags: np.ndarray) -> np.ndarray:
         return self.has_previous & np.append(False, flags[:-1])
 
-    def holds(self, when: str) -> np.ndarray:
-        """Return for each token whether the condition holds; see `expand`."""
-        return getattr(self, f"_{when}")()
-
-    def _by_number(self) -> np.ndarray:
-        return self._next(self.is_number) | self._previous(self.is_number)
-
-    def _ends_part(self) -> np.ndarray:
+    def ends_part(self) -> np.ndarray:
         stops = self.is_comma | self.is_number | self._is_any("part_ends_before")
-        return self._previous(~self.is_comma) & (~self.has_next | self._next(stops))
+        return self.previous(~self.is_comma) & (~self.has_next | self.next(stops))
 
-    def _before_word(self) -> np.ndarray:
-        return self._next(self.is_word)
-
-    def _before_word_not_after_number(self) -> np.ndarray:
-        return self._before_word() & ~self._previous(self.is_number)
-
-    def _not_after_number(self) -> np.ndarray:
-        return ~self._previous(self.is_number)
-
-    def _after_number(self) -> np.ndarray:
-        return self._previous(self.is_number)
-
-    def _starts_before_year(self) -> np.ndarray:
+    def starts_before_year(self) -> np.ndarray:
         is_year = self._of_word(pc.match_substring_regex(self.lower, "^[12][0-9]{3}$"))
-        return ~self.has_previous & self._next(is_year & ~self.has_next)
+        return ~self.has_previous & self.next(is_year & ~self.has_next)
 
-    def _ends_value(self) -> np.ndarray:
-        return self.has_previous & ~self.has_next
-
-    def _in_address(self) -> np.ndarray:
+    def in_address(self) -> np.ndarray:
         n_rows = int(self.row[-1]) + 1
-        is_first = ~self.has_previous
-        starts_with_number = np.bincount(self.row[is_first & self.is_number], minlength=n_rows) > 0
+        starts = ~self.has_previous & self.is_number
+        starts_with_number = np.bincount(self.row[starts], minlength=n_rows) > 0
         has_street = np.bincount(self.row[self._is_any("street_words")], minlength=n_rows) > 0
-        after_house_number = self._previous(is_first & self.is_number)
-        return (starts_with_number & has_street)[self.row] & (
-            after_house_number | self._ends_part()
-        )
+        is_address = (starts_with_number & has_street)[self.row]
+        return is_address & (self.previous(starts) | self.ends_part())
+
+
+# The conditions of `expand`.
+_HOLDS: dict[str, Callable[[_Context], np.ndarray]] = {
+    "by_number": lambda words: words.next(words.is_number) | words.previous(words.is_number),
+    "ends_part": _Context.ends_part,
+    "before_word": lambda words: words.next(words.is_word),
+    "before_word_not_after_number": lambda words: (
+        words.next(words.is_word) & ~words.previous(words.is_number)
+    ),
+    "not_after_number": lambda words: ~words.previous(words.is_number),
+    "after_number": lambda words: words.previous(words.is_number),
+    "after_word": lambda words: words.previous(words.is_word),
+    "ends_value": lambda words: words.has_previous & ~words.has_next,
+    "starts_before_year": _Context.starts_before_year,
+    "in_address": _Context.in_address,
+}
 
 
 def without_company_forms(words: pa.StringArray) -> pa.StringArray:
@@ -328,64 +318,8 @@ def without_articles(words: pa.StringArray) -> pa.StringArray:
     return pc.replace_substring_regex(words, r"(?i)^(?:the )+([^ ])", r"\1")
 
 
+# The rules that come after abbreviations are written out, in the order in which they are applied.
 WORD_RULES: dict[str, Callable[[pa.StringArray], pa.StringArray]] = {
     "company-forms": without_company_forms,
     "articles": without_articles,
 }
-"""The rules that come after abbreviations are written out, in the order in which they are
-applied."""
-
-
-_STATE = (
-    r"(?i)^(?P<before>.*?(?P<word>[^\s,]*)),\s?(?P<code>[a-z][a-z])(?P<behind>(?: "
-    r"[0-9]{5}(?:-[0-9]{4})?)?\)?)$"
-)
-
-
-def with_states(texts: pa.StringArray) -> pa.StringArray:
-    """Write out the state code behind the last comma.
-
-    The code may be followed by a zip code, by a closing parenthesis or by nothing.
-
-    Dots tell a degree from a state ("Kessler, M.D."), and a street before the comma a direction
-    ("701 Maryland Avenue, NE").
-
-    Examples
-    --------
-    >>> with_states(
-    ...     pa.array(["Austin, TX 78701", "HS (Chicago, IL)", "Kessler, M.D.", "5 Main Ave., NE"])
-    ... ).to_pylist()
-    ['Austin, texas 78701', 'HS (Chicago, illinois)', 'Kessler, M.D.', '5 Main Ave., NE']
-    """
-    return only_where(texts, pa.array(_may_end_with_code(Bytes(texts))), _written_out)
-
-
-def _may_end_with_code(text_bytes: Bytes) -> np.ndarray:
-    """Return which texts may end with a state code.
-
-    These end with a comma and two bytes, optionally with a closing parenthesis, or with something
-    like a zip code.
-    """
-    from_end = [text_bytes.at(-position) for position in range(1, 7)]
-    comma, space = ord(","), ord(" ")
-    at_end = (from_end[2] == comma) | ((from_end[2] == space) & (from_end[3] == comma))
-    within = (from_end[0] == ord(")")) & (
-        (from_end[3] == comma) | ((from_end[3] == space) & (from_end[4] == comma))
-    )
-    is_code = (from_end[0] >= ord("0")) & (from_end[0] <= ord("9"))
-    return at_end | within | (is_code & ((from_end[5] == space) | (from_end[4] == ord("-"))))
-
-
-def _written_out(texts: pa.StringArray) -> pa.StringArray:
-    matches = pc.extract_regex(texts, _STATE)
-    if matches.null_count == len(matches):
-        return texts
-    before, word, code, behind = (pc.struct_field(matches, [position]) for position in range(4))
-    states = packaged()["states"]
-    entry = pc.index_in(pc.ascii_lower(code), pa.array(list(states)))
-    behind_street = pc.is_in(
-        pc.utf8_rtrim(pc.ascii_lower(word), "."), pa.array(packaged()["street_words"])
-    )
-    is_state = pc.and_(entry.is_valid(), pc.invert(pc.fill_null(behind_street, False)))
-    named = pc.binary_join_element_wise(before, pa.array(list(states.values())).take(entry), ", ")
-    return pc.if_else(is_state, pc.binary_join_element_wise(named, behind, ""), texts)

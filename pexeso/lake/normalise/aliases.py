@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -21,40 +22,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pexeso.engine.lists import ranges
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.lake.catalog import ALIASES, damage_made_plain, write_rows
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.runtime.mixing import mixed
-from pexeso.runtime.ranges import ranges
+from pexeso.runtime.formatting import shown
+from pexeso.runtime.ranges import mixed
 
+# One row an alias, ascending by `hash`, that of the alias; `alias` is normalised, `canonical` as
+# the user wrote it.
 SCHEMA = pa.schema([("hash", pa.uint64()), ("alias", pa.string()), ("canonical", pa.string())])
-"""One row an alias, ascending by `hash`, that of the alias; `alias` is normalised, `canonical` as
-the user wrote it."""
 
 _HASHED_BYTES = 64
-_TEXTS_AT_ONCE = 1 << 14
+_HASH_CHUNK_SIZE = 1 << 14
 _DIGEST = re.compile(r"[0-9a-f]{32}", re.ASCII)
+
+_CHUNK_SIZE = 1 << 16
+_SHOWN = 8
 
 
 @dataclass(frozen=True)
 class Aliases:
     """A table of aliases, which is read from its file when it is first needed.
 
-    A process that it is sent to opens the file, once.
-
-    Attributes
-    ----------
-    count : int
-    digest : str
-        BLAKE2b-128 of the rows, in hexadecimal.
-    path : Path or None
-        None: the rows are in memory alone.
-
-    Examples
-    --------
-    >>> aliases = Aliases.of(pa.array(["nyc", "big apple"]), pa.array(["New York", "New York"]))
-    >>> aliases.canonical(pa.array(["rome", "nyc", None])).to_pylist()
-    [None, 'New York', None]
+    A process that it is sent to opens the file, once. `digest` is the BLAKE2b-128 of the rows, in
+    hexadecimal; without a `path` the rows are in memory alone.
     """
 
     count: int
@@ -63,7 +55,6 @@ class Aliases:
 
     @classmethod
     def of(cls, aliases: pa.StringArray, canonical: pa.StringArray) -> Aliases:
-        """Make a table of distinct normalised aliases and what each stands for."""
         hashes = _hashes(aliases)
         order = pa.array(np.lexsort((np.arange(len(hashes)), hashes)))
         columns = [pa.array(hashes), aliases, canonical]
@@ -78,7 +69,6 @@ class Aliases:
         return _opened, (self.count, self.digest, self.path)
 
     def save(self, folder: Path) -> Aliases:
-        """Write the rows to a folder of a catalog, and return the table that is read from there."""
         return Aliases(self.count, self.digest, write_rows(folder, ALIASES, self._rows))
 
     def canonical(self, values: pa.StringArray) -> pa.StringArray:
@@ -86,7 +76,7 @@ class Aliases:
 
         Takes time by the number of values, not by that of the aliases.
         """
-        known, hashes = self._known, _hashes(values)
+        known, hashes = self._rows["hash"].to_numpy(), _hashes(values)
         first = np.searchsorted(known, hashes)
         near = known[np.minimum(first, len(known) - 1)] == hashes
         end = np.searchsorted(known, hashes[near], "right")
@@ -97,10 +87,6 @@ class Aliases:
 
     def _texts(self, name: str) -> pa.StringArray:
         return self._rows[name].chunk(0)
-
-    @cached_property
-    def _known(self) -> np.ndarray:
-        return self._rows["hash"].to_numpy()
 
     @cached_property
     def _rows(self) -> pa.Table:
@@ -143,8 +129,8 @@ def _data(texts: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
 def _hashes(texts: pa.StringArray) -> np.ndarray:
     """Hash the length and the first bytes of n texts: uint64 (n,), the same on every machine."""
     all_hashes = np.zeros(len(texts), np.uint64)
-    for start in range(0, len(texts), _TEXTS_AT_ONCE):
-        starts, data = _data(texts.slice(start, _TEXTS_AT_ONCE))
+    for start in range(0, len(texts), _HASH_CHUNK_SIZE):
+        starts, data = _data(texts.slice(start, _HASH_CHUNK_SIZE))
         lengths = np.diff(starts)
         sizes = np.minimum(lengths, _HASHED_BYTES)
         letters = data[ranges(starts[:-1], sizes)].astype(np.uint64)
@@ -158,14 +144,7 @@ def _hashes(texts: pa.StringArray) -> np.ndarray:
 
 @dataclass(frozen=True, init=False)
 class AliasedNormaliser(Normaliser):
-    """A normaliser that reads aliases as what they stand for.
-
-    Examples
-    --------
-    >>> aliases = Aliases.of(pa.array(["nyc"]), pa.array(["New York"]))
-    >>> AliasedNormaliser(Normaliser(), aliases).normalise(pa.array(["N.Y.C.", "Rome"])).to_pylist()
-    ['new york', 'rome']
-    """
+    """A normaliser that reads aliases as what they stand for."""
 
     aliases: Aliases
 
@@ -176,13 +155,11 @@ class AliasedNormaliser(Normaliser):
     __hash__ = Normaliser.__hash__
 
     def kept_in(self, folder: Path) -> Normaliser:
-        """See `Normaliser.kept_in`; those that are in a file already stay there."""
         if self.aliases.path is not None:
             return self
         return AliasedNormaliser(self, self.aliases.save(folder))
 
     def resolved_distinct(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
-        """See `Normaliser.resolved_distinct`."""
         settled = self.settled(values, columns)
         canonical = self.aliases.canonical(settled)
         if "territories" in self.rules:  # an alias may be given as a code, or by the full name
@@ -191,7 +168,6 @@ class AliasedNormaliser(Normaliser):
         return values if canonical.null_count == len(canonical) else pc.coalesce(canonical, values)
 
     def normalise_distinct(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
-        """See `Normaliser.normalise_distinct`."""
         texts = self.resolved_distinct(values, columns)
         if texts is values:
             return super().normalise_distinct(values, columns)
@@ -229,7 +205,6 @@ class AliasedNormaliser(Normaliser):
 
 
 def normaliser_from_json(text: str, files: Callable[[str], Sequence[Sequence[Path]]]) -> Normaliser:
-    """Return the normaliser that `Normaliser.to_json` described, with its aliases."""
     try:
         options = json.loads(text)
     except (ValueError, RecursionError):
@@ -252,3 +227,107 @@ def normaliser_from_json(text: str, files: Callable[[str], Sequence[Sequence[Pat
     paths = [path for folder in files(ALIASES) for path in folder]
     aliases = Aliases(description["count"], description["digest"], paths[-1] if paths else None)
     return AliasedNormaliser(Normaliser.from_json(json.dumps(options)), aliases)
+
+
+def read_aliases(file: str | os.PathLike[str], normaliser: Normaliser) -> Aliases:
+    """Read a table of aliases of any format that a lake may have.
+
+    The table has a header and two columns: each row an alias, then what it stands for. Aliases of
+    aliases are followed to the end. Rows that say the same, or of whose sides normalisation makes
+    the same value, do no harm. Refused are other columns, cells that are empty or of which nothing
+    is left once normalised, an alias that stands for two values, and aliases that go in a circle.
+    """
+    from pexeso.lake.containers.reader import read_table  # which an index does not need
+
+    name = os.fspath(file)
+    table = read_table(name)
+    if len(table.names) != 2:
+        raise InputError(
+            f"A table of aliases has two columns: the alias, and what it stands for. '{name}' has "
+            f"{len(table.names):,}: {shown(table.names)}."
+        )
+    forms = [
+        pa.concat_arrays(
+            [
+                pa.array([], pa.string()),
+                *(
+                    normaliser.settled(part, np.arange(len(part)))
+                    for start in range(0, table.n_rows, _CHUNK_SIZE)
+                    for part in [column.slice(start, _CHUNK_SIZE)]
+                ),
+            ]
+        )
+        for column in table.columns
+    ]
+    _require_values(name, forms)
+    encoded = pa.concat_arrays(forms).dictionary_encode()
+    ours, targets = encoded.indices.to_numpy().astype(np.int64).reshape(2, -1)
+    rows = _distinct_rows(ours, targets)
+    _require_one_meaning(name, table.columns, ours, rows)
+    if not len(rows):
+        raise InputError(
+            f"'{name}' has no alias: each of its {table.n_rows:,} rows must have an alias and "
+            "another value that it stands for."
+        )
+    follow = np.arange(len(encoded.dictionary))
+    follow[ours[rows]] = targets[rows]
+    ends = follow
+    for _ in range(len(follow).bit_length()):
+        ends = ends[ends]
+    _require_ends(name, encoded.dictionary, follow, ends)
+    # What is at the end is written as in its first row.
+    written = np.zeros(len(follow), np.int64)
+    written[targets[rows][::-1]] = rows[::-1]
+    aliases = ours[rows]
+    return Aliases.of(
+        encoded.dictionary.take(pa.array(aliases)),
+        pc.utf8_trim_whitespace(table.columns[1]).take(pa.array(written[ends[aliases]])),
+    )
+
+
+def _require_values(name: str, forms: list[pa.StringArray]) -> None:
+    missing = pc.or_(forms[0].is_null(), forms[1].is_null())
+    at = pc.index(missing, True).as_py()
+    if at >= 0:
+        raise InputError(
+            f"Row {at + 1:,} of '{name}', the header not counted, has an empty cell, or one of "
+            f"which normalisation leaves nothing; {pc.sum(missing).as_py():,} rows have. Remove "
+            "them: each row must have an alias and what it stands for."
+        )
+
+
+def _distinct_rows(ours: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    _, first = np.unique(ours * (len(ours) * 2 + 1) + targets, return_index=True)
+    return np.sort(first[ours[first] != targets[first]])
+
+
+def _require_one_meaning(
+    name: str, columns: list[pa.StringArray], ours: np.ndarray, rows: np.ndarray
+) -> None:
+    order = rows[np.argsort(ours[rows], kind="stable")]
+    twice = np.flatnonzero(np.diff(ours[order]) == 0)
+    if len(twice):
+        first, second = order[twice[0]], order[twice[0] + 1]
+        says = " and ".join(
+            f"{shown(columns[1][row].as_py())} (row {row + 1:,})" for row in (first, second)
+        )
+        raise InputError(
+            f"The alias {shown(columns[0][first].as_py())} in '{name}' stands for two values: "
+            f"{says}, the header not counted. {len(twice):,} rows contradict an earlier one: keep "
+            "one row of each alias."
+        )
+
+
+def _require_ends(name: str, values: pa.StringArray, follow: np.ndarray, ends: np.ndarray) -> None:
+    circling = np.flatnonzero(follow[ends] != ends)
+    if not len(circling):
+        return
+    circle = [int(ends[circling].min())]
+    while follow[circle[-1]] != circle[0]:
+        circle.append(int(follow[circle[-1]]))
+    steps = [shown(values[position].as_py()) for position in circle[:_SHOWN]]
+    more = [f"... ({len(circle) - _SHOWN:,} more)"] if len(circle) > _SHOWN else []
+    raise InputError(
+        f"Aliases in '{name}' go in a circle: {' → '.join([*steps, *more, steps[0]])}. Remove one "
+        "of these rows, so that the others come to an end."
+    )

@@ -7,15 +7,15 @@ for every column.
 """
 
 import unicodedata
-from collections.abc import Callable, Iterator
-from functools import cache, cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, cached_property, partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+# Classes of characters: Unicode's L, M, N and S; what has no width; all else.
 OTHER, LETTER, MARK, NUMBER, SYMBOL, INVISIBLE = range(6)
-"""Classes of characters: Unicode's L, M, N and S; what has no width; all else."""
 
 DIGITS = b"0123456789"
 
@@ -30,6 +30,35 @@ _known_pages: set[int] = set()
 # every process, and few texts need them.
 
 _CLASS_OF_CATEGORY = {"L": LETTER, "M": MARK, "N": NUMBER, "S": SYMBOL}
+
+# The word that stands for a comma after `separate_words`: it ends a part of an address.
+COMMA = ","
+_PLAIN = r"^[0-9A-Za-z]+(?: [0-9A-Za-z]+)*$"
+_APOSTROPHES = "'`\u2018\u2019\u201b\u02bb\u02bc\u02bd\u02be\u02bf"
+_MINUS_SIGNS = "-\u2212"
+_COMPARISONS = "<>\u2264\u2265\u00b1"  # before a number
+_ACCENTS = (0x300, 0x36F)
+_DIAERESIS, _CYRILLIC_IE = 0x308, (0x415, 0x435)
+# Vowel signs and the like that are written or not, and the stretching of Arabic words: Hebrew,
+# Arabic, and the dot below of Indian scripts.
+_OPTIONAL_MARKS = (
+    (0x591, 0x5C7),
+    (0x610, 0x61A),
+    (0x640, 0x640),
+    (0x64B, 0x65F),
+    (0x670, 0x670),
+    (0x6D6, 0x6ED),
+    *((point, point) for point in (0x93C, 0x9BC, 0xA3C, 0xABC, 0xB3C, 0xCBC)),
+)
+# Blocks of Unicode whose letters take accents that may be dropped: Latin and Greek, with their
+# extensions.
+_ACCENTED_SCRIPTS = (
+    (0x41, 0x24F),
+    (0x370, 0x3FF),
+    (0x1E00, 0x1FFF),
+    (0x2C60, 0x2C7F),
+    (0xA720, 0xA7FF),
+)
 
 
 def classes_of(points: np.ndarray) -> np.ndarray:
@@ -85,12 +114,6 @@ class Bytes:
     ----------
     lengths : int32 (n,)
         In bytes.
-
-    Examples
-    --------
-    >>> found = Bytes(pa.array(["at", ""]))
-    >>> found.at(0).tolist(), found.at(-1).tolist(), found.lengths.tolist()
-    ([97, 0], [116, 0], [2, 0])
     """
 
     def __init__(self, values: pa.StringArray) -> None:
@@ -123,7 +146,6 @@ class Bytes:
 
     @cached_property
     def occurring(self) -> np.ndarray:
-        """Which bytes occur in the texts, bool (256,)."""
         data = self._data[self._offsets[0] : self._offsets[-1]]
         return np.bincount(data, minlength=256) > 0
 
@@ -144,7 +166,6 @@ def _small() -> np.ndarray:
 
 
 def has_symbol(values: pa.StringArray) -> pa.BooleanArray:
-    """Return for each text whether it holds a symbol of Unicode's class S."""
     flags = [np.zeros(0, dtype=bool)]
     for block in _blocks(values):
         points, rows = _points(block)
@@ -187,3 +208,221 @@ def _assembled(points: np.ndarray, rows: np.ndarray, n_rows: int) -> pa.StringAr
         text = points.astype("<u4").tobytes().decode("utf-32-le").encode("utf-8")
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     return pa.StringArray.from_buffers(n_rows, pa.py_buffer(offsets), pa.py_buffer(text))
+
+
+def as_mask(flags: pa.BooleanArray) -> np.ndarray:
+    """Return flags as an array of NumPy, false where they are null."""
+    return pc.fill_null(flags, False).to_numpy(zero_copy_only=False)
+
+
+def only_where(
+    values: pa.StringArray,
+    mask: pa.BooleanArray,
+    change: Callable[[pa.StringArray], pa.StringArray],
+) -> pa.StringArray:
+    """Return `values` with `change` applied to those that `mask` selects.
+
+    `mask` holds no nulls. `change` maps an array to an array.
+    """
+    n_chosen = mask.true_count
+    if n_chosen == 0:
+        return values
+    if n_chosen == len(values):
+        return change(values)
+    return pc.replace_with_mask(values, mask, change(values.filter(mask)))
+
+
+def fold_unicode(
+    values: pa.StringArray, *, accents: bool, letters: dict[str, str]
+) -> pa.StringArray:
+    """Convert texts to Unicode form NFKC, and remove Latin and Greek accents if `accents`.
+
+    Marks of other scripts stay: there they tell letters apart (Cyrillic й, the vowels of Indian
+    scripts).
+    """
+
+    def fold(texts: pa.StringArray) -> pa.StringArray:
+        if accents:
+            texts = change_characters(pc.utf8_normalize(texts, form="NFKD"), _without_accents)
+            if pc.all(pc.string_is_ascii(texts)).as_py():
+                return texts
+            data = texts.buffers()[2].to_pybytes()
+            spellings = letters | {
+                letter.upper(): plain.upper() for letter, plain in letters.items()
+            }
+            for letter, plain in spellings.items():
+                if letter.encode() in data:
+                    texts = pc.replace_substring(texts, letter, plain)
+        return pc.utf8_normalize(texts, form="NFKC")
+
+    return only_where(values, pc.invert(pc.string_is_ascii(values)), fold)
+
+
+def _without_accents(points: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    is_accent = (points >= _ACCENTS[0]) & (points <= _ACCENTS[1])
+    # The base of a run of accents is the last character before it; -1 where a text starts with one.
+    base = np.maximum.accumulate(np.where(is_accent, -1, np.arange(len(points))))
+    base_points = points[np.maximum(base, 0)]
+    is_foldable = _within(base_points, _ACCENTED_SCRIPTS)
+    is_foldable |= np.isin(base_points, _CYRILLIC_IE) & (points == _DIAERESIS)
+    is_end = np.append(rows[1:] != rows[:-1], True)[: len(rows)]  # newlines
+    mask = ~(is_accent & is_foldable) & ~is_end & ~_within(points, _OPTIONAL_MARKS)
+    return _with_ascii_digits(points[mask]), rows[mask]
+
+
+def _within(points: np.ndarray, spans: Sequence[tuple[int, int]]) -> np.ndarray:
+    flags = np.zeros(len(points), dtype=bool)
+    for first, last in spans:
+        flags |= (points >= first) & (points <= last)
+    return flags
+
+
+def _with_ascii_digits(points: np.ndarray) -> np.ndarray:
+    """Write the decimal digits of every script as those of ASCII."""
+    may = np.flatnonzero((points >= 0x80) & (classes_of(points) == NUMBER))
+    distinct, which = np.unique(points[may], return_inverse=True)
+    digits = [unicodedata.decimal(chr(point), None) for point in distinct.tolist()]
+    table = [
+        point if digit is None else ord("0") + digit
+        for point, digit in zip(distinct.tolist(), digits, strict=True)
+    ]
+    if table:
+        points = points.copy()
+        points[may] = np.array(table, points.dtype)[which]
+    return points
+
+
+def separate_words(values: pa.StringArray, *, join_initials: bool = True) -> pa.StringArray:
+    """Reduce texts to words separated by single spaces.
+
+    Commas and semicolons remain as separate words.
+
+    Letters, marks and digits of every script stay. So do a decimal point, the minus sign of a
+    number that is the whole value's start, ``<`` and the like before a number, ``+`` and ``#``
+    behind a letter or number ("C++", "18+"), and ``-`` behind up to three letters at the end
+    ("AA-"). Apostrophes
+    inside words and dots inside acronyms go without a trace ("O'Neil", "U.S.A."), thousands
+    separators too; ``&`` becomes "and"; all else becomes a space.
+
+    Examples
+    --------
+    >>> texts = pa.array(["U.S.A. (est. 1776)", "AT&T,  Inc.", "C++", "-1,234.50"])
+    >>> separate_words(texts).to_pylist()
+    ['USA est 1776', 'AT and T , Inc', 'C++', '-1234.50']
+    """
+
+    def separate(texts: pa.StringArray) -> pa.StringArray:
+        for sign, replacement in (("&", " and "), ("<=", "\u2264"), (">=", "\u2265")):
+            texts = pc.replace_substring(texts, sign, replacement)
+        return change_characters(texts, partial(_words, join_initials=join_initials))
+
+    return only_where(values, pc.invert(pc.match_substring_regex(values, _PLAIN)), separate)
+
+
+def _words(
+    points: np.ndarray, rows: np.ndarray, *, join_initials: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Keep the characters of words and commas.
+
+    One space precedes each word except the first of a row.
+    """
+    classes = classes_of(points)
+    if (classes == INVISIBLE).any():
+        visible = classes != INVISIBLE
+        points, rows, classes = points[visible], rows[visible], classes[visible]
+    number = classes == NUMBER
+    letter = (classes == LETTER) | (classes == MARK)
+    dropped, kept_sign = np.zeros((2, len(points)), dtype=bool)
+    # Few texts have signs that are not simply spaces between words.
+    signs = set(points[~(letter | number)].tolist())
+    if not signs.isdisjoint(map(ord, _MINUS_SIGNS)):
+        minus = _is_any(points, _MINUS_SIGNS)
+        space = _is_space_behind_minus(points, minus, number)
+        is_first = np.concatenate([[True], rows[1:] != rows[:-1]])
+        is_number_next = _after(number) | _after(space)
+        kept_sign |= is_first & minus & is_number_next
+        is_last = ~_after(points != ord("\n"))
+        kept_sign |= minus & is_last & _before(letter) & ~_follows_letters(letter, 4)
+        points = np.where(kept_sign, ord("-"), points)
+        dropped |= space
+    if not signs.isdisjoint(map(ord, _COMPARISONS)):
+        comparison = _is_any(points, _COMPARISONS)
+        space = (points == ord(" ")) & _before(comparison) & _after(number)
+        kept_sign |= comparison & (_after(number) | _after(space))
+        dropped |= space
+    if not signs.isdisjoint(map(ord, _APOSTROPHES)):
+        dropped |= _is_any(points, _APOSTROPHES) & _before(letter) & _after(letter)
+    if ord(".") in signs:
+        dot = points == ord(".")
+        dropped |= _is_dot_of_initials(points, dot, letter, number, join_initials)
+        kept_sign |= dot & _before(number) & _after(number)
+    if ord(COMMA) in signs:
+        after_1, after_2, after_3, after_4 = (_after(number, steps) for steps in (1, 2, 3, 4))
+        dropped |= (points == ord(COMMA)) & _before(number) & after_1 & after_2 & after_3 & ~after_4
+    if ord("+") in signs or ord("#") in signs:
+        plus, sharp = points == ord("+"), points == ord("#")
+        first_plus = plus & _before(letter | number) & ~_after(letter | number)
+        kept_sign |= first_plus | (plus & _before(first_plus)) | (sharp & _before(letter))
+    comma = ((points == ord(COMMA)) | (points == ord(";"))) & ~dropped
+    # Dropped characters go first: what stood on their two sides becomes one word.
+    stays = ~dropped
+    points, rows = np.where(comma, ord(COMMA), points)[stays], rows[stays]
+    comma, in_word = comma[stays], (letter | number | kept_sign)[stays]
+    mask = comma | in_word
+    is_start = comma | (in_word & ~_before(in_word))
+    points, rows, is_start = points[mask], rows[mask], is_start[mask]
+    has_space = is_start & (rows == np.concatenate([[-1], rows[:-1]]))
+    source = np.repeat(np.arange(len(points)), 1 + has_space)
+    is_space = (
+        np.concatenate([source[1:] == source[:-1], [False]]) if len(source) else source.astype(bool)
+    )
+    return np.where(is_space, ord(" "), points[source]), rows[source]
+
+
+def _is_dot_of_initials(
+    points: np.ndarray, dot: np.ndarray, letter: np.ndarray, number: np.ndarray, join_initials: bool
+) -> np.ndarray:
+    lone = letter & ~_before(letter | number) & ~_after(letter | number)
+    dropped = dot & _before(lone) & _after(lone)
+    if not join_initials:
+        return dropped
+    # The dot behind the second letter tells initials from the end of a sentence.
+    between = dot & _before(lone) & _after(points == ord(" ")) & _after(lone, 2) & _after(dot, 3)
+    return dropped | between | _before(between)
+
+
+def _is_space_behind_minus(points: np.ndarray, minus: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """Return which spaces stand between a minus sign that starts its value and a number: "- 5"."""
+    starts = minus & ~_before(points != ord("\n"))
+    return (points == ord(" ")) & _before(starts) & _after(number)
+
+
+def _follows_letters(letter: np.ndarray, n_letters: int) -> np.ndarray:
+    """Return what stands behind so many letters or more."""
+    flags = np.ones(len(letter), dtype=bool)
+    before = letter
+    for _ in range(n_letters):
+        before = _before(before)
+        flags &= before
+    return flags
+
+
+def _is_any(points: np.ndarray, characters: str) -> np.ndarray:
+    flags = points == ord(characters[0])
+    for character in characters[1:]:
+        flags |= points == ord(character)
+    return flags
+
+
+def _before(flags: np.ndarray) -> np.ndarray:
+    return np.concatenate([[False], flags[:-1]]) if len(flags) else flags
+
+
+def _after(flags: np.ndarray, steps: int = 1) -> np.ndarray:
+    shifted = np.zeros_like(flags)
+    shifted[:-steps] = flags[steps:]
+    return shifted
+
+
+def single_spaces(values: pa.StringArray) -> pa.StringArray:
+    return pc.utf8_trim_whitespace(pc.replace_substring_regex(values, r"[\s\pZ]+", " "))

@@ -3,19 +3,54 @@
 Dates are written in one canonical form with a named month.
 """
 
-from dataclasses import dataclass
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.lake.normalise.characters import DIGITS, Bytes
-from pexeso.lake.normalise.date_words import MONTHS, is_calendar_date, whole_years, written_dates
+from pexeso.lake.normalise.characters import DIGITS, Bytes, as_mask
+
+# The month names of the canonical form.
+MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+
+# Words between the parts of a date.
+FILLERS = (
+    *("of", "the", "de", "del", "d", "den", "di", "la", "le", "el", "\u0433", "года", "\u0440"),
+    *("року", ","),
+)
+
+# Values of more words hold no date alone: a weekday, three parts, and a few words such as "of" and
+# commas between them.
+MAX_WORDS = 9
+
+# Two-digit years from here on are 19xx, smaller ones 20xx: the rule of the common spreadsheets.
+FIRST_YEAR_OF_1900 = 30
+
+_MIN_LETTERS = 5
+_NUMBERS = [
+    *map(str, range(1, 32)),
+    *(f"0{day}" for day in range(1, 10)),
+    *(
+        f"{day}{'th' if 10 < day < 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(day % 10, 'th')}"
+        for day in range(1, 32)
+    ),
+    "1er",
+    "1o",
+]
+_DAYS = np.array([*range(1, 32), *range(1, 10), *range(1, 32), 1, 1])
+_FIRST_ORDINAL = 40
 
 _MAX_DATE_BYTES = 64
 _MONTH_SPELLINGS = [*MONTHS, *(name[:3] for name in MONTHS), "sept"]
 _MONTH_NUMBERS = np.array([*range(1, 13), *range(1, 13), 9])
-
 _NAME = (
     "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
     + ("nov(?:ember)?|dec(?:ember)?")
@@ -30,6 +65,7 @@ _DATE_AND_TIME = (
 _SHAPES = {
     "year_first": r"(?P<year>[12]\d{3})"
     r"(?:-(?P<month>\d\d?)-|/(?P<month2>\d\d?)/|\.(?P<month3>\d\d?)\.)(?P<day>\d\d?)",
+    "compact": r"(?P<year>(?:19|20)\d{2})(?P<month>0[1-9]|1[0-2])(?P<day>0[1-9]|[12]\d|3[01])",
     "day_name": rf"{_WEEKDAY}(?P<day>\d\d?)(?:st|nd|rd|th)?"
     rf"[\s.\-/]*(?:of\s+)?(?P<month>{_NAME})[\s.,\-/]*"
     r"(?P<year>[12]\d{3}|\d\d)",
@@ -41,30 +77,144 @@ _SHAPES = {
     "two_orders": r"(?P<first>\d\d?)/(?P<second_part>\d\d?)/(?P<year>[12]\d{3}|\d\d)|"
     r"(?P<first2>\d\d?)-(?P<second_part2>\d\d?)-(?P<year2>[12]\d{3})",
 }
-
-
 _NAMED = ("day_name", "name_day")
 # What every value of the shapes holds somewhere: numbers between separators, or a month's name
 # beside a number.
-_NUMBERS_HINT = r"[0-9][./-]\s?[0-9][0-9]?[./-]|[0-9][年년]"
+_NUMBERS_HINT = r"[0-9][./-]\s?[0-9][0-9]?[./-]|[0-9][年년]|^(?:19|20)[0-9]{6}(?:$|[t ])"
 _NAMES_HINT = (
     r"\d[\sa-z.,/-]*(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|"
     r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[\s./-]*\d"
 )
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """Year, month and day of the values at `positions`, as int64 arrays of equal length.
+@cache
+def month_data() -> dict[str, list[str] | str]:
+    """Return what is in ``months.json``. Not to be changed by the caller."""
+    return json.loads(files("pexeso.lake.normalise").joinpath("months.json").read_text("utf-8"))
 
-    A number is 0 if the part is missing or invalid.
+
+@cache
+def month_words() -> tuple[pa.StringArray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the words for months.
+
+    Of each word the month, 1 to 12, whether it is English, and whether it can be no other word.
     """
+    data = month_data()
+    rows = [
+        (word, number, language == "english")
+        for language in ("english", "others")
+        for number, words in enumerate(data[language], 1)
+        for word in words.split()
+    ]
+    words, months, english = zip(*rows, strict=True)
+    plain = [
+        is_english or len(word) >= _MIN_LETTERS or not word.isascii()
+        for word, _, is_english in rows
+    ]
+    return pa.array(words), np.array(months), np.array(english), np.array(plain)
 
-    positions: np.ndarray
-    year: np.ndarray
-    month: np.ndarray
-    day: np.ndarray
-    time: pa.StringArray
+
+@cache
+def _weekdays() -> pa.StringArray:
+    return pa.array([*str(month_data()["weekdays"]).split(), *FILLERS])
+
+
+def read_named_dates(lists: pa.ListArray) -> pa.StringArray:
+    """Write the dates among values as day, month name and year; null for other values.
+
+    A date has one name of a month with a day and a year, a year alone, or a day alone. Where the
+    name could be another word ("mars 2020" is a mission), the day comes first and the year last. A
+    year has four digits, or, behind a day and an English name, two.
+
+    Examples
+    --------
+    >>> english = [["march", "5th", ",", "2020"]]
+    >>> lists = pa.array([["5", "marzo", "2020"], *english, ["märz", "2020"], ["mars", "2020"]])
+    >>> read_named_dates(lists).to_pylist()
+    ['5 march 2020', '5 march 2020', 'march 2020', None]
+    """
+    is_date, day, month, year = _read(lists)
+    texts = pa.nulls(len(lists), pa.string())
+    if not is_date.any():
+        return texts
+    return pc.replace_with_mask(
+        texts, pa.array(is_date), written_dates(day[is_date], month[is_date], year[is_date])
+    )
+
+
+def written_dates(day: np.ndarray, month: np.ndarray, year: np.ndarray) -> pa.StringArray:
+    parts = [_texts(day), pa.array(MONTHS).take(pa.array(month - 1)), _texts(year)]
+    return pc.utf8_trim(pc.binary_join_element_wise(*parts, " "), " ")
+
+
+def is_calendar_date(day: np.ndarray, month: np.ndarray, year: np.ndarray) -> np.ndarray:
+    """Return which days are in the calendar; months are 1 to 12, days 1 or more."""
+    months = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
+    return (months.astype("datetime64[D]") + (day - 1)).astype("datetime64[M]") == months
+
+
+def _texts(numbers: np.ndarray) -> pa.StringArray:
+    return pc.if_else(pa.array(numbers > 0), pa.array(numbers).cast(pa.string()), "")
+
+
+def _years(tokens: pa.StringArray) -> np.ndarray:
+    """Return years of four digits from 1000 to 2999, and numbers of two digits; 0 for all else."""
+    is_year = pc.match_substring_regex(tokens, "^(?:[12][0-9]{3}|[0-9]{2})$")
+    return pc.if_else(is_year, tokens, "0").cast(pa.int64()).to_numpy(zero_copy_only=False)
+
+
+def whole_years(years: np.ndarray) -> np.ndarray:
+    return np.where(years < 100, years + np.where(years < FIRST_YEAR_OF_1900, 2000, 1900), years)
+
+
+def _read(lists: pa.ListArray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return which values are dates (bool), and day, month and year of each (int64)."""
+    row, n_rows = pc.list_parent_indices(lists).to_numpy(), len(lists)
+    if not len(row):
+        nothing = np.zeros(n_rows, dtype=np.int64)
+        return nothing > 0, nothing, nothing, nothing
+    tokens = lists.flatten()
+    words, months, english, plain = month_words()
+    is_month, month_entry = _entries(tokens, words)
+    is_day, day_entry = _entries(tokens, pa.array(_NUMBERS))
+    days, years = np.where(is_day, _DAYS[day_entry], 0), _years(tokens)
+    is_number = is_day | (years > 0)
+    is_known = is_month | is_number | _entries(tokens, _weekdays())[0]
+
+    def count(flags: np.ndarray) -> np.ndarray:
+        return np.bincount(row[flags], minlength=n_rows)
+
+    def last_of(flags: np.ndarray, step: int = 1) -> np.ndarray:
+        """Return each value's last flagged word, or its first if step is -1; 0 without one."""
+        positions, ends = np.flatnonzero(flags)[::step], np.zeros(n_rows, dtype=np.int64)
+        ends[row[positions]] = positions
+        return ends
+
+    at, first, last = last_of(is_month), last_of(is_number, -1), last_of(is_number)
+    month, is_plain, is_english = (facts[month_entry[at]] for facts in (months, plain, english))
+    day_first, day_last, year_first, year_last = days[first], days[last], years[first], years[last]
+    is_one, is_between = first == last, (first < at) & (at < last)
+    starts_with_year = ~is_one & (year_first >= 1000) & (day_last > 0) & is_plain
+    is_day_year = ~is_one & (day_first > 0) & (year_last >= 1000) & (is_plain | is_between)
+    is_short = ~is_one & (day_first > 0) & (year_last > 0) & (year_last < 100) & is_english
+    is_short &= is_between | (is_day & (day_entry >= _FIRST_ORDINAL))[first]
+    is_year = is_one & (year_first >= 1000) & is_plain
+    is_day_alone = is_one & (day_first > 0) & is_plain
+    has_day = is_day_year | is_short | is_day_alone
+    day = np.where(starts_with_year, day_last, np.where(has_day, day_first, 0))
+    has_first_year = starts_with_year | is_year
+    year = np.where(is_day_alone, 0, whole_years(year_last))
+    year = np.where(has_first_year, year_first, year)
+    n_numbers = count(is_number)
+    good = (count(~is_known) == 0) & (count(is_month) == 1) & (n_numbers >= 1) & (n_numbers <= 2)
+    good &= has_day | has_first_year
+    good &= is_calendar_date(np.maximum(day, 1), month, np.where(year > 0, year, 2000))
+    return good, day, month, year
+
+
+def _entries(tokens: pa.StringArray, words: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
+    entry = pc.index_in(tokens, words)
+    return entry.is_valid().to_numpy(zero_copy_only=False), pc.fill_null(entry, 0).to_numpy()
 
 
 def canonical_dates(
@@ -74,8 +224,8 @@ def canonical_dates(
 
     Recognised are ISO dates and others with the year first, dates with a month's English name or
     its abbreviation, with or without a weekday, day first with dots, and numbers with slashes or
-    hyphens in either order. The month is named because word order carries no meaning later:
-    2020-03-05 and 2020-05-03 must not have the same words.
+    hyphens in either order, and 20200305. The month is named because word order carries no
+    meaning later: 2020-03-05 and 2020-05-03 must not have the same words.
 
     Which number of ``3/5/1953`` is the month is decided over all values of a group: the day comes
     first where some first number is over 12 and no second one is; else the month comes first. A
@@ -108,15 +258,82 @@ def canonical_dates(
             break
         if not len(names if kind in _NAMED else numbers):
             continue
-        parts = _extract(split, shape, groups[at])
-        if parts is None:
-            continue
-        rows, text = _written(parts)
+        rows, text = _dates_of_shape(split, shape, groups[at])
         texts.append(text)
         found_at.append(at[rows])
         rest = np.delete(np.arange(len(at)), rows)
         at, split = at[rest], split.take(pa.array(rest))
     return _scatter(len(values), found_at, texts)
+
+
+def months_of_years(values: pa.StringArray, groups: np.ndarray) -> pa.StringArray:
+    """Write months of years as the month's name and the year; null where a value is none.
+
+    ``2024M01`` and ``01/2024`` are months anywhere. The column decides of others: ``2024-01`` is a
+    month where every such value of the column has a number from 1 to 12 and a quarter of them
+    could end no span of years, as 2009-10 could; and in ``Jan-24`` the number is a year where
+    it is over 31, or where at least three such values share each number.
+
+    `groups`, int64, is the column of each value.
+
+    Examples
+    --------
+    >>> months = pa.array(["2024-01", "2024-02", "jan-24"])
+    >>> months_of_years(months, np.zeros(3, np.int64)).to_pylist()
+    ['january 2024', 'february 2024', None]
+    """
+    n_groups = int(groups.max(initial=-1)) + 1
+    result = pa.nulls(len(values), pa.string())
+    # Nearly all other values of a lake fail this cheap test.
+    text_bytes = Bytes(values)
+    last, lengths = text_bytes.at(-1), text_bytes.lengths
+    likely = np.flatnonzero((last >= ord("0")) & (last <= ord("9")) & (lengths <= _MAX_MONTH_BYTES))
+    some = values.take(pa.array(likely))
+    for pattern, decides in _MONTH_SHAPES if len(likely) else ():
+        is_of_shape = as_mask(pc.match_substring_regex(some, pattern))
+        at = likely[is_of_shape]
+        if not len(at):
+            continue
+        fields = pc.extract_regex(values.take(pa.array(at)), pattern)
+        year, month = _number(fields.field("year")), _month(fields.field("month"))
+        is_month = decides(year, month, groups[at], n_groups) & (month >= 1) & (month <= 12)
+        at, year, month = at[is_month], whole_years(year[is_month]), month[is_month]
+        names = pa.array(MONTHS).take(pa.array(month - 1))
+        texts = pc.binary_join_element_wise(names, _texts(year), " ")
+        mask = np.zeros(len(values), dtype=bool)
+        mask[at] = True
+        result = pc.replace_with_mask(result, pa.array(mask), texts)
+    return result
+
+
+def _always(year: np.ndarray, month: np.ndarray, group: np.ndarray, n: int) -> np.ndarray:
+    return np.ones(len(year), dtype=bool)
+
+
+def _unless_spans(year: np.ndarray, month: np.ndarray, group: np.ndarray, n: int) -> np.ndarray:
+    is_no_span = (month <= year % 100) & (month > 0)
+    n_values, n_months, n_no_spans = (
+        np.bincount(group[flags], minlength=n)
+        for flags in (slice(None), (month >= 1) & (month <= 12), is_no_span)
+    )
+    return ((n_months == n_values) & (4 * n_no_spans >= n_values))[group]
+
+
+def _if_years(year: np.ndarray, month: np.ndarray, group: np.ndarray, n: int) -> np.ndarray:
+    pairs = np.unique(group * 100 + year)
+    n_years = np.bincount(pairs // 100, minlength=n)
+    shares = np.bincount(group, minlength=n) >= 3 * n_years
+    over = np.bincount(group[(year > 31) | (year == 0)], minlength=n) > 0
+    return (shares | over)[group]
+
+
+_MAX_MONTH_BYTES = len("september. '24")
+_MONTH_SHAPES = (
+    (r"^(?P<year>[12]\d{3})[- ]?m(?P<month>0?[1-9]|1[0-2])$", _always),
+    (r"^(?P<month>0?[1-9]|1[0-2])[/.-](?P<year>[12]\d{3})$", _always),
+    (r"^(?P<year>[12]\d{3})[-/](?P<month>\d\d)$", _unless_spans),
+    (rf"^(?P<month>{_NAME})\.?(?:-| ?')(?P<year>\d\d)$", _if_years),
+)
 
 
 def _likely(values: pa.StringArray, names_have_times: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -131,7 +348,7 @@ def _likely(values: pa.StringArray, names_have_times: bool) -> tuple[np.ndarray,
         else np.zeros(0, dtype=np.int64)
     )
     may_name = (
-        np.flatnonzero(_true(pc.match_substring(values, ":")))
+        np.flatnonzero(as_mask(pc.match_substring(values, ":")))
         if names_have_times
         else np.arange(len(values))
     )
@@ -142,15 +359,8 @@ def _likely(values: pa.StringArray, names_have_times: bool) -> tuple[np.ndarray,
 
 
 def _short(values: pa.StringArray, flags: pa.BooleanArray) -> np.ndarray:
-    """Return the positions of values that have the flag and are no longer than a date."""
-    at = np.flatnonzero(_true(flags))
-    return at[_true(pc.less_equal(pc.binary_length(values.take(pa.array(at))), _MAX_DATE_BYTES))]
-
-
-def _true(flags: pa.BooleanArray) -> np.ndarray:
-    return (pc.fill_null(flags, False) if flags.null_count else flags).to_numpy(
-        zero_copy_only=False
-    )
+    at = np.flatnonzero(as_mask(flags))
+    return at[as_mask(pc.less_equal(pc.binary_length(values.take(pa.array(at))), _MAX_DATE_BYTES))]
 
 
 def _scatter(
@@ -164,28 +374,32 @@ def _scatter(
     return pa.concat_arrays(texts).take(pa.array(source, mask=source < 0))
 
 
-def _extract(split: pa.StructArray, shape: str, groups: np.ndarray) -> _Parts | None:
-    """Extract the dates of one shape, or return None if there are none.
+def _dates_of_shape(
+    split: pa.StructArray, shape: str, groups: np.ndarray
+) -> tuple[np.ndarray, pa.StringArray]:
+    """Return which rows are dates of a shape, and their texts.
 
     `split` holds the fields of `_DATE_AND_TIME`.
     """
     matches = pc.extract_regex(split.field("date"), f"^(?:{shape})$")
     positions = np.flatnonzero(matches.is_valid().to_numpy(zero_copy_only=False))
     if not len(positions):
-        return None
+        return positions, pa.array([], pa.string())
     matches, split = matches.take(pa.array(positions)), split.take(pa.array(positions))
     fields = _fields(matches)
-    year = _whole_years(_first(fields, "year", "year2"))
+    year = whole_years(_number(_first(fields, "year", "year2")))
     if "first" in fields:
-        first, second = (
-            _first(fields, "first", "first2"),
-            _first(fields, "second_part", "second_part2"),
-        )
-        month, day = _in_order(_number(first), _number(second), groups[positions])
+        first = _number(_first(fields, "first", "first2"))
+        second = _number(_first(fields, "second_part", "second_part2"))
+        month, day = _in_order(first, second, groups[positions])
     else:
         month = _month(_first(fields, "month", "month2", "month3"))
         day = _number(_first(fields, "day", "day2"))
-    return _Parts(positions, year, month, day, _time_words(_fields(split)))
+    in_range = (month >= 1) & (month <= 12) & (day >= 1)
+    rows = np.flatnonzero(in_range & is_calendar_date(day, np.where(in_range, month, 1), year))
+    text = written_dates(day[rows], month[rows], year[rows])
+    time = _time_words(_fields(split)).take(pa.array(rows))
+    return positions[rows], pc.binary_join_element_wise(text, time, "")
 
 
 def _fields(groups: pa.StructArray) -> dict[str, pa.StringArray]:
@@ -217,35 +431,15 @@ def _month(texts: pa.StringArray) -> np.ndarray:
     return np.where(is_named, from_name, numbers)
 
 
-def _whole_years(texts: pa.StringArray) -> np.ndarray:
-    return whole_years(_number(texts))
-
-
 def _in_order(
     first: np.ndarray, second: np.ndarray, groups: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return (month, day) of numbers whose order is decided by evidence; see `canonical_dates`."""
     says_day_first = np.bincount(groups[first > 12], minlength=groups.max(initial=0) + 1) > 0
     says_month_first = np.bincount(groups[second > 12], minlength=groups.max(initial=0) + 1) > 0
     is_day_first = (says_day_first & ~says_month_first)[groups]
     month, day = np.where(is_day_first, second, first), np.where(is_day_first, first, second)
     swap = (month > 12) & (day <= 12)
     return np.where(swap, day, month), np.where(swap, month, day)
-
-
-def _written(parts: _Parts) -> tuple[np.ndarray, pa.StringArray]:
-    """Return the rows that are valid calendar dates, and their text.
-
-    Rows are taken from `parts.positions`.
-    """
-    in_range = (parts.month >= 1) & (parts.month <= 12) & (parts.day >= 1)
-    rows = np.flatnonzero(
-        in_range & is_calendar_date(parts.day, np.where(in_range, parts.month, 1), parts.year)
-    )
-    text = written_dates(parts.day[rows], parts.month[rows], parts.year[rows])
-    return parts.positions[rows], pc.binary_join_element_wise(
-        text, parts.time.take(pa.array(rows)), ""
-    )
 
 
 def _time_words(fields: dict[str, pa.StringArray]) -> pa.StringArray:

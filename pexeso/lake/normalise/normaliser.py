@@ -17,172 +17,40 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
-from pexeso.lake.cells.missing import present
+from pexeso.lake.cells import present
 from pexeso.lake.normalise.abbreviations import (
     WORD_RULES,
     Vocabulary,
     expand,
     packaged,
     vocabulary_of,
-    with_states,
 )
-from pexeso.lake.normalise.characters import DIGITS, Bytes, has_symbol
-from pexeso.lake.normalise.date_words import month_data
-from pexeso.lake.normalise.dates import canonical_dates
-from pexeso.lake.normalise.folding import (
+from pexeso.lake.normalise.characters import (
     COMMA,
+    DIGITS,
+    Bytes,
+    as_mask,
     fold_unicode,
+    has_symbol,
     only_where,
     separate_words,
     single_spaces,
 )
-from pexeso.lake.normalise.marks import MARK_RULES
-from pexeso.lake.normalise.rules import DEFAULT_RULES, in_order
+from pexeso.lake.normalise.dates import canonical_dates, month_data, months_of_years
+from pexeso.lake.normalise.rules import DEFAULT_RULES, DISTINCTIONS, in_order
 from pexeso.lake.normalise.territories import Territories, foreign, territories
 from pexeso.lake.normalise.territories import packaged as territory_names
+from pexeso.lake.normalise.text_rules import TEXT_RULES
 
-# Normalisation of quarters, spans of years, decades and times of day.
+# Version of the rules.
 #
-# Each kind has one form. A value is converted as a whole or not at all.
+# Any change that gives some value another form needs a new one: indexes hold the old form.
+VERSION = 5
 
 
-def _table(members: bytes) -> np.ndarray:
-    """Return a table of the bytes that are members, with the lower-case bit set."""
-    table = np.zeros(256, dtype=bool)
-    table[[member | 0x20 for member in members]] = True
-    return table
-
-
-# What a period is in bytes: the shortest "1990's", the longest "1990 \u2013 95"; what it is named
-# by at the start, with a digit at the end; or how a year begins, with what comes behind its four
-# digits.
-_MIN_BYTES, _MAX_BYTES = 6, 11
-_NAMES, _IS_LAST, _IS_YEAR, _IS_FIFTH = (
-    _table(text) for text in (b"qf", b"0123456789", b"12", b"-/ ',q\xe2")
-)
-_DASH, _APOSTROPHE = r"[-/\x{2013}]", r"['\x{2019}]"
-_YEAR = "(?:1[89]|20)[0-9]{2}"
-_PERIOD = (
-    rf"(?i)^(?:[12][0-9]{{3}} ?{_DASH} ?[0-9][0-9]|q[1-4][ ,/'-]{{0,2}}{_YEAR}|{_YEAR}[ "
-    rf",/-]{{0,2}}q[1-4]|"
-    rf"[12][0-9][0-9]0{_APOSTROPHE}s|fy[ ']?{_YEAR})$"
-)
-_SPAN = rf"^(?P<start>[12][0-9]{{3}}) ?{_DASH} ?(?P<end>[0-9][0-9])$"
-_REWRITTEN = (
-    (r"(?i)^(q[1-4])[ ,/'-]*([0-9]{4})$", r"\1 \2"),
-    (r"(?i)^([0-9]{4})[ ,/-]*(q[1-4])$", r"\2 \1"),
-    (rf"(?i)^([0-9]{{4}}){_APOSTROPHE}(s)$", r"\1\2"),
-    (r"(?i)^fy[ ']?([0-9]{4})$", r"fiscal year \1"),
-)
-_TIME = r"(?i)^(?P<hour>0?[1-9]|1[0-2]):(?P<minute>[0-5][0-9]) ?(?P<half>[ap])\.? ?m\.?$"
-
-
-def with_periods(texts: pa.StringArray) -> pa.StringArray:
-    """Write quarters, fiscal years, decades and spans of years in one form.
-
-    Examples
-    --------
-    >>> texts = pa.array(["1990-95", "1999/00", "2020Q1", "1990's", "2020-03", "Q1"])
-    >>> with_periods(texts).to_pylist()
-    ['1990 1995', '1999 2000', 'Q1 2020', '1990s', '2020-03', 'Q1']
-    """
-    text_bytes = Bytes(texts)
-    first, fifth, last = text_bytes.at(0) | 0x20, text_bytes.at(4) | 0x20, text_bytes.at(-1) | 0x20
-    may = (
-        (text_bytes.lengths >= _MIN_BYTES)
-        & (text_bytes.lengths <= _MAX_BYTES)
-        & _NAMES[first]
-        & _IS_LAST[last]
-    )
-    may |= (
-        (text_bytes.lengths >= _MIN_BYTES)
-        & (text_bytes.lengths <= _MAX_BYTES)
-        & _IS_YEAR[first]
-        & _IS_FIFTH[fifth]
-    )
-    return only_where(texts, pa.array(may), _rewritten_where_matched)
-
-
-def _rewritten_where_matched(texts: pa.StringArray) -> pa.StringArray:
-    return only_where(texts, pc.match_substring_regex(texts, _PERIOD), _rewritten)
-
-
-def _rewritten(texts: pa.StringArray) -> pa.StringArray:
-    for pattern, replacement in _REWRITTEN:
-        texts = pc.replace_substring_regex(texts, pattern, replacement)
-    spans = pc.extract_regex(texts, _SPAN)
-    if spans.null_count == len(spans):
-        return texts
-    start, end = (
-        pc.fill_null(pc.struct_field(spans, [position]), "0").cast(pa.int64()).to_numpy()
-        for position in (0, 1)
-    )
-    # The span runs on into the next century only where it does so at once: "1999-00", not
-    # "1988-05".
-    whole = start - start % 100 + end + np.where((end == 0) & (start % 100 == 99), 100, 0)
-    is_span = spans.is_valid().to_numpy(zero_copy_only=False) & (whole > start)
-    joined = pc.binary_join_element_wise(
-        pa.array(start).cast(pa.string()), pa.array(whole).cast(pa.string()), " "
-    )
-    return pc.if_else(pa.array(is_span), joined, texts)
-
-
-def with_times(texts: pa.StringArray) -> pa.StringArray:
-    """Write a time of day with a.m. or p.m. by the 24-hour clock.
-
-    Examples
-    --------
-    >>> with_times(pa.array(["2:30 pm", "12:05 a.m.", "2:30"])).to_pylist()
-    ['14:30', '00:05', '2:30']
-    """
-
-    def rewrite(some: pa.StringArray) -> pa.StringArray:
-        matches = pc.extract_regex(some, _TIME)
-        hour = pc.fill_null(pc.struct_field(matches, [0]), "0").cast(pa.int64()).to_numpy() % 12
-        is_evening = pc.fill_null(
-            pc.match_substring(pc.ascii_lower(pc.struct_field(matches, [2])), "p"), False
-        ).to_numpy(zero_copy_only=False)
-        clock = pc.utf8_lpad(pa.array(hour + 12 * is_evening).cast(pa.string()), 2, "0")
-        return pc.if_else(
-            matches.is_valid(),
-            pc.binary_join_element_wise(clock, pc.struct_field(matches, [1]), ":"),
-            some,
-        )
-
-    last = Bytes(texts).at(-1)
-    may = pa.array((last == ord(".")) | ((last | 0x20) == ord("m")))
-    return only_where(
-        texts, may, lambda some: only_where(some, pc.match_substring(some, ":"), rewrite)
-    )
-
-
-VERSION = 4
-"""Version of the rules.
-
-Any change that gives some value another form needs a new one: indexes hold the old form.
-"""
-
-TEXT_RULES = {**MARK_RULES, "times": with_times, "periods": with_periods, "states": with_states}
-"""Rules that are functions of folded texts, in the order in which they are applied, before dates
-and words."""
-
-_DATE_SIGNS = b"./-:" + bytes(range(0x80, 0x100))
-_NEEDED = {
-    "footnotes": b"[",
-    "ranks": b"#(",
-    "numbering": b".)",
-    "counts": b")",
-    "qualifiers": b")",
-    "inverted-names": b",",
-    "times": b":",
-    "periods": DIGITS,
-    "states": b",",
-}
-"""Bytes of which a text that a rule changes holds one. No rule before it adds any."""
-
+# What the rules leave goes through them again until nothing changes, at most so often: "(march 5,
+# 2020)" is a date without its parentheses.
 MAX_PASSES = 4
-"""What the rules leave goes through them again until nothing changes, at most so often: "(march 5,
-2020)" is a date without its parentheses."""
 
 
 @dataclass(frozen=True, init=False)
@@ -285,8 +153,12 @@ class Normaliser:
 
     @cached_property
     def _own_vocabulary(self) -> Vocabulary:
-        """The words of the rules alone, for later passes."""
         return vocabulary_of(self.rules, {}) if self.extra else self._vocabulary
+
+    @property
+    def distinctions(self) -> tuple[str, ...]:
+        """Names of the rules that are on and tell values apart."""
+        return tuple(name for name in self.rules if name in DISTINCTIONS)
 
     @property
     def version(self) -> int:
@@ -321,7 +193,7 @@ class Normaliser:
         -------
         pa.StringArray
             Length n; words separated by single spaces, null where nothing is left and where a cell
-            stands for a missing value (`pexeso.lake.cells.missing`).
+            stands for a missing value (`pexeso.lake.cells`).
         """
         return self.normalise_columns([values])[0]
 
@@ -395,7 +267,7 @@ class Normaliser:
             mask = np.zeros(len(values), dtype=bool)
             mask[at] = True
             result = pc.replace_with_mask(result, pa.array(mask), after)
-            at = at[_true(pc.not_equal(before, after))]
+            at = at[as_mask(pc.not_equal(before, after))]
         return result
 
     def with_territories(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
@@ -414,17 +286,17 @@ class Normaliser:
         """Return the positions of values that may change in another pass.
 
         What the default rules leave can change in one way, which is cheap to see: a mark, such as
-        the macron that NFKC makes of ``¯``, has come beside another letter. Other sets of rules are
-        not so well known, and all that a pass changed goes through another.
+        the macron that NFKC makes of ``¯``, has come next to another letter. Other sets of rules
+        are not so well known, and all that a pass changed goes through another.
         """
         if set(self.rules) != set(DEFAULT_RULES) or self.extra:
-            return np.flatnonzero(_true(pc.not_equal(before, after)))
-        beyond = np.flatnonzero(_true(pc.invert(pc.string_is_ascii(after))))
+            return np.flatnonzero(as_mask(pc.not_equal(before, after)))
+        beyond = np.flatnonzero(as_mask(pc.invert(pc.string_is_ascii(after))))
         if len(beyond):
             was, texts = before.take(pa.array(beyond)), after.take(pa.array(beyond))
-            is_changed = _true(pc.not_equal(pc.utf8_lower(was), texts))
+            is_changed = as_mask(pc.not_equal(pc.utf8_lower(was), texts))
             beyond, texts = beyond[is_changed], texts.filter(pa.array(is_changed))
-            beyond = beyond[_true(pc.not_equal(self._folded(texts), texts))]
+            beyond = beyond[as_mask(pc.not_equal(self._folded(texts), texts))]
         return beyond
 
     def _once(
@@ -436,12 +308,17 @@ class Normaliser:
         def holds(signs: bytes) -> bool:
             return bool(occurring[list(signs)].any())
 
-        for name, change in TEXT_RULES.items():
-            if name in self.rules and (name not in _NEEDED or holds(_NEEDED[name])):
+        read_dates = "dates" in self.rules and holds(DIGITS)
+        # Before rules by which some of these are spans of years.
+        lower = texts if "case" in self.rules else pc.utf8_lower(texts)
+        months = months_of_years(lower, columns) if read_dates else None
+        for name, (needed, change) in TEXT_RULES.items():
+            if name in self.rules and (needed is None or holds(needed)):
                 texts = change(texts)
-        if "dates" in self.rules and holds(DIGITS) and holds(_DATE_SIGNS):
+        if read_dates:
             lower = texts if "case" in self.rules else pc.utf8_lower(texts)
             dates = canonical_dates(lower, columns, names_have_times=True)
+            dates = pc.coalesce(months, dates)
             result = pc.coalesce(
                 dates,
                 only_where(texts, dates.is_null(), lambda some: self._words(some, vocabulary)),
@@ -495,17 +372,13 @@ class Normaliser:
             options = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise InputError(f"The description of the normaliser is not JSON: {error}.") from error
-        if not isinstance(options, dict) or "version" not in options:
-            raise InputError(
-                "The description of a normaliser must have the keys version, rules, extra."
-            )
-        if options["version"] != VERSION:
+        is_described = isinstance(options, dict) and "version" in options
+        if is_described and options["version"] != VERSION:
             raise InputError(
                 f"The normaliser has version {options['version']!r}, and this pexeso has version "
-                f"{VERSION}: "
-                "build the index again, or use the pexeso that built it."
+                f"{VERSION}: build the index again, or use the pexeso that built it."
             )
-        if set(options) != {"version", "rules", "extra"}:
+        if not is_described or options.keys() != {"version", "rules", "extra"}:
             raise InputError(
                 "The description of a normaliser must have the keys version, rules, extra."
             )
@@ -516,7 +389,6 @@ class Normaliser:
 
 
 def _dictionaries_left_out(dictionaries: Iterable[str] | None) -> set[str]:
-    """Return the rules that the option `dictionaries` switches off."""
     rule_of = {"dates": "date-words", "addresses": "addresses"}
     if dictionaries is None:
         return set()
@@ -525,14 +397,7 @@ def _dictionaries_left_out(dictionaries: Iterable[str] | None) -> set[str]:
     return {rule for name, rule in rule_of.items() if name not in dictionaries}
 
 
-def _true(flags: pa.BooleanArray) -> np.ndarray:
-    return (pc.fill_null(flags, False) if flags.null_count else flags).to_numpy(
-        zero_copy_only=False
-    )
-
-
 def _with_symbols(words: pa.StringArray, texts: pa.StringArray) -> pa.StringArray:
-    """Keep the texts of which no word is left but that hold a symbol."""
     at = pc.indices_nonzero(pc.equal(words, ""))
     if not len(at):
         return words

@@ -14,15 +14,21 @@ from pexeso.errors import InputError
 
 @dataclass(frozen=True)
 class NamedRule:
-    """One rule of the normaliser."""
+    """One rule of the normaliser: a form that values get, or what tells values apart.
+
+    The examples of the first are values and their forms, those of the second two values that the
+    rule keeps apart.
+    """
 
     name: str
     is_default: bool
     does: str
     reason: str
     examples: tuple[tuple[str, str], ...]
+    tells_apart: bool = False
 
 
+# All rules, in the order in which they are applied.
 RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "accents",
@@ -122,6 +128,8 @@ RULES: tuple[NamedRule, ...] = (
             ("2020-03-05", "5 march 2020"),
             ("Mar 5th, 1953", "5 march 1953"),
             ("05.03.53", "5 march 1953"),
+            ("2020-03", "march 2020"),
+            ("2020M03", "march 2020"),
             ("3-1-0", "3 1 0"),
         ),
     ),
@@ -137,7 +145,7 @@ RULES: tuple[NamedRule, ...] = (
         True,
         "writes quarters, fiscal years, decades, ranges of years and years with 'c.' in one form.",
         "Each has a few unambiguous notations. A number after a year ends a range if it is "
-        "larger, or 00.",
+        "larger, or 00, unless the column is one of months.",
         (
             ("2020-Q1", "q1 2020"),
             ("FY2019", "fiscal year 2019"),
@@ -145,7 +153,6 @@ RULES: tuple[NamedRule, ...] = (
             ("1990\u201395", "1990 1995"),
             ("1999/00", "1999 2000"),
             ("c. 1850", "circa 1850"),
-            ("2020-03", "2020 03"),
         ),
     ),
     NamedRule(
@@ -215,11 +222,21 @@ RULES: tuple[NamedRule, ...] = (
         (("Fifth Avenue", "5th avenue"), ("30 second clip", "30 second clip")),
     ),
     NamedRule(
+        "numerals",
+        True,
+        "writes Roman numerals of two letters or more, behind a word, with digits.",
+        "Each numeral has one number. Single letters stay: they are initials as often as numbers.",
+        (("Rocky II", "rocky 2"), ("Henry VIII", "henry 8"), ("IV fluids", "iv fluids")),
+    ),
+    NamedRule(
         "units",
         True,
-        "writes units of measurement after a number as their symbol.",
+        "writes units of measurement after a number as their symbol, with a space before it and a "
+        "decimal point.",
         "A word has one symbol. Symbols stay, since some have several meanings.",
         (
+            ("500g", "500 g"),
+            ("0,5 L", "0.5 l"),
             ("5 kilometres", "5 km"),
             ("5 kilometers", "5 km"),
             ("6 feet tall", "6 ft tall"),
@@ -229,9 +246,11 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "companies",
         True,
-        "writes company forms at the end in one form.",
+        "writes company forms at the end in one form, and removes those of East Asia, which stand "
+        "before or behind a name without a space.",
         "The full and the short form mean the same.",
         (
+            ("株式会社日立製作所", "日立製作所"),
             ("Oshkosh Corporation", "oshkosh corp"),
             ("Acme Limited", "acme ltd"),
             ("Limited", "limited"),
@@ -265,24 +284,64 @@ RULES: tuple[NamedRule, ...] = (
         "It makes 'The Who' and 'Who' equal.",
         (("The Boston Globe", "boston globe"), ("The The", "the")),
     ),
+    NamedRule(
+        "different-numbers",
+        True,
+        "keeps values apart of which each has a number that the other lacks, and values whose "
+        "numbers stand in another order.",
+        "Names that differ in a number name different things, however few letters that changes.",
+        (("Terminal 1", "Terminal 2"), ("2.5", "25"), ("Rocky II", "Rocky III"), ("2-1", "1-2")),
+        tells_apart=True,
+    ),
+    NamedRule(
+        "different-signs",
+        True,
+        "keeps values apart that have other signs: <, >, a minus before a number, and + or - "
+        "behind a grade.",
+        "These signs change what a value means.",
+        (("<5", ">5"), ("AA-", "AA"), ("C++", "C")),
+        tells_apart=True,
+    ),
+    NamedRule(
+        "opposites",
+        True,
+        "keeps values apart of which each has a word of one group that the other lacks, such as "
+        "directions, colours, months, men and women, exports and imports; in several languages.",
+        "A thing can be one of a group only.",
+        (("Northern Region", "Southern Region"), ("Women's 100 m", "Men's 100 m")),
+        tells_apart=True,
+    ),
+    NamedRule(
+        "different-places",
+        True,
+        "keeps values apart that are, or end with, the names of different countries, territories "
+        "or states.",
+        "Names of different places are often alike.",
+        (("North Korea", "South Korea"), ("Springfield, IL", "Springfield, MO")),
+        tells_apart=True,
+    ),
+    NamedRule(
+        "repeated-words",
+        True,
+        "keeps a value that says a word, or all its words, twice apart from one that does not.",
+        "The words are the same, and the names are not.",
+        (("Baden-Baden", "Baden"),),
+        tells_apart=True,
+    ),
 )
-"""All rules, in the order in which they are applied."""
 
+# Their names.
 ALL_RULES: tuple[str, ...] = tuple(rule.name for rule in RULES)
-"""Their names."""
 
+# The names of those that tell values apart.
+DISTINCTIONS: tuple[str, ...] = tuple(rule.name for rule in RULES if rule.tells_apart)
+
+# The names of those that are on by default.
 DEFAULT_RULES: tuple[str, ...] = tuple(rule.name for rule in RULES if rule.is_default)
-"""The names of those that are on by default."""
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Return names of rules in the order in which the rules are applied, each once.
-
-    Examples
-    --------
-    >>> in_order(["dates", "case"])
-    ('case', 'dates')
-    """
+    """Return names of rules in the order in which the rules are applied, each once."""
     if isinstance(names, str | Mapping) or not isinstance(names, Iterable):
         raise InputError(f"rules must be a list of names of rules. Got {names!r}.")
     requested = list(names)

@@ -33,11 +33,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from embed.vocabulary import Vocabulary
+from embed.words import Vocabulary
 
+# The share of the distinct values of a column, and how many of them, that must be codes of one
+# list, or names, for these to be written out.
 LEAST_SHARE, LEAST_CODES = 0.75, 3
-"""The share of the distinct values of a column, and how many of them, that must be codes of one
-list, or names, for these to be written out."""
 
 _FORMS = ("{}", "The {}", "{}, the")
 
@@ -69,13 +69,7 @@ class Territories:
             begin += len(part.texts)
 
     def write_out(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
-        """Replace the names and codes of territories by one name each.
-
-        Parameters
-        ----------
-        columns
-            int64, shape (n,), 0 or more: the column that each value comes from.
-        """
+        """Replace the names and codes of territories by one name each."""
         text = self._texts.find(values.cast(pa.large_string()))
         if not (text >= 0).any():
             return values
@@ -103,7 +97,6 @@ class Territories:
 
 
 def territories(normalise: Normalise) -> Territories:
-    """Make the lists, with texts and names in the form that values have."""
     written = {code: names[0] for code, names in _names_by_code().items()}
     two, three = _country_codes(written)
     abroad = [(name, written[code]) for code, names in foreign().items() for name in names]
@@ -113,8 +106,21 @@ def territories(normalise: Normalise) -> Territories:
 
 
 def english_names(normalise: Normalise) -> NameList:
-    """Return the English names of territories, and the one that each is written as."""
     return _lists([_english_names()], normalise)[0]
+
+
+def known_places(normalise: Normalise) -> tuple[pa.LargeStringArray, pa.LargeStringArray]:
+    """Return normalised English names of countries, territories and states, and the name of each.
+
+    Names of states that are gone are among them, and those of the parts of the United Kingdom.
+    """
+    document = packaged()
+    more = [*document["states"].values(), *document["home_nations"].values(), *document["past"]]
+    english, others = _lists([_english_names(), [(name, name) for name in more]], normalise)
+    texts = pa.concat_arrays([english.texts, others.texts])
+    names = pa.concat_arrays([english.names, others.names])
+    _, first = np.unique(texts.to_numpy(zero_copy_only=False), return_index=True)
+    return tuple(side.take(pa.array(first)).cast(pa.large_string()) for side in (texts, names))
 
 
 def _english_names() -> list[tuple[str, str]]:
@@ -146,7 +152,6 @@ def foreign() -> dict[str, list[str]]:
 
 
 def _names_by_code() -> dict[str, list[str]]:
-    """Return the names of each territory of ISO 3166, the one to be written first."""
     also = packaged()["also"]
     return {code: [*also.get(code, []), english] for code, english in packaged()["english"].items()}
 
@@ -165,7 +170,6 @@ def _country_codes(written: Mapping[str, str]) -> tuple[dict[str, str], dict[str
 
 
 def _lists(entries: Sequence[Iterable[tuple[str, str]]], normalise: Normalise) -> list[NameList]:
-    """Return a list of each sequence of texts and names."""
     columns = [pa.array(side, pa.string()) for rows in entries for side in zip(*rows, strict=True)]
     texts = [column.to_pylist() for column in normalise(columns)]
     return [_list(*sides) for sides in zip(texts[::2], texts[1::2], strict=True)]

@@ -6,32 +6,35 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
+from typing import IO
 
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
-from pexeso.lake.readers.budget import ReadingBudget
-from pexeso.lake.readers.csv_rows import ParsedRows, decoded
-from pexeso.lake.readers.encoding import Encoding, detect_encoding, with_marks
-from pexeso.lake.readers.layout.beginning import (
+from pexeso.lake.readers.beginning import (
     Beginning,
     comment_lines,
     find_beginning,
     join_header,
     separator_line,
 )
-from pexeso.lake.readers.layout.conventions import (
+from pexeso.lake.readers.conventions import (
+    MAX_ROWS_BELOW,
     are_tags,
     have_row_names,
     repeats_header,
+    require_no_document,
+    require_table,
+    rows_below,
+    with_inner_marks,
     without_formulas,
     without_total,
 )
-from pexeso.lake.readers.layout.dialect import Dialect, detect_dialect
-from pexeso.lake.readers.layout.ending import MAX_ROWS_BELOW, rows_below
-from pexeso.lake.readers.layout.prose import require_no_document, require_table
+from pexeso.lake.readers.dialect import Dialect, detect_dialect
+from pexeso.lake.readers.encoding import Encoding, detect_encoding, with_marks
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.readers.table import (
+    ReadingBudget,
     Table,
     cells_to_column,
     check_width,
@@ -39,6 +42,11 @@ from pexeso.lake.readers.table import (
     join_chunks,
     too_big_note,
 )
+
+_CELLS_A_CHUNK = 1 << 18
+_MAX_REMEMBERED_BYTES = 64 << 20
+# What a line takes in memory besides its characters.
+_BYTES_A_LINE = 64
 
 _SAMPLE_CHARACTERS = 64 << 10
 _SHOWN_CHARACTERS = 60
@@ -50,18 +58,170 @@ _MAX_CONTROL_FRACTION = 0.1
 _ANY_CONTROL = re.compile(_CONTROL.pattern.encode())
 _MAX_NULL_FRACTION = 0.1
 _SELDOM_TABLES = (".txt",)
+# What old programs write behind a text.
 _END_OF_TEXT = b"\x1a"
-"""What old programs write behind a text."""
+
+
+def decoded(data: bytes, encoding: str) -> IO[str]:
+    return io.TextIOWrapper(io.BytesIO(data), encoding=encoding, errors="replace", newline="")
+
+
+class ParsedRows:
+    """The rows of a text from a line on, in lists of bounded size.
+
+    A quotation mark that opens a cell by mistake is a plain character.
+    """
+
+    def __init__(
+        self,
+        data: bytes,
+        encoding: str,
+        dialect: Dialect,
+        budget: ReadingBudget,
+        n_lines_above: int = 0,
+    ):
+        self.data, self.budget = data, budget
+        self.encoding = encoding
+        self.dialect = dialect
+        self.n_lines_above = n_lines_above
+        self.notes: list[str] = []
+
+    def chunks(self) -> Iterator[list[list[str]]]:
+        n_lines_done = self.n_lines_above
+        n_rows = 1  # of the next list; the first holds one row, which shows how wide rows are
+        width = 0
+        reader = self.dialect.reader(self._lines(n_lines_done), strict=True)
+        try:
+            while rows := list(islice(reader, n_rows)):
+                n_lines_done = self.n_lines_above + reader.line_num
+                width = width or len(rows[0])
+                n_rows = max(1, _CELLS_A_CHUNK // max(1, *map(len, rows)))
+                self.budget.check_seconds()
+                yield rows
+        except csv.Error:
+            yield from self._with_odd_quotes(n_lines_done, width)
+
+    def _lines(self, n_to_skip: int) -> Iterator[str]:
+        lines = islice(decoded(self.data, self.encoding), n_to_skip, None)
+        return lines if self.dialect.escapechar is None else self._with_lone_backslashes(lines)
+
+    def _with_lone_backslashes(self, lines: Iterator[str]) -> Iterator[str]:
+        """Double the backslashes that escape nothing: the parser would drop them."""
+        pattern = re.compile(rf'(\\[\\"{re.escape(self.dialect.delimiter)}\r\n])|\\')
+        for line in lines:
+            yield pattern.sub(lambda match: match[1] or r"\\", line)
+
+    def _with_odd_quotes(self, n_lines_done: int, width: int) -> Iterator[list[list[str]]]:
+        lines = _RememberedLines(self._lines(n_lines_done))
+        reader = self.dialect.reader(lines)
+        rows: list[list[str]] = []
+        n_plain = first_plain = 0
+        while (row := next(reader, None)) is not None:
+            self.budget.check_seconds()
+            row_lines = lines.row_lines()
+            width = width or len(row)
+            if len(row_lines) > 1 or lines.is_done:
+                as_plain = self._without_last_quote(row_lines[0])
+                if self._is_opened_by_mistake(row_lines, row, as_plain, width):
+                    row = as_plain
+                    lines.put_back(row_lines[1:])
+                    n_plain += 1
+                    first_plain = first_plain or n_lines_done + 1
+                    row_lines = row_lines[:1]
+            if len(row_lines) == 1:
+                row = with_inner_marks(row_lines[0], self.dialect, width) or row
+            n_lines_done += len(row_lines)
+            rows.append(row)
+            if len(rows) * width >= _CELLS_A_CHUNK:
+                yield rows
+                rows = []
+        yield rows
+        if n_plain:
+            self.notes.append(
+                f"a quotation mark in line {first_plain:,} is never closed: "
+                "it was read as a plain character"
+                + (f", as were those of {n_plain - 1:,} more lines" if n_plain > 1 else "")
+            )
+
+    def _without_last_quote(self, line: str) -> list[str]:
+        """Return the row of a line alone, the quotation mark that is open at its end as text."""
+        opened = f"{self.dialect.quotechar}{next(self.dialect.reader([line]))[-1]}"
+        before = line.removesuffix(opened)
+        plain = Dialect(self.dialect.delimiter, None).reader([opened])
+        return [*next(self.dialect.reader([before]), [])[:-1], *next(plain)]
+
+    def _is_opened_by_mistake(
+        self, lines: list[str], row: list[str], as_plain: list[str], width: int
+    ) -> bool:
+        """Return whether a quotation mark of the first line opens no cell that ends properly.
+
+        It is never closed; or it is by one within a cell of a later line, and it is the first line
+        alone that is as wide as other rows.
+        """
+        if len(list(self.dialect.reader([*lines, "x"]))) == 1:
+            return True
+        if len(as_plain) != width:
+            return False
+        if len(row) == width and not self._are_rows(lines[1:], width):
+            return False
+        strict = self.dialect.reader(lines, strict=True)
+        try:
+            next(strict)
+        except csv.Error:
+            return strict.line_num > 1
+        return False
+
+    def _are_rows(self, lines: list[str], width: int) -> bool:
+        """Return whether each line alone is as wide as a row; the last has a mark within a cell."""
+        plain = Dialect(self.dialect.delimiter, None).reader(lines[-1:])
+        return all(len(row) == width for row in (*self.dialect.reader(lines[:-1]), *plain))
+
+
+class _RememberedLines:
+    """Lines, remembered as they are taken; some may be put back.
+
+    Where more are taken for one row than memory has room for, they seem to be done: the quotation
+    mark that goes on so far is taken for one that is never closed.
+    """
+
+    def __init__(self, lines: Iterator[str]):
+        self._lines = lines
+        self._waiting: list[str] = []
+        self._row_lines: list[str] = []
+        self._n_bytes = 0
+        self.is_done = False
+
+    def row_lines(self) -> list[str]:
+        """Return the lines that were taken since this was last called."""
+        lines, self._row_lines, self._n_bytes = self._row_lines, [], 0
+        return lines
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = None
+        if self._n_bytes <= _MAX_REMEMBERED_BYTES:
+            line = self._waiting.pop() if self._waiting else next(self._lines, None)
+        if line is None:
+            self.is_done = True
+            raise StopIteration
+        self._row_lines.append(line)
+        self._n_bytes += len(line) + _BYTES_A_LINE
+        return line
+
+    def put_back(self, lines: list[str]) -> None:
+        self._waiting += reversed(lines)
+        self.is_done = False
 
 
 def parse_delimited(
-    shown: str,
     data: bytes,
+    budget: ReadingBudget,
     extension: str,
     *,
     max_cell_bytes: int,
     options: ReadingOptions = AS_FOUND,
-    budget: ReadingBudget | None = None,
 ) -> Table:
     """Parse a delimited text; its first row that is no title, comment or blank line is the header.
 
@@ -76,14 +236,15 @@ def parse_delimited(
     Besides `data`, memory holds the columns (about the size of `data`) and one chunk of 256 Ki
     cells. A cell has at most 64 Mi characters.
     """
-    budget = budget or ReadingBudget(shown, len(data))
+    shown = budget.shown
     encoding, data = _encoding(shown, data, options)
     notes = [encoding.note] if encoding.note else []
     original = data = data.removesuffix(_END_OF_TEXT)
     if encoding.name in ("utf-8", "utf-8-sig") and (data := with_marks(data)) is not original:
         notes.append("control characters were read as what Windows-1252 has in their place")
     sample = decoded(data, encoding.name).read(_SAMPLE_CHARACTERS)
-    if _looks_binary(sample):
+    n_control = len(_CONTROL.findall(sample))
+    if "\x00" in sample or n_control > _MAX_CONTROL_FRACTION * len(sample):
         raise TableReadError(f"{shown} is binary, not delimited text.")
     if options.delimiter is None and options.skip_rows is None:
         require_no_document(shown, sample)
@@ -95,14 +256,13 @@ def parse_delimited(
     try:
         dialect, beginning = _layout(shown, sample, extension, options, notes)
         parsed = ParsedRows(data, encoding.name, dialect, budget, beginning.n_lines)
-        names, columns = _collect(shown, parsed, beginning.n_header_rows, max_cell_bytes, notes)
+        names, columns = _collect(parsed, beginning.n_header_rows, max_cell_bytes, notes)
     except csv.Error as error:
         raise TableReadError(f"{shown} cannot be parsed as delimited text: {error}.") from error
     return Table(names, columns, encoding.name, dialect.delimiter, notes + parsed.notes)
 
 
 def _encoding(shown: str, data: bytes, options: ReadingOptions) -> tuple[Encoding, bytes]:
-    """Return the encoding of a text, and the text without what is none of it."""
     if options.encoding is not None:
         return Encoding(options.encoding), data
     encoding = detect_encoding(data)
@@ -120,7 +280,7 @@ def _without_nulls(data: bytes) -> bytes | None:
     None where there are many others, or bytes that no text has.
     """
     body = data.rstrip(b"\0")
-    if not body.endswith((b"\n", b"\r")):  # what fills a file up stands behind a whole line
+    if not body.endswith((b"\n", b"\r")):  # what fills a file up comes after a whole line
         body = data
     text = body.replace(b"\0", b"")
     if len(body) - len(text) > _MAX_NULL_FRACTION * len(body):
@@ -133,7 +293,6 @@ def _without_nulls(data: bytes) -> bytes | None:
 def _layout(
     shown: str, sample: str, extension: str, options: ReadingOptions, notes: list[str]
 ) -> tuple[Dialect, Beginning]:
-    """Return how cells are separated and where the table begins; what is left out is a note."""
     complete = len(sample) < _SAMPLE_CHARACTERS
     n_skipped, delimiter = options.skip_rows, options.delimiter
     if n_skipped is None and (named := separator_line(sample)) is not None:
@@ -147,11 +306,7 @@ def _layout(
         _without_lines(body, n_comments), extension, complete=complete, delimiter=delimiter
     )
     beginning = find_beginning(
-        body,
-        dialect,
-        complete=complete,
-        n_comments=n_comments,
-        at_start=n_skipped is not None,
+        body, dialect, complete=complete, n_comments=n_comments, at_start=n_skipped is not None
     )
     if extension in _SELDOM_TABLES and delimiter is None:
         require_table(shown, _without_lines(body, beginning.n_lines), dialect, complete=complete)
@@ -173,18 +328,9 @@ def _without_lines(text: str, n_lines: int) -> str:
     return "".join(islice(io.StringIO(text, newline=""), n_lines, None))
 
 
-def _looks_binary(sample: str) -> bool:
-    """Return whether a text holds NUL, or at least a tenth of it is control characters.
-
-    Only control characters that do not occur in text count.
-    """
-    return "\x00" in sample or len(_CONTROL.findall(sample)) > _MAX_CONTROL_FRACTION * len(sample)
-
-
 def _collect(
-    shown: str, parsed: ParsedRows, n_header_rows: int, max_cell_bytes: int, notes: list[str]
+    parsed: ParsedRows, n_header_rows: int, max_cell_bytes: int, notes: list[str]
 ) -> tuple[list[str], list[pa.StringArray]]:
-    """Turn rows into the header and columns, making all rows as wide as the header."""
     header: list[list[str]] = []
     builder: _ColumnBuilder | None = None
     n_repeated = 0
@@ -205,23 +351,24 @@ def _collect(
                 header[0] = ["", *header[0]]
                 notes.append("the first column has no name in the header: rows are called by it")
             width = _width(header, filled)
-            builder = _ColumnBuilder(shown, width, max_cell_bytes, parsed)
+            builder = _ColumnBuilder(width, max_cell_bytes, parsed)
         if is_last and (n_below := rows_below(rows, builder.width)):
             notes.append(_note_on_rows_below(rows[-n_below:]))
             rows = rows[:-n_below]
         rows = [row for row in rows if row]
         if len(header) == 1:
             n_rows = len(rows)
-            rows = [row for row in rows if not repeats_header(row, header[0])]
+            last = header[0][-1:]  # most rows differ from the header in it
+            rows = [row for row in rows if row[-1:] != last or not repeats_header(row, header[0])]
             n_repeated += n_rows - len(rows)
         if rows:
             builder.add(rows)
     if n_repeated:
         notes.append(f"rows that repeat the header were left out: {n_repeated:,}")
     if not header and builder is None:
-        raise TableReadError(f"{shown} is empty: it has no header row.")
+        raise TableReadError(f"{parsed.budget.shown} is empty: it has no header row.")
     width = max(map(len, header), default=0)
-    builder = builder or _ColumnBuilder(shown, width, max_cell_bytes, parsed)
+    builder = builder or _ColumnBuilder(width, max_cell_bytes, parsed)
     n_added = builder.width - width
     if header and n_added > 0:
         notes.append(
@@ -231,14 +378,14 @@ def _collect(
     header_cells = [*joined, *([""] * (builder.width - len(joined)))]
     names, n_too_big = cells_to_column(header_cells, max_cell_bytes)
     notes.extend(builder.notes(n_too_big))
-    names, *columns = without_formulas([names, *builder.columns()], parsed.data, notes)
+    names, *columns = without_formulas(
+        [names, *map(join_chunks, builder.pieces)], parsed.data, notes
+    )
     columns = without_total(columns, notes)
     return [clean_name(name or "") for name in names.to_pylist()], columns
 
 
-def _with_last(
-    chunks: Iterator[list[list[str]]],
-) -> Iterator[tuple[list[list[str]], bool]]:
+def _with_last(chunks: Iterator[list[list[str]]]) -> Iterator[tuple[list[list[str]], bool]]:
     """Yield lists of rows, and whether each is the last; that one has all rows of the end.
 
     No more rows are held back than that takes, but for the few of a small table.
@@ -278,8 +425,8 @@ def _width(header: list[list[str]], rows: list[list[str]]) -> int:
 class _ColumnBuilder:
     """Columns made from lists of rows, and counts of what had to be repaired."""
 
-    def __init__(self, shown: str, width: int, max_cell_bytes: int, parsed: ParsedRows):
-        check_width(shown, width)
+    def __init__(self, width: int, max_cell_bytes: int, parsed: ParsedRows):
+        check_width(parsed.budget.shown, width)
         self.budget, self.n_bytes = parsed.budget, len(parsed.data)
         self.delimiter = parsed.dialect.delimiter
         self.width = width
@@ -305,23 +452,15 @@ class _ColumnBuilder:
             self.n_too_big += n_too_big
             pieces.append(piece)
 
-    def columns(self) -> list[pa.StringArray]:
-        return [join_chunks(pieces) for pieces in self.pieces]
-
     def notes(self, n_too_big_names: int) -> list[str]:
-        notes = []
-        if self.n_short:
-            notes.append(
-                f"rows shorter than the header were filled with empty cells: {self.n_short:,}"
-            )
-        if self.n_long:
-            notes.append(f"rows longer than the header lost their surplus cells: {self.n_long:,}")
-        if self.n_joined:
-            notes.append(
-                f"rows of the one column that hold a {self.delimiter!r} were read whole: "
-                f"{self.n_joined:,}"
-            )
         n_too_big = self.n_too_big + n_too_big_names
-        if n_too_big:
-            notes.append(too_big_note(n_too_big, self.max_cell_bytes))
-        return notes
+        repairs = (
+            (self.n_short, "rows shorter than the header were filled with empty cells"),
+            (self.n_long, "rows longer than the header lost their surplus cells"),
+            (
+                self.n_joined,
+                f"rows of the one column that hold a {self.delimiter!r} were read whole",
+            ),
+        )
+        notes = [f"{repair}: {n:,}" for n, repair in repairs if n]
+        return [*notes, too_big_note(n_too_big, self.max_cell_bytes)] if n_too_big else notes

@@ -1,12 +1,14 @@
 """Values of one type as texts: a value has the same text whichever way it comes.
 
 Files, databases, tables in memory and Spark tables all go through here, so that equal values join
-across them. A text depends on its value alone, not on the values beside it, nor on the unit in
+across them. A text depends on its value alone, not on the values next to it, nor on the unit in
 which a type keeps times.
 """
 
 from __future__ import annotations
 
+import datetime
+import math
 from collections.abc import Sequence
 from decimal import Decimal
 
@@ -14,20 +16,38 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.lake.readers.table import strings
+
+# From here on a float does not distinguish neighbouring whole numbers.
 EXACT = float(1 << 53)
-"""From here on a float does not tell neighbouring whole numbers apart."""
 
 _LEAST_WRITTEN_OUT = 1e-6
+# Those with which Arrow writes numbers that are longer so than without one.
 _EXPONENTS = range(10, 16)
-"""Those with which Arrow writes numbers that are longer so than without one."""
+# Some 30,000 years: of later or earlier times in a time zone Arrow writes what is no time.
 _MOST_SECONDS = 970_000_000_000
-"""Some 30,000 years: of later or earlier times in a time zone Arrow writes what is no time."""
+# How Arrow's text of a date, time or decimal that is out of range begins.
 _NO_TIME = "<"
-"""How Arrow's text of a date, time or decimal that is out of range begins."""
 
 _HEXADECIMAL = np.frombuffer(b"0123456789abcdef", np.uint8)
+# Of the characters of a UUID.
 _HAS_DIGIT = np.frombuffer(b"xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", np.uint8) == ord("x")
-"""Of the characters of a UUID."""
+
+_INT64 = range(-(1 << 63), 1 << 63)
+_PLAIN = (
+    pa.types.is_null,
+    pa.types.is_boolean,
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_fixed_size_binary,
+    pa.types.is_temporal,
+)
+# Bits of the shortest decimals that can be compared.
+_WIDE = 128
 
 
 def value_texts(values: pa.Array, kind: pa.DataType | None = None) -> pa.Array:
@@ -73,9 +93,19 @@ def value_texts(values: pa.Array, kind: pa.DataType | None = None) -> pa.Array:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Return whether a type is one of texts."""
     types = pa.types
     return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+
+
+def is_bytes(kind: pa.DataType) -> bool:
+    types = pa.types
+    is_fixed = types.is_fixed_size_binary(kind)
+    return (
+        is_fixed
+        or types.is_binary(kind)
+        or types.is_large_binary(kind)
+        or types.is_binary_view(kind)
+    )
 
 
 def in_utc(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
@@ -89,13 +119,7 @@ def in_utc(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
 
 
 def float_text(value: float) -> str:
-    """Return the text of one float: that of `value_texts`, ``nan`` besides.
-
-    Examples
-    --------
-    >>> float_text(49301234567.0), float_text(12345678901.5), float_text(1e-5)
-    ('49301234567', '12345678901.5', '0.00001')
-    """
+    """Return the text of one float: that of `value_texts`, ``nan`` besides."""
     if value.is_integer() and abs(value) < EXACT:
         return str(int(value))
     text = repr(float(value))
@@ -182,3 +206,139 @@ def _time_texts(values: pa.Array, units: Sequence[pa.DataType], kind: pa.DataTyp
     if pc.all(fits).as_py():
         return coarse.cast(kind)
     return pc.if_else(fits, coarse.cast(kind), _time_texts(values, finer, kind))
+
+
+def column_array(values: Sequence[object]) -> pa.Array:
+    """Return a column as an array of the one type that all its values have, else as texts.
+
+    An empty cell is None. Whole numbers that a file keeps as floats are integers. The type is bool,
+    int64, double, date32, timestamp of microseconds or string; null where all is empty.
+    """
+    kinds = {type(value) for value in values}
+    kinds.discard(type(None))
+    if not kinds:
+        return pa.nulls(len(values))
+    if kinds == {bool}:
+        return pa.array(values, pa.bool_())
+    if kinds <= {int, float}:
+        return _numbers(values)
+    if kinds <= {datetime.date, datetime.datetime}:
+        return _dates(values)
+    if kinds == {str}:
+        return strings(values)
+    return strings([None if value is None else cell_text(value) for value in values])
+
+
+def cell_text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, float):
+        return float_text(value)
+    if isinstance(value, datetime.timedelta):
+        return _duration_text(value)
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(" ")
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    return str(value)
+
+
+def _duration_text(value: datetime.timedelta) -> str:
+    seconds = round(value.total_seconds())
+    minutes, seconds = divmod(abs(seconds), 60)
+    sign = "-" if value < datetime.timedelta(0) else ""
+    return f"{sign}{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+
+
+def _numbers(values: Sequence[object]) -> pa.Array:
+    present = [value for value in values if value is not None]
+    if all(
+        value in _INT64 if isinstance(value, int) else value.is_integer() and abs(value) < EXACT
+        for value in present
+    ):
+        return pa.array([None if value is None else int(value) for value in values], pa.int64())
+    if any(isinstance(value, int) and abs(value) >= EXACT for value in present):
+        # A float would change these digits, and they are mostly identifiers.
+        return strings([None if value is None else cell_text(value) for value in values])
+    floats = [None if value is None else float(value) for value in values]
+    return pa.array([None if v is not None and math.isnan(v) else v for v in floats], pa.float64())
+
+
+def _dates(values: Sequence[object]) -> pa.Array:
+    midnight = datetime.time()
+    moments = [
+        datetime.datetime.combine(value, midnight)
+        if value is not None and not isinstance(value, datetime.datetime)
+        else value
+        for value in values
+    ]
+    array = pa.array(moments, pa.timestamp("us"))
+    if all(value is None or value.time() == midnight for value in moments):
+        return array.cast(pa.date32())
+    return array
+
+
+def plain(values: pa.Array) -> pa.Array:
+    """Return the same values in an array of ordinary types, inside nested ones as well.
+
+    Dictionaries of values that are not nested stay dictionaries.
+    """
+    kind, types = values.type, pa.types
+    if _is_plain(kind):
+        return values
+    if isinstance(kind, pa.BaseExtensionType):
+        return plain(values.storage)
+    if types.is_run_end_encoded(kind):
+        return plain(pc.run_end_decode(values))
+    if types.is_dictionary(kind):
+        distinct = plain(values.dictionary)
+        if pa.types.is_nested(distinct.type) or pa.types.is_dictionary(distinct.type):
+            return plain(distinct.take(values.indices))
+        return pa.DictionaryArray.from_arrays(values.indices, distinct)
+    if types.is_string_view(kind):
+        return values.cast(pa.large_string())
+    if types.is_binary_view(kind):
+        return values.cast(pa.large_binary())
+    if types.is_decimal(kind):
+        return values.cast(pa.decimal128(kind.precision, kind.scale))
+    missing = values.is_null() if values.null_count else None
+    if types.is_struct(kind):
+        parts = [plain(part) for part in values.flatten()]
+        fields = [pa.field(field.name, part.type) for field, part in zip(kind, parts, strict=True)]
+        return pa.StructArray.from_arrays(parts, fields=fields, mask=missing)
+    if types.is_map(kind):
+        first, end = values.offsets[0].as_py(), values.offsets[-1].as_py()
+        keys, items = (
+            plain(child.slice(first, end - first)) for child in (values.keys, values.items)
+        )
+        offsets = pc.subtract(values.offsets, pa.scalar(first, pa.int32()))
+        if missing is not None:  # an offset that is missing stands for a missing map
+            validity = pa.concat_arrays([values.is_valid(), pa.array([True])])
+            offsets = pc.if_else(validity, offsets, pa.scalar(None, pa.int32()))
+        return pa.MapArray.from_arrays(offsets, keys, items)
+    if hasattr(kind, "value_type"):  # a list of any kind
+        lengths = pc.list_value_length(values).fill_null(0).cast(pa.int64())
+        offsets = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths)])
+        return pa.LargeListArray.from_arrays(offsets, plain(values.flatten()), mask=missing)
+    raise pa.ArrowNotImplementedError(f"values of the type {kind} cannot be compared")
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    types = pa.types
+    if isinstance(kind, pa.BaseExtensionType):
+        return False
+    if types.is_struct(kind):
+        return all(_is_plain(field.type) for field in kind)
+    if types.is_map(kind):
+        return _is_plain(kind.key_type) and _is_plain(kind.item_type)
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return _is_plain(kind.value_type)
+    if types.is_dictionary(kind):
+        return _is_plain(kind.value_type) and not (
+            types.is_nested(kind.value_type) or types.is_dictionary(kind.value_type)
+        )
+    if types.is_decimal(kind):
+        return kind.bit_width >= _WIDE
+    return any(is_kind(kind) for is_kind in _PLAIN)

@@ -1,42 +1,38 @@
-"""Shards: the hashed cells of an index, divided into folders by table and row.
-
-A shard holds pieces of tables, ordered by table and first row and numbered from 0. What was deleted
-since is listed in the manifest.
-"""
+"""Shards: the hashed cells of an index, divided into folders by table and row."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.build.parts.deletion import deleted_numbers
-from pexeso.errors import IndexCorruptError, InputError
-from pexeso.redundancy.part.entries import hash_shard_entries, require_hash_facts
-from pexeso.redundancy.pieces import StoredPiece, stored_pieces
+from pexeso.build.parts.base import Batches, require_part
+from pexeso.build.parts.shards import count_unknown, deleted_numbers
+from pexeso.errors import IndexCorruptError
+from pexeso.redundancy.part import ROW_HASHES_PART
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
 from pexeso.store.texts import Texts, open_texts, require_sound
+
+if TYPE_CHECKING:
+    from pexeso.redundancy.pieces import StoredPiece
 
 PIECES, TABLES = "pieces.ipc", "tables.arrow"
 
 
 @dataclass(frozen=True)
 class HashShard:
-    """An open shard.
-
-    Attributes
-    ----------
-    deleted : int64 (d,)
-        Numbers of pieces that are not to be found, ascending.
-    """
+    """An open shard."""
 
     folder: Path
-    deleted: np.ndarray
+    deleted: np.ndarray  # int64 (d,): numbers of pieces that are not to be found, ascending
 
     @cached_property
     def tables(self) -> Texts:
@@ -47,6 +43,8 @@ class HashShard:
 
     def pieces(self) -> list[StoredPiece]:
         """Return all pieces, deleted ones too, without their cells."""
+        from pexeso.redundancy.pieces import stored_pieces
+
         try:
             return stored_pieces(self.folder / PIECES)
         except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
@@ -55,26 +53,25 @@ class HashShard:
                 "copy, or build the index again."
             ) from error
 
-    def numbers_of(self, tables: pa.Array) -> np.ndarray:
-        """Return the numbers of the pieces of some tables, int64, ascending."""
+    def numbers_of_tables(self, tables: pa.Array) -> np.ndarray:
         mask = pc.is_in(self.tables.cast(pa.string()), value_set=tables.cast(pa.string()))
         return np.flatnonzero(mask.to_numpy(zero_copy_only=False))
 
+    def stored(self, _: str) -> Batches:
+        """Yield the records that the pieces were written from, without deleted ones."""
+        deleted = set(self.deleted.tolist())
+        with pa.memory_map(str(self.folder / PIECES)) as source, pa.ipc.open_file(source) as file:
+            for piece in range(file.num_record_batches):
+                if piece not in deleted:
+                    yield file.get_batch(piece)
+
 
 def pieces_by_table(store: Store) -> dict[str, list[StoredPiece]]:
-    """Return of each table of an index its pieces, tables by name and pieces by their rows.
-
-    Cells are not read.
-    """
-    if "redundancy" not in (store.manifest.options.get("parts") or ()):
-        raise InputError(
-            f"The index '{store.path}' has no part for redundant tables. Add it with 'pexeso "
-            f"add-part {store.path} redundancy', or build indexes with it from the start: 'pexeso "
-            "index LAKE INDEX --include redundancy'."
-        )
+    """Return of each table of an index its pieces, tables by name and pieces by their rows."""
+    require_part(store, "redundancy", "redundant tables")
     pieces: dict[str, list[StoredPiece]] = {}
-    for entry in hash_shard_entries(store):
-        shard = open_hash_shard(store, entry)
+    for entry in ROW_HASHES_PART.entries(store):
+        shard = open_shard(store, entry)
         deleted = set(shard.deleted.tolist())
         for piece in shard.pieces():
             if piece.number not in deleted:
@@ -84,7 +81,34 @@ def pieces_by_table(store: Store) -> dict[str, list[StoredPiece]]:
     }
 
 
-def open_hash_shard(store: Store, entry: FolderEntry) -> HashShard:
-    """Open one shard; only sizes are read."""
-    require_hash_facts(entry)
+def open_shard(store: Store, entry: FolderEntry) -> HashShard:
+    ROW_HASHES_PART.require_facts(entry)
     return HashShard(store.folder(entry), deleted_numbers(entry))
+
+
+def check_shard(shard: HashShard, entry: FolderEntry, listed: pa.Array) -> Iterator[str]:
+    from pexeso.redundancy.pieces import faults_within
+
+    pieces = shard.pieces()
+    if shard.tables.to_pylist() != [piece.table for piece in pieces]:
+        yield "its list of tables is not that of its pieces."
+        return
+    keys = [(piece.table, piece.first_row) for piece in pieces]
+    if any(one >= other for one, other in pairwise(keys)):
+        yield "pieces must be distinct and sorted by table and first row."
+    counts = (
+        len(pieces),
+        sum(piece.n_rows for piece in pieces),
+        sum(piece.n_rows * len(piece.facts) for piece in pieces),
+    )
+    yield from ROW_HASHES_PART.wrong_counts(shard.folder, entry, counts)
+    deleted = set(shard.deleted.tolist())
+    held = [piece.table for piece in pieces if piece.number not in deleted]
+    n_unknown = count_unknown(pa.array(held, pa.string()), listed)
+    if n_unknown:
+        yield f"it has cells of {n_unknown:,} tables that the catalog does not list."
+    for piece in pieces:
+        try:
+            yield from faults_within(piece)
+        except (pa.ArrowException, ValueError, KeyError) as error:
+            yield f"piece {piece.number} cannot be read: {error}."

@@ -9,11 +9,18 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
-from pexeso.results.pages.containment_drawing import arrow_head, curve, short_name
-from pexeso.results.pages.layered_layout import Layout, LevelLine, layered_layout
-from pexeso.results.pages.page import environment
+from pexeso.results.pages.layered_layout import (
+    Columns,
+    LevelLine,
+    arc,
+    arrow_head,
+    layered_layout,
+    short_name,
+)
+from pexeso.results.pages.page import rendered
 from pexeso.runtime.formatting import percent
 
 MAX_TABLES = 40
@@ -21,7 +28,7 @@ MAX_LINES = 60
 """Tables and lines of a drawing."""
 
 MAX_OF_COLUMN = 4
-"""Lines of one column: where many columns have the same values, some of their lines tell it."""
+"""Lines of one column: where many columns have the same values, some of their lines show it."""
 
 BOX_WIDTH = 212
 
@@ -31,74 +38,14 @@ _ARC, _MAX_ARC = 18, 44
 _MAX_LEVELS, _STACK = 4, 5
 _TABLE_CELLS, _COLUMN_CELLS, _SAID_CELLS = 26, 32, 60
 _WIDTH = 1120
-"""So wide a drawing may be without scrolling on a desk; connected tables stand side by side."""
+"""So wide a drawing may be without scrolling on a desk; connected tables are side by side."""
 
 Column = tuple[str, str]
 """The names of a table and of a column."""
 
 
 @dataclass(frozen=True)
-class Row:
-    """A column in the box of its table: where its name stands, and names."""
-
-    y: int
-    label: str
-    name: str
-
-
-@dataclass(frozen=True)
-class TableBox:
-    """A table: its corner, height, names, and the columns that have lines."""
-
-    x: int
-    y: int
-    height: int
-    label: str
-    name: str
-    rows: tuple[Row, ...]
-
-
-@dataclass(frozen=True)
-class JoinLine:
-    """A line between two columns."""
-
-    kind: str
-    path: str
-    heads: str
-    said: str
-
-
-@dataclass(frozen=True)
-class JoinDrawing:
-    """The tables and lines that are drawn.
-
-    Attributes
-    ----------
-    n_tables, n_joins : int
-        Of the rows given; a join is a pair of columns, in one direction or in both.
-    """
-
-    width: int
-    height: int
-    boxes: tuple[TableBox, ...]
-    lines: tuple[JoinLine, ...]
-    n_tables: int
-    n_joins: int
-
-    @property
-    def said(self) -> str:
-        """What it shows, for those who cannot see it."""
-        n_whole = sum(line.kind == "whole" for line in self.lines)
-        return (
-            f"{len(self.boxes):,} tables with their columns, and {len(self.lines):,} lines between "
-            f"columns that join. Of {n_whole:,} all values of one column are in the other one."
-        )
-
-
-@dataclass(frozen=True)
 class _Join:
-    """Two columns, and the rows of each direction that there is."""
-
     one: Column
     other: Column
     there: Mapping[str, Any] | None
@@ -120,27 +67,16 @@ class _Join:
 
 def join_drawing(
     rows: Iterable[Mapping[str, Any]], of_column: int = MAX_OF_COLUMN
-) -> JoinDrawing | None:
-    """Draw the first joins of some edges.
-
-    Parameters
-    ----------
-    of_column : int
-        Lines of one column at most.
-
-    Returns
-    -------
-    JoinDrawing or None
-        None where there is no edge.
-    """
+) -> SimpleNamespace | None:
+    """Draw the first joins of some edges, at most `of_column` of a column; None without an edge."""
     joins = _joins_of(rows)
     if not joins:
         return None
     drawn = _chosen(joins, of_column)
     tables = sorted({column[0] for join in drawn for column in (join.one, join.other)})
     parts = _parts(tables, drawn)
-    boxes: list[TableBox] = []
-    lines: list[JoinLine] = []
+    boxes: list[SimpleNamespace] = []
+    lines: list[SimpleNamespace] = []
     width, left, top, bottom = 0, _MARGIN, _MARGIN, _MARGIN
     for part in parts:
         between = [join for join in drawn if join.one[0] in part]
@@ -153,7 +89,19 @@ def join_drawing(
         width, bottom = max(width, left + _MARGIN), max(bottom, top + geometry.height)
         left += _COLUMN_GAP
     known = {column[0] for join in joins for column in (join.one, join.other)}
-    return JoinDrawing(width, bottom + _MARGIN, tuple(boxes), tuple(lines), len(known), len(joins))
+    n_whole = sum(line.kind == "whole" for line in lines)
+    return SimpleNamespace(
+        width=width,
+        height=bottom + _MARGIN,
+        boxes=boxes,
+        lines=lines,
+        n_tables=len(known),
+        n_joins=len(joins),  # pairs of columns, in one direction or in both
+        said=(
+            f"{len(boxes):,} tables with their columns, and {len(lines):,} lines between "
+            f"columns that join. Of {n_whole:,} all values of one column are in the other one."
+        ),
+    )
 
 
 def join_graph_notebook(description: str, rows: Iterable[Mapping[str, Any]]) -> str:
@@ -161,8 +109,8 @@ def join_graph_notebook(description: str, rows: Iterable[Mapping[str, Any]]) -> 
     drawing = join_drawing(rows)
     if drawing is None:
         return ""
-    template = environment().get_template("join_drawing_notebook.html")
-    return template.render(drawing=drawing, told=description, box_width=BOX_WIDTH)
+    shown = {"drawing": drawing, "description": description, "box_width": BOX_WIDTH}
+    return rendered("join_drawing_notebook.html", shown)
 
 
 def _said(column: Column) -> str:
@@ -250,8 +198,6 @@ def _width(levels: dict[str, int], joins: list[_Join]) -> int:
 
 
 class _Places:
-    """Where the boxes of connected tables are, and the lines between them."""
-
     def __init__(self, levels: dict[str, int], joins: list[_Join], left: int, top: int) -> None:
         columns: dict[str, set[str]] = defaultdict(set)
         for join in joins:
@@ -259,8 +205,14 @@ class _Places:
                 columns[table].add(column)
         names = list(levels)
         number = {name: at for at, name in enumerate(names)}
-        heights = [_even(_HEAD_HEIGHT + _ROW_HEIGHT * len(columns[name]) + _FOOT) for name in names]
-        spans = [self._left_first(join, levels) for join in joins]
+        rows = [_HEAD_HEIGHT + _ROW_HEIGHT * len(columns[name]) + _FOOT for name in names]
+        heights = [height + height % 2 for height in rows]
+        spans = [
+            (join.one, join.other)
+            if levels[join.one[0]] <= levels[join.other[0]]
+            else (join.other, join.one)
+            for join in joins
+        ]
         between = [
             LevelLine(number[left[0]], number[right[0]], at)
             for at, (left, right) in enumerate(spans)
@@ -269,7 +221,10 @@ class _Places:
         layout = layered_layout(
             list(levels.values()), heights, between, gap=_GAP, line_gap=_LINE_GAP
         )
-        self._layout, self._levels, self._left, self._top = layout, levels, left, top
+        self._levels, self._top = levels, top
+        widths = [BOX_WIDTH] * (max(levels.values()) + 1)
+        self._columns = Columns.of(left, widths, _COLUMN_GAP)
+        self._waypoints = [[middle + top for middle in line] for line in layout.waypoints]
         self._at: dict[Column, int] = {}
         self.height = layout.height
         self.boxes = [
@@ -282,52 +237,29 @@ class _Places:
             for at, (join, span) in enumerate(zip(joins, spans, strict=True))
         ]
 
-    @staticmethod
-    def _left_first(join: _Join, levels: dict[str, int]) -> tuple[Column, Column]:
-        ends = (join.one, join.other)
-        return ends if levels[join.one[0]] <= levels[join.other[0]] else ends[::-1]
-
-    def _start(self, level: int) -> int:
-        return self._left + level * (BOX_WIDTH + _COLUMN_GAP)
-
-    def _box(self, table: str, columns: list[str], y: int, height: int) -> TableBox:
-        x, y = self._start(self._levels[table]), y + self._top
+    def _box(self, table: str, columns: list[str], y: int, height: int) -> SimpleNamespace:
+        x, y = self._columns.starts[self._levels[table]], y + self._top
         rows = []
         for at, column in enumerate(columns):
             middle = y + _HEAD_HEIGHT + at * _ROW_HEIGHT + _ROW_HEIGHT // 2
             self._at[table, column] = middle
-            rows.append(Row(middle + 4, short_name(column, _COLUMN_CELLS), column))
-        return TableBox(x, y, height, short_name(table, _TABLE_CELLS), table, tuple(rows))
+            label = short_name(column, _COLUMN_CELLS)
+            rows.append(SimpleNamespace(y=middle + 4, label=label, name=column))
+        label = short_name(table, _TABLE_CELLS)
+        return SimpleNamespace(x=x, y=y, height=height, label=label, name=table, rows=rows)
 
-    def _line(self, join: _Join, left: Column, right: Column, line: int | None) -> JoinLine:
+    def _line(self, join: _Join, left: Column, right: Column, line: int | None) -> SimpleNamespace:
         to_other, to_one = join.there is not None, join.back is not None
         to_right, to_left = (to_other, to_one) if left == join.one else (to_one, to_other)
-        x, y = self._start(self._levels[left[0]]) + BOX_WIDTH, self._at[left]
-        end_y = self._at[right]
+        level = self._levels[left[0]]
+        x, y, end_y = self._columns.ends[level], self._at[left], self._at[right]
         if line is None:
-            out = x + min(_MAX_ARC, _ARC + abs(end_y - y) // 16)
-            path = f"M{x} {y}C{out} {y} {out} {end_y} {x} {end_y}"
             end_x, towards = x, -1
+            path = arc((x, y), (x, end_y), x + min(_MAX_ARC, _ARC + abs(end_y - y) // 16))
         else:
-            end_x, towards = self._start(self._levels[right[0]]), 1
-            path = self._path(self._layout, line, (x, y), (end_x, end_y), self._levels[left[0]])
+            end_x, towards = self._columns.starts[self._levels[right[0]]], 1
+            path = self._columns.path((x, y), (end_x, end_y), self._waypoints[line], level)
         heads = arrow_head(end_x, end_y, towards) if to_right else ""
         heads += arrow_head(x, y, -1) if to_left else ""
-        return JoinLine("whole" if join.is_whole else "partly", path, heads, join.said)
-
-    def _path(
-        self, layout: Layout, line: int, start: tuple[int, int], end: tuple[int, int], level: int
-    ) -> str:
-        x, y = start
-        path = [f"M{x} {y}"]
-        for waypoint in layout.waypoints[line]:
-            level += 1
-            begin, down = self._start(level), waypoint + self._top
-            path += [curve(x, y, begin, down), f"H{begin + BOX_WIDTH}"]
-            x, y = begin + BOX_WIDTH, down
-        path.append(curve(x, y, *end))
-        return "".join(path)
-
-
-def _even(height: int) -> int:
-    return height + height % 2
+        kind = "whole" if join.is_whole else "partly"
+        return SimpleNamespace(kind=kind, path=path, heads=heads, said=join.said)

@@ -8,9 +8,16 @@ computed in floating point, so that a drawing is the same on every machine.
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+
+from pexeso.runtime.formatting import cells_of, plain
+
+NAME_CELLS = 28
+"""Letters of a name in a box, those of East Asia counted twice."""
+
+_HEAD = 9
 
 SWEEPS = 8
 """Rounds in which levels are ordered, each from left to right and back."""
@@ -22,8 +29,6 @@ _FRACTION = 720_720
 
 @dataclass(frozen=True)
 class LevelLine:
-    """A line between nodes of two levels."""
-
     left: int
     right: int
     bundle: int
@@ -31,8 +36,6 @@ class LevelLine:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where nodes and waypoints are."""
-
     middles: tuple[int, ...]
     waypoints: tuple[tuple[int, ...], ...]
     height: int
@@ -48,19 +51,9 @@ def layered_layout(
 ) -> Layout:
     """Place the nodes of a graph whose levels are known, so that few lines cross.
 
-    Parameters
-    ----------
-    levels : sequence of int
-        Of each node, 0 or more.
-    heights : sequence of int
-        Of each node, even. Nodes of a level keep the order given unless lines cross less otherwise.
-    lines : sequence of LevelLine
-    gap, line_gap : int
-        Between nodes of a level; and between a node and a line that passes, or two lines.
-
-    Returns
-    -------
-    Layout
+    The heights of nodes are even; nodes of a level keep the order given unless lines cross less
+    otherwise. `gap` is between nodes of a level, `line_gap` between a node and a line that passes,
+    or two lines.
     """
     level_of, height_of = list(levels), list(heights)
     waypoint_of: dict[tuple[int, int], int] = {}
@@ -96,7 +89,6 @@ def layered_layout(
 
 
 def crossings(order: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) -> int:
-    """Return how many pairs of lines cross between neighbouring levels."""
     n_crossings = 0
     for upper, lower in pairwise(order):
         position = {node: at for at, node in enumerate(lower)}
@@ -139,7 +131,6 @@ def _swept(order: list[list[int]], neighbours: list[list[int]]) -> list[list[int
 
 
 def _gap(height_of: list[int], step: tuple[int, int], gap: int, line_gap: int) -> int:
-    """Return the least distance between the middles of two neighbours of a level."""
     one, other = (height_of[node] for node in step)
     return one // 2 + other // 2 + (gap if one and other else line_gap)
 
@@ -185,3 +176,73 @@ def _spread(targets: list[int], gaps: list[int]) -> list[int]:
         blocks.append((total, n))
     positions = [total // n for total, n in blocks for _ in range(n)]
     return [position + offset for position, offset in zip(positions, offsets, strict=False)]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of boxes of a drawing, one a level: where each begins and ends."""
+
+    starts: list[int]
+    ends: list[int]
+
+    @classmethod
+    def of(cls, left: int, widths: Sequence[int], gap: int) -> Columns:
+        starts = list(accumulate((width + gap for width in widths), initial=left))
+        return cls(starts, [start + width for start, width in zip(starts, widths, strict=False)])
+
+    def path(
+        self, start: tuple[int, int], end: tuple[int, int], waypoints: Iterable[int], level: int
+    ) -> str:
+        x, y = start
+        path = [f"M{x} {y}"]
+        if x < self.ends[level]:
+            x = self.ends[level]
+            path.append(f"H{x}")
+        for waypoint in waypoints:
+            level += 1
+            path += [curve(x, y, self.starts[level], waypoint), f"H{self.ends[level]}"]
+            x, y = self.ends[level], waypoint
+        last = self.starts[level + 1]
+        path.append(curve(x, y, last, end[1]))
+        if last < end[0]:
+            path.append(f"H{end[0]}")
+        return "".join(path)
+
+
+def curve(x: int, y: int, end_x: int, end_y: int) -> str:
+    """Return the part of a path that leads level out of one point and level into another."""
+    half = (end_x - x) // 2
+    return f"C{x + half} {y} {end_x - half} {end_y} {end_x} {end_y}"
+
+
+def arc(start: tuple[int, int], end: tuple[int, int], out: int) -> str:
+    return f"M{start[0]} {start[1]}C{out} {start[1]} {out} {end[1]} {end[0]} {end[1]}"
+
+
+def arrow_head(x: int, y: int, direction: int) -> str:
+    """Return an arrow head that points to the right (1) or left (-1)."""
+    back = x - direction * _HEAD
+    return f"M{x} {y}L{back} {y - _HEAD // 2}V{y + _HEAD // 2}Z"
+
+
+def short_name(name: str, max_cells: int = NAME_CELLS) -> str:
+    """Return a name that fits a box: of a long one the middle is left out."""
+    name = plain(name, 10 * NAME_CELLS) if len(name) <= 10 * NAME_CELLS else _safe_ends(name)
+    cells = [cells_of(letter) for letter in name]
+    if sum(cells) <= max_cells:
+        return name
+    start, n_start = 0, 0
+    while n_start + cells[start] <= max_cells // 3:
+        n_start += cells[start]
+        start += 1
+    end, n_end = len(name), 0
+    while n_start + 1 + n_end + cells[end - 1] <= max_cells:
+        end -= 1
+        n_end += cells[end]
+    return f"{name[:start]}…{name[end:]}"
+
+
+def _safe_ends(name: str) -> str:
+    """Return the two ends of a long name, so that the time does not grow with its length."""
+    half = 5 * NAME_CELLS
+    return f"{plain(name[:half], half)}…{plain(name[-half:], half)}"

@@ -1,24 +1,130 @@
-"""The page itself: a template of Jinja that escapes every text, filled piece by piece."""
+"""Pages of search results and explanations: templates of Jinja that escape every text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import pexeso
-from pexeso.results.pages.cards import (
-    OF_RESULTS,
-    Section,
-    section_of_explanation,
-    section_of_result,
-)
+from pexeso.options import ROWS
+from pexeso.results.match_kinds import LABELS
 from pexeso.runtime.formatting import MAX_CELL, figure, human_bytes, percent, plain
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from pexeso.results.matches import Explanation, SearchResult
+    from pexeso.results.matches import Explanation, Match, SearchResult
+
+
+NONE = "none"
+"""The kind of rows without a match."""
+
+
+class Limits(NamedTuple):
+    columns_found: int = 24
+    listed: int = 200
+    pairs: int = 100
+    unmatched: int = 25
+    rows: int = 20
+    columns: int = 8
+    words: int = 12
+
+
+PAIRS_FIRST = 8
+"""Pairs that are seen before the others are opened."""
+
+WEAKEST = 4
+"""Pairs of the values that match least, seen next to the first ones."""
+
+OF_RESULTS = Limits()
+OF_EXPLANATION = Limits(pairs=1000, unmatched=200, rows=50)
+
+
+def section_of_result(
+    result: SearchResult, number: int, n_cards: int, limits: Limits = OF_RESULTS
+) -> dict[str, Any]:
+    """Lay out the columns found for one query column, the first `n_cards` of them in full."""
+    shown = result.matches[:n_cards]
+    if shown:
+        result.matches[0]._details.find(range(len(shown)))
+    is_least = result.options.are_lower_bounds
+    listed = [
+        {"anchor": _anchor(number, position), "match": match, "bar": _bar(match)}
+        if position < n_cards
+        else {"anchor": None, "match": match, "bar": ()}
+        for position, match in enumerate(result.matches[: limits.listed])
+    ]
+    return {
+        "query": result.query,
+        "options": result.options,
+        "is_explanation": False,
+        "is_least": is_least,
+        "reranked": result.reranked,
+        "listed": listed,
+        "n_found": len(result) + (result.n_more or 0),
+        "n_cards": len(shown),
+        "cards": _cards(shown, number, is_least, limits),
+    }
+
+
+def section_of_explanation(
+    explanation: Explanation, limits: Limits = OF_EXPLANATION
+) -> dict[str, Any]:
+    return {
+        "query": explanation.query,
+        "options": explanation.options,
+        "is_explanation": True,
+        "is_least": False,
+        "reranked": False,
+        "listed": [],
+        "n_found": 1,
+        "n_cards": 1,
+        "cards": _cards((explanation.match,), 1, False, limits),
+    }
+
+
+def _cards(
+    matches: tuple[Match, ...], number: int, is_least: bool, limits: Limits
+) -> Iterator[dict[str, Any]]:
+    """Yield what is shown of each column found: the first of its pairs and unmatched texts."""
+    if not matches:
+        return
+    tables = matches[0]._details.two_tables()
+    for position, match in enumerate(matches):
+        evidence, at = match._details, match._position
+        pairs = evidence.table(at)
+        yield {
+            "anchor": _anchor(number, position),
+            "match": match,
+            "is_least": is_least,
+            "noun": "row" if match.joinability_of == ROWS else "value",
+            "bar": _bar(match),
+            "contributions": match.word_contributions(limits.words),
+            "pairs": evidence.pairs(at, limits.pairs),
+            "n_pairs": len(pairs),
+            "weakest": evidence.weakest(at, WEAKEST) if len(pairs) > PAIRS_FIRST else [],
+            "unmatched": match.unmatched(limits.unmatched),
+            "n_unmatched": evidence.n_unmatched(at),
+            "tables": tables.show(
+                match.table, match.column, pairs, n_rows=limits.rows, n_columns=limits.columns
+            ),
+        }
+
+
+def _anchor(number: int, position: int) -> str:
+    return f"found-{number}-{position + 1}"
+
+
+def _bar(match: Match) -> list[dict[str, Any]]:
+    matched = match.kinds().matched
+    counts = {**matched, NONE: match.total - sum(matched.values())}
+    total = max(1, match.total)
+    return [
+        {"kind": kind, "matched": number, "share": number / total}
+        for kind, number in counts.items()
+    ]
+
 
 MAX_VALUE = 160
 """Longest value shown on a page, in characters; longer ones are cut, with their length."""
@@ -29,7 +135,7 @@ MAX_NAME = 240
 MAX_SENTENCE = 1000
 """The same for sentences that say why something is not shown."""
 
-PIECES_AT_ONCE = 64
+BUFFER_SIZE = 64
 
 
 def results_page(results: Sequence[SearchResult]) -> Iterator[str]:
@@ -45,13 +151,12 @@ def results_page(results: Sequence[SearchResult]) -> Iterator[str]:
     queries = {_query_name(result.query["column"]) for result in results}
     title = (
         "Columns that join with "
-        f"{queries.pop() if len(queries) == 1 else f'{len(queries)} columns of yours'}"
+        f"{queries.pop() if len(queries) == 1 else f'{len(queries)} of your columns'}"
     )
     yield from _page(title, sections, len(results))
 
 
 def explanation_page(explanation: Explanation) -> Iterator[str]:
-    """Return the page of one explanation, in pieces."""
     query, match = _query_name(explanation.query["column"]), explanation.match
     verb = "joins" if match.matched else "does not join"
     title = (
@@ -61,7 +166,6 @@ def explanation_page(explanation: Explanation) -> Iterator[str]:
 
 
 def written(pieces: Iterator[str], stream: TextIO | None) -> str | None:
-    """Write a page to an open text stream, piece by piece; without one give it as a text."""
     if stream is None:
         return "".join(pieces)
     for piece in pieces:
@@ -69,13 +173,17 @@ def written(pieces: Iterator[str], stream: TextIO | None) -> str | None:
     return None
 
 
-def _page(title: str, sections: Iterator[Section], n_sections: int) -> Iterator[str]:
+def _page(title: str, sections: Iterator[dict[str, Any]], n_sections: int) -> Iterator[str]:
     template = environment().get_template("page.html")
     stream = template.stream(
         title=title, sections=sections, n_sections=n_sections, version=pexeso.__version__
     )
-    stream.enable_buffering(PIECES_AT_ONCE)
+    stream.enable_buffering(BUFFER_SIZE)
     yield from stream
+
+
+def rendered(template: str, shown: Mapping[str, Any]) -> str:
+    return environment().get_template(template).render(shown, version=pexeso.__version__)
 
 
 def _query_name(column: str | None) -> str:
@@ -84,7 +192,6 @@ def _query_name(column: str | None) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return the templates of all pages, with the filters that write numbers and names."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     # Everything that is not markup of the templates themselves is escaped.
@@ -97,6 +204,7 @@ def environment() -> Environment:
     )
     environment.filters |= {
         "figure": figure,
+        "kind": lambda kind: LABELS.get(kind, kind),
         "percent": percent,
         "number": lambda number: f"{number:,}",
         "value": lambda text: plain(text, MAX_VALUE),

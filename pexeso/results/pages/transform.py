@@ -6,11 +6,9 @@ It is one file that runs and loads nothing; names and cells are texts that the t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import pexeso
-from pexeso.results.pages.page import MAX_NAME, environment
+from pexeso.results.pages.page import MAX_NAME, rendered
 from pexeso.runtime.formatting import plain
 
 MAX_CODE = 50_000
@@ -36,27 +34,11 @@ CARDINALITIES = {
 }
 
 
-@dataclass(frozen=True)
-class Segment:
-    """A kind of rows: how many there are, and its part of the bar."""
-
-    kind: str
-    said: str
-    matched: int
-    share: float
-
-
 def transform_page(report: Mapping[str, Any]) -> str:
-    """Return the page of a join by learned programs."""
-    return (
-        environment()
-        .get_template("transform.html")
-        .render(transform_shown(report), version=pexeso.__version__)
-    )
+    return rendered("transform.html", transform_shown(report))
 
 
 def transform_shown(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the template ``transform_body.html`` shows of a report, and a title."""
     return {
         "title": f"{_columns(report['source'])} joined with {_columns(report['target'])}",
         "segments": _segments(report["rows"]),
@@ -68,16 +50,16 @@ def transform_shown(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def transform_table(report: Mapping[str, Any]) -> str:
-    """Return a small table of pairs, for notebooks."""
-    template = environment().get_template("transform_notebook.html")
-    return template.render(
-        report=report, segments=_segments(report["rows"]), most=NOTEBOOK_PAIRS, one=_one
-    )
+    shown = {"report": report, "segments": _segments(report["rows"]), "most": NOTEBOOK_PAIRS}
+    return rendered("transform_notebook.html", {**shown, "one": _one})
 
 
-def _segments(rows: Mapping[str, int]) -> list[Segment]:
+def _segments(rows: Mapping[str, int]) -> list[dict[str, Any]]:
     total = max(1, sum(rows.values()))
-    return [Segment(colour, name, rows[kind], rows[kind] / total) for kind, colour, name in _KINDS]
+    return [
+        {"kind": colour, "said": name, "matched": rows[kind], "share": rows[kind] / total}
+        for kind, colour, name in _KINDS
+    ]
 
 
 def _columns(side: Mapping[str, Any]) -> str:

@@ -13,17 +13,14 @@ import pyarrow.compute as pc
 from embed.registry import load_embedder
 from pexeso.build.parts.metadata import require_contents, stored_normaliser, stored_space
 from pexeso.build.parts.models import embedder_folder, models_of, store_of_model
-from pexeso.engine.building.building import n_cells, n_coordinates, n_levels
-from pexeso.engine.layout.validation import check_arrays
+from pexeso.engine.sparse.partition import check_arrays as check_sparse_arrays
 from pexeso.engine.sparse.sparse_space import SparseSpace
-from pexeso.engine.sparse.validation import check_arrays as check_sparse_arrays
 from pexeso.engine.vector_space import READ_LAYOUTS, VectorSpace
 from pexeso.errors import EmbedderError, IndexCorruptError, InputError, MissingPackageError
 from pexeso.lake.catalog import Catalog
 from pexeso.store.integrity import Problem
 from pexeso.store.local.reader import Store
-from pexeso.store.manifest import FolderEntry
-from pexeso.store.paths import MANIFEST
+from pexeso.store.manifest import MANIFEST, FolderEntry
 from pexeso.store.texts import Texts, require_sound, take_texts
 
 Progress = Callable[[int, int], None]
@@ -32,7 +29,6 @@ _COUNTED = ("columns", "values", "postings")
 
 
 def check(store: Store, progress: Progress | None = None, *, model: int = 0) -> list[Problem]:
-    """Return what is wrong with a model and its partitions."""
     try:
         require_contents(store.manifest)
         if model >= len(models_of(store.manifest)):
@@ -44,9 +40,7 @@ def check(store: Store, progress: Progress | None = None, *, model: int = 0) -> 
 
 
 def check_model(store: Store) -> list[Problem]:
-    """Return the problems in the layout, the normaliser and the model of an index.
-
-    The bytes of the index must be as they were written.
+    """Return the problems in the layout, the normaliser and the model of a whole index.
 
     A model that needs a package which is not installed is not looked at.
     """
@@ -83,7 +77,7 @@ def check_model(store: Store) -> list[Problem]:
         if recorded != (embedder.kind, embedder.dimensions):
             raise EmbedderError(
                 f"It is of the kind {embedder.kind!r} with {embedder.dimensions} dimensions, and "
-                "the manifest tells of "
+                "the manifest records "
                 f"{recorded[0]!r} with {recorded[1]!r}."
             )
     except EmbedderError as error:
@@ -97,9 +91,7 @@ def check_model(store: Store) -> list[Problem]:
 def check_partitions(store: Store, progress: Progress | None = None) -> list[Problem]:
     """Return what is wrong with the contents of an index whose bytes are as they were written.
 
-    Notes
-    -----
-    Memory: 300 MiB, and the catalog, twice.
+    Takes 300 MiB, and the catalog, twice.
     """
     try:
         require_contents(store.manifest)
@@ -148,20 +140,19 @@ def _held_columns(store: Store, number: int) -> _Held:
 
 
 def _check_facts(store: Store) -> Iterator[str]:
-    """Compare the facts of the manifest with those of the partitions, which are checked."""
     facts, entries = store.manifest.facts, store.manifest.partitions
     n_postings = sum(entry.facts["postings"] for entry in entries)
     if facts["postings"] != n_postings:
-        yield f"tells of {facts['postings']!r} postings, and there are {n_postings:,}."
+        yield f"records {facts['postings']!r} postings, and there are {n_postings:,}."
     counts = [entry.facts["values"] for entry in entries]
     total = sum(counts) + sum(entry.facts.get("values_without_vector", 0) for entry in entries)
     if not max(counts, default=0) <= facts["values"] <= total:
-        yield f"tells of {facts['values']!r} values, and its partitions hold {total:,} altogether."
+        yield f"records {facts['values']!r} values, and its partitions hold {total:,} altogether."
     for number in range(0 if "letters" in facts else store.n_partitions):
         dimensions = store.array(number, "vectors").shape[1]
         if facts["dimensions"] != dimensions:
             yield (
-                f"tells of {facts['dimensions']!r} dimensions, "
+                f"records {facts['dimensions']!r} dimensions, "
                 f"and the vectors of partition {number} have {dimensions}."
             )
             return
@@ -204,10 +195,7 @@ def _check_columns(store: Store, partitions: list[_Held]) -> Iterator[str]:
 
 
 def _check_names(held: _Held, columns: pa.Table, listed: np.ndarray) -> Iterator[str]:
-    """Compare the names of a partition's columns with those in the catalog.
-
-    The catalog is sorted by id and holds all of these columns.
-    """
+    """Compare the names of a partition's columns with those in the catalog, sorted by id."""
     rows = np.searchsorted(listed, held.ids)
     for name, texts in (("table", held.tables), ("label", held.labels)):
         names = take_texts(texts, held.rows).cast(pa.string())
@@ -240,6 +228,8 @@ def _check_partition(store: Store, number: int, space: VectorSpace) -> Iterator[
     if isinstance(space, SparseSpace):
         wrong = check_sparse_arrays(arrays, space.letters, n_texts=n_texts)
     else:
+        from pexeso.engine.validation import check_arrays
+
         wrong = check_arrays(arrays, space.options, n_texts=n_texts)
     yield from wrong
     if wrong:
@@ -263,7 +253,7 @@ def _check_partition(store: Store, number: int, space: VectorSpace) -> Iterator[
         for where, recorded in sources:
             if recorded.get(name) != counts[name]:
                 yield (
-                    f"{where}: it tells of {recorded.get(name)!r} {name}, "
+                    f"{where}: it records {recorded.get(name)!r} {name}, "
                     f"and there are {counts[name]:,}."
                 )
     for position, recorded in sources:
@@ -271,9 +261,10 @@ def _check_partition(store: Store, number: int, space: VectorSpace) -> Iterator[
 
 
 def _described(arrays: Mapping[str, np.ndarray], space: VectorSpace) -> dict[str, Any]:
-    """Return what the facts of a partition may tell beside the counts, as its arrays are."""
     if isinstance(space, SparseSpace):
         return {"words": len(arrays["word_weights"]), "keys": len(arrays["keys"])}
+    from pexeso.engine.dense.building import n_cells, n_coordinates, n_levels
+
     return {
         "cells": n_cells(arrays),
         "coordinates": n_coordinates(arrays),
@@ -286,7 +277,7 @@ def _described(arrays: Mapping[str, np.ndarray], space: VectorSpace) -> dict[str
 def _check_recorded(where: str, recorded: dict[str, Any], right: dict[str, Any]) -> Iterator[str]:
     for name, value in right.items():
         if name in recorded and recorded[name] != value:
-            yield f"{where}: it tells of {name} {recorded[name]!r}, where {value!r} is right."
+            yield f"{where}: it records {name} {recorded[name]!r}, where {value!r} is right."
     missing = recorded.get("values_without_vector", 0)
     if type(missing) is not int or not 0 <= missing < 2**62:
-        yield f"{where}: it tells of {missing!r} values without a vector."
+        yield f"{where}: it records {missing!r} values without a vector."

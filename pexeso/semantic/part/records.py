@@ -14,5 +14,4 @@ if TYPE_CHECKING:
 
 
 def records(tables: Sequence[ReadTable], *, model: int = 0) -> Iterator[pa.RecordBatch]:
-    """Yield the values; those of the main model are for all."""
     return value_records(tables) if model == 0 else iter(())

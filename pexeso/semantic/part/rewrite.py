@@ -1,20 +1,15 @@
-"""Rewrite of partitions that updates have left small or full of deleted columns.
-
-New partitions are written from the content of the old ones.
-"""
+"""Rewriting of partitions that updates have left small or full of deleted columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from pexeso.build.parts.base import Written, worn_folders
-from pexeso.build.parts.copied import folders_fit
 from pexeso.build.parts.models import (
     WEIGHED_BY,
     embedder_folder,
@@ -26,27 +21,19 @@ from pexeso.build.parts.models import (
     store_of_model,
     written_fields,
 )
-from pexeso.semantic.part.part import stage_of
-from pexeso.semantic.part.stored import (
-    POSTINGS,
-    VECTORS,
-    copy_into_one,
-    read_values,
-    stored_rows,
-)
-from pexeso.store.id_ranges import merge_ranges, ranges_of
+from pexeso.runtime.ranges import merge_ranges, ranges_of
+from pexeso.semantic.part import stage_of
+from pexeso.store.io.parquet import parquet_files
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from pexeso.build.job import BuildJob
     from pexeso.options import BuildOptions
 
 
 def delete(store: Store, tables: pa.Array, *, model: int = 0) -> Sequence[FolderEntry]:
-    """Return all partitions as they are: ids of deleted columns stand in the manifest."""
+    """Return all partitions as they are: the manifest has the ids of deleted columns."""
     return store_of_model(store, model).manifest.partitions
 
 
@@ -67,48 +54,41 @@ def worn(store: Store, options: BuildOptions, *, model: int = 0) -> list[int]:
 
 
 def rewrite(job: BuildJob, numbers: Sequence[int], *, model: int = 0) -> Written:
-    """Divide the remaining columns of some partitions anew.
+    """Divide the remaining columns of some partitions again.
 
     Vectors are copied from the partitions, and nothing is embedded but for sketches of the values
     of a lexical model, where there is more than one new partition. Where the words of the model
     were weighed by other columns, they are weighed again; and where that changes a weight, all
-    partitions are written anew.
+    partitions are written again.
     """
-    from embed.spark import embed_values
-    from pexeso.semantic.part.write import (
-        divide_and_write,
-    )  # brings torch, which the tasks that read do without
+    # Brings torch, which the tasks that read do not need.
+    from pexeso.semantic.part.stored import stored_postings, stored_vectors
+    from pexeso.semantic.part.write import divide_and_write, embedded
 
     weighed: dict[str, Any] = {}
     if model in stale_models(job.index):
-        anew = _weigh_again(job, model)
-        if isinstance(anew, Written):
-            return anew
-        weighed = anew
+        again = _weigh_again(job, model)
+        if isinstance(again, Written):
+            return again
+        weighed = again
     store = store_of_model(job.index, model)
     folder_of_embedder = embedder_folder(store)
     facts_before = store.manifest.facts
     rest = sorted(set(range(store.n_partitions)) - set(numbers))
 
-    def frames(folder: Path) -> tuple[DataFrame, DataFrame] | None:
-        postings = stored_rows(job, store, numbers, folder / "stored_postings", POSTINGS)
-        if postings.isEmpty():
+    def sources(folder: Path) -> tuple[list[Path], list[Path]] | None:
+        if not stored_postings(job, store, numbers, folder)["postings"]:
             return None
-        if "letters" in facts_before:
-            values = postings.select("value").distinct()
-            return postings, embed_values(values, folder_of_embedder)
-        return postings, stored_rows(job, store, numbers, folder / "stored_vectors", VECTORS)
+        postings = parquet_files(folder / "postings")
+        if "letters" not in facts_before:
+            return postings, stored_vectors(job, store, numbers, folder)
+        if _fit_into_one(job, store, numbers, not rest, model):
+            return postings, []
+        return postings, embedded(job, parquet_files(folder / "values"), folder_of_embedder, folder)
 
     entries = []
     if numbers:
-        divide = (
-            partial(copy_into_one, job, store, numbers)
-            if _fit_into_one(job, store, numbers, not rest, model)
-            else None
-        )
-        entries = divide_and_write(
-            job, frames, facts_before, not rest, folder_of_embedder, model, divide=divide
-        )
+        entries = divide_and_write(job, sources, facts_before, not rest, folder_of_embedder, model)
     every = [*(store.partition_entry(number) for number in rest), *entries]
     facts = {name: sum(entry.facts[name] for entry in every) for name in ("values", "postings")}
     facts |= weighed
@@ -122,12 +102,9 @@ def rewrite(job: BuildJob, numbers: Sequence[int], *, model: int = 0) -> Written
 def _weigh_again(job: BuildJob, model: int) -> Written | dict[str, Any]:
     """Weigh the words of a model by the columns that hold, and write all of them by the weights.
 
-    Returns
-    -------
-    Written or dict
-        Where all weights are as they were, nothing is written but what the manifest is to say.
+    Where all weights are as they were, nothing is written but what is returned for the manifest.
     """
-    from pexeso.semantic.part.write import MADE, make_model, write_embedded
+    from pexeso.semantic.part.write import MADE, make_model, read_values, write_embedded
 
     source, before = read_values(job), store_of_model(job.index, model).manifest
     dimensions = None if "letters" in before.facts else before.facts["dimensions"]
@@ -144,14 +121,12 @@ def _weigh_again(job: BuildJob, model: int) -> Written | dict[str, Any]:
 def _fit_into_one(
     job: BuildJob, store: Store, numbers: Sequence[int], whole: bool, model: int
 ) -> bool:
-    """Return whether what holds of some partitions is little, and one partition takes it."""
-    from partition.spark import limits_of
+    """Return whether one partition takes what holds of some partitions."""
+    from partition.plan import limits_of
 
     entries = [store.partition_entry(number) for number in numbers]
     # With the deleted ones, so at least as many as there are.
     sizes = [sum(entry.facts[name] for entry in entries) for name in ("columns", "postings")]
-    if not all(sizes) or not folders_fit(entries):
-        return False
     limits = limits_of(
         *sizes,
         store.manifest.facts["dimensions"],

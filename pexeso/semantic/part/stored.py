@@ -1,4 +1,4 @@
-"""What the partitions of an index hold: values, texts and vectors, read in tasks."""
+"""Postings and vectors of stored partitions, written again for other partitions."""
 
 from __future__ import annotations
 
@@ -12,115 +12,76 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pexeso.build.catalog_writer import split_values, value_buckets, write_distinct
 from pexeso.build.parts.base import Batches
-from pexeso.build.parts.copied import folders_fit, rows_of_folders
-from pexeso.build.parts.models import models_of, store_of_model
-from pexeso.errors import InputError
-from pexeso.lake.catalog import COLUMNS, Catalog, files_in
-from pexeso.store.io.location import read_parquet, spark_path
-from pexeso.store.io.parquet_folder import write_parquet_folder
+from pexeso.build.workers import Attempt
+from pexeso.runtime.exchange import BucketWriter, buckets_by_hash, read_bucket
+from pexeso.store.io.parquet import parquet_files
 from pexeso.store.local.reader import Store
 from pexeso.store.texts import take_texts
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from pexeso.build.job import BuildJob
-    from pexeso.build.report import TaskMeter
     from pexeso.build.stages import Facts
+
 
 POSTINGS = pa.schema([("column_id", pa.int64()), ("value", pa.string()), ("text", pa.string())])
 VECTORS = pa.schema([("value", pa.string()), ("vector", pa.list_(pa.float32()))])
 ROWS_PER_BATCH = 1 << 14
 
 
-def read_values(job: BuildJob) -> str:
-    """Read all values of an index that is to get a model; gives the stage that left them."""
-
-    def work(folder: Path, meter: TaskMeter) -> Facts:
-        numbers = range(store.n_partitions)
-        if folders_fit(store.manifest.partitions):
-            read = partial(read_partitions, store=store, schema=POSTINGS)
-            write_parquet_folder(rows_of_folders(numbers, read, POSTINGS), folder / "postings")
-            rows = pq.read_table(folder / "postings", columns=["column_id", "value"])
-            values = pa.table({"value": rows["value"].unique()})
-            return {
-                "columns": pc.count_distinct(rows["column_id"]).as_py(),
-                "postings": rows.num_rows,
-                "values": write_parquet_folder(values, folder / "values"),
-            }
-        postings = stored_rows(job, store, numbers, folder / "postings", POSTINGS)
-        postings.select("value").distinct().write.parquet(spark_path(folder / "values"))
-        values = read_parquet(job.spark, folder / "values")
-        columns = postings.select("column_id").distinct()
-        return {
-            "columns": columns.count(),
-            "postings": postings.count(),
-            "values": values.count(),
-        }
-
-    models = models_of(job.index.manifest)
-    for number in range(len(models)):
-        store = store_of_model(job.index, number)
-        entries = store.manifest.partitions
-        if not any(entry.facts.get("values_without_vector") for entry in entries):
-            job.stage("values", work)
-            return "values"
-    job.writer.keep = False
-    raise InputError(
-        f"The index '{job.index.path}' lacks the values that its model knows nothing about "
-        f"({', '.join(models)}), so that no other can be added. Build the index again with all "
-        "models that you need (overwrite=True, --overwrite)."
-    )
+def stored_postings(job: BuildJob, store: Store, numbers: Sequence[int], folder: Path) -> Facts:
+    """Write what holds of some partitions as the stage ``catalog`` does; return what is there."""
+    entries = [store.partition_entry(number) for number in numbers]
+    n_bytes = sum(entry.n_bytes for entry in entries)
+    n_buckets = value_buckets(job.workers, sum(entry.facts["postings"] for entry in entries))
+    task = partial(_copy_postings, store=store, n_buckets=n_buckets)
+    counts = job.run(task, list(numbers), folder, n_bytes=n_bytes)
+    return {
+        "columns": sum(n_columns for n_columns, _ in counts),
+        "postings": sum(n_postings for _, n_postings in counts),
+        "values": write_distinct(job.workers, folder, n_buckets),
+    }
 
 
-def stored_rows(
-    job: BuildJob, store: Store, numbers: Sequence[int], folder: Path, schema: pa.Schema
-) -> DataFrame:
-    """Write rows of some partitions, of `POSTINGS` or `VECTORS`, as a folder, and read it."""
-    frame = job.read_folders(numbers, partial(read_partitions, store=store, schema=schema), schema)
-    if schema is VECTORS:
-        frame = frame.dropDuplicates(["value"])
-    frame.write.parquet(spark_path(folder))
-    return read_parquet(job.spark, folder)
+def _copy_postings(
+    number: int, attempt: Attempt, *, store: Store, n_buckets: int
+) -> tuple[int, int]:
+    """Write the postings that hold of a partition, and count its columns and them."""
+    columns, values, n_rows = set(), [], 0
+    with pq.ParquetWriter(attempt.path("postings", "part.parquet"), POSTINGS) as writer:
+        for batch in _stored_postings(store, number):
+            writer.write_batch(batch)
+            columns.update(batch["column_id"].unique().to_pylist())
+            values.append(batch["value"].unique())
+            n_rows += len(batch)
+    split_values(attempt, pa.chunked_array(values, pa.string()).unique(), n_buckets)
+    return len(columns), n_rows
 
 
-def copy_into_one(job: BuildJob, store: Store, numbers: Sequence[int], folder: Path) -> int:
-    """Lay out what holds of some partitions for one, in the driver.
-
-    Returns
-    -------
-    int
-        0 where nothing holds, else 1.
-    """
-
-    def rows(schema: pa.Schema) -> pa.RecordBatchReader:
-        read = partial(read_partitions, store=store, schema=schema)
-        return rows_of_folders(numbers, read, schema)
-
-    def write(name: str, table: pa.Table | pa.RecordBatchReader) -> int:
-        return write_parquet_folder(table, folder / name / "partition=0")
-
-    if not write("postings", rows(POSTINGS)):
-        return 0
-    ids = pq.read_table(folder / "postings", columns=["column_id"])["column_id"].unique()
-    catalog = Catalog(files_in([job.writer.catalog_folder]))
-    held = pc.field("column_id").isin(ids)
-    pieces = catalog.pieces(COLUMNS, ["column_id", "table", "label"], held)
-    write("columns", pa.concat_tables(piece() for piece in pieces))
-    if "letters" not in store.manifest.facts:
-        vectors = rows(VECTORS).read_all()
-        first = pc.index_in(vectors["value"].unique(), value_set=vectors["value"])
-        write("vectors", vectors.take(first))
-    return 1
+def stored_vectors(job: BuildJob, store: Store, numbers: Sequence[int], folder: Path) -> list[Path]:
+    """Write the vectors of what holds of some partitions, each value once, by bucket."""
+    entries = [store.partition_entry(number) for number in numbers]
+    n_buckets = value_buckets(job.workers, sum(entry.facts["postings"] for entry in entries))
+    n_bytes = sum(entry.n_bytes for entry in entries)
+    split = partial(_split_vectors, store=store, n_buckets=n_buckets)
+    job.run(split, list(numbers), folder, n_bytes=n_bytes)
+    task = partial(_first_vectors, placed=folder / "split_vectors", n_buckets=n_buckets)
+    job.run(task, range(n_buckets), folder, n_bytes=n_bytes)
+    return parquet_files(folder / "vectors")
 
 
-def read_partitions(batches: Batches, *, store: Store, schema: pa.Schema) -> Batches:
-    """Read the columns that hold back from partitions whose numbers come in."""
-    read = _stored_postings if schema.equals(POSTINGS) else _stored_vectors
-    for batch in batches:
-        for number in batch.column(0).to_pylist():
-            yield from read(store, number)
+def _split_vectors(number: int, attempt: Attempt, *, store: Store, n_buckets: int) -> None:
+    with BucketWriter(attempt.path("split_vectors", "part.arrow"), n_buckets, VECTORS) as writer:
+        for batch in _stored_vectors(store, number):
+            writer.add(batch, buckets_by_hash(n_buckets, batch["value"]))
+
+
+def _first_vectors(bucket: int, attempt: Attempt, *, placed: Path, n_buckets: int) -> None:
+    """Write the vector of each value of a bucket once, of whichever partition."""
+    rows = read_bucket(placed, bucket, n_buckets, VECTORS).combine_chunks()
+    first = pc.index_in(rows["value"].unique(), value_set=rows["value"].combine_chunks())
+    pq.write_table(rows.take(first), attempt.path("vectors", "part.parquet"))
 
 
 def _stored_postings(store: Store, number: int) -> Batches:
@@ -144,7 +105,7 @@ def _stored_postings(store: Store, number: int) -> Batches:
 
 
 def _stored_vectors(store: Store, number: int) -> Batches:
-    from embed.spark import as_lists
+    from embed.batches import as_lists
 
     arrays, mask = store.partition(number), store.deleted_mask(number)
     needed = np.ones(len(arrays["vectors"]), dtype=bool)

@@ -1,13 +1,11 @@
-"""Writing of partitions: model, embedding, division of columns.
+"""Writing of partitions: model, embedding, division of columns, and reading of stored ones.
 
 Each partition is built by the task that owns it.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
-from embed.corpus import MAX_TOKENS, CorpusOptions, write_corpus
-from embed.half import with_precision
+from embed.batches import embed_file
+from embed.corpus import MAX_TOKENS, write_corpus
 from embed.registry import create_embedder, load_embedder
-from embed.spark import embed_values
-from partition.spark import limits_of, plan_partitions
+from embed.stored import with_precision
+from partition.plan import limits_of, plan_partitions, planned
 from pexeso.build.parts.base import Filled, Written
-from pexeso.build.parts.encode import sparse_vectors
 from pexeso.build.parts.models import (
     WEIGHED,
     WEIGHED_BY,
@@ -32,45 +30,61 @@ from pexeso.build.parts.models import (
     entry_bytes,
     folder_of_model,
     held_columns,
+    models_of,
     options_for_model,
     partition_limits,
+    sparse_vectors,
     store_of_model,
     written_fields,
 )
+from pexeso.build.parts.shards import Placed
+from pexeso.build.workers import Attempt
+from pexeso.errors import InputError
+from pexeso.lake.catalog import COLUMNS as CATALOG_COLUMNS
 from pexeso.lake.catalog import Catalog, files_in
-from pexeso.semantic.part.part import stage_of
-from pexeso.semantic.part.stored import read_values
+from pexeso.runtime.exchange import BucketWriter, buckets_by_hash, hash_rows, read_bucket
+from pexeso.semantic.part import stage_of
+from pexeso.semantic.part.stored import POSTINGS, ROWS_PER_BATCH, VECTORS, stored_postings
 from pexeso.store.arrays import write_arrays
-from pexeso.store.files import write_document
-from pexeso.store.io.location import read_parquet, spark_path
-from pexeso.store.local.removal import empty_folder
-from pexeso.store.local.target import CHOICE, META, METRIC
-from pexeso.store.manifest import FolderEntry
+from pexeso.store.files import empty_folder, write_document
+from pexeso.store.io.parquet import n_bytes_of, parquet_files
+from pexeso.store.manifest import CHOICE, META, METRIC, FolderEntry
 from pexeso.store.texts import write_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import DataFrame
-
     from pexeso.build.job import BuildJob
-    from pexeso.build.report import TaskMeter
     from pexeso.build.stages import Facts
-    from pexeso.engine.layout.options import PartitionLayoutOptions
+    from pexeso.engine.options import PartitionLayoutOptions
+
+
+def read_values(job: BuildJob) -> str:
+    """Read all values of an index that is to get a model; return the stage that left them."""
+
+    def work(folder: Path) -> Facts:
+        return stored_postings(job, store, range(store.n_partitions), folder)
+
+    models = models_of(job.index.manifest)
+    for number in range(len(models)):
+        store = store_of_model(job.index, number)
+        entries = store.manifest.partitions
+        if not any(entry.facts.get("values_without_vector") for entry in entries):
+            job.stage("values", work)
+            return "values"
+    job.writer.keep = False
+    raise InputError(
+        f"The index '{job.index.path}' lacks the values that its model knows nothing about "
+        f"({', '.join(models)}), so that no other can be added. Build the index again with all "
+        "models that you need (overwrite=True, --overwrite)."
+    )
 
 
 @dataclass(frozen=True)
 class PlacedPartition:
-    """Columns, values and texts of a partition that is to be built.
+    """Columns, distinct sorted values and texts of a partition that is to be built.
 
-    Attributes
-    ----------
-    values : pyarrow.StringArray
-        n distinct values, sorted.
-    column, value : numpy.ndarray, int64
-        Of each posting, by column, then value.
-    text : numpy.ndarray
-        Of each posting, its text.
+    `column`, `value` and `text` are those of each posting, by column, then value.
     """
 
     columns: pa.Table
@@ -81,18 +95,9 @@ class PlacedPartition:
     text: np.ndarray
 
     @classmethod
-    def read(cls, placed: Path, number: int, values: pa.Array | None = None) -> PlacedPartition:
-        """Read what is placed for a partition.
-
-        Parameters
-        ----------
-        values : pyarrow.StringArray, optional
-            Its distinct values, sorted, where they are known.
-        """
-        columns = read_placed(placed, "columns", number, ["column_id", "table", "label"])
-        # The catalog's own files also have columns that are left out.
-        columns = columns.filter(pc.field("column_id").is_valid()).sort_by("column_id")
-        postings = read_placed(placed, "postings", number, ["column_id", "value", "text"])
+    def read(cls, placed: Placed, number: int, values: pa.Array | None = None) -> PlacedPartition:
+        columns = placed.read("columns", number, COLUMNS).sort_by("column_id")
+        postings = placed.read("postings", number, POSTINGS)
         # Rows come from a shuffle, in any order.
         postings = postings.sort_by([("column_id", "ascending"), ("value", "ascending")])
         if values is None:
@@ -119,16 +124,14 @@ class PlacedPartition:
         facts: Mapping[str, Any],
         document: Mapping[str, Any],
     ) -> Filled:
-        """Write the files of the partition.
-
-        Parameters
-        ----------
-        arrays : mapping of str to numpy.ndarray
-            Those of the engine.
-        order : numpy.ndarray, int64
-            The value of each stored row.
-        """
-        texts = self._texts_of_postings(order)
+        """Write the files of the partition; `order` is the value of each stored row."""
+        # The text of each posting in the order of ``column_values``: by column, then stored row.
+        stored_row = np.full(len(self.values), -1, dtype=np.int64)
+        stored_row[order] = np.arange(len(order))
+        row = stored_row[self.value]
+        by_column_and_row = np.lexsort((row, self.column))
+        postings = by_column_and_row[row[by_column_and_row] >= 0]
+        texts = self.text[postings].astype(np.int32)
         ids = self.columns["column_id"].to_numpy()
         every = {
             "columns": len(ids),
@@ -147,28 +150,9 @@ class PlacedPartition:
         ]
         return every, files
 
-    def _texts_of_postings(self, order: np.ndarray) -> np.ndarray:
-        """Return the text of each posting, int32, in the order of ``column_values``.
-
-        This order is by column, then stored row.
-        """
-        stored_row = np.full(len(self.values), -1, dtype=np.int64)
-        stored_row[order] = np.arange(len(order))
-        row = stored_row[self.value]
-        by_column_and_row = np.lexsort((row, self.column))
-        postings = by_column_and_row[row[by_column_and_row] >= 0]
-        return self.text[postings].astype(np.int32)
-
 
 def one_array(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array."""
     return pa.concat_arrays(column.chunks) if column.num_chunks != 1 else column.chunk(0)
-
-
-def read_placed(placed: Path, name: str, number: int, columns: list[str]) -> pa.Table:
-    """Read some columns of what a stage left for a partition."""
-    folder = placed / name / f"partition={number}"
-    return ds.dataset(os.fspath(folder), format="parquet").to_table(columns=columns)
 
 
 MADE_FROM_CORPUS = ("fasttext", "hashing", "lexical")
@@ -194,13 +178,8 @@ def write(job: BuildJob, *, model: int = 0) -> Written:
 
 
 def write_embedded(
-    job: BuildJob,
-    model: int,
-    source: str,
-    made: Facts | None = None,
-    saved: Path | None = None,
+    job: BuildJob, model: int, source: str, made: Facts | None = None, saved: Path | None = None
 ) -> Written:
-    """Write partitions of the values that a stage left."""
     counts, is_new = job.stages.finished(source), made is not None
     if is_new:
         folder = saved
@@ -224,19 +203,8 @@ def write_embedded(
     if not counts["postings"]:
         facts |= {WEIGHED_BY: held_columns(next_column, 0)} if weighs else {}
         return Written([], **written_fields(job.store, model, facts, fingerprints))
-    embedded = None
     if "letters" not in facts:
-        stage = stage_of("embed", model)
-        _embed(job, stage, source, folder)
-        embedded = job.stages.folder(stage) / "vectors"
-
-    def frames(_: Path) -> tuple[DataFrame, DataFrame]:
-        if embedded is None:
-            vectors = embed_values(job.frame(source, "values"), folder)
-        else:
-            vectors = read_parquet(job.spark, embedded)
-        return job.frame(source, "postings"), vectors
-
+        _embed(job, stage_of("embed", model), source, folder)
     limits = limits_of(
         counts["columns"],
         counts["postings"],
@@ -244,8 +212,14 @@ def write_embedded(
         entry_bytes=entry_bytes(options_for_model(job.options, model)),
         **partition_limits(job.options, whole=is_new),
     )
-    divide = partial(_place_all, job, source, embedded) if limits.n_bins == 1 else None
-    entries = divide_and_write(job, frames, facts, is_new, folder, model, divide=divide)
+    entries = divide_and_write(
+        job,
+        partial(_sources, job, source, folder, model, in_one=limits.n_bins == 1),
+        facts,
+        is_new,
+        folder,
+        model,
+    )
     more = {
         "values": facts["values"] + counts["values"],
         "postings": facts["postings"] + sum(entry.facts["postings"] for entry in entries),
@@ -256,26 +230,43 @@ def write_embedded(
     return Written(entries, **written_fields(job.store, model, {**facts, **more}, fingerprints))
 
 
-def make_model(
-    job: BuildJob,
-    model: int,
-    source: str,
-    saved: Path | None = None,
-    dimensions: int | None = None,
-) -> Facts:
-    """Train the model on what a stage left, or read it, and save it."""
+def _sources(
+    job: BuildJob, source: str, embedder: Path, model: int, folder: Path, *, in_one: bool
+) -> tuple[list[Path], list[Path]]:
+    """Return the files of postings, and of vectors where they are needed."""
+    postings = parquet_files(job.stages.folder(source) / "postings")
+    if (stage := stage_of("embed", model)) in job.stages.names:
+        return postings, parquet_files(job.stages.folder(stage) / "vectors")
+    if in_one:
+        return postings, []
+    values = parquet_files(job.stages.folder(source) / "values")
+    return postings, embedded(job, values, embedder, folder)
 
-    def work(folder: Path, meter: TaskMeter) -> Facts:
+
+def embedded(job: BuildJob, values: Sequence[Path], embedder: Path, folder: Path) -> list[Path]:
+    """Write the vectors of files of values, a file for each."""
+    embedder = embedder.resolve()
+    fingerprint = load_embedder(embedder).fingerprint
+    task = partial(embed_file, folder=str(embedder), fingerprint=fingerprint)
+    job.run(task, values, folder, n_bytes=n_bytes_of(values), alone=True)
+    return parquet_files(folder / "vectors")
+
+
+def make_model(
+    job: BuildJob, model: int, source: str, saved: Path | None = None, dimensions: int | None = None
+) -> Facts:
+    def work(folder: Path) -> Facts:
         options, corpus = options_for_model(job.options, model), None
         if options.model in MADE_FROM_CORPUS:
             corpus = folder / "corpus.txt"
-            _write_corpus(job, source, folder / "pairs", corpus)
+            _write_corpus(job, source, folder, corpus)
         embedder = create_embedder(
             options.model,
             corpus=corpus,
             dimensions=options.dimensions if dimensions is None else dimensions,
             value_vectors=options.value_vectors,
             seed=options.seed,
+            distinctions=job.options.normaliser.distinctions,
         )
         embedder = with_precision(embedder, options.vector_precision)
         if saved is not None:
@@ -292,45 +283,54 @@ def make_model(
     return job.stage(stage_of("train", model), work)
 
 
-def _write_corpus(job: BuildJob, source: str, pairs_folder: Path, path: Path) -> None:
+def _write_corpus(job: BuildJob, source: str, folder: Path, path: Path) -> None:
     """Write a sample of (column, value) pairs as text.
 
-    Spark draws the sample if the lake is larger than the sample. It hangs on the ids of columns;
-    of an index that is there those are taken that a fresh build would give.
+    Tasks draw the sample if the lake is larger than it. It depends on the ids of columns; those of
+    an existing index are numbered as a fresh build would.
     """
     ranks = None if job.store is None else _column_ranks(job)
-    pairs = job.stages.folder(source) / "postings"
+    files = parquet_files(job.stages.folder(source) / "postings")
     n_pairs = job.stages.finished(source)["postings"]
     if n_pairs > VALUES_PER_CORPUS:
-        from pyspark.sql import functions as sql
-
-        share = VALUES_PER_CORPUS / n_pairs
-        drawn = sql.xxhash64("column_id", "value", sql.lit(job.options.seed)) % 1_000_000
-        frame = job.frame(source, "postings").select("column_id", "value")
-        if ranks is not None:
-            ranked = job.spark.createDataFrame(ranks)
-            frame = frame.join(ranked, "column_id").select(
-                sql.col("rank").alias("column_id"), "value"
-            )
-            ranks = None
-        frame.where(sql.abs(drawn) < int(share * 1_000_000)).write.parquet(spark_path(pairs_folder))
-        pairs = pairs_folder
-    dataset = ds.dataset(os.fspath(pairs), format="parquet")
+        share = int(VALUES_PER_CORPUS / n_pairs * _OF_A_MILLION)
+        task = partial(_draw_pairs, share=share, seed=job.options.seed, ranks=ranks)
+        job.run(task, files, folder, n_bytes=n_bytes_of(files))
+        files, ranks = parquet_files(folder / "pairs"), None
+    dataset = ds.dataset(files, schema=_PAIRS)
     batches = dataset.to_batches(
         columns={"group": ds.field("column_id"), "value": ds.field("value")}
     )
     write_corpus(
         batches if ranks is None else (_ranked(batch, ranks) for batch in batches),
         path,
-        CorpusOptions(seed=job.options.seed),
+        seed=job.options.seed,
     )
 
 
-def _column_ranks(job: BuildJob) -> pa.Table:
-    """Return ``column_id`` of all columns that hold, ascending, and the ids of a fresh build.
+_PAIRS = pa.schema([("column_id", pa.int64()), ("value", pa.string())])
+_OF_A_MILLION = 1_000_000
 
-    These are the ``rank`` of each in the order of the catalog.
-    """
+
+def _draw_pairs(
+    path: Path, attempt: Attempt, *, share: int, seed: int, ranks: pa.Table | None
+) -> None:
+    """Write the pairs of a file that are drawn by hash, their columns by rank."""
+    # A number of 32 bits where it is one: how it was always hashed.
+    kind = np.int32 if -(2**31) <= seed < 2**31 else np.int64
+    with pq.ParquetWriter(attempt.path("pairs", "part.parquet"), _PAIRS) as writer:
+        for batch in pq.ParquetFile(path).iter_batches(ROWS_PER_BATCH, columns=_PAIRS.names):
+            if ranks is not None:
+                pairs = batch.rename_columns(["group", "value"])
+                batch = _ranked(pairs, ranks).rename_columns(_PAIRS.names)
+            pairs = batch.cast(_PAIRS)
+            seeds = pa.array(np.full(len(pairs), seed, kind))
+            drawn = np.fmod(hash_rows(pairs["column_id"], pairs["value"], seeds), _OF_A_MILLION)
+            writer.write_batch(pairs.filter(pa.array(np.abs(drawn) < share)))
+
+
+def _column_ranks(job: BuildJob) -> pa.Table:
+    """Return ``column_id`` of all columns, ascending, and ``rank``, the ids of a fresh build."""
     ids = Catalog(files_in([job.writer.catalog_folder])).columns(["column_id"])["column_id"]
     table = pa.table({"column_id": ids.drop_null(), "rank": np.arange(len(ids) - ids.null_count)})
     return table.sort_by("column_id")
@@ -342,124 +342,161 @@ def _ranked(batch: pa.RecordBatch, ranks: pa.Table) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"group": groups, "value": batch.column("value")})
 
 
-def _embed(job: BuildJob, stage: str, source: str, embedder_folder: Path) -> Facts:
-    """Embed each distinct value once."""
-
-    def work(folder: Path, meter: TaskMeter) -> Facts:
-        frame = embed_values(job.frame(source, "values"), embedder_folder, measured=meter.measured)
-        frame.write.parquet(spark_path(folder / "vectors"))
-        return {"dimensions": load_embedder(embedder_folder).dimensions}
+def _embed(job: BuildJob, stage: str, source: str, embedder: Path) -> Facts:
+    def work(folder: Path) -> Facts:
+        embedded(job, parquet_files(job.stages.folder(source) / "values"), embedder, folder)
+        return {"dimensions": load_embedder(embedder).dimensions}
 
     return job.stage(stage, work)
 
 
 def divide_and_write(
     job: BuildJob,
-    frames: Callable[[Path], tuple[DataFrame, DataFrame] | None],
+    sources: Callable[[Path], tuple[list[Path], list[Path]] | None],
     facts: Facts,
     whole: bool,
     embedder_folder: Path,
     model: int,
-    *,
-    divide: Callable[[Path], int] | None = None,
 ) -> list[FolderEntry]:
     """Divide columns into partitions, lay out what each needs, and have each built by a task.
 
-    Parameters
-    ----------
-    frames : callable
-        Given a folder of the stage, returns ``column_id, value, text`` (postings) and
-        ``value, vector``; None where there is nothing. Where the index has a lexical model the
-        vectors are sketches, needed only where there is more than one partition.
+    `sources`, given a folder of the stage, returns files of postings (``column_id, value, text``)
+    and of vectors (``value, vector``), as `partition.plan` takes them; None where there is nothing.
+    Of a lexical model the vectors are sketches, needed only where there is more than one partition.
     """
-    from pexeso.engine.layout.options import (
-        PartitionLayoutOptions,
-    )  # brings torch, which a deletion does without
+    from pexeso.engine.options import PartitionLayoutOptions  # brings torch
 
     options, is_lexical = job.options, "letters" in facts
 
-    def work(folder: Path, meter: TaskMeter) -> Facts:
-        if divide is not None:
-            return {"partitions": divide(folder)}
-        pair = frames(folder)
-        if pair is None:
+    def work(folder: Path) -> Facts:
+        files = sources(folder)
+        if files is None:
             return {"partitions": 0}
-        postings, vectors = pair
-        plan, n_found = plan_partitions(
-            postings.select("column_id", "value"),
+        postings, vectors = files
+        n_bytes = n_bytes_of([*postings, *vectors])
+        n_found = plan_partitions(
+            partial(job.run, folder=folder, n_bytes=n_bytes),
+            folder,
+            postings,
             vectors,
             dimensions=facts["dimensions"],
             entry_bytes=entry_bytes(options_for_model(options, model)),
             seed=options.seed,
             **partition_limits(options, whole=whole),
         )
-        write_frame = partial(_place, job, folder)
-        placed = write_frame("postings", postings.join(plan, "column_id"))
+        place = partial(_place, plan=folder, n_partitions=n_found, n_buckets=len(vectors))
+        place = partial(place, with_values=not is_lexical)
+        job.run(place, postings, folder, n_bytes=n_bytes)
         if not is_lexical:
-            values = placed.select("partition", "value").distinct()
-            write_frame("vectors", values.join(vectors, "value"))
-        write_frame(
-            "columns",
-            job.kept_columns().select("column_id", "table", "label").join(plan, "column_id"),
-        )
-        plan.unpersist()
-        return {"partitions": n_found}
+            place = partial(
+                _place_vectors, placed=folder / _VALUES, n_partitions=n_found, n=len(vectors)
+            )
+            job.run(place, list(enumerate(vectors)), folder, n_bytes=n_bytes)
+        [catalog] = files_in([job.writer.catalog_folder])(CATALOG_COLUMNS)
+        place = partial(_place_columns, plan=folder, n_partitions=n_found)
+        job.run(place, catalog, folder, n_bytes=n_bytes_of(catalog))
+        return {"partitions": n_found, "bytes": n_bytes}
 
     stage = stage_of("partition", model)
-    planned = job.stage(stage, work)
-    if not planned["partitions"]:
+    divided = job.stage(stage, work)
+    n_partitions = divided["partitions"]
+    if not n_partitions:
         return []
-    placed = job.stages.folder(stage)
+    placed = Placed(job.stages.folder(stage), range(n_partitions), n_partitions)
     if is_lexical:
         fill = partial(write_sparse_partition, placed, embedder_folder=embedder_folder)
     else:
         fill = partial(write_partition, placed, options=PartitionLayoutOptions(**options.grid()))
     # Products of matrices are rounded otherwise by several threads, as this process has.
-    n_partitions, at_hand = planned["partitions"], placed if is_lexical else None
-    return job.write_folders(stage_of("index", model), n_partitions, fill, placed=at_hand)
+    stage, n_bytes = stage_of("index", model), divided["bytes"]
+    return job.write_folders(stage, n_partitions, fill, n_bytes=n_bytes, alone=not is_lexical)
 
 
-def _place_all(job: BuildJob, source: str, vectors: Path | None, folder: Path) -> int:
-    """Lay everything out for one partition, which is what earlier stages left as it is."""
-    left = {
-        "postings": job.stages.folder(source) / "postings",
-        "columns": job.writer.catalog_folder,
-        **({} if vectors is None else {"vectors": vectors}),
-    }
-    for name, stored in left.items():
-        target = folder / name / "partition=0"
-        target.mkdir(parents=True)
-        for path in stored.glob("columns-*.parquet" if name == "columns" else "*.parquet"):
-            shutil.copyfile(path, target / path.name)
-    return 1
+_VALUES = "placed_values"
+_PLACES = pa.schema([("value", pa.string()), ("partition", pa.int64())])
 
 
-def _place(job: BuildJob, folder: Path, name: str, frame: DataFrame) -> DataFrame:
-    path = folder / name
-    frame.repartition("partition").write.partitionBy("partition").parquet(spark_path(path))
-    return read_parquet(job.spark, path)
+def _place(
+    path: Path,
+    attempt: Attempt,
+    *,
+    plan: Path,
+    n_partitions: int,
+    n_buckets: int,
+    with_values: bool,
+) -> None:
+    """Write postings for the tasks that own their partitions, and which values these need."""
+    file = pq.ParquetFile(path)
+    ids = file.read(columns=["column_id"])["column_id"].unique().sort()
+    places = planned(plan, ids)
+    needed = []
+    with BucketWriter(attempt.path("postings", "part.arrow"), n_partitions, POSTINGS) as writer:
+        for batch in file.iter_batches(ROWS_PER_BATCH, columns=POSTINGS.names):
+            row = np.searchsorted(ids.to_numpy(), batch["column_id"].to_numpy())
+            writer.add(batch, places[row])
+            if with_values:
+                columns = [batch["value"], pa.array(places[row])]
+                needed.append(_distinct_rows(pa.Table.from_arrays(columns, schema=_PLACES)))
+    if with_values:
+        rows = _distinct_rows(pa.concat_tables([_PLACES.empty_table(), *needed]))
+        with BucketWriter(attempt.path(_VALUES, "part.arrow"), n_buckets, _PLACES) as writer:
+            writer.add(rows, buckets_by_hash(n_buckets, rows["value"]))
+
+
+def _distinct_rows(rows: pa.Table) -> pa.Table:
+    return rows.group_by(_PLACES.names, use_threads=False).aggregate([])
+
+
+def _place_vectors(
+    item: tuple[int, Path], attempt: Attempt, *, placed: Path, n_partitions: int, n: int
+) -> None:
+    """Write the vectors of a bucket for the partitions that need them."""
+    bucket, path = item
+    needed = _distinct_rows(read_bucket(placed, bucket, n, _PLACES)).sort_by("partition")
+    with BucketWriter(attempt.path("vectors", "part.arrow"), n_partitions, VECTORS) as writer:
+        for batch in pq.ParquetFile(path).iter_batches(ROWS_PER_BATCH, columns=VECTORS.names):
+            row = pc.index_in(needed["value"].combine_chunks(), value_set=batch["value"])
+            known = np.flatnonzero(row.is_valid().to_numpy(zero_copy_only=False))
+            rows = pa.Table.from_batches([batch]).cast(VECTORS).take(row.take(pa.array(known)))
+            writer.add(rows, needed["partition"].to_numpy()[known])
+
+
+COLUMNS = pa.schema([("column_id", pa.int64()), ("table", pa.string()), ("label", pa.string())])
+
+
+def _place_columns(path: Path, attempt: Attempt, *, plan: Path, n_partitions: int) -> None:
+    """Write the columns of a file of the catalog for the partitions that they are in."""
+    rows = pq.read_table(path, columns=COLUMNS.names, partitioning=None)
+    rows = rows.filter(pc.field("column_id").is_valid())
+    places = planned(plan, rows["column_id"])
+    is_in = places >= 0
+    with BucketWriter(attempt.path("columns", "part.arrow"), n_partitions, COLUMNS) as writer:
+        writer.add(rows.filter(pa.array(is_in)), places[is_in])
 
 
 def write_partition(
-    placed: Path, number: int, folder: Path, *, options: PartitionLayoutOptions
+    placed: Placed, number: int, folder: Path, *, options: PartitionLayoutOptions
 ) -> Filled:
     """Build one partition from what the earlier stages left, and write its files.
 
     The same input gives the same bytes, however often a task runs. Memory is about four times the
     partition's vectors.
     """
-    from embed.spark import task_device
-
-    # Brings torch, which the tasks that read tables do without.
-    from pexeso.engine.building.building import (
+    # Brings torch, which the tasks that read tables do not need.
+    from embed.batches import task_device
+    from pexeso.engine.dense.building import (
         build_partition,
         n_cells,
         n_coordinates,
         n_levels,
+        resolve_options,
     )
-    from pexeso.engine.building.map_choice import resolve_options
 
-    values, vectors = _vectors(placed, number)
+    table = placed.read("vectors", number, VECTORS).sort_by("value")
+    table = table.combine_chunks()
+    values = one_array(table["value"])
+    flat = pc.list_flatten(one_array(table["vector"])).to_numpy(zero_copy_only=False)
+    vectors = np.ascontiguousarray(flat.reshape(len(table), -1), dtype=np.float32)
     contents = PlacedPartition.read(placed, number, values)
     offsets = contents.column_offsets
     options, trials = resolve_options(vectors, offsets, contents.value, options)
@@ -471,32 +508,22 @@ def write_partition(
         **({} if n_levels(arrays) is None else {"levels": n_levels(arrays)}),
     }
     choice = {name: facts[name] for name in ("map", "coordinates", "levels") if name in facts}
-    choice["trials"] = [trial.to_dict() for trial in trials]
+    choice["trials"] = [trial._asdict() for trial in trials]
     document = {METRIC: options.metric, CHOICE: choice}
     return contents.write(folder, arrays, order, facts, document)
 
 
 def write_sparse_partition(
-    placed: Path, number: int, folder: Path, *, embedder_folder: Path
+    placed: Placed, number: int, folder: Path, *, embedder_folder: Path
 ) -> Filled:
     """Do as `write_partition` for values of a lexical model.
 
     Memory is about six times the words and keys of the partition.
     """
-    from pexeso.engine.sparse.building import build_partition
+    from pexeso.engine.sparse.partition import build_partition
 
     contents = PlacedPartition.read(placed, number)
     vectors = sparse_vectors(load_embedder(embedder_folder), contents.values)
     arrays, order = build_partition(vectors, contents.column_offsets, contents.value)
     facts = {"words": len(arrays["word_weights"]), "keys": len(arrays["keys"])}
     return contents.write(folder, arrays, order, facts, {})
-
-
-def _vectors(placed: Path, number: int) -> tuple[pa.StringArray, np.ndarray]:
-    """Read a partition's distinct values, sorted, and their vectors, float32 (n, d)."""
-    table = read_placed(placed, "vectors", number, ["value", "vector"]).sort_by("value")
-    table = table.combine_chunks()
-    flat = pc.list_flatten(one_array(table["vector"])).to_numpy(zero_copy_only=False)
-    return one_array(table["value"]), np.ascontiguousarray(
-        flat.reshape(len(table), -1), dtype=np.float32
-    )

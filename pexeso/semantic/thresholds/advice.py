@@ -1,12 +1,11 @@
-"""What advice says: the thresholds, the reason in a sentence, and the numbers that it rests on."""
+"""Advice: thresholds, the reason in a sentence, and the numbers behind it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from pexeso.errors import InputError
-from pexeso.runtime.formatting import plain_scalar, shown
+from pexeso.runtime.checks import require_share
 from pexeso.runtime.shown import Shown, facts_table
 
 DEFAULT_MIN_PRECISION = 0.9
@@ -54,30 +53,15 @@ class Advice(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""
-        return {
-            "max_distance": self.max_distance,
-            "min_joinability": self.min_joinability,
-            "why": self.why,
-            "evidence": self.evidence,
-        }
+        return dict(vars(self))
 
 
 def require_min_precision(min_precision: Any) -> float:
     """Return `min_precision`, or refuse it."""
-    min_precision = plain_scalar(min_precision)
-    if (
-        isinstance(min_precision, bool)
-        or not isinstance(min_precision, int | float)
-        or not 0 < min_precision <= 1
-    ):
-        raise InputError(
-            f"min_precision must be a number in (0, 1]. Got {shown(min_precision)} instead. It "
-            "is the share of what is found that must be right: "
-            f"{DEFAULT_MIN_PRECISION} is usual."
-        )
+    meaning = "It is the share of what is found that must be right:"
+    require_share("min_precision", min_precision, f"{meaning} {DEFAULT_MIN_PRECISION} is usual.")
     return float(min_precision)
 
 
 def percent(share: float) -> str:
-    """Write a share for people."""
     return f"{100 * share:.1f} %" if share < 0.9995 else "100 %"

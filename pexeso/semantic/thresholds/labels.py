@@ -86,7 +86,6 @@ def read_labels(path: str | os.PathLike[str], *, reading: ReadingOptions = AS_FO
 
 
 def require_labels(labels: Iterable[ValueLabel] | Iterable[ColumnLabel]) -> Labels:
-    """Return labels of one kind, some of them yes and some no."""
     every = list(labels)
     kinds = {type(label) for label in every}
     if not kinds <= {ValueLabel} and not kinds <= {ColumnLabel}:

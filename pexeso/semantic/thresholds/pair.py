@@ -9,7 +9,7 @@ values of one column have another one that near: W(d), known from within the two
 values a column has, the more of them lie near: a value of the query column meets as many in the
 lake column as it does in its own, times the ratio of their sizes. W is the smaller of that and of
 what is known from within the lake column. Where half of the index's values have an unrelated
-neighbour nearby, hardly a partner is still to come; what is not joined there tells the share p of
+neighbour nearby, hardly a partner is still to come; what is not joined there is the share p of
 values without a partner. So M - p W are joined rightly, 1 - p could be, and precision, recall and
 F1 follow for each distance.
 
@@ -34,21 +34,21 @@ import numpy as np
 
 from pexeso.engine.vector_space import Vectors, VectorSpace
 from pexeso.semantic.thresholds.advice import HALF, Advice, percent
-from pexeso.semantic.thresholds.columns import Learnt
-from pexeso.semantic.thresholds.sample import nearest_distances
-from pexeso.semantic.thresholds.unrelated_neighbours import (
+from pexeso.semantic.thresholds.sample import (
     EQUAL,
+    Learnt,
     distance_reaching,
+    nearest_distances,
     shares_within,
     tried_distances,
     unrelated_distances,
 )
 
-MOST_PAIRS = 1 << 27
+MAX_PAIRS = 1 << 27
 """Pairs of values that are compared, for each of three purposes: of longer columns, fewer values
 ask."""
 
-LEAST_ROWS, MOST_ROWS = 1 << 7, 1 << 11
+MIN_ROWS, MAX_ROWS = 1 << 7, 1 << 11
 
 ENOUGH_COLUMNS = 10
 """From so many columns on, what is known of the whole index says where unrelated neighbours abound;
@@ -74,15 +74,13 @@ def advise_pair(
     usual: float,
     min_precision: float | None = None,
 ) -> Advice | None:
-    """Choose the largest distance of values that are joined.
+    """Choose the largest distance of values that are joined; None for columns that are too short.
 
     Parameters
     ----------
-    query : Vectors
-        The distinct values of the query column; none zero, in the order of
-        `pexeso.semantic.thresholds.sample.value_order`, so that the first are a sample.
-    others : Vectors
-        Those of the lake column, likewise.
+    query, others : Vectors
+        The distinct values of the two columns; none zero, in the order of `value_order`, so that
+        the first are a sample.
     learnt : Learnt or None
         What is known of the whole index, for columns that are short themselves.
     usual : float
@@ -90,19 +88,14 @@ def advise_pair(
     min_precision : float, optional
         In (0, 1]: only distances are chosen at which so many of the joined values are right, as
         estimated; 0 where there are none.
-
-    Returns
-    -------
-    Advice or None
-        None where the columns are too short to say anything.
     """
     if learnt is not None and len(learnt.sample) < ENOUGH_COLUMNS:
         learnt = None
     if min(len(query), len(others)) < (ENOUGH_VALUES if learnt is None else 2):
         return None
-    nearest = nearest_distances(space, query[: _most_rows(len(others))], others)
+    nearest = nearest_distances(space, query[: _max_rows(len(others))], others)
     unrelated = [
-        np.sort(unrelated_distances(space, side, _most_rows(len(side)))) for side in (query, others)
+        np.sort(unrelated_distances(space, side, _max_rows(len(side)))) for side in (query, others)
     ]
     every = unrelated if learnt is None else learnt.unrelated
     largest = distance_reaching(every, HALF)
@@ -122,8 +115,6 @@ def advise_pair(
 
 @dataclass(frozen=True)
 class _Estimate:
-    """Estimates for each distance that is tried: float64 (limits,)."""
-
     limits: np.ndarray
     matched: np.ndarray
     unrelated_share: np.ndarray
@@ -134,7 +125,6 @@ class _Estimate:
 
     @property
     def says_something(self) -> np.ndarray:
-        """Whether enough values are joined, bool (limits,)."""
         return self.matched * self.n_rows >= min(MIN_JOINED, self.n_rows / 2) - 1e-9
 
 
@@ -188,6 +178,6 @@ def _chosen(estimate: _Estimate, usual_at: int, min_precision: float | None) -> 
     return Advice(float(estimate.limits[position]), None, why, evidence)
 
 
-def _most_rows(n_others: int) -> int:
+def _max_rows(n_others: int) -> int:
     """Return how many values may ask so many others, so that not too many pairs are compared."""
-    return min(MOST_ROWS, max(LEAST_ROWS, MOST_PAIRS // max(n_others, 1)))
+    return min(MAX_ROWS, max(MIN_ROWS, MAX_PAIRS // max(n_others, 1)))

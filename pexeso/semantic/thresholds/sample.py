@@ -14,26 +14,27 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from embed.vocabulary import hash_strings
-from pexeso.build.parts.encode import known_vectors
-from pexeso.engine.vector_space import Vectors, VectorSpace
-from pexeso.runtime.mixing import mixed
+from embed.words import hash_strings
+from pexeso.engine.lists import damage_made_plain
+from pexeso.engine.vector_space import Vectors, VectorSpace, known_vectors
+from pexeso.runtime.ranges import mixed
 from pexeso.semantic.partition_loader import PartitionLoader
+from pexeso.semantic.thresholds.advice import HALF
 from pexeso.store.texts import take_texts
 
-LEAST_VALUES = 5
+MIN_VALUES = 5
 """A column with fewer distinct values says too little about how far its values lie apart."""
 
-MOST_VALUES = 1 << 15
+MAX_VALUES = 1 << 15
 """Values of all sampled columns together: 32 MiB of vectors at 256 dimensions."""
 
-MOST_OF_A_COLUMN = 1 << 12
+MAX_COLUMN_VALUES = 1 << 12
 """A longer column is cut to so many of its values, those of the smallest hashes."""
 
-COLUMNS_AT_ONCE = 1 << 16
+NAMES_CHUNK_SIZE = 1 << 16
 """Columns whose names are hashed at a time: some megabytes."""
 
-ROWS_AT_ONCE = 1 << 8
+CHUNK_SIZE = 1 << 8
 """Rows compared with all sampled values at a time: 64 MiB of distances."""
 
 SEED = 0
@@ -53,7 +54,7 @@ class SampledColumns:
     ids : int64 (c,)
         Numbers of the columns in the index.
     n_cut : int
-        Columns that had more than `MOST_OF_A_COLUMN` values.
+        Columns that had more than `MAX_COLUMN_VALUES` values.
     n_usable : int
         An estimate of how many columns the index has that could have been drawn.
     """
@@ -70,16 +71,13 @@ class SampledColumns:
 
     @cached_property
     def comparable(self) -> Vectors:
-        """The vectors in the form in which they are compared."""
         return self.space.comparable(self.vectors)
 
     @property
     def sizes(self) -> np.ndarray:
-        """Values of each column, int64 (c,)."""
         return np.diff(self.offsets)
 
     def column(self, position: int) -> Vectors:
-        """Return the vectors of a column."""
         return self.vectors[self.offsets[position] : self.offsets[position + 1]]
 
     @property
@@ -89,32 +87,31 @@ class SampledColumns:
 
 
 def sample_columns(scan: PartitionLoader, seed: int = SEED) -> SampledColumns:
-    """Draw columns of an index with equal chances until they have `MOST_VALUES` values.
-
-    Returns
-    -------
-    SampledColumns
-        Empty where no column has `LEAST_VALUES` values.
-    """
+    """Draw columns of an index with equal chances until they have `MAX_VALUES` values."""
     every = _columns_by_hash(scan, seed)
     parts, sizes, ids, n_seen, n_cut, n_values = [], [], [], 0, 0, 0
-    for number, position, column_id in every[:MOST_VALUES].tolist():
+    for number, position, column_id in every[:MAX_VALUES].tolist():
         n_seen += 1
-        rows = _rows_of(scan, number, position)
-        if len(rows) < LEAST_VALUES:
+        rows = scan.mapped(number).column_lists[position]
+        if len(rows) < MIN_VALUES:
             continue
-        is_cut = len(rows) > MOST_OF_A_COLUMN
-        if n_values + min(len(rows), MOST_OF_A_COLUMN) > MOST_VALUES:
+        is_cut = len(rows) > MAX_COLUMN_VALUES
+        if n_values + min(len(rows), MAX_COLUMN_VALUES) > MAX_VALUES:
             break
-        vectors = vectors_by_hash(scan, number, rows, MOST_OF_A_COLUMN, seed)
-        if len(vectors) < LEAST_VALUES:
+        vectors = vectors_by_hash(scan, number, rows, MAX_COLUMN_VALUES, seed)
+        if len(vectors) < MIN_VALUES:
             continue
         parts.append(vectors)
         sizes.append(len(vectors))
         ids.append(column_id)
         n_values, n_cut = n_values + len(vectors), n_cut + is_cut
-    return _put_together(
-        scan, parts, sizes, ids, n_cut, round(len(ids) / max(n_seen, 1) * len(every))
+    return SampledColumns(
+        scan.space.concatenate(parts),
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        np.array(ids, np.int64),
+        scan.space,
+        n_cut,
+        max(round(len(ids) / max(n_seen, 1) * len(every)), len(ids)),
     )
 
 
@@ -148,10 +145,10 @@ def nearest_distances(space: VectorSpace, left: Vectors, right: Vectors) -> np.n
     The result is float32 (n,). It is infinite if the other set is empty.
     """
     nearest, left = np.full(len(left), np.inf, np.float32), space.comparable(left)
-    for right_start in range(0, len(right), MOST_VALUES):
-        others = space.comparable(right[right_start : right_start + MOST_VALUES])
-        for left_start in range(0, len(left), ROWS_AT_ONCE):
-            some = slice(left_start, left_start + ROWS_AT_ONCE)
+    for right_start in range(0, len(right), MAX_VALUES):
+        others = space.comparable(right[right_start : right_start + MAX_VALUES])
+        for left_start in range(0, len(left), CHUNK_SIZE):
+            some = slice(left_start, left_start + CHUNK_SIZE)
             nearest[some] = np.minimum(nearest[some], space.distances(left[some], others).min(1))
     return nearest
 
@@ -163,20 +160,15 @@ def _columns_by_hash(scan: PartitionLoader, seed: int) -> np.ndarray:
     """
     parts, hashes = [np.zeros((0, 3), np.int64)], [np.zeros(0, np.uint64)]
     for number in range(scan.store.n_partitions):
-        ids, deleted = (
-            np.asarray(scan.store.array(number, "column_ids")),
-            scan.store.deleted_mask(number),
-        )
+        ids = np.asarray(scan.store.array(number, "column_ids"))
+        deleted = scan.store.deleted_mask(number)
         positions = np.arange(len(ids)) if deleted is None else np.flatnonzero(~deleted)
         tables, labels = (scan.store.texts(number, name) for name in ("tables", "labels"))
-        for begin in range(0, len(positions), COLUMNS_AT_ONCE):
-            rows = positions[begin : begin + COLUMNS_AT_ONCE]
+        for begin in range(0, len(positions), NAMES_CHUNK_SIZE):
+            rows = positions[begin : begin + NAMES_CHUNK_SIZE]
             parts.append(np.stack([np.full(len(rows), number), rows, ids[rows]], 1))
-            hashes.append(
-                _mixed_hashes(
-                    take_texts(labels, rows), _mixed_hashes(take_texts(tables, rows), seed)
-                )
-            )
+            of_tables = _mixed_hashes(take_texts(tables, rows), seed)
+            hashes.append(_mixed_hashes(take_texts(labels, rows), of_tables))
     every = np.concatenate(parts)
     return every[np.lexsort((every[:, 2], np.concatenate(hashes)))]
 
@@ -189,20 +181,92 @@ def _mixed_hashes(texts: pa.Array, seed: int | np.ndarray) -> np.ndarray:
     )
 
 
-def _rows_of(scan: PartitionLoader, number: int, position: int) -> np.ndarray:
-    return scan.mapped(number).column_lists[position]
+STEPS = 64
+"""Distances that are tried, from 0 to the largest at which unrelated neighbours are few enough."""
+
+EQUAL = 1e-3
+"""Vectors no farther apart than this are those of one text in two forms; the rounding of the
+vectors keeps them from 0."""
 
 
-def _put_together(
-    scan: PartitionLoader,
-    parts: list[Vectors],
-    sizes: list[int],
-    ids: list[int],
-    n_cut: int,
-    n_usable: int,
-) -> SampledColumns:
-    vectors = scan.space.concatenate(parts)
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return SampledColumns(
-        vectors, offsets, np.array(ids, np.int64), scan.space, n_cut, max(n_usable, len(ids))
-    )
+def unrelated_distances(
+    space: VectorSpace, vectors: Vectors, n_asked: int | None = None
+) -> np.ndarray:
+    """Return for values of a column the distance of the nearest other thing in it.
+
+    Returns
+    -------
+    numpy.ndarray, float32 (n,) or (n_asked,)
+        Fractions of the largest distance; infinite where there is no other thing. What lies within
+        `EQUAL` is the same thing.
+    """
+    queries = space.comparable(vectors[:n_asked])
+    nearest = np.full(len(queries), np.inf, np.float32)
+    for other_start in range(0, len(vectors), 1 << 15):
+        others = space.comparable(vectors[other_start : other_start + (1 << 15)])
+        for query_start in range(0, len(queries), CHUNK_SIZE):
+            some = slice(query_start, query_start + CHUNK_SIZE)
+            apart = space.distances(queries[some], others)
+            apart[apart <= EQUAL] = np.inf
+            nearest[some] = np.minimum(nearest[some], apart.min(1))
+    return nearest
+
+
+def unrelated_distances_of(sample: SampledColumns) -> list[np.ndarray]:
+    """Return the `unrelated_distances` of the first values of every sampled column, sorted."""
+    columns = (sample.column(position) for position in range(len(sample)))
+    return [np.sort(unrelated_distances(sample.space, column, CHUNK_SIZE)) for column in columns]
+
+
+def shares_within(unrelated: list[np.ndarray], limits: np.ndarray) -> np.ndarray:
+    """Return the share of each column's values with an unrelated value within each distance.
+
+    The result is float64 (columns, limits).
+    """
+    shares = [
+        np.searchsorted(distances, limits, side="right") / len(distances) for distances in unrelated
+    ]
+    return np.stack(shares)
+
+
+def tried_distances(largest: float) -> np.ndarray:
+    """Return the distances that are tried, from 0 to the largest, with three decimals."""
+    return np.floor(np.linspace(0.0, largest, STEPS + 1) * 1000 + 1e-6) / 1000
+
+
+def distance_reaching(unrelated: list[np.ndarray], share: float) -> float:
+    """Return the largest distance within which at most `share` of values have a false match.
+
+    A false match is an unrelated value within the distance. The share is the mean over columns.
+    """
+    apart = np.concatenate(unrelated)
+    order = np.argsort(apart, kind="stable")
+    weights = np.concatenate(
+        [np.full(len(distances), 1 / len(distances) / len(unrelated)) for distances in unrelated]
+    )[order]
+    position = int(np.searchsorted(np.cumsum(weights), share + 1e-9, side="right"))
+    if position == len(apart) or not np.isfinite(apart[order[position]]):
+        return 1.0
+    # Just below the first distance at which the share is passed.
+    return float(apart[order[position]]) - 1e-6
+
+
+@dataclass(frozen=True)
+class Learnt:
+    sample: SampledColumns
+    unrelated: list[np.ndarray]
+
+    @property
+    def median(self) -> float:
+        return distance_reaching(self.unrelated, HALF)
+
+
+@damage_made_plain("the index")
+def learn(scan: PartitionLoader) -> Learnt | None:
+    """Draw a sample of an index and measure the distances between unrelated values.
+
+    None if fewer than two columns can be used. Takes about 200 MiB at 256 dimensions, whatever the
+    size of the index.
+    """
+    sample = sample_columns(scan)
+    return Learnt(sample, unrelated_distances_of(sample)) if len(sample) > 1 else None

@@ -1,27 +1,98 @@
-"""Thresholds from labelled pairs.
-
-Among the thresholds that are as good as the best one on the labels, within the uncertainty of the
-labels, the one nearest to the advice without labels is chosen.
-
-How sure the labels are is asked of them: they are drawn again and again, with replacement. An
-option is as good as the best where its F1 falls behind by no more than a quarter of the spread of
-that difference. With few labels many options are, and the advice without labels decides among them;
-with many, few are. Each draw also leaves labels out; on these the choice made without them is
-scored.
-"""
+"""Thresholds chosen from labelled pairs, and from advice where these are too few."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow.compute as pc
 
-from pexeso.semantic.thresholds.advice import Advice, percent
-from pexeso.semantic.thresholds.labels import ColumnLabel, Labels, ValueLabel
-from pexeso.semantic.thresholds.sample import SEED
-from pexeso.semantic.thresholds.unrelated_neighbours import EQUAL
+from pexeso.errors import InputError
+from pexeso.lake.readers.options import ReadingOptions
+from pexeso.lake.rows import require_reading
+from pexeso.runtime.checks import require_flag
+from pexeso.runtime.formatting import shown
+from pexeso.semantic.explanation import locate_column
+from pexeso.semantic.thresholds.advice import Advice, percent, require_min_precision
+from pexeso.semantic.thresholds.advisor import Advisor, column_vectors
+from pexeso.semantic.thresholds.labels import (
+    ColumnLabel,
+    Labels,
+    ValueLabel,
+    read_labels,
+    require_labels,
+)
+from pexeso.semantic.thresholds.sample import EQUAL, SEED, nearest_distances
+
+if TYPE_CHECKING:
+    from pexeso.semantic.open_index import OpenIndex
+
+
+def tune(
+    opened: OpenIndex,
+    advisor: Advisor,
+    labels: str | os.PathLike[str] | Iterable[ValueLabel] | Iterable[ColumnLabel],
+    min_precision: float | None,
+    reading: ReadingOptions,
+) -> Advice:
+    if min_precision is not None:
+        require_min_precision(min_precision)
+    require_reading(reading)
+    if isinstance(labels, str | os.PathLike):
+        read = read_labels(labels, reading=reading)
+    else:
+        reading.require_none("labels")
+        read = _rows(labels)
+    every = require_labels(read)
+    prior = advisor.columns(min_precision)
+    if isinstance(every[0], ValueLabel):
+        return tune_values(every, _label_distances(opened, every), prior, min_precision)
+    return tune_columns(
+        every, np.stack([label_curve(opened, label) for label in every]), prior, min_precision
+    )
+
+
+def _rows(labels: Any) -> list[Any]:
+    """Return labels that come from no file, each with a truth value."""
+    if not isinstance(labels, Iterable):
+        raise InputError(
+            "labels must be the path of a table, or rows: all ValueLabel or all ColumnLabel. Got "
+            f"{shown(labels)} instead."
+        )
+    rows = list(labels)
+    for label in rows:
+        if isinstance(label, ValueLabel | ColumnLabel):
+            require_flag("same", label.same)
+    return rows
+
+
+def _label_distances(opened: OpenIndex, labels: Sequence[ValueLabel]) -> np.ndarray:
+    """Return the distances of labelled values, float64: infinite if one of the two has no vector.
+
+    The values of either side are normalised as those of a column: what is written out in a column
+    of codes is found so by a search.
+    """
+    texts = [label.query for label in labels], [label.value for label in labels]
+    sides = [opened.encode(side) for side in texts]
+    rows = [pc.fill_null(side.value_of_row, -1).to_numpy(zero_copy_only=False) for side in sides]
+    known = [np.append(side.known, False)[at] for side, at in zip(sides, rows, strict=True)]
+    both = np.flatnonzero(known[0] & known[1])
+    vectors = [side.vectors[at[both]] for side, at in zip(sides, rows, strict=True)]
+    distances = np.full(len(labels), np.inf)
+    distances[both] = opened.loader.space.pair_distances(*vectors)
+    return distances
+
+
+def label_curve(opened: OpenIndex, label: ColumnLabel) -> np.ndarray:
+    hit = locate_column(opened.store, label.table, label.column)
+    query = opened.encode(label.query)
+    others = column_vectors(opened.loader, hit)
+    nearest = nearest_distances(opened.loader.space, query.vectors[query.known], others)
+    return joinability_curve(nearest, len(query.values))
+
 
 RESAMPLES = 200
 AS_GOOD = 0.25
@@ -41,8 +112,6 @@ columns."""
 
 @dataclass(frozen=True)
 class Chosen:
-    """One of the options, and how it does on the labels."""
-
     position: int
     f1: float
     precision: float
@@ -55,17 +124,6 @@ class Chosen:
 def tune_values(
     labels: Sequence[ValueLabel], distances: np.ndarray, prior: Advice, min_precision: float | None
 ) -> Advice:
-    """Choose `max_distance` from pairs of values.
-
-    Parameters
-    ----------
-    distances : numpy.ndarray, float64 (n,)
-        Of the two values of each; infinite where they cannot match.
-
-    Notes
-    -----
-    Takes 3 kB a label.
-    """
     options = np.unique(np.append(VALUE_DISTANCES, prior.max_distance))
     is_found = distances[:, None] <= options
     chosen = choose(is_found, _answers(labels), np.abs(options - prior.max_distance), min_precision)
@@ -82,14 +140,7 @@ def tune_columns(
 ) -> Advice:
     """Choose `max_distance` and `min_joinability` from pairs of columns.
 
-    Parameters
-    ----------
-    joinabilities : numpy.ndarray, float64 (n, 101)
-        The share of values of each query column that match within each of `COLUMN_DISTANCES`.
-
-    Notes
-    -----
-    Takes 11 kB a label.
+    `joinabilities`, float64 (n, 101), are those of each pair within each of `COLUMN_DISTANCES`.
     """
     is_found = (joinabilities[:, :, None] >= JOINABILITIES - 1e-9).reshape(len(labels), -1)
     min_joinability = prior.min_joinability or 0.5
@@ -123,7 +174,7 @@ def choose(
     same : numpy.ndarray, bool (labels,)
         Which of them are right.
     away : numpy.ndarray, float64 (options,)
-        How far each option is from the one that is preferred where labels do not tell.
+        How far each option is from the one that is preferred where labels do not decide.
     """
     every = np.ones((1, len(same)), np.float32)
     f1, precision, recall = (rates[0] for rates in _rates(every, is_found, same))
@@ -147,25 +198,19 @@ def choose(
     spread = (f1s[:, [best]] - f1s).std(0)
     as_good = allowed & (f1[best] - f1 <= AS_GOOD * spread + 1e-9)
     position = int(np.lexsort((-f1, away, ~as_good))[0])
-    interval = f1_interval(*_counts(is_found[:, position], same))
-    left_out = _left_out_f1(drawn, f1s, is_found, same, away, allowed)
-    return Chosen(
-        position,
-        float(f1[position]),
-        float(precision[position]),
-        float(recall[position]),
-        interval,
-        left_out,
-        reached,
+    chosen = is_found[:, position]
+    interval = f1_interval(
+        *(int(pairs.sum()) for pairs in (chosen & same, chosen & ~same, ~chosen & same))
     )
+    left_out = _left_out_f1(drawn, f1s, is_found, same, away, allowed)
+    rates = (float(rate[position]) for rate in (f1, precision, recall))
+    return Chosen(position, *rates, interval, left_out, reached)
 
 
 def f1_interval(right: int, wrong: int, missed: int) -> tuple[float, float]:
     """Return the interval in which the F1 lies with a probability of 90 %.
 
-    The arguments are the numbers of pairs found correctly, found wrongly and missed.
-
-    Drawing labels again would say nothing where a few of them are all told rightly; this is the
+    Drawing labels again would say nothing where a few of them are all answered rightly; this is the
     posterior of F1 under a flat prior.
 
     Source: Goutte and Gaussier, "A probabilistic interpretation of precision, recall and F-score"
@@ -173,28 +218,18 @@ def f1_interval(right: int, wrong: int, missed: int) -> tuple[float, float]:
     """
     # A ratio of two gamma variates, of scales 2 and 1.
     generator = np.random.default_rng(SEED)
-    hits, errors = (
-        generator.gamma(right + 1, 2, 10_000),
-        generator.gamma(wrong + missed + 2, 1, 10_000),
-    )
+    hits = generator.gamma(right + 1, 2, 10_000)
+    errors = generator.gamma(wrong + missed + 2, 1, 10_000)
     low, high = np.quantile(hits / (hits + errors), [0.05, 0.95])
     return float(low), float(high)
-
-
-def _counts(is_found: np.ndarray, same: np.ndarray) -> tuple[int, int, int]:
-    return (
-        int((is_found & same).sum()),
-        int((is_found & ~same).sum()),
-        int((~is_found & same).sum()),
-    )
 
 
 def _rates(
     weights: np.ndarray, is_found: np.ndarray, same: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return F1, precision and recall of every option under weighted labels.
+    """Return F1, precision (1 if nothing is found) and recall of every option.
 
-    `weights` is float32 (draws, labels). The precision is 1 if nothing is found.
+    `weights` of the labels are float32 (draws, labels).
     """
     right, wrong = (
         weights[:, which] @ is_found[which].astype(np.float32) for which in (same, ~same)
@@ -223,12 +258,8 @@ def _left_out_f1(
     )
     left = drawn == 0
     is_found_left_out = is_found[:, positions].T & left
-    right, wrong, positive = (
-        (is_found_left_out & same).sum(),
-        (is_found_left_out & ~same).sum(),
-        (left & same).sum(),
-    )
-    return float(2 * right / max(right + wrong + positive, 1))
+    right, positive = (is_found_left_out & same).sum(), (left & same).sum()
+    return float(2 * right / max(is_found_left_out.sum() + positive, 1))
 
 
 def _answers(labels: Labels) -> np.ndarray:
@@ -256,11 +287,12 @@ def _advice(
         "without_labels": prior.to_dict(),
     }
     low, high = chosen.interval
+    share = "" if prior.min_joinability is None else f" and {prior.min_joinability:g}"
     why = (
         f"on {len(labels):,} labelled pairs ({n_same:,} yes) precision is "
         f"{percent(chosen.precision)}, recall {percent(chosen.recall)}, F1 {chosen.f1:.2f} "
         f"(90 % interval {low:.2f} to {high:.2f}; {chosen.left_out_f1:.2f} on labels left out). "
-        f"Without labels it would be {_thresholds(prior)}."
+        f"Without labels it would be {prior.max_distance:g}{share}."
     )
     if not chosen.reached and min_precision is not None:
         why += (
@@ -270,21 +302,13 @@ def _advice(
     if min(n_same, len(labels) - n_same) < FEW_LABELS:
         why += (
             " These are few labels: where they leave a choice, it is the one nearest to "
-            f"that; {FEW_LABELS} of either answer tell more."
+            f"that; {FEW_LABELS} of either answer are more reliable."
         )
     return Advice(max_distance, min_joinability, why, evidence)
 
 
-def _thresholds(advice: Advice) -> str:
-    share = "" if advice.min_joinability is None else f" and {advice.min_joinability:g}"
-    return f"{advice.max_distance:g}{share}"
-
-
 def joinability_curve(nearest: np.ndarray, total: int) -> np.ndarray:
-    """Return the share of distinct values whose nearest value lies within each distance.
-
-    The distances are `COLUMN_DISTANCES`. The result is float64 (101,).
-    """
+    """Return the share of distinct values with one within each of `COLUMN_DISTANCES`, float64."""
     # Distances of equal vectors are off by rounding. At no other distance is anything added: a
     # search finds what lies within, and must find what it is advised for.
     within = nearest[:, None] <= np.maximum(COLUMN_DISTANCES, EQUAL)

@@ -9,16 +9,13 @@ J11) and ProbeSet are in the benchmarks, to compare with.
 thesis                                   module
 =======================================  ===========================================================
 raw tokens                               `pexeso.lake.tokens`
-global order, duplicate groups           `order`
-dictionary                               `dictionary`
-integer sets, posting lists, their build `index`; in files: `saving`; what is read: `reading`;
-                                         pages of files: `paging`
-query tokens, distinct lists             `query`
-prefix filter, position filter (J1, J2)  `topk`
-read costs (J3)                          `costs`
-the algorithm                            `josie`, with `candidates` and `topk`
-MergeList                                `merge`; for many queries at once: `batched`
-which of them                            `planner`
+global order, duplicate groups, integer  `index`; in files, and checked: `saving`
+sets, posting lists, their build, query
+tokens, distinct lists
+dictionary                               `dictionary`, with the pages of files
+prefix filter, position filter (J1,      `josie`
+J2), read costs (J3), the algorithm
+MergeList, and which of them             `planner`; for many queries at once: `batched`
 =======================================  ===========================================================
 
 Symbols of the thesis: Q the query (n of its tokens are in the lake), X a set, U the dictionary, i

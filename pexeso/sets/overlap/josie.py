@@ -13,49 +13,137 @@ out, though most of these fall anyway once a few good ones were read and the thr
 where thousands of candidates look alike nearly all lists are read. Here lists and candidates are
 read in turn, so that neither costs much more than the other: whichever of the two was the way, a
 search takes about twice the cost of that one. Candidates are read by the overlap that they are
-expected to have by chance (`pexeso.sets.overlap.josie.expected_matches`) or by their rate of
+expected to have by chance (`expected_matches`) or by their rate of
 matches, whichever is more.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
 
 import numpy as np
 
-from pexeso.sets.overlap.costs import MAPPED, ReadCosts
-from pexeso.sets.overlap.index.reading import PostingList, Reads, excluded_numbers
-from pexeso.sets.overlap.index.sets import OverlapIndex
-from pexeso.sets.overlap.query import OverlapQuery, Values, as_query
-from pexeso.sets.overlap.topk import Overlaps, TopK, require_at_least, require_k, upper_bound
+from pexeso.sets.overlap.index import (
+    OverlapIndex,
+    OverlapQuery,
+    Overlaps,
+    PostingList,
+    Reads,
+)
 
 Takes = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 _UNSEEN, _DONE = 0, -1
-_NUMBER, _COUNT, _FIRST, _END, _SIZE = range(5)
+
+
+@dataclass(frozen=True)
+class ReadCosts:
+    """The cost of a read, in any one unit: linear in what is read (J3)."""
+
+    set_fixed: float
+    set_per_token: float
+    list_fixed: float
+    list_per_entry: float
+    min_cost: float = 0.0
+    step: float = 0.0
+
+    def of_sets(self, tokens: np.ndarray) -> np.ndarray:
+        """Return the costs of reading so many tokens of a set: float64."""
+        costs = self.set_fixed + self.set_per_token * np.asarray(tokens, np.float64)
+        return np.where(np.asarray(tokens) > 0, np.maximum(self.min_cost, costs), 0.0)
+
+    def of_lists(self, entries: np.ndarray) -> np.ndarray:
+        """Return the costs of reading posting lists of these lengths: float64."""
+        costs = self.list_fixed + self.list_per_entry * np.asarray(entries, np.float64)
+        return np.maximum(self.min_cost, costs)
+
+
+# Microseconds of this code for mapped files on an SSD, requested together: an order of magnitude
+# where nothing was measured.
+MAPPED = ReadCosts(10, 0.03, 10, 0.045, step=600)
+
+
+class TopK:
+    """The k best sets whose overlaps are known."""
+
+    def __init__(self, k: int, at_least: int = 1) -> None:
+        self.k, self.at_least = k, at_least
+        self._heap: list[tuple[int, int]] = []
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    @property
+    def full(self) -> bool:
+        return len(self._heap) == self.k
+
+    @property
+    def threshold(self) -> int:
+        """The k-th best overlap (t_k), or `at_least` - 1 while fewer are known."""
+        return self._heap[0][0] if self.full else self.at_least - 1
+
+    def prefix(self, n: int) -> int:
+        """Return how many of n query tokens to account for before no unseen set can enter (J1)."""
+        # While fewer than k sets are known, whichever exceeds the threshold is accepted: no id
+        # decides.
+        return prefix_length(n, self.threshold + (not self.full))
+
+    def takes(self, bounds: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        """Return which sets with these overlap bounds, int64 (w,), can still enter: bool (w,)."""
+        exceeding = bounds > self.threshold
+        if not self.full:
+            return exceeding
+        return exceeding | ((bounds == self.threshold) & (ids < -self._heap[0][1]))
+
+    def push_all(self, overlaps: np.ndarray, ids: np.ndarray) -> None:
+        """Add sets that are among the best, int64 (w,) each."""
+        best = np.lexsort((ids, -overlaps))[: self.k]
+        for overlap, set_id in zip(overlaps[best].tolist(), ids[best].tolist(), strict=True):
+            entry = (overlap, -set_id)
+            if overlap >= self.at_least and not self.full:
+                heapq.heappush(self._heap, entry)
+            elif overlap >= self.at_least and entry > self._heap[0]:
+                heapq.heapreplace(self._heap, entry)
+
+    def sorted(self) -> list[tuple[int, int]]:
+        """Return (id, overlap), the best first."""
+        return [(-negative, overlap) for overlap, negative in sorted(self._heap, reverse=True)]
+
+    def answer(self, n_asked: int, reads: Reads, index: OverlapIndex) -> Overlaps:
+        """Create the answer from set numbers, which ascend as their ids do."""
+        pairs = np.array(self.sorted(), np.int64).reshape(-1, 2)
+        ids = index.ids_of(pairs[:, 0]).astype(np.int64)
+        return Overlaps(ids, pairs[:, 1], n_asked, reads)
+
+
+def prefix_length(n: int, threshold: int) -> int:
+    """Return the number of query tokens to account for before unseen sets cannot enter (J1)."""
+    return max(0, min(n, n - threshold + 1))
+
+
+def upper_bound(
+    count: np.ndarray, n: int, accounted: int, size: np.ndarray, end: np.ndarray
+) -> np.ndarray:
+    """Compute upper bounds of the overlaps of candidates (J2): int64 (w,).
+
+    The bound uses what is left of the query and of the set behind the latest match: `count` matches
+    among the first `accounted` query tokens, `end` tokens of the set up to the latest match.
+    """
+    return count + np.minimum(n - accounted, size - end)
 
 
 class Candidates:
     """Candidates of one query as columns, in the order in which they were met.
 
-    Attributes
-    ----------
-    number : int64 (w,)
-        Numbers of sets, which ascend as their ids do.
-    count : int64 (w,)
-        Query tokens matched so far (cnt).
-    first : int64 (w,)
-        The place in the query, from 1, of the first match (i0).
-    end : int64 (w,)
-        The number of the set's tokens up to the latest match (j).
-    size : int64 (w,)
-
-    Notes
-    -----
     What was once read or dropped does not come back. Memory that is never touched is not taken:
-    four bytes a set of the index are asked for.
+    four bytes a set of the index are requested.
+
+    Columns, int64 (w,) each, are the numbers of the sets, which ascend as their ids do; the query
+    tokens matched so far (cnt); the position in the query, from 1, of the first match (i0); the
+    number of the set's tokens up to the latest match (j); and its size.
     """
 
     def __init__(self, index: OverlapIndex) -> None:
@@ -65,14 +153,13 @@ class Candidates:
     def __len__(self) -> int:
         return self._columns.shape[1]
 
-    number = property(lambda self: self._columns[_NUMBER])
-    count = property(lambda self: self._columns[_COUNT])
-    first = property(lambda self: self._columns[_FIRST])
-    end = property(lambda self: self._columns[_END])
-    size = property(lambda self: self._columns[_SIZE])
+    number = property(lambda self: self._columns[0])
+    count = property(lambda self: self._columns[1])
+    first = property(lambda self: self._columns[2])
+    end = property(lambda self: self._columns[3])
+    size = property(lambda self: self._columns[4])
 
     def forbid(self, numbers: np.ndarray) -> None:
-        """Let sets never become candidates."""
         self._slots[numbers] = _DONE
 
     def add(
@@ -83,18 +170,11 @@ class Candidates:
         weights: np.ndarray,
         takes: Takes | None,
     ) -> None:
-        """Take posting lists in.
+        """Add the sets of posting lists.
 
-        Parameters
-        ----------
-        lengths, starts, weights : int64 (m,)
-            Entries of each list, the place in the query of the first token that it stands for, and
-            the number of tokens.
-        takes
-            From the places in the query up to which sets were met, the tokens of these sets that
-            are left, numbers and matches, int64 (w,) each, to whether they can still enter the
-            answer. Those that cannot are done before they are candidates. None: sets that were not
-            seen before cannot.
+        `takes` says of sets that were not met before whether they can still enter the answer, from
+        the positions in the query up to which they were met, and the numbers of their tokens that
+        are left. Those that cannot are done before they are candidates; without it none can.
         """
         ends = np.cumsum(lengths)
         slots = self._slots[postings.sets]
@@ -120,11 +200,8 @@ class Candidates:
         takes: Takes,
     ) -> None:
         """Make candidates of sets in these rows, none of which was seen before."""
-        sets, begin, size = (
-            postings.sets[rows],
-            postings.positions[rows].astype(np.int64) + 1,
-            postings.sizes[rows],
-        )
+        sets, size = postings.sets[rows], postings.sizes[rows]
+        begin = postings.positions[rows].astype(np.int64) + 1
         # Where a set is met again the bound is no higher: one that cannot enter where it is first
         # met cannot enter there either.
         indices = np.flatnonzero(takes(first + weight - 1, size - begin, sets, weight))
@@ -150,22 +227,20 @@ class Candidates:
 
 
 _USUAL_SET, _STEPS = 100, 2
+# The next lists cost a share of all that was read; candidates read at a time a share of these
+# lists.
 _GROWTH, _WAVE = 0.3, 0.25
-"""The next lists cost a share of all that was read; candidates read at a time a share of these
-lists."""
 
 _TABLE = 1 << 16
 
-SETS = 40
-"""Candidates read at a time, at most."""
+SETS = 40  # Candidates read at a time, at most
 
-ENTRY_BYTES = 12
-"""A set, a position and a size, of 4 bytes each."""
+ENTRY_BYTES = 12  # A set, a position and a size, of 4 bytes each
 
 
 def josie(
     index: OverlapIndex,
-    values: Values | OverlapQuery,
+    query: OverlapQuery,
     k: int,
     *,
     costs: ReadCosts = MAPPED,
@@ -174,29 +249,17 @@ def josie(
 ) -> Overlaps:
     """Find the k sets that share most tokens with a query.
 
-    Notes
-    -----
-    At most all posting lists of the query are read. Beside reading, each step takes time linear in
+    At most all posting lists of the query are read. Next to reading, each step takes time linear in
     the unread candidates and in the query.
     """
-    require_k(k)
-    require_at_least(at_least)
-    run = JosieRun(index, as_query(index, values), k, costs, exclude, at_least)
+    run = JosieRun(index, query, k, costs, exclude, at_least)
     while run.step():
         pass
     return run.answer()
 
 
 class JosieRun:
-    """One search, a step at a time; see `josie`.
-
-    Attributes
-    ----------
-    sets : int
-        Candidates that are read at a time, at most.
-    n_read : int
-        Distinct posting lists read (m).
-    """
+    """One search, a step at a time; see `josie`."""
 
     def __init__(
         self,
@@ -210,9 +273,9 @@ class JosieRun:
         self.index, self.query, self.costs = index, query, costs
         self.n = len(query)
         self.best, self.reads = TopK(k, at_least), Reads()
-        index.begin_search()
+        index.pages.restart()
         self.candidates = Candidates(index)
-        self.candidates.forbid(excluded_numbers(index, exclude))
+        self.candidates.forbid(index.numbers_of(exclude))
         self.n_read = self.accounted = 0
         self._list_costs = costs.of_lists(query.frequencies)
         self._list_costs_up_to = np.concatenate([[0.0], np.cumsum(self._list_costs)])
@@ -221,10 +284,7 @@ class JosieRun:
         self._productive = True
 
     def step(self) -> bool:
-        """Rule out candidates, then read posting lists or candidates; return False when done.
-
-        The answer is complete when False is returned.
-        """
+        """Rule out candidates, then read posting lists or candidates; return False when done."""
         self.candidates.keep(self.best.takes(self.bounds(), self.candidates.number))
         prefix = self.best.prefix(self.n)
         if self.n_read == self.query.n_blocks:
@@ -242,7 +302,7 @@ class JosieRun:
 
     def answer(self) -> Overlaps:
         """Return what was found so far, which is the answer once there are no more steps."""
-        return self.best.answer(self.query.n_asked, self.reads, self.index.ids_of)
+        return self.best.answer(self.query.n_asked, self.reads, self.index)
 
     def bounds(self) -> np.ndarray:
         """Bound the overlaps of candidates (J2): int64 (w,)."""
@@ -271,9 +331,7 @@ class JosieRun:
         )
 
     def _affordable(self, rest: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return the leading candidates that may be read before the next posting lists.
-
-        There may be none.
+        """Return the leading candidates that may be read before the next posting lists, if any.
 
         As many as cost a part of these lists, provided that all candidates that are left cost no
         more than they; or else that sets take no more than a share of what lists take, and that
@@ -297,47 +355,41 @@ class JosieRun:
     def _expected(self, bounds: np.ndarray) -> np.ndarray:
         """Expect matches by chance, or by the rate so far, whichever is more."""
         candidates, query, last = self.candidates, self.query, self.n_read
-        weights = (query.ends - query.starts + 1)[last:]
-        n_pairs = self.index.pairs_from(int(query.tokens[query.starts[last] - 1]))
-        by_chance = expected_matches(
-            candidates.size - candidates.end, query.frequencies[last:], weights, n_pairs
-        )
+        first_token = int(query.tokens[query.starts[last] - 1])
+        n_pairs = len(self.index.list_sets) - int(self.index.token_offsets[first_token])
+        rest = candidates.size - candidates.end
+        by_chance = expected_matches(rest, query.frequencies[last:], query.weights[last:], n_pairs)
         by_rate = rate_since_first(candidates, self.accounted) * (self.n - self.accounted)
         return np.minimum(candidates.count + np.maximum(by_chance, by_rate), bounds)
 
     def _cost_of_batch(self) -> float:
-        return float(
-            self._list_costs_up_to[self._next_block()] - self._list_costs_up_to[self.n_read]
-        )
+        costs = self._list_costs_up_to
+        return float(costs[self._next_block()] - costs[self.n_read])
 
     def _next_block(self) -> int:
         """Return the number of distinct lists that are read once the next batch is."""
-        max_cost = self._list_costs_up_to[self.n_read] + max(
-            self._least_batch, _GROWTH * self.reads.cost
-        )
+        batch = max(self._least_batch, _GROWTH * self.reads.cost)
+        max_cost = self._list_costs_up_to[self.n_read] + batch
         by_cost = int(np.searchsorted(self._list_costs_up_to, max_cost, side="right")) - 1
         return min(max(by_cost, self.n_read + 1), self.query.n_blocks)
 
     def _read_lists(self) -> None:
         last, query = self._next_block(), self.query
         blocks = slice(self.n_read, last)
-        postings, lengths = self.index.posting_lists(query.tokens[query.ends[blocks] - 1])
+        postings, lengths = self.index.posting_lists(query.lists[blocks])
         n_entries = len(postings.sets)
         cost = float(self._list_costs[blocks].sum())
         self.reads.add_lists(len(lengths), n_entries, ENTRY_BYTES * n_entries, cost)
         # What is first met behind the prefix cannot enter.
         takes = self._takes_new if query.starts[self.n_read] <= self.best.prefix(self.n) else None
-        self.candidates.add(
-            postings, lengths, query.starts[blocks], (query.ends - query.starts + 1)[blocks], takes
-        )
+        self.candidates.add(postings, lengths, query.starts[blocks], query.weights[blocks], takes)
         self.n_read, self.accounted, self._productive = last, int(query.ends[last - 1]), True
         if last < query.n_blocks:  # while these are looked at the next ones can be on their way
-            self.index.expect_lists(query.tokens[query.ends[last : self._next_block()] - 1])
+            self.index.expect_lists(query.lists[last : self._next_block()])
 
     def _takes_new(
         self, accounted: np.ndarray, rest: np.ndarray, sets: np.ndarray, count: np.ndarray
     ) -> np.ndarray:
-        """Return which sets can enter where they are first met."""
         return self.best.takes(count + np.minimum(self.n - accounted, rest), sets)
 
     def _read_sets(self, rows: np.ndarray) -> None:
@@ -345,10 +397,13 @@ class JosieRun:
         overlaps, numbers = candidates.count[rows], candidates.number[rows]
         open_still = np.flatnonzero(candidates.end[rows] < candidates.size[rows])
         if len(open_still):
+            # Their last tokens are read, and those that the rest of the query has are counted.
             some = rows[open_still]
-            overlaps[open_still] += self._matches_behind(
-                candidates.number[some], candidates.end[some]
-            )
+            tokens, lengths = self.index.suffixes(candidates.number[some], candidates.end[some])
+            cost = float(self.costs.of_sets(lengths).sum())
+            self.reads.add_sets(len(some), len(tokens), tokens.nbytes, cost)
+            rest = self.query.tokens[self.accounted :]
+            overlaps[open_still] += count_common(tokens, lengths, rest)
         remaining = np.ones(len(candidates), bool)
         remaining[rows] = False
         candidates.keep(remaining)
@@ -356,20 +411,9 @@ class JosieRun:
         self.best.push_all(overlaps, numbers)
         self._productive = self.best.threshold > before
 
-    def _matches_behind(self, numbers: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """Read the last tokens of sets and count those that the rest of the query has."""
-        tokens, lengths = self.index.suffixes(numbers, ends)
-        self.reads.add_sets(
-            len(numbers), len(tokens), tokens.nbytes, float(self.costs.of_sets(lengths).sum())
-        )
-        return count_common(tokens, lengths, self.query.tokens[self.accounted :])
-
 
 def first_rows(rows: np.ndarray, limit: int, *keys: np.ndarray) -> np.ndarray:
-    """Return the rows with the smallest keys, in lexicographic order of the keys.
-
-    At most `limit` rows are returned.
-    """
+    """Return at most `limit` rows with the smallest keys, in lexicographic order of the keys."""
     if len(rows) > 4 * limit:
         border = np.partition(keys[0][rows], limit - 1)[limit - 1]
         rows = rows[keys[0][rows] <= border]
@@ -377,19 +421,10 @@ def first_rows(rows: np.ndarray, limit: int, *keys: np.ndarray) -> np.ndarray:
 
 
 def count_common(tokens: np.ndarray, lengths: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Count the tokens of each of some sets that are wanted: int64 (s,).
+    """Count the tokens of each of some sets, none empty, that are wanted: int64 (s,).
 
-    Parameters
-    ----------
-    lengths : int64 (s,)
-        Of each set, 1 or more.
-    wanted : int64 (q,)
-        Ascending.
-
-    Notes
-    -----
-    O(t), and memory for the numbers between the least and the largest wanted, where these are few;
-    else O(t log q).
+    O(t), and memory for the numbers between the least and the largest of the q wanted ones, which
+    ascend, where these are few; else O(t log q).
     """
     if not len(wanted):
         return np.zeros(len(lengths), np.int64)
@@ -409,35 +444,11 @@ def count_common(tokens: np.ndarray, lengths: np.ndarray, wanted: np.ndarray) ->
 _SIZES, _SOME_LISTS, _TABLE_BITS = 24, 64, 12
 
 
-class CandidateColumns(Protocol):
-    """Candidates as columns, int64 (w,) each; see `pexeso.sets.overlap.josie.Candidates`."""
-
-    count: np.ndarray
-    first: np.ndarray
-
-
 def expected_matches(
     rest: np.ndarray, frequencies: np.ndarray, weights: np.ndarray, n_pairs: int
 ) -> np.ndarray:
-    """Return the number of given query tokens that each set is expected to hold by chance.
+    """Return the number of query tokens that each set is expected to hold by chance: float64 (w,).
 
-    The estimate uses the frequencies of the tokens and how much of the set is left.
-
-    Parameters
-    ----------
-    rest : int64 (w,)
-        Tokens of each set that may be among them.
-    frequencies, weights : int64 (m,)
-        The length of each posting list, and the query tokens that it stands for.
-    n_pairs : int
-        Entries of all posting lists that the rest of a set may be in.
-
-    Returns
-    -------
-    float64 (w,)
-
-    Notes
-    -----
     A set of which z tokens are left holds one with f entries with probability 1 - exp(-z f /
     n_pairs), as though they were drawn one by one. Computed for `_SIZES` sizes and at most
     `_SOME_LISTS` lists, and interpolated: O(w).
@@ -447,17 +458,14 @@ def expected_matches(
     if len(frequencies) > _SOME_LISTS:
         # Lists ascend in length: of so many neighbours one stands for all.
         edges = np.linspace(0, len(frequencies), _SOME_LISTS + 1).astype(np.int64)
-        frequencies, weights = (
-            frequencies[(edges[:-1] + edges[1:]) // 2],
-            np.add.reduceat(weights, edges[:-1]),
-        )
+        frequencies = frequencies[(edges[:-1] + edges[1:]) // 2]
+        weights = np.add.reduceat(weights, edges[:-1])
     largest = int(rest.max())
     shift = max(0, largest.bit_length() - _TABLE_BITS)
     sizes = _sizes_up_to(largest)
     held = -np.expm1(-np.outer(sizes, frequencies / max(n_pairs, 1))) @ weights
-    table = np.interp(
-        np.arange((largest >> shift) + 1) << shift, np.append(0, sizes), np.append(0.0, held)
-    )
+    grid = np.arange((largest >> shift) + 1) << shift
+    table = np.interp(grid, np.append(0, sizes), np.append(0.0, held))
     return table[rest >> shift]
 
 
@@ -470,14 +478,9 @@ def _sizes_up_to(largest: int) -> np.ndarray:
     return sizes
 
 
-def rate_since_first(candidates: CandidateColumns, accounted: int) -> np.ndarray:
-    """Return the matches per query token since the first match, which is not counted.
+def rate_since_first(candidates: Candidates, accounted: int) -> np.ndarray:
+    """Return the matches per query token since the first match, which is not counted: float64 (w,).
 
-    The first match is what makes a set a candidate.
-
-    Returns
-    -------
-    float64 (w,)
-        Two more tokens without a match are taken for granted, so that few say little.
+    Two more tokens without a match are assumed, so that few say little.
     """
     return (candidates.count - 1) / (accounted - candidates.first + 2)

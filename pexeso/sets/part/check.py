@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.build.parts.base import problems_of
+from pexeso.build.parts.base import parts_of, problems_of
+from pexeso.build.parts.shards import count_unknown
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.lake.catalog import Catalog
 from pexeso.registry import require_parts
-from pexeso.sets.overlap.index.checking import check_overlap
-from pexeso.sets.part.open import COUNTS, Shard, open_shard, parts_of, shard_entries
-from pexeso.sets.part.part import TOKEN_SETS_PART
-from pexeso.store.files import read_document
+from pexeso.sets.overlap.saving import check_overlap
+from pexeso.sets.part import TOKEN_SETS_PART
+from pexeso.sets.part.open import Shard, open_shard
 from pexeso.store.integrity import Problem
 from pexeso.store.local.reader import Store
-from pexeso.store.local.target import META
-from pexeso.store.manifest import FolderEntry
-from pexeso.store.paths import MANIFEST
+from pexeso.store.manifest import MANIFEST, FolderEntry
 from pexeso.store.texts import require_sound, take_texts
 
 if TYPE_CHECKING:
     from pexeso.sets.containment.ensemble import Ensemble
 
-_NAMES_AT_ONCE = 1 << 20
+_CHUNK = 1 << 20
 
 
-def check(store: Store, progress: Callable[[int, int], None] | None = None) -> list[Problem]:
+def check(store: Store) -> list[Problem]:
     """Return the problems in the contents of the token sets of an index.
 
-    The bytes of the index must be as they were written.
-
-    Notes
-    -----
-    One shard at a time is held: some 60 bytes a pair of column and token, and 2 KiB a set with
-    signatures. Beside it the names of the catalog's tables.
+    The bytes of the index must be as they were written. One shard at a time is held: some 60 bytes
+    a pair of column and token, and 2 KiB a set with signatures. Beside it the names of the
+    catalog's tables.
     """
     try:
         require_parts(parts_of(store))
@@ -51,20 +46,22 @@ def check(store: Store, progress: Callable[[int, int], None] | None = None) -> l
                 MANIFEST, "content", f"'{store.path}' cannot be searched by equal values: {error}"
             )
         ]
+    entries = TOKEN_SETS_PART.entries(store)
     return problems_of(
-        store, shard_entries(store), lambda entry: _check_shard(store, entry, tables, columns)
+        store, entries, lambda entry: _check_shard(store, entry, tables.combine_chunks(), columns)
     )
 
 
 def _check_shard(
-    store: Store, entry: FolderEntry, tables: pa.ChunkedArray, columns: pa.Table
+    store: Store, entry: FolderEntry, tables: pa.Array, columns: pa.Table
 ) -> Iterator[str]:
     shard = open_shard(store, entry)
     index = shard.overlap
     for texts in (index.dictionary.texts, shard.names.tables, shard.names.labels):
         require_sound(texts)
     wrong = [*check_overlap(index), *_check_names(shard, tables)]
-    wrong += _check_counts(shard, entry, read_document(shard.folder / META))
+    counts = (index.n_sets, len(index.list_sets), index.n_tokens)
+    wrong += TOKEN_SETS_PART.wrong_counts(shard.folder, entry, counts)
     yield from wrong or _check_labels(shard, columns)
     missing = set(parts_of(store)) & set(TOKEN_SETS_PART.choices) - set(shard.parts)
     if missing:
@@ -73,7 +70,7 @@ def _check_shard(
         yield from check_ensemble(shard.bands)
 
 
-def _check_names(shard: Shard, tables: pa.ChunkedArray) -> Iterator[str]:
+def _check_names(shard: Shard, tables: pa.Array) -> Iterator[str]:
     names, n_sets = shard.names, shard.overlap.n_sets
     if not np.array_equal(shard.overlap.ids, np.arange(n_sets)):
         yield "ids: sets of a shard must be numbered from 0."
@@ -84,10 +81,8 @@ def _check_names(shard: Shard, tables: pa.ChunkedArray) -> Iterator[str]:
     if names.tables.null_count or names.labels.null_count:
         yield "tables, labels: a name is missing."
         return
-    for start in range(0, n_sets - 1, _NAMES_AT_ONCE):
-        table, label = (
-            texts.slice(start, _NAMES_AT_ONCE + 1) for texts in (names.tables, names.labels)
-        )
+    for start in range(0, n_sets - 1, _CHUNK):
+        table, label = (texts.slice(start, _CHUNK + 1) for texts in (names.tables, names.labels))
         same = pc.equal(table[:-1], table[1:])
         rises = pc.or_(
             pc.less(table[:-1], table[1:]), pc.and_(same, pc.less(label[:-1], label[1:]))
@@ -96,12 +91,7 @@ def _check_names(shard: Shard, tables: pa.ChunkedArray) -> Iterator[str]:
             yield "tables, labels: columns must be distinct and sorted."
             return
     held = np.setdiff1d(np.arange(n_sets), shard.deleted)
-    held_tables = pc.unique(names.tables.take(pa.array(held))).cast(pa.string())
-    n_unknown = (
-        len(held_tables) - pc.sum(pc.is_in(held_tables, value_set=tables.combine_chunks())).as_py()
-        if len(held_tables)
-        else 0
-    )
+    n_unknown = count_unknown(names.tables.take(pa.array(held)), tables)
     if n_unknown:
         yield f"It has columns of {n_unknown:,} tables that the catalog does not list."
 
@@ -122,20 +112,6 @@ def _check_labels(shard: Shard, columns: pa.Table) -> Iterator[str]:
     n_unknown = len(held_columns) - len(both)
     if n_wrong or n_unknown:
         yield f"It names {n_wrong + n_unknown:,} columns by another label than the catalog."
-
-
-def _check_counts(shard: Shard, entry: FolderEntry, document: Any) -> Iterator[str]:
-    index = shard.overlap
-    counts = dict(zip(COUNTS, (index.n_sets, len(index.list_sets), index.n_tokens), strict=True))
-    for where, facts in (
-        (MANIFEST, entry.facts),
-        (META, document if isinstance(document, dict) else {}),
-    ):
-        for name, number in counts.items():
-            if facts.get(name) != number:
-                yield (
-                    f"{where}: it tells of {facts.get(name)!r} {name}, and there are {number:,}."
-                )
 
 
 def check_ensemble(index: Ensemble) -> list[str]:

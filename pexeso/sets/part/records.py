@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from pexeso.lake.catalog import column_batches, record_batches
 from pexeso.lake.choose import KINDS, reason_left_out
-from pexeso.lake.record_schema import column_batches, record_batches
 from pexeso.lake.records import BATCH_BYTES, ReadColumn, ReadTable
 from pexeso.lake.tokens import distinct_tokens_of
 
@@ -21,12 +21,6 @@ def records(tables: Sequence[ReadTable]) -> Iterator[pa.RecordBatch]:
     """Yield a record of each column's set, and one of each of its tokens.
 
     All rules hold but `kinds`; `min_distinct` counts tokens.
-
-    Yields
-    ------
-    pa.RecordBatch
-        Of `pexeso.lake.record_schema.SCHEMA`, at most `MAX_RECORDS` rows: the ``set`` of some
-        columns, with their labels and numbers of tokens, then each ``token``.
     """
     together: list[tuple[ReadTable, ReadColumn]] = []
     n_bytes = 0

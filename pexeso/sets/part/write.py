@@ -2,107 +2,50 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
-from pexeso.build.parts.base import Written
-from pexeso.build.parts.divide import divide, write_one_shard
-from pexeso.sets.containment.options import DOCUMENT, LISTS_ALONE, EnsembleOptions
-from pexeso.sets.overlap.index.saving import save_index
-from pexeso.sets.overlap.index.sets import build_index
+from pexeso.build.parts.base import Filled, PartEstimate
+from pexeso.build.parts.sample import LakeSample, grown
+from pexeso.build.parts.shards import Placed, estimated, read_rows
+from pexeso.sets.containment import DOCUMENT, FEW_SETS, LISTS_ALONE, EnsembleOptions
+from pexeso.sets.overlap.index import build_index
+from pexeso.sets.overlap.saving import save_index
+from pexeso.sets.part import SET_FIELDS, SETS, TOKEN_FIELDS, TOKEN_SETS_PART, TOKENS
 from pexeso.sets.part.open import LABELS, POSITIONS, TABLES
-from pexeso.sets.part.part import TOKEN_SETS_PART
 from pexeso.store.arrays import write_arrays
 from pexeso.store.files import write_document
-from pexeso.store.local.target import META
-from pexeso.store.manifest import FileEntry, FolderEntry
+from pexeso.store.manifest import META
 from pexeso.store.texts import write_texts
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from pexeso.build.job import BuildJob
-    from pexeso.build.stages import Facts
     from pexeso.options import BuildOptions
 
-PAIR_BYTES = 64
-"""Bytes that a (column, token) pair counts for when sets are divided: about twice what it takes on
-the disk, a third of what building takes."""
-
-SETS, TOKENS = "sets", "tokens"
-"""What is laid out for a shard:
-
-``table, position, label`` of each set, and ``table, position, value`` of each token.
-"""
-
-_RECORDS = {
-    SETS: ("set", ["table", "position", "label"]),
-    TOKENS: ("token", ["table", "position", "value"]),
-}
+# Bytes that a (column, token) pair counts for when sets are divided: about twice what it takes on
+# the disk, a third of what building takes.
+DIVIDED_PAIR_BYTES = 64
 
 
-def write(job: BuildJob) -> Written:
-    """Write shards of the sets and the tokens that the job has read."""
-    at_hand = {name: job.records_at_hand(*of) for name, of in _RECORDS.items()}
-    sets, tokens = at_hand[SETS], at_hand[TOKENS]
-    if sets is not None and tokens is not None:
-        parts, limit = own_choices(job.options), job.options.partition_bytes
-        if shards_needed(len(sets), len(tokens), parts, limit) <= 1:
-            readers = {SETS: sets.to_reader(), TOKENS: tokens.to_reader()}
-            return Written(divide_and_write(job, readers))
-    frames = {name: job.records(kind).select(fields) for name, (kind, fields) in _RECORDS.items()}
-    return Written(divide_and_write(job, frames))
+def sizes(name: str, rows: pa.RecordBatch | None) -> tuple[int, int]:
+    """Return the numbers of sets and of (column, token) pairs among some rows."""
+    n_rows = 0 if rows is None else rows.num_rows
+    return (n_rows, 0) if name == SETS else (0, n_rows)
 
 
-def divide_and_write(
-    job: BuildJob, rows: Mapping[str, DataFrame] | Mapping[str, pa.RecordBatchReader]
-) -> list[FolderEntry]:
-    """Divide sets among shards, and build each."""
-    parts = own_choices(job.options)
-    laid_out = job.stage("divide", lambda folder, meter: _lay_out(job, rows, parts, folder))
-    if not laid_out["shards"]:
-        return []
-    placed = job.stages.folder("divide")
-    fill = partial(write_shard, placed, parts=parts)
-    return job.write_folders("tokens", laid_out["shards"], fill, placed=placed)
-
-
-def own_choices(options: BuildOptions) -> tuple[str, ...]:
-    """Return what these sets are to have, of the words by which they are asked for."""
-    return tuple(word for word in TOKEN_SETS_PART.choices if word in options.parts)
-
-
-def _lay_out(
-    job: BuildJob,
-    rows: Mapping[str, DataFrame] | Mapping[str, pa.RecordBatchReader],
-    parts: tuple[str, ...],
-    folder: Path,
-) -> Facts:
-    if isinstance(rows[SETS], pa.RecordBatchReader):
-        return {"shards": write_one_shard({name: rows[name] for name in (SETS, TOKENS)}, folder)}
-    sizes = (rows[name].count() for name in (SETS, TOKENS))
-    n_shards = shards_needed(*sizes, parts, job.options.partition_bytes)
-    return {"shards": divide(rows, ("table", "position"), n_shards, folder)}
-
-
-def shards_needed(n_sets: int, n_pairs: int, parts: tuple[str, ...], partition_bytes: int) -> int:
+def shards_needed(n_sets: int, n_pairs: int, options: BuildOptions) -> int:
     """Return how many shards take what there is, each of about `partition_bytes`."""
     # A signature, and in the tables a value and a set for each of its places.
-    of_a_set = 8 * EnsembleOptions().permutations if "bands" in parts else 0
-    return -(-(n_pairs * PAIR_BYTES + n_sets * of_a_set) // partition_bytes)
+    of_a_set = 8 * EnsembleOptions().permutations if "bands" in options.parts else 0
+    return -(-(n_pairs * DIVIDED_PAIR_BYTES + n_sets * of_a_set) // options.partition_bytes)
 
 
-def write_shard(
-    placed: Path, number: int, folder: Path, *, parts: tuple[str, ...]
-) -> tuple[dict[str, Any], list[FileEntry]]:
+def write_shard(placed: Placed, number: int, folder: Path, *, parts: tuple[str, ...]) -> Filled:
     """Build one shard from its prepared data (`placed`), and write its files.
 
     Returns the shard's facts and its files.
@@ -110,9 +53,9 @@ def write_shard(
     The same sets give the same bytes, in whatever order rows come. Memory is some 200 bytes a
     (column, token) pair, and 6 KiB a set with bands.
     """
-    sets = _read(placed, SETS, number, ["table", "position", "label"])
+    sets = read_rows(placed, SETS, number, SET_FIELDS)
     sets = sets.sort_by([("table", "ascending"), ("label", "ascending")]).combine_chunks()
-    tokens = _read(placed, TOKENS, number, ["table", "position", "value"])
+    tokens = read_rows(placed, TOKENS, number, TOKEN_FIELDS)
     index = build_index(_numbers_of_sets(sets, tokens), tokens["value"])
     facts = {
         "sets": index.n_sets,
@@ -129,10 +72,7 @@ def write_shard(
         write_texts(folder / LABELS, sets["label"]),
     ]
     if "bands" in parts:
-        from pexeso.sets.containment.stored import (
-            write_ensemble,
-        )  # brings numba, which other updates do without
-        from pexeso.sets.part.lists import ensemble_over
+        from pexeso.sets.containment.ensemble import ensemble_over, write_ensemble
 
         files += write_ensemble(ensemble_over(index), folder)
     elif "containment" in parts:
@@ -154,6 +94,137 @@ def _keys(rows: pa.Table, tables: pa.Array) -> np.ndarray:
     return (table << 32) | rows["position"].to_numpy().astype(np.int64)
 
 
-def _read(placed: Path, name: str, number: int, columns: list[str]) -> pa.Table:
-    folder = placed / name / f"shard={number}"
-    return ds.dataset(os.fspath(folder), format="parquet").to_table(columns=columns)
+# The estimate is counted on a sample of the lake's files: sets and the letters of their names are
+# scaled by the number of files, (column, token) pairs by bytes, distinct tokens by Heaps' law.
+
+PAIR_BYTES = 16  # On the disk: a set in a posting list with its place, and a token in a set
+
+# Beside the letters of a distinct token: where these end, its number, its group, and where its list
+# begins.
+TOKEN_BYTES = 20
+
+# Beside the letters of a set's table and column: where these end, its id, its position, and where
+# its tokens begin.
+SET_BYTES = 24
+
+# A signature of 16-bit numbers, in the tables a value and a set for each of them, and the set's id
+# and size.
+SIGNED_SET_BYTES = 6 * EnsembleOptions().permutations + 16
+
+# Of sets in shards that hold more than `FEW_SETS`: 32 bits name a set there.
+MORE_IN_LARGE_SHARDS = 2 * EnsembleOptions().permutations
+
+
+MEMORY_OF_PAIR, MEMORY_OF_SIGNED_SET = 200, 6 << 10  # Bytes of memory while a shard is built
+
+# What each stage takes for the smallest lake.
+FIXED_SECONDS: Mapping[str, float] = {"divide": 0.1, "tokens": 0.1}
+
+# What each (column, token) pair costs: passing it on, laying it out for its shard, and the lists;
+# seconds of one core.
+SECONDS_PER_PAIR: Mapping[str, float] = {"read": 2e-6, "divide": 0.6e-6, "tokens": 1e-6}
+
+# What two more kinds of records cost the reading stage, however few there are.
+SECONDS_IN_READ = 0.1
+
+# What bands add to ``tokens``: loading its loops, hashing each pair, and putting each set into the
+# tables; seconds of one core.
+SIGNING_SECONDS, SECONDS_PER_SIGNED_PAIR, SECONDS_PER_SIGNED_SET = 0.1, 0.15e-6, 20e-6
+
+
+@dataclass(frozen=True)
+class TokenSetsEstimate:
+    parts: tuple[str, ...] = ()
+    columns: int = 0
+    tokens: int = 0
+    pairs: int = 0
+    shards: int = 0
+    bytes: int = 0  # On the disk
+
+
+NO_SETS = TokenSetsEstimate()  # What an index without token sets holds of them
+
+
+def estimate(sample: LakeSample) -> PartEstimate:
+    parts = TOKEN_SETS_PART.own_choices(sample.options)
+    if not parts:
+        return estimated("equal_text", NO_SETS)
+    sets, sampled = pa.concat_tables(sample.rows("set")), sample.values("token")
+    columns, pairs = round(len(sets) * sample.scale), sample.lake_pairs("token")
+    tokens, growth = grown(sampled, pairs)
+    shards = shards_needed(columns, pairs, sample.options)
+    name_bytes = sum(
+        pc.sum(pc.binary_length(sets[name])).as_py() or 0 for name in ("table", "label")
+    )
+    distinct = pc.unique(pa.chunked_array(sampled, pa.string()))
+    n_bytes = parts_bytes(
+        parts,
+        columns=columns,
+        pairs=pairs,
+        tokens_written=tokens_of_shards(tokens, shards, growth),
+        token_bytes=(pc.sum(pc.binary_length(distinct)).as_py() or 0) / max(1, len(distinct)),
+        name_bytes=name_bytes / max(1, len(sets)),
+        shards=shards,
+    )
+    counted = TokenSetsEstimate(parts, columns, tokens, pairs, shards, n_bytes)
+    seconds = {
+        stage: sample.factor * more for stage, more in shard_seconds(counted, sample.cores).items()
+    }
+    return estimated("equal_text", counted, n_bytes, shard_memory(counted), seconds)
+
+
+def shard_seconds(sizes: TokenSetsEstimate, cores: int) -> dict[str, float]:
+    """Return the seconds of the stages, and what is added to the reading stage.
+
+    A shard is built by one core.
+    """
+    parallel = {"tokens": max(1, min(cores, sizes.shards))}
+    seconds = {
+        stage: rate * sizes.pairs / parallel.get(stage, cores)
+        for stage, rate in SECONDS_PER_PAIR.items()
+    }
+    seconds["read"] += SECONDS_IN_READ
+    for stage, fixed in FIXED_SECONDS.items():
+        seconds[stage] += fixed
+    if "bands" in sizes.parts:
+        signing = SECONDS_PER_SIGNED_PAIR * sizes.pairs + SECONDS_PER_SIGNED_SET * sizes.columns
+        seconds["tokens"] += SIGNING_SECONDS + signing / parallel["tokens"]
+    return seconds
+
+
+def parts_bytes(
+    parts: tuple[str, ...],
+    *,
+    columns: int,
+    pairs: int,
+    tokens_written: int,
+    token_bytes: float,
+    name_bytes: float,
+    shards: int = 1,
+) -> int:
+    """Return the bytes of the shards of an index on the disk."""
+    each_set = SET_BYTES + name_bytes
+    if "bands" in parts:
+        is_large = columns > FEW_SETS * max(1, shards)
+        each_set += SIGNED_SET_BYTES + (MORE_IN_LARGE_SHARDS if is_large else 0)
+    return round(
+        PAIR_BYTES * pairs + (TOKEN_BYTES + token_bytes) * tokens_written + each_set * columns
+    )
+
+
+def shard_memory(sizes: TokenSetsEstimate) -> int:
+    """Return the memory in bytes of a task that builds a shard.
+
+    The numbers are those of `pexeso.sets.part.write.write_shard`.
+    """
+    signed = MEMORY_OF_SIGNED_SET * sizes.columns if "bands" in sizes.parts else 0
+    return (MEMORY_OF_PAIR * sizes.pairs + signed) // max(1, sizes.shards)
+
+
+def tokens_of_shards(tokens: int, shards: int, growth: float) -> int:
+    """Return the sum of the distinct tokens of each shard, by Heaps' law.
+
+    Shards are taken to hold equally many pairs. With an exponent of 1 no token is in two shards,
+    with one of 0 each shard has all.
+    """
+    return round(tokens * max(1, shards) ** (1.0 - growth))

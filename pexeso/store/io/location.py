@@ -9,45 +9,212 @@ from __future__ import annotations
 
 import os
 import re
+import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 from urllib.parse import unquote
 
-from pexeso.errors import InputError
-from pexeso.store.io.filesystems import (
-    S3_PROTOCOLS,
-    PlaceEntry,
-    as_fsspec,
-    entry_of,
-    filesystem_class,
-    import_fsspec,
-    is_refusal,
-    plain_errors,
-    put_object_if,
-    shown_url,
-)
+from pexeso.errors import InputError, MissingPackageError, PexesoError, PlaceError
+from pexeso.runtime.extras import lack_of, require
 
-__all__ = [
-    "READ_BYTES",
-    "Location",
-    "PlaceEntry",
-    "is_refusal",
-    "is_url",
-    "locate",
-    "read_parquet",
-    "read_up_to",
-    "require_utf8",
-    "spark_path",
-]
+S3_PROTOCOLS = ("s3", "s3a")
+_LOCAL = ("file", "local")
+
+_PASSWORD = re.compile(r"(://[^/@:]*):[^/@]*@")
+_SECRET_NAME = re.compile(
+    r"secret|token|passw|key|credential|signature|connection_string", re.IGNORECASE
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_VERSION_FIELDS = ("ETag", "etag", "e_tag")
+_TIME_FIELDS = ("LastModified", "last_modified", "mtime", "updated", "modified")
+_MAX_MESSAGE = 300
+_NOT_FOUND, _CONFLICT, _CONDITION_FAILED = 404, 409, 412
+_ATTEMPTS = 6
+_PAUSE_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class PlaceEntry:
+    """What a storage says about one name.
+
+    Attributes
+    ----------
+    name
+        The last part of the path; empty for a folder without a name, as the key ``a//b.csv`` makes
+        one.
+    kind
+        ``file``, ``folder``, or ``other``.
+    n_bytes
+        Size in bytes; 0 where it is no file.
+    modified
+        When it was last changed, in nanoseconds since 1970; None where the storage does not say.
+        Whole seconds where there is a version: some requests return no more.
+    version
+        A text that changes whenever the bytes do (the ETag of S3); None where the storage has none.
+    """
+
+    name: str
+    kind: Literal["file", "folder", "other"]
+    n_bytes: int
+    modified: int | None
+    version: str | None
+
+
+def as_fsspec(filesystem: Any) -> Any:
+    """Return a filesystem of fsspec, one of pyarrow wrapped; None for anything else."""
+    arrow, spec = sys.modules.get("pyarrow.fs"), sys.modules.get("fsspec.spec")
+    if arrow is not None and isinstance(filesystem, arrow.FileSystem):
+        import_fsspec()
+        from fsspec.implementations.arrow import ArrowFSWrapper
+
+        return ArrowFSWrapper(filesystem)
+    return (
+        filesystem if spec is not None and isinstance(filesystem, spec.AbstractFileSystem) else None
+    )
+
+
+def import_fsspec() -> Any:
+    """Import fsspec, which is needed for other storages alone."""
+    return require("fsspec", "A file in another storage")
+
+
+def filesystem_class(protocol: str, shown: str) -> Any:
+    """Return the fsspec class for a protocol; `shown` is the URL in messages."""
+    fsspec = import_fsspec()
+    try:
+        return fsspec.get_filesystem_class(protocol)
+    except ImportError as error:
+        sentence = f"A package is missing to reach '{shown}': {_one_line(error)}."
+        if protocol in S3_PROTOCOLS:
+            sentence = lack_of("s3fs", f"'{shown}'")
+        raise MissingPackageError(sentence) from error
+    except ValueError as error:
+        raise InputError(
+            f"The protocol of '{shown}' is not known: give a path, or an URL such as "
+            "s3://bucket/folder."
+        ) from error
+
+
+def shown_url(url: str) -> str:
+    """Return an URL without its password; of a web address also without its query."""
+    url = _PASSWORD.sub(r"\1@", url)
+    return url.partition("?")[0] if url.startswith(("http:", "https:")) else url
+
+
+def entry_of(info: Mapping[str, Any]) -> PlaceEntry:
+    kinds: dict[str, Literal["file", "folder"]] = {"file": "file", "directory": "folder"}
+    kind = kinds.get(info.get("type", ""), "other")
+    name = str(info["name"])
+    last = name.rstrip("/") if kind == "folder" and not name.endswith("/") else name
+    version = (
+        next((str(info[key]) for key in _VERSION_FIELDS if info.get(key)), None)
+        if kind == "file"
+        else None
+    )
+    modified = next((_nanoseconds(info[key]) for key in _TIME_FIELDS if info.get(key)), None)
+    if modified is not None and version is not None:
+        modified -= modified % 10**9
+    n_bytes = int(info.get("size") or 0) if kind == "file" else 0
+    return PlaceEntry(last.rpartition("/")[2], kind, n_bytes, modified, version)
+
+
+def put_object_if(filesystem: Any, path: str, data: bytes, expected: str | None) -> str | None:
+    """Write an object through s3fs if the stored one has that version, None for no object.
+
+    Returns the new version; None where the condition did not hold. Whoever asks again after a
+    broken connection may find that a first request had been done: so None does not say that these
+    very bytes are not there.
+    """
+    condition = {"IfNoneMatch": "*"} if expected is None else {"IfMatch": expected}
+    bucket, key, _ = filesystem.split_path(path)
+    for attempt in range(_ATTEMPTS):
+        try:
+            answer = filesystem.call_s3(
+                "put_object", Bucket=bucket, Key=key, Body=data, **condition
+            )
+            return str(answer["ETag"])
+        except Exception as error:
+            status = _status(error)
+            if status == _CONFLICT:  # another request for this key is under way, undecided
+                time.sleep(_PAUSE_SECONDS * 2**attempt)
+            elif status == _CONDITION_FAILED or (status == _NOT_FOUND and expected is not None):
+                return None
+            else:
+                raise
+    return None
+
+
+def _status(error: BaseException | None) -> int | None:
+    """Return the HTTP status behind an error of s3fs, which keeps botocore's as its cause."""
+    while error is not None:
+        answer = getattr(error, "response", None)
+        if isinstance(answer, Mapping):
+            return answer.get("ResponseMetadata", {}).get("HTTPStatusCode")
+        error = error.__cause__
+    return None
+
+
+def _nanoseconds(moment: Any) -> int | None:
+    if isinstance(moment, datetime):
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return (aware - _EPOCH) // timedelta(microseconds=1) * 1000
+    return int(moment * 1e9) if isinstance(moment, int | float) else None
+
+
+@contextmanager
+def plain_errors(url: str, options: Mapping[str, Any], done: str) -> Iterator[None]:
+    """Replace errors of storage packages, of any kind, by one sentence without credentials."""
+    try:
+        yield
+    except (PexesoError, MemoryError):
+        raise
+    except ImportError as error:
+        raise MissingPackageError(
+            f"A package is missing to reach '{url}': {_one_line(error)}."
+        ) from error
+    except Exception as error:
+        raise PlaceError(f"'{url}' cannot be {done}: {_reason(error, options)}.") from error
+
+
+def is_refusal(error: PlaceError) -> bool:
+    """Return whether the storage answered that a name is missing or must not be read.
+
+    Any other error says nothing about the name: asked again, the storage may give it.
+    """
+    return isinstance(error.__cause__, FileNotFoundError | PermissionError)
+
+
+def _reason(error: Exception, options: Mapping[str, Any]) -> str:
+    text = _one_line(error)
+    if isinstance(error, FileNotFoundError):
+        return text[0].lower() + text[1:] if "bucket" in text else "there is no such file or folder"
+    for secret in _secrets(options):
+        text = text.replace(secret, "***")
+    text = _PASSWORD.sub(r"\1@", text)
+    return f"there is no permission ({text})" if isinstance(error, PermissionError) else text
+
+
+def _one_line(error: BaseException) -> str:
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return " ".join(str(text).split()).rstrip(".")[:_MAX_MESSAGE]
+
+
+def _secrets(options: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            yield from _secrets(value)
+        elif isinstance(value, str) and len(value) > 2 and _SECRET_NAME.search(name):
+            yield value
+
 
 READ_BYTES = 16 << 20
 """Bytes asked of a storage at a time."""
 
-_PATTERN = re.compile(r"[*?\[\]{}\\]")
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://")
 
 
@@ -78,12 +245,10 @@ class Location:
 
     @property
     def protocol(self) -> str:
-        """What stands before ``://``."""
         return self.url.partition("://")[0]
 
     @property
     def name(self) -> str:
-        """The last part of the path."""
         return self.path.rpartition("/")[2]
 
     @property
@@ -126,13 +291,7 @@ class Location:
         return self.joined(relative)
 
     def look(self) -> PlaceEntry | None:
-        """Ask for size, time and version; None where nothing is there.
-
-        Raises
-        ------
-        PlaceError
-            The storage cannot be reached or refuses.
-        """
+        """Ask for size, time and version; None where nothing is there."""
         with self._plain_errors("looked at"):
             try:
                 return entry_of(self._fresh().info(self.path))
@@ -143,11 +302,6 @@ class Location:
         """List the entries directly below, in no particular order.
 
         Memory grows with the number of names in this one folder.
-
-        Raises
-        ------
-        PlaceError
-            The folder is not there, or cannot be listed.
         """
         with self._plain_errors("listed"):
             entries = [
@@ -175,14 +329,7 @@ class Location:
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Open the file for reading, with `seek`; only what is read is fetched, and nothing ahead.
-
-        Raises
-        ------
-        PlaceError
-            It cannot be opened, or a read in the block fails; also where the file was replaced
-            meanwhile.
-        """
+        """Open the file for reading, with `seek`; only what is read is fetched."""
         with (
             self._plain_errors("read"),
             self._fresh().open(self.path, "rb", cache_type="none") as stream,
@@ -193,34 +340,16 @@ class Location:
         """Read a range of bytes of a file, the end exclusive; all of it where no end is given.
 
         A range must begin within the file: of an empty one read all.
-
-        Raises
-        ------
-        PlaceError
-            It cannot be read.
         """
         with self._plain_errors("read"):
             return bytes(self.filesystem.cat_file(self.path, start=start or None, end=stop))
 
     def write(self, data: bytes) -> None:
-        """Put bytes there, in place of what is there.
-
-        Raises
-        ------
-        PlaceError
-            It cannot be written.
-        """
         with self._plain_errors("written"):
             self.filesystem.pipe_file(self.path, data)
 
     def write_file(self, local: Path) -> None:
-        """Put the bytes of a local file there, in pieces; on S3 only where nothing is there.
-
-        Raises
-        ------
-        PlaceError
-            It cannot be written.
-        """
+        """Put the bytes of a local file there, in pieces; on S3 only where nothing is there."""
         with self._plain_errors("written"):
             self.filesystem.put_file(
                 os.fspath(local), self.path, **({"mode": "create"} if self.has_conditions else {})
@@ -229,42 +358,20 @@ class Location:
     def put_if(self, data: bytes, expected: str | None) -> str | None:
         """Put bytes there in one request, on one condition that the storage itself checks.
 
-        Parameters
-        ----------
-        data
-            The bytes, at most 5 GiB.
-        expected
-            The version that must still be there; None: nothing may be there.
-
-        Returns
-        -------
-        str or None
-            The new version; None where the condition did not hold, and nothing was written.
-
-        Raises
-        ------
-        PlaceError
-            The storage has no such requests, or cannot be written.
+        data: the bytes, at most 5 GiB; expected: the version that must still be there; None:
+        nothing may be there. Returns str or None: the new version; None where the condition did not
+        hold, and nothing was written.
         """
         with self._plain_errors("written on a condition"):
             return put_object_if(self._fresh(), self.path, data, expected)
 
     @property
     def has_conditions(self) -> bool:
-        """Whether the storage is of a kind that checks conditions.
-
-        That is S3, through s3fs. A server may still not do it.
-        """
+        """Whether the storage is S3, which checks conditions; a server may still not do it."""
         return self.protocol in S3_PROTOCOLS and hasattr(self.filesystem, "call_s3")
 
     def remove(self) -> None:
-        """Remove one file; nothing happens where there is none.
-
-        Raises
-        ------
-        PlaceError
-            It cannot be removed.
-        """
+        """Remove one file; nothing happens where there is none."""
         with self._plain_errors("removed"):
             try:
                 self._fresh().rm_file(self.path)
@@ -276,19 +383,13 @@ class Location:
         return plain_errors(self.url, options, action)
 
     def _fresh(self) -> Any:
-        """Return the filesystem without its cached state of this path.
-
-        Other processes may have changed it.
-        """
+        """Return the filesystem without its cached state of this path, which others may change."""
         filesystem = self.filesystem
         filesystem.invalidate_cache(self.path)
         return filesystem
 
     def _is_marker(self, name: str, entry: PlaceEntry) -> bool:
-        """Return whether a listed name is the folder itself.
-
-        Object stores may keep an empty object for a folder.
-        """
+        """Return whether a listed name is the folder itself, kept as an empty object."""
         return entry.kind != "folder" and name.rstrip("/").lstrip("/") == self.path.lstrip("/")
 
 
@@ -333,8 +434,7 @@ def locate(where: Any, path: str | None = None, **options: Any) -> Path | Locati
     if filesystem is None or not isinstance(path, str) or options:
         raise InputError(
             "A place is a path, an URL with its storage options, or a filesystem of pyarrow or "
-            "fsspec with a path. "
-            f"Got {type(where).__name__}."
+            f"fsspec with a path. Got {type(where).__name__}."
         )
     return _from_filesystem(filesystem, path)
 
@@ -349,7 +449,7 @@ def is_url(where: Any) -> bool:
     """
     match = _URL.match(where) if isinstance(where, str) else None
     return isinstance(where, Location) or (
-        match is not None and match.group(1).lower() not in ("file", "local")
+        match is not None and match.group(1).lower() not in _LOCAL
     )
 
 
@@ -362,40 +462,6 @@ def require_utf8(path: str | os.PathLike[str]) -> None:
             f"Arrow and Spark cannot use the path {os.fsencode(path)!r}: a name in it is not "
             "UTF-8. Rename it, or choose another place."
         ) from error
-
-
-def spark_path(path: str | os.PathLike[str]) -> str:
-    """Return what Spark calls a file or folder of this machine.
-
-    Spark takes every character as it stands: nothing is percent-encoded. To read from there, use
-    `read_parquet`, since Spark's readers take ``* ? [ ] { }`` for patterns.
-
-    Examples
-    --------
-    >>> spark_path("/data/100%20 [new]/lake.pexeso")
-    'file:///data/100%20 [new]/lake.pexeso'
-    """
-    absolute = str(Path(path).absolute())
-    if ".." in Path(absolute).parts:
-        # Hadoop would take the name before it away, even that of a link
-        absolute = os.path.realpath(absolute)
-    require_utf8(absolute)
-    return f"file://{absolute}"
-
-
-def read_parquet(spark: Any, *paths: str | os.PathLike[str], schema: Any = None) -> Any:
-    """Return the Spark DataFrame of local Parquet files or folders, whatever their names."""
-    from pexeso.store.io.spark_schema import schema_of_files  # brings pyarrow
-
-    schema = schema_of_files(paths) if schema is None else schema
-    reader = spark.read if schema is None else spark.read.schema(schema)
-    names = [spark_path(path) for path in paths]
-    if not any(_PATTERN.search(name) for name in names):
-        return reader.parquet(*names)
-    # Escaping the characters is not enough: Hadoop cannot expand any path with a colon. Told not to
-    # expand, Spark reads all paths once for each of them, so it gets them one by one.
-    reader = reader.option("__globPaths__", "false")
-    return reduce(lambda frame, other: frame.unionByName(other), map(reader.parquet, names))
 
 
 def read_up_to(stream: BinaryIO, limit: int) -> bytes:
@@ -411,7 +477,7 @@ def read_up_to(stream: BinaryIO, limit: int) -> bytes:
 
 
 def _from_url(url: str, protocol: str, options: Mapping[str, Any]) -> Path | Location:
-    if protocol in ("file", "local"):
+    if protocol in _LOCAL:
         return _from_file_url(url)
     if "::" in url:
         raise InputError(
@@ -442,7 +508,7 @@ def _from_filesystem(filesystem: Any, path: str) -> Path | Location:
     protocol = (
         filesystem.protocol if isinstance(filesystem.protocol, str) else filesystem.protocol[0]
     )
-    if protocol in ("file", "local"):
+    if protocol in _LOCAL:
         return Path(path)
     if any(part in (".", "..") for part in path.split("/")):
         raise InputError(f"The path {path!r} has '.' or '..' parts: give it without them.")

@@ -1,55 +1,49 @@
-"""Build lock of a folder: one writer at a time.
-
-What a writer that died has left is resumed or removed.
+"""Build lock of a folder: one writer at a time; what a dead one left is resumed or removed.
 
 A build owns ``.building/`` in the index folder. It holds ``builder.json`` (who builds, what, and
 the names that the new folders get), ``new/`` (the folders of the next index, as they will be
 named), ``scratch/`` (anything) and, from the start of a commit on, ``commit.json``: the files that
-are about to be put in place. With it, whatever instant a build ends at, it can be told which files
-beside ``.building/`` came from that build: those that the journal lists and the manifest now in
-place does not.
+are about to be put in place. With it, whenever a build ends, the files that came from it are known:
+those that the journal lists and the manifest now in place does not.
 
-A build that is told what it builds (a `purpose`) leaves its work there when it dies; one of the
-same purpose, over the same index, takes it up. Any other clears it away.
+A build with a `purpose` leaves its work there when it dies; one of the same purpose, over the same
+index, takes it up. Any other clears it away.
 """
 
 import contextlib
-import json
 import os
 import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, TypeVar
 
-from pexeso.errors import OutputError, StoredIndexError
-from pexeso.store.files import replace_document, sync_folder
-from pexeso.store.io.locks import EXCLUSIVE, lock
-from pexeso.store.local.removal import own_file, own_folder, remove_files, remove_tree
-from pexeso.store.manifest import Manifest, read_manifest
-from pexeso.store.paths import BUILDING, MANIFEST, plain_file_size
+import msgspec
+
+from pexeso.errors import InputError, OutputError, StoredIndexError
+from pexeso.runtime.system import EXCLUSIVE, is_running, lock, open_folder, sync_folder
+from pexeso.store.files import (
+    own_file,
+    own_folder,
+    remove_files,
+    remove_tree,
+    replace_document,
+)
+from pexeso.store.manifest import BUILDING, MANIFEST, Manifest, plain_file_size, read_manifest
 
 BUILDER = "builder.json"
 COMMIT = "commit.json"
+
+_Kind = TypeVar("_Kind")
 
 
 def lock_folder(root: Path) -> tuple[int, bool]:
     """Lock a folder against other writers of any process of this machine.
 
-    The lock ends with the process.
-
-    Returns
-    -------
-    tuple[int, bool]
-        The descriptor to close when done; whether this file system can lock at all.
-
-    Raises
-    ------
-    OutputError
-        Another writer has it.
+    Returns the descriptor to close when done, and whether this file system can lock at all.
     """
-    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = open_folder(root)
     locked = lock(descriptor, EXCLUSIVE)
     if locked is False:
         os.close(descriptor)
@@ -87,45 +81,43 @@ def announce(root: Path, plan: Plan) -> None:
     sync_folder(root)
 
 
-def read_builder(root: Path) -> dict[str, Any] | None:
-    """Return the content of ``builder.json``, or None if it is missing or unreadable.
+class Builder(TypedDict):
+    host: str
+    process: int
+    started: str
 
-    The content is host, process, started and so on.
-    """
+
+class _Journal(TypedDict):
+    placed: list[str]
+
+
+def read_builder(root: Path) -> Builder | None:
+    """Return who builds, from ``builder.json``; None if it cannot be read."""
+    return _read(root / BUILDING / BUILDER, Builder)
+
+
+def _read(path: Path, kind: type[_Kind]) -> _Kind | None:
     try:
-        builder = json.loads((root / BUILDING / BUILDER).read_bytes())
+        return msgspec.json.decode(path.read_bytes(), type=kind)
     except (OSError, ValueError, RecursionError):
         return None
-    kinds = {"host": str, "process": int, "started": str}
-    if not isinstance(builder, dict) or any(
-        type(builder.get(name)) is not kind for name, kind in kinds.items()
-    ):
-        return None
-    return builder
 
 
 def is_under_way(root: Path) -> bool:
-    """Return whether a process that builds at `root` is alive, as far as this machine can tell."""
+    """Return whether a process that builds at `root` is alive, as far as this machine knows."""
     builder = read_builder(root)
     if builder is None:
         return False
-    return builder["host"] != socket.gethostname() or _is_running(builder["process"])
+    return builder["host"] != socket.gethostname() or is_running(builder["process"])
 
 
 def abandoned_plan(root: Path) -> Plan | None:
-    """Return the plan of a build that died and can be resumed.
-
-    `require_abandoned` must have let the build pass.
-    """
-    builder = read_builder(root) or {}
-    kinds = {"purpose": str, "generation": int, "names": dict, "first_partition": int}
-    if any(type(builder.get(name)) is not kind for name, kind in kinds.items()):
-        return None
-    return Plan(**{name: builder[name] for name in kinds})
+    """Return the plan of a build that `require_abandoned` let pass, if it can be resumed."""
+    plan = _read(root / BUILDING / BUILDER, Plan)
+    return None if plan is None or plan.purpose is None else plan
 
 
 def require_abandoned(root: Path, locked: bool) -> bool:
-    """Return whether a build that died has left something here."""
     folder = root / BUILDING
     if not os.path.lexists(folder):
         return False
@@ -136,18 +128,20 @@ def require_abandoned(root: Path, locked: bool) -> bool:
         )
     builder = read_builder(root)
     if builder is None:
-        _require_stillborn(folder)
-    elif builder["host"] != socket.gethostname() or (
-        not locked and _is_running(builder["process"])
-    ):
+        # One without a readable builder died while it was being announced.
+        others = sorted(name for name in os.listdir(folder) if not name.startswith(BUILDER))
+        if others:
+            raise OutputError(
+                f"'{folder}' holds {some_names(others)} and no readable {BUILDER}, so it cannot be "
+                "known as pexeso's own: remove it yourself, or choose another place for the index."
+            )
+    elif builder["host"] != socket.gethostname() or (not locked and is_running(builder["process"])):
         raise _busy(root, builder)
     return True
 
 
 def settle(root: Path) -> None:
     """Remove the files of an ended build that no manifest lists, then ``.building/``.
-
-    Only files that pexeso wrote are removed.
 
     Where the manifest in place cannot be read, only ``.building/`` is removed, as nobody can say
     then what is in use.
@@ -172,10 +166,7 @@ def write_journal(root: Path, placed: Iterable[str]) -> None:
 
 
 def take_back(root: Path, new: Path) -> None:
-    """Move the folders that an interrupted commit put in place back to `new`.
-
-    This is where they came from.
-    """
+    """Move the folders that an interrupted commit put in place back to `new`."""
     journal = root / BUILDING / COMMIT
     for folder in sorted({own_folder(name) for name in _journal(journal) - _listed(root)}):
         if os.path.lexists(root / folder) and not os.path.lexists(new / folder):
@@ -185,66 +176,34 @@ def take_back(root: Path, new: Path) -> None:
 
 
 def _journal(path: Path) -> set[str]:
-    """Return all file names of a journal, or an empty set if it is unreadable.
-
-    An unreadable journal is of a commit that had not moved anything yet.
-    """
+    """Return all file names of a journal; none if it is of a commit that had not moved anything."""
+    journal = _read(path, _Journal)
     try:
-        document = json.loads(path.read_bytes())
-        return {own_file(name) for name in document["placed"]}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return set() if journal is None else set(map(own_file, journal["placed"]))
+    except InputError:
         return set()
 
 
 def _listed(root: Path) -> set[str]:
     manifest = current_manifest(root)
-    return set() if manifest is None else {file.path for file in manifest.files()}
+    return set() if manifest is None else manifest.paths()
 
 
 def current_manifest(root: Path) -> Manifest | None:
-    """Return the manifest in place, or None where there is none."""
     size = plain_file_size(root, MANIFEST)
     return None if size is None else read_manifest(root, size)
 
 
-def _require_stillborn(folder: Path) -> None:
-    """Raise OutputError unless a ``.building`` without a readable builder died at its start.
-
-    Such a build died while it was being announced.
-    """
-    others = sorted(name for name in os.listdir(folder) if not name.startswith(BUILDER))
-    if others:
-        raise OutputError(
-            f"'{folder}' holds {some_names(others)} and no readable {BUILDER}, so it cannot be "
-            "known as pexeso's own: "
-            "remove it yourself, or choose another place for the index."
-        )
-
-
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True
-
-
-def _busy(root: Path, builder: dict[str, Any] | None) -> OutputError:
-    who = (
-        ""
-        if builder is None
-        else (f" (process {builder['process']} on {builder['host']}, since {builder['started']})")
-    )
+def _busy(root: Path, builder: Builder | None) -> OutputError:
+    who = ""
+    if builder is not None:
+        who = f" (process {builder['process']} on {builder['host']}, since {builder['started']})"
     return OutputError(
         f"Another build is writing '{root}'{who}: wait for its end. If that process no longer "
-        "runs, "
-        f"remove the folder '{root / BUILDING}' and try again."
+        f"runs, remove the folder '{root / BUILDING}' and try again."
     )
 
 
 def some_names(names: list[str], limit: int = 3) -> str:
-    """Write the first names of a list, and how many more there are."""
     shown = ", ".join(repr(name) for name in names[:limit])
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"

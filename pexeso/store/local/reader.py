@@ -1,9 +1,21 @@
-"""Opening of an index: its manifest is read, file sizes are checked, arrays mapped on demand."""
+"""Opening of an index: its manifest is read, file sizes are checked, arrays mapped on demand.
+
+What a reader has opened, a snapshot, stays until the reader closes it, whatever is written. A
+reader keeps the manifest that it has read open, under a shared lock. A commit keeps the manifest
+that it replaces under another name, ``retired/manifest.N.json``: the same file, with the same
+locks. A writer removes what only retired manifests list once nobody holds them; what is held now
+goes with a later commit.
+
+Where the file system cannot lock, nobody knows who reads: there, what a commit made needless
+stays for a day.
+"""
 
 import contextlib
 import os
 import re
+import shutil
 import tempfile
+import time
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
@@ -13,52 +25,196 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from pexeso.errors import IndexCorruptError, IndexNotFoundError, InputError
+from pexeso.errors import IndexCorruptError, IndexNotFoundError, InputError, StoredIndexError
+from pexeso.runtime.system import EXCLUSIVE, HAS_LOCKS, SHARED, link_file, lock, open_unlinked
 from pexeso.store.arrays import map_array
 from pexeso.store.files import (
+    Descriptor,
     RootFolder,
     checksum_file,
     checksum_open,
     open_plain,
     read_open_document,
+    remove_files,
+    sync_folder,
 )
 from pexeso.store.io.temporary import temporary_folder
 from pexeso.store.local.build_lock import is_under_way, read_builder, some_names
-from pexeso.store.local.snapshot import Hold, hold_manifest
-from pexeso.store.manifest import FolderEntry, Manifest, read_manifest
-from pexeso.store.paths import BUILDING, MANIFEST, plain_file_size
+from pexeso.store.manifest import (
+    BUILDING,
+    MANIFEST,
+    MAX_MANIFEST_BYTES,
+    RETIRED,
+    FolderEntry,
+    Manifest,
+    manifest_from,
+    plain_file_size,
+    read_manifest,
+    require_readable_size,
+)
 from pexeso.store.texts import Texts, map_texts
 
-# Links to the files of a snapshot, which can be read when the index is gone.
-#
-# A name is given to each file in a folder that is this process's own: no byte is copied. An index
-# that is deleted then loses its names, and what was opened of it stays whole.
+RETENTION_SECONDS = 24 * 3600
+"""How long superseded files are kept where no lock shows whether they are in use."""
+
+_COPY = ".copy.json"
+_ATTEMPTS = 50
+_PAUSE_SECONDS = 0.02
+
+
+class Hold(Descriptor):
+    """An open, locked manifest that protects the files it lists while this object lives.
+
+    Where nothing can be locked the file is open only while it is read, as an open one could not be
+    replaced there.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(descriptor)
+        self._status = os.fstat(descriptor)
+
+    def is_in_place(self, root: Path) -> bool:
+        """Return whether the manifest of the index at `root` is still the one that is held."""
+        return self.release.alive and _is_in_place(self._status, root / MANIFEST)
+
+    def close_file(self) -> None:
+        """Close the manifest, and leave a descriptor of nothing in its place."""
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, self._descriptor)
+        os.close(nothing)
+
+
+def hold_manifest(root: Path) -> tuple[Manifest, Hold]:
+    path = root / MANIFEST
+    for _ in range(_ATTEMPTS):
+        if plain_file_size(root, MANIFEST) is None:
+            raise FileNotFoundError(path)
+        try:
+            descriptor = open_unlinked(path, os.O_RDONLY)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise IndexCorruptError(
+                f"'{path}' cannot be read: {error.strerror or error}."
+            ) from error
+        hold = Hold(descriptor)
+        if lock(descriptor, SHARED) is not False and hold.is_in_place(root):
+            size = os.fstat(descriptor).st_size
+            require_readable_size(path, size)
+            with open(descriptor, "rb", closefd=False) as file:
+                # Bounded: Python allocates all that is to be read.
+                data = file.read(size + 1)
+            if not HAS_LOCKS:
+                hold.close_file()
+            return manifest_from(root, data), hold
+        # Replaced between two looks, and about to be removed: its successor is wanted.
+        hold.release()
+        time.sleep(_PAUSE_SECONDS)
+    raise IndexCorruptError(
+        f"'{path}' is replaced again and again, and could not be read: try again."
+    )
+
+
+def retire_manifest(root: Path, generation: int) -> None:
+    """Keep the current manifest, of that generation, before another replaces it.
+
+    Also where its successor lists all of its files: a later one may not, while it is held still.
+    """
+    folder = root / RETIRED
+    folder.mkdir(exist_ok=True)
+    linked = folder / f"manifest.{generation}.json"
+    copied = folder / f"manifest.{generation}{_COPY}"
+    for path in (linked, copied):
+        path.unlink(missing_ok=True)  # of a commit that died
+    try:
+        link_file(root / MANIFEST, linked)
+    except OSError:  # no hard links: readers hold the original, which a copy does not show
+        shutil.copyfile(root / MANIFEST, copied)
+    sync_folder(folder)
+    sync_folder(root)
+
+
+def sweep_retired(root: Path, current: Manifest) -> None:
+    """Remove the files that only retired manifests list and that no reader holds.
+
+    The caller must be the only writer. What cannot be removed stays for a later sweep.
+    """
+    folder = root / RETIRED
+    held, free = [], []
+    for name, manifest in _retired(root):
+        if manifest is None or manifest.generation == current.generation:
+            (folder / name).unlink(missing_ok=True)
+        else:
+            (held if _in_use(folder / name) else free).append((name, manifest))
+    needed = current.paths().union(*(manifest.paths() for _, manifest in held))
+    for name, manifest in free:
+        try:
+            remove_files(root, manifest.paths() - needed)
+        except PermissionError:
+            if HAS_LOCKS:
+                raise
+            continue  # some file is open, and cannot be removed as long as it is
+        (folder / name).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # others are still in it
+        folder.rmdir()
+
+
+def retired_files(root: Path) -> set[str]:
+    """Return the paths of all files that retired manifests list, and of these manifests."""
+    listed = set()
+    for name, manifest in _retired(root):
+        listed.add(f"{RETIRED}/{name}")
+        listed |= set() if manifest is None else manifest.paths()
+    return listed
+
+
+def _retired(root: Path) -> list[tuple[str, Manifest | None]]:
+    """Return the retired manifests by file name; None for one whose writer died during the copy."""
+    folder = root / RETIRED
+    if folder.is_symlink() or not folder.is_dir():
+        return []
+    return [(name, _retired_manifest(root, name)) for name in sorted(os.listdir(folder))]
+
+
+def _retired_manifest(root: Path, name: str) -> Manifest | None:
+    try:
+        size = plain_file_size(root, f"{RETIRED}/{name}")
+        if size is None or size > MAX_MANIFEST_BYTES:
+            return None
+        return Manifest.from_bytes((root / RETIRED / name).read_bytes())
+    except (StoredIndexError, OSError):
+        return None
+
+
+def _in_use(path: Path) -> bool:
+    descriptor = open_unlinked(path, os.O_RDONLY)
+    try:
+        locked = lock(descriptor, EXCLUSIVE)
+        if locked is None or path.name.endswith(_COPY):
+            # ctime: when it got its second name or was copied, which was when it was retired.
+            return time.time() - os.fstat(descriptor).st_ctime < RETENTION_SECONDS
+        return not locked
+    finally:
+        os.close(descriptor)
+
+
+def _is_in_place(status: os.stat_result, path: Path) -> bool:
+    try:
+        return os.path.samestat(status, os.lstat(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
 
 _PREFIX = "pexeso-open-"
+_NPY = ".npy"
+_ARROW = ".arrow"
 
 
 class Links:
-    """A folder of links, removed with the object.
+    """A folder of links to the files of a snapshot, removed with the object.
 
-    Parameters
-    ----------
-    root : Path
-        The index.
-    relative_paths : iterable of str
-        Its files.
-    prefix : str
-        What the name of the folder begins with.
-    parent : Path
-        Where it is made.
-
-    Attributes
-    ----------
-    path : Path
-
-    Raises
-    ------
-    OSError
-        There is no folder, or no hard link, to be had there.
+    No byte is copied. An index that is deleted loses its names, and what was opened of it stays
+    whole. Raises OSError where there is no folder, or no hard link, to be had in `parent`.
     """
 
     def __init__(self, root: Path, relative_paths: Iterable[str], prefix: str, parent: Path):
@@ -67,33 +223,26 @@ class Links:
             for name in relative_paths:
                 linked = self.path / name
                 linked.parent.mkdir(parents=True, exist_ok=True)
-                os.link(root / name, linked, follow_symlinks=False)
-            self._remove = weakref.finalize(self, stack.pop_all().close)
-
-    def release(self) -> None:
-        """Remove the folder; once is enough, and the end of the object does it too."""
-        self._remove()
+                link_file(root / name, linked)
+            self.release = weakref.finalize(self, stack.pop_all().close)
 
 
 def link_files(root: Path, relative_paths: Iterable[str]) -> Links | None:
-    """Link files of an index, in the folder for temporary files or beside the index.
+    """Link files of an index, in the folder for temporary files or next to the index.
 
-    Returns
-    -------
-    Links or None
-        None where the file system has no hard links, or none may be made.
+    None where the file system has no hard links, or none may be made, and where a file that is open
+    cannot be removed: the index itself stays there then.
     """
-    names = list(relative_paths)
-    for parent, prefix in _places(root):
+    if not HAS_LOCKS:
+        return None
+    names, index = list(relative_paths), root.resolve()
+    for parent, prefix in (
+        (Path(tempfile.gettempdir()), _PREFIX),
+        (index.parent, f".{index.name}.{_PREFIX}"),
+    ):
         with suppress(OSError):  # another file system, or one without hard links
             return Links(root, names, prefix, parent)
     return None
-
-
-def _places(root: Path) -> Iterator[tuple[Path, str]]:
-    yield Path(tempfile.gettempdir()), _PREFIX
-    beside = root.resolve()
-    yield beside.parent, f".{beside.name}.{_PREFIX}"
 
 
 SMALL_FILE_BYTES = 1 << 16
@@ -104,8 +253,6 @@ _NOT_AS_WRITTEN = (
     "'{path}' is not as it was written, by its checksum: restore it from a copy, "
     "or build the index again."
 )
-_NPY = ".npy"
-_ARROW = ".arrow"
 
 
 @dataclass(frozen=True)
@@ -144,26 +291,16 @@ class Store:
 
     @property
     def n_partitions(self) -> int:
-        """Number of partitions; they are numbered from 0."""
         return len(self.manifest.partitions)
 
     @property
     def embedder_folder(self) -> Path:
-        """The folder with the files of the embedder."""
         return self._place / self.manifest.embedder.folder
 
     def catalog_files(self, kind: str) -> list[list[Path]]:
         """Return the files of one kind in each folder of the catalog, in order.
 
-        Parameters
-        ----------
-        kind
-            Such as ``tables``: the files ``tables.parquet`` and ``tables-00000.parquet`` and so on.
-
-        Raises
-        ------
-        IndexCorruptError
-            One of them is not there in its size.
+        ``tables`` are the files ``tables.parquet`` and ``tables-00000.parquet`` and so on.
         """
         name = re.compile(rf"{re.escape(kind)}(-[0-9]{{5,9}})?\.parquet", re.ASCII)
         return [
@@ -172,29 +309,19 @@ class Store:
         ]
 
     def catalog_document(self, folder: FolderEntry, name: str) -> Any:
-        """Read one JSON file of a folder of the catalog.
-
-        Raises
-        ------
-        IndexCorruptError
-            It has no such file, or it is cut short or no JSON.
-        """
         with self._open(folder, name) as file:
             return read_open_document(file, self._path(folder, name))
 
     def deleted_mask(self, number: int) -> np.ndarray | None:
-        """Return a mask of the columns of a partition that must not be found.
+        """Return a mask of the columns of a partition that must not be found, bool (C,).
 
-        The mask is bool (C,). The result is None if there is no such column.
-
-        Reads the column ids only where the index has a deleted column at all.
+        None if there is no such column.
         """
         if not self.manifest.deleted_columns:
             return None
         ids = self.array(number, "column_ids")
-        bounds = np.searchsorted(
-            ids, np.array(self.manifest.deleted_columns, dtype=np.int64)
-        )  # (ranges, 2)
+        spans = np.array(self.manifest.deleted_columns, dtype=np.int64)
+        bounds = np.searchsorted(ids, spans)  # (ranges, 2)
         if not (bounds[:, 0] < bounds[:, 1]).any():
             return None
         steps = np.zeros(len(ids) + 1, dtype=np.int64)
@@ -203,23 +330,7 @@ class Store:
         return np.cumsum(steps[:-1]) > 0
 
     def partition(self, number: int) -> dict[str, np.ndarray]:
-        """Map all arrays of a partition into memory; nothing but their headers is read.
-
-        Parameters
-        ----------
-        number
-            0 to `n_partitions` - 1.
-
-        Returns
-        -------
-        dict[str, np.ndarray]
-            Name (the file's, without ``.npy``) to read-only array.
-
-        Raises
-        ------
-        IndexCorruptError
-            A file is missing, is cut short or is not an array that the store wrote.
-        """
+        """Map all arrays of a partition into memory by name; their headers alone are read."""
         entry = self.partition_entry(number)
         paths = [file.path for file in entry.files if file.path.endswith(_NPY)]
         return {path.removesuffix(_NPY): self._array(entry, path) for path in paths}
@@ -229,47 +340,27 @@ class Store:
         return self._array(self.partition_entry(number), f"{name}{_NPY}")
 
     def texts(self, number: int, name: str) -> Texts:
-        """Map one list of texts of a partition: ``texts(0, "values")`` is its ``values.arrow``.
-
-        Raises
-        ------
-        IndexCorruptError
-            The index has no such file, or it is cut short or no list of texts that the store wrote.
-        """
+        """Map one list of texts of a partition: ``texts(0, "values")`` is its ``values.arrow``."""
         entry, path = self.partition_entry(number), f"{name}{_ARROW}"
         with self._open(entry, path) as file:
             return map_texts(file, self._path(entry, path))[0]
 
     def document(self, number: int, name: str = "meta") -> Any:
-        """Read one JSON file of a partition: ``document(0)`` is its ``meta.json``.
-
-        Raises
-        ------
-        IndexCorruptError
-            The index has no such file, or it is cut short or no JSON.
-        """
-        entry, path = self.partition_entry(number), f"{name}.json"
-        with self._open(entry, path) as file:
-            return read_open_document(file, self._path(entry, path))
+        """Read one JSON file of a partition: ``document(0)`` is its ``meta.json``."""
+        return self.catalog_document(self.partition_entry(number), f"{name}.json")
 
     def partition_entry(self, number: int) -> FolderEntry:
-        """Return what the manifest has on a partition: its folder, files and facts."""
-        if not 0 <= number < self.n_partitions:
+        partitions = self.manifest.partitions
+        if not 0 <= number < len(partitions):
             raise InputError(
-                f"The index '{self.path}' has partitions 0 to {self.n_partitions - 1}. Got "
-                f"{number}."
+                f"The index '{self.path}' has partitions 0 to {len(partitions) - 1}. Got {number}."
             )
-        return self.manifest.partitions[number]
+        return partitions[number]
 
     def folder(self, entry: FolderEntry) -> Path:
-        """Return the path of a folder of the index that has all its files.
+        """Return the path of a folder of the index that has all its files, for other code to open.
 
-        The folder is for other code to open. Small files have been compared with their checksums.
-
-        Raises
-        ------
-        IndexCorruptError
-            One of them is not there in its size, or is not as it was written.
+        Small files have been compared with their checksums.
         """
         for file in entry.files:
             self._file(entry, file.path)
@@ -289,18 +380,15 @@ class Store:
 
     @contextlib.contextmanager
     def _open(self, folder: FolderEntry, path: str) -> Iterator[BinaryIO]:
-        """Open a file below the opened folder and check its size through its descriptor.
-
-        The checksum of a small file is checked in the same way.
-        """
+        """Open a file below the opened folder; size and checksum are those of its descriptor."""
         entry, relative = folder.file(path), f"{folder.folder}/{path}"
         try:
-            by_name = entry is None or self.root is None
-            file = (
-                open_plain(self._file(folder, path)) if by_name else self.root.open_plain(relative)
-            )
+            if entry is None or self.root is None:
+                file = open_plain(self._file(folder, path))
+            else:
+                file = self.root.open_plain(relative)
         except OSError as error:
-            self._file(folder, path)  # says what is there in its place
+            self._file(folder, path)  # raises what is wrong with it
             raise IndexCorruptError(
                 f"'{self.path / relative}' cannot be opened: {error.strerror or error}."
             ) from error
@@ -339,7 +427,7 @@ class Store:
         return full
 
     def is_newest(self) -> bool:
-        """Return whether no commit was made since this store was opened, as far as a look tells.
+        """Return whether no commit was made since this store was opened, as far as a look shows.
 
         It reads nothing; where it returns False the manifest in place has to be read.
         """
@@ -350,9 +438,7 @@ class Store:
 
 
 def open_store(path: str | os.PathLike[str], *, keep_files: bool = False) -> Store:
-    """Open the index at a path, read-only.
-
-    Only the manifest and the size of every file are read, no array.
+    """Open the index at a path, read-only: its manifest and the size of every file are read.
 
     What is opened is a snapshot: commits that come later neither change nor remove anything of it
     while it is open, where the file system can lock; where it cannot, for a day.
@@ -365,16 +451,15 @@ def open_store(path: str | os.PathLike[str], *, keep_files: bool = False) -> Sto
     except FileNotFoundError:
         require_index(root)
         raise
-    for file in manifest.files():
-        _require_size(root, file.path, file.n_bytes)
-    links = link_files(root, [file.path for file in manifest.files()]) if keep_files else None
+    for name, file in manifest.files():
+        _require_size(root, name, file.n_bytes)
+    links = link_files(root, manifest.paths()) if keep_files else None
     if links is not None:
         folder = RootFolder(links.path)
     return Store(root, manifest, hold, folder, links)
 
 
 def require_index(root: Path) -> int:
-    """Return the size in bytes of the manifest of the index at `root`."""
     if not os.path.lexists(root):
         raise IndexNotFoundError(
             f"There is no index at '{root}': no such folder. Build one with 'pexeso index'."

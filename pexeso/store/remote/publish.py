@@ -1,6 +1,17 @@
-"""Put an index that was built in a local folder in place on another storage."""
+"""Put an index that was built in a local folder in place on another storage.
+
+A commit is one conditional write of the manifest: of two concurrent builds one wins, and the other
+learns that it has lost. Only S3 and what is compatible with it has such writes, and not every such
+server does them: that is tried out before anything is uploaded.
+
+What a commit makes obsolete is kept for a time, since nobody knows who still reads it. Before a
+commit, the manifest that it replaces is kept as ``retired/manifest.N.json``; before an upload, its
+files are noted in ``.building/upload-X.json``. Their age is taken from the storage's own clock. A
+later commit removes what only notes older than `RETENTION_SECONDS` list.
+"""
 
 import contextlib
+import json
 import re
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -8,35 +19,102 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pexeso.errors import OutputError, PlaceError, StoredIndexError
-from pexeso.store.io.location import Location
+from pexeso.errors import InputError, OutputError, PlaceError, StoredIndexError
+from pexeso.store.files import own_file
+from pexeso.store.io.location import Location, PlaceEntry
 from pexeso.store.local.build_lock import some_names
-from pexeso.store.manifest import MAX_MANIFEST_BYTES, FileEntry, FolderEntry, Manifest
-from pexeso.store.paths import (
+from pexeso.store.local.reader import RETENTION_SECONDS
+from pexeso.store.manifest import (
     BUILDING,
     CATALOG,
     EMBEDDER,
     MANIFEST,
+    MAX_MANIFEST_BYTES,
     PARTITIONS,
     RETIRED,
+    FileEntry,
+    FolderEntry,
+    Manifest,
     plain_file_size,
     require_folder,
 )
-from pexeso.store.remote.garbage_collection import (
-    RETENTION_SECONDS,
-    note_upload,
-    remove_all,
-    retire,
-    sweep,
-)
 from pexeso.store.remote.store import current_remote_manifest, require_sizes
 
-# Commits on other storage by one conditional write of the manifest.
-#
-# Of two concurrent builds one wins, and the other learns that it has lost.
-#
-# Only S3 and what is compatible with it has such writes, and not every such server does them: that
-# is tried out before anything is uploaded.
+_REQUESTS_AT_ONCE = 16
+
+
+def retire(location: Location, previous: Manifest) -> None:
+    """Keep the manifest that is about to be replaced; its age counts from now."""
+    location.joined(f"{RETIRED}/manifest.{previous.generation}.json").write(previous.to_bytes())
+
+
+def note_upload(location: Location, paths: Iterable[str], token: str | None = None) -> Location:
+    """Write a note of the files that are about to be uploaded; removed once they are in place."""
+    note = location.joined(f"{BUILDING}/upload-{token or secrets.token_hex(16)}.json")
+    note.write(json.dumps({"files": sorted(paths)}).encode("ascii"))
+    return note
+
+
+def remove_all(location: Location, paths: Iterable[str]) -> None:
+    """Remove files below a place; those that are not there do not matter."""
+    with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
+        for _ in pool.map(lambda path: location.joined(path).remove(), paths):
+            pass
+
+
+def sweep(
+    location: Location, current: Manifest, retention_seconds: float = RETENTION_SECONDS
+) -> None:
+    """Remove files that have been obsolete for longer than the retention time.
+
+    The caller has just committed `current`.
+    """
+    manifest = location.joined(MANIFEST).look()
+    if manifest is None or manifest.modified is None:
+        return
+    oldest = manifest.modified - int(retention_seconds * 1e9)
+    needed, expired = current.paths(), {}
+    for folder in (RETIRED, BUILDING):
+        for name, entry in location.joined(folder).find().items():
+            note = location.joined(f"{folder}/{name}")
+            files = noted_files(note, entry)
+            if files is None:
+                continue
+            if entry.modified is None or entry.modified > oldest:
+                needed |= files if folder == RETIRED else set()
+            else:
+                expired[note] = files
+    for note, files in expired.items():
+        remove_all(location, files - needed)
+        note.remove()
+
+
+def noted_files(note: Location, entry: PlaceEntry) -> set[str] | None:
+    """Return the files of a kept manifest or of the note of an upload; None where it is neither."""
+    is_manifest = note.path.endswith(f"{RETIRED}/{note.name}") and note.name.startswith("manifest.")
+    is_upload = note.path.endswith(f"{BUILDING}/{note.name}") and note.name.startswith("upload-")
+    if (
+        not (is_manifest or is_upload)
+        or not note.name.endswith(".json")
+        or entry.n_bytes > MAX_MANIFEST_BYTES
+    ):
+        return None
+    try:
+        data = note.read()
+        if is_upload:
+            files = json.loads(data)["files"]
+            return {own_file(name) for name in files} if isinstance(files, list) else None
+        return Manifest.from_bytes(data).paths()
+    except (
+        PlaceError,
+        StoredIndexError,
+        InputError,
+        ValueError,
+        KeyError,
+        TypeError,
+        RecursionError,
+    ):
+        return None
 
 
 def require_safe_commits(location: Location) -> None:
@@ -70,19 +148,8 @@ def require_safe_commits(location: Location) -> None:
 def commit_manifest(location: Location, data: bytes, expected: str | None) -> str:
     """Make a manifest the current one at a place unless another build has committed there.
 
-    Parameters
-    ----------
-    location
-        The folder of the index.
-    data
-        The bytes of the manifest; every file that it lists is there already.
-    expected
-        The version of the manifest that is replaced; None where there was none.
-
-    Returns
-    -------
-    str
-        The version of the new manifest.
+    Returns the version of the new manifest. `expected` is the version of the one that is replaced,
+    None where there was none; every file that the new one lists is there already.
     """
     file = location.joined(MANIFEST)
     try:
@@ -101,8 +168,7 @@ def commit_manifest(location: Location, data: bytes, expected: str | None) -> st
         return version
     raise OutputError(
         f"Another build has committed to '{location}' since this one began, so this one was not "
-        "put in place: build again "
-        "from what is there now."
+        "put in place: build again from what is there now."
     )
 
 
@@ -144,21 +210,15 @@ _FIRST_NUMBER = 10**16
 _LEFT = re.compile(
     rf"{re.escape(BUILDING)}|{RETIRED}|{PARTITIONS}|(?:{CATALOG}|{EMBEDDER})\.[0-9]{{17}}", re.ASCII
 )
-"""What builds that died may have left, beside ``.building``, where there is no index yet."""
+"""What builds that died may have left, next to ``.building``, where there is no index yet."""
 
 
 @dataclass(frozen=True)
 class Base:
-    """The state of a place when a build began, which its commit replaces.
+    """The state of a place when a build began, which its commit replaces unless another did.
 
-    The commit replaces it only if nobody else commits in the meantime.
-
-    Attributes
-    ----------
-    previous
-        The manifest there; None where there was no index.
-    version
-        Its version; None where there was none.
+    previous: the manifest there; None where there was no index; version: its version; None where
+    there was none.
     """
 
     location: Location
@@ -181,8 +241,7 @@ def begin(location: Location, overwrite: bool = False) -> Base:
     except StoredIndexError as error:
         raise OutputError(
             f"'{location}' cannot be overwritten, as its manifest does not tell which files are "
-            "pexeso's own: "
-            f"choose another place, or remove what is there yourself. {error}"
+            f"pexeso's own: choose another place, or remove what is there yourself. {error}"
         ) from error
     if foreign := _foreign(others):
         raise OutputError(
@@ -206,9 +265,7 @@ def publish(
     progress: Callable[[int, int], None] | None = None,
     retention_seconds: float = RETENTION_SECONDS,
 ) -> Manifest:
-    """Upload the new folders of an index and commit its manifest at the place.
-
-    The commit is one conditional write of the manifest.
+    """Upload the new folders of an index and commit its manifest by one conditional write.
 
     Folders that `base` lists as they are stay where they are. The others are uploaded under names
     that no other build takes, so that nothing is ever overwritten.
@@ -218,15 +275,10 @@ def publish(
     local
         The folder of this machine that holds the new folders, under the names that `manifest` gives
         them.
-    manifest
-        What the index is to be made of.
     there
         Names of new folders that have been uploaded, under these names.
     progress
         Called with the bytes uploaded so far and altogether.
-    retention_seconds
-        How long files that are no longer listed are kept for those who read them; a later commit
-        removes them.
 
     Returns
     -------
@@ -245,15 +297,12 @@ def publish(
     PlaceError
         The storage broke off during the commit, and it is not known whether the index was written.
     """
-    previous_folders = (
-        set()
-        if base.previous is None
-        else {(entry.folder, entry.files) for entry in base.previous.folders}
-    )
+    previous = () if base.previous is None else base.previous.folders
+    kept = {(entry.folder, entry.files) for entry in previous}
     names = {
         entry.folder: unique_folder_name(entry.folder)
         for entry in manifest.folders
-        if (entry.folder, entry.files) not in previous_folders and entry.folder not in there
+        if (entry.folder, entry.files) not in kept and entry.folder not in there
     }
     renamed = _renamed(
         manifest, names, 1 if base.previous is None else base.previous.generation + 1
@@ -274,9 +323,7 @@ def publish(
         except OutputError:
             upload.is_undecided = False
             raise
-    with contextlib.suppress(
-        PlaceError
-    ):  # what cannot be removed does no harm, and goes with a later commit
+    with contextlib.suppress(PlaceError):  # harmless, and removed with a later commit
         sweep(base.location, renamed, retention_seconds)
     return renamed
 
@@ -299,11 +346,6 @@ def upload_folder(
         for n_bytes in pool.map(upload, entry.files):
             if count is not None:
                 count(n_bytes)
-
-
-def paths_of(entries: Iterable[FolderEntry]) -> Iterator[str]:
-    """Yield the paths of all files of folders, below the index."""
-    return (f"{entry.folder}/{file.path}" for entry in entries for file in entry.files)
 
 
 def unique_folder_name(folder: str) -> str:
@@ -351,21 +393,15 @@ def _upload_all(
 
 @dataclass
 class _Upload:
-    """Files that are being uploaded.
-
-    While a commit is undecided they may be in use, whatever this process sees.
-    """
+    """Files being uploaded; while a commit is undecided they may be in use."""
 
     is_undecided: bool = False
 
 
 @contextlib.contextmanager
 def _uploading(location: Location, entries: list[FolderEntry]) -> Iterator[_Upload]:
-    """Note the files that the block uploads and commits, and remove them if it fails.
-
-    They stay if they may be in use.
-    """
-    paths = list(paths_of(entries))
+    """Note the files that the block uploads and commits; remove unused ones if it fails."""
+    paths = [path for entry in entries for path in entry.paths()]
     upload = _Upload()
     try:
         note = note_upload(location, paths)

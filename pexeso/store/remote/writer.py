@@ -1,11 +1,13 @@
-"""Writing of an index on other storage.
-
-Partitions are uploaded by the tasks that build them, everything else with the commit.
+"""Writing of an index on other storage: tasks upload partitions, the commit all else.
 
 What is no partition (the catalog, the model, what passes between the stages) is written to a folder
 of this machine first, in ``builds/`` of the user's cache, under a name made of the place. There a
 build that was broken off is found by the next one for the same place. It does not count for the
 size of the cache, and is removed once the index is in place.
+
+Each attempt at a partition uploads to a folder of its own, so that nothing is ever overwritten.
+Which attempt counts is what the build commits; the files of the others are listed in notes
+(`pexeso.store.remote.publish`), and removed with a later commit.
 """
 
 from __future__ import annotations
@@ -21,40 +23,26 @@ from pexeso.errors import IndexCorruptError, OutputError, PlaceError
 from pexeso.store.files import read_document, replace_document
 from pexeso.store.io.location import Location
 from pexeso.store.local import build_lock
-from pexeso.store.local.build_writer import BuildWriter
-from pexeso.store.local.target import Fill, entry_from_json, entry_to_json
-from pexeso.store.manifest import FolderEntry, Manifest
-from pexeso.store.paths import BUILDING, CATALOG, EMBEDDER, PARTITIONS
-from pexeso.store.remote.cache import Cache, default_cache
-from pexeso.store.remote.garbage_collection import note_upload, remove_all
+from pexeso.store.local.writer import BuildWriter, Fill
+from pexeso.store.manifest import BUILDING, CATALOG, EMBEDDER, PARTITIONS, FolderEntry, Manifest
 from pexeso.store.remote.publish import (
     Base,
     begin,
-    paths_of,
+    note_upload,
     publish,
+    remove_all,
     unique_folder_name,
     upload_folder,
 )
-from pexeso.store.remote.store import no_index_at
-
-# The target for partitions of an index on other storage: it uploads them and keeps a record.
-#
-# A task writes the partition that it builds to the target. The record notes what was uploaded.
-#
-# Each attempt uploads to a folder of its own, so that nothing is ever overwritten. Which attempt
-# counts is what the build commits; the files of the others are listed in notes
-# (`pexeso.store.remote.garbage_collection`), and go with a later commit.
+from pexeso.store.remote.store import Cache, default_cache, no_index_at
 
 
 @dataclass(frozen=True)
 class PartitionUpload:
-    """A partition of an index elsewhere."""
-
     location: Location
     record: Path
 
     def written(self) -> FolderEntry | None:
-        """See `pexeso.store.local.target.PartitionTarget`."""
         entry = read_record(self.record)
         if entry is None:
             return None
@@ -63,11 +51,7 @@ class PartitionUpload:
         return entry if all(sizes.get(file.path) == file.n_bytes for file in entry.files) else None
 
     def write(self, fill: Fill) -> FolderEntry:
-        """Write the partition to a temporary local folder and upload it.
-
-        See `pexeso.store.local.target.PartitionTarget`. The partition takes its size on the local
-        disk until it is uploaded.
-        """
+        """See `PartitionTarget`; until it is uploaded, the partition is on the local disk."""
         if (broken := read_record(self.record)) is not None:
             with contextlib.suppress(PlaceError):
                 discard_uploads(self.location, [broken])
@@ -78,11 +62,11 @@ class PartitionUpload:
                 self._upload(Path(folder), entry)
             except PlaceError as error:
                 raise OutputError(f"The index cannot be written there: {error}") from error
-        replace_document(self.record, {"entry": entry_to_json(entry)})
+        replace_document(self.record, {"entry": entry.to_json()})
         return entry
 
     def _upload(self, folder: Path, entry: FolderEntry) -> None:
-        note_upload(self.location, paths_of([entry]), token=_token(entry))
+        note_upload(self.location, entry.paths(), token=_token(entry))
         try:
             upload_folder(folder, self.location, entry)
         except BaseException:
@@ -94,19 +78,18 @@ class PartitionUpload:
 def read_record(record: Path) -> FolderEntry | None:
     """Read what an attempt noted of its upload; None where there is nothing that can be read."""
     try:
-        return entry_from_json(read_document(record)["entry"])
+        return FolderEntry.from_json(read_document(record)["entry"])
     except (IndexCorruptError, ValueError, KeyError, TypeError):
         return None
 
 
 def discard_uploads(location: Location, entries: list[FolderEntry]) -> None:
     """Remove folders that were uploaded and that no manifest lists, then what notes them."""
-    remove_all(location, paths_of(entries))
+    remove_all(location, [path for entry in entries for path in entry.paths()])
     forget_notes(location, entries)
 
 
 def forget_notes(location: Location, entries: list[FolderEntry]) -> None:
-    """Remove the notes of uploaded folders."""
     remove_all(location, (f"{BUILDING}/upload-{_token(entry)}.json" for entry in entries))
 
 
@@ -140,7 +123,6 @@ class RemoteWriter(BuildWriter):
         self._base: Base
 
     def partition_target(self, number: int) -> PartitionUpload:
-        """See `BuildWriter`."""
         records = self.scratch / _UPLOADED
         records.mkdir(exist_ok=True)
         return PartitionUpload(self.location, records / f"{number:05d}.json")
@@ -160,7 +142,6 @@ class RemoteWriter(BuildWriter):
         )
 
     def restart(self) -> None:
-        """See `BuildWriter`."""
         self._discard_uploads(self._plan)
         super().restart()
 
@@ -182,9 +163,6 @@ class RemoteWriter(BuildWriter):
             raise no_index_at(self.location)
         return self._base.previous
 
-    def _sweep(self) -> None:
-        return  # only a commit tells by the storage's own clock what is old
-
     def _make_plan(self) -> build_lock.Plan:
         names = {kind: unique_folder_name(kind) for kind in (CATALOG, EMBEDDER)}
         return build_lock.Plan(self.purpose, self._generation, names, 0)
@@ -202,10 +180,7 @@ class RemoteWriter(BuildWriter):
         build_lock.settle(self.path)
 
     def _discard_uploads(self, plan: build_lock.Plan) -> None:
-        """Remove what was uploaded for a plan, unless there has been a commit since.
-
-        After a commit the removal is left to a later one, since the commit may be of that plan.
-        """
+        """Remove what was uploaded for a plan, unless a commit since may be of that plan."""
         if plan.generation == self._generation and not self._committing:
             with contextlib.suppress(PlaceError):
                 discard_uploads(self.location, self._uploaded())
@@ -233,7 +208,6 @@ class RemoteWriter(BuildWriter):
 
 
 def local_folder(location: Location, cache: Cache | None = None) -> Path:
-    """Return the folder of this machine in which an index for a place is built."""
     name = hashlib.blake2b(
         location.url.encode("utf-8", "surrogatepass"), digest_size=16
     ).hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,24 +13,33 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
-from pexeso.joins.options import join_options, require_how
+from pexeso.joins.measures import KeyMatches
+from pexeso.joins.options import free_name, join_options, require_how
+from pexeso.lake.frames.tables import take_column_cells
 from pexeso.runtime.checks import require_flag
 from pexeso.runtime.formatting import percent, plain
 from pexeso.runtime.shown import Shown
-from pexeso.transform.joins.saved import write_program
-from pexeso.transform.joins.side_by_side import side_by_side
-from pexeso.transform.joins.sides import Side, file_name
-from pexeso.transform.joins.steps import RowSteps, first_rows, program_numbers, row_steps
-from pexeso.transform.joins.telling import repeated_key, require_distinct, why_no_program
-from pexeso.transform.learning.finding import collapses
-from pexeso.transform.programs.as_python import first_as_python
-from pexeso.transform.programs.as_sql import Dialect, first_as_sql
-from pexeso.transform.programs.describing import in_words
-from pexeso.transform.programs.storing import StoredProgram
-from pexeso.transform.transformation import (
-    KINDS,
-    Transformation,
+from pexeso.store.io.temporary import written_whole
+from pexeso.transform.joins.details import (
+    RowSteps,
+    first_rows,
+    page_report,
+    repeated_key,
+    require_distinct,
+    why_no_program,
 )
+from pexeso.transform.joins.sides import Side, chunked, file_name
+from pexeso.transform.learning.finding import collapses
+from pexeso.transform.programs.applying import apply_program
+from pexeso.transform.programs.renderings import (
+    Dialect,
+    first_as_python,
+    first_as_sql,
+    in_words,
+    steps_of_row,
+)
+from pexeso.transform.programs.storing import StoredProgram, program_to_json
+from pexeso.transform.transformation import KINDS, Transformation
 
 Cardinality = Literal["none", "1:1", "N:1", "1:N", "N:M"]
 
@@ -132,17 +142,11 @@ class TransformJoin(Shown):
         tuple.
         """
         reading, keyed = self.reading.texts, self.keyed.texts
-        columns = self._read
         joined = np.flatnonzero(self.rule.partners >= 0)
-        codes = [reading.columns[at].codes[joined] for at in columns]
-        rows = np.stack(
-            [*codes, self.rule.partners[joined], self.rule.kinds[joined]],
-            axis=1,
-        )
-        _, first = np.unique(rows, axis=0, return_index=True)
-        rows = joined[np.sort(first)]
-        chosen = pa.array(rows)
-        values = [reading.columns[at].cells.take(chosen).to_pylist() for at in columns]
+        codes = [reading.columns[at].codes[joined] for at in self._read]
+        links = np.stack([*codes, self.rule.partners[joined], self.rule.kinds[joined]], axis=1)
+        rows = joined[np.sort(np.unique(links, axis=0, return_index=True)[1])]
+        values = [reading.columns[at].cells.take(pa.array(rows)).to_pylist() for at in self._read]
         read_values: list[Any] = values[0] if len(values) == 1 else list(zip(*values, strict=True))
         keys = keyed.columns[self.rule.key_column].values
         key_values: list[Any] = keys.take(pa.array(self.rule.partners[rows])).to_pylist()
@@ -157,15 +161,9 @@ class TransformJoin(Shown):
         joined = (n_source > 0) & (n_target > 0)
         if not joined.any():
             return "none"
-        many_source = bool((n_source[joined] > 1).any())
-        many_target = bool((n_target[joined] > 1).any())
-        kinds: dict[tuple[bool, bool], Cardinality] = {
-            (False, False): "1:1",
-            (True, False): "N:1",
-            (False, True): "1:N",
-            (True, True): "N:M",
-        }
-        return kinds[many_source, many_target]
+        if (n_source[joined] > 1).any():
+            return "N:M" if (n_target[joined] > 1).any() else "N:1"
+        return "1:N" if (n_target[joined] > 1).any() else "1:1"
 
     @property
     def multiplies(self) -> bool:
@@ -189,15 +187,39 @@ class TransformJoin(Shown):
         return (partners, keys) if self.forward else (keys, partners)
 
     @cached_property
-    def collapse(self) -> str | None:
-        """What says that programs make one key of several values; None where they do not."""
+    def _programmed(self) -> tuple[np.ndarray, np.ndarray]:
+        """A row for each distinct value that programs join, and the key that it became."""
         rows = np.flatnonzero(self.rule.kinds == KINDS.index("program"))
         codes = [self.reading.texts.columns[at].codes[rows] for at in self.rule.columns]
-        n_texts = len(np.unique(np.stack(codes, axis=1), axis=0)) if len(rows) else 0
-        n_keys = len(np.unique(self.rule.partners[rows]))
+        if not len(rows):
+            return rows, self.rule.partners[rows]
+        first = np.unique(np.stack(codes, axis=1), axis=0, return_index=True)[1]
+        return rows[first], self.rule.partners[rows[first]]
+
+    @property
+    def _side(self) -> str:
+        return "source" if self.forward else "target"
+
+    @cached_property
+    def collapse(self) -> str | None:
+        """What says that programs make one key of several values; None where they do not."""
+        rows, keys = self._programmed
+        n_texts, n_keys = len(rows), len(np.unique(keys))
         if not collapses(n_texts, n_keys):
             return None
-        return f"{n_texts:,} {'source' if self.forward else 'target'} values became {n_keys:,}"
+        return f"{n_texts:,} {self._side} values became {n_keys:,}"
+
+    @cached_property
+    def shared_keys(self) -> str | None:
+        """What names values that became one key, where these are too few to be refused."""
+        rows, keys = self._programmed
+        distinct, counts = np.unique(keys, return_counts=True)
+        if self.collapse is not None or not (counts > 1).any():
+            return None
+        some = rows[keys == distinct[counts > 1][0]]
+        column = self.reading.texts.columns[self.rule.columns[0]]
+        named = ", ".join(repr(text) for text in column.cells.take(pa.array(some[:3])).to_pylist())
+        return f"{int(counts[counts > 1].sum()):,} {self._side} values share a key, such as {named}"
 
     def table(
         self,
@@ -206,7 +228,7 @@ class TransformJoin(Shown):
         many_to_many: bool = False,
         many_to_one: bool = False,
     ) -> pa.Table:
-        """Return the source's rows with the columns of the target beside them.
+        """Return the source's rows with the columns of the target added.
 
         Parameters
         ----------
@@ -232,7 +254,7 @@ class TransformJoin(Shown):
                 "that rows would multiply. Name other columns, remove duplicates of one table, or "
                 "pass many_to_many (--many-to-many)."
             )
-        return side_by_side(self, how)
+        return _side_by_side(self, how)
 
     def join(self, *, many_to_one: bool = False, **options: Any) -> pa.Table:
         """Return the source's rows with the target's, as joins with a lake give them.
@@ -263,11 +285,19 @@ class TransformJoin(Shown):
     def program_numbers(self) -> np.ndarray:
         """Which program joined each row that the programs read, from 1, or 0: int8 (r,)."""
         numbers = np.zeros(self.reading.n_rows, np.int8)
-        rows = np.flatnonzero(self.rule.kinds == KINDS.index("program"))
-        keys = self.keyed.texts.columns[self.rule.key_column].values
-        partners = keys.take(pa.array(self.rule.partners[rows]))
-        numbers[rows] = program_numbers(self.rule.programs, self.reading.texts, rows, partners)
+        rows, keys = self._rows_and_keys("program")
+        cells = [column.cells.take(pa.array(rows)) for column in self.reading.texts.columns]
+        for number, program in enumerate(self.rule.programs, 1):
+            same = pc.fill_null(pc.equal(apply_program(program, cells), keys), False)
+            free = rows[same.to_numpy(zero_copy_only=False)]
+            numbers[free[numbers[free] == 0]] = number
         return numbers
+
+    def _rows_and_keys(self, kind: str) -> tuple[np.ndarray, pa.Array]:
+        """Return the rows that the programs read and that are joined so, and their keys."""
+        rows = np.flatnonzero(self.rule.kinds == KINDS.index(kind))
+        keys = self.keyed.texts.columns[self.rule.key_column].values
+        return rows, keys.take(pa.array(self.rule.partners[rows]))
 
     def steps(self, n_rows: int = 3) -> list[RowSteps]:
         """Return what the operators of each program wrote for the first rows that it joined.
@@ -278,12 +308,14 @@ class TransformJoin(Shown):
             Of each program, at most. Rows of equal cells are one.
         """
         steps: list[RowSteps] = []
-        for number in range(1, len(self.rule.programs) + 1):
+        for number, program in enumerate(self.rule.programs, 1):
             rows = first_rows(self.reading.texts, self.rule.columns, self.program_numbers == number)
-            steps += [
-                row_steps(self.rule.programs, self.reading.texts, number, row)
-                for row in rows[:n_rows].tolist()
-            ]
+            for row in rows[:n_rows].tolist():
+                names, cells = self.reading.texts.names, self.reading.texts.row(row)
+                read = tuple((names[at], cells[at] or "") for at in program.columns)
+                written = steps_of_row(program, cells, names)
+                texts = tuple((words, text or "") for words, text in written)
+                steps.append(RowSteps(number, row, read, texts, "".join(text for _, text in texts)))
         return steps
 
     @property
@@ -299,13 +331,7 @@ class TransformJoin(Shown):
 
     @property
     def stored(self) -> StoredProgram:
-        """The programs as they are saved.
-
-        Raises
-        ------
-        InputError
-            There is none.
-        """
+        """The programs as they are saved."""
         if not self.rule.programs:
             raise InputError(f"There is no program to save: {self.tried}.")
         return StoredProgram(
@@ -322,15 +348,14 @@ class TransformJoin(Shown):
     @property
     def _equal_column(self) -> str | None:
         """Name of the column whose cells equal keys; None where no row is joined that way."""
-        rows = np.flatnonzero(self.rule.kinds == KINDS.index("equal"))
-        if not len(rows):
-            return None
-        keys = self.keyed.texts.columns[self.rule.key_column].values
-        partners = keys.take(pa.array(self.rule.partners[rows]))
+        rows, keys = self._rows_and_keys("equal")
         return next(
-            column.name
-            for column in self.reading.texts.columns
-            if pc.all(pc.equal(column.cells.take(pa.array(rows)), partners)).as_py()
+            (
+                column.name
+                for column in self.reading.texts.columns
+                if len(rows) and pc.all(pc.equal(column.cells.take(pa.array(rows)), keys)).as_py()
+            ),
+            None,
         )
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
@@ -341,9 +366,12 @@ class TransformJoin(Shown):
         InputError
             There is none.
         OutputError
-            The file is there already, or cannot be written.
+            The file exists already, or cannot be written.
         """
-        write_program(self.stored, path, overwrite=overwrite)
+        document = program_to_json(self.stored)
+        with written_whole(path, overwrite=overwrite) as draft:
+            text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+            draft.write_text(text, encoding="utf-8")
 
     def to_html(self, stream: TextIO | None = None) -> str | None:
         """Create a self-contained HTML page of it.
@@ -363,7 +391,6 @@ class TransformJoin(Shown):
         """
         from pexeso.results.pages.page import written
         from pexeso.results.pages.transform import transform_page
-        from pexeso.transform.joins.page_report import page_report
 
         return written(iter([transform_page(page_report(self))]), stream)
 
@@ -399,3 +426,27 @@ class TransformJoin(Shown):
                 for left, right, kind in self.pairs
             ],
         }
+
+
+def _side_by_side(joined: TransformJoin, how: Literal["left", "inner"]) -> pa.Table:
+    matches = KeyMatches(*joined.key_codes)
+    rows, partners = matches.pairs(0, joined.source.n_rows)
+    if how == "left":
+        alone = np.flatnonzero(matches.sizes == 0)
+        rows, partners = np.append(rows, alone), np.append(partners, np.full(len(alone), -1))
+        order = np.argsort(rows, kind="stable")
+        rows, partners = rows[order], partners[order]
+    is_alone = partners < 0
+    columns: dict[str, pa.ChunkedArray] = {}
+    for side, chosen in (
+        (joined.source, pa.array(rows)),
+        (joined.target, pa.array(partners, mask=is_alone)),
+    ):
+        for name, cells in zip(side.names, side.cells, strict=True):
+            columns[free_name(name, columns.__contains__, " {}")] = take_column_cells(
+                chunked(cells), chosen
+            )
+    kinds = joined.rule.kinds[rows if joined.forward else partners]
+    shown_kinds = pa.array(KINDS).take(pa.array(kinds, pa.int32(), mask=is_alone))
+    columns[free_name("match_kind", columns.__contains__, " {}")] = shown_kinds
+    return pa.table(columns)

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from pexeso.composite.lake.table_pair import JoinedKeys
+from pexeso.composite.key_table import JoinedKeys
 from pexeso.errors import InputError
 from pexeso.joins.composite_join import FoundKeyRows, written_keys
-from pexeso.joins.growth import may_grow
 from pexeso.joins.mapping import JoinMapping
 from pexeso.joins.matched_rows import joined_rows
 from pexeso.joins.options import JoinOptions
+from pexeso.joins.report import may_grow
 from pexeso.joins.tables import Joined, join_texts
+from pexeso.lake.columns import spec_of
 from pexeso.lake.frames.columns import column_texts, texts_of_cells
-from pexeso.lake.key_columns import spec_of
-from pexeso.transform.joins.sides import Side
-from pexeso.transform.joins.telling import repeated_key, require_distinct
+from pexeso.transform.joins.details import repeated_key, require_distinct
+from pexeso.transform.joins.sides import Side, chunked
 from pexeso.transform.transformation import KINDS
 
 if TYPE_CHECKING:
@@ -34,34 +34,11 @@ if TYPE_CHECKING:
 def join_sides(
     joined: TransformJoin, name: str, options: JoinOptions, *, many_to_one: bool = False
 ) -> Joined:
-    """Join the two tables of a learned join.
-
-    Parameters
-    ----------
-    joined : TransformJoin
-    name : str
-        Of the target's table.
-    options : JoinOptions
-        `values` makes no difference: all rows of a key are joined.
-    many_to_one : bool
-        Allow programs that make one key of several values.
-
-    Returns
-    -------
-    Joined
-        An Arrow table, and the report.
-
-    Raises
-    ------
-    InputError
-        Keys have several rows in both tables, and rows are not aggregated; or programs make one
-        key of several values.
-    """
     require_distinct(joined, many_to_one=many_to_one)
     if joined.multiplies and may_grow(options):
         raise InputError(
             f"Keys have several rows in both tables (N:M), such as {repeated_key(joined)}, so "
-            "that rows would multiply. Keep each row of yours one by aggregate (--aggregate), "
+            "that rows would multiply. Keep each row of your table one by aggregate (--aggregate), "
             "name other columns, or allow it by many_to_many (--many-to-many)."
         )
     mapping, source_keys, target_keys = _mapping(joined)
@@ -69,14 +46,14 @@ def join_sides(
     rows = pa.table([texts_of_cells(cells) for cells in target.cells], names=list(target.names))
     key_rows = FoundKeyRows(
         name,
-        spec_of(_labels(target, joined.target_columns)),
+        spec_of([target.texts.names[at] for at in joined.target_columns]),
         rows,
         mapping,
         options,
         target_keys,
         joined_rows(target_keys, mapping),
         _shown(target, joined.target_columns),
-        typed=[_chunked(cells) for cells in target.cells],
+        typed=[chunked(cells) for cells in target.cells],
     )
     table = pa.table(list(joined.source.cells), names=list(joined.source.names))
     texts = pa.array(source_keys, mask=source_keys < 0).cast(pa.string())
@@ -84,7 +61,6 @@ def join_sides(
 
 
 def keys_joined(joined: TransformJoin, name: str) -> JoinedKeys:
-    """Count the distinct keys of the source, and those that are joined."""
     columns = joined.source_columns
     codes = np.stack([joined.source.texts.columns[at].codes for at in columns], axis=1)
     filled = (codes >= 0).any(axis=1)
@@ -93,7 +69,7 @@ def keys_joined(joined: TransformJoin, name: str) -> JoinedKeys:
         has_partner &= np.isin(joined.key_codes[0], joined.rule.partners)
     total = len(np.unique(codes[filled], axis=0))
     matched = len(np.unique(codes[filled & has_partner], axis=0))
-    labels = tuple(_labels(joined.target, joined.target_columns))
+    labels = tuple(joined.target.texts.names[at] for at in joined.target_columns)
     return JoinedKeys(name, labels, matched, total)
 
 
@@ -102,35 +78,34 @@ def _mapping(joined: TransformJoin) -> tuple[JoinMapping, np.ndarray, np.ndarray
     partners, kinds = joined.rule.partners, joined.rule.kinds.astype(np.int64)
     distances = joined.rule.distances
     nearness = np.unique(distances, return_inverse=True)[1].reshape(-1)
-    side = joined.reading
-    columns = joined.source_columns if joined.forward else joined.target_columns
-    codes = [side.texts.columns[at].codes for at in columns]
-    # What stands in the lake's rows makes no difference: they are told by key, kind and distance.
+    codes = [joined.source.texts.columns[at].codes for at in joined.source_columns]
+    # Cells of the lake's rows make no difference: these differ by key, kind and distance.
     parts = [*(codes if joined.forward else ()), partners, kinds, nearness]
-    reading = _numbered(parts, partners >= 0)
-    used, key_of_partner = np.unique(partners[partners >= 0], return_inverse=True)
-    keyed_codes = joined.key_codes[1 if joined.forward else 0]
-    keyed = np.full(len(keyed_codes), -1, np.int64)
-    at = np.searchsorted(used, keyed_codes)
-    known = at < len(used)
-    known[known] = used[at[known]] == keyed_codes[known]
-    keyed[known] = at[known]
+    rows = np.flatnonzero(partners >= 0)
+    links = np.stack([part[rows] for part in parts], axis=1)
+    reading = np.full(len(partners), -1, np.int64)
+    reading[rows] = np.unique(links, axis=0, return_inverse=True)[1].reshape(-1)
+    used = np.unique(partners[rows])
+    # The last is that of rows without a key.
+    number_of_key = np.full(len(joined.key_counts[0]) + 1, -1, np.int64)
+    number_of_key[used] = np.arange(len(used))
+    keyed = number_of_key[joined.key_codes[1 if joined.forward else 0]]
 
     first = _first_rows(reading)
-    partner = np.zeros(len(first), np.int64)
-    partner[reading[partners >= 0]] = key_of_partner
+    partner = number_of_key[partners[first]]
     kind, distance = kinds[first], distances[first]
     number = np.arange(len(first))
     query, lake = (number, partner) if joined.forward else (partner, number)
     source_keys, target_keys = (reading, keyed) if joined.forward else (keyed, reading)
     order = np.lexsort((lake, distance, kind, query))
+    n_source, n_target = (int(keys.max(initial=-1)) + 1 for keys in (source_keys, target_keys))
     names = _names(joined.source, joined.source_columns, source_keys)
     mapping = JoinMapping(
-        texts=_numbers(source_keys),
-        query_of_text=np.arange(_n_numbers(source_keys)),
+        texts=_texts(n_source),
+        query_of_text=np.arange(n_source),
         query_names=names,
         text_names=names,
-        lake_keys=_numbers(target_keys),
+        lake_keys=_texts(n_target),
         lake_names=_names(joined.target, joined.target_columns, target_keys),
         query=query[order],
         lake=lake[order],
@@ -141,30 +116,16 @@ def _mapping(joined: TransformJoin) -> tuple[JoinMapping, np.ndarray, np.ndarray
     return mapping, source_keys, target_keys
 
 
-def _numbered(parts: Sequence[np.ndarray], chosen: np.ndarray) -> np.ndarray:
-    """Return a number for each chosen row by its parts, and -1 for the others: int64 (r,)."""
-    numbers = np.full(len(chosen), -1, np.int64)
-    rows = np.stack([part[chosen] for part in parts], axis=1)
-    numbers[chosen] = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
-    return numbers
-
-
-def _n_numbers(numbers: np.ndarray) -> int:
-    return int(numbers.max(initial=-1)) + 1
-
-
 def _first_rows(numbers: np.ndarray) -> np.ndarray:
-    """Return the first row of each number."""
     distinct_numbers, first = np.unique(numbers, return_index=True)
     return first[distinct_numbers >= 0]
 
 
-def _numbers(numbers: np.ndarray) -> pa.StringArray:
-    return pa.array(range(_n_numbers(numbers)), pa.int64()).cast(pa.string())
+def _texts(n_numbers: int) -> pa.StringArray:
+    return pa.array(range(n_numbers), pa.int64()).cast(pa.string())
 
 
 def _names(side: Side, columns: Sequence[int], numbers: np.ndarray) -> pa.StringArray:
-    """Return the cells of the first row of each number, as they are shown."""
     return _shown(side, columns).take(pa.array(_first_rows(numbers)))
 
 
@@ -172,11 +133,3 @@ def _shown(side: Side, columns: Sequence[int]) -> pa.StringArray:
     cells = [column_texts(side.cells[side.columns[at]]) for at in columns]
     shown = cells[0] if len(cells) == 1 else written_keys(cells)
     return pa.concat_arrays(shown.chunks) if isinstance(shown, pa.ChunkedArray) else shown
-
-
-def _labels(side: Side, columns: Sequence[int]) -> list[str]:
-    return [side.texts.names[at] for at in columns]
-
-
-def _chunked(cells: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
-    return cells if isinstance(cells, pa.ChunkedArray) else pa.chunked_array([cells])

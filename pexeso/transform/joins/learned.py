@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from operator import is_not
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,15 @@ from pexeso.options import whole_number
 from pexeso.runtime.checks import require_flag
 from pexeso.runtime.formatting import shown
 from pexeso.transform.joins.joined import TransformJoin
-from pexeso.transform.joins.saved import fitted, read_program, saved_direction
-from pexeso.transform.joins.sides import Side, other_ways, side_of
+from pexeso.transform.joins.sides import Side, side_of, with_all_columns
 from pexeso.transform.learning.finding import FindingOptions
-from pexeso.transform.programs.storing import MAX_PROGRAMS
+from pexeso.transform.programs.program import Extract, Program
+from pexeso.transform.programs.storing import (
+    MAX_DOCUMENT,
+    MAX_PROGRAMS,
+    StoredProgram,
+    program_from_text,
+)
 from pexeso.transform.transformation import (
     DEFAULT_PROGRAMS,
     Direction,
@@ -101,45 +107,47 @@ def join_learned(
     options: TransformOptions | None = None,
 ) -> TransformJoin:
     """Do as `learn_transformation` with tables that are read already."""
-    sides, options = (source, target), options or TransformOptions()
-    if len(sides[0].columns) > 1 and sides[0].named:
+    options = options or TransformOptions()
+    if len(source.columns) > 1 and source.named:
         options = replace(options, directions=("source to target",))
-    elif len(sides[1].columns) > 1 and sides[1].named:
+    elif len(target.columns) > 1 and target.named:
         options = replace(options, directions=("target to source",))
     if program is not None:
-        return _with_saved(*sides, program, options)
+        return _with_saved(source, target, program, options)
     unnamed: tuple[Direction, ...] = (
         *(("source to target",) if not target.named else ()),
         *(("target to source",) if not source.named else ()),
     )
     options = replace(options, checked=unnamed)
     joined = TransformJoin(source, target, learn(source.texts, target.texts, options))
-    learnt = joined.rule
     if not (source.named and target.named):
-        return joined if _tells_rows_apart(joined) else _otherwise(joined, options)
-    if learnt.programs or not options.fuzzy:
+        return joined if _identifies_rows(joined) else _otherwise(joined, options)
+    if joined.rule.programs or not options.fuzzy:
         return joined
     from pexeso.transform.joins import similar  # brings the model
 
-    nearest = similar.with_similar(learnt, joined.reading.texts, joined.keyed.texts)
+    nearest = similar.with_similar(joined.rule, joined.reading.texts, joined.keyed.texts)
     if nearest is None:
         return replace(joined, max_compared=similar.MAX_VALUES)
     return replace(joined, rule=nearest)
 
 
 def _otherwise(joined: TransformJoin, options: TransformOptions) -> TransformJoin:
-    """Learn from other columns, or from keys that repeat, where a join does not tell rows apart."""
-    for (source, target), keys_repeat in other_ways(joined.source, joined.target):
+    """Learn from other columns, or from keys that repeat, where a join does not identify rows."""
+    sides = joined.source, joined.target
+    wider = with_all_columns(joined.source), with_all_columns(joined.target)
+    ways = [(wider, False)] if any(map(is_not, wider, sides)) else []
+    for (source, target), keys_repeat in (*ways, (sides, True)):
         learnt = learn(source.texts, target.texts, replace(options, keys_repeat=keys_repeat))
         other = TransformJoin(source, target, learnt)
-        if _tells_rows_apart(other) or not joined.rule.kinds.any():
+        if _identifies_rows(other) or not joined.rule.kinds.any():
             joined = other
-        if _tells_rows_apart(joined):
+        if _identifies_rows(joined):
             break
     return joined
 
 
-def _tells_rows_apart(joined: TransformJoin) -> bool:
+def _identifies_rows(joined: TransformJoin) -> bool:
     """Return whether rows are joined, none of them with many and no keys made one."""
     return bool(joined.rule.kinds.any()) and not joined.multiplies and joined.collapse is None
 
@@ -162,3 +170,87 @@ def _with_saved(
         equal_column=names.index(str(equal)) if equal in names else None,
     )
     return TransformJoin(*((reading, keyed) if forward else (keyed, reading)), transformation)
+
+
+DIRECTIONS: tuple[Direction, ...] = ("source to target", "target to source")
+
+_MAX_NAMED = 20
+
+
+def read_program(path: str | Path) -> StoredProgram:
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read(MAX_DOCUMENT + 1)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"The program '{path}' cannot be read: {reason}.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"The program '{path}' cannot be read: it is not UTF-8.") from error
+    try:
+        return program_from_text(text)
+    except InputError as error:
+        raise InputError(f"The program '{path}' cannot be used: {error}.") from error
+
+
+def saved_direction(stored: StoredProgram, path: str | Path) -> Direction:
+    direction = stored.metadata.get("direction")
+    for allowed in DIRECTIONS:
+        if direction == allowed:
+            return allowed
+    raise InputError(
+        f"The program '{path}' does not say whose rows it reads: direction in its metadata is "
+        f"{shown(direction)}, not {' or '.join(map(repr, DIRECTIONS))}."
+    )
+
+
+def fitted(
+    stored: StoredProgram, reading: Side, keyed: Side, path: str | Path
+) -> tuple[Side, Side, tuple[Program, ...]]:
+    used = sorted({at for program in stored.programs for at in program.columns})
+    names = [stored.columns[at] for at in used]
+    missing = [name for name in names if name not in reading.names]
+    if missing or not names:
+        reads = f"columns that {reading.shown} does not have: {_listed(missing)}"
+        raise InputError(
+            f"The program '{path}' reads {reads if missing else 'no column'}. The columns are "
+            f"{_listed(reading.names)}."
+        )
+    number_of = {at: number for number, at in enumerate(used)}
+    programs = tuple(
+        Program(
+            tuple(
+                replace(operator, column=number_of[operator.column])
+                if isinstance(operator, Extract)
+                else operator
+                for operator in program.operators
+            )
+        )
+        for program in stored.programs
+    )
+    equal = stored.metadata.get("equal_column")
+    more = [str(equal)] if equal in reading.names and equal not in names else []
+    positions = tuple(reading.names.index(name) for name in [*names, *more])
+    return replace(reading, columns=positions), _with_key(stored, keyed, path), programs
+
+
+def _with_key(stored: StoredProgram, keyed: Side, path: str | Path) -> Side:
+    if keyed.named:
+        if len(keyed.columns) > 1:
+            raise InputError(
+                f"The program '{path}' writes one column of {keyed.shown}. Name one, not "
+                f"{len(keyed.columns)}."
+            )
+        return keyed
+    key = stored.metadata.get("key_column")
+    if key not in keyed.names:
+        raise InputError(
+            f"The program '{path}' writes a column that {keyed.shown} does not have: {shown(key)}. "
+            f"Name the column that it is to be joined with: {_listed(keyed.names)}."
+        )
+    return replace(keyed, columns=(keyed.names.index(str(key)),))
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MAX_NAMED
+    listed = ", ".join(shown(name) for name in names[:_MAX_NAMED])
+    return f"{listed} and {more} more" if more > 0 else listed

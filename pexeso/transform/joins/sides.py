@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -11,22 +11,20 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.composite.lake.query import columns_of
+from pexeso.composite.key_table import columns_of
 from pexeso.errors import InputError, PexesoError, QueryError, TableReadError
-from pexeso.lake.columns import find_column, label_columns, names_shown
+from pexeso.lake.columns import find_column, label_columns, names_one_column, names_shown, specs_in
 from pexeso.lake.containers.reader import read_table
-from pexeso.lake.key_columns import names_one_column, specs_in
-from pexeso.lake.left_out.indexes import INDEX_EXTENSION
+from pexeso.lake.files import INDEX_EXTENSION
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.rows import read_rows, require_reading
 from pexeso.results.query import split_spec
 from pexeso.store.local.reader import Store
 from pexeso.store.opening import open_store_anywhere
-from pexeso.transform.texts import TextColumn, TextTable, cleaned
+from pexeso.transform.texts import NUMBER, TextColumn, TextTable, cleaned
 
-_NUMBER = r"^[+-]?[0-9]+(?:[,. ][0-9]{3})*(?:[.,][0-9]+)? *%?$"
+# Share of the filled cells of a column that are numbers, from which on it is one of numbers.
 _MOSTLY = 0.95
-"""Share of the filled cells of a column that are numbers, from which on it is one of numbers."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ class Side:
     names : tuple of str
         Of all columns, all different.
     cells : tuple of Arrow arrays
-        Of all columns, as they stand in the table.
+        Of all columns, as in the table.
     columns : tuple of int
         That may hold the key.
     named : bool
@@ -54,37 +52,22 @@ class Side:
 
     @cached_property
     def texts(self) -> TextTable:
-        """The columns that may hold the key, cleaned."""
         return TextTable(
             tuple(TextColumn(self.names[at], cleaned(self.cells[at])) for at in self.columns)
         )
 
     @property
     def shown(self) -> str:
-        """The table's name for messages."""
         return "the table" if self.file is None else f"'{self.file}'"
-
-    def with_all_columns(self) -> Side:
-        """Return the table with all columns that may be read as text, unless some were named."""
-        if self.named:
-            return self
-        texts = map(_as_text, self.cells)
-        columns = (at for at, column in enumerate(texts) if column is not None)
-        return replace(self, columns=tuple(columns))
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
         return len(self.cells[0])
 
 
 def side_of(
-    table: Any,
-    columns: str | Iterable[str] | None = None,
-    *,
-    reading: ReadingOptions = AS_FOUND,
+    table: Any, columns: str | Iterable[str] | None = None, *, reading: ReadingOptions = AS_FOUND
 ) -> Side:
-    """Read a table."""
     require_reading(reading)
     file: str | None = None
     if isinstance(table, str | os.PathLike):
@@ -128,6 +111,10 @@ def _empty(file: str | None, what: str) -> PexesoError:
     return QueryError(message) if file is None else TableReadError(message)
 
 
+def chunked(cells: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
+    return cells if isinstance(cells, pa.ChunkedArray) else pa.chunked_array([cells])
+
+
 def _as_text(cells: pa.Array | pa.ChunkedArray) -> pa.Array | None:
     """Return cells as programs read them; None where they are lists, or bytes that are no text."""
     try:
@@ -139,12 +126,11 @@ def _as_text(cells: pa.Array | pa.ChunkedArray) -> pa.Array | None:
 def lake_side(
     store: Store, index: str, table: str, columns: str | Iterable[str] | None = None
 ) -> Side:
-    """Read a table of the lake of an open index; `index` names it for messages."""
     return _side_of(*_lake_table(store, table), columns, f"{index}:{table}")
 
 
 def _lake_table(store: Store, table: str) -> tuple[tuple[str, ...], tuple[Any, ...]]:
-    from pexeso.joins.matched_join import SPARK_LAKE
+    from pexeso.joins.tables import SPARK_LAKE
     from pexeso.semantic.open_index import OpenIndex
 
     opened = OpenIndex(store)
@@ -166,7 +152,7 @@ def _read(
 ) -> tuple[tuple[str, ...], tuple[Any, ...], str | Iterable[str] | None]:
     index, colon, rest = spec.partition(".pexeso:")
     if colon and os.path.isfile(os.path.join(index + ".pexeso", "manifest.json")):
-        reading.require_none(f"'{spec}' of a lake, which lake.toml tells how to read")
+        reading.require_none(f"'{spec}' of a lake, which lake.toml says how to read")
         table, _, column = rest.partition(":")
         store = open_store_anywhere(index + ".pexeso")
         return *_lake_table(store, table), columns or column or None
@@ -174,6 +160,15 @@ def _read(
         spec, columns = split_spec(spec)
     read = read_table(spec, options=reading)
     return tuple(label_columns(read.names)), tuple(read.columns), columns
+
+
+def with_all_columns(side: Side) -> Side:
+    """Return a table with all columns that may be read as text, unless some were named."""
+    if side.named:
+        return side
+    texts = map(_as_text, side.cells)
+    columns = tuple(at for at, column in enumerate(texts) if column is not None)
+    return side if columns == side.columns else replace(side, columns=columns)
 
 
 def _of_text(cells: tuple[Any, ...]) -> tuple[int, ...]:
@@ -184,17 +179,9 @@ def _of_text(cells: tuple[Any, ...]) -> tuple[int, ...]:
         n_filled = 0 if texts is None else len(texts) - texts.null_count
         if texts is None or not n_filled:
             continue
-        numbers = pc.sum(pc.match_substring_regex(texts, _NUMBER)).as_py() or 0
+        numbers = pc.sum(pc.match_substring_regex(texts, NUMBER)).as_py() or 0
         (others if numbers >= _MOSTLY * n_filled else usable).append(position)
     return tuple(usable or others)
-
-
-def other_ways(source: Side, target: Side) -> Iterator[tuple[tuple[Side, Side], bool]]:
-    """Yield tables with what else may be a key, and whether its values may repeat."""
-    wider = source.with_all_columns(), target.with_all_columns()
-    if (wider[0].columns, wider[1].columns) != (source.columns, target.columns):
-        yield wider, False
-    yield (source, target), True
 
 
 def file_name(spec: str | None) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -11,25 +10,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from embed.corpus import CorpusOptions, write_corpus
+from embed.corpus import write_corpus
 from embed.registry import create_embedder
-from pexeso.build.parts.encode import sparse_vectors
-from pexeso.engine.sparse.building import build_partition
-from pexeso.engine.sparse.compiled import Work
-from pexeso.engine.sparse.partition import SparsePartition
-from pexeso.engine.sparse.search import find_rows
+from pexeso.build.parts.models import sparse_vectors
+from pexeso.engine.sparse.partition import SparsePartition, build_partition
+from pexeso.engine.sparse.search import Work, find_rows
 from pexeso.engine.sparse.vectors import pair_distances
 from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake.normalise.rules import DISTINCTIONS
 from pexeso.options import USUAL_MAX_DISTANCES
+from pexeso.runtime.system import available_processors
 from pexeso.transform.texts import TextTable
 from pexeso.transform.transformation import KINDS, Transformation
 
+# Distinct values of a side that are compared at most. All pairs of so many e-mail addresses take 3
+# seconds of one core, and of titles of four words 17: the time grows with the number of pairs.
 MAX_VALUES = 15_000
-"""Distinct values of a side that are compared at most. All pairs of so many e-mail addresses take 3
-seconds of one core, and of titles of four words 17: the time grows with the number of pairs."""
 
+# Texts that are compared with all keys at a time.
 _ROWS = 500
-"""Texts that are compared with all keys at a time."""
 
 
 def with_similar(
@@ -39,11 +38,6 @@ def with_similar(
 
     Keys may have several rows. Where more than `MAX_VALUES` distinct values have no partner, or
     there are more keys, nothing is compared.
-
-    Returns
-    -------
-    Transformation or None
-        None where there are too many values.
     """
     free = np.flatnonzero(base.partners < 0)
     cells = reading.columns[base.columns[0]].cells.take(pa.array(free))
@@ -55,7 +49,7 @@ def with_similar(
         return None
     positions, distances = nearest_values(texts, keys)
     at = pc.fill_null(pc.index_in(cells, texts), -1).to_numpy(zero_copy_only=False)
-    # Behind the last text stands what an empty cell is joined with: nothing.
+    # The last entry is what an empty cell is joined with: nothing.
     positions, distances = np.append(positions, -1)[at], np.append(distances, 0.0)[at]
     partners, kinds, far = base.partners.copy(), base.kinds.copy(), base.distances.copy()
     partners[free], far[free] = positions, distances
@@ -64,37 +58,20 @@ def with_similar(
 
 
 def nearest_values(texts: pa.Array, keys: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return the most similar key of each text, by the default model at its usual distance.
-
-    Both are normalised as by default, and the words of the keys are the model's corpus.
-
-    Returns
-    -------
-    positions : int64 (t,)
-        Positions of keys, the first of those that are equally near; -1 where none is near.
-    distances : float64 (t,)
-        0 where none is near, else as a search tells them, in [0, 1].
-
-    Examples
-    --------
-    >>> keys = pa.array(["Bears", "Buffalo Bill"])
-    >>> positions, _ = nearest_values(pa.array(["Buffalo Bills"]), keys)
-    >>> positions.tolist()
-    [1]
-    """
+    """Return the most similar key of each text, by the default model at its usual distance."""
     columns = [side.cast(pa.string()) for side in (texts, keys)]
     left, right = (pc.fill_null(side, "") for side in Normaliser().normalise_columns(columns))
     with tempfile.TemporaryDirectory(prefix="pexeso-transform-") as folder:
         corpus = Path(folder) / "corpus.txt"
         held = pa.table({"group": np.zeros(len(right), np.int64), "value": right})
-        write_corpus(held.to_batches(), corpus, CorpusOptions())
-        embedder = create_embedder("lexical", corpus=corpus)
+        write_corpus(held.to_batches(), corpus)
+        embedder = create_embedder("lexical", corpus=corpus, distinctions=DISTINCTIONS)
     queries, stored = sparse_vectors(embedder, left), sparse_vectors(embedder, right)
     whole = np.array([0, len(stored)])
     arrays, order = build_partition(stored, whole, np.arange(len(stored)))
     partition = SparsePartition.from_arrays(arrays, stored.space)
     positions, nearest = np.full(len(texts), -1, np.int64), np.zeros(len(texts))
-    n_threads = len(os.sched_getaffinity(0))
+    n_threads = available_processors()
     for start in range(0, len(queries), _ROWS):
         some = queries[slice(start, start + _ROWS)]
         hits = find_rows(partition, some, USUAL_MAX_DISTANCES["lexical"], n_threads, Work())

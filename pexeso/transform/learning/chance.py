@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.runtime.jit import loop
-from pexeso.runtime.mixing import mixed
-from pexeso.runtime.ranges import offsets_of
-from pexeso.transform.learning.sampling import sample_texts
+from pexeso.engine.lists import offsets_of
+from pexeso.runtime.compiled import compiled
+from pexeso.runtime.ranges import mixed
+from pexeso.transform.texts import sample_texts
+
+loops = compiled("pexeso.transform.loops")
 
 _E = 2.718281828459045
 
+# Texts or keys above which a sample is looked at, drawn by what they are.
 _MANY = 20_000
-"""Of more texts or keys than these a sample is looked at, drawn by what they are."""
 
 _SIGN, _LETTER, _DIGIT = 0, 1, 2
 
@@ -27,23 +27,12 @@ def hits_by_chance(written: pa.Array | Sequence[str], keys: pa.Array | Sequence[
     """Return how many keys would be hit by texts whose letters come by chance.
 
     A text of chance has the form of one that was written, letters, digits and signs where that has
-    them, and each letter and each digit is drawn from those that stand at its place in texts of
+    them, and each letter and each digit is drawn from those at its place in texts of
     that form, all by themselves. So short codes and numbers hit each other, and words do not. To
     judge a key, the text that equals it is left out, and where letters vary each that was ever
     written counts once more. The result is an upper bound: the sum over the keys of the expected
     number of texts that equal them, at most 1 each. Of more than 20,000 texts or keys it is
     estimated from as many.
-
-    Parameters
-    ----------
-    written, keys : arrays or sequences of distinct str
-
-    Examples
-    --------
-    >>> hits_by_chance(["10", "11", "12", "20"], ["10", "11", "12"])
-    1.3333333333333333
-    >>> round(hits_by_chance(["anna", "otto"], ["anna", "hans"]), 4)
-    0.08
     """
     texts, goals = (
         side.cast(pa.large_string())
@@ -56,33 +45,18 @@ def hits_by_chance(written: pa.Array | Sequence[str], keys: pa.Array | Sequence[
     if not len(some) or not len(goal_sample):
         return 0.0
     is_written = pc.is_in(goal_sample, some).to_numpy(zero_copy_only=False)
-    letters = _Letters.of(pa.concat_arrays([some, goal_sample]))
-    counts = _Counts.of(letters, len(some))
-    expected = _expected(
-        letters.codes,
-        letters.offsets,
-        letters.kinds,
-        letters.forms,
-        is_written,
-        len(some),
-        len(texts) / len(some),
-        counts.n_texts,
-        counts.first_place,
-        counts.pairs,
-        counts.n_of_pair,
-        counts.n_kinds,
-        counts.same_as,
-        counts.n_varied,
-    )
+    letters = _letters(pa.concat_arrays([some, goal_sample]))
+    counts = _counts(*letters, len(some))
+    scale = len(texts) / len(some)
+    expected = loops.expected_hits(*letters, is_written, len(some), scale, *counts)
     return float(expected * len(goals) / len(goal_sample))
 
 
-@dataclass(frozen=True, slots=True)
-class _Letters:
-    """Letters of texts, numbered, and the forms of the texts.
+def _letters(texts: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the letters of texts as numbers, and the forms of the texts.
 
-    Attributes
-    ----------
+    Returns
+    -------
     codes : int64 (c,)
     offsets : int64 (t + 1,)
     kinds : int8
@@ -90,39 +64,31 @@ class _Letters:
     forms : int64 (t,)
         Number of the form of each text, by first text.
     """
-
-    codes: np.ndarray
-    offsets: np.ndarray
-    kinds: np.ndarray
-    forms: np.ndarray
-
-    @classmethod
-    def of(cls, texts: pa.Array) -> _Letters:
-        points = np.frombuffer("".join(texts.to_pylist()).encode("utf-32-le"), np.uint32)
-        known, codes = np.unique(points, return_inverse=True)
-        kinds = np.array(
-            [
-                _DIGIT if chr(point).isdigit() else _LETTER if chr(point).isalpha() else _SIGN
-                for point in known.tolist()
-            ],
-            np.int8,
-        )
-        lengths = pc.utf8_length(texts).to_numpy(zero_copy_only=False)
-        offsets = offsets_of(lengths.astype(np.int64))
-        # Signs stand for themselves, letters and digits for their kind.
-        shapes = np.where(kinds[codes] == _SIGN, points, kinds[codes]).astype(np.uint32)
-        buffers = [None, pa.py_buffer(offsets * 4), pa.py_buffer(shapes)]
-        shaped = pa.Array.from_buffers(pa.large_binary(), len(texts), buffers)
-        forms = shaped.dictionary_encode().indices.to_numpy(zero_copy_only=False)
-        return cls(codes.astype(np.int64), offsets, kinds, forms.astype(np.int64))
+    points = np.frombuffer("".join(texts.to_pylist()).encode("utf-32-le"), np.uint32)
+    known, codes = np.unique(points, return_inverse=True)
+    kinds = np.array(
+        [
+            _DIGIT if chr(point).isdigit() else _LETTER if chr(point).isalpha() else _SIGN
+            for point in known.tolist()
+        ],
+        np.int8,
+    )
+    offsets = offsets_of(pc.utf8_length(texts).to_numpy(zero_copy_only=False).astype(np.int64))
+    # Signs are themselves, letters and digits their kind.
+    shapes = np.where(kinds[codes] == _SIGN, points, kinds[codes]).astype(np.uint32)
+    buffers = [None, pa.py_buffer(offsets * 4), pa.py_buffer(shapes)]
+    shaped = pa.Array.from_buffers(pa.large_binary(), len(texts), buffers)
+    forms = shaped.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    return codes.astype(np.int64), offsets, kinds, forms.astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class _Counts:
-    """What stands at each place of the texts of each form.
+def _counts(
+    codes: np.ndarray, offsets: np.ndarray, kinds: np.ndarray, forms: np.ndarray, n_written: int
+) -> tuple[np.ndarray, ...]:
+    """Count what is at each place of the first texts, those that were written, by form.
 
-    Attributes
-    ----------
+    Returns
+    -------
     n_texts : int64 (f,)
         Of each form.
     first_place : int64 (f + 1,)
@@ -137,44 +103,22 @@ class _Counts:
     n_varied : int64 (3,)
         Different letters and digits at places where they vary.
     """
-
-    n_texts: np.ndarray
-    first_place: np.ndarray
-    pairs: np.ndarray
-    n_of_pair: np.ndarray
-    n_kinds: np.ndarray
-    same_as: np.ndarray
-    n_varied: np.ndarray
-
-    @classmethod
-    def of(cls, letters: _Letters, n_written: int) -> _Counts:
-        """Count the letters of the first texts, those that were written."""
-        n_letters = len(letters.kinds)
-        lengths = np.diff(letters.offsets)[:n_written]
-        forms = letters.forms[:n_written]
-        n_forms = int(forms.max()) + 1
-        n_texts = np.bincount(forms, minlength=n_forms)
-        size = np.zeros(n_forms, np.int64)
-        size[forms] = lengths
-        first_place = offsets_of(size)
-        codes = letters.codes[: letters.offsets[n_written]]
-        positions = np.arange(len(codes)) - np.repeat(letters.offsets[:n_written], lengths)
-        positions += np.repeat(first_place[forms], lengths)
-        pairs, n_of_pair = np.unique(positions * n_letters + codes, return_counts=True)
-        n_kinds = np.bincount(pairs // n_letters, minlength=first_place[-1])
-        varies = n_kinds[pairs // n_letters] > 1
-        varies |= np.repeat(n_texts == 1, size)[pairs // n_letters]
-        varied = np.unique(pairs[varies] % n_letters)
-        n_varied = np.bincount(letters.kinds[varied], minlength=3)
-        return cls(
-            n_texts,
-            first_place,
-            pairs,
-            n_of_pair,
-            n_kinds,
-            _same_places(codes, np.repeat(forms, lengths), positions, first_place),
-            n_varied,
-        )
+    n_letters = len(kinds)
+    lengths, forms = np.diff(offsets)[:n_written], forms[:n_written]
+    n_texts = np.bincount(forms)
+    size = np.zeros(len(n_texts), np.int64)
+    size[forms] = lengths
+    first_place = offsets_of(size)
+    codes = codes[: offsets[n_written]]
+    positions = np.arange(len(codes)) - np.repeat(offsets[:n_written], lengths)
+    positions += np.repeat(first_place[forms], lengths)
+    pairs, n_of_pair = np.unique(positions * n_letters + codes, return_counts=True)
+    n_kinds = np.bincount(pairs // n_letters, minlength=first_place[-1])
+    varies = n_kinds[pairs // n_letters] > 1
+    varies |= np.repeat(n_texts == 1, size)[pairs // n_letters]
+    n_varied = np.bincount(kinds[np.unique(pairs[varies] % n_letters)], minlength=3)
+    same_as = _same_places(codes, np.repeat(forms, lengths), positions, first_place)
+    return n_texts, first_place, pairs, n_of_pair, n_kinds, same_as, n_varied
 
 
 def _same_places(
@@ -194,65 +138,11 @@ def _same_places(
     return same
 
 
-@loop
-def _expected(
-    codes: Any,
-    offsets: Any,
-    kinds: Any,
-    forms: Any,
-    is_written: Any,
-    n_written: Any,
-    scale: Any,
-    n_texts: Any,
-    first_place: Any,
-    pairs: Any,
-    n_of_pair: Any,
-    n_kinds: Any,
-    same_as: Any,
-    n_varied: Any,
-) -> Any:
-    """Return how many of the texts behind those that were written are hit by chance."""
-    total = 0.0
-    for key in range(len(forms) - n_written):
-        text = n_written + key
-        form = forms[text]
-        if form >= len(n_texts):
-            continue
-        itself = 1 if is_written[key] else 0
-        one = n_texts[form] * scale
-        for at in range(offsets[text], offsets[text + 1]):
-            letter_position = first_place[form] + at - offsets[text]
-            same = same_as[letter_position]
-            if same != letter_position:
-                if codes[offsets[text] + same - first_place[form]] != codes[at]:
-                    one = 0.0
-                continue
-            pair = letter_position * len(kinds) + codes[at]
-            position = np.searchsorted(pairs, pair)
-            count = 0
-            if position < len(pairs) and pairs[position] == pair:
-                count = n_of_pair[position]
-            if kinds[codes[at]] > 0 and (n_kinds[letter_position] > 1 or n_texts[form] == 1):
-                others = n_texts[form] - itself + n_varied[kinds[codes[at]]]
-                one = one * (count - itself + 1) / others
-            elif count == 0:
-                one = 0.0
-        total += min(1.0, one)
-    return total
-
-
 def bound_on_luck(hits: int, expected: float) -> float:
     """Return an upper bound on the probability of so many hits where fewer are expected.
 
     Chernoff's for a sum of independent events: ``(expected / hits) ** hits * e ** (hits -
     expected)``. Of multiplications alone, so that every processor gives the same.
-
-    Examples
-    --------
-    >>> bound_on_luck(3, 4.0)
-    1.0
-    >>> f"{bound_on_luck(10, 1.0):.0e}"
-    '8e-07'
     """
     if hits <= expected:
         return 1.0

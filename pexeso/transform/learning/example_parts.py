@@ -14,63 +14,53 @@ from typing import Any
 
 import numpy as np
 
-from pexeso.runtime.jit import loop
-from pexeso.transform.programs.program import (
-    Casing,
-    Span,
-    Split,
-    lower,
-    upper,
-)
+from pexeso.runtime.compiled import compiled
+from pexeso.transform.programs.program import Casing, Span, Split, lower, upper
 
+loops = compiled("pexeso.transform.loops")
+
+# In the order in which operators prefer them.
 CASINGS: tuple[Casing, ...] = ("none", "lower", "upper", "title")
-"""In the order in which operators prefer them."""
 
+# Letters of all parts of cells from which operators are made, for all examples.
 MAX_LETTERS = 3000
-"""Of all parts of cells together from which operators are made, for all examples."""
 
+# Splits and replacements of an operator.
 MAX_STEPS = 4
-"""Splits and replacements of an operator."""
 
+# Stands for a letter whose other case is not one letter: it equals nothing.
 NO_LETTER = 0
-"""Stands for a letter whose other case is not one letter: it equals nothing."""
 
 
+# How a part is made: the column, the splits, and the replacements of an `Extract`.
 _Steps = tuple[int, tuple[Split, ...], tuple[tuple[str, str], ...]]
-"""How a part is made: the column, the splits, and the replacements of an `Extract`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """What some rows hold and the keys wanted for them, as letters.
-
-    Attributes
-    ----------
-    plain, small, large : uint32 (c,)
-        Letters of their texts, as they are and in both cases.
-    at, size : int32 (e, b)
-        Where each text begins, and its characters.
-    goal, goal_at : uint32 (g,), int32 (b + 1,)
-        Letters of the keys.
-    lines : int32 (l, 4)
-        Extractor, casing, 1 where the start counts from the end, and start: in the order in which
-        operators are preferred that write the same number of letters.
-    groups : int64 (MAX_STEPS + 2,)
-        Where the lines of extractors with no split or replacement begin, with one, and so on.
-    """
+    """What some rows hold and the keys wanted for them, as letters."""
 
     keys: tuple[str, ...]
     extractors: tuple[_Steps, ...]
+    # uint32 (c,): letters of their texts, as they are and in both cases
     plain: np.ndarray
     small: np.ndarray
     large: np.ndarray
     is_letter: np.ndarray
+    # int32 (e, b): where each text begins, and its characters
     at: np.ndarray
     size: np.ndarray
+    # uint32 (g,), int32 (b + 1,): letters of the keys
     goal: np.ndarray
     goal_at: np.ndarray
+    # int32 (l, 4): extractor, casing, 1 where the start counts from the end, and start: in the
+    # order in which operators are preferred that write the same number of letters
     lines: np.ndarray
+    # int64 (MAX_STEPS + 2,): where the lines of extractors with no split or replacement begin, with
+    # one, and so on
     groups: np.ndarray
+    # Letters of `pexeso.transform.loops`: all these arrays, for the search for operators
+    letters: Any
     extended: bool
 
 
@@ -93,7 +83,8 @@ def examples_of(
         if len(texts) == len(cells):
             parts.add(texts, (column, (), ()))
     whole = list(parts.steps.items())
-    replaced = _wanted(keys) if extended else []
+    # Signs may give way to nothing, and to the signs of the keys.
+    replaced = ["", *_signs(keys)] if extended else []
     once = parts.deeper(whole, 0.4, _splits, any_separator, extended)
     several = parts.deeper(whole, 0.6, _spans, any_separator) if extended else []
     twice = [] if any_separator else parts.deeper(once, 0.8, _splits, False, extended)
@@ -108,8 +99,8 @@ def examples_of(
 
 _PartList = list[tuple[tuple[str, ...], _Steps]]
 
+# Letters of a piece of a key, which show the parts that hold most of it.
 _PIECE = 3
-"""Letters of a piece of a key, by which the parts are told that hold most of it."""
 
 
 def _n_steps(steps: _Steps) -> int:
@@ -134,7 +125,6 @@ class _Parts:
     letters: int = 0
 
     def add(self, texts: tuple[str, ...], steps: _Steps) -> bool:
-        """Add a part, and return whether its texts are new and there is room."""
         if texts in self.steps:
             return False
         self.steps[texts] = steps
@@ -144,10 +134,7 @@ class _Parts:
     def deeper(
         self, begun: _PartList, share: float, step: Callable[..., Any], *options: Any
     ) -> _PartList:
-        """Add what one step more gives, first of the shortest parts that hold most of the keys.
-
-        Until all parts together have a share of the letters that they may have.
-        """
+        """Add what one step more gives, first of the shortest parts that hold most of the keys."""
         new: _PartList = []
         for texts, steps in sorted(begun, key=self._rank) if len(begun) > 1 else begun:
             for split, replacement, new_texts in step(texts, *options):
@@ -168,8 +155,8 @@ class _Parts:
         return self.ranks[texts]
 
 
+# The split or the replacement, and the parts that it gives.
 _Made = Iterator[tuple[tuple[Split, ...], tuple[tuple[str, str], ...], tuple[str, ...]]]
-"""The split or the replacement, and the parts that it gives."""
 
 
 def _splits(texts: tuple[str, ...], any_separator: bool, extended: bool) -> _Made:
@@ -182,7 +169,6 @@ def _splits(texts: tuple[str, ...], any_separator: bool, extended: bool) -> _Mad
 
 
 def _spans(texts: tuple[str, ...], any_separator: bool) -> _Made:
-    """Yield the splits of which several parts are taken."""
     for separator, parts, fewest in _divided(texts, any_separator, True):
         for span, part in _places_of_spans(fewest):
             if span == "to":
@@ -212,7 +198,6 @@ def _places_of_spans(fewest: int) -> tuple[tuple[Span, int], ...]:
 def _divided(
     texts: tuple[str, ...], any_separator: bool, extended: bool
 ) -> Iterator[tuple[str, list[list[str]], int]]:
-    """Yield separators, the parts of each text, and how many each text has at least."""
     for separator in _separators(texts, any_separator, extended):
         parts = [text.split(separator) for text in texts]
         fewest = min(map(len, parts))
@@ -253,17 +238,11 @@ def _shared_by_all(texts: tuple[str, ...]) -> set[str]:
     return pieces
 
 
-def _wanted(keys: Sequence[str]) -> list[str]:
-    """Return what signs of a text may give way to: nothing, and the signs of the keys."""
-    return ["", *_signs(keys)]
-
-
 def _signs(texts: Sequence[str]) -> list[str]:
     return sorted({letter for letter in set("".join(texts)) if not letter.isalnum()})
 
 
 def _replacements(texts: tuple[str, ...], new_signs: Sequence[str]) -> _Made:
-    """Yield signs of some texts that may give way to others or to nothing."""
     if not new_signs:
         return
     for old in _signs(texts):
@@ -287,9 +266,8 @@ def _as_letters(keys: tuple[str, ...], parts: _PartList, extended: bool) -> Exam
     else:
         small, large = plain.translate(_SMALL), plain.translate(_LARGE)
         is_letter = np.fromiter(map(str.isalpha, plain), bool, len(plain))
-    return Examples(
-        keys,
-        extractors,
+    goal_at = np.concatenate([[0], np.cumsum([len(key) for key in keys])]).astype(np.int32)
+    arrays = (
         letters,
         _letters(small),
         _letters(large),
@@ -297,11 +275,11 @@ def _as_letters(keys: tuple[str, ...], parts: _PartList, extended: bool) -> Exam
         at,
         size,
         _letters("".join(keys)),
-        np.concatenate([[0], np.cumsum([len(key) for key in keys])]).astype(np.int32),
+        goal_at,
         lines,
         groups,
-        extended,
     )
+    return Examples(keys, extractors, *arrays, loops.Letters(*arrays, extended), extended)
 
 
 class _Cased(dict[int, int]):
@@ -328,41 +306,4 @@ def _letters(text: str) -> np.ndarray:
 def _lines(extractors: Sequence[_Steps], size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     n_steps = np.array([_n_steps(steps) for steps in extractors], np.int64)
     groups = np.searchsorted(n_steps, np.arange(MAX_STEPS + 2))
-    return _ordered_lines(groups, size, len(CASINGS))
-
-
-@loop
-def _ordered_lines(groups: Any, size: Any, n_casings: int) -> Any:
-    """Return the lines in their order, and where those of each group of extractors begin."""
-    n_extractors, n_examples = size.shape
-    shortest = np.zeros(n_extractors, np.int64)
-    uneven = np.zeros(n_extractors, np.bool_)
-    total = 0
-    for extractor in range(n_extractors):
-        shortest[extractor] = size[extractor, 0]
-        for example in range(n_examples):
-            uneven[extractor] |= size[extractor, example] != size[extractor, 0]
-            shortest[extractor] = min(shortest[extractor], size[extractor, example])
-        total += shortest[extractor] * (2 if uneven[extractor] else 1) * n_casings
-    lines = np.empty((total, 4), np.int32)
-    begins = np.zeros(len(groups), np.int64)
-    at = 0
-    for group in range(len(groups) - 1):
-        begins[group] = at
-        first, last = groups[group], groups[group + 1]
-        longest = 0
-        for extractor in range(first, last):
-            longest = max(longest, shortest[extractor])
-        for backward in range(2):
-            for start in range(longest):
-                for casing in range(n_casings):
-                    for extractor in range(first, last):
-                        # From the end it is another place only where texts differ in length.
-                        if start < shortest[extractor] and (uneven[extractor] or not backward):
-                            lines[at, 0] = extractor
-                            lines[at, 1] = casing
-                            lines[at, 2] = backward
-                            lines[at, 3] = start
-                            at += 1
-    begins[len(groups) - 1] = at
-    return lines, begins
+    return loops.ordered_lines(groups, size)

@@ -1,45 +1,94 @@
 """A program of few operators that writes the key of every example.
 
 Source: E. Zhu, Search and Join Algorithms for Tables in Data Lakes, PhD thesis, University of
-Toronto, 2019, section 4.3 (``TryLearnTransform``).
+Toronto, 2019, section 4.3 (``TryLearnTransform``, and the order of the logical operators).
 """
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from pexeso.transform.learning.candidates import Candidate, candidates
-from pexeso.transform.learning.example_parts import Examples, examples_of
-from pexeso.transform.learning.least_pieces import least_pieces
-from pexeso.transform.programs.program import MAX_OPERATORS, Constant, Operator, Program
+import numpy as np
 
+from pexeso.runtime.compiled import compiled
+from pexeso.transform.learning.example_parts import CASINGS, Examples, examples_of
+from pexeso.transform.programs.program import (
+    MAX_OPERATORS,
+    Constant,
+    Extract,
+    Operator,
+    Program,
+    lower,
+    upper,
+)
+
+loops = compiled("pexeso.transform.loops")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    operator: Operator
+    places: tuple[int, ...]
+    lengths: tuple[int, ...]
+
+
+def candidates(
+    examples: Examples, low: Sequence[int], high: Sequence[int], width: int
+) -> list[Candidate]:
+    """Return the operators that write a piece of every key's range, the best first.
+
+    Best is who writes most letters in all keys together; then who writes different letters for
+    different examples; then fewer splits, all to the end before a fixed length, a start counted
+    from the front, a small start, letters as they are. Of operators that write the same, the first
+    by this order represents all, or a constant.
+    """
+    lines, lengths, positions, sizes = loops.best_operators(
+        examples.letters, np.array(low, np.int32), np.array(high, np.int32), width
+    )
+    choices = []
+    for line, length, places, size in zip(
+        lines.tolist(), lengths.tolist(), positions.tolist(), sizes.tolist(), strict=True
+    ):
+        operator: Operator
+        if line < 0:
+            operator = Constant(examples.keys[0][places[0] : places[0] + size[0]])
+        else:
+            extractor, casing, backward, start = examples.lines[line].tolist()
+            column, splits, replacements = examples.extractors[extractor]
+            operator = Extract(
+                column,
+                splits,
+                start=-1 - start if backward else start,
+                length=length if length >= 0 else None,
+                casing=CASINGS[casing],
+                replacements=replacements,
+                shorter=length >= 0 and examples.extended and not backward,
+            )
+        choices.append(Candidate(operator, tuple(places), tuple(size)))
+    return choices
+
+
+# Cells of a source row; None where one is missing.
 Row = Sequence[str | None]
-"""Cells of a source row; None where one is missing."""
 
 _Range = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class LearningOptions:
-    """How far a program is looked for.
+    """How far a program is looked for."""
 
-    Attributes
-    ----------
-    max_operators : int
-        Of a program, inclusive (tau of the source). 1 to `MAX_OPERATORS`.
-    width : int
-        Operators that are tried for a piece of the keys, the best first (beta). At least 1.
-    max_steps : int
-        Pieces of the keys that are looked at before the examples are given up. At least 1. Of 422
-        programs learned from the shared cases, one needed 13, and 98 % at most 5.
-    extended : bool
-        Use what extends the published operators (see `pexeso.transform.programs.program`).
-    """
-
-    max_operators: int = 10
+    max_operators: int = 10  # Of a program, inclusive (tau of the source). 1 to `MAX_OPERATORS`.
+    # Operators that are tried for a piece of the keys, the best first (beta). At least 1.
     width: int = 6
+    # Pieces of the keys that are looked at before the examples are given up. At least 1. Of 422
+    # programs learned from the shared cases, one needed 13, and 98 % at most 5.
     max_steps: int = 16
+    # Use what extends the published operators (see `pexeso.transform.programs.program`)
     extended: bool = True
 
 
@@ -61,24 +110,6 @@ def learn_program(
     effort: Effort | None = None,
     separators: Sequence[bool] = (False, True),
 ) -> Program | None:
-    """Learn a program that writes the key of every row.
-
-    The search is greedy: the operator that explains most letters of all keys comes first, then what
-    is left before and behind it. So the program is short, but a shorter one may exist.
-
-    Returns
-    -------
-    Program or None
-        None where no program was found.
-
-    Examples
-    --------
-    >>> program = learn_program(
-    ...     [["Suhela Chowdhury"], ["Maureen Paluzzi"]], ["schowdhury@a.us", "mpaluzzi@a.us"]
-    ... )
-    >>> program.of(["Carolyn Craddock"])
-    'ccraddock@a.us'
-    """
     options = options or LearningOptions()
     if max(least_pieces(rows, keys)) > options.max_operators:
         return None
@@ -92,8 +123,6 @@ def learn_program(
 
 @dataclass(slots=True)
 class _Search:
-    """The search over one set of examples."""
-
     examples: Examples
     options: LearningOptions
     effort: Effort
@@ -109,7 +138,6 @@ class _Search:
     def _learn(
         self, low: tuple[int, ...], high: tuple[int, ...], budget: int
     ) -> list[Operator] | None:
-        """Return operators for a range of every key, at most ``budget``, or None."""
         empty = [one == other for one, other in zip(low, high, strict=True)]
         if all(empty):
             return []
@@ -147,7 +175,6 @@ class _Search:
 
 
 def _joined(operators: list[Operator]) -> tuple[Operator, ...]:
-    """Make one constant of those that follow each other."""
     joined: list[Operator] = []
     for operator in operators:
         last = joined[-1] if joined else None
@@ -156,3 +183,96 @@ def _joined(operators: list[Operator]) -> tuple[Operator, ...]:
         else:
             joined.append(operator)
     return tuple(joined)
+
+
+# Stands between cells; it is no letter, so that no key has it.
+_BETWEEN = "\0"
+
+_WORD = re.compile(r"[^\W_]+")
+
+# Number of the cell, of the word in it, and of the character in that; -1 where none holds it.
+PieceStart = tuple[int, int, int]
+
+
+def least_pieces(
+    rows: Sequence[Sequence[str | None]], keys: Sequence[str], *, constants: bool = True
+) -> list[int]:
+    """Return for each example in how few pieces its key can be put together.
+
+    A piece is in a cell of the row, or in the keys of all examples. Only letters and digits
+    count, in any casing: signs may be constants, and replacements leave them out. So a program that
+    writes the key has at least so many operators.
+    """
+    plain = [_letters(key) for key in keys]
+    counts = []
+    for row, key in zip(rows, plain, strict=True):
+        held = _BETWEEN.join(_letters(cell) for cell in row if cell)
+        counts.append(_count(key, held, plain if constants else None))
+    return counts
+
+
+def piece_starts(row: Sequence[str | None], key: str) -> tuple[PieceStart, ...]:
+    """Return where the pieces of a row begin that a key can be put together from.
+
+    The key is covered from the left by the longest pieces of single words, in any casing. A letter
+    or digit that no cell holds is a piece of its own. Keys that one rule wrote mostly have equal
+    starts, and keys that look alike by chance have different ones.
+
+    Examples
+    --------
+    >>> piece_starts(["2024-05-17"], "17/05/2024")
+    ((0, 2, 0), (0, 1, 0), (0, 0, 0))
+    >>> piece_starts(["Kelly", "Moore"], "kmoore")
+    ((0, 0, 0), (1, 0, 0))
+    """
+    words: list[str] = []
+    named: list[tuple[int, int]] = []
+    for cell, text in enumerate(row):
+        of_cell = _WORD.findall(lower(upper(text))) if text else []
+        words += of_cell
+        named += [(cell, number) for number in range(len(of_cell))]
+    begins = [0]
+    for word in words:
+        begins.append(begins[-1] + len(word) + len(_BETWEEN))
+    held, letters = _BETWEEN.join(words), _letters(key)
+    starts: list[PieceStart] = []
+    at = 0
+    while at < len(letters):
+        end, position = at + 1, held.find(letters[at])
+        while position >= 0 and end < len(letters):
+            longer = held.find(letters[at : end + 1], position)
+            if longer < 0:
+                break
+            position, end = longer, end + 1
+        word = bisect_right(begins, position) - 1
+        starts.append((*named[word], position - begins[word]) if position >= 0 else (-1, -1, -1))
+        at = end
+    return tuple(starts)
+
+
+@lru_cache(maxsize=4096)
+def _letters(text: str) -> str:
+    """Return the letters and digits of a text, equal in all casings."""
+    return "".join(filter(str.isalnum, lower(upper(text))))
+
+
+def _count(key: str, held: str, keys: Sequence[str] | None) -> int:
+    """Return the number of the longest pieces, taken from the left: no cover has fewer."""
+    pieces = at = 0
+    while at < len(key):
+        end = at + 1
+        if key[at:end] in held:
+            while end < len(key) and key[at : end + 1] in held:
+                end += 1
+            reach = end
+        else:
+            reach = at
+        while keys and reach < len(key) and all(key[at : reach + 1] in other for other in keys):
+            reach += 1
+        if reach == at:
+            if keys:
+                return len(key) + 1
+            reach += 1
+        at = reach
+        pieces += 1
+    return pieces

@@ -6,8 +6,10 @@ Toronto, 2019, sections 4.2 and 4.3 (``LearnTransform``).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import numpy as np
 import pyarrow as pa
@@ -15,39 +17,168 @@ import pyarrow.compute as pc
 
 from pexeso.transform.learning.chance import bound_on_luck, hits_by_chance
 from pexeso.transform.learning.example_sets import (
+    MIN_LENGTHS,
     ExampleGroup,
+    FindingOptions,
     Pairs,
     example_sets,
     example_sets_by_starts,
     example_sets_by_words,
 )
-from pexeso.transform.learning.examples_to_program import (
-    Effort,
-    Row,
-    learn_program,
-)
-from pexeso.transform.learning.generalising import generalised, unfolded
-from pexeso.transform.learning.options import FindingOptions
-from pexeso.transform.learning.row_pairs import MIN_LENGTHS
+from pexeso.transform.learning.examples_to_program import Effort, learn_program
 from pexeso.transform.programs.applying import apply_program
-from pexeso.transform.programs.program import Constant, Extract, Program
+from pexeso.transform.programs.program import MAX_OPERATORS, Constant, Extract, Operator, Program
 from pexeso.transform.texts import TextColumn, TextTable
+
+_RUN = re.compile(r"[^\W_]+|[\W_]+")
+# Characters of a run that is looked for anywhere in a cell; a shorter one only next to the piece
+# next to it.
+_MIN_LENGTH = 3
+
+
+# Places of a cell at which the text of a constant is looked for.
+_MAX_START = 32
+
+
+def generalised(program: Program, columns: Sequence[pa.Array], keys: pa.Array) -> Program:
+    """Return a program that writes the same keys with fewer letters of its own."""
+    written = apply_program(program, columns)
+    is_key = pc.is_in(written, value_set=pc.cast(keys, written.type), skip_nulls=True)
+    rows = pc.indices_nonzero(is_key)
+    read = program.columns
+    if not len(rows) or not read:
+        return program
+    cells = {column: columns[column].take(rows) for column in read}
+    operators: list[Operator] = []
+    for position, operator in enumerate(program.operators):
+        if not isinstance(operator, Constant):
+            operators.append(operator)
+            continue
+        runs = _RUN.findall(operator.text)
+        for number, run in enumerate(runs):
+            before = operators[-1] if operators else None
+            is_last = number == len(runs) - 1 and position + 1 < len(program.operators)
+            after = program.operators[position + 1] if is_last else None
+            piece = _piece_of(run, cells, before, after) if run[0].isalnum() else None
+            operators.append(Constant(run) if piece is None else piece)
+    changed = Program(_merged(operators))
+    if len(changed.operators) > MAX_OPERATORS:
+        return program
+    same = pc.equal(apply_program(changed, columns).take(rows), written.take(rows))
+    return changed if pc.all(pc.fill_null(same, False)).as_py() else program
+
+
+def unfolded(
+    program: Program, variants: Iterable[Program], columns: Sequence[pa.Array]
+) -> Iterator[Program]:
+    """Yield programs that write in the place of a constant what makes it different in each row."""
+    texts: dict[int, list[str]] = {}
+    for variant in variants:
+        pairs = zip(program.operators, variant.operators, strict=False)
+        differing = [at for at, (one, other) in enumerate(pairs) if one != other]
+        if len(differing) == 1 and len(variant.operators) == len(program.operators):
+            other = variant.operators[differing[0]]
+            if isinstance(other, Constant):
+                texts.setdefault(differing[0], []).append(other.text)
+    for at, others in texts.items():
+        own = program.operators[at]
+        if not isinstance(own, Constant):
+            continue
+        every = [own.text, *others]
+        head = _n_common(every)
+        tail = _n_common([text[head:][::-1] for text in every])
+        middles = {text[head : len(text) - tail] for text in every}
+        if len({len(middle) for middle in middles}) != 1:
+            continue
+        n = len(next(iter(middles)))
+        ends = Constant(own.text[:head]), Constant(own.text[len(own.text) - tail :])
+        for column in program.columns:
+            for start in range(_MAX_START):
+                pieces = pc.unique(pc.utf8_slice_codeunits(columns[column], start, start + n))
+                if middles <= set(pieces.to_pylist()):
+                    middle = [ends[0], Extract(column, (), start, n), ends[1]]
+                    kept = [one for one in middle if not isinstance(one, Constant) or one.text]
+                    operators = [*program.operators[:at], *kept, *program.operators[at + 1 :]]
+                    if len(operators) <= MAX_OPERATORS:
+                        yield Program(_merged(operators))
+
+
+def _n_common(texts: Sequence[str]) -> int:
+    alike = (len(set(letters)) == 1 for letters in zip(*texts, strict=False))
+    return sum(1 for _ in takewhile(bool, alike))
+
+
+def _piece_of(
+    run: str, cells: dict[int, pa.Array], before: Operator | None, after: Operator | None
+) -> Extract | None:
+    """Return the piece of the rows that is always the run, next to its neighbours if it can be."""
+    n = len(run)
+    places = [
+        (piece.column, piece.start - n if is_after else piece.start + (piece.length or 0))
+        for piece, is_after in ((after, True), (before, False))
+        if _is_plain(piece) and isinstance(piece, Extract) and (is_after or piece.length)
+    ]
+    if n >= _MIN_LENGTH:
+        for column, texts in cells.items():
+            first = texts[0].as_py()
+            places += [(column, match.start()) for match in re.finditer(re.escape(run), first)]
+    for column, start in places:
+        if start < 0:
+            continue
+        pieces = pc.utf8_slice_codeunits(cells[column], start, start + n)
+        if pc.all(pc.equal(pieces, run)).as_py():
+            return Extract(column, (), start, n)
+    return None
+
+
+def _is_plain(operator: Operator | None) -> bool:
+    return (
+        isinstance(operator, Extract)
+        and not operator.splits
+        and not operator.replacements
+        and operator.casing == "none"
+        and operator.start >= 0
+    )
+
+
+def _merged(operators: Sequence[Operator]) -> tuple[Operator, ...]:
+    """Return the operators with constants, and pieces that follow each other, made one."""
+    merged: list[Operator] = []
+    for operator in operators:
+        last = merged[-1] if merged else None
+        if isinstance(operator, Constant) and isinstance(last, Constant):
+            merged[-1] = Constant(last.text + operator.text)
+        elif (
+            isinstance(operator, Extract)
+            and isinstance(last, Extract)
+            and _is_plain(operator)
+            and _is_plain(last)
+            and operator.column == last.column
+            and last.length is not None
+            and operator.start == last.start + last.length
+        ):
+            length = None if operator.length is None else last.length + operator.length
+            merged[-1] = Extract(last.column, (), last.start, length)
+        else:
+            merged.append(operator)
+    return tuple(merged)
+
 
 # A program with another constant: what one text of a program may be for the keys that it left.
 #
 # An extension of the source: "001" behind a name in one program is "002" and "101" for other rows.
 # To learn each from examples would take examples that agree in it by chance.
 
+# Characters of a constant that is looked for.
 MAX_LENGTH = 32
-"""Characters of a constant that is looked for."""
 
 _NOTHING = pa.scalar("", pa.large_string())
 
+# Where there are more keys, only constants as long as the program's are looked for.
 _FEW_KEYS = 10_000
-"""Of more keys than these only constants as long as the program's are looked for."""
 
+# Places in the keys that are looked at for a constant between two pieces of rows.
 _MAX_STARTS = 64
-"""Places in the keys that are looked at for a constant between two pieces of rows."""
 
 
 def with_other_constants(
@@ -58,17 +189,7 @@ def with_other_constants(
     min_keys: int = 2,
     limit: int = 4,
 ) -> list[Program]:
-    """Return a program with each of its constants changed into those that write most keys.
-
-    Examples
-    --------
-    >>> from pexeso.transform.programs.program import Extract
-    >>> program = Program((Extract(0), Constant("001")))
-    >>> cells = [pa.array(["ann", "bob", "eve"], pa.large_string())]
-    >>> keys = pa.array(["ann101", "bob101", "eve7"], pa.large_string())
-    >>> [each.operators[1] for each in with_other_constants(program, cells, keys)]
-    [Constant(text='101')]
-    """
+    """Return a program with each of its constants changed into those that write most keys."""
     counts: dict[tuple[int, str], int] = {}
     for at, operator in enumerate(program.operators):
         if isinstance(operator, Constant) and len(program.operators) > 1:
@@ -76,19 +197,13 @@ def with_other_constants(
                 if count >= min_keys and text != operator.text:
                     counts[at, text] = counts.get((at, text), 0) + count
     best = sorted(counts, key=lambda change: (-counts[change], change))[:limit]
-    return [_changed(program, at, text) for at, text in best]
-
-
-def _changed(program: Program, at: int, text: str) -> Program:
-    operators = list(program.operators)
-    operators[at] = Constant(text)
-    return replace(program, operators=tuple(operators))
+    operators = program.operators
+    return [Program((*operators[:at], Constant(text), *operators[at + 1 :])) for at, text in best]
 
 
 def _counted(
     program: Program, at: int, columns: Sequence[pa.Array], keys: pa.Array
 ) -> Iterator[tuple[str, int]]:
-    """Yield the texts that stand in keys in place of a constant, and how many keys have each."""
     left = _written(program.operators[:at], columns)
     right = _written(program.operators[at + 1 :], columns)
     both = pc.binary_join_element_wise(left, right, _NOTHING)
@@ -127,7 +242,7 @@ def _most_frequent(starts: pa.Array) -> list[int]:
 def _hits(
     keys: pa.Array, left: int | None, start: int, stop: int | None, texts: pa.Array
 ) -> Iterator[tuple[str, int]]:
-    """Count by what stands between two places the keys that are a text without it."""
+    """Count by the text between two places the keys that are a text without it."""
     inside = pc.utf8_slice_codeunits(keys, start, stop)
     before = pc.utf8_slice_codeunits(keys, 0, start) if left is not None or start < 0 else None
     after = pc.utf8_slice_codeunits(keys, stop, None) if stop is not None else None
@@ -139,95 +254,74 @@ def _hits(
         yield entry["values"], entry["counts"]
 
 
+# Share of them from which on an accepted program is the one that was looked for.
 _NEARLY_SURE = 0.9
-"""Share of them from which on an accepted program is the one that was looked for."""
 
-_MAX_COLLAPSED = 0.05
-"""Share of the texts that a program joins that may become the key of another text (inclusive)."""
+# Share of the texts that a program joins that may become the key of another text (inclusive).
+MAX_COLLAPSED = 0.05
 
+# Hits, their share of the smaller side, and luck that are enough whatever share is asked for.
 _MIN_HITS, _MIN_SHARE, _HARDLY_LUCK = 10, 0.02, 1e-12
-"""Hits, their share of the smaller side, and luck that are enough whatever share is asked for."""
 
 _PADDING = "0"
+# Share of the texts that a program of zeros in front writes that must be keys: numbers that fill a
+# range hit each other by chance, and so chance says nothing of them.
 _MIN_PADDED = 0.9
-"""Share of the texts that a program of zeros in front writes that must be keys: numbers that fill a
-range hit each other by chance, and so chance tells nothing of them."""
 
 _MIN_AGREEING = 0.2
+# A program is applied to more rows than these if it writes the keys of a share of some pairs.
 _FEW_ROWS = 10_000
-"""A program is applied to more rows than these if it writes the keys of a share of some pairs."""
 
+# Share of the smaller side's values at which no better program is looked for.
 _ENOUGH = 0.95
-"""Share of the smaller side's values at which no better program is looked for."""
 
 _NEARLY_ALL = 0.8
+# As many times the luck is allowed to a program that joins nearly all texts to nearly all keys.
 _MORE_LUCK = 100
-"""As many times the luck is allowed to a program that joins nearly all texts to nearly all keys."""
 
+# As many times that of such a program of one operator: there are few of them to choose from.
 _MORE_LUCK_OF_ONE = 10
-"""As many times that of such a program of one operator: there are few of them to choose from."""
 
+# The luck allowed to a program that writes every key and nothing else.
 _LUCK_OF_ALL = 1e-2
-"""The luck allowed to a program that writes every key and nothing else."""
 
+# Sets of examples in a row that may bring no better program than one that is good enough.
 _MAX_FRUITLESS = 24
-"""Sets of examples in a row that may bring no better program than one that is good enough."""
 
+# The same number where none is good enough yet.
 _MAX_FRUITLESS_AT_FIRST = 64
-"""The same where none is good enough yet."""
 
 
+# Sets of examples, with more pairs to check a program by.
 Sets = Iterable[tuple[ExampleGroup, Pairs, Pairs]]
-"""Of examples, with more pairs to check a program by."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramFit:
-    """A program and what it joins.
+    """A program and what it joins."""
 
-    Attributes
-    ----------
-    program : Program
-        Of the source's row.
-    target : int
-        Number of the target column.
-    n_keys : int
-        Distinct values of it that the program writes.
-    n_written : int
-        Distinct texts that the program writes.
-    expected : float
-        Keys that letters drawn at random would hit (`hits_by_chance`).
-    accepted : bool
-        Whether it joins what the options ask for.
-    agreeing : float
-        Share of the likeliest pairs of rows that it joins, in [0, 1].
-    n_texts : int
-        Distinct source rows, of the columns that it reads, for which it writes a key.
-    """
-
-    program: Program
-    target: int
-    n_keys: int
-    n_written: int
-    expected: float
-    accepted: bool
-    agreeing: float = 0.0
+    program: Program  # Of the source's row
+    target: int  # Number of the target column
+    n_keys: int  # Distinct values of it that the program writes
+    n_written: int  # Distinct texts that the program writes
+    expected: float  # Keys that letters drawn at random would hit (`hits_by_chance`)
+    accepted: bool  # Whether it joins what the options ask for
+    agreeing: float = 0.0  # Share of the likeliest pairs of rows that it joins, in [0, 1]
+    # Distinct source rows, of the columns that it reads, for which it writes a key
     n_texts: int = 0
 
     @property
     def collapses(self) -> bool:
-        """Whether it makes one key of several source rows that differ."""
         return collapses(self.n_texts, self.n_keys)
 
     @property
     def sure(self) -> bool:
-        """Whether it joins nearly all of the likeliest pairs of rows."""
         return self.accepted and self.agreeing >= _NEARLY_SURE
 
 
 def collapses(n_texts: int, n_keys: int) -> bool:
     """Return whether so many texts that become so few keys are several for one of them."""
-    return n_texts - n_keys > max(1, _MAX_COLLAPSED * n_texts)
+    return n_texts - n_keys > max(1, MAX_COLLAPSED * n_texts)
 
 
 def find_program(
@@ -237,13 +331,7 @@ def find_program(
     *,
     thorough: bool = True,
 ) -> ProgramFit | None:
-    """Learn programs from likely pairs of rows, and return the one that hits most target values.
-
-    Returns
-    -------
-    ProgramFit or None
-        The best program, also where it is not accepted; None where none was learned.
-    """
+    """Learn programs from likely pairs of rows, and return the one that hits most target values."""
     options = options or FindingOptions()
     best: ProgramFit | None = None
     effort = Effort(options.max_effort)
@@ -293,7 +381,6 @@ def _programs(
     options: FindingOptions,
     effort: Effort,
 ) -> Iterator[ProgramFit]:
-    """Yield programs until one joins nearly all, or sets of examples bring nothing better."""
     tried: set[tuple[Program, int]] = set()
     best = 0
     fruitless = 0
@@ -307,7 +394,8 @@ def _programs(
         if program is None or (program, group.target) in tried:
             continue
         tried.add((program, group.target))
-        agreeing = _agreeing(program, *checks)
+        pairs = zip(*checks, strict=True)
+        agreeing = sum(program.of(row) == key for row, key in pairs) / len(checks[0])
         if source.n_rows > _FEW_ROWS and agreeing < _MIN_AGREEING:
             continue
         candidate = judged(program, source, targets, group.target, options)
@@ -339,10 +427,6 @@ def find_variant(
                 if candidate.accepted and (best is None or _rank(candidate) < _rank(best)):
                     best = candidate
     return best
-
-
-def _agreeing(program: Program, rows: Sequence[Row], keys: Sequence[str]) -> float:
-    return sum(program.of(row) == key for row, key in zip(rows, keys, strict=True)) / len(keys)
 
 
 def judged(
@@ -384,25 +468,16 @@ def judged(
         accepted = accepted or (hits >= few and hits > 2 * fitted and luck <= _HARDLY_LUCK)
         is_padded = _is_padding(program) and hits >= max(_MIN_HITS, _MIN_PADDED * len(written))
         accepted = accepted or is_padded
-    n_texts = _n_texts(
-        source, program, pc.is_in(of_rows, value_set=column.values.cast(of_rows.type))
-    )
+    is_joined = pc.is_in(of_rows, value_set=column.values.cast(of_rows.type), skip_nulls=True)
+    rows = np.flatnonzero(is_joined.to_numpy(zero_copy_only=False))
+    # Distinct texts of the columns that the program reads, of the rows that it joins.
+    codes = [source.columns[at].codes[rows] for at in program.columns or (0,)]
+    n_texts = len(np.unique(np.stack(codes, axis=1), axis=0))
     return ProgramFit(program, target, hits, len(written), expected, accepted, n_texts=n_texts)
 
 
-def _n_texts(source: TextTable, program: Program, is_joined: pa.BooleanArray) -> int:
-    """Count the distinct texts of the columns that a program reads, of the rows that it joins."""
-    rows = np.flatnonzero(pc.fill_null(is_joined, False).to_numpy(zero_copy_only=False))
-    columns = program.columns or (0,)
-    codes = np.stack([source.columns[column].codes[rows] for column in columns], axis=1)
-    return len(np.unique(codes, axis=0))
-
-
 def _is_padding(program: Program) -> bool:
-    """Return whether a program writes zeros in front of a whole cell."""
-    if len(program.operators) != 2:
-        return False
-    zeros, cell = program.operators
+    zeros, cell = program.operators if len(program.operators) == 2 else (None, None)
     return (
         isinstance(zeros, Constant)
         and not zeros.text.strip(_PADDING)

@@ -1,6 +1,6 @@
 """Programs applied to columns, as fast as Arrow's kernels are.
 
-Rows are taken in batches, so the memory beside columns and result is bounded: a batch has at most
+Rows are taken in batches, so the memory besides columns and result is bounded: a batch has at most
 `BATCH_ROWS` rows, and at most `BATCH_BYTES` of cells, of constants and of characters that a
 replacement makes of them, unless it is a single row. How many these are is counted before they are
 made.
@@ -38,13 +38,7 @@ _SHARP_S = ord("ß")
 
 
 def cased_array(texts: pa.StringArray, casing: Casing) -> pa.StringArray:
-    """Return texts in a casing, as `pexeso.transform.programs.program.cased` returns each.
-
-    Memory: about 40 bytes for each character.
-
-    >>> cased_array(pa.array(["o'NEIL", None, "straße"]), "title").to_pylist()
-    ["O'Neil", None, 'Straße']
-    """
+    """Return texts in a casing, as `pexeso.transform.programs.program.cased` returns each."""
     if casing == "none" or not len(texts):
         return texts
     valid = np.asarray(texts.is_valid())
@@ -65,7 +59,6 @@ def cased_array(texts: pa.StringArray, casing: Casing) -> pa.StringArray:
 
 
 def _offsets_and_bytes(texts: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the bytes of all texts, and where each begins and the last ends."""
     _, ends, data = texts.buffers()
     offsets = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1]
     held = np.frombuffer(data or b"", np.uint8)[offsets[0] : offsets[-1]]
@@ -81,7 +74,6 @@ def _code_points(offsets: np.ndarray, data: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def _utf8(starts: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray | bytes]:
-    """Return what `_code_points` was made from."""
     if points.max(initial=0) < 0x80:
         return starts.astype(np.int32), points.astype(np.uint8)
     widths = 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
@@ -89,7 +81,6 @@ def _utf8(starts: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _sums(counts: np.ndarray) -> np.ndarray:
-    """Return the sum of the counts before each place, and of all."""
     sums = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=sums[1:])
     return sums
@@ -147,87 +138,52 @@ _NO_TEXT = pa.scalar(None, pa.string())
 
 
 def apply_program(program: Program, columns: Sequence[pa.Array | pa.ChunkedArray]) -> pa.Array:
-    """Return what a program writes for each row: exactly `Program.of`, for all rows together.
-
-    Examples
-    --------
-    >>> names = pa.array(["Obama, Barack", "Madonna", None])
-    >>> program = Program((Extract(0, (Split(", ", 1),), length=1), Constant(".")))
-    >>> apply_program(program, [names]).to_pylist()
-    ['B.', None, None]
-    """
-    _check(program, columns)
+    """Return what a program writes for each row: exactly `Program.of`, for all rows together."""
     texts = {column: columns[column] for column in program.columns}
     arrays, n_bytes = [], 0
-    for start, stop in _spans(program, list(texts.values()), 0, len(columns[0])):
-        for array in _written(program, texts, start, stop):
-            arrays.append(array)
-            n_bytes += array.nbytes
-            if n_bytes >= MAX_BYTES:
-                raise InputError(
-                    f"the program writes {n_bytes:,} bytes for the first {stop:,} of "
-                    f"{len(columns[0]):,} rows; at most 2 GiB can be written at once, so apply it "
-                    "to fewer rows at a time"
-                )
+    for stop, array in _written(program, texts, 0, len(columns[0])):
+        arrays.append(array)
+        n_bytes += array.nbytes
+        if n_bytes >= MAX_BYTES:
+            raise InputError(
+                f"the program writes {n_bytes:,} bytes for the first {stop:,} of "
+                f"{len(columns[0]):,} rows; at most 2 GiB can be written at once, so apply it "
+                "to fewer rows at a time"
+            )
     return pa.concat_arrays(arrays) if arrays else pa.array([], pa.string())
+
+
+class _TooManyCharactersError(Exception):
+    """A batch of several rows has more cells, or writes more, than is made at once."""
 
 
 def _written(
     program: Program, texts: dict[int, pa.Array | pa.ChunkedArray], start: int, stop: int
-) -> Iterator[pa.Array]:
-    """Yield what a program writes for some rows, halved until replacements write little enough."""
-    pieces = {column: _piece(cells, start, stop) for column, cells in texts.items()}
+) -> Iterator[tuple[int, pa.Array]]:
+    """Yield what a program writes for some rows, halved until they are few enough."""
+    n_rows = stop - start
+    if not n_rows:
+        return
+    pieces = {column: cells.slice(start, n_rows) for column, cells in texts.items()}
+    constants = [one.text.encode() for one in program.operators if isinstance(one, Constant)]
+    n_bytes = max(sum(cells.nbytes for cells in pieces.values()), n_rows * sum(map(len, constants)))
     try:
-        yield _Batch(pieces, stop - start).of(program)
+        if n_rows > 1 and (n_rows > BATCH_ROWS or n_bytes > BATCH_BYTES):
+            raise _TooManyCharactersError
+        plain = {column: _plain(cells) for column, cells in pieces.items()}
+        array = _Batch(plain, n_rows).of(program)
     except _TooManyCharactersError:
-        middle = (start + stop) // 2
+        middle = start + n_rows // 2
         yield from _written(program, texts, start, middle)
         yield from _written(program, texts, middle, stop)
+    else:
+        yield stop, array
 
 
-def _check(program: Program, columns: Sequence[pa.Array | pa.ChunkedArray]) -> None:
-    n_needed = max((1, *(column + 1 for column in program.columns)))
-    if len(columns) < n_needed:
-        raise InputError(f"the program needs {n_needed} columns, but got {len(columns)}")
-    for column in program.columns:
-        kind = columns[column].type
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-            raise InputError(
-                f"column {column + 1} of the rows holds {kind}, not texts; cast it to string first"
-            )
-    lengths = sorted({len(column) for column in columns})
-    if len(lengths) > 1:
-        raise InputError(f"columns of one table have one length, but these have {lengths}")
-
-
-def _piece(column: pa.Array | pa.ChunkedArray, start: int, stop: int) -> pa.Array:
-    piece = column.slice(start, stop - start)
-    if isinstance(piece, pa.ChunkedArray):
-        piece = piece.combine_chunks()
-    return piece.cast(pa.string())
-
-
-def _spans(
-    program: Program, columns: list[pa.Array | pa.ChunkedArray], start: int, stop: int
-) -> Iterator[tuple[int, int]]:
-    """Yield the rows of each batch, halved until they are small enough."""
-    n_rows = stop - start
-    written = sum(
-        len(operator.text.encode())
-        for operator in program.operators
-        if isinstance(operator, Constant)
-    )
-    n_bytes = max(sum(column.slice(start, n_rows).nbytes for column in columns), n_rows * written)
-    if n_rows > 1 and (n_rows > BATCH_ROWS or n_bytes > BATCH_BYTES):
-        middle = start + n_rows // 2
-        yield from _spans(program, columns, start, middle)
-        yield from _spans(program, columns, middle, stop)
-    elif n_rows:
-        yield start, stop
-
-
-class _TooManyCharactersError(Exception):
-    """Replacements write more for a batch of several rows than is made at once."""
+def _plain(cells: pa.Array | pa.ChunkedArray) -> pa.Array:
+    if isinstance(cells, pa.ChunkedArray):
+        cells = cells.combine_chunks()
+    return cells.cast(pa.string())
 
 
 class _Batch:
@@ -255,10 +211,7 @@ class _Batch:
         return cased_array(substrings(text, operator), operator.casing)
 
     def check(self, text: pa.Array, old: str, n_more: int) -> None:
-        """Raise an error where a replacement makes each of its places so much longer than it may.
-
-        It is `_TooManyCharactersError` where fewer rows at a time would do.
-        """
+        """Raise an error where a replacement makes its places so much longer than it may."""
         places = pc.cast(pc.count_substring(text, old), pa.int64())
         lengths = pc.add(pc.cast(pc.utf8_length(text), pa.int64()), pc.multiply(places, n_more))
         check_written(pc.max(lengths).as_py() or 0)

@@ -20,15 +20,14 @@ from pexeso.errors import InputError
 Casing = Literal["none", "lower", "upper", "title"]
 Span = Literal["one", "to", "from"]
 
+# Operators of a program (the source's largest tau).
 MAX_OPERATORS = 16
-"""Of a program (the source's largest tau)."""
 
+# Characters that the replacements of an operator may make of a cell: as many as a cell has.
 MAX_WRITTEN = 1 << 20
-"""Characters that the replacements of an operator may make of a cell: as many as a cell has."""
 
 
 def check_written(n_characters: int) -> None:
-    """Raise InputError where a replacement would make more of a cell than it may."""
     if n_characters > MAX_WRITTEN:
         raise InputError(
             f"a replacement of the program would write {n_characters:,} characters for one row; at "
@@ -93,18 +92,14 @@ _CASINGS = {"none": str, "lower": lower, "upper": upper, "title": title}
 
 
 def cased(text: str, casing: Casing) -> str:
-    """Return a text in a casing."""
     return _CASINGS[casing](text)
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """The same text for every row."""
-
     text: str
 
     def of(self, row: Sequence[str | None]) -> str | None:
-        """Return the text, whatever the row."""
         return self.text
 
 
@@ -124,11 +119,9 @@ class Split:
 
     @property
     def min_parts(self) -> int:
-        """Number of parts that a text must have; with one part it was not split."""
         return max(2, self.part + 1, -self.part)
 
     def of(self, text: str) -> str | None:
-        """Return the part, or None where the separator or the part is not there."""
         parts = text.split(self.separator)
         if len(parts) == 1 or not -len(parts) <= self.part < len(parts):
             return None
@@ -227,7 +220,6 @@ class Program:
     operators: tuple[Operator, ...]
 
     def of(self, row: Sequence[str | None]) -> str | None:
-        """Return the key of a row, or None where an operator does not apply to it."""
         pieces = []
         for operator in self.operators:
             piece = operator.of(row)
@@ -237,18 +229,6 @@ class Program:
         return "".join(pieces)
 
     def named_columns(self, names: Sequence[str]) -> dict[int, str]:
-        """Return the name of each column that the program reads.
-
-        Parameters
-        ----------
-        names : sequence of str
-            Of all columns of the row.
-
-        Raises
-        ------
-        InputError
-            If a column has no name, or shares it with another one.
-        """
         if self.columns and self.columns[-1] >= len(names):
             raise InputError(
                 f"the program reads column {self.columns[-1] + 1}, but only {len(names)} columns "
@@ -265,7 +245,6 @@ class Program:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """Columns of the row that the program reads, in order."""
         return tuple(
             sorted(
                 {operator.column for operator in self.operators if isinstance(operator, Extract)}

@@ -35,15 +35,15 @@ MAX_PROGRAMS = 16
 MAX_COLUMNS = 10_000
 MAX_SPLITS = 2
 MAX_REPLACEMENTS = 2
+# Characters of each text: a constant, a separator, the name of a column, an entry of the metadata.
 MAX_CHARACTERS = 10_000
-"""Of each text: a constant, a separator, the name of a column, an entry of the metadata."""
 
+# The largest part, start or length: databases can count as far.
 MAX_POSITION = 1_000_000_000
-"""Of parts, starts and lengths: databases can count as far."""
 
 MAX_METADATA = 100
+# Characters of a document that is read.
 MAX_DOCUMENT = 1 << 24
-"""Characters of a document that is read."""
 
 _EXTRACT_FIELDS = ("column", "splits", "start", "length", "casing", "replacements", "shorter")
 
@@ -52,36 +52,16 @@ Metadata = Mapping[str, str | int | float | bool | None]
 
 @dataclass(frozen=True)
 class StoredProgram:
-    """Programs with what is needed to use them later.
+    """Programs with what is needed to use them later."""
 
-    Attributes
-    ----------
-    programs : tuple of Program
-        Rules by residue, at most `MAX_PROGRAMS`: each is for the rows whose texts by the programs
-        before it found no partner.
-    columns : tuple of str
-        Names of the columns of the rows, in the order that the programs count them.
-    metadata : mapping of str to str, int, float, bool or None
-        Anything else, such as the direction, the coverage, or the target's column; kept as it is.
-    """
-
+    # At most `MAX_PROGRAMS`: each is for the rows whose texts by those before found no partner
     programs: tuple[Program, ...]
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # Of the rows, in the order that the programs count them
+    # Anything else, such as the direction, the coverage, or the target's column; kept as it is
     metadata: Metadata = field(default_factory=dict)
 
 
 def program_to_json(stored: StoredProgram) -> dict[str, Any]:
-    """Return programs as a document that `program_from_json` reads.
-
-    Examples
-    --------
-    >>> initial = Program((Extract(0, length=1), Constant(".")))
-    >>> stored = StoredProgram((initial,), ("Name",))
-    >>> program_to_json(stored)["programs"][0][1]
-    {'text': '.'}
-    >>> program_from_json(program_to_json(stored)) == stored
-    True
-    """
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -97,7 +77,6 @@ def program_to_json(stored: StoredProgram) -> dict[str, Any]:
 
 
 def program_from_json(value: object) -> StoredProgram:
-    """Return the programs of a document."""
     document = _object(value, "the document", ())
     if document.get("format") != FORMAT:
         raise InputError(
@@ -124,7 +103,6 @@ def program_from_json(value: object) -> StoredProgram:
 
 
 def program_from_text(text: str) -> StoredProgram:
-    """Return the programs of a document that is still text."""
     if len(text) > MAX_DOCUMENT:
         raise InputError(
             f"the document has {len(text):,} characters, but programs have at most "
@@ -274,7 +252,6 @@ def _refuse(where: str, allowed: str, value: object) -> NoReturn:
 
 
 def _shown(value: object) -> str:
-    """Return a short and harmless form of what was got."""
     if isinstance(value, dict | list):
         return f"{'a list' if isinstance(value, list) else 'an object'} of {len(value):,} entries"
     if type(value) is int and value.bit_length() > 100:

@@ -10,19 +10,10 @@ from pexeso.runtime.formatting import percent, plain
 
 if TYPE_CHECKING:
     from pexeso.transform.joins.joined import TransformJoin
-    from pexeso.transform.lake_search.screening import Direction
-    from pexeso.transform.programs.as_sql import Dialect
+    from pexeso.transform.programs.renderings import Dialect
+    from pexeso.transform.transformation import Direction
 
-FIELDS = (
-    "table",
-    "column",
-    "joinability",
-    "matched",
-    "total",
-    "equal",
-    "direction",
-    "program",
-)
+FIELDS = ("table", "column", "joinability", "matched", "total", "equal", "direction", "program")
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,7 +102,7 @@ class TransformSearchResult(ColumnMatches[TransformMatch]):
 
     @property
     def fields(self) -> tuple[str, ...]:  # type: ignore[override]  # read only here
-        """What `to_pandas` and CSV tell of each column found."""
+        """What `to_pandas` and CSV report of each column found."""
         return (*FIELDS, *(("n_copies",) if self.folded else ()), "brings")
 
     def to_dict(self, *, explain: bool = False, hints: bool = False) -> dict[str, Any]:

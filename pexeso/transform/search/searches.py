@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -11,41 +13,97 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.errors import InputError
-from pexeso.lake.left_out.groups import left_out
-from pexeso.lake.sniff import profile_column
+from pexeso.engine.copies import ColumnSets, folded
+from pexeso.engine.lists import offsets_of
+from pexeso.lake.choose import profile_column
+from pexeso.lake.left_out import left_out
 from pexeso.options import ALL, columns_wanted, whole_number
-from pexeso.results.column_matches import Hints
-from pexeso.results.copies import ColumnSets, fold, lines_compared, lines_of
+from pexeso.results.column_matches import Hints, TableColumns
 from pexeso.results.query import QueryColumn, query_from_values
-from pexeso.results.table_columns import TableColumns
-from pexeso.runtime.formatting import plain_scalar, shown
-from pexeso.runtime.ranges import offsets_of
+from pexeso.runtime.checks import require_share
+from pexeso.runtime.formatting import plain_scalar
 from pexeso.semantic.open_index import OpenIndex
 from pexeso.transform.joins.joined import TransformJoin
 from pexeso.transform.joins.sides import Side
-from pexeso.transform.lake_search.screening import Direction, ScreeningOptions, screen
-from pexeso.transform.lake_search.shared_grams import QueryGrams
+from pexeso.transform.learning.examples_to_program import Effort, LearningOptions, learn_program
 from pexeso.transform.learning.finding import FindingOptions
-from pexeso.transform.learning.sampling import sample_texts
 from pexeso.transform.programs.program import Constant, Program
 from pexeso.transform.search.candidates import Candidate, find_candidates
+from pexeso.transform.search.grams import QueryGrams
 from pexeso.transform.search.results import TransformMatch, TransformSearchResult
-from pexeso.transform.texts import MAX_LEARNED, cleaned
-from pexeso.transform.transformation import KINDS, TransformOptions, learn_transformation
+from pexeso.transform.texts import MAX_LEARNED, cleaned, sample_texts
+from pexeso.transform.transformation import KINDS, Direction, TransformOptions, learn_transformation
 
+# Letters of a text of a pair; longer ones cost more than they are worth.
+MAX_LETTERS = 200
+
+# Pairs by which a program is checked, a sample of all.
+MAX_CHECKED = 200
+
+# What is spent on the pairs of two columns, in either direction.
+_LEARNING = LearningOptions(max_steps=6, width=3)
+_N_EXAMPLES = 3
+_N_SETS = 16
+MAX_EFFORT = 1_000_000
+
+# Pairs that a program must write, and their share of those by which it is checked, both inclusive.
+_MIN_AGREEING, _MIN_SHARE_AGREEING = 3, 0.05
+
+
+def screen(source: Sequence[str], target: Sequence[str], seed: int = 0) -> Direction | None:
+    """Return the direction in which some program writes enough of the likely pairs."""
+    pairs = [
+        (one, other)
+        for one, other in zip(source, target, strict=True)
+        if len(one) <= MAX_LETTERS and len(other) <= MAX_LETTERS
+    ]
+    forth = _agreeing(pairs, seed)
+    back = _agreeing([(other, one) for one, other in pairs], seed)
+    n_checked = min(len(pairs), MAX_CHECKED)
+    if max(forth, back) < max(_MIN_AGREEING, _MIN_SHARE_AGREEING * n_checked):
+        return None
+    return "source to target" if forth >= back else "target to source"
+
+
+def _agreeing(pairs: Sequence[tuple[str, str]], seed: int) -> int:
+    """Return how many pairs the best program writes, of those by which it is checked."""
+    drawn = random.Random(f"{seed} {len(pairs)}")
+    checked = pairs if len(pairs) <= MAX_CHECKED else drawn.sample(pairs, MAX_CHECKED)
+    effort, tried, best = Effort(MAX_EFFORT), set[Program](), 0
+    for number in range(_N_SETS):
+        # The first sets are of the surest pairs.
+        among = min(len(pairs), 2 * _N_EXAMPLES + 4 * number)
+        examples: list[tuple[str, str]] = []
+        for one, other in drawn.sample(pairs[:among], among):
+            if all(one != pair[0] and other != pair[1] for pair in examples):
+                examples.append((one, other))
+        del examples[_N_EXAMPLES:]
+        if len(examples) < _N_EXAMPLES or effort.left <= 0:
+            break
+        rows, keys = [[one] for one, _ in examples], [other for _, other in examples]
+        program = learn_program(rows, keys, _LEARNING, effort, [False])
+        if program is None or program in tried:
+            continue
+        tried.add(program)
+        agreeing = sum(program.of([one]) == other for one, other in checked)
+        # Each operator could be fitted to an example of its own.
+        if agreeing > len(program.operators):
+            best = max(best, agreeing)
+    return best
+
+
+# Columns of the lake from which programs are learned, those that share most with the query.
 DEFAULT_CANDIDATES = 100
-"""Columns of the lake from which programs are learned, those that share most with the query."""
 
+# Values of the query by which candidates are found, a sample of all.
 MAX_SAMPLE = 4096
-"""Values of the query by which candidates are found, a sample of all."""
 
+# Bound on the probability that any of the columns compared is joined by chance.
 _MAX_LUCK = 1e-6
-"""Bound on the probability that any of the columns compared is joined by chance."""
 
+# Share of the smaller column's values that the first program must join: vocabularies that have
+# nothing to do with each other, such as surnames and counties, have a few values in common.
 _MIN_SHARE = 0.2
-"""Of the smaller column's values that the first program must join: vocabularies that have nothing
-to do with each other, such as surnames and counties, have a few values in common."""
 
 _MAX_EFFORT = 2_000_000
 _MAX_SETS = 16
@@ -54,8 +112,6 @@ _MAX_PROGRAMS = 4
 
 @dataclass(frozen=True)
 class TransformSearches:
-    """Searches of one snapshot; see `pexeso.Index.search` with ``method="transform"``."""
-
     opened: OpenIndex
 
     def search(
@@ -69,50 +125,26 @@ class TransformSearches:
         max_candidates: int = DEFAULT_CANDIDATES,
         seed: int = 0,
     ) -> TransformSearchResult:
-        """Find columns that join a query column after a program.
-
-        Parameters
-        ----------
-        values
-            As in `pexeso.Index.search`.
-        k : int or "all", optional
-            By default `pexeso.options.DEFAULT_COLUMNS`.
-        min_joinability : float, optional
-            In (0, 1]: the smallest share of the query's distinct values that are joined.
-        exclude_self : bool
-            Do not find the table that the query column was read from.
-        fold_copies : bool
-            Fold columns of the same values, or nearly the same.
-        max_candidates : int
-            Columns that programs are learned from, at least 1.
-        seed : int
-            Of samples and sets of examples, at least 0.
-
-        Raises
-        ------
-        InputError
-            An option is out of its range.
-        """
         started = time.perf_counter()
         max_columns, min_share = columns_wanted(k), plain_scalar(min_joinability)
         if min_share is not None:
-            _require_share(min_share)
+            meaning = "It is the share of your distinct values that are joined."
+            require_share("min_joinability", min_share, meaning)
         max_candidates = whole_number("max_candidates", max_candidates, 1)
         seed = whole_number("seed", seed, 0)
         column = query_from_values(values)
         file = column.file
         own_table = self.opened.table_of(file) if exclude_self and file is not None else None
         query = _Query.of(column, seed)
-        candidates = find_candidates(
+        candidates, n_compared = find_candidates(
             self.opened.store, query.grams, max_candidates, exclude_table=own_table
         )
-        screening, learned = ScreeningOptions(seed=seed), 0
-        matches = []
-        for candidate in candidates.columns:
-            likely = screen(*candidate.pairs(query.grams.texts), screening)
-            if likely is not None:
+        matches, learned = [], 0
+        for candidate in candidates:
+            direction = screen(*candidate.pairs(query.grams.texts), seed)
+            if direction is not None:
                 learned += 1
-                match = query.joined(candidate, likely.direction, candidates.n_compared, seed)
+                match = query.joined(candidate, direction, n_compared, seed)
                 if match is not None and match.joinability >= (min_share or 0):
                     matches.append(match)
         matches.sort(key=lambda match: (-match.matched, match.table, match.column))
@@ -130,8 +162,8 @@ class TransformSearches:
             "seed": seed,
         }
         stats = {
-            "columns": candidates.n_compared,
-            "candidates": len(candidates.columns),
+            "columns": n_compared,
+            "candidates": len(candidates),
             "learned": learned,
             "seconds": round(time.perf_counter() - started, 6),
         }
@@ -171,7 +203,6 @@ class _Query:
     def joined(
         self, candidate: Candidate, direction: Direction, n_tests: int, seed: int
     ) -> TransformMatch | None:
-        """Learn what joins the query with a candidate; None where no program is accepted."""
         finding = FindingOptions(
             n_sets=_MAX_SETS,
             max_sets=_MAX_SETS,
@@ -229,7 +260,6 @@ def _side(name: str, texts: pa.Array) -> Side:
 
 
 def _lines(matches: list[TransformMatch], limit: int | None) -> list[list[TransformMatch]]:
-    """Fold columns that hold nearly the same values."""
     if len(matches) < 2:
         return [[match] for match in matches]
     texts = [match.transformation.target.cells[0] for match in matches]
@@ -238,18 +268,8 @@ def _lines(matches: list[TransformMatch], limit: int | None) -> list[list[Transf
         offsets_of(np.array([len(cells) for cells in texts])),
         numbers.to_numpy(zero_copy_only=False).astype(np.int64),
     )
-    return [[matches[at] for at in line] for line in lines_of(fold(sets, lines_compared(limit)))]
+    return folded(sets, matches, limit)
 
 
 def _hints(opened: OpenIndex) -> Hints:
     return Hints((), left_out(opened.catalog))
-
-
-def _require_share(share: Any) -> None:
-    """Refuse a smallest joinability that is none."""
-    is_number = isinstance(share, int | float) and not isinstance(share, bool)
-    if not (is_number and 0 < share <= 1):
-        raise InputError(
-            f"min_joinability must be a number in (0, 1]. Got {shown(share)} instead. It is the "
-            "share of your distinct values that are joined."
-        )

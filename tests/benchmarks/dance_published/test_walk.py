@@ -27,8 +27,7 @@ from tests.acquisition.motivating_graphs import RULES, age_and_disease, graph_of
 from tests.acquisition.weighted_graphs import join_set, weighted_graph
 
 quick = settings(derandomize=True, deadline=None, max_examples=25)
-WALKS = PublishedOptions(auto_exhaustive=False, n_steps=2000)
-LITERAL = PublishedOptions(mode="literal", n_steps=2000)
+WALKS = PublishedOptions(always_walk=True, n_steps=2000)
 BOTH, GENDER, RACE = ("Gender", "Race"), ("Gender",), ("Race",)
 CORRELATIONS = {GENDER: 0.144484, RACE: 0.333333, BOTH: 0.333333}
 
@@ -82,11 +81,10 @@ def test_probabilities_of_the_worked_example():
     assert acceptance(0.3, 0.0) == 0
 
 
-@pytest.mark.parametrize("mode", ["repaired", "literal"])
-def test_a_long_walk_is_at_each_plan_in_proportion_to_its_correlation(mode):
+def test_a_long_walk_is_at_each_plan_in_proportion_to_its_correlation():
     choices = two_table_choices()
     random = walk_random(7, choices, 0)
-    visits = Counter(joined_by(plan) for plan, _ in walk(choices, (0,), 200_000, random, mode=mode))
+    visits = Counter(joined_by(plan) for plan in walk(choices, (0,), 200_000, random))
     law = {GENDER: 0.178122, RACE: 0.410939, BOTH: 0.410939}
     assert {name: n / 200_000 for name, n in visits.items()} == pytest.approx(law, abs=0.01)
 
@@ -94,7 +92,7 @@ def test_a_long_walk_is_at_each_plan_in_proportion_to_its_correlation(mode):
 def test_a_walk_within_the_bounds_never_leaves_them():
     choices = two_table_choices(budget=7)
     visits = Counter(
-        joined_by(plan) for plan, _ in walk(choices, (0,), 20_000, walk_random(1, choices, 0))
+        joined_by(plan) for plan in walk(choices, (0,), 20_000, walk_random(1, choices, 0))
     )
     total = CORRELATIONS[GENDER] + CORRELATIONS[RACE]
     assert set(visits) == {GENDER, RACE}
@@ -107,16 +105,11 @@ def test_a_walk_that_starts_outside_goes_freely_until_it_is_within():
     assert not choices.plan((start,)).is_within
     for seed in range(10):
         met = [
-            joined_by(plan)
-            for plan, _ in walk(choices, (start,), 50, walk_random(seed, choices, 0))
+            joined_by(plan) for plan in walk(choices, (start,), 50, walk_random(seed, choices, 0))
         ]
         inside = met.index(GENDER)
         assert set(met[inside:]) == {GENDER}
         assert GENDER not in met[:inside]
-    # Word for word it may step within the bounds alone.
-    literal = walk(choices, (start,), 50, walk_random(0, choices, 0), mode="literal")
-    met = [joined_by(plan) for plan, _ in literal]
-    assert set(met) <= {joined_by(choices.plan((start,))), GENDER}
 
 
 def one_join_graph(*weights: float) -> JoinGraph:
@@ -129,47 +122,21 @@ def request_for(graph: JoinGraph, **bounds) -> AcquisitionRequest:
     return AcquisitionRequest((Terminal.of(graph, "a"),), (Terminal.of(graph, "b"),), **bounds)
 
 
-def test_the_printed_algorithm_finds_nothing_where_each_join_has_one_set():
+def test_a_plan_is_found_where_each_join_has_one_set():
     graph = one_join_graph(0.5)
-    request = request_for(graph)
-    (choices,) = choices_of(graph, request)
-    assert best_plan(choices, LITERAL) is None
+    (choices,) = choices_of(graph, request_for(graph))
     assert best_plan(choices, WALKS).measures.correlation == 1
     assert best_plan(choices, PublishedOptions()).measures.correlation == 1
 
 
-def test_the_printed_algorithm_finds_nothing_that_has_no_correlation():
+def test_of_plans_without_correlation_the_first_is_found():
     graph = one_join_graph(0.5, 0.7)
-    request = request_for(graph)
 
     def nothing(tree) -> PlanMeasures:
         return PlanMeasures(tree.price(graph), tree.weight, 1.0, 0.0, 1)
 
-    (choices,) = choices_of(graph, request, nothing)
-    assert best_plan(choices, LITERAL) is None
-    # Of equal correlations the cheaper plan, here of equal prices too, the first.
+    (choices,) = choices_of(graph, request_for(graph), nothing)
     assert best_plan(choices, WALKS).tree.joins[0].join_set.left == ("k",)
-
-
-def test_the_printed_algorithm_finds_what_it_steps_to():
-    assert joined_by(best_plan(two_table_choices(), LITERAL)) in (RACE, BOTH)
-    # It never scores the start, and all other plans are too dear.
-    choices = two_table_choices(budget=5)
-    assert joined_by(choices.plan((0,))) == GENDER
-    assert best_plan(choices, LITERAL) is None
-
-
-def test_the_printed_algorithm_keeps_the_highest_correlation_that_it_met():
-    graph = two_tables()
-    values = {GENDER: 0.2, RACE: 0.9, BOTH: 0.5}
-
-    def measure(tree) -> PlanMeasures:
-        value = values[tree.joins[0].join_set.left]
-        return PlanMeasures(tree.price(graph), tree.weight, 1.0, value, 1)
-
-    for seed in range(5):
-        (choices,) = choices_of(graph, age_and_disease(graph, "D4", "D3"), measure)
-        assert joined_by(best_plan(choices, replace(LITERAL, n_steps=200, seed=seed))) == RACE
 
 
 def test_further_walks_reach_plans_that_no_single_step_leads_to():
@@ -211,9 +178,8 @@ def test_all_plans_on_a_minimal_graph_are_tried_and_walks_find_no_better(data):
         on_it = [(tree, measures) for tree, measures in both if is_within(request, measures)]
         best = best_plan(choices, PublishedOptions())
         assert (best is None) == (not on_it)
-        walked = best_plan(choices, PublishedOptions(auto_exhaustive=False, n_steps=20))
-        printed = best_plan(choices, PublishedOptions(mode="literal", n_steps=20))
-        for plan in (best, walked, printed):
+        walked = best_plan(choices, PublishedOptions(always_walk=True, n_steps=20))
+        for plan in (best, walked):
             if plan is not None:
                 assert plan.tree.signature in {tree.signature for tree, _ in on_it}
         if best is None:
@@ -224,8 +190,7 @@ def test_all_plans_on_a_minimal_graph_are_tried_and_walks_find_no_better(data):
             measures.price for _, measures in on_it if highest - measures.correlation <= SAME
         )
         assert best.price == pytest.approx(cheapest)
-        for plan in (walked, printed):
-            assert plan is None or not plan.is_better(best)
+        assert walked is None or not walked.is_better(best)
 
 
 @quick
@@ -236,7 +201,7 @@ def test_plans_join_by_all_that_they_share_and_closing_again_changes_nothing(dat
     same = PlanMeasures(1.0, 1.0, 1.0, 1.0, 1)
     for choices in choices_of(graph, request, measure=lambda tree: same):
         lightest = choices.minimal.weight
-        for plan, _ in walk(choices, (0,) * len(choices.sizes), 30, walk_random(0, choices, 0)):
+        for plan in walk(choices, (0,) * len(choices.sizes), 30, walk_random(0, choices, 0)):
             assert is_closed(plan.tree, graph)
             assert closed_tree(plan.tree, graph).signature == plan.tree.signature
             assert plan.tree.have == choices.minimal.have
@@ -248,7 +213,7 @@ def test_equal_seeds_walk_equal_ways_and_walks_differ():
 
     def way(seed: int, i: int) -> list:
         random = walk_random(seed, choices, i)
-        return [joined_by(plan) for plan, _ in walk(choices, (0,), 40, random)]
+        return [joined_by(plan) for plan in walk(choices, (0,), 40, random)]
 
     assert way(3, 0) == way(3, 0)
     ways = {tuple(way(seed, i)) for seed in range(3) for i in range(3)}

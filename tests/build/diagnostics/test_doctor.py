@@ -15,13 +15,12 @@ from pexeso.errors import SparkError
 NAMES = [
     *(
         "Python",
+        "pyarrow",
         "torch",
         "CUDA",
-        "pyarrow",
         "pyspark",
         "Java",
         "fastText",
-        "faiss",
         "sentence-transformers",
         "s3fs",
     ),
@@ -51,10 +50,10 @@ def test_looking_starts_no_spark(tmp_path):
 
 
 def test_an_unfit_python_is_named(monkeypatch):
-    monkeypatch.setattr(sys, "version_info", (3, 14, 0, "final", 0))
+    monkeypatch.setattr(sys, "version_info", (3, 15, 0, "final", 0))
     check = doctor._python()
     assert check.ok is False
-    assert check.way_out == "Use Python 3.11, 3.12 or 3.13."
+    assert check.way_out == "Use Python 3.11 to 3.14."
 
 
 def test_a_needed_package_that_does_not_load_is_a_failure(monkeypatch):
@@ -79,9 +78,9 @@ def test_a_package_that_breaks_while_loading_does_not_stop_the_rest(monkeypatch)
 
 def test_a_missing_extra_is_no_failure(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    check = finding("faiss")
+    check = finding("s3fs")
     assert (check.ok, check.detail) == (None, "not installed (optional)")
-    assert check.way_out == "To use it: pip install 'pexeso[faiss]'."
+    assert check.way_out == "To use it: pip install 'pexeso[s3]'."
 
 
 def test_no_java_is_a_failure_with_its_way_out(monkeypatch):
@@ -111,7 +110,7 @@ def test_a_folder_that_is_not_there_is_a_failure(tmp_path):
 
 @pytest.mark.parametrize(("available", "ok"), [(3 * 10**9, None), (8 * 10**9, True), (None, None)])
 def test_scarce_memory_is_told(monkeypatch, available, ok):
-    monkeypatch.setattr(doctor, "_available_memory", lambda: available)
+    monkeypatch.setattr(doctor, "available_memory", lambda: available)
     assert doctor._memory().ok is ok
 
 

@@ -8,28 +8,29 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
+from equal_text_lakes import place_rows
 
 from pexeso.build.diagnostics.estimate import estimate_build
 from pexeso.build.job import stage_names
-from pexeso.build.parts.estimation import sample
-from pexeso.build.parts.estimation.sample import choose_sample, format_name
-from pexeso.composite.part.part import ROW_KEYS_PART
+from pexeso.build.parts import sample
+from pexeso.build.parts.sample import choose_sample, format_name
+from pexeso.build.parts.shards import Placed
+from pexeso.composite.part import ROW_KEYS_PART
 from pexeso.errors import InputError, LakeError
 from pexeso.index import open_index
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.files import TableFile, find_tables
-from pexeso.lake.records import table_records
+from pexeso.lake.records import lake_records
 from pexeso.options import BuildOptions
-from pexeso.redundancy.part.part import ROW_HASHES_PART
+from pexeso.redundancy.part import ROW_HASHES_PART
+from pexeso.sets.part import TOKEN_SETS_PART
 from pexeso.sets.part.open import Shard
-from pexeso.sets.part.part import TOKEN_SETS_PART
 from pexeso.sets.part.write import write_shard
 
 STAGES = tuple(
     stage
-    for stage in ("start", *stage_names())
+    for stage in stage_names()
     if stage not in ("changes", *ROW_KEYS_PART.stages, *ROW_HASHES_PART.stages)
 )
 OPTIONS = BuildOptions(model="hashing", dimensions=16)
@@ -37,24 +38,21 @@ OPTIONS = BuildOptions(model="hashing", dimensions=16)
 
 def shard_of_lake(lake, folder, parts):
     """Build a shard of all columns of a lake without Spark."""
-    places = {}
     for kind, fields in (
         ("set", ("table", "position", "label")),
         ("token", ("table", "position", "value")),
     ):
-        places[f"{kind}s"] = folder / "placed" / f"{kind}s" / "shard=0"
-        places[f"{kind}s"].mkdir(parents=True)
         rows = [
             batch.filter(pc.equal(batch["record"], kind)).select(list(fields))
             for file in find_tables(lake)[0]
-            for batch in table_records(
-                file, OPTIONS.rules, OPTIONS.normaliser, wanted=[TOKEN_SETS_PART.records]
+            for batch in lake_records(
+                [file], OPTIONS.rules, OPTIONS.normaliser, wanted=[TOKEN_SETS_PART.records]
             )
         ]
-        pq.write_table(pa.Table.from_batches(rows), places[f"{kind}s"] / "part.parquet")
+        place_rows(folder / "placed", f"{kind}s", pa.Table.from_batches(rows))
     written = folder / "shard"
     written.mkdir()
-    write_shard(folder / "placed", 0, written, parts=parts)
+    write_shard(Placed(folder / "placed", [0], 1), 0, written, parts=parts)
     return Shard(written, parts, np.empty(0, np.int64))
 
 

@@ -3,23 +3,22 @@
 import pytest
 
 from pexeso.build.job import stage_names
-from pexeso.build.parts.estimation.stages import (
+from pexeso.build.parts.sample import (
     FIXED_SECONDS,
     SECONDS_PER_POSTING,
     machine_factor,
     shared_seconds,
 )
-from pexeso.composite.part import estimate as row_keys
-from pexeso.composite.part.part import ROW_KEYS_PART
-from pexeso.redundancy.part import estimate as row_hashes
-from pexeso.redundancy.part.part import ROW_HASHES_PART
+from pexeso.composite.part import ROW_KEYS_PART
+from pexeso.composite.part import write as row_keys
+from pexeso.redundancy.part import ROW_HASHES_PART
+from pexeso.redundancy.part import write as row_hashes
+from pexeso.semantic.part import SEMANTIC_PART
 from pexeso.semantic.part import estimate as semantic
-from pexeso.semantic.part.estimate import Measured, partition_seconds
-from pexeso.semantic.part.part import SEMANTIC_PART
-from pexeso.semantic.part.rates import TimedRun, training_seconds
-from pexeso.sets.part import estimate as token_sets
-from pexeso.sets.part.estimate import NO_SETS, TokenSetsEstimate, shard_seconds
-from pexeso.sets.part.part import TOKEN_SETS_PART
+from pexeso.semantic.part.estimate import Measured, TimedRun, partition_seconds, training_seconds
+from pexeso.sets.part import TOKEN_SETS_PART
+from pexeso.sets.part import write as token_sets
+from pexeso.sets.part.write import NO_SETS, TokenSetsEstimate, shard_seconds
 
 NOTHING = Measured(0, 0, 0, 0)
 SMALLEST = {
@@ -43,7 +42,7 @@ def test_the_smallest_lake_costs_what_every_build_does():
 
 
 def test_the_stages_are_those_of_a_build():
-    assert set(FIXED_SECONDS) == {"start", *stage_names()} - {
+    assert set(FIXED_SECONDS) == {*stage_names()} - {
         "changes",
         *(*SEMANTIC_PART.stages, *TOKEN_SETS_PART.stages),
         *(*ROW_KEYS_PART.stages, *ROW_HASHES_PART.stages),
@@ -96,7 +95,7 @@ def test_what_was_measured_is_divided_among_the_cores_that_can_help():
     )
 
 
-def test_a_busier_machine_takes_longer_for_what_spark_does():
+def test_a_busier_machine_takes_longer_for_the_same_work():
     larger = {**SMALLEST, "postings": 10**6, "values": 10**5, "partitions": 4}
     once, twice = (
         partition_seconds(NOTHING, **{**larger, "factor": factor}) for factor in (1.0, 2.0)

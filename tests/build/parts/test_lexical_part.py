@@ -72,8 +72,8 @@ def test_rows_or_distinct_values_count(built):
 def test_torch_gives_the_answers_of_compiled_loops_and_other_kernels_are_refused(built):
     path = built[2].path
     assert columns_of(pexeso.open_index(path, kernel="torch"), QUERY) == EXPECTED
-    with pytest.raises(InputError, match=r"kernels compiled, on the CPU, and torch\. Got 'faiss'"):
-        pexeso.open_index(path, kernel="faiss", device="cpu").search(QUERY)
+    with pytest.raises(InputError, match=r"kernels compiled, on the CPU, and torch\. Got 'triton'"):
+        pexeso.open_index(path, kernel="triton", device="cpu").search(QUERY)
     with pytest.raises(InputError, match="The kernel must be one of auto, compiled"):
         pexeso.open_index(path, kernel="numpy")
 

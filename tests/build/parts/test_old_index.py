@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pexeso.index import build_index, open_index
-from pexeso.sets.containment.minhash import shortened
+from pexeso.sets.containment.hashing import shortened
 
 OLD = Path(__file__).parent / "data" / "format_3"
 LAKE = {

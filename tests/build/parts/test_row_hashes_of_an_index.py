@@ -18,12 +18,11 @@ from pexeso.build.diagnostics.estimate import estimate_build
 from pexeso.errors import InputError
 from pexeso.index import build_index, open_index
 from pexeso.options import BuildOptions
-from pexeso.redundancy.part.check import check
-from pexeso.redundancy.part.entries import hash_shard_entries
-from pexeso.redundancy.part.open import open_hash_shard, pieces_by_table
+from pexeso.redundancy.lake_reading import read_lake
+from pexeso.redundancy.part import ROW_HASHES_PART
+from pexeso.redundancy.part.open import open_shard, pieces_by_table
 from pexeso.redundancy.pieces import read_columns
-from pexeso.redundancy.plans.reading import read_lake
-from pexeso.redundancy.plans.redundancy import find_redundancy
+from pexeso.redundancy.search import find_redundancy
 from pexeso.store.opening import open_store_anywhere
 
 pytestmark = pytest.mark.spark
@@ -69,7 +68,7 @@ def contents(pieces):
                         column.hashes.tolist(),
                         None if column.codes is None else column.codes.tolist(),
                     )
-                    for column in read_columns(piece, range(len(piece.facts)))
+                    for column in read_columns(piece)
                 ],
             )
             for piece in some
@@ -88,7 +87,7 @@ def of_index(path):
 
 def shard_bytes(path):
     store = open_store_anywhere(path)
-    folders = [open_hash_shard(store, entry).folder for entry in hash_shard_entries(store)]
+    folders = [open_shard(store, entry).folder for entry in ROW_HASHES_PART.entries(store)]
     return sorted([file.read_bytes() for file in sorted(folder.iterdir())] for folder in folders)
 
 
@@ -108,7 +107,7 @@ def built(tmp_path_factory, spark):
 
 def test_an_index_holds_what_reading_the_folder_gives(built, tmp_path, spark):
     index = open_index(built / "with.pexeso")
-    assert len(hash_shard_entries(index.store)) > 1
+    assert len(ROW_HASHES_PART.entries(index.store)) > 1
     assert of_index(built / "with.pexeso") == of_folder(spark, built / "lake", tmp_path / "pieces")
     assert index.check() == []
 
@@ -199,13 +198,13 @@ def test_what_was_changed_is_told_of(built, tmp_path):
     path = tmp_path / "changed.pexeso"
     shutil.copytree(built / "with.pexeso", path)
     store = open_store_anywhere(path)
-    shard = open_hash_shard(store, hash_shard_entries(store)[0])
+    shard = open_shard(store, ROW_HASHES_PART.entries(store)[0])
     file = shard.folder / "pieces.ipc"
     content = file.read_bytes()
     n_rows = shard.pieces()[0].n_rows
     file.write_bytes(
         content.replace(n_rows.to_bytes(8, "little"), (n_rows + 1).to_bytes(8, "little"))
     )
-    assert check(store) != []
+    assert ROW_HASHES_PART.check(store) != []
     file.write_bytes(content[: len(content) // 2])
-    assert check(store) != []
+    assert ROW_HASHES_PART.check(store) != []

@@ -15,7 +15,7 @@ from bare_indexes import without_parts
 from long_runs import long_but
 
 from pexeso.build.diagnostics.estimate import estimate_build
-from pexeso.composite.part.check import check
+from pexeso.composite.part import ROW_KEYS_PART
 from pexeso.composite.part.open import ARRAYS, open_row_shards
 from pexeso.errors import InputError
 from pexeso.index import build_index, open_index
@@ -234,7 +234,7 @@ def test_an_estimate_counts_what_a_build_holds(built):
 def test_filters_are_kept_as_asked(built, tmp_path, spark):
     small = tmp_path / "lake"
     write_table(small / "a.csv", [[["Oslo", "Bern"][n % 2], str(n)] for n in range(9)])
-    options = {"parts": ["composite"], "row_filters": ["xash-256-ref"]}
+    options = {"parts": ["composite"], "row_filters": ["xash-256"]}
     index = build_index(small, tmp_path / "one.pexeso", **options)
     assert index.info().row_keys[0]["filters"] == ["xash-256"]
     query = {"a": ["oslo", "oslo"], "b": ["2", "11"]}
@@ -268,7 +268,7 @@ def test_a_changed_array_is_told_of(built, tmp_path, name):
     array[len(array) // 2] ^= 1
     file.unlink()
     np.save(file, array)
-    assert check(store) != []
+    assert ROW_KEYS_PART.check(store) != []
 
 
 def frame_of(spark, n_partitions):

@@ -1,7 +1,5 @@
 """Names of sets: a table's sets are found by halving."""
 
-import bisect
-
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
@@ -22,10 +20,4 @@ def test_rows_of_tables_are_those_that_a_look_at_all_names_finds(rows, requested
     names = SetNames(*(pa.array(column, pa.string()) for column in columns))
     expected = [number for number, (table, _) in enumerate(rows) if table in requested]
     assert names.rows_of_tables(pa.array(requested, pa.string())).tolist() == expected
-    for table in requested:
-        every = [name for name, _ in rows]
-        assert names.rows_of(table) == (
-            bisect.bisect_left(every, table),
-            bisect.bisect_right(every, table),
-        )
     assert names.of(np.arange(len(rows))) == rows

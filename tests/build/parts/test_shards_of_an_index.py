@@ -12,16 +12,15 @@ import pytest
 from bare_indexes import without_parts
 from equal_text_lakes import overlaps
 
-from pexeso.build.append import require_files
+from pexeso.build.updates import require_files
 from pexeso.errors import InputError, LakeError
 from pexeso.index import build_index, open_index
 from pexeso.lake.columns import label_columns
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
 from pexeso.lake.tokens import distinct_tokens
-from pexeso.runtime import jit
-from pexeso.sets.overlap.index.saving import ARRAYS
-from pexeso.sets.overlap.index.sets import build_index as build_overlap
+from pexeso.sets.overlap.index import build_index as build_overlap
+from pexeso.sets.overlap.saving import ARRAYS
 from pexeso.sets.part.open import LABELS, TABLES
 from pexeso.store.texts import open_texts
 
@@ -146,8 +145,7 @@ def contained(index, columns):
     ]
 
 
-def test_bands_are_kept_where_they_are_asked_for(built, tmp_path, monkeypatch):
-    monkeypatch.setattr(jit, "_left", 0)  # compiled loops answer, by lists or bands
+def test_bands_are_kept_where_they_are_asked_for(built, tmp_path):
     shutil.copytree(built / "with.pexeso", tmp_path / "lake.pexeso")
     index, columns = open_index(tmp_path / "lake.pexeso"), columns_of(built / "lake")
     expected, n_bytes = contained(index, columns), index.info().bytes

@@ -11,11 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pexeso.build.parts.estimation.sample import LakeSample
+from pexeso.build.parts.sample import LakeSample
 from pexeso.lake.files import TableFile
 from pexeso.options import BuildOptions
-from pexeso.sets.overlap.index.sets import build_index
-from pexeso.sets.part.estimate import (
+from pexeso.sets.containment.ensemble import ensemble_over
+from pexeso.sets.overlap.index import build_index
+from pexeso.sets.part import TOKEN_SETS_PART
+from pexeso.sets.part.write import (
     NO_SETS,
     SIGNED_SET_BYTES,
     TokenSetsEstimate,
@@ -24,8 +26,6 @@ from pexeso.sets.part.estimate import (
     shard_memory,
     tokens_of_shards,
 )
-from pexeso.sets.part.lists import ensemble_over
-from pexeso.sets.part.part import TOKEN_SETS_PART
 
 RECORDS = pa.table(
     {

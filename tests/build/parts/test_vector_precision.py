@@ -8,14 +8,13 @@ import pytest
 from long_runs import long_cases_but
 
 import pexeso
-from embed.half import HalfPrecision, in_half
+from embed.stored import HalfPrecision, in_half
 from pexeso.build.diagnostics.estimate import estimate_build
-from pexeso.build.recorded import options_of
-from pexeso.engine.oracle import oracle_pairs
+from pexeso.build.parts.metadata import options_of
+from pexeso.engine.dense.oracle import oracle_pairs
 from pexeso.errors import InputError
 from pexeso.options import BuildOptions
-from pexeso.store.manifest import Manifest
-from pexeso.store.paths import MANIFEST
+from pexeso.store.manifest import MANIFEST, Manifest
 
 OLD = Path(__file__).parent / "data" / "format_3"
 NAMES = ["Oslo", "Bergen", "Trondheim", "Stavanger", "Tromsø", "Bodø", "Hamar", "Drammen"]
@@ -67,8 +66,8 @@ def require_right_answers(index):
             arrays = index.store.partition(number)
             lake = index._opened.loader.mapped(number).vectors.float()
             metric = index._opened.loader.space.metric
-            tau = metric.threshold(distance, vectors.shape[1])
-            query_rows, rows, _ = oracle_pairs(query.vectors, lake, tau, metric)
+            tau = metric.threshold(distance)
+            query_rows, rows, _ = oracle_pairs(query.vectors, lake, tau)
             matched = {row: set() for row in range(len(vectors))}
             for one, row in zip(query_rows.tolist(), rows.tolist(), strict=True):
                 matched[row].add(one)

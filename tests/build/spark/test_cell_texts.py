@@ -5,8 +5,8 @@ import math
 import pyarrow as pa
 import pytest
 
-from pexeso.build.spark.cell_texts import cell_text
-from pexeso.lake.frames.spark import distinct_values
+from pexeso.build.spark_tables import cell_text
+from pexeso.lake.frames.columns import distinct_values
 from pexeso.lake.typed.value_texts import value_texts
 
 pytestmark = pytest.mark.spark

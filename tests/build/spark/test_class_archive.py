@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from pexeso.build.spark import archive_maker, class_archive
-from pexeso.build.spark.class_archive import (
+from pexeso.build import archive_maker
+from pexeso.build.spark import java as class_archive
+from pexeso.build.spark.java import (
     JAVA_OPTIONS,
+    Java,
     archive_path,
     make_archive_later,
     with_archive,
 )
-from pexeso.build.spark.java import Java
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ def test_a_missing_archive_is_made_once(java, started):
     assert with_archive({}, java) == {}
     make_archive_later()
     make_archive_later()
-    assert [command[1:] for command in started] == [["-m", "pexeso.build.spark.archive_maker"]]
+    assert [command[1:] for command in started] == [["-m", "pexeso.build.archive_maker"]]
     with_archive({}, java)
     make_archive_later()
     assert len(started) == 1
@@ -116,20 +117,12 @@ def test_archives_of_other_environments_stay_while_they_are_used(java, monkeypat
         other.write_bytes(b"classes")
         os.utime(other, (time, 0))  # read then, and written before all
 
-    class Session:
-        def __init__(self, master, *, conf):
-            self.attempt = Path(conf[JAVA_OPTIONS].rpartition("=")[2])
-
-        def __enter__(self):
-            self.attempt.write_bytes(b"classes")
-
-        def __exit__(self, *_):
-            return None
+    def build(lake, index, options, *, master, conf):
+        Path(conf[JAVA_OPTIONS].rpartition("=")[2]).write_bytes(b"classes")
 
     monkeypatch.setattr(archive_maker, "find_java", lambda: java)
-    monkeypatch.setattr(archive_maker.session, "spark_session", Session)
-    monkeypatch.setattr(archive_maker, "_use_what_builds_use", lambda spark: None)
-    monkeypatch.setattr(archive_maker.session, "STOP_SECONDS", 1)
+    monkeypatch.setattr("pexeso.build.build.build", build)
+    monkeypatch.setattr("pexeso.build.spark.session.STOP_SECONDS", 1)
     tried = made.with_name("gone.tried")
     tried.touch()
     os.utime(tried, (1, 1))

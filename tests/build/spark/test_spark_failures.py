@@ -6,12 +6,12 @@ import signal
 import pytest
 from py4j.protocol import Py4JNetworkError
 
-from pexeso.build.build import worker_errors_made_plain
-from pexeso.build.spark.failures import (
+from pexeso.build.spark.session import (
     EXECUTOR_LOST,
     JAVA_ENDED,
     JAVA_IS_FULL,
     WORKER_ENDED,
+    plain_task_errors,
     reason_of_failure,
 )
 from pexeso.errors import SparkError
@@ -25,7 +25,7 @@ def test_a_killed_worker_is_one_sentence(spark):
 
     with (
         pytest.raises(SparkError) as caught,
-        worker_errors_made_plain("building 'x.pexeso'", "free some"),
+        plain_task_errors("building 'x.pexeso'", "free some"),
     ):
         spark.range(1).mapInArrow(die, "id long").collect()
     assert str(caught.value) == f"A Spark task failed while building 'x.pexeso': {WORKER_ENDED}."
@@ -37,7 +37,7 @@ def test_a_killed_worker_is_one_sentence(spark):
 def test_a_killed_java_is_one_sentence(error):
     with (
         pytest.raises(SparkError) as caught,
-        worker_errors_made_plain("building 'x.pexeso'", "free some"),
+        plain_task_errors("building 'x.pexeso'", "free some"),
     ):
         raise error
     assert str(caught.value) == f"A Spark task failed while building 'x.pexeso': {JAVA_ENDED}."

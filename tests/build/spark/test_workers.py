@@ -3,15 +3,15 @@
 import gc
 import subprocess
 import sys
+from contextlib import nullcontext
 
-import pyarrow as pa
 import pytest
 
-from pexeso.build.report import TaskMeter
+from pexeso.build.workers import SparkWorkers, run_tasks
 
 ALONE = """
 import gc, weakref
-from pexeso.build.spark.workers import freeze_imports
+from pexeso.runtime.threads import freeze_imports
 
 class Node:
     pass
@@ -46,16 +46,13 @@ def test_what_is_alive_after_imports_is_frozen_and_garbage_is_not():
     assert run.stdout.split() == ["True"] * 6
 
 
+def frozen(item, attempt):
+    return gc.get_freeze_count()
+
+
 @pytest.mark.spark
-def test_a_worker_that_ran_a_measured_task_has_frozen_its_imports(spark):
-    def frozen(batches):
-        for _ in batches:
-            yield pa.RecordBatch.from_pydict({"frozen": [gc.get_freeze_count()]})
-
-    def run(task):
-        frame = spark.range(0, 1, 1, 1).mapInArrow(task, "frozen long")
-        return frame.toArrow().column("frozen").to_pylist()
-
-    run(TaskMeter(lambda: spark.sparkContext).measured(frozen))
+def test_a_worker_that_ran_a_task_has_frozen_its_imports(spark, tmp_path):
+    with SparkWorkers(lambda: nullcontext(spark)) as workers:
+        counts = [run_tasks(workers, frozen, [0], tmp_path)[0][0] for _ in range(7)]
     # Idle workers take turns, and another may never have run a task of ours.
-    assert max(count for _ in range(6) for count in run(frozen)) > 1000
+    assert max(counts) > 1000

@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from embed.words import split_words, string_buffers
-from pexeso.engine.sparse.space import LetterSpace
-from pexeso.engine.sparse.vectors import SparseVectors
+from pexeso.engine.sparse.vectors import LetterSpace, SparseVectors
 
 SPACE = LetterSpace(0.1)
 
@@ -109,7 +108,7 @@ def square_of(words: tuple[str, ...], space: LetterSpace) -> float:
 
 
 def distance_of(left: str, right: str, space: LetterSpace = SPACE) -> float:
-    """Return the distance of two values as `pexeso.engine.sparse.space` defines it."""
+    """Return the distance of two values as `pexeso.engine.sparse.vectors` defines it."""
     mine, theirs = (tuple(sorted(value.split(), key=str.encode)) for value in (left, right))
     if not mine or not theirs:
         return math.inf

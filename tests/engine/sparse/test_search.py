@@ -9,16 +9,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from long_runs import long_but
 
-from pexeso.engine.sparse import comparison, compiled, search
-from pexeso.engine.sparse.building import build_partition
-from pexeso.engine.sparse.compiled import Work
-from pexeso.engine.sparse.loops import list_loops
-from pexeso.engine.sparse.partition import SparsePartition
-from pexeso.engine.sparse.space import NO_COMMON_PAIR, LetterSpace
+from pexeso.engine.sparse import search
+from pexeso.engine.sparse import search as comparison
+from pexeso.engine.sparse.partition import SparsePartition, build_partition
+from pexeso.engine.sparse.search import Work
 from pexeso.engine.sparse.sparse_space import SparseSpace
+from pexeso.engine.sparse.vectors import NO_COMMON_PAIR, LetterSpace
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import BatchColumn, Goal
+from pexeso.runtime.compiled import compiled
 from pexeso.runtime.progress import begin_steps, reported_steps
+
+loops = compiled("pexeso.engine.sparse.loops")
 
 SYLLABLES = ["ra", "ko", "mi", "sen", "tal", "bo", "éa", "東京", "x", "7", "19"]
 
@@ -108,27 +110,30 @@ def test_pairs_do_not_depend_on_threads_and_pieces(n_threads, at_once, monkeypat
 @example(["aa aa", "aa"], ["aa", "aaa"], 0.3)
 @settings(max_examples=150, deadline=None)
 def test_any_values_are_found(stored, queries, limit):
+    check_found(stored, queries, limit)
+
+
+def check_found(stored, queries, *limits):
+    """Hold the rows that are found against all distances; without limits against many of them."""
     arrays, order = build_partition(
         vectors_of(stored), np.array([0, len(stored)]), np.arange(len(stored))
     )
     partition = SparsePartition.from_arrays(arrays, SPACE)
     exact = distances_of(queries, [stored[row] for row in order])
-    hits = search.find_rows(partition, vectors_of(queries), limit, 1, Work())
-    rows = np.repeat(np.arange(len(queries)), np.diff(hits.offsets))
-    np.testing.assert_array_equal(np.stack([rows, hits.members], 1), np.argwhere(exact <= limit))
+    if not limits:
+        some = np.unique(exact[exact < 0.7])[:: 1 + exact.size // 12]
+        limits = [0.0, 0.1, 0.3, 0.42, 0.65, *map(float, some)]
+    for limit in limits:
+        hits = search.find_rows(partition, vectors_of(queries), limit, 1, Work())
+        rows = np.repeat(np.arange(len(queries)), np.diff(hits.offsets))
+        np.testing.assert_array_equal(
+            np.stack([rows, hits.members], 1), np.argwhere(exact <= limit)
+        )
 
 
 @pytest.mark.parametrize("limit", [0.0, 0.1, 0.4, 0.6])
 def test_values_of_ten_thousand_letters_are_found(limit):
-    arrays, order = build_partition(
-        vectors_of(LONG), np.array([0, len(LONG)]), np.arange(len(LONG))
-    )
-    partition = SparsePartition.from_arrays(arrays, SPACE)
-    queries = [*LONG, "a" * 5_000, "abcd abcd", "zz", "😀"]
-    exact = distances_of(queries, [LONG[row] for row in order])
-    hits = search.find_rows(partition, vectors_of(queries), limit, 1, Work())
-    rows = np.repeat(np.arange(len(queries)), np.diff(hits.offsets))
-    np.testing.assert_array_equal(np.stack([rows, hits.members], 1), np.argwhere(exact <= limit))
+    check_found(LONG, [*LONG, "a" * 5_000, "abcd abcd", "zz", "😀"], limit)
 
 
 @pytest.mark.parametrize("length", long_but([20_000], [20_000, 100_000]))
@@ -171,9 +176,9 @@ def test_rows_looked_up_and_rows_gone_through_are_the_same(seed, monkeypatch):
         which, rows = np.nonzero(exact <= min(limit, 0.7))
         looked_at = []
         for visits in (1e9, 0.0):
-            monkeypatch.setattr(compiled, "VISITS_A_SCAN", visits)
+            monkeypatch.setattr(search, "VISITS_A_SCAN", visits)
             work = Work()
-            hits = compiled.matching_rows(partition, queries, min(limit, 0.7), 1, work)
+            hits = search.matching_rows(partition, queries, min(limit, 0.7), 1, work)
             np.testing.assert_array_equal(hits.members, rows)
             np.testing.assert_array_equal(
                 hits.offsets[1:], np.bincount(which, minlength=len(queries)).cumsum()
@@ -333,7 +338,7 @@ def test_the_nearest_rows_are_the_first_of_the_nearest(monkeypatch):
 @given(st.floats(0, 1), st.floats(0, 1))
 @settings(max_examples=300, deadline=None)
 def test_what_is_read_of_a_match_is_never_below_its_bound(rest, cosine):
-    bound = list_loops.bound_of(rest, cosine)
+    bound = loops.bound_of(rest, cosine)
     rng = np.random.default_rng(0)
     kept = np.sqrt(1 - rest)
     query = np.array([kept, np.sqrt(rest), 0, 0])
@@ -351,17 +356,17 @@ def test_a_search_of_many_values_can_be_interrupted(n_threads, monkeypatch):
     values = sorted({"".join(generator.choice(["a", "b"], 12)) for _ in range(300)})
     vectors = vectors_of(values)
     _, partition = lake_of(0, 60)
-    whole = compiled.matching_rows(partition, vectors, 0.4, 1, Work())
+    whole = search.matching_rows(partition, vectors, 0.4, 1, Work())
     calls = []
-    find = compiled._find
+    find = search._find
 
     def counted(*arguments):
-        calls.append(arguments[-1] - arguments[-2])
+        calls.append(arguments[-1][1] - arguments[-1][0])
         return find(*arguments)
 
-    monkeypatch.setattr(compiled, "_find", counted)
-    monkeypatch.setattr(compiled, "VALUES_A_CALL", 10)
-    in_pieces = compiled.matching_rows(partition, vectors, 0.4, n_threads, Work())
+    monkeypatch.setattr(search, "_find", counted)
+    monkeypatch.setattr(search, "VALUES_A_CALL", 10)
+    in_pieces = search.matching_rows(partition, vectors, 0.4, n_threads, Work())
     assert max(calls) <= 10
     assert sum(calls) == len(values)
     assert np.array_equal(in_pieces.offsets, whole.offsets)
@@ -374,9 +379,9 @@ def test_a_search_of_many_values_can_be_interrupted(n_threads, monkeypatch):
         return find(*arguments)
 
     calls.clear()
-    monkeypatch.setattr(compiled, "_find", interrupted)
+    monkeypatch.setattr(search, "_find", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        compiled.matching_rows(partition, vectors, 0.4, n_threads, Work())
+        search.matching_rows(partition, vectors, 0.4, n_threads, Work())
     assert n_threads > 1 or len(calls) == 3
 
 
@@ -401,26 +406,15 @@ def hostile_lakes() -> dict[str, tuple[list[str], list[str]]]:
 def test_values_that_share_their_pieces_are_found(kind, compares_all, monkeypatch):
     """Rows looked up in lists and rows compared are the same, also where one bit decides."""
     stored, queries = (sorted(set(values)) for values in hostile_lakes()[kind])
-    arrays, order = build_partition(
-        vectors_of(stored), np.array([0, len(stored)]), np.arange(len(stored))
-    )
-    partition = SparsePartition.from_arrays(arrays, SPACE)
-    exact = distances_of(queries, [stored[row] for row in order])
     if compares_all:
-        monkeypatch.setattr(compiled, "find_matches", _find_none)
+        monkeypatch.setattr(loops, "find_matches", _find_none)
         monkeypatch.setattr(comparison, "PAIRS_AT_ONCE", 500)
-    limits = [0.0, 0.1, 0.3, 0.42, 0.65, *np.unique(exact[exact < 0.7])[:: 1 + exact.size // 12]]
-    for limit in limits:
-        hits = search.find_rows(partition, vectors_of(queries), float(limit), 1, Work())
-        rows = np.repeat(np.arange(len(queries)), np.diff(hits.offsets))
-        np.testing.assert_array_equal(
-            np.stack([rows, hits.members], 1), np.argwhere(exact <= limit)
-        )
+    check_found(stored, queries)
 
 
 def _find_none(*arguments):
     """Leave all query values to the comparison."""
-    arguments[-2][:] = compiled.DEAR
+    arguments[-2][:] = loops.DEAR
     return np.zeros(0, np.int32)
 
 
@@ -459,13 +453,13 @@ def test_a_search_tells_how_far_it_is(monkeypatch):
     """Each query value is a step, looked up or compared, and so is each pair of a re-ranking."""
     _, partition = lake_of(3, 120)
     vectors, reports = partition.vectors[:90], []
-    monkeypatch.setattr(compiled, "VALUES_A_CALL", 10)
+    monkeypatch.setattr(search, "VALUES_A_CALL", 10)
     monkeypatch.setattr(comparison, "PAIRS_AT_ONCE", 400)
     with reported_steps(lambda n_done, total: reports.append((n_done, total))):
         begin_steps(90)
         search.find_rows(partition, vectors, 0.4, 1, Work())
         assert reports == [(10 * number, 90) for number in range(1, 10)]
-        monkeypatch.setattr(compiled, "find_matches", _find_none)
+        monkeypatch.setattr(loops, "find_matches", _find_none)
         begin_steps(90)
         search.find_rows(partition, vectors, 0.4, 1, Work())
         assert reports[-1] == (90, 90)

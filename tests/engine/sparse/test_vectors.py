@@ -8,8 +8,7 @@ from bags import LONG, SPACE, common_features, distances_of, vectors_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.sparse.space import LetterSpace
-from pexeso.engine.sparse.vectors import SparseVectors, pair_distances
+from pexeso.engine.sparse.vectors import LetterSpace, SparseVectors, pair_distances
 from pexeso.errors import InputError
 
 ODD = [
@@ -92,7 +91,7 @@ def test_pair_distances_are_the_diagonal():
 def test_many_values_are_compared_in_runs(monkeypatch):
     vectors = vectors_of(ODD)
     whole = vectors.distances(vectors)
-    monkeypatch.setattr("pexeso.engine.sparse.vectors._SIMILARITIES_AT_ONCE", 1)
+    monkeypatch.setattr("pexeso.engine.sparse.vectors._SIMILARITIES", 1)
     np.testing.assert_array_equal(vectors.distances(vectors), whole)
 
 

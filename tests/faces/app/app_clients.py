@@ -10,11 +10,11 @@ from pathlib import Path
 
 from starlette.testclient import TestClient
 
-from pexeso.faces.app.access import Access
 from pexeso.faces.app.app import create_app
+from pexeso.faces.app.guard import Access
 from pexeso.faces.app.page import Pages
 from pexeso.faces.app.tables import QueryTables
-from pexeso.faces.service.served import ServedIndex
+from pexeso.faces.service.served_index import ServedIndex
 
 HOST = "testserver"
 

@@ -5,7 +5,7 @@ from threading import Thread
 import pytest
 from app_clients import require_answer_of_ours
 
-from pexeso.faces.app.access import Access
+from pexeso.faces.app.guard import Access
 
 
 def test_a_link_works_once_and_is_told_anew_when_it_is_used_again():

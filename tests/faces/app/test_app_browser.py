@@ -12,7 +12,7 @@ import pytest
 from browsers import started_browser
 from long_runs import EVERYTHING, long_but
 
-from pexeso.faces.app.access import Access
+from pexeso.faces.app.guard import Access
 from pexeso.index import build_index
 
 pytestmark = pytest.mark.spark
@@ -64,7 +64,7 @@ def served(browser, spark, tmp_path_factory):
     from pexeso.faces.app.app import create_app
     from pexeso.faces.app.page import Pages
     from pexeso.faces.app.tables import QueryTables
-    from pexeso.faces.service.served import ServedIndex
+    from pexeso.faces.service.served_index import ServedIndex
 
     folder = tmp_path_factory.mktemp("app")
     for name, text in LAKE.items():
@@ -129,6 +129,15 @@ def mine(tmp_path):
     return path
 
 
+def await_heading(page, name):
+    page.get_by_role("heading", name=name).wait_for()
+
+
+def give(page, file):
+    page.set_input_files("#file", file)
+    page.get_by_role("button", name="Choose a column").click()
+
+
 def found_columns(page):
     return page.locator("#found tbody th").all_inner_texts()
 
@@ -143,11 +152,10 @@ def at_rest(page):
 
 def test_the_way_by_mouse(visit, mine):
     page = visit()
-    page.set_input_files("#file", mine)
-    page.get_by_role("button", name="Choose a column").click()
-    page.get_by_role("heading", name="my cities.csv").wait_for()
+    give(page, mine)
+    await_heading(page, "my cities.csv")
     page.get_by_role("link", name="city").click()
-    page.get_by_role("heading", name="What city joins with").wait_for()
+    await_heading(page, "What city joins with")
     assert found_columns(page)[0].startswith("geo/capitals.csv : Capital")
     assert "trade/fairs.csv : town" in found_columns(page)
     page.evaluate("window.kept = true")
@@ -161,12 +169,12 @@ def test_the_way_by_mouse(visit, mine):
     page.locator("#found tbody svg").first.wait_for()  # what makes them match follows the list
     assert page.evaluate("window.kept")  # the page was not loaded again
     page.get_by_role("link", name="geo/capitals.csv : Capital").click()
-    page.get_by_role("heading", name="Why city joins with Capital").wait_for()
+    await_heading(page, "Why city joins with Capital")
     page.get_by_role("link", name="equal values").click()
-    page.get_by_role("heading", name="What city and Capital have in common").wait_for()
+    await_heading(page, "What city and Capital have in common")
     assert page.locator(".values li").count() == 6
     page.get_by_role("link", name="Preview the join").click()
-    page.get_by_role("heading", name="Your table, joined").wait_for()
+    await_heading(page, "Your table, joined")
     assert "100.0 % of the values match (6 of 6)" in page.locator(".facts").inner_text()
     with page.expect_download() as download:
         page.get_by_role("link", name="Download CSV").click()
@@ -199,20 +207,20 @@ def test_the_way_by_keyboard_alone(visit):
     page.keyboard.insert_text(MINE)
     tab_to(page, "Choose a column")
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="pasted.csv").wait_for()
+    await_heading(page, "pasted.csv")
     tab_to(page, "city")
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="What city joins with").wait_for()
+    await_heading(page, "What city joins with")
     tab_to(page, "Share of my values")
     with at_rest(page):
         page.keyboard.press("End")
     page.wait_for_url("**min_joinability=1*")
     tab_to(page, "geo/capitals.csv : Capital")
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="Why city joins with Capital").wait_for()
+    await_heading(page, "Why city joins with Capital")
     tab_to(page, "Preview the join")
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="Your table, joined").wait_for()
+    await_heading(page, "Your table, joined")
     tab_to(page, "Rows without a match")
     page.keyboard.press("ArrowDown")
     tab_to(page, "Preview")
@@ -223,8 +231,7 @@ def test_the_way_by_keyboard_alone(visit):
 
 def test_the_way_without_scripts(visit, mine):
     page = visit(java_script_enabled=False)
-    page.set_input_files("#file", mine)
-    page.get_by_role("button", name="Choose a column").click()
+    give(page, mine)
     page.get_by_role("link", name="city").click()
     page.get_by_label("Share of my values at least").fill("0.9")
     page.get_by_label("What joins").select_option("overlap")
@@ -232,7 +239,7 @@ def test_the_way_without_scripts(visit, mine):
     page.wait_for_url("**method=overlap*")
     assert "geo/capitals.csv : Capital" in found_columns(page)[0]
     page.get_by_role("link", name="geo/capitals.csv : Capital").click()
-    page.get_by_role("heading", name="What city and Capital have in common").wait_for()
+    await_heading(page, "What city and Capital have in common")
     page.get_by_role("link", name="similar values").click()
     page.get_by_role("link", name="Preview the join").click()
     page.get_by_label("Several rows of the lake").select_option("first")
@@ -242,43 +249,40 @@ def test_the_way_without_scripts(visit, mine):
 
 def test_two_ticked_columns_are_a_key(visit, mine):
     page = visit(java_script_enabled=False)
-    page.set_input_files("#file", mine)
-    page.get_by_role("button", name="Choose a column").click()
+    give(page, mine)
     for name in ("city", "year"):
         page.get_by_label(f"{name} is part of the key").check()
     page.get_by_role("button", name="Search with the ticked columns").click()
-    page.get_by_role("heading", name="What city, year joins with").wait_for()
+    await_heading(page, "What city, year joins with")
     assert found_columns(page)[0].startswith("geo/capitals.csv : Capital, founded")
     page.get_by_role("link", name="trade/fairs.csv : town, held").click()
-    page.get_by_role("heading", name="Why city, year joins with trade/fairs.csv").wait_for()
+    await_heading(page, "Why city, year joins with trade/fairs.csv")
     page.get_by_role("link", name="Preview the join").click()
     assert "100.0 % of the keys match (6 of 6)" in page.locator(".facts").inner_text()
 
 
 def test_the_way_back_keeps_what_was_chosen(visit, mine):
     page = visit()
-    page.set_input_files("#file", mine)
-    page.get_by_role("button", name="Choose a column").click()
+    give(page, mine)
     page.get_by_role("link", name="city").click()
-    page.get_by_role("heading", name="What city joins with").wait_for()
+    await_heading(page, "What city joins with")
     with at_rest(page):
         page.get_by_label("Share of my values at least").fill("0.8")
     page.wait_for_url("**min_joinability=0.8*")
     shown = found_columns(page)
     page.get_by_role("link", name="trade/fairs.csv : town").click()
-    page.get_by_role("heading", name="Why city joins with town").wait_for()
+    await_heading(page, "Why city joins with town")
     page.go_back()
-    page.get_by_role("heading", name="What city joins with").wait_for()
+    await_heading(page, "What city joins with")
     assert page.get_by_label("Share of my values at least").input_value() == "0.8"
     assert found_columns(page) == shown
     page.go_back()
-    page.get_by_role("heading", name="my cities.csv").wait_for()
+    await_heading(page, "my cities.csv")
 
 
 def test_a_slider_that_is_moved_before_the_scripts_are_there_is_followed(visit, mine):
     page = visit()
-    page.set_input_files("#file", mine)
-    page.get_by_role("button", name="Choose a column").click()
+    give(page, mine)
     held = []
     page.route("**/htmx.min.js*", lambda route: held.append(route))
     page.get_by_role("link", name="city").click(no_wait_after=True)
@@ -298,7 +302,7 @@ def test_the_join_graph_by_keyboard_and_without_scripts(visit):
     page.get_by_label("Joins of a column, at most").select_option("all")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="The picture").wait_for()
+    await_heading(page, "The picture")
     assert "text=geo" in page.url
     picture = page.get_by_role("img")
     assert "tables with their columns" in picture.get_attribute("aria-label")
@@ -309,13 +313,12 @@ def test_the_join_graph_by_keyboard_and_without_scripts(visit):
     assert download.value.suggested_filename == "joins.mmd"
     assert Path(download.value.path()).read_text().startswith("flowchart LR")
     page.get_by_role("link", name="why geo/lands.csv : land joins with").first.click()
-    page.get_by_role("heading", name="What land and Country have in common").wait_for()
+    await_heading(page, "What land and Country have in common")
 
 
 def test_methods_that_the_index_has_no_part_for_cannot_be_chosen(visit, mine):
     page = visit()
-    page.set_input_files("#file", mine)
-    page.get_by_role("button", name="Choose a column").click()
+    give(page, mine)
     page.get_by_role("link", name="city").click()
     assert page.locator("#method option[disabled]").all_inner_texts() == [
         "holds my values (not in this index)"
@@ -324,8 +327,7 @@ def test_methods_that_the_index_has_no_part_for_cannot_be_chosen(visit, mine):
 
 def test_where_nothing_is_found_a_link_leads_to_what_is_nearest(visit, mine):
     page = visit()
-    page.set_input_files("#file", mine)
-    page.get_by_role("button", name="Choose a column").click()
+    give(page, mine)
     page.goto(f"{page.url}/search?column=%232&max_distance=0&min_joinability=0.9")
     page.get_by_text("No column of the lake was found").wait_for()
     page.get_by_role("link", name="search for").first.click()
@@ -389,9 +391,8 @@ def test_no_page_has_a_barrier(visit, mine, schemes):
     check = script.read_text(encoding="utf-8")
     page = visit(bypass_csp=True)
     address = page.url.rstrip("/")
-    page.set_input_files("#file", mine)
-    page.get_by_role("button", name="Choose a column").click()
-    page.get_by_role("heading", name="my cities.csv").wait_for()
+    give(page, mine)
+    await_heading(page, "my cities.csv")
     table = page.url
     barriers, wide = [], []
     for place, path in [(address, path) for path in PATHS] + [(table, path) for path in OF_TABLE]:

@@ -16,8 +16,8 @@ from click.testing import CliRunner
 
 from pexeso.faces.cli.main import cli
 from pexeso.index import build_index
-from pexeso.joins import growth
-from pexeso.semantic.answers.by_method import METHODS
+from pexeso.joins import report
+from pexeso.options import METHODS
 
 pytestmark = pytest.mark.spark
 CAPITALS = "nested/capitals.tsv:Capital"
@@ -242,8 +242,8 @@ def test_a_join_that_is_refused_is_allowed_by_a_box(
     client, tmp_path, monkeypatch, text, lake_column, more, box
 ):
     if box == "many_to_many":
-        monkeypatch.setattr(growth, "MAX_GROWTH", 0)
-        monkeypatch.setattr(growth, "MAX_ROWS", 2)
+        monkeypatch.setattr(report, "MAX_GROWTH", 0)
+        monkeypatch.setattr(report, "MAX_ROWS", 2)
     page, path = client.give("mine.csv", text), tmp_path / "mine.csv"
     path.write_text(text)
     query = f"column=%230&lake_column={lake_column}{more}"
@@ -305,7 +305,7 @@ def test_a_join_graph_can_be_downloaded(client, kind):
 
 
 def test_of_a_larger_graph_the_strongest_joins_are_shown_and_all_counted(client, monkeypatch):
-    monkeypatch.setattr("pexeso.faces.app.pages.graph.LISTED", 1)
+    monkeypatch.setattr("pexeso.faces.app.graph.LISTED", 1)
     n_edges = len(client.get("/graph.json").json()["edges"])
     text = client.get("/graph?run=1").text
     assert text.count("/graph/match?") == 1
@@ -346,7 +346,7 @@ def test_of_a_lake_that_moved_searches_answer_and_joins_say_what_is_missing(clie
         assert "capitals.tsv" in answer.text
     table = client.get("/lake/table?name=nested/capitals.tsv")
     assert table.status_code == 200
-    assert "no join with it is possible now" in table.text
+    assert "no join with this table is possible now" in table.text
     answer = client.post("/tables", data={"lake_table": "cities.csv"})
     assert answer.status_code == 400
     assert "cities.csv" in said(answer)
@@ -356,7 +356,7 @@ def test_nothing_found_says_what_was_nearest(client):
     page = client.give("odd.csv", "word\nxyzzyx\nqwrtpl\nOslo\nzzkkzz\nqqqqqq\n")
     text = client.get(f"{page}/search?column=word&min_joinability=1").text
     assert "No column of the lake was found." in text
-    assert "Nearest to being found" in text
+    assert "Near misses" in text
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from contextlib import closing
 
 from app_clients import require_answer_of_ours
 
-from pexeso.faces.app import assets
+from pexeso.faces.app import page as assets
 from pexeso.faces.app.run import _listening
 
 LINK = re.compile(r'"(/static/[^"]+)"')

@@ -69,7 +69,7 @@ def test_other_methods_are_not_answered(client, method):
 def test_pages_are_not_asked_as_actions_are_nor_actions_as_pages(client):
     for answer in (client.post("/lake"), client.get("/reload"), client.get("/tables")):
         assert answer.status_code == 405
-        assert said(answer) == "This page is not asked in this way."
+        assert said(answer) == "This page does not answer this method."
         require_answer_of_ours(answer)
 
 

@@ -73,7 +73,7 @@ def hostile_app(spark, tmp_path_factory):
 def served(index):
     import uvicorn
 
-    from pexeso.faces.app.run import _listening, _told_when_ready
+    from pexeso.faces.app.run import _listening, _reported_when_ready
 
     ready = threading.Event()
     with _listening(0) as listener, QueryTables(1 << 24) as tables:
@@ -82,7 +82,9 @@ def served(index):
         app = create_app(
             Pages(ServedIndex(str(index)), tables), access=access, hosts=(f"127.0.0.1:{port}",)
         )
-        config = uvicorn.Config(_told_when_ready(app, ready.set), log_level="warning", ws="none")
+        config = uvicorn.Config(
+            _reported_when_ready(app, ready.set), log_level="warning", ws="none"
+        )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
@@ -175,7 +177,7 @@ def test_every_page_of_hostile_cells_shows_them_and_runs_nothing(page, tmp_path)
         require_calm(page)
         page.get_by_role("link", name="Preview the join").click()
         require_calm(page)
-        assert "This is not possible" not in page.locator("h1").inner_text()
+        assert "This does not work" not in page.locator("h1").inner_text()
 
 
 @pytest.mark.parametrize("way", ["lake", "lake/left-out", "lake?text=<script>alert(1)</script>"])

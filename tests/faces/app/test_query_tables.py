@@ -218,8 +218,8 @@ def test_a_table_of_the_lake_is_kept_once(kept, tmp_path):
     for name in ("a.csv", "b.csv"):
         (tmp_path / "lake" / name).write_text("city\nOslo\n")
     lake = str(tmp_path / "lake")
-    first, other = kept.add_of_lake(lake, "a.csv"), kept.add_of_lake(lake, "b.csv")
-    assert kept.add_of_lake(lake, "a.csv") == first != other
+    first, other = kept.add_lake_table(lake, "a.csv"), kept.add_lake_table(lake, "b.csv")
+    assert kept.add_lake_table(lake, "a.csv") == first != other
 
 
 def test_an_upload_that_unpacks_to_far_more_is_refused_in_one_sentence(tmp_path, monkeypatch):

@@ -17,17 +17,19 @@ from hypothesis import strategies as st
 
 import pexeso
 from pexeso.errors import InputError, PexesoError
-from pexeso.faces.app.links import command_line, fields_of_query, python_lines, url
-from pexeso.faces.app.pages import actions as join_pages
-from pexeso.faces.app.pages import match as match_pages
-from pexeso.faces.app.pages import search as search_pages
-from pexeso.faces.app.pages.query_columns import QueryColumns
+from pexeso.faces.app import actions as join_pages
+from pexeso.faces.app import match as match_pages
+from pexeso.faces.app import search as search_pages
+from pexeso.faces.app.forms import query_fields
+from pexeso.faces.app.links import command_line, python_lines, url
+from pexeso.faces.app.query_columns import QueryColumns
 from pexeso.faces.app.tables import QueryTables
-from pexeso.faces.cli.commands import explain as explain_command
-from pexeso.faces.cli.commands import join as join_command
-from pexeso.faces.cli.commands import search as search_command
+from pexeso.faces.cli import explain as explain_command
+from pexeso.faces.cli import join as join_command
+from pexeso.faces.cli import search as search_command
 from pexeso.faces.cli.main import cli
 from pexeso.faces.service.requests import ExplainRequest, JoinRequest, SearchRequest
+from pexeso.joins.options import HOW, VALUES
 from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.containers.reader import read_table
 from pexeso.results.query import split_spec
@@ -131,8 +133,8 @@ def test_a_command_line_asks_what_the_page_asks(tables, parsed, file):
         optional={
             "max_distance": numbers,
             "joinability_of": PARAMETERS["joinability_of"],
-            "values": st.sampled_from(join_pages.VALUES),
-            "how": st.sampled_from(join_pages.HOW),
+            "values": st.sampled_from(VALUES),
+            "how": st.sampled_from(HOW),
             "aggregate": st.sampled_from(join_pages.AGGREGATIONS),
             "suffix": st.text("ab _-'\"$", min_size=1, max_size=5),
         },
@@ -187,7 +189,7 @@ def test_whatever_stands_in_an_url_is_read_or_refused_in_a_sentence(kind, given_
         needed["lake_column"] = "a:b"
     said = "read"
     try:
-        kind.of(**needed | fields_of_query(kind, given_))
+        kind.of(**needed | query_fields(kind, given_))
     except PexesoError as error:
         said = str(error)
     assert 0 < len(said) < 1000
@@ -245,9 +247,7 @@ def test_the_python_lines_run_and_find_the_same(
         table = client.pages.tables[page.rpartition("/")[2]]
         parameters = dict(pair.split("=") for pair in query_string.split("&") if pair)
         request = search_pages.read_search(client.pages, city_of(table), parameters)
-        lines = python_lines(
-            request, table, "city", str(small_index), "search", options=search_pages.OPTIONS
-        )
+        lines = python_lines(request, table, "city", str(small_index), options=search_pages.OPTIONS)
     monkeypatch.chdir(tmp_path)
     assert answer["results"]
     assert run_lines(lines) == [(match["table"], match["column"]) for match in answer["results"]]
@@ -274,9 +274,7 @@ def test_the_python_lines_of_a_table_of_the_lake_leave_it_out(small_index):
         request = search_pages.read_search(client.pages, city_of(table), {})
         assert request.exclude_self
         matches = client.get(f"{page}/search.json?column=city").json()["results"]
-        lines = python_lines(
-            request, table, "city", str(small_index), "search", options=search_pages.OPTIONS
-        )
+        lines = python_lines(request, table, "city", str(small_index), options=search_pages.OPTIONS)
     assert matches
     assert run_lines(lines) == [(match["table"], match["column"]) for match in matches]
 
@@ -289,9 +287,8 @@ def test_a_position_and_what_pandas_cannot_read_alone_are_told(tables):
         archive.writestr("a.csv", "x,x\n1,2\n")
     table = tables.add("a.zip", [both.getvalue()])
     request = SearchRequest.of(index="i", query=f"{table.spec}:#1")
-    lines = python_lines(request, table, "#1", "i", "search\nprint(found)", options=())
+    lines = python_lines(request, table, "#1", "i", options=())
     assert "table = ...  #" in lines
     assert "index.search(table, on=1)" in lines
-    assert lines.endswith("\nprint(found)")
     compile(lines, "lines", "exec")
     assert pexeso.open_index

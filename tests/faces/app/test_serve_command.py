@@ -203,7 +203,7 @@ def test_a_signal_ends_it_calmly_and_empties_its_folder(own, number, code):
         own.process.send_signal(number)
         assert own.process.wait(END_SECONDS) == code
     lines = own.log.read_text().splitlines()
-    assert lines[-1] == "Stopped; what was given to the app is removed."
+    assert lines[-1] == "Stopped; the tables that you gave are removed."
     assert [line for line in lines if "Traceback" in line or "ERROR" in line] == []
     assert own.left() == []
 

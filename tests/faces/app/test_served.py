@@ -6,10 +6,10 @@ import pytest
 from app_clients import AppClient, app_of, said
 
 import pexeso
-from pexeso.faces.service import served as served_module
+from pexeso.faces.service import served_index as served_module
 
 pytestmark = pytest.mark.spark
-UPDATED = "The index was updated meanwhile."
+UPDATED = "The index was updated."
 GONE = "The index was deleted or moved."
 
 

@@ -72,27 +72,6 @@ def test_a_batch_says_it_once_and_goes_on_with_its_own_answers(run, fail, small_
     assert "other options" in fail(1, "batch", small_index, queries, "-o", answers, "--resume")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            ("--auto", "--max-distance", "0.1"),
-            "--auto chooses the distance, and --max-distance gives one",
-        ),
-        (
-            ("--min-precision", "0.9", "--max-distance", "0.1"),
-            "--min-precision chooses the distance, and --max-distance gives one",
-        ),
-        (
-            ("--min-precision", "90"),
-            "--min-precision must be a number in (0, 1]. Got 90.0 instead.",
-        ),
-    ],
-)
-def test_what_cannot_be_asked_is_one_sentence(fail, small_index, places, options, message):
-    assert message in fail(2, "search", small_index, f"{places}:place", *options)
-
-
 def test_tune_prints_the_options_to_use_and_the_reason(run, small_index, labels):
     result = run("tune", small_index, labels)
     assert result.exit_code == 0
@@ -104,31 +83,3 @@ def test_tune_prints_the_options_to_use_and_the_reason(run, small_index, labels)
     )
     document = json.loads(run("tune", small_index, labels, "--json").stdout)
     assert document["evidence"]["labels"] == 3
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (
-            "a,b\n1,2\n",
-            "must have the header query_value,lake_value,same or query_column,lake_column,same. "
-            "Got a,b.",
-        ),
-        (LABELS.replace("no", "maybe"), "row 3: same must be yes or no. Got 'maybe'."),
-        (LABELS.replace("no", "yes"), "Labels must be of both kinds"),
-        (
-            "query_column,lake_column,same\nlabels.csv:same,x.csv:c,yes\nlabels.csv:same,x.csv:c,no\n",
-            "The lake has no table 'x.csv'.",
-        ),
-    ],
-)
-def test_labels_that_cannot_be_used_are_refused(
-    fail, small_index, labels, monkeypatch, text, message
-):
-    labels.write_text(text, encoding="utf-8")
-    monkeypatch.chdir(labels.parent)
-    assert message in fail(2, "tune", small_index, labels)
-
-
-def test_a_missing_table_of_labels_is_one_sentence(fail, small_index, tmp_path):
-    assert "cannot be read" in fail(1, "tune", small_index, tmp_path / "none.csv")

@@ -11,7 +11,7 @@ import pytest
 
 import pexeso.semantic.batch_file
 from pexeso.errors import OutputError, QueryError
-from pexeso.faces.cli.commands import batch
+from pexeso.faces.cli import search as batch
 from pexeso.index import Index, open_index
 from pexeso.results.query import batch_lines
 from pexeso.semantic.batch_file import run_batch
@@ -78,14 +78,6 @@ def test_answers_come_in_order_with_their_ids(run, small_index, queries):
         *("id", "of", "query", "options", "results", "n_more", "stats"),
     ]
     assert result.stderr == "5 lines answered\n"
-
-
-def test_a_batch_answers_as_single_searches_do(run, small_index, queries, tmp_path):
-    answers = without_times(run("batch", small_index, queries, "-k", 2).stdout)
-    index = open_index(small_index)
-    for line, answer in zip(GOOD, answers, strict=True):
-        alone = index.search(line["values"], k=2).to_dict()
-        assert answer["results"] == alone["results"]
 
 
 def test_bad_lines_are_named_and_the_others_answered(run, small_index, tmp_path, places):
@@ -271,17 +263,6 @@ def test_answers_can_be_re_ranked(run, small_index, queries, tmp_path, two_at_a_
     assert without_times(output.read_text(encoding="utf-8")) == answers
 
 
-def test_answers_that_are_re_ranked_are_not_gone_on_with_without(small_index, queries, tmp_path):
-    output, index, lines = (
-        tmp_path / "answers.jsonl",
-        open_index(small_index),
-        list(batch_lines(queries)),
-    )
-    run_batch(index, lines[:2], output)
-    with pytest.raises(OutputError, match="were made with other options"):
-        run_batch(index, lines, output, resume=True, rerank=False)
-
-
 @pytest.mark.parametrize(
     "other",
     [
@@ -385,27 +366,6 @@ def test_values_that_are_no_text(run, small_index, tmp_path):
     assert result.exit_code == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--resume", "--overwrite", "-o", "a.jsonl"], "Give --resume or --overwrite, not both."),
-        (["--resume"], "--resume and --overwrite need a file of answers: -o."),
-    ],
-)
-def test_options_that_do_not_go_together(fail, small_index, queries, arguments, words):
-    assert words in fail(2, "batch", small_index, queries, *arguments)
-
-
-def test_a_batch_file_that_is_not_there(fail, small_index, tmp_path):
-    missing, output = tmp_path / "none.jsonl", tmp_path / "answers.jsonl"
-    said = fail(2, "batch", small_index, missing, "-o", output)
-    assert said == (
-        f"Error: The batch file '{missing}' cannot be read: No such file or directory. It must "
-        "hold one JSON object a line.\n"
-    )
-    assert not output.exists()
-
-
 def test_a_place_that_cannot_be_written(fail, small_index, queries, tmp_path):
     said = fail(1, "batch", small_index, queries, "-o", tmp_path / "no" / "such" / "answers.jsonl")
     assert said.endswith("cannot be written: No such file or directory.\n")
@@ -426,14 +386,6 @@ def test_on_spark_the_answers_are_the_same(run, small_index, queries, tmp_path, 
     )
     assert without_times(result.stdout) == without_times(local.stdout)
     assert result.stderr == local.stderr
-
-
-def test_spark_settings_without_spark_are_refused(fail, small_index, queries):
-    said = fail(2, "batch", small_index, queries, "--spark-conf", "spark.driver.memory=1g")
-    assert "--spark-conf is for a search on Spark: give --spark-master too" in said
-    assert "--spark-conf must be KEY=VALUE" in fail(
-        2, "batch", small_index, queries, "--spark-conf", "nonsense", "--spark-master", "local"
-    )
 
 
 def test_what_happens_can_be_told_as_json(run, small_index, queries, tmp_path, two_at_a_time):

@@ -1,16 +1,22 @@
 """`pexeso index`: options reach the build, what it says, and how it ends."""
 
 import json
+import re
 import shlex
+import sqlite3
+from pathlib import Path
 
 import pytest
 
+import pexeso
 import pexeso.build.build
 import pexeso.index
+from pexeso.build.job import stage_names
+from pexeso.composite.part import ROW_KEYS_PART
 from pexeso.errors import OutputError
-from pexeso.faces.cli.commands.maintain.build import summary
+from pexeso.faces.cli.index import build_summary
 from pexeso.lake.normalise.rules import DEFAULT_RULES
-from pexeso.registry import DEFAULT_FILTERS
+from pexeso.redundancy.part import ROW_HASHES_PART
 
 
 @pytest.fixture
@@ -34,7 +40,7 @@ def test_every_option_reaches_the_build(run, builds):
     )
     given += (
         " --column-rule max_missing_fraction=0.75 --max-table-bytes 5MB --include containment "
-        "--aliases a.csv --overwrite --spark-master local[1]"
+        "--aliases a.csv --overwrite --engine spark --spark-master local[1]"
     )
     given += " --spark-conf spark.driver.memory=3g --spark-conf a=b=c"
     result = run("index", "some lake", "out", *given.split())
@@ -49,33 +55,21 @@ def test_every_option_reaches_the_build(run, builds):
         "max_median_tokens": 6.0,
         "max_missing_fraction": 0.75,
     }
-    assert options.pop("normaliser") is not None
-    assert options == {
+    expected = {
         "model": "hashing",
         "dimensions": 8,
-        "value_vectors": None,
         "vector_precision": "single",
         "metric": "angular",
-        "n_pivots": 5,
-        "n_levels": 6,
-        "pivot_choice": "pca",
-        "n_partitions": None,
         "partition_bytes": 2_000_000,
-        "map": "auto",
-        "n_axes": None,
-        "cells": "blocks",
         "max_table_bytes": 5_000_000,
         "parts": ("containment",),
-        "row_filters": DEFAULT_FILTERS,
-        "seed": 0,
         "overwrite": True,
+        "engine": "spark",
         "master": "local[1]",
         "conf": {"spark.driver.memory": "3g", "a": "b=c"},
         "aliases": "a.csv",
-        "progress": None,
-        "preset": None,
-        "min_partitions": 1,
     }
+    assert {name: options[name] for name in expected} == expected
 
 
 def test_a_preset_and_what_it_leaves_open_reach_the_build(run, builds):
@@ -88,16 +82,10 @@ def test_a_preset_and_what_it_leaves_open_reach_the_build(run, builds):
         "model": "wiki.bin",
         "dimensions": 50,
         "value_vectors": "mean",
-        "vector_precision": "single",
-        "map": "pivots",
-        "n_pivots": 5,
         "cells": "grid",
         "n_levels": None,
-        "n_partitions": None,
         "min_partitions": 10,
         "partition_bytes": 1 << 30,
-        "seed": 0,
-        "master": None,
     }
     assert {name: options[name] for name in expected} == expected
 
@@ -106,15 +94,6 @@ def test_what_agrees_with_a_preset_may_be_given(run, builds):
     given = "--preset published --value-vectors mean --metric euclidean"
     assert run("index", "lake", "out", *given.split()).exit_code == 0
     assert (builds[0][2]["cells"], builds[0][2]["metric"]) == ("grid", "euclidean")
-
-
-@pytest.mark.parametrize(
-    "command", ["append", "compact", "add-model", "add-part", "search", "batch"]
-)
-def test_a_preset_is_for_builds_alone(run, command, small_index):
-    result = run(command, small_index, "x", "--preset", "published")
-    assert result.exit_code == 2
-    assert "No such option" in result.stderr
 
 
 def test_an_estimate_takes_a_preset(run, small_lake):
@@ -139,16 +118,6 @@ def test_rules_for_normalising_are_switched_by_name(run, builds):
     assert result.exit_code == 0, result.output
     rules = builds[0][2]["normaliser"].rules
     assert set(rules) == {*DEFAULT_RULES, "articles", "counts"} - {"opponents"}
-
-
-def test_a_rule_that_is_not_there_is_told_before_any_work(run, builds):
-    result = run("index", "lake", "out", "--rule", "no-datse")
-    assert result.exit_code == 2
-    assert (
-        "There is no rule 'datse' (did you mean 'dates'?). The rules are accents, case, "
-        in result.stderr
-    )
-    assert builds == []
 
 
 def test_the_defaults_are_those_of_the_library(run, builds):
@@ -202,7 +171,7 @@ def test_a_lake_of_which_nothing_was_left_out(small_index):
         of_parts={**info.of_parts, "values": 1},
     )
     assert (
-        summary(whole, 1.25)
+        build_summary(whole, 1.25)
         == f"Indexed 1 table, 1 column and 1 distinct value into '{info.path}' (2.5 MB) in 1.2 s."
     )
 
@@ -224,19 +193,11 @@ def test_ctrl_c_says_how_to_run_again(run, monkeypatch):
     assert shlex.split(again)[1:] == ["index", "my lake", "out", "--spark-conf", "a=b c"]
 
 
-def test_a_lake_that_is_not_there(fail, tmp_path):
-    said = fail(1, "index", tmp_path / "none", tmp_path / "out")
-    assert (
-        said == f"Error: {tmp_path / 'none'} is neither a folder nor a file; give the folder that "
-        "holds the tables.\n"
-    )
-
-
 def test_a_folder_with_files_of_others_is_left_alone(fail, small_lake, tmp_path, monkeypatch):
-    def no_spark(*arguments, **options):
-        raise OutputError("Spark was started")
+    def refuse(*arguments, **options):
+        raise OutputError("Tasks were run")
 
-    monkeypatch.setattr(pexeso.build.build, "spark_session", no_spark)
+    monkeypatch.setattr(pexeso.build.build, "LocalWorkers", refuse)
     (tmp_path / "thesis.txt").write_text("years of work", encoding="utf-8")
     for options in ([], ["--overwrite"]):
         said = fail(1, "index", small_lake, tmp_path, *options)
@@ -254,26 +215,11 @@ def test_an_index_that_is_there_is_not_replaced_unasked(fail, small_lake, small_
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (
-            ["--model", "hashing", "--dimensions", "1"],
-            "dimensions must be a whole number of at least 2 and at most 4,096. Got 1 instead.",
-        ),
-        (["--column-types", "text,colour"], "kinds must be one or more of text, date, number."),
-        (["--column-rule", "min_rows=0"], "min_rows must be a whole number, 1 or more. Got 0."),
         (["--column-rule", "rows=3"], "--column-rule takes NAME=N, a name of min_rows, "),
         (["--column-rule", "min_rows=x"], "--column-rule takes NAME=N, a name of min_rows, "),
         (
-            ["--partition-bytes", "many"],
-            "A size must be a number with a unit, such as 8GiB, 500MB or 1048576,",
-        ),
-        (
             ["--spark-conf", "spark.driver.memory"],
             "--spark-conf must be KEY=VALUE, such as spark.driver.memory=8g.",
-        ),
-        (
-            ["--dimensions", "64"],
-            "dimensions is for models of vectors, and the model 'lexical' has none. Got "
-            "dimensions=64: leave it out, or name a model, such as 'hashing'.",
         ),
         (["--preset", "fast"], "'fast' is not 'published'."),
         # Also what is the default of builds.
@@ -281,16 +227,126 @@ def test_an_index_that_is_there_is_not_replaced_unasked(fail, small_lake, small_
             ["--preset", "published", "--vector-precision", "half"],
             "The preset 'published' sets vector_precision to 'single'. Got vector_precision='half'",
         ),
-        (
-            ["--preset", "published", "--model", "lexical"],
-            "The preset 'published' takes a model of word vectors: 'fasttext', its default,",
-        ),
-        (
-            ["--metric", "cosine"],
-            "'cosine' is not one of 'euclidean', 'angular'.",
-        ),
     ],
 )
 def test_options_out_of_range(fail, small_lake, tmp_path, arguments, words):
     assert words in fail(2, "index", small_lake, tmp_path / "out", *arguments)
     assert not (tmp_path / "out").exists()
+
+
+STAGES = tuple(
+    stage
+    for stage in stage_names()
+    if stage not in ("changes", *ROW_KEYS_PART.stages, *ROW_HASHES_PART.stages)
+)
+
+
+def test_a_small_lake_is_counted(run, small_lake):
+    result = run("estimate", small_lake, "--model", "hashing", "--dimensions", 64)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith(f"lake     {small_lake}: 7 files, ")
+    assert lines[1:4] == [
+        "tables   5",
+        "columns  12, of which 7 will be indexed",
+        "values   33 distinct, in 42 (column, value) pairs",
+    ]
+    assert lines[-1] == "Counted in all 7 files; bytes, memory and time are rough."
+    assert result.stderr == ""
+
+
+def test_a_larger_lake_is_sampled(run, tmp_path):
+    for number in range(240):
+        rows = "".join(f"word{number:03d}x{row}\n" for row in range(6))
+        (tmp_path / f"t{number:03d}.csv").write_text(f"word\n{rows}", encoding="utf-8")
+    lines = run("estimate", tmp_path, "--model", "hashing").stdout.splitlines()
+    assert lines[1] == "tables   about 240"
+    assert lines[-1].startswith("From 200 of 240 files (83 % of the bytes): a rough figure.")
+
+
+def test_json(run, small_lake):
+    document = json.loads(run("estimate", small_lake, "--model", "hashing", "--json").stdout)
+    assert document["exact"] is True
+    assert document["values"] == 33
+    assert tuple(document["seconds"]) == tuple(
+        stage for stage in STAGES if stage not in ("divide", "tokens")
+    )
+
+
+def test_parts_for_equal_text(run, small_lake):
+    words = (
+        "estimate",
+        small_lake,
+        "--model",
+        "hashing",
+        "--dimensions",
+        64,
+        "--include",
+        "overlap",
+    )
+    lines = run(*words).stdout.splitlines()
+    assert lines[0].startswith(f"lake        {small_lake}: 7 files, ")
+    assert lines[5].startswith(
+        "equal text  overlap: 11 columns, 61 distinct values in 66 (column, value) pairs; of the "
+        "index about "
+    )
+    assert lines[5].endswith(" in 1 shard")
+    assert ", divide " in lines[7]
+    document = json.loads(run(*words, "--json").stdout)
+    assert tuple(document["seconds"]) == STAGES
+    assert document["equal_text"]["parts"] == ["overlap"]
+
+
+def test_nothing_to_estimate(fail, tmp_path):
+    assert "There is no table in" in fail(1, "estimate", tmp_path)
+
+
+CITIES = ["Oslo", "Rome", "Bern", "Graz", "Kiel"]
+DEMO = Path(pexeso.__file__).parent / "demo" / "lake"
+
+
+@pytest.fixture
+def messy(tmp_path):
+    """A folder with tables, two of them in one file, and with what is none."""
+    folder = tmp_path / "messy"
+    folder.mkdir()
+    rows = "".join(f"{city},{number}\n" for number, city in enumerate(CITIES))
+    (folder / "good.csv").write_text(f"city,number\n{rows}", encoding="utf-8")
+    (folder / "header.csv").write_text("city,number\n", encoding="utf-8")
+    (folder / "empty.csv").touch()
+    (folder / "broken.xlsx").write_text("junk", encoding="utf-8")
+    (folder / "notes.bin").write_bytes(b"\0junk")
+    database = sqlite3.connect(folder / "two.sqlite")
+    with database:
+        for name in ("a", "b"):
+            database.execute(f"create table {name} (city)")
+            database.executemany(
+                f"insert into {name} values (?)",
+                [(city,) for city in CITIES],
+            )
+    database.close()
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lake", ["demo", "messy"])
+def test_files_tables_and_columns_are_counted_alike(run, messy, tmp_path, lake):
+    folder, index = DEMO if lake == "demo" else messy, tmp_path / "lake.pexeso"
+    estimate = run("estimate", folder).stdout
+    indexed = run("index", folder, index).stderr
+    info = run("info", index).stdout
+    appended = run("append", index).stderr
+    facts = json.loads(run("info", index, "--json").stdout)
+    files, tables = f"{facts['files']:,}", f"{facts['tables']:,}"
+    columns, searched = f"{facts['columns']:,}", f"{facts['columns_indexed']:,}"
+    assert f": {files} files, " in estimate
+    assert re.search(rf"^tables +{tables}$", estimate, re.MULTILINE)
+    assert f"{columns}, of which {searched} will be indexed" in estimate
+    assert f"Counted in all {files} files" in estimate
+    assert indexed.startswith(f"Indexed {tables} tables, {searched} columns and ")
+    assert f"{files}, of which {tables} are tables" in info
+    assert f"{columns}, of which {searched} are indexed" in info
+    assert appended.startswith(f"Nothing to append: {files} files unchanged; ")
+    document = json.loads(run("estimate", folder, "--json").stdout)
+    names = ("files", "tables", "columns", "columns_indexed")
+    assert {name: document[name] for name in names} == {name: facts[name] for name in names}

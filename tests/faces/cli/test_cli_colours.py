@@ -13,7 +13,7 @@ from contextlib import redirect_stderr, redirect_stdout
 import pytest
 
 from pexeso.faces.cli.main import cli
-from pexeso.faces.cli.output.streams import safe_streams, wants_colours
+from pexeso.faces.cli.streams import safe_streams, wants_colours
 
 COLOUR = re.compile("\x1b\\[[0-9;]*m")
 BOLD, RED, YELLOW, CYAN, END = "\x1b[1m", "\x1b[31m\x1b[1m", "\x1b[33m", "\x1b[36m", "\x1b[0m"

@@ -1,7 +1,7 @@
-"""The JSON answers of the commands on the demo lake stay as they are in golden_answers.json.
+"""What the commands print on the demo lake stays as it is in golden_answers.json, in every form.
 
-Run this module as a program, with PYTHONPATH=$PWD, to write the file anew; a commit that changes it
-names the reason.
+Run this module as a program, with PYTHONPATH=$PWD, to write the file again; a commit that changes
+it names the reason.
 """
 
 import hashlib
@@ -78,6 +78,41 @@ COMMANDS = {
 WITHOUT_JSON = ("batch", "join")
 """Commands whose data are JSON lines or CSV as they are."""
 
+FORMS = {"search": ("", "--csv", "--jsonl"), "explain": ("", "--csv")}
+FORMS["graph"] = FORMS["search"]
+UNSTEADY = ("batch", "join", "estimate", "check")
+"""Commands whose texts have times or sizes, and those that have one form alone."""
+
+PRINTED = {
+    f"{name} {form or 'as text'}": f"{command} {form}"
+    for name, command in COMMANDS.items()
+    for form in FORMS.get(command.split()[0], ("",))
+    if command.split()[0] not in UNSTEADY and name != "info"
+} | {
+    "two pairs of each": "search demo.pexeso my_suppliers.csv:supplier --explain --pairs 2",
+    "all pairs": "search demo.pexeso my_suppliers.csv:supplier -k 1 --explain --pairs all",
+    "two shared values": (
+        "search demo.pexeso my_suppliers.csv:supplier --method overlap --explain --pairs 2"
+    ),
+    "all evidence explained": (
+        "search demo.pexeso my_autographs.csv:signed_by --method all -k 5 --explain --pairs 1"
+    ),
+    "containment explained": (
+        "search demo.pexeso my_suppliers.csv:supplier --method containment -k 2 --explain --csv"
+    ),
+    "each column by equal values": (
+        "search demo.pexeso my_suppliers.csv --method overlap --all-columns -k 1"
+    ),
+    "each column by equal values as CSV": (
+        "search demo.pexeso my_suppliers.csv --method overlap --all-columns -k 1 --csv"
+    ),
+    "any column to get": (
+        "acquire demo.pexeso --have business/companies.csv:sector --max-tables 2 -k 3 "
+        "--max-seconds 3600"
+    ),
+}
+"""The same commands as they print for people, as CSV and as JSON lines."""
+
 QUERIES = (
     {"id": "a", "file": "my_suppliers.csv", "column": "supplier"},
     {"id": "b", "values": ["Oslo", "Rome", "Madrid"]},
@@ -85,9 +120,9 @@ QUERIES = (
 )
 VOLATILE = {
     *("seconds", "created", "written_by", "version", "bytes", "index_bytes", "memory_bytes"),
-    *("cores", "model_bytes", "read_bytes", "device", "stopped", "of", "lake"),
+    *("cores", "model_bytes", "read_bytes", "device", "stopped", "of", "lake", "ways"),
 }
-"""Fields that differ between two runs, machines or versions."""
+"""Fields that differ between two runs, machines or versions, or with what a process has loaded."""
 
 DIGITS = 9
 N_SHOWN = 2
@@ -139,6 +174,15 @@ def answer(command: str):
     return shortened([steady(json.loads(line)) for line in lines])
 
 
+def printed(command: str):
+    """Return the lines that a command prints, without times, and shortened."""
+    done = CliRunner().invoke(cli, command.split(), prog_name="pexeso")
+    lines = done.stdout.splitlines()
+    if command.endswith("--jsonl"):
+        lines = [steady(json.loads(line)) for line in lines]
+    return [done.exit_code, len(lines), *shortened(lines)]
+
+
 def set_out(folder: Path) -> None:
     """Copy the demo lake to a folder, and index it there."""
     shutil.copytree(DEMO, folder, dirs_exist_ok=True)
@@ -167,8 +211,13 @@ def test_an_answer_is_as_it_was(demo, golden, name):
     assert answer(COMMANDS[name]) == golden[name]
 
 
+@pytest.mark.parametrize("name", PRINTED)
+def test_a_text_is_as_it_was(demo, golden, name):
+    assert printed(PRINTED[name]) == golden[name]
+
+
 def test_every_golden_answer_is_asked_for(golden):
-    assert list(golden) == list(COMMANDS)
+    assert list(golden) == [*COMMANDS, *PRINTED]
 
 
 if __name__ == "__main__":
@@ -176,6 +225,7 @@ if __name__ == "__main__":
         home = Path.cwd()
         set_out(Path(folder) / "demo")
         answers = {name: answer(command) for name, command in COMMANDS.items()}
+        answers |= {name: printed(command) for name, command in PRINTED.items()}
         os.chdir(home)
     lines = [
         f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}"

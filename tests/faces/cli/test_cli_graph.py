@@ -1,7 +1,5 @@
 """`pexeso graph` and `pexeso export`: what they print and write, and what they refuse."""
 
-import csv
-import io
 import json
 
 import pyarrow.parquet as pq
@@ -9,7 +7,7 @@ import pytest
 import yaml
 
 import pexeso
-from pexeso.faces.cli.commands import graph as command
+from pexeso.faces.cli import graph as command
 from pexeso.faces.service.verbs import Service
 from tests.bare_indexes import without_parts
 
@@ -21,23 +19,11 @@ def rows(small_index):
     return pexeso.open_index(small_index).graph().rows()
 
 
-def test_a_table_for_people(run, small_index, rows):
-    done = run("graph", small_index)
-    assert done.exit_code == 0, done.output
-    header, *lines = done.stdout.splitlines()
-    assert header.split() == ["column", "has", "its", "values", "share", "values"]
-    assert len(lines) == len(rows)
-    assert lines[0].split() == ["cities.csv:city", *lines[0].split()[1:]]
-    assert "nested/companies.csv:place" in done.stdout
-    assert f"{len(rows)} edges between" in done.stderr
-    assert ", by overlap, in " in done.stderr
-
-
 def test_more_edges_than_a_table_shows_are_counted(run, small_index, monkeypatch):
     n_edges = len(pexeso.open_index(small_index).graph(method="semantic"))
     assert n_edges > 3
     for shown, said in ((1, f"{n_edges - 1} more edges"), (n_edges - 1, "1 more edge")):
-        monkeypatch.setattr(command, "MOST_SHOWN", shown)
+        monkeypatch.setattr(command, "MAX_SHOWN", shown)
         *lines, last = run("graph", small_index, "--method", "semantic").stdout.splitlines()
         assert len(lines) == shown + 1
         assert last == f"{said} (-o FILE or --json has all)"
@@ -65,13 +51,6 @@ def test_json_is_what_the_service_answers(run, small_index, fields, options):
     answered = Service().answer({"verb": "graph", "index": str(small_index), **fields})
     assert json.loads(done.stdout) == answered
     assert answered["edges"]
-
-
-def test_lines_and_csv(run, small_index, rows):
-    done = run("graph", small_index, "--jsonl")
-    assert [json.loads(line) for line in done.stdout.splitlines()] == rows
-    read = list(csv.DictReader(io.StringIO(run("graph", small_index, "--csv").stdout)))
-    assert [row["right_column"] for row in read] == [row["right_column"] for row in rows]
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet", "mmd", "graphml"])

@@ -7,11 +7,12 @@ import pytest
 
 import pexeso.build.diagnostics.doctor
 from pexeso.build.diagnostics.doctor import Finding
-from pexeso.build.diagnostics.reason_listing import ReasonRow
-from pexeso.faces.cli.commands.inspect import info_lines
-from pexeso.faces.cli.output.build_report import group_lines, listing_lines, total
+from pexeso.build.diagnostics.info import ReasonRow
+from pexeso.faces.cli.index import group_lines, total
+from pexeso.faces.cli.inspect import info_lines, listing_lines
 from pexeso.index import build_index, open_index
-from pexeso.lake.left_out.groups import ReasonGroup
+from pexeso.lake.left_out import ReasonGroup
+from pexeso.lake.normalise.rules import ALL_RULES, DEFAULT_RULES
 from pexeso.store.manifest import Manifest
 
 
@@ -50,29 +51,6 @@ def test_info_for_people(run, small_index, small_lake):
     ]
 
 
-def test_all_that_was_left_out_is_listed_by_reason(run, small_index):
-    done = run("info", small_index, "--left-out")
-    blocks = [block.splitlines() for block in done.stdout.split("\n\n")]
-    assert [block[0].split(": ")[:2] for block in blocks] == [
-        ["1 file", "no readable Parquet file"],
-        ["1 file", blocks[1][0].split(": ")[1]],
-        ["4 columns", "numbers"],
-        ["1 column", "2 rows, at least 5 needed (min_rows)"],
-    ]
-    assert blocks[1][0].startswith("1 file: text without columns, not delimited text")
-    assert blocks[2][0].startswith("4 columns: numbers: 100 % of the values, over the fraction")
-    assert [block[1:] for block in blocks] == [
-        ["  broken.parquet"],
-        ["  notes.txt"],
-        [
-            *("  cities.csv:people", "  nested/capitals.tsv:Seat since"),
-            *("  numbers.csv:amount", "  numbers.csv:id"),
-        ],
-        ["  short.csv:city"],
-    ]
-    assert done.stderr == "2 files and 5 columns left out.\n"
-
-
 def test_rows_whose_reasons_differ_tell_them():
     few = "3 rows, at least 5 needed (min_rows)"
     both = "1 to 3 rows, at least 5 needed (min_rows)"
@@ -102,12 +80,6 @@ def test_rows_whose_reasons_differ_tell_them():
         "  c.csv  Permission denied",
         "  d.csv  cannot be read",
     ]
-
-
-def test_all_that_was_left_out_as_json(run, small_index):
-    done = run("info", small_index, "--left-out", "--json")
-    assert json.loads(done.stdout) == open_index(small_index).left_out().to_dict()
-    assert done.stderr == ""
 
 
 def test_notes_about_tables(run, spark, tmp_path):
@@ -171,11 +143,6 @@ def test_of_many_groups_the_largest_are_told_and_the_others_counted():
     assert total([]) == "nothing"
 
 
-def test_info_as_json(run, small_index):
-    document = json.loads(run("info", small_index, "--json").stdout)
-    assert document == open_index(small_index).info().to_dict()
-
-
 def test_many_partitions_are_not_all_shown_and_it_says_so(small_index):
     from dataclasses import replace
 
@@ -233,16 +200,6 @@ def test_another_format_version(fail, copied, places):
     assert fail(1, "check", copied).startswith("Error: 1 problem")
 
 
-@pytest.mark.parametrize("command", ["info", "check"])
-def test_no_index(fail, tmp_path, command):
-    said = fail(1, command, tmp_path / "none")
-    assert (
-        said
-        == f"Error: There is no index at '{tmp_path / 'none'}': no such folder. Build one with "
-        "'pexeso index'.\n"
-    )
-
-
 FINE = [
     Finding("Python", True, "3.11.7"),
     Finding("CUDA", None, "no CUDA device", "Searches run on the CPU."),
@@ -257,7 +214,7 @@ def test_a_machine_that_will_do(run, monkeypatch):
         result.stdout
         == "ok    Python  3.11.7\nnote  CUDA    no CUDA device\n         Searches run on the CPU.\n"
     )
-    assert result.stderr == "Everything that pexeso needs is there.\n"
+    assert result.stderr == "This machine has everything that pexeso needs.\n"
 
 
 def test_a_machine_that_will_not_do(run, monkeypatch):
@@ -285,3 +242,61 @@ def test_findings_as_json(run, monkeypatch):
 
 def test_the_folder_looked_at_is_the_one_given(run, tmp_path):
     assert str(tmp_path) in run("doctor", tmp_path).stdout
+
+
+def test_every_rule_is_listed_with_an_example(run):
+    lines = run("rules").stdout.splitlines()
+    assert [line.split()[:2] for line in lines[1:]] == [
+        ["on" if name in DEFAULT_RULES else "off", name] for name in ALL_RULES
+    ]
+    assert lines[1].split(maxsplit=2)[2].split("  ")[0] == "S\u00e3o Paulo"
+
+
+GDP = "country,year,gdp\nfr,2001,1.5\nfr,2002,2.5\nit,2001,3.5\nit,2002,4.5\nit,2003,1.5\n"
+
+
+@pytest.fixture
+def gdp(tmp_path):
+    path = tmp_path / "gdp.csv"
+    path.write_text(GDP, encoding="utf-8")
+    return path
+
+
+def test_keys_are_listed_with_what_speaks_for_them(run, gdp):
+    done = run("keys", gdp)
+    assert done.exit_code == 0
+    assert done.stdout.splitlines() == [
+        "key           kind     unique  missing  why",
+        "country,year  unique  100.0 %        0  without country 60.0 %, such as 2001 in 2 rows",
+        "country,gdp   unique  100.0 %        0  gdp has decimal or formatted numbers; without "
+        "country 80.0 %, such as 1.5 in 2 rows",
+        "year,gdp      unique  100.0 %        0  gdp has decimal or formatted numbers; without "
+        "year 80.0 %, such as 1.5 in 2 rows",
+    ]
+    assert done.stderr == "5 rows\n"
+
+
+def test_rows_that_are_left_out_are_counted(run, gdp):
+    gdp.write_text(f"{GDP}it,2003,1.5\n,,\nfr,2002,2.6\n", encoding="utf-8")
+    done = run("keys", gdp, "-k", 1, "--nearly", 0.8)
+    assert done.stdout.splitlines()[1:] == [
+        "country,year  nearly  83.3 %        0  1 row repeated, such as fr, 2002 in 2 rows; "
+        "without country 50.0 %, such as 2002 in 3 rows"
+    ]
+    assert done.stderr == ("8 rows; left out: 1 empty, 1 equal to an earlier one in all columns\n")
+
+
+def test_no_key_is_said_with_the_reason(run, gdp):
+    done = run("keys", gdp, "--max-columns", 1)
+    assert done.exit_code == 0
+    assert done.stdout == ("No key: no combination of 1 column tells 98.0 % of the rows apart.\n")
+    gdp.write_text("country,year\n", encoding="utf-8")
+    assert run("keys", gdp).stdout == "No key: the table has no rows.\n"
+
+
+def test_what_was_not_looked_at_is_noted(run, gdp, monkeypatch):
+    monkeypatch.setattr("pexeso.composite.unique_columns.MAX_WIDTH", 2)
+    assert run("keys", gdp).stderr.splitlines()[1] == (
+        "Note: Of combinations of 2 columns those with the last 1 of 3 columns, in the order of "
+        "preference, were not looked at."
+    )

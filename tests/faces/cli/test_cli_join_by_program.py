@@ -130,13 +130,6 @@ def test_rows_of_yours_may_have_one_key(run, small_index, tmp_path):
         (["--program", "rule.json"], 2, "--program is for a table of the lake that you name: "),
         (["cities.csv:city", "--values", "all"], 2, "A join by a program has no use for --values"),
         (
-            ["cities.csv:city", "--max-distance", "0.1"],
-            2,
-            "A join by a program has no use for --max-distance",
-        ),
-        (["cities.csv:town"], 2, "There is no column 'town'"),
-        (["none.csv:city"], 2, "The lake has no table 'none.csv'."),
-        (
             ["cities.csv:city", "--program", "none.json"],
             2,
             "The program 'none.json' cannot be read",
@@ -166,16 +159,6 @@ def test_a_table_of_numbers_alone_can_be_joined(run, small_index, tmp_path):
     result = run("join", small_index, path, "numbers.csv", "--transform")
     assert result.exit_code == 0, result.output
     assert [row["order"] for row in records(result.stdout)] == ["No. 3", "No. 1", "No. 9"]
-
-
-def test_an_index_that_is_not_there(fail, visits, tmp_path):
-    said = fail(1, "join", tmp_path / "none", visits, "cities.csv:city", "--transform")
-    assert said.startswith("Error: There is no index at ")
-
-
-def test_a_program_without_transform_is_refused(fail, small_index, visits):
-    said = fail(2, "join", small_index, visits, "cities.csv:city", "--program", "rule.json")
-    assert said.endswith("\nError: --program is for a join by a program: add --transform.\n")
 
 
 def test_a_service_answers_with_the_programs(small_index, visits):

@@ -14,7 +14,7 @@ import pytest
 from layouts import LAYOUTS, drop_pages, laid_out
 from long_runs import long_but
 
-from pexeso.build.diagnostics.check import check_index
+from pexeso.build.diagnostics.info import check_index
 from pexeso.index import build_index, open_index
 
 pytestmark = pytest.mark.spark
@@ -23,7 +23,7 @@ SEARCH = ("search", "{index}", "{query}", "--min-joinability", "0.12", "--no-rer
 PROGRAM = """
 import sys
 from pexeso.faces.cli.main import cli
-from pexeso.store import paging
+from pexeso.store import arrays as paging
 
 real, seen = paging.FaultWatch.missing, []
 paging.FaultWatch.missing = lambda self: seen.append(real(self)) or seen[-1]

@@ -141,17 +141,6 @@ def test_info_and_estimate_list_the_models(run, built, lake):
     assert "index_2" not in alone["seconds"]
 
 
-def test_models_that_are_not_there(fail, built, query, lake, tmp_path):
-    said = fail(2, "search", built["both"], query, "--model", "glove")
-    assert "does not hold the model 'glove', but lexical, hashing. Leave the model out" in said
-    said = fail(2, "search", built["both"], query, "--method", "overlap", *OTHER)
-    assert "has no use for --model" in said
-    said = fail(2, "index", lake, tmp_path / "new", "--model", "lexical,lexical")
-    assert "model must name 1 to 3 different models, with commas between them" in said
-    said = fail(1, "index", lake, tmp_path / "new", "--model", "lexical,cc.bin")
-    assert "There is no fastText model at cc.bin." in said
-
-
 def test_updates_are_told_of_all_models(run, built, lake, tmp_path):
     shutil.copytree(built["both"], tmp_path / "copy")
     shutil.copytree(lake, tmp_path / "lake")

@@ -9,7 +9,7 @@ import pytest
 import pexeso
 from pexeso.errors import InputError
 from pexeso.faces.service import verbs
-from pexeso.faces.service.by_verb.lake import BrowseRequest
+from pexeso.faces.service.lake import BrowseRequest
 from pexeso.faces.service.requests import SearchRequest
 
 pytestmark = pytest.mark.spark

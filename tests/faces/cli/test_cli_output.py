@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.faces.cli.output.output import (
+from pexeso.faces.cli.output import (
     display_width,
     human_bytes,
     output_options,
@@ -16,7 +16,7 @@ from pexeso.faces.cli.output.output import (
     write_json,
     write_json_with_rows,
 )
-from pexeso.faces.cli.output.report import milliseconds, percent
+from pexeso.faces.cli.report import milliseconds, percent
 
 
 @given(st.text(), st.integers(20, 100))

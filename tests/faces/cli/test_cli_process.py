@@ -93,7 +93,7 @@ import sys
 class Interrupt:
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name == "pexeso.faces.cli.commands.keys":
+        if name == "pexeso.faces.cli.output":
             raise KeyboardInterrupt
 
 sys.meta_path.insert(0, Interrupt)

@@ -8,7 +8,7 @@ from time import sleep
 import pytest
 
 from pexeso.build.job import stage_names
-from pexeso.faces.cli.output.progress import counted_progress, query_progress, stage_progress
+from pexeso.faces.cli.output import counted_progress, query_progress, stage_progress
 from pexeso.semantic.batch_file import BatchRun
 
 DRAWN_EVERY = 0.12  # seconds, or a little less: a bar is not drawn more often

@@ -9,8 +9,8 @@ import pytest
 import pexeso
 from pexeso import ReadingOptions
 from pexeso.errors import InputError
-from pexeso.faces.cli.groups import WithVerbs
 from pexeso.faces.cli.main import cli
+from pexeso.faces.cli.options import WithVerbs
 from tests.acquisition.small_market import PEOPLE
 from tests.acquisition.small_market import small_index as small_market
 from tests.transform.joins.small_tables import MAILS, NAMES
@@ -170,9 +170,9 @@ def test_columns_to_be_explained(run, fail, messy, monkeypatch, tmp_path):
     assert "no column 'sick'" in fail(2, *command)
     result = run(*command, *SAID)
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("What tells most of sick of people.csv")
+    assert result.stdout.startswith("Columns that explain most of sick of people.csv")
     said = fail(2, "acquire", "lake.pexeso", "--want", "rate", *SAID)
-    assert "--read delimiter, --read skip_rows tell how a file is read. Got no --have." in said
+    assert "--read delimiter, --read skip_rows say how a file is read. Got no --have." in said
 
 
 @pytest.mark.parametrize(
@@ -200,5 +200,53 @@ def test_composite_keys_in_python(small_index, places):
 @pytest.mark.parametrize("read", [pexeso.find_keys, pexeso.learn_transformation])
 def test_tables_in_memory_are_not_read(read):
     tables = [NAMES] if read is pexeso.find_keys else [NAMES, MAILS]
-    with pytest.raises(InputError, match=r"skip_rows tell how a file is read\. Got a ta"):
+    with pytest.raises(InputError, match=r"skip_rows say how a file is read\. Got a ta"):
         read(*tables, reading=READING)
+
+
+def read(command, *arguments):
+    """Return the parameters that a command reads, without running it."""
+    parent = click.Context(cli, **cli.context_settings)  # click keeps the names of --help
+    return cli.commands[command].make_context(command, list(arguments), parent=parent).params
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["--include", "composite,containment"],
+        ["--include", "composite", "--include", "containment"],
+        ["--include", "composite", "--include", " containment,"],
+    ],
+)
+def test_parts_of_several_options_are_all_built(given):
+    assert read("index", "lake", "out.pexeso", *given)["parts"] == ("composite", "containment")
+
+
+def test_names_replace_what_stands_without_any():
+    assert read("index", "lake", "out.pexeso")["parts"] is None
+    several = read("index", "lake", "out.pexeso", "--model", "lexical", "--model", "hashing")
+    assert several["model"] == "lexical,hashing"
+    join = ("join", "out.pexeso", "a.csv:b", "c.csv:d")
+    assert read(*join)["provenance"] is None
+    assert read(*join, "--provenance", "none")["provenance"] == ()
+    both = read(*join, "--provenance", "match_value", "--provenance", "match_table")
+    assert both["provenance"] == ("match_value", "match_table")
+
+
+def test_none_beside_names_is_refused(fail, small_index):
+    given = ("--provenance", "none", "--provenance", "value")
+    said = fail(2, "join", small_index, "a.csv:b", "c.csv:d", *given)
+    assert "Each of provenance must be one of table, column, value, distance. Got 'none'" in said
+
+
+def test_every_such_option_takes_several():
+    options = [
+        option
+        for command in cli.commands.values()
+        for option in command.params
+        # One thing with commas in it is no list of things.
+        if isinstance(option, click.Option) and ",..." in (option.metavar or "")
+        if option.name != "have"
+    ]
+    assert len(options) > 4
+    assert [option.name for option in options if not option.multiple] == []

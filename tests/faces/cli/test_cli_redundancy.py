@@ -80,7 +80,7 @@ def test_from_a_lake_to_tables_set_aside_and_back(run, fail, lake, free, tmp_pat
     assert "Nothing was moved" in said.stderr
     assert {path: path.read_bytes() for path in lake.rglob("*.csv")} == before
 
-    applied = run("redundancy", "apply", plan, "--yes", "--compare-rows", "--expires-days", 3)
+    applied = run("redundancy", "apply", plan, "--yes")
     assert applied.exit_code == 0, applied.output
     assert applied.stdout.count("set aside: ") == 3
     assert len(list(lake.rglob("*.csv"))) == 2
@@ -89,15 +89,15 @@ def test_from_a_lake_to_tables_set_aside_and_back(run, fail, lake, free, tmp_pat
     assert "is not in the lake" in fail_output(run, "redundancy", "verify", plan)
 
     holding = lake.with_name("lake.holding")
-    assert run("redundancy", "undo", holding, "--only", "copy.csv").stdout == (
+    assert run("redundancy", "undo", holding, "copy.csv").stdout == (
         "would be brought back: copy.csv\n"
     )
     (lake / "copy.csv").write_text("another table\n")
-    undo = run("redundancy", "undo", holding, "--only", "copy.csv")
+    undo = run("redundancy", "undo", holding, "copy.csv")
     assert undo.stdout == "stays:  copy.csv  another table has taken its name in the lake\n"
     assert f"0 tables would be brought back; the holding folder is '{holding}'" in undo.stderr
     (lake / "copy.csv").unlink()
-    unknown = run("redundancy", "undo", holding, "--only", "none.csv")
+    unknown = run("redundancy", "undo", holding, "none.csv")
     assert unknown.exit_code == 2
     assert f"'{holding}' holds no table 'none.csv'." in unknown.stderr
     assert run("redundancy", "undo", plan, "--yes").exit_code == 0
@@ -173,3 +173,25 @@ def test_lakes_without_contained_tables(run, fail, tmp_path):
     assert "has no table" in fail(1, "redundancy", lake)
     (lake / "a.csv").write_text("a\n1\n")
     assert run("redundancy", lake).stdout == "None of 1 table is contained whole in another.\n"
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_page_is_written_and_not_replaced_unasked(run, fail, tmp_path):
+    lake, costs, page = tmp_path / "lake", tmp_path / "costs.toml", tmp_path / "page.html"
+    lake.mkdir()
+    costs.write_text("accesses = 0\n")
+    (lake / "all.csv").write_text("id,city\n1,Oslo\n2,Rome\n3,Bern\n")
+    (lake / "<b>cities.csv").write_text("city\nOslo\nRome\nBern\n")
+    done = run("redundancy", lake, "--costs", costs, "--html", page)
+    assert done.exit_code == 0, done.output
+    assert f"Page for the browser: '{page}'" in done.stderr
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert text.endswith("</html>")
+    assert "<title>&lt;b&gt;cities.csv is rebuilt from all.csv</title>" in text
+    assert "<code>SELECT `city` FROM `all.csv`</code>" in text
+    assert "<b>cities" not in text
+
+    page.write_text("mine")
+    assert "is there already" in fail(1, "redundancy", lake, "--html", page)
+    assert page.read_text() == "mine"

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
-from pexeso.faces.cli.groups import WithVerbs
 from pexeso.faces.cli.main import cli
+from pexeso.faces.cli.options import WithVerbs
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = [
@@ -169,7 +169,7 @@ def test_renamed_options_have_no_aliases():
     assert names & RETIRED == set()
 
 
-MAX_DISTINCT, MAX_SLOTS, MAX_SHOWN = 94, 227, 20
+MAX_DISTINCT, MAX_SLOTS, MAX_SHOWN = 86, 224, 20
 """Options of all commands together, under how many names; and those that --help shows of one."""
 
 

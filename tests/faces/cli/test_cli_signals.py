@@ -12,8 +12,7 @@ import pytest
 from long_runs import long_but
 
 from pexeso.build.diagnostics.info import last_report
-from pexeso.faces.cli.errors import Interrupted
-from pexeso.faces.cli.signals import Stopped
+from pexeso.faces.cli.errors import Interrupted, Stopped
 from pexeso.index import open_index
 
 WAIT_SECONDS = 300
@@ -118,7 +117,7 @@ def test_a_signal_that_was_to_be_ignored_is_ignored(start, tmp_path):
 
 IN_A_CALLBACK = """
 import ctypes, os, sys, time
-from pexeso.faces.cli.signals import stop_by_signals
+from pexeso.faces.cli.errors import stop_by_signals
 
 @ctypes.CFUNCTYPE(None)
 def called_by_c():

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-import pexeso.lake.readers.content
+import pexeso.lake.readers.file_source
 from pexeso.faces.cli.main import cli
 
 COMMANDS = [
@@ -132,7 +132,7 @@ def test_no_input_is_an_empty_table(outcome, tmp_path):
 
 
 def test_more_than_a_table_may_hold(outcome, monkeypatch):
-    monkeypatch.setattr(pexeso.lake.readers.content, "DEFAULT_MAX_BYTES", 20)
+    monkeypatch.setattr(pexeso.lake.readers.file_source, "DEFAULT_MAX_BYTES", 20)
     monkeypatch.setitem(pexeso.lake.containers.reader.read_table.__kwdefaults__, "max_bytes", 20)
     code, _, said = outcome(["keys", "-"], b"name\n" + b"x\n" * 5_000)
     assert code == 1
@@ -154,7 +154,8 @@ def test_a_closed_standard_input(outcome, monkeypatch):
     )
 
 
-def test_a_column_that_is_not_there(outcome):
-    code, _, said = outcome(["transform", "-:x", "-:place"], FORMS["csv"]())
-    assert code == 2
-    assert "The columns are 'place', 'visits'." in said
+def test_a_system_without_a_name_for_standard_input(outcome, monkeypatch):
+    monkeypatch.setattr("pexeso.faces.cli.options.STDIN", "/dev/no-such-name")
+    code, _, said = outcome(["keys", "-"], FORMS["csv"]())
+    assert code == 1
+    assert said.startswith("Error: A table is read from standard input through /dev/no-such-name")

@@ -12,7 +12,7 @@ import tty
 import pytest
 
 from pexeso.faces.cli.main import main
-from pexeso.faces.cli.output.streams import SafeStream, without_control_characters
+from pexeso.faces.cli.streams import SafeStream, without_control_characters
 
 HOSTILE = "\x1b]0;owned\x07\x9b31mOslo"
 ESCAPED = "\\u001b]0;owned\\u0007\\u009b31mOslo"

@@ -11,10 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import pexeso
-from pexeso.errors import InputError
 from pexeso.faces.service import verbs
-from pexeso.faces.service.by_verb.transform import TransformRequest
 from pexeso.faces.service.schema import defaults_of
+from pexeso.faces.service.transform import TransformRequest
 from pexeso.faces.service.verbs import Service
 from tests.transform.joins.small_tables import (
     EMAILS,
@@ -86,33 +85,10 @@ def test_rows_and_keys_are_told_apart_where_no_program_joins(run, files):
     assert keys.startswith("Keys joined by equal values or a program: 0.0 %")
 
 
-def test_a_key_of_two_columns_as_json(run, people, mails):
-    for source in (people, f"{people}:first,last"):
-        document = json.loads(run("transform", source, f"{mails}:mail", "--json").stdout)
-        assert document["columns"] == ["first", "last"]
-        assert document["key_column"] == "mail"
-        assert document["pairs"] == [
-            [[first, last], f"{first[0].lower()}.{last.lower()}@firm.de", "program"]
-            for first, last in zip(PEOPLE["first"], PEOPLE["last"], strict=True)
-        ]
-        assert {"program", "sql", "sql_spark", "python", "direction", "coverage"} < set(document)
-
-
 def test_a_service_answers_the_same(run, people, mails):
     printed = json.loads(run("transform", people, mails, "--json").stdout)
     request = {"verb": "transform", "source": str(people), "target": str(mails)}
     assert json.loads(json.dumps(Service().answer(request))) == printed
-
-
-def test_no_program_as_json(run, files):
-    one, other = files("one.csv", {"k": ["alpha", "beta"]}), files("two.csv", {"k": ["beta", "x"]})
-    document = json.loads(run("transform", one, other, "--json").stdout)
-    assert document["program"] is None
-    assert document["pairs"] == [["beta", "beta", "equal"]]
-    assert document["tried"].startswith("'k' of the first table and 'k' of the second were")
-    result = run("transform", one, other)
-    assert result.exit_code == 0
-    assert f"No program: {document['tried']}." in result.stdout
 
 
 READERS = {
@@ -263,40 +239,12 @@ def test_control_characters_are_shown_escaped(run, files):
     assert not set(result.stdout) & {"\x1b", "\u202e"}
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "is empty: it has no header row."),
-        ("a,b\n", "has no rows, so there is nothing to join."),
-        ("a,b\n,\n", "has no text, so there is nothing to join."),
-    ],
-)
-def test_tables_without_cells(fail, mails, tmp_path, text, words):
-    path = tmp_path / "none.csv"
-    path.write_text(text)
-    for arguments in ((path, mails), (mails, path)):
-        said = fail(1, "transform", *arguments)
-        assert said.startswith("Error: ")
-        assert said.endswith(f"{words}\n")
-        assert said.count("\n") == 1
-
-
 def test_one_row_joins_nothing(run, files):
     one, other = files("one.csv", {"a": ["Ann Lee"]}), files("two.csv", {"b": ["alee@x.org"]})
     result = run("transform", one, other)
     assert result.exit_code == 0
     assert "Rows of one.csv joined: 0 of 1\n" in result.stdout
     assert "No program: " in result.stdout
-
-
-def test_what_is_not_there(fail, people, mails, tmp_path):
-    missing = tmp_path / "none.csv"
-    said = fail(1, "transform", missing, mails)
-    assert said == f"Error: {missing} cannot be read: No such file or directory.\n"
-    said = fail(2, "transform", f"{people}:lasst", mails)
-    assert said.startswith("Error: There is no column 'lasst' (did you mean 'last'?). The columns")
-    said = fail(2, "transform", people, mails, "--program", missing)
-    assert said == f"Error: The program '{missing}' cannot be read: No such file or directory.\n"
 
 
 @pytest.mark.parametrize("option", ["-o", "--save"])
@@ -313,39 +261,3 @@ def test_outputs_that_cannot_be_written_are_refused_before_any_work(
     if option == "-o":
         said = fail(2, "transform", people, mails, "-o", "joined.txt")
         assert "OUT must end in .csv, .parquet, .arrow or .feather" in said
-
-
-def test_without_a_program_nothing_is_saved(fail, files, tmp_path):
-    names = files("names.csv", NAMES)
-    said = fail(1, "transform", names, names, "--save", tmp_path / "rule.json")
-    assert said == (
-        f"Error: '{tmp_path / 'rule.json'}' is not written, as there is no program: all rows are "
-        "joined by equal values, so that no row is left to learn from.\n"
-    )
-    assert not (tmp_path / "rule.json").exists()
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"max_programs": 0}, "max_programs must be a whole number in [1, 16]. Got 0 instead."),
-        ({"seed": -1}, "seed must be a whole number of at least 0. Got -1 instead."),
-        ({"seed": "x"}, "seed must be a whole number of at least 0. Got 'x' instead."),
-        ({"max_programs": 99}, "max_programs must be a whole number in [1, 16]. Got 99 instead."),
-    ],
-)
-def test_fields_out_of_range(fields, words):
-    with pytest.raises(InputError) as raised:
-        TransformRequest.of(source="a.csv", target="b.csv", **fields)
-    assert str(raised.value) == words
-
-
-def test_a_program_of_another_version(run, fail, people, mails, tmp_path):
-    rule = tmp_path / "rule.json"
-    run("transform", people, mails, "--save", rule)
-    rule.write_text(rule.read_text().replace('"version": 1', '"version": 9'))
-    said = fail(2, "transform", people, mails, "--program", rule)
-    assert said == (
-        f"Error: The program '{rule}' cannot be used: version of the document is 9, but this "
-        "pexeso reads 1; learn the program again, or use the pexeso that wrote it.\n"
-    )

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from pexeso.build.report import Update
-from pexeso.faces.cli.commands.maintain.update import append_summary
+from pexeso.faces.cli.index import append_summary
 from pexeso.index import open_index
 
 
@@ -34,7 +34,7 @@ def test_a_table_is_deleted_and_comes_back_with_the_next_append(run, copied, spa
     names = ["cities.csv:people", "nested/capitals.tsv:Seat since"]
     assert said["left_out"] == [{"reason": "numbers", "columns": 2, "examples": names}]
     assert done.stderr.startswith(
-        "Appended: 2 new, 0 changed; 5 tables unchanged. 3 columns more indexed, 0 fewer; "
+        "Appended: 2 new, 0 changed; 5 files unchanged. 3 columns more indexed, 0 fewer; "
         "generation 3, "
     )
     assert done.stderr.splitlines()[1:] == [
@@ -43,7 +43,7 @@ def test_a_table_is_deleted_and_comes_back_with_the_next_append(run, copied, spa
         f"'pexeso info {index} --left-out' lists each with its reason.",
     ]
     done = run("append", str(index))
-    assert done.stderr.startswith("Nothing to append: 7 tables unchanged; generation 3, ")
+    assert done.stderr.startswith("Nothing to append: 7 files unchanged; generation 3, ")
     done = run("compact", str(index), "--all")
     assert done.stderr.startswith(
         "Rewrote 2 partitions as 1, and 2 shards of token sets as 1; generation 4, "
@@ -60,13 +60,6 @@ def test_a_table_is_deleted_and_comes_back_with_the_next_append(run, copied, spa
         # The words are counted again, and as many as before: no value is embedded anew.
         *("stage", "catalog", "values", "train", "partition", "index", "divide", "tokens", "all")
     ]
-
-
-@pytest.mark.parametrize("command", ["append", "compact", "delete"])
-def test_no_index_is_one_sentence(run, tmp_path, command):
-    done = run(command, str(tmp_path / "none"), *(["a.csv"] if command == "delete" else []))
-    assert done.exit_code == 1
-    assert "There is no index at" in done.stderr
 
 
 def test_a_damaged_index_is_not_to_be_overwritten_by_a_deletion(run, copied):
@@ -86,13 +79,6 @@ def test_a_table_that_is_not_there_deletes_nothing(run, copied):
     assert open_index(copied / "lake.pexeso").store.manifest.generation == 1
 
 
-def test_a_lake_that_is_not_there_is_told_before_spark_starts(run, copied):
-    shutil.rmtree(copied / "lake")
-    done = run("append", str(copied / "lake.pexeso"), str(copied / "lake"))
-    assert done.exit_code == 1
-    assert "neither a folder nor a file" in done.stderr
-
-
 def test_a_summary_says_what_is_missing():
     done = Update(
         2,
@@ -105,18 +91,18 @@ def test_a_summary_says_what_is_missing():
         columns_added=5,
         columns_deleted=2,
     )
-    assert append_summary(done) == (
-        "Appended: 1 new, 2 changed; 4 tables unchanged, 3 tables no longer in the lake "
+    assert append_summary(done, 10) == (
+        "Appended: 1 new, 2 changed; 4 files unchanged, 3 files no longer in the lake "
         "(--delete-missing deletes them). "
         "5 columns more indexed, 2 fewer"
     )
-    assert append_summary(Update(2, False, unchanged=4, closed=2)) == (
-        "Nothing to append: 4 tables unchanged, 2 tables in what cannot be opened, left as they are"
+    assert append_summary(Update(2, False, unchanged=4, closed=2), 6) == (
+        "Nothing to append: 4 files unchanged, 2 tables in what cannot be opened, left as they are"
     )
 
 
 def test_a_summary_says_what_is_read_again_and_why():
-    assert append_summary(Update(2, True, reread=3, unchanged=1, columns_added=3)) == (
-        "Appended: 0 new, 0 changed; 1 table unchanged. 3 tables of formats that pexeso reads in "
+    assert append_summary(Update(2, True, reread=3, unchanged=1, columns_added=3), 1) == (
+        "Appended: 0 new, 0 changed; 1 file unchanged. 3 tables of formats that pexeso reads in "
         "another way than when they were indexed, read again. 3 columns more indexed, 0 fewer"
     )

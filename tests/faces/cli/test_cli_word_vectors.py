@@ -118,29 +118,19 @@ def test_a_file_of_word_vectors_is_the_published_mean(run, lake, query, tmp_path
         assert plain.embedder.fingerprint == mean.embedder.fingerprint
 
 
-def test_wrong_files_and_options_are_refused_and_leave_no_index(fail, lake, binary, tmp_path):
-    words, cut = tmp_path / "words.txt", tmp_path / "cut.bin"
+def test_wrong_files_and_options_are_refused_and_leave_no_index(fail, lake, tmp_path):
+    words, odd, index = tmp_path / "words.txt", tmp_path / "odd.txt", tmp_path / "index"
     write_vectors(words)
     good = words.read_text(encoding="utf-8")
-    cut.write_bytes(binary[1].read_bytes()[:-100])
-    index = tmp_path / "index"
-    refused = [(cut, "is damaged or cut short, at")]
-    for name, text, said in (
-        ("nan", good + "odd nan 1 2 3 4 5\n", "holds vectors that are not finite numbers"),
-        ("cut", good.rstrip()[:-30], "a line is not a word and 6 numbers"),
-        ("header", f"{len(WORDS)} 7\n{good}", "a line is not a word and 7 numbers"),
-        ("prose", "All happy families are alike.\n", "its first line is not a word and numbers"),
-        ("empty", "", "its first line is not a word and numbers"),
+    for text, said in (
+        (f"{good}odd nan 1 2 3 4 5\n", "holds vectors that are not finite numbers"),
+        ("All happy families are alike.\n", "its first line is not a word and numbers"),
+        ("", "its first line is not a word and numbers"),
     ):
-        path = tmp_path / f"{name}.txt"
-        path.write_text(text, encoding="utf-8")
-        refused.append((path, said))
-    for path, said in refused:
-        shown = fail(1, "index", lake, index, "--model", path)
+        odd.write_text(text, encoding="utf-8")
+        shown = fail(1, "index", lake, index, "--model", odd)
         assert said in shown
-        assert path.name in shown
+        assert "odd.txt" in shown
         assert not (index / "manifest.json").exists()
     said = fail(2, "index", lake, index, "--model", words, "--value-vectors", "weighted")
     assert "does not say how rare words are, so value_vectors must be 'mean'" in said
-    said = fail(2, "index", lake, index, "--model", words, "--dimensions", 7)
-    assert "has 6 dimensions; got dimensions=7" in said

@@ -5,7 +5,7 @@ import json
 import anyio
 from mcp.server.stdio import stdio_server
 
-from pexeso.faces.mcp.serving import Requests, answer_malformed, make_server
+from pexeso.faces.mcp.server import Requests, answer_malformed, make_server
 
 BEGIN = [
     {

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from pexeso.errors import InputError, OutputError
-from pexeso.faces.mcp.folders import folder_of, readable_spec, writable_file
+from pexeso.faces.mcp.tool_call import folder_of, readable_spec, writable_file
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_files_inside_are_written(folder):
         ("lpt9 .csv", InputError, "devices"),
         ("pipe.csv", OutputError, "is a link or a folder"),
         ("link.csv", OutputError, "is a link"),
-        ("a.csv", OutputError, "is there already"),
+        ("a.csv", OutputError, "exists already"),
     ],
 )
 def test_nothing_outside_is_written(folder, name, error, said):
@@ -108,7 +108,7 @@ def test_nothing_outside_is_written(folder, name, error, said):
 def test_a_folder_that_became_a_link_is_not_written_to(folder, tmp_path):
     folder.rename(tmp_path / "moved")
     folder.symlink_to(tmp_path)
-    with pytest.raises(OutputError, match="There is no folder"):
+    with pytest.raises(OutputError, match="no longer exists"):
         writable_file("b.csv", folder, overwrite=False)
 
 

@@ -23,7 +23,7 @@ from mcp.client.client import Client
 from write_tools import FILE
 
 from pexeso.faces.mcp.budget import DEFAULT_TOKENS, count_tokens
-from pexeso.faces.mcp.serving import make_server
+from pexeso.faces.mcp.server import make_server
 
 pytestmark = pytest.mark.spark
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pexeso.faces.mcp.naming import LONGEST, reference
+from pexeso.faces.mcp.tool_call import LONGEST, reference
 from pexeso.runtime.formatting import is_hidden
 
 

@@ -3,9 +3,9 @@
 import pytest
 from starlette.testclient import TestClient
 
-from pexeso.faces.mcp.asking import Desk
-from pexeso.faces.mcp.serving import http_app
-from pexeso.faces.service.served import ServedIndex
+from pexeso.faces.mcp.server import http_app
+from pexeso.faces.mcp.tool_call import Desk
+from pexeso.faces.service.served_index import ServedIndex
 
 PORT = 8765
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}

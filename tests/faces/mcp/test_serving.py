@@ -20,9 +20,9 @@ from starlette.testclient import TestClient
 from write_tools import FILE, tools_text
 
 from pexeso.faces.cli.main import cli
-from pexeso.faces.mcp.asking import Desk
-from pexeso.faces.mcp.serving import http_app, make_server
-from pexeso.faces.service.served import ServedIndex
+from pexeso.faces.mcp.server import http_app, make_server
+from pexeso.faces.mcp.tool_call import Desk
+from pexeso.faces.service.served_index import ServedIndex
 
 QUERY = {"column": "cities.csv:city"}
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}

@@ -13,14 +13,14 @@ import sys
 import anyio
 from answered_lines import BEGIN, answered, request
 
-from pexeso.faces.mcp.asking import Desk
-from pexeso.faces.service.served import ServedIndex
+from pexeso.faces.mcp.tool_call import Desk
+from pexeso.faces.service.served_index import ServedIndex
 
 N_LINES = int(os.environ.get("PEXESO_FUZZED_LINES", "600"))
 SERVE = """
-from pexeso.faces.mcp.asking import Desk
-from pexeso.faces.mcp.serving import serve_stdio
-from pexeso.faces.service.served import ServedIndex
+from pexeso.faces.mcp.tool_call import Desk
+from pexeso.faces.mcp.server import serve_stdio
+from pexeso.faces.service.served_index import ServedIndex
 serve_stdio(Desk(ServedIndex("lake.pexeso")))
 """
 

@@ -12,12 +12,12 @@ from mcp.client.client import Client
 
 import pexeso
 from pexeso.faces.cli.main import cli
-from pexeso.faces.mcp import telling
-from pexeso.faces.mcp.asking import Desk
+from pexeso.faces.mcp import presentation
 from pexeso.faces.mcp.budget import MAX_TOKENS, MIN_TOKENS, count_tokens
-from pexeso.faces.mcp.serving import make_server
+from pexeso.faces.mcp.server import make_server
+from pexeso.faces.mcp.tool_call import Call, Desk
 from pexeso.index import open_index
-from pexeso.joins import growth
+from pexeso.joins import report
 from pexeso.runtime.formatting import is_hidden
 from tests.faces.mcp.conftest import CITIES
 
@@ -64,6 +64,11 @@ def texts(value):
     elif isinstance(value, list):
         for inner in value:
             yield from texts(inner)
+
+
+def bare_call(**page):
+    """Return a call of which only the page matters."""
+    return Call("lake.pexeso", None, (), None, None, **page)
 
 
 @pytest.mark.parametrize("tool", LISTS)
@@ -255,8 +260,8 @@ def test_a_rule_that_makes_one_key_of_several_values_is_refused_unless_allowed(c
 def test_a_join_that_multiplies_rows_is_refused_unless_allowed(
     call, desk, monkeypatch, arguments, n_joined
 ):
-    monkeypatch.setattr(growth, "MAX_GROWTH", 0)
-    monkeypatch.setattr(growth, "MAX_ROWS", 2)
+    monkeypatch.setattr(report, "MAX_GROWTH", 0)
+    monkeypatch.setattr(report, "MAX_ROWS", 2)
     for tool, more in (("preview_join", {}), ("write_join", {"output": "many.csv"})):
         with pytest.raises(ValueError, match="many_to_many"):
             call(tool, **arguments, **more)
@@ -287,10 +292,8 @@ def test_a_key_has_columns_whose_names_hold_colons(call):
             {"values": ["a"], "max_distance": True},
             "max_distance must be a number. Got true instead.",
         ),
-        ("find_joins", {"values": ["a"], "limit": False}, "limit must be a number. Got false"),
         ("find_joins", {"valus": ["a"]}, "find_joins has no argument 'valus'"),
         ("find_joins", {"values": ["a"], "limit": "many"}, "limit: Input should be"),
-        ("find_joins", {"values": ["a"], "max_tokens": 5}, "max_tokens is 1,000 to 20,000"),
         (
             "find_joins",
             {"values": ["a"], "offset": -1},
@@ -324,7 +327,7 @@ def test_a_join_is_written_and_not_outside(call, desk):
     answer = call("write_join", **MATCH, output="joined.parquet")
     assert (desk.allow_write / answer["file"]).is_file()
     for output, said in (
-        ("joined.parquet", "is there already"),
+        ("joined.parquet", "exists already"),
         ("../out.csv", "inside"),
         (str(desk.allow_write.parent / "out.csv"), "inside"),
         ("out.txt", "as .csv or .parquet"),
@@ -420,7 +423,7 @@ def test_tables_that_others_contain_are_entries(tmp_path):
     (tmp_path / "all.csv").write_text("city,number\n" + "".join(rows))
     (tmp_path / "part.csv").write_text("city,number\n" + "".join(rows[1:]))
     report = pexeso.find_redundancy(tmp_path).to_dict()
-    answer = telling.redundancy(report, 0, 10, 4_000)
+    answer = presentation.redundancy(bare_call(max_tokens=4_000, limit=10), report)
     assert [(edge["parent"], edge["child"], edge["rows"]) for edge in answer["entries"]] == [
         ("all.csv", "part.csv", 3)
     ]
@@ -447,3 +450,14 @@ def test_ids_of_many_digits_are_searched_as_they_are(tmp_path, caller_of):
     for values in (ids[:3], [*map(str, ids[:2]), ids[2], None, True]):
         [candidate] = call("find_joins", values=values, method="overlap")["candidates"][:1]
         assert (candidate["lake_column"], candidate["matched"]) == ("ids.csv:tweet", 3)
+
+
+pytestmark = pytest.mark.spark
+
+
+def test_agents_are_answered_alike(told_index, caller_of):
+    call = caller_of(Desk.of(str(told_index)))
+    joins = call("find_joins", column="sub/told.csv:city")
+    assert [candidate["lake_column"] for candidate in joins["candidates"]] == ["cities.csv:name"]
+    keys = call("find_composite_joins", table="sub/told.csv", key=["city", "year"])
+    assert [candidate["table"] for candidate in keys["candidates"]] == ["cities.csv"]

@@ -6,9 +6,9 @@ from pathlib import Path
 import anyio
 from mcp.client.client import Client
 
-from pexeso.faces.mcp.asking import Desk
-from pexeso.faces.mcp.serving import make_server
-from pexeso.faces.service.served import ServedIndex
+from pexeso.faces.mcp.server import make_server
+from pexeso.faces.mcp.tool_call import Desk
+from pexeso.faces.service.served_index import ServedIndex
 
 FILE = Path(__file__).parent / "tools.json"
 

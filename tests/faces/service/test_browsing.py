@@ -6,7 +6,7 @@ import pytest
 
 from pexeso.errors import InputError, StoredIndexError
 from pexeso.faces.service.bases import RequestError
-from pexeso.faces.service.by_verb.lake import BrowseRequest, lake_file
+from pexeso.faces.service.lake import BrowseRequest, lake_file
 from pexeso.faces.service.requests import SearchRequest
 from pexeso.faces.service.verbs import Service, run
 from pexeso.index import open_index

@@ -7,8 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pexeso.faces.service.by_verb.join_sql import JoinSqlRequest
-from pexeso.faces.service.requests import JoinRequest
+from pexeso.faces.service.requests import JoinRequest, JoinSqlRequest
 from pexeso.faces.service.verbs import run
 
 pytestmark = pytest.mark.spark

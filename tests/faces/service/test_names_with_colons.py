@@ -3,17 +3,17 @@
 import pytest
 
 from pexeso.errors import PexesoError
-from pexeso.faces.service.by_verb.acquisition import AcquireRequest
-from pexeso.faces.service.by_verb.join_sql import JoinSqlRequest
+from pexeso.faces.service.acquisition import AcquireRequest
 from pexeso.faces.service.requests import (
     ExplainRequest,
     JoinRequest,
+    JoinSqlRequest,
     SearchRequest,
     TuneRequest,
 )
 from pexeso.faces.service.verbs import run
 from pexeso.index import build_index
-from pexeso.lake.key_columns import spec_of
+from pexeso.lake.columns import spec_of
 
 pytestmark = pytest.mark.spark
 

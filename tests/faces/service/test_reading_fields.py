@@ -50,7 +50,7 @@ def test_joins_by_programs_take_them(file):
 
 
 def test_values_are_not_read():
-    with pytest.raises(RequestError, match=r"delimiter, header tell how a file is read"):
+    with pytest.raises(RequestError, match=r"delimiter, header say how a file is read"):
         SearchRequest.of(index="i", query=("a", "b"), delimiter=";", header=1)
 
 

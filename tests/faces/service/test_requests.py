@@ -8,18 +8,9 @@ import pytest
 
 from pexeso.errors import InputError
 from pexeso.faces.service import bases, requests, schema, verbs
+from pexeso.faces.service.acquisition import AcquireRequest
 from pexeso.faces.service.bases import REQUESTS, Request, RequestError
-from pexeso.faces.service.by_verb.acquisition import AcquireRequest
-from pexeso.faces.service.by_verb.graph import ExportRequest, GraphRequest
-from pexeso.faces.service.by_verb.join_sql import JoinSqlRequest
-from pexeso.faces.service.by_verb.lake import BrowseRequest
-from pexeso.faces.service.by_verb.redundancy import (
-    ApplyPlanRequest,
-    RedundancyRequest,
-    UndoPlanRequest,
-    VerifyPlanRequest,
-)
-from pexeso.faces.service.by_verb.transform import TransformRequest
+from pexeso.faces.service.graph import ExportRequest, GraphRequest
 from pexeso.faces.service.index_requests import (
     AddModelRequest,
     AddPartsRequest,
@@ -29,6 +20,13 @@ from pexeso.faces.service.index_requests import (
     DeleteRequest,
     EstimateRequest,
 )
+from pexeso.faces.service.lake import BrowseRequest
+from pexeso.faces.service.redundancy import (
+    ApplyPlanRequest,
+    RedundancyRequest,
+    UndoPlanRequest,
+    VerifyPlanRequest,
+)
 from pexeso.faces.service.requests import (
     BatchRequest,
     CheckRequest,
@@ -36,12 +34,14 @@ from pexeso.faces.service.requests import (
     ExplainRequest,
     InfoRequest,
     JoinRequest,
+    JoinSqlRequest,
     KeysRequest,
     RulesRequest,
     SearchRequest,
     TuneRequest,
 )
-from pexeso.faces.service.verbs import _VERBS
+from pexeso.faces.service.transform import TransformRequest
+from pexeso.faces.service.verbs import VERBS
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
 
@@ -115,7 +115,7 @@ def test_a_request_comes_back_from_json(request_made):
 
 
 def test_every_verb_has_an_example_and_an_answer():
-    assert {example.verb for example in EXAMPLES} == set(REQUESTS) == set(_VERBS)
+    assert {example.verb for example in EXAMPLES} == set(REQUESTS) == set(VERBS)
 
 
 @pytest.mark.parametrize("kind", REQUESTS.values(), ids=lambda kind: kind.verb)
@@ -208,6 +208,7 @@ def test_unknown_fields_are_named_with_those_there_are(kind):
             {"verb": "add_parts", "index": "a", "parts": ["x"]},
             "The parts that an index can have are",
         ),
+        ({"verb": "keys", "fi\udca6": "t.csv"}, "k. Got fi\\udca6."),
     ],
 )
 def test_what_is_no_request_is_one_sentence(document, said):
@@ -232,11 +233,34 @@ def test_what_is_no_request_is_one_sentence(document, said):
             {"method": "overlap", "ignore_missing": True},
             "method overlap compares equal texts and has no use for ignore_missing:",
         ),
+        (
+            {"method": "containment", "auto": True, "joinability_of": "rows"},
+            "method containment compares equal texts and has no use for auto, joinability_of:",
+        ),
+        ({"min_precision": 0.9, "max_distance": 0.1}, "min_precision chooses the distance, and"),
+        ({"verb": "join", "program": "a.json"}, "program is for a join by a program: add transf"),
+        (
+            {"verb": "join", "transform": True, "max_distance": 0.1, "lake_column": "a:b"},
+            "A join by a program has no use for max_distance: leave it out.",
+        ),
+        (
+            {"verb": "batch", "queries": "q.jsonl", "resume": True, "overwrite": True},
+            "Give resume or overwrite, not both.",
+        ),
+        (
+            {"verb": "batch", "queries": "q.jsonl", "resume": True},
+            "resume and overwrite need a file of answers: output.",
+        ),
+        (
+            {"verb": "batch", "queries": "q.jsonl", "conf": {"a": "b"}},
+            "conf is for a search on Spark: give master too",
+        ),
     ],
 )
 def test_fields_that_do_not_go_together(document, said):
+    query = {} if "queries" in document else {"query": "b.csv"}
     with pytest.raises(RequestError) as raised:
-        SearchRequest.from_dict({"index": "a", "query": "b.csv", **document})
+        Request.from_dict({"verb": "search", "index": "a", **query, **document})
     assert said in str(raised.value)
 
 

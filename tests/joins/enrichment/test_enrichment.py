@@ -9,7 +9,7 @@ import pytest
 
 import pexeso
 from pexeso.errors import ColumnNotFoundError, InputError, TableReadError
-from pexeso.joins.enrichment.rules import SAID
+from pexeso.joins.enrichment.gathering import SAID
 from pexeso.joins.mapping import make_mapping
 from pexeso.joins.matched_rows import find_rows
 from pexeso.joins.options import join_options
@@ -252,7 +252,7 @@ def test_the_users_own_table_is_left_out_as_a_whole():
     own = wide(size=WIDE["size"], sales=WIDE["sales"], hint=WIDE["sales"] // 5)
     result = enriched(own, table=WIDE, on="key", target="sales")
     assert result.columns == ()
-    assert "your own table" in result.report
+    assert "the table itself" in result.report
     kept = enriched(own, table=WIDE, on="key", target="sales", exclude_self=False)
     assert [feature.column for feature in kept.columns] == ["hint"]
 
@@ -316,8 +316,7 @@ def test_the_report_for_people_and_programs():
 
 
 @pytest.mark.parametrize(
-    "cells",
-    [[1j, 2, 3, 4, 5], ["\ud800", "b", "c", "d", "e"], [b"\xff", b"\xfe", None, b"a", b""]],
+    "cells", [[1j, 2, 3, 4, 5], ["\ud800", "b", "c", "d", "e"], [b"\xff", b"\xfe", None, b"a", b""]]
 )
 def test_columns_that_arrow_has_no_type_for_are_texts(cells):
     mine = MINE.assign(odd=pd.Series(cells, index=MINE.index))

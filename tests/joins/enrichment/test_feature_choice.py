@@ -10,10 +10,14 @@ import pexeso
 from pexeso.errors import InputError
 from pexeso.joins.enrichment import feature_selection as models
 from pexeso.joins.enrichment.enrich import Enrichment
-from pexeso.joins.enrichment.feature_selection import ModelOptions, choose_features, predict_unseen
-from pexeso.joins.enrichment.features import read_features, read_target
-from pexeso.joins.enrichment.gathering import AddedColumn
-from pexeso.joins.enrichment.rules import EnrichmentRules
+from pexeso.joins.enrichment.feature_selection import (
+    ModelOptions,
+    choose_features,
+    predict_unseen,
+    read_features,
+    read_target,
+)
+from pexeso.joins.enrichment.gathering import AddedColumn, EnrichmentRules
 
 ROWS = 80
 DRAW = np.random.default_rng(5)

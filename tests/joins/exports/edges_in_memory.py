@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from pexeso.joins.exports.edges import EDGES
+from pexeso.joins.exports.files import EDGES
 
 HOSTILE = (
     'a "quoted" name',

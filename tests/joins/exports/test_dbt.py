@@ -3,8 +3,7 @@
 import jinja2
 import yaml
 
-from pexeso.joins.exports.formats import Naming
-from pexeso.joins.exports.registry import FORMATS, write_export
+from pexeso.joins.exports.files import FORMATS, write_export
 from tests.joins.exports.edges_in_memory import HOSTILE, EdgeRows, edge, hostile_edges
 
 
@@ -108,9 +107,9 @@ def test_columns_without_a_name_have_no_test(tmp_path):
 
 
 def test_the_source_has_the_name_asked_for(tmp_path):
-    naming = Naming("raw {{ data }}")
+    namespace = "raw {{ data }}"
     rows = [edge(("a", "x"), ("b", "y"))]
-    source = read(write_export(FORMATS["dbt"], EdgeRows(rows), tmp_path, naming=naming))
+    source = read(write_export(FORMATS["dbt"], EdgeRows(rows), tmp_path, namespace=namespace))
     test = source["tables"][0]["columns"][0]["data_tests"][0]["relationships"]
     assert rendered(source["name"]) == source_of(test["arguments"]["to"])[0] == "raw {{ data }}"
 

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from pexeso.joins.exports.edges import EDGES, strongest
+from pexeso.joins.exports.files import EDGES, strongest
 
 
 def batches(rows, size):

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from pexeso.joins.exports.registry import FORMATS, write_export
+from pexeso.joins.exports.files import FORMATS, write_export
 from tests.joins.exports.edges_in_memory import EdgeRows, edge, hostile_edges
 
 SPACE = "{http://graphml.graphdrawing.org/xmlns}"

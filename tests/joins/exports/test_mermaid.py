@@ -2,8 +2,8 @@
 
 import re
 
-from pexeso.joins.exports import mermaid
-from pexeso.joins.exports.mermaid import mermaid_lines
+from pexeso.joins.exports import files
+from pexeso.joins.exports.files import mermaid_lines
 from tests.joins.exports.edges_in_memory import HOSTILE, EdgeRows, edge, hostile_edges
 
 LINES = {
@@ -73,7 +73,7 @@ def test_both_directions_are_one_line():
 
 
 def test_the_best_edges_are_kept_and_the_others_counted(monkeypatch):
-    monkeypatch.setattr(mermaid, "MAX_EDGES", 3)
+    monkeypatch.setattr(files, "MAX_EDGES", 3)
     rows = [edge(("a", "x"), (f"b{at}", "y"), at, 10) for at in (5, 9, 7, 8, 1)]
     lines = list(mermaid_lines(EdgeRows(rows[:2], rows[2:])))
     assert lines[1] == "%% 2 more edges, of smaller joinability or fewer values"

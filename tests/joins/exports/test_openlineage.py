@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from pexeso.errors import OutputError
-from pexeso.faces.service.by_verb.lineage import PRODUCER
+from pexeso.faces.cli.join import PRODUCER
 from pexeso.joins.exports.openlineage import DataSet, JoinMade, append_events
 from tests.joins.exports.edges_in_memory import HOSTILE
 from tests.joins.exports.openlineage_rules import events_of

@@ -4,16 +4,14 @@ import json
 import re
 from datetime import UTC, datetime, timedelta
 
-from pexeso.joins.exports.formats import Naming
-from pexeso.joins.exports.openmetadata import local_name
-from pexeso.joins.exports.registry import FORMATS, write_export
+from pexeso.joins.exports.files import FORMATS, local_name, write_export
 from tests.joins.exports.edges_in_memory import EdgeRows, edge, hostile_edges
 
 NAME = re.compile(r"((?!::)[^\n\r\x85\u2028\u2029]){1,256}")
 """A name of an entity or a column, as the schema has it; `.` of Java stops at these line breaks."""
 
 PART = re.compile(r'"([^"]+)"|([^".]+)')
-SERVER = Naming("files.default.lake")
+SERVER = "files.default.lake"
 
 
 def split(qualified):
@@ -57,7 +55,7 @@ def test_joins_stand_by_table_and_column(tmp_path):
         edge(("b", "y"), ("a.csv", "x"), 1),
     ]
     path = tmp_path / "joins.jsonl"
-    write_export(FORMATS["openmetadata"], EdgeRows(rows[:2], rows[2:]), path, naming=SERVER)
+    write_export(FORMATS["openmetadata"], EdgeRows(rows[:2], rows[2:]), path, namespace=SERVER)
     first, second = read(path)
     assert first["table"] == 'files.default.lake."a.csv"'
     assert first["joins"]["columnJoins"] == [
@@ -77,7 +75,7 @@ def test_joins_stand_by_table_and_column(tmp_path):
 
 
 def written(edges, path):
-    return read(write_export(FORMATS["openmetadata"], edges, path, naming=SERVER))
+    return read(write_export(FORMATS["openmetadata"], edges, path, namespace=SERVER))
 
 
 def test_names_that_openmetadata_reserves_are_written_as_it_does(tmp_path):

@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pexeso.errors import InputError, OutputError
-from pexeso.joins.exports.edges import EDGES
-from pexeso.joins.exports.registry import (
+from pexeso.joins.exports.files import (
+    EDGES,
     FORMATS,
     OF_FILES,
     format_named,

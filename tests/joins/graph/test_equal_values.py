@@ -7,8 +7,8 @@ from equal_text_lakes import shard_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.joins.graph import containers
-from pexeso.joins.graph.equal_values import EqualValues, edges_between
+from pexeso.joins.graph import edges as containers
+from pexeso.joins.graph.edges import EqualValues, edges_between
 from pexeso.sets.lake_columns import LakeColumns
 from tests.joins.graph.plain_graphs import edges_of, jaccard_leaders, random_columns
 
@@ -69,7 +69,7 @@ def test_the_tokens_that_are_taken_at_a_time_do_not_matter(tmp_path, monkeypatch
     columns = random_columns(3, n_tables=12)
     known = lake_of(tmp_path, columns, shards=3)
     compared = EqualValues.of(known, missing(known), folds=False)
-    monkeypatch.setattr(containers, "TOKENS_AT_ONCE", at_once)
+    monkeypatch.setattr(containers, "CHUNK_TOKENS", at_once)
     truth = edges_of(columns, 0.3, 2)
     assert found_in(compared, compared.edges(0.3, 2)) == truth
     assert len(truth) > 30
@@ -108,7 +108,7 @@ def test_copies_are_folded_as_plain_sets_are(tmp_path_factory, seed, shards):
         for row in compared.copies.to_pylist()
     }
     assert copies == {name: leader for name, leader in leaders.items() if name != leader}
-    assert compared.folded.n_copies.sum() == len(copies)
+    assert compared.nodes.n_copies.sum() == len(copies)
 
 
 def test_a_column_is_unique_where_all_its_cells_differ(tmp_path):

@@ -9,8 +9,8 @@ import pytest
 
 import pexeso
 from pexeso.errors import InputError
-from pexeso.joins.graph import semantic
-from pexeso.joins.graph.options import GraphOptions
+from pexeso.joins.graph import edges as semantic
+from pexeso.joins.graph.graphs import GraphOptions
 from pexeso.semantic.spark_executor import on_spark, passes_of
 from tests.bare_indexes import without_parts
 from tests.joins.graph.plain_graphs import jaccard_leaders, pairs_of

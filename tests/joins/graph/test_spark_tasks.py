@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from pexeso.joins.graph import spark_tasks
-from pexeso.joins.graph.equal_values import edges_between
+from pexeso.joins.graph.edges import edges_between
 from pexeso.joins.graph.spark_tasks import _EdgeJob, _waves, _work
 from tests.joins.graph.plain_graphs import random_columns
 from tests.joins.graph.test_equal_values import lake_of

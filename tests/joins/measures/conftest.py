@@ -2,9 +2,9 @@
 
 import pytest
 
-from pexeso.joins.measures import correlation
+from pexeso.joins import measures
 
 
 @pytest.fixture
 def three_bins(monkeypatch):
-    monkeypatch.setattr(correlation, "Y_BINS", 3)
+    monkeypatch.setattr(measures, "Y_BINS", 3)

@@ -6,7 +6,7 @@ import pytest
 
 import pexeso
 from pexeso.errors import InputError
-from pexeso.joins.sql.joins import statement
+from pexeso.joins.sql import statement
 
 TOWNS = ["Oslo", "Rome", "Zürich", "München", "Málaga", "Bern"]
 MINE = pd.DataFrame({"town": TOWNS[:4], "n": range(4)})

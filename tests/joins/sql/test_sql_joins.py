@@ -11,7 +11,7 @@ import pytest
 
 import pexeso
 from pexeso.errors import InputError, MissingPackageError
-from pexeso.joins.sql.texts import reader_of
+from pexeso.joins.sql import reader_of
 
 TOWNS = ["Oslo", "rome", " MADRID ", "X'y", 'a"b', "a\x00b", None, "Oslo", "Zürich", "nowhere"]
 MINE = pd.DataFrame({"to'wn": TOWNS, "n": range(len(TOWNS))})
@@ -182,7 +182,8 @@ def test_names_must_be_told_and_seen(index, matches):
 
 @pytest.mark.spark
 def test_without_duckdb_it_is_said_how_to_get_it(index, matches, monkeypatch):
-    monkeypatch.setattr("pexeso.joins.sql.lake_tables.find_spec", lambda name: None)
+    monkeypatch.setattr("pexeso.joins.sql.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "duckdb", None)
     for call in (lambda: matches[0].sql(on="x"), lambda: index.duckdb(None, matches)):
         with pytest.raises(MissingPackageError, match=r"pip install .pexeso\[duckdb\]"):
             call()
@@ -196,4 +197,4 @@ def test_patterns_are_no_files():
 
 
 def test_nothing_loads_duckdb_before_it_is_needed():
-    assert "duckdb" not in vars(sys.modules["pexeso.joins.sql.texts"])
+    assert "duckdb" not in vars(sys.modules["pexeso.joins.sql"])

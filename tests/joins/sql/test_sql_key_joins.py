@@ -1,6 +1,7 @@
 """The rows of a join by a key of several columns as SQL are those of the join."""
 
 import datetime as dt
+import sys
 
 import duckdb
 import pandas as pd
@@ -11,8 +12,7 @@ from test_sql_joins import rows_of
 
 import pexeso
 from pexeso.errors import MissingPackageError, QueryError
-from pexeso.faces.service.by_verb.join_sql import JoinSqlRequest
-from pexeso.faces.service.requests import JoinRequest
+from pexeso.faces.service.requests import JoinRequest, JoinSqlRequest
 from pexeso.faces.service.verbs import run
 
 pytestmark = pytest.mark.spark
@@ -72,7 +72,7 @@ def in_duckdb(statement, match, mine):
         assert rows.num_rows == 0
         lake = match._searches.pair(mine, match._key, match.table)
         if "temp.main" in statement:
-            from pexeso.joins.sql.lake_tables import Rows
+            from pexeso.joins.sql import Rows
 
             database.register(match.table, Rows(lake.rows, lake.typed).in_memory)
         return database.sql(statement).to_arrow_table()
@@ -139,7 +139,8 @@ def test_parts_that_match_similar_values_cannot_be_sql(lake):
 
 
 def test_without_duckdb_it_is_said_how_to_get_it(lake, matches, monkeypatch):
-    monkeypatch.setattr("pexeso.joins.sql.lake_tables.find_spec", lambda name: None)
+    monkeypatch.setattr("pexeso.joins.sql.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(MissingPackageError, match=r"pip install .pexeso\[duckdb\]"):
         matches[0].sql(MINE)
     pair = lake.composite_searches.pair(MINE, ["to'wn", "year"], "games.csv")

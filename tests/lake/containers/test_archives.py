@@ -1,6 +1,7 @@
 import io
 import os
 import random
+import sqlite3
 import struct
 import zipfile
 
@@ -9,14 +10,15 @@ import pytest
 
 from pexeso.errors import PlaceError, TableReadError
 from pexeso.lake.choose import ColumnRules
-from pexeso.lake.containers import archives
-from pexeso.lake.containers.archives import Archive
+from pexeso.lake.containers import tables_inside
 from pexeso.lake.containers.reader import TablesInTurn, read_table
+from pexeso.lake.containers.tables_inside import Archive, inner_name
 from pexeso.lake.files import find_tables
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.records import lake_records
 from pexeso.lake.rows import read_rows
+from pexeso.results.query import read_query
 from pexeso.store.io.location import locate
 
 CITIES = b"city,country\nOslo,Norway\nRome,Italy\n"
@@ -57,7 +59,7 @@ def opened(monkeypatch):
             names.append(name)
         return parse(stream, *given, **named)
 
-    monkeypatch.setattr(archives.zipfile, "ZipFile", parsing)
+    monkeypatch.setattr(tables_inside.zipfile, "ZipFile", parsing)
     return names
 
 
@@ -68,7 +70,7 @@ def members_of(source):
 
 def read_member(source, name):
     with Archive(source) as opened:
-        return opened.read(name)
+        return opened.read(name).data
 
 
 def listed(folder):
@@ -295,3 +297,40 @@ def test_the_tables_of_a_book_in_an_archive_are_read_from_one_copy(tmp_path, mon
     assert data[0] is data[1]
     assert data[0] == data[3]
     assert read[0].fingerprint == read[3].fingerprint != read[2].fingerprint
+
+
+NAMES = ["plain", "a:b", "x/y", "50 %", "..", "é#1", "new\nline", "q\"uo'te", "%2F"]
+
+
+@pytest.fixture
+def lake(tmp_path):
+    base = sqlite3.connect(tmp_path / "odd.sqlite")
+    for number, name in enumerate(NAMES):
+        quoted = name.replace('"', '""')
+        base.execute(f'CREATE TABLE "{quoted}" (city TEXT)')
+        base.execute(f'INSERT INTO "{quoted}" VALUES (?)', [f"city {number}"])
+    base.commit()
+    base.close()
+    return tmp_path
+
+
+def test_a_file_that_is_called_a_database_and_is_none_says_why(tmp_path):
+    (tmp_path / "a.db").write_bytes(b"")
+    (tmp_path / "b.db").write_text("city,country\nOslo,Norway\n")
+    (tmp_path / "c.duckdb").write_bytes(b"DUCK" * 2)
+    tables, skipped = find_tables(tmp_path)
+    reasons = {file.path: file.reason for file in skipped}
+    assert (tables, list(reasons)) == ([], ["a.db", "b.db", "c.duckdb"])
+    assert reasons["a.db"] == "a.db is empty: it has no bytes."
+    for name in ("b.db", "c.duckdb"):
+        assert reasons[name].startswith(f"{name} is no database of SQLite or DuckDB: it does not ")
+
+
+def test_a_table_of_any_name_is_found_and_read_by_the_name_that_is_listed(lake):
+    tables = find_tables(lake)[0]
+    assert {file.table for file in tables} == {f"odd.sqlite#{inner_name(name)}" for name in NAMES}
+    for number, name in enumerate(NAMES):
+        table = f"odd.sqlite#{inner_name(name)}"
+        assert read_rows(lake, table)["city"].to_pylist() == [f"city {number}"]
+        assert read_query(f"{lake / table}:city").values.to_pylist() == [f"city {number}"]
+        assert read_query(f"{lake / table}").values.to_pylist() == [f"city {number}"]

@@ -10,8 +10,15 @@ import pyarrow as pa
 import pytest
 
 from pexeso.errors import InputError, MissingPackageError, QueryError
-from pexeso.lake.frames.beside import put_beside, take_rows
-from pexeso.lake.frames.tables import KINDS, frame_of, require_kind, table_in_memory, to_polars
+from pexeso.lake.frames.tables import (
+    KINDS,
+    frame_of,
+    put_beside,
+    require_kind,
+    table_in_memory,
+    take_rows,
+    to_polars,
+)
 
 TABLE = {"city": ["Oslo", None, "Rome"], "people": [7, 1, 28]}
 MADE = {
@@ -192,7 +199,7 @@ def test_what_is_refused_is_told_in_a_sentence():
 
 def test_without_polars_it_is_said_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(MissingPackageError, match="Install it with 'pip install polars'"):
+    with pytest.raises(MissingPackageError, match=r"pip install 'pexeso\[polars\]', or take"):
         to_polars(pa.table(TABLE))
 
 

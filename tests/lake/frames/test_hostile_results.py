@@ -7,37 +7,32 @@ import pytest
 
 import pexeso
 from pexeso.acquisition.results import AcquisitionPlan, AcquisitionResult, PlanJoin, PlanTable
-from pexeso.build.add_part import Added
-from pexeso.build.diagnostics.info import IndexInfo
-from pexeso.build.diagnostics.reason_listing import ReasonListing
+from pexeso.build.diagnostics.info import IndexInfo, ReasonListing
 from pexeso.build.report import Update
+from pexeso.build.updates import Added
 from pexeso.composite.key_explanation import JoinedRows, KeyExplanation, PartOverlap
-from pexeso.composite.lake.results import CompositeMatch, CompositeResult, FanOut
+from pexeso.composite.results import CompositeMatch, CompositeResult, FanOut
 from pexeso.index import Index
-from pexeso.joins.conflicts import CONFLICTS
 from pexeso.joins.enrichment.enrich import Enrichment
 from pexeso.joins.enrichment.feature_selection import FeatureChoice
-from pexeso.joins.enrichment.gathering import AddedColumn
-from pexeso.joins.enrichment.rules import EnrichmentRules
-from pexeso.joins.exports.edges import EDGES
-from pexeso.joins.graph.graphs import EdgeStream
-from pexeso.joins.graph.results import ColumnGraph
-from pexeso.joins.report import JoinReport
-from pexeso.joins.sql.joins import JoinSql
+from pexeso.joins.enrichment.gathering import AddedColumn, EnrichmentRules
+from pexeso.joins.exports.files import EDGES
+from pexeso.joins.graph.graphs import ColumnGraph, EdgeStream
+from pexeso.joins.report import CONFLICTS, JoinReport
+from pexeso.joins.sql import JoinSql
 from pexeso.joins.tables import Joined
-from pexeso.lake.left_out.groups import ReasonGroup
-from pexeso.redundancy.plans.acting import PlanCheck
-from pexeso.redundancy.plans.plan import Deletion, Plan
-from pexeso.redundancy.plans.redundancy import Redundancy
-from pexeso.redundancy.plans.set_aside.outcome import Applied, Refusal
+from pexeso.lake.left_out import ReasonGroup
+from pexeso.redundancy.plan import Applied, Deletion, Plan, Refusal
+from pexeso.redundancy.plan_actions import PlanCheck
+from pexeso.redundancy.search import Redundancy
 from pexeso.results.column_matches import Hints, NearColumn
 from pexeso.results.match_kinds import KindCounts, Pair
 from pexeso.results.matches import Explanation, Match, SearchResult, Unmatched
 from pexeso.runtime.shown import MAX_ROWS, Shown
-from pexeso.semantic.answers.combined import CombinedMatch, CombinedResult
-from pexeso.semantic.explain.word_contributions import ContributingWord, WordContributions
+from pexeso.semantic.combined import CombinedMatch, CombinedResult
 from pexeso.semantic.thresholds.advice import Advice
-from pexeso.sets.search.results import TokenMatch, TokenSearchResult
+from pexeso.semantic.word_contributions import ContributingWord, WordContributions
+from pexeso.sets.results import TokenMatch, TokenSearchResult
 from pexeso.transform.search.results import TransformMatch, TransformSearchResult
 from tests.lake.frames.test_shown_results import HOSTILE, TAGS, Reader
 
@@ -159,7 +154,7 @@ RESULTS = {
     "Enrichment": lambda: Enrichment(
         [H], H, H, (added_column(),) * MANY, (), (), EnrichmentRules()
     ),
-    "Explanation": lambda: Explanation({}, None, semantic(), (Unmatched(H, H),) * MANY, None),
+    "Explanation": lambda: Explanation({}, None, semantic(), (Unmatched(H, H),) * MANY),
     "FeatureChoice": lambda: FeatureChoice(H, "regression", 9, (H,), {H: 1.0}, (H,), {}, {}, {}),
     "FoundKeys": lambda: pexeso.find_keys({H: [str(n) for n in range(MANY)]}),
     "Hints": lambda: Hints((NearColumn(H, H, 0.5, 1, 2),) * 3, (group(),)),

@@ -13,8 +13,8 @@ from pexeso.acquisition.results import AcquisitionPlan, PlanTable
 from pexeso.errors import MissingPackageError
 from pexeso.joins.enrichment.feature_selection import FeatureChoice
 from pexeso.joins.tables import Joined
-from pexeso.lake.frames.results import Tabular
-from pexeso.redundancy.plans.plan import Deletion, Plan
+from pexeso.lake.frames.tables import Tabular
+from pexeso.redundancy.plan import Deletion, Plan
 from pexeso.runtime.shown import MAX_ROWS, html_table
 
 CITIES = ["Oslo", "rome", "MADRID", "Xyzzyx"]
@@ -247,7 +247,7 @@ def test_how_cells_are_shown():
 
 def test_without_polars_it_is_said_how_to_get_it(matches, monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(MissingPackageError, match="Install it with 'pip install polars'"):
+    with pytest.raises(MissingPackageError, match=r"pip install 'pexeso\[polars\]', or take"):
         matches.to_polars()
     assert isinstance(matches.to_arrow(), pa.Table)
 

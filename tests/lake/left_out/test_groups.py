@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pexeso.build.diagnostics.reason_listing import ReasonListing
+from pexeso.build.diagnostics.info import ReasonListing
 from pexeso.lake.catalog import (
     COLUMNS,
     COLUMNS_SCHEMA,
@@ -19,14 +19,7 @@ from pexeso.lake.catalog import (
 )
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.files import find_tables
-from pexeso.lake.left_out.groups import (
-    NOTES,
-    count_repaired,
-    groups_in,
-    groups_of,
-    in_words,
-    left_out,
-)
+from pexeso.lake.left_out import NOTES, count_repaired, groups_in, groups_of, in_words, left_out
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.records import lake_records
 
@@ -190,7 +183,7 @@ def test_each_file_of_a_messy_lake_is_in_the_group_that_a_person_expects(tmp_pat
         return open(path, *arguments, **options)
 
     # The tests may run as a user who may read everything.
-    monkeypatch.setattr("pexeso.lake.readers.content.open", denied, raising=False)
+    monkeypatch.setattr("pexeso.lake.readers.file_source.open", denied, raising=False)
     tables, skipped = find_tables(lake)
     batches = lake_records(tables, ColumnRules(), Normaliser())
     records = [row for batch in batches for row in batch.to_pylist()]

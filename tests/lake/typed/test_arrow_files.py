@@ -10,7 +10,7 @@ import pytest
 
 from pexeso.errors import TableReadError
 from pexeso.lake.readers.file_source import FileSource
-from pexeso.lake.typed import arrow_files
+from pexeso.lake.typed.table_files import TABLE_FILES
 
 TABLE = pa.table(
     {
@@ -41,41 +41,37 @@ FILES = {
 }
 
 
-def source(data: bytes, name: str = "t.feather", **limits) -> FileSource:
-    return FileSource(name, data=data, **limits)
-
-
-def columns(table) -> dict[str, list]:
-    batches = [pa.record_batch(batch, names=table.names) for batch in table.batches]
-    return pa.Table.from_batches(batches).to_pydict()
+def read(data: bytes, name: str = "t.feather", **limits) -> pa.Table:
+    source = FileSource(name, data=data, **limits)
+    return TABLE_FILES.read(source, "orc" if name == "t.orc" else "arrow").rows
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_table_is_read_with_its_types(name) -> None:
-    table = arrow_files.read(source(FILES[name], name))
+    table = read(FILES[name], name)
     if name != "t.orc":  # which keeps nanoseconds
-        assert table.types == TABLE.schema.types
-    assert columns(table) == TABLE.to_pydict()
+        assert table.schema.types == TABLE.schema.types
+    assert table.to_pydict() == TABLE.to_pydict()
 
 
 @pytest.mark.filterwarnings("ignore:Feather V1 files are deprecated:DeprecationWarning")
 def test_the_first_version_of_feather_is_read() -> None:
     table = TABLE.select(["n", "text"])
     data = written(lambda sink: pa.feather.write_feather(table, sink, version=1))
-    assert columns(arrow_files.read(source(data))) == table.to_pydict()
+    assert read(data).to_pydict() == table.to_pydict()
     for broken in (data[:-30], data[:200], data[:-100] + bytes(range(100))):
         with pytest.raises(TableReadError, match=r"^t\.feather [^\n]*\.$"):
-            arrow_files.read(source(broken))
+            read(broken)
 
 
 def test_dictionaries_stay_dictionaries_and_a_file_of_no_rows_is_a_table() -> None:
     coded = pa.table({"d": pa.array(["p", "q", None]).dictionary_encode()})
     data = written(lambda sink: pa.feather.write_feather(coded, sink))
-    table = arrow_files.read(source(data))
-    assert (table.types, columns(table)) == (coded.schema.types, {"d": ["p", "q", None]})
+    table = read(data)
+    assert (table.schema.types, table.to_pydict()) == (coded.schema.types, {"d": ["p", "q", None]})
     data = written(lambda sink: pa.feather.write_feather(coded[:0], sink))
-    table = arrow_files.read(source(data))
-    assert (table.names, sum(len(batch[0]) for batch in table.batches)) == (["d"], 0)
+    table = read(data)
+    assert (table.column_names, len(table)) == (["d"], 0)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -87,7 +83,7 @@ def test_damaged_files_say_so_in_one_sentence(name) -> None:
     garbage = data[:at] + (bytes(range(200)) * 3)[: len(data) - at] + data[at + 600 :]
     for broken in (data[:middle], data[:11], garbage, b"a,b\n1,2\n", b""):
         with pytest.raises(TableReadError, match=rf"^{name} [^\n]*\.$"):
-            arrow_files.read(source(broken, name))
+            read(broken, name)
 
 
 def test_a_file_that_unpacks_to_more_than_the_limit_is_refused() -> None:
@@ -95,4 +91,4 @@ def test_a_file_that_unpacks_to_more_than_the_limit_is_refused() -> None:
     data = written(lambda sink: pa.feather.write_feather(zeros, sink, "zstd"))
     assert len(data) < 20_000
     with pytest.raises(TableReadError, match=r"unpacks to more than 1,000,000 bytes, the most"):
-        arrow_files.read(source(data, max_bytes=1_000_000))
+        read(data, max_bytes=1_000_000)

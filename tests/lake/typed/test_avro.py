@@ -11,7 +11,8 @@ import pytest
 
 from pexeso.errors import TableReadError
 from pexeso.lake.readers.file_source import FileSource
-from pexeso.lake.typed import avro
+from pexeso.lake.typed import sandbox, table_files
+from pexeso.lake.typed.table_files import TABLE_FILES
 
 DAY = datetime.date(1850, 3, 1)
 MOMENT = datetime.datetime(2020, 1, 2, 3, 4, tzinfo=datetime.UTC)
@@ -26,10 +27,8 @@ def written(fields, records, codec="deflate") -> bytes:
 
 
 def read(data, **limits):
-    table = avro.read(FileSource("t.avro", data=data, **limits))
-    schema = pa.schema(zip(table.names, table.types, strict=True))
-    batches = [pa.record_batch(batch, schema=schema) for batch in table.batches]
-    return table, pa.Table.from_batches(batches, schema).to_pydict()
+    table = TABLE_FILES.read(FileSource("t.avro", data=data, **limits), "avro").rows
+    return table, table.to_pydict()
 
 
 TYPES = [
@@ -76,7 +75,7 @@ def test_types_are_those_of_the_file() -> None:
     kinds = {f"c{number}": kind for number, (kind, _, _, _) in enumerate(TYPES)}
     rows = zip(*(values for _, values, _, _ in TYPES), strict=True)
     table, columns = read(written(kinds, [dict(zip(kinds, row, strict=True)) for row in rows]))
-    assert table.types == [arrow for _, _, arrow, _ in TYPES]
+    assert table.schema.types == [arrow for _, _, arrow, _ in TYPES]
     assert list(columns.values()) == [expected or values for _, values, _, expected in TYPES]
 
 
@@ -113,3 +112,12 @@ def test_a_file_that_unpacks_to_more_than_the_limit_is_refused() -> None:
     assert len(data) < 100_000
     with pytest.raises(TableReadError, match="unpacks to more than 1,000,000 bytes"):
         read(data, max_bytes=1_000_000)
+
+
+def test_a_missing_package_is_named_with_its_extra(monkeypatch, tmp_path):
+    path = tmp_path / "t.avro"
+    path.write_bytes(written({"a": "string"}, [{"a": "x"}]))
+    monkeypatch.setattr(sandbox, "find_spec", lambda name: None)
+    request = {"path": str(path), "table": "avro", "bounds": {"n_bytes": 100, "max_bytes": 1 << 20}}
+    with pytest.raises(TableReadError, match=r"not installed: pip install 'pexeso\[avro\]'\.$"):
+        table_files.answer(request)

@@ -7,11 +7,11 @@ import pyarrow.feather as feather
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
+from read_tables import read_data
 
 from pexeso.errors import TableReadError
-from pexeso.lake.containers.reader import open_table, parse_table, read_table
-from pexeso.lake.readers.content import Content
-from pexeso.lake.typed import bad_cells
+from pexeso.lake.containers.reader import open_table, read_table
+from pexeso.lake.typed import text
 
 NAMES = [f"n{number}".encode() for number in range(10_000)]
 NAMES[4_500] = b"caf\xe9"
@@ -81,7 +81,7 @@ def test_cells_are_counted_over_all_batches(tmp_path):
 
 
 def test_wrong_bytes_in_more_text_than_is_mended_leave_the_column_empty(tmp_path, monkeypatch):
-    monkeypatch.setattr(bad_cells, "_MOST_BYTES", 10_000)
+    monkeypatch.setattr(text, "_MOST_BYTES", 10_000)
     write(pa.table({"x": as_texts(NAMES), "y": ["q"] * 10_000}), tmp_path / "t.parquet")
     read = read_table(tmp_path / "t.parquet")
     assert [column.null_count for column in read.columns] == [4_096, 0]
@@ -167,6 +167,14 @@ def test_typed_columns_of_types_that_arrow_hardly_knows_are_read(tmp_path):
     assert [column.to_pylist() for column in typed] == [[1, "q"], [["b"], ["a"]]]
 
 
+def test_typed_columns_of_views_in_dictionaries_are_read(tmp_path):
+    views = pa.array(["p", "q", "p"], pa.string_view())
+    pq.write_table(pa.table({"x": views}), tmp_path / "t.parquet")
+    opened = open_table(tmp_path / "t.parquet")
+    (column,) = opened.typed_columns(opened.text().columns)
+    assert (column.type, column.to_pylist()) == (pa.string_view(), ["p", "q", "p"])
+
+
 def test_a_file_whose_offsets_are_damaged_is_refused_still():
     sink = io.BytesIO()
     texts = as_texts([b"caf\xe9", b"ok"])
@@ -176,6 +184,5 @@ def test_a_file_whose_offsets_are_damaged_is_refused_still():
     batch = pa.RecordBatch.from_arrays([broken], ["x"])
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
-    content = Content(sink.getvalue(), "")
     with pytest.raises(TableReadError, match=r"^t\.arrows cannot be read: "):
-        parse_table("t.arrows", content)
+        read_data(sink.getvalue(), "t.arrows")

@@ -11,8 +11,9 @@ import pytest
 
 from pexeso.errors import TableReadError
 from pexeso.lake.readers.file_source import FileSource
-from pexeso.lake.typed import duckdb_files
-from pexeso.lake.typed.table import InnerTable
+from pexeso.lake.typed import databases, sandbox
+from pexeso.lake.typed.databases import DATABASES
+from pexeso.lake.typed.sandbox import InnerTable, bounds
 
 HOSTILE = 'a"b; DROP TABLE "t"; --'
 
@@ -32,10 +33,8 @@ def made(tmp_path):
 
 
 def columns(source, name):
-    table = duckdb_files.read(source, name)
-    schema = pa.schema(zip(table.names, table.types, strict=True))
-    batches = [pa.record_batch(batch, schema=schema) for batch in table.batches]
-    return table, pa.Table.from_batches(batches, schema).to_pydict()
+    table = DATABASES.read(source, name)
+    return table, table.rows.to_pydict()
 
 
 def test_tables_and_views_are_read_with_their_types(made, tmp_path):
@@ -48,19 +47,19 @@ def test_tables_and_views_are_read_with_their_types(made, tmp_path):
         "CREATE VIEW v AS SELECT n + 1 AS m FROM t",
     )
     names = ["nothing", "t", f"other.{HOSTILE}", "v"]
-    listed = duckdb_files.tables_in(source)
+    listed = DATABASES.tables_in(source)
     assert sorted(listed, key=lambda listed_table: listed_table.name) == sorted(
         map(InnerTable, names), key=lambda listed_table: listed_table.name
     )
     table, cells = columns(source, "t")
     assert cells == {"n": [1], "s": ["x"], "d": [datetime.date(1850, 1, 2)], "l": [[1, 2]]}
-    assert table.types[0] == pa.int32()
+    assert table.rows.schema.types[0] == pa.int32()
     assert columns(source, names[2])[1] == {HOSTILE: [7]}
     assert columns(source, "nothing")[1] == {"a": []}
     assert columns(source, "v")[1] == {"m": [2]}
     assert os.listdir(tmp_path) == ["data.duckdb"]
     with pytest.raises(TableReadError, match=r"^data\.duckdb has no such table: 'x'\. It has "):
-        duckdb_files.read(source, "x")
+        DATABASES.read(source, "x")
 
 
 def test_views_may_neither_read_other_files_nor_be_endless(made, tmp_path):
@@ -69,12 +68,12 @@ def test_views_may_neither_read_other_files_nor_be_endless(made, tmp_path):
         f"CREATE VIEW elsewhere AS SELECT * FROM read_csv('{tmp_path}/secret.csv')",
         "CREATE VIEW endless AS SELECT * FROM range(1000000000000)",
     )
-    reasons = {table.name: table.reason for table in duckdb_files.tables_in(source)}
+    reasons = {table.name: table.reason for table in DATABASES.tables_in(source)}
     assert "disabled" in reasons["elsewhere"]
     assert reasons["endless"] is None
     small = FileSource("data.duckdb", source.location, max_bytes=1_000_000)
     with pytest.raises(TableReadError, match="unpacks to more than 1,000,000 bytes"):
-        duckdb_files.read(small, "endless")
+        DATABASES.read(small, "endless")
 
 
 WRITER = """
@@ -91,7 +90,7 @@ def test_a_database_that_is_being_written_says_so(made):
     with subprocess.Popen([sys.executable, "-c", WRITER, source.location], **pipes) as writer:
         assert writer.stdout.readline() == b"open\n"
         with pytest.raises(TableReadError, match=r"^data\.duckdb is being written by another "):
-            duckdb_files.tables_in(source)
+            DATABASES.tables_in(source)
         writer.communicate()
 
 
@@ -102,7 +101,7 @@ def test_damaged_databases_say_so_in_one_sentence(made):
     other = data[:12] + (9999).to_bytes(8, "little") + data[20:]
     for broken in (data[:20000], data[:40], garbage, other, b"a,b\n1,2\n", b""):
         with pytest.raises(TableReadError, match=r"^x\.duckdb [^\n]*\.$") as caught:
-            duckdb_files.read(FileSource("x.duckdb", data=broken), "t")
+            DATABASES.read(FileSource("x.duckdb", data=broken), "t")
         assert "being written" not in str(caught.value)
         assert "Error:" not in str(caught.value)
         assert str(source.location.parent) not in str(caught.value)
@@ -110,9 +109,10 @@ def test_damaged_databases_say_so_in_one_sentence(made):
 
 def test_without_the_package_the_way_to_it_is_said(made, monkeypatch):
     source = made("CREATE TABLE t AS SELECT 1 AS n")
-    monkeypatch.setattr(duckdb_files, "find_spec", lambda name: None)
+    monkeypatch.setattr(sandbox, "find_spec", lambda name: None)
+    request = {"path": str(source.location), "bounds": bounds(source.budget())}
     with pytest.raises(TableReadError, match=r"not installed: pip install 'pexeso\[duckdb\]'\.$"):
-        duckdb_files.tables_in(source)
+        databases.answer(request)
 
 
 def test_points_of_time_are_the_same_in_every_time_zone(made, tmp_path):

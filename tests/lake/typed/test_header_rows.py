@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-from pexeso.lake.typed.header_rows import find_table
+from pexeso.lake.typed.spreadsheets import find_table
 
 _ = None
 BODY = [["Oslo", 1, 2.5], ["Bodø", 3, 4.5], ["Moss", 5, 6.5]]

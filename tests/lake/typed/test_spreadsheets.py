@@ -12,8 +12,8 @@ import pytest
 
 from pexeso.errors import TableReadError
 from pexeso.lake.readers.file_source import FileSource
-from pexeso.lake.typed import spreadsheets
-from pexeso.lake.typed.table import InnerTable
+from pexeso.lake.typed.sandbox import InnerTable
+from pexeso.lake.typed.spreadsheets import SHEETS
 
 XLS = (
     "c-rk)O=uHA6#izjY0}c4q^3eElv1#2e-7eBkv3W}Jz47yC?aUvU2ABvTatLF7ppZ#LG)ztQmF?oRWDUhK|Og"
@@ -98,32 +98,24 @@ def source(data: bytes, name: str = "book.xlsx", **limits) -> FileSource:
 
 
 def read(data: bytes, sheet: str = "S", name: str = "book.xlsx"):
-    table = spreadsheets.read(source(data, name), sheet)
-    arrow_table = pa.Table.from_batches(
-        [pa.record_batch(batch, names=list(map(str, range(len(batch))))) for batch in table.batches]
-        or [pa.record_batch([pa.array([], kind) for kind in table.types], names=table.names)]
-    )
-    return table, [column.to_pylist() for column in arrow_table.columns]
+    table = SHEETS.read(source(data, name), sheet)
+    return table, [column.to_pylist() for column in table.rows.columns]
 
 
 def named(data: bytes, sheet: str = "S") -> dict[str, list]:
     table, columns = read(data, sheet)
-    return dict(zip(table.names, columns, strict=True))
+    return dict(zip(table.rows.column_names, columns, strict=True))
 
 
 CITY_ROWS = [list(CITIES), *zip(*CITIES.values(), strict=True)]
-BOOKS = {
-    "book.xlsx": lambda: book(Cities=CITY_ROWS),
-    "book.ods": ods,
-    "book.xls": xls,
-}
+BOOKS = {"book.xlsx": lambda: book(Cities=CITY_ROWS), "book.ods": ods, "book.xls": xls}
 
 
 @pytest.mark.parametrize("name", BOOKS)
 def test_a_table_is_read_with_its_types(name) -> None:
     table, columns = read(BOOKS[name](), "Cities", name)
-    assert dict(zip(table.names, columns, strict=True)) == CITIES
-    assert table.types == [pa.string(), pa.int64(), pa.date32()]
+    assert dict(zip(table.rows.column_names, columns, strict=True)) == CITIES
+    assert table.rows.schema.types == [pa.string(), pa.int64(), pa.date32()]
     assert table.notes == []
 
 
@@ -138,7 +130,7 @@ def test_sheets_are_listed_in_their_order_with_the_reason_of_those_that_are_no_t
     hidden.sheet_state = "veryHidden"
     made.create_chartsheet("chart")
     data = saved(made)
-    assert spreadsheets.tables_in(source(data)) == [
+    assert SHEETS.tables_in(source(data)) == [
         InnerTable("first"),
         InnerTable("empty", "the sheet holds no cell"),
         InnerTable("hidden"),
@@ -147,9 +139,9 @@ def test_sheets_are_listed_in_their_order_with_the_reason_of_those_that_are_no_t
     assert read(data, "hidden")[0].notes == ["the sheet is hidden"]
     for name, reason in (("empty", "holds no cell"), ("chart", "no sheet of cells"), ("x", "'x'")):
         with pytest.raises(TableReadError, match=rf"^book\.xlsx has no .*{reason}"):
-            spreadsheets.read(source(data), name)
+            SHEETS.read(source(data), name)
     with pytest.raises(TableReadError) as error:
-        spreadsheets.read(source(data), "First")
+        SHEETS.read(source(data), "First")
     assert str(error.value) == (
         "book.xlsx has no such sheet: 'First' (did you mean 'first'?). "
         "It has 'first', 'empty', 'hidden', 'chart'."
@@ -166,7 +158,7 @@ def test_every_kind_of_cell() -> None:
         sheet["A2"].number_format = "0%"
 
     table, columns = read(book(S=fill))
-    assert [str(kind) for kind in table.types] == [
+    assert [str(kind) for kind in table.rows.schema.types] == [
         "int64", "double", "date32[day]", "timestamp[us]", "bool", "null", "string", "string",
         "int64",
     ]  # fmt: skip
@@ -231,9 +223,9 @@ def test_damaged_books_say_so_in_one_sentence(name) -> None:
     garbage = data[: middle - 200] + bytes(range(200)) * 2 + data[middle + 200 :]
     for broken in (data[: len(data) // 3], data[:40], garbage, b"a,b\n1,2\n", b"", b"PK\x03\x04"):
         try:
-            for table in spreadsheets.tables_in(source(broken, name)):
+            for table in SHEETS.tables_in(source(broken, name)):
                 if table.reason is None:
-                    spreadsheets.read(source(broken, name), table.name)
+                    SHEETS.read(source(broken, name), table.name)
         except TableReadError as error:
             text = str(error)
             assert text.startswith(name)
@@ -246,15 +238,15 @@ def test_damaged_books_say_so_in_one_sentence(name) -> None:
 def test_what_is_no_spreadsheet_by_its_start_says_what_it_is() -> None:
     for start, what in ((b"<html><table>", "HTML"), (b'<?xml version="1.0"?>', "XML")):
         with pytest.raises(TableReadError, match=f"it holds {what}; save it as .xlsx"):
-            spreadsheets.tables_in(source(start, "old.xls"))
+            SHEETS.tables_in(source(start, "old.xls"))
     for start in (b"city\tpeople\n", "città\tn\n".encode("utf-16"), b"\xef\xbb\xbfcity;n\n"):
         with pytest.raises(TableReadError, match=r"it holds text; call it \.csv to have it read"):
-            spreadsheets.tables_in(source(start, "old.xls"))
+            SHEETS.tables_in(source(start, "old.xls"))
     sink = io.BytesIO()
     with zipfile.ZipFile(sink, "w") as archive:
         archive.writestr("a.csv", "a\n1\n")
     with pytest.raises(TableReadError, match="it is an archive without a workbook"):
-        spreadsheets.tables_in(source(sink.getvalue()))
+        SHEETS.tables_in(source(sink.getvalue()))
 
 
 def test_encrypted_books_say_that_a_password_protects_them() -> None:
@@ -266,13 +258,13 @@ def test_encrypted_books_say_that_a_password_protects_them() -> None:
     )
     for data, name in ((compound, "book.xlsx"), (ods(manifest=entry), "book.ods")):
         with pytest.raises(TableReadError, match=rf"^{name} is protected by a password; "):
-            spreadsheets.tables_in(source(data, name))
+            SHEETS.tables_in(source(data, name))
 
 
 def test_a_book_that_unpacks_to_more_than_the_limit_is_refused_before_it_is_unpacked() -> None:
     data = book(S=[["a"], *[["same"]] * 20_000])
     with pytest.raises(TableReadError, match="holds more than 100,000 bytes, the most that is"):
-        spreadsheets.tables_in(source(data, max_bytes=100_000))
+        SHEETS.tables_in(source(data, max_bytes=100_000))
 
 
 def test_a_few_cells_that_span_the_whole_sheet_end_the_process_that_reads_alone() -> None:
@@ -281,17 +273,17 @@ def test_a_few_cells_that_span_the_whole_sheet_end_the_process_that_reads_alone(
         sheet["XFD1048576"] = "z"
 
     with pytest.raises(TableReadError, match=r"more than [0-9,]+ bytes of memory\.$"):
-        spreadsheets.tables_in(source(book(S=fill)))
+        SHEETS.tables_in(source(book(S=fill)))
     wide = '<table:table-row><table:table-cell table:number-columns-repeated="16384" {}</table:row>'
     cell = 'office:value-type="string"><text:p>x</text:p></table:table-cell></table:table-row>'
     row = wide.format(cell).removesuffix("</table:row>")
     many = row.replace("<table:table-row>", '<table:table-row table:number-rows-repeated="999999">')
     with pytest.raises(TableReadError, match="Cell limit exceeded"):
-        spreadsheets.tables_in(source(ods(many), "book.ods"))
+        SHEETS.tables_in(source(ods(many), "book.ods"))
 
 
 def test_a_file_in_the_lake_is_not_written_to(tmp_path) -> None:
     path = tmp_path / "book.xlsx"
     path.write_bytes(book(S=[["a"], [1]]))
-    assert spreadsheets.tables_in(FileSource("book.xlsx", path)) == [InnerTable("S")]
+    assert SHEETS.tables_in(FileSource("book.xlsx", path)) == [InnerTable("S")]
     assert [entry.name for entry in tmp_path.iterdir()] == ["book.xlsx"]

@@ -4,14 +4,13 @@ import contextlib
 import os
 import sqlite3
 
-import pyarrow as pa
 import pytest
 
 from pexeso.errors import TableReadError
 from pexeso.lake.readers.file_source import FileSource
-from pexeso.lake.typed import sqlite
-from pexeso.lake.typed.apart import bounds
-from pexeso.lake.typed.table import InnerTable
+from pexeso.lake.typed import databases
+from pexeso.lake.typed.databases import DATABASES
+from pexeso.lake.typed.sandbox import InnerTable, bounds
 
 HOSTILE = 'a"b; DROP TABLE "t"; --\n\'é`]'
 ENDLESS = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r"
@@ -33,15 +32,13 @@ def made(tmp_path):
 
 
 def columns(source, name):
-    table = sqlite.read(source, name)
-    batches = [pa.record_batch(b, names=table.names) for b in table.batches]
-    schema = pa.schema(zip(table.names, table.types, strict=True))
-    return table, pa.Table.from_batches(batches, schema).to_pydict()
+    table = DATABASES.read(source, name)
+    return table, table.rows.to_pydict()
 
 
 def read_all(source):
-    for table in sqlite.tables_in(source):
-        list(sqlite.read(source, table.name).batches)
+    for table in DATABASES.tables_in(source):
+        DATABASES.read(source, table.name)
 
 
 def test_a_column_has_the_type_of_its_values(made):
@@ -51,7 +48,7 @@ def test_a_column_has_the_type_of_its_values(made):
         "INSERT INTO t VALUES (NULL, 2.0, '', 'x', 2.5, x'01', NULL, '0000-00-00')",
     )
     table, cells = columns(source, "t")
-    assert [str(kind) for kind in table.types] == [
+    assert [str(kind) for kind in table.rows.schema.types] == [
         "int64", "double", "string", "string", "double", "null", "null", "string",
     ]  # fmt: skip
     assert cells == {
@@ -70,12 +67,12 @@ def test_tables_and_views_are_listed_and_not_what_sqlite_keeps_for_itself(made):
         "CREATE TABLE words_other (a)",
         "CREATE VIRTUAL TABLE words USING fts4(body)",
     )
-    listed = sqlite.tables_in(source)
+    listed = DATABASES.tables_in(source)
     assert [table.name for table in listed] == ["t", "v", "broken", "words_other"]
     assert listed[1] == InnerTable("v")
     assert listed[2].reason == "cannot be read as a database: no such table: main.nowhere"
     with pytest.raises(TableReadError, match=r"has no such table: 'words' .*\. It has 't', 'v'"):
-        sqlite.read(source, "words")
+        DATABASES.read(source, "words")
 
 
 def test_hostile_names_are_names(made):
@@ -85,32 +82,30 @@ def test_hostile_names_are_names(made):
         f"CREATE TABLE {quoted} ({quoted})",
         f"INSERT INTO {quoted} VALUES (7)",
     )
-    assert sqlite.tables_in(source) == [InnerTable("t"), InnerTable(HOSTILE)]
+    assert DATABASES.tables_in(source) == [InnerTable("t"), InnerTable(HOSTILE)]
     assert columns(source, HOSTILE)[1] == {HOSTILE: [7]}
 
 
 def test_views_that_do_not_end_are_given_up(made, monkeypatch):
-    monkeypatch.setattr("pexeso.lake.readers.budget.MIN_SECONDS", 1)
-    monkeypatch.setattr(sqlite, "_FIRST_ROW_SECONDS", 0.1)
+    monkeypatch.setattr("pexeso.lake.readers.table.MIN_SECONDS", 1)
+    monkeypatch.setattr(databases, "_FIRST_ROW_SECONDS", 0.1)
     source = made(
         "CREATE TABLE t (a)",
         f"CREATE VIEW rows AS {ENDLESS}",
         f"CREATE VIEW total AS SELECT sum(n) FROM ({ENDLESS})",
     )
     request = {"path": str(source.location), "bounds": bounds(source.budget())}
-    reasons = dict(sqlite.answer(request)[0]["tables"])
+    reasons = dict(databases.answer(request)[0]["tables"])
     assert reasons["t"] is reasons["rows"] is None  # a first row comes
     assert reasons["total"] == "cannot be read: after 0.1 seconds there was no first row"
-    with pytest.raises(TableReadError, match=r"cannot be read: after 1 seconds .*there was no end"):
-        sqlite.answer({**request, "table": "rows"})
-    with pytest.raises(TableReadError, match=r"^data\.sqlite cannot be read: .*there was no end"):
-        sqlite.read(source, "rows")
+    with pytest.raises(TableReadError, match=r"^data\.sqlite .* after 1 seconds .*no end"):
+        DATABASES.read(source, "rows")
 
 
 def test_generated_columns_of_long_texts_take_no_memory_of_this_process(made):
     texts = ", ".join(f"c{n} AS (zeroblob(60000000))" for n in range(60))
     source = made(f"CREATE TABLE t (a, {texts})", "INSERT INTO t VALUES (1)")
-    (listed,) = sqlite.tables_in(source)
+    (listed,) = DATABASES.tables_in(source)
     assert "memory" in listed.reason
 
 
@@ -121,18 +116,18 @@ def test_views_may_neither_load_nor_write_nor_make_up_huge_texts(made):
         "CREATE VIEW huge AS SELECT hex(zeroblob(100000000)) AS a",
         f"CREATE VIEW many AS SELECT hex(zeroblob(1000000)) AS a FROM ({ENDLESS} LIMIT 600)",
     )
-    reasons = {table.name: table.reason for table in sqlite.tables_in(source)}
+    reasons = {table.name: table.reason for table in DATABASES.tables_in(source)}
     assert "load_extension" in reasons["loads"]
     assert "too big" in reasons["huge"]
     with pytest.raises(TableReadError, match=r"'many' of data\.sqlite holds more than 1,073,741"):
-        sqlite.read(source, "many")
+        DATABASES.read(source, "many")
 
 
 def test_batches_of_long_texts_have_fewer_rows(made, monkeypatch):
-    monkeypatch.setattr(sqlite, "_BATCH_BYTES", 1000)
+    monkeypatch.setattr(databases, "_BATCH_BYTES", 1000)
     source = made("CREATE TABLE t (a)", *[("INSERT INTO t VALUES (?)", ("x" * 300,))] * 10)
     request = {"path": str(source.location), "bounds": bounds(source.budget()), "table": "t"}
-    _, table = sqlite.answer(request)
+    _, table = databases.answer(request)
     assert [len(batch) for batch in table.to_batches()] == [3, 3, 3, 1]
 
 
@@ -211,24 +206,24 @@ def test_a_database_that_is_being_written_says_so(made):
     with contextlib.closing(sqlite3.connect(source.location)) as writer:
         writer.execute("BEGIN EXCLUSIVE")
         with pytest.raises(TableReadError, match=message):
-            sqlite.tables_in(source)
+            DATABASES.tables_in(source)
 
 
 def test_a_database_that_is_written_while_it_is_read_says_so(made, monkeypatch):
     source = made("CREATE TABLE t (a)", "INSERT INTO t VALUES (1)")
     request = {"path": str(source.location), "bounds": bounds(source.budget()), "table": "t"}
-    read = sqlite._read
+    read = databases._read
 
-    def write_meanwhile(database, name):
-        answered = read(database, name)
+    def write_meanwhile(connection, *given):
+        answered = read(connection, *given)
         with contextlib.closing(sqlite3.connect(source.location)) as writer:
             writer.execute("INSERT INTO t VALUES ('x')")
             writer.commit()
         return answered
 
-    monkeypatch.setattr(sqlite, "_read", write_meanwhile)
+    monkeypatch.setattr(databases, "_read", write_meanwhile)
     with pytest.raises(TableReadError, match="is being written by another program"):
-        sqlite.answer(request)
+        databases.answer(request)
 
 
 def test_damaged_databases_say_so_in_one_sentence(made):

@@ -22,10 +22,8 @@ from hypothesis import strategies as st
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.frames.columns import column_texts
 from pexeso.lake.frames.tables import frame_of
-from pexeso.lake.key_texts import key_texts
-from pexeso.lake.tokens import tokens_of
-from pexeso.lake.typed.cells import cell_text
-from pexeso.lake.typed.value_texts import float_text, value_texts
+from pexeso.lake.tokens import key_texts, tokens_of
+from pexeso.lake.typed.value_texts import cell_text, column_array, float_text, value_texts
 
 WRITTEN = {
     1.0: "1",
@@ -169,13 +167,7 @@ def test_a_float_has_one_text_in_every_file_and_in_memory(values):
 
 def test_a_float_has_the_same_text_in_a_list_of_mixed_values():
     values = [1.0, 49301234567.0, 12345678901.5, "a word", None]
-    assert column_texts(values).to_pylist() == [
-        "1",
-        "49301234567",
-        "12345678901.5",
-        "a word",
-        None,
-    ]
+    assert column_texts(values).to_pylist() == ["1", "49301234567", "12345678901.5", "a word", None]
 
 
 @pytest.mark.parametrize("kind", [pa.decimal128(30, 10), pa.decimal256(60, 10)])
@@ -250,10 +242,7 @@ def test_times_before_our_era_and_before_1970_keep_their_fraction():
     assert zoned == [f"{text}Z" for text in texts]
     assert value_texts(
         pa.array([2932897, -800000]).cast(pa.int32()).cast(pa.date32())
-    ).to_pylist() == [
-        "10000-01-01",
-        "-0221-09-04",
-    ]
+    ).to_pylist() == ["10000-01-01", "-0221-09-04"]
 
 
 @pytest.mark.parametrize(
@@ -332,3 +321,47 @@ def test_uuids_have_the_same_text_in_every_file_and_in_memory(tmp_path):
         assert (table.columns[0].to_pylist(), table.notes) == (expected, []), path.name
     assert column_texts(values).to_pylist() == expected
     assert column_texts(pa.array(values, pa.uuid())).to_pylist() == expected
+
+
+DAY = datetime.date(1850, 3, 1)
+MOMENT = datetime.datetime(2020, 1, 2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "expected"),
+    [
+        ([], pa.null(), []),
+        ([None, None], pa.null(), [None, None]),
+        ([1.0, None, 12.0], pa.int64(), [1, None, 12]),
+        ([1.0, 2.5], pa.float64(), [1.0, 2.5]),
+        ([1, float("inf"), float("nan")], pa.float64(), [1.0, float("inf"), None]),
+        ([2**63 - 1, 1], pa.int64(), [2**63 - 1, 1]),
+        ([2**70, 1], pa.string(), [str(2**70), "1"]),
+        ([2**60, 1.5], pa.string(), [str(2**60), "1.5"]),
+        ([1e20, 1.0], pa.float64(), [1e20, 1.0]),
+        ([True, None], pa.bool_(), [True, None]),
+        ([True, 1], pa.string(), ["TRUE", "1"]),
+        ([DAY, None], pa.date32(), [DAY, None]),
+        ([DAY, MOMENT], pa.timestamp("us"), [datetime.datetime(1850, 3, 1), MOMENT]),
+        ([1.0, "n/a", MOMENT], pa.string(), ["1", "n/a", "2020-01-02 03:04:00"]),
+        (["a", "\ud800"], pa.string(), ["a", "?"]),
+    ],
+)
+def test_a_column_has_the_one_type_of_its_values(values, kind, expected) -> None:
+    array = column_array(values)
+    assert (array.type, array.to_pylist()) == (kind, expected)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (datetime.timedelta(hours=30, minutes=5), "30:05:00"),
+        (datetime.timedelta(seconds=-61), "-0:01:01"),
+        (datetime.time(3, 4), "03:04:00"),
+        (0.1, "0.1"),
+        (1e300, "1e+300"),
+        (-0.0, "0"),
+    ],
+)
+def test_a_value_is_written_as_a_person_sees_it(value, text) -> None:
+    assert cell_text(value) == text

@@ -3,16 +3,49 @@
 from __future__ import annotations
 
 from collections import Counter
+from html.parser import HTMLParser
 
 from pexeso.engine.stats import SearchStats
 from pexeso.options import SearchOptions
 from pexeso.results.match_kinds import KINDS, KindCounts
 from pexeso.results.matches import Explanation, Match, Pair, SearchResult, Unmatched
-from pexeso.results.pages.renderer import HtmlRenderer
-from pexeso.semantic.explain.row_preview import Half, JoinedRow, SideBySide
-from pexeso.semantic.explain.word_contributions import ContributingWord, WordContributions
+from pexeso.semantic.row_preview import Half, JoinedRow, SideBySide
+from pexeso.semantic.word_contributions import ContributingWord, WordContributions
 
 HOSTILE = '<script>window.hit = 1</script><img src=x onerror="window.hit = 1">\'&amp;</td></style>'
+
+
+class Reader(HTMLParser):
+    """Collects tags, attributes and texts, and checks that tags are closed in order."""
+
+    VOID = ("meta",)
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags, self.attributes, self.texts, self._open = [], [], [], []
+        self.feed(page)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.handle_startendtag(tag, attrs)
+        if tag not in self.VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
+
+    def handle_data(self, data):
+        if self._open[-1:] != ["style"]:
+            self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
 
 
 class Details:
@@ -105,12 +138,7 @@ def result(
         "unknown": 1,
     }
     return SearchResult(
-        query,
-        SearchOptions(**options),
-        matches,
-        SearchStats(),
-        HtmlRenderer(),
-        n_similar is not None,
+        query, SearchOptions(**options), matches, SearchStats(), n_similar is not None
     )
 
 
@@ -118,9 +146,16 @@ def explanation(text: str = "Oslo", **sizes: int) -> Explanation:
     """Make an explanation of the same."""
     answer = result(text, n_found=1, **sizes)
     return Explanation(
-        answer.query,
-        answer.options,
-        answer.matches[0],
-        answer.matches[0].unmatched(),
-        HtmlRenderer(),
+        answer.query, answer.options, answer.matches[0], answer.matches[0].unmatched()
     )
+
+
+def require_only_texts(page, notebook):
+    """Require that hostile names are texts of a page, and of its short form in a notebook."""
+    reader = Reader(page)
+    assert not {"script", "img", "link", "iframe"} & set(reader.tags)
+    assert [name for name, _ in reader.attributes if name.startswith("on")] == []
+    assert "<script>window.hit = 1</script>" in reader.text
+    assert "default-src 'none'" in page
+    assert not {"script", "img"} & set(Reader(notebook).tags)
+    assert "<script>window.hit = 1</script>" in Reader(notebook).text

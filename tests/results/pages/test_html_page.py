@@ -4,46 +4,14 @@ The page is bounded and written in pieces.
 """
 
 import io
-from html.parser import HTMLParser
 
 import pytest
-from hand_made import HOSTILE, explanation, result
+from hand_made import HOSTILE, Reader, explanation, result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.results.pages.cards import OF_RESULTS
-from pexeso.results.pages.page import results_page
+from pexeso.results.pages.page import OF_RESULTS, results_page
 from pexeso.runtime.formatting import plain
-
-VOID = {"meta"}
-
-
-class Reader(HTMLParser):
-    """Collects tags, attributes and texts, and checks that tags are closed in order."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags, self.attributes, self.texts, self._open = [], [], [], []
-        self.feed(page)
-        self.close()
-        assert self._open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += attrs
-        if tag not in VOID:
-            self._open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self._open.pop() == tag
-
-    def handle_data(self, data):
-        if self._open and self._open[-1] != "style":
-            self.texts.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join(" ".join(self.texts).split())
 
 
 def test_a_page_says_what_was_found_and_why():
@@ -52,7 +20,7 @@ def test_a_page_says_what_was_found_and_why():
     assert "3 columns found, best first" in text
     assert "Oslo/0.csv : Oslo 85.7 % 30 of 35 values" in text
     assert (
-        "exact 22.9 % (8 values) alias 22.9 % (8 values) spelling 20.0 % (7 values) meaning 20.0 % "
+        "exact 22.9 % (8 values) alias 22.9 % (8 values) spelling 20.0 % (7 values) similar 20.0 % "
         "(7 values) no match 14.3 % (5 values)" in text
     )
     assert "Word contributions Oslo 50.0 % Oslo (lake) 25.0 % and 7 more words" in text
@@ -114,7 +82,7 @@ def test_a_page_of_several_queries_shares_what_it_shows_and_has_no_anchor_twice(
     page = "".join(results_page([result("Oslo", n_found=20), result("Rome", n_found=20)]))
     reader = Reader(page)
     assert reader.tags.count("article") == OF_RESULTS.columns_found
-    assert "Columns that join with 2 columns of yours" in reader.text
+    assert "Columns that join with 2 of your columns" in reader.text
     assert reader.text.count("The first 12 are shown in full below.") == 2
     anchors = [value for name, value in reader.attributes if name == "id"]
     assert len(anchors) == len(set(anchors))

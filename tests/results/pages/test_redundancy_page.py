@@ -3,17 +3,15 @@
 import re
 import time
 from collections import defaultdict
-from html.parser import HTMLParser
 from itertools import pairwise, product
 from random import Random
 
 import numpy as np
 import pytest
-from hand_made import HOSTILE
+from hand_made import HOSTILE, Reader
 from long_runs import long_but
 
-from pexeso.results.pages.containment_drawing import NAME_CELLS, short_name
-from pexeso.results.pages.containment_graph import (
+from pexeso.results.pages.containment import (
     MAX_DRAWINGS,
     MAX_PARTLY_CONTAINED,
     MAX_TABLES,
@@ -23,41 +21,14 @@ from pexeso.results.pages.containment_graph import (
     reduction,
     skeleton,
 )
-from pexeso.results.pages.layered_layout import LevelLine, crossings, layered_layout
+from pexeso.results.pages.layered_layout import (
+    NAME_CELLS,
+    LevelLine,
+    crossings,
+    layered_layout,
+    short_name,
+)
 from pexeso.results.pages.redundancy import MAX_ROWS, redundancy_page
-
-
-class Reader(HTMLParser):
-    """Collects tags, attributes and texts, and checks that tags are closed in order."""
-
-    VOID = ("meta",)
-
-    def __init__(self, page: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags, self.attributes, self.texts, self._open = [], [], [], []
-        self.feed(page)
-        self.close()
-        assert self._open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.handle_startendtag(tag, attrs)
-        if tag not in self.VOID:
-            self._open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += attrs
-
-    def handle_endtag(self, tag):
-        assert self._open.pop() == tag
-
-    def handle_data(self, data):
-        if self._open[-1:] != ["style"]:
-            self.texts.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join(" ".join(self.texts).split())
 
 
 def report_of(pairs, plan=(), *, sizes=None, shares=None, alone=(), **changes):

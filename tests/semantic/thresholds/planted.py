@@ -3,7 +3,7 @@
 import numpy as np
 from searching_stores import SmallLake, scan_of
 
-from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.semantic.partition_loader import PartitionLoader
 
 OPTIONS = PartitionLayoutOptions(map="projection", n_axes=7)

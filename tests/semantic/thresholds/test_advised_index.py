@@ -7,9 +7,8 @@ import pytest
 import pexeso
 from pexeso.errors import ColumnNotFoundError, InputError
 from pexeso.results.query import query_from_values
-from pexeso.semantic.thresholds.labelled import _label_distances, label_curve
 from pexeso.semantic.thresholds.labels import ColumnLabel, ValueLabel
-from pexeso.semantic.thresholds.tuning import COLUMN_DISTANCES
+from pexeso.semantic.thresholds.tuning import COLUMN_DISTANCES, _label_distances, label_curve
 
 CITIES = ["oslo", "Rome", "MADRID", "Vienna", "Lisbon"]
 

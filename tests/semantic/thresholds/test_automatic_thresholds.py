@@ -1,19 +1,11 @@
-"""Automatic thresholds are scored as tuned ones are, by searches of an index."""
-
-import json
+"""Automatic thresholds are scored by searches of an index."""
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 
-from benchmarks.effectiveness.automatic import (
-    automatic_columns,
-    automatic_distances,
-    main,
-    tuned_columns,
-)
-from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, NOT_JUDGED, PAIR_COLUMNS, Judged
+from benchmarks.effectiveness.automatic import automatic_columns, automatic_distances
+from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, NOT_JUDGED, Judged
 from pexeso.index import open_index
 
 TOWNS = ["Oslo", "Rome", "Madrid", "Vienna", "Lisbon", "Dublin", "Helsinki", "Athens"]
@@ -48,18 +40,6 @@ def test_columns_are_found_at_the_thresholds_that_the_index_chooses(judged, inde
     assert (scores["precision"], scores["recall"], scores["f1"]) == (1.0, 1.0, 1.0)
 
 
-def test_tuned_thresholds_are_scored_the_same_way(judged, index):
-    scores = tuned_columns(judged, index, [0.0, 0.1])
-    assert scores["precision"] == 1.0
-    assert {distance for distance, _ in scores["thresholds"]} <= {0.0, 0.1}
-    ranking = {"map", "recall_at_10"}
-    assert (
-        scores.keys()
-        == {"precision", "recall", "f1", "semantic_only_recall", "intervals", "thresholds"}
-        | ranking
-    )
-
-
 def test_each_pair_of_columns_has_its_distance(index):
     texts = [
         pa.array(values)
@@ -72,24 +52,3 @@ def test_each_pair_of_columns_has_its_distance(index):
     close, none = automatic_distances(index, [(texts[1], texts[0]), (texts[2], texts[0])])
     assert 0 < close <= 1
     assert none == index.usual_max_distance
-
-
-def test_the_command_compares_them(small_lake, small_index, tmp_path):
-    truth = tmp_path / "truth.tsv"
-    rows = [PAIR_COLUMNS, ("capitals", 0, "cities", 0, 6, 4), ("cities", 0, "capitals", 0, 8, 4)]
-    truth.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows), encoding="utf-8")
-    arguments = [
-        "--lake",
-        small_lake,
-        "--truth",
-        truth,
-        "--index",
-        small_index,
-        "--distances",
-        "0,0.1",
-    ]
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, result.output
-    scores = json.loads(result.stdout)
-    assert list(scores) == ["pexeso-auto", "pexeso"]
-    assert scores["pexeso-auto"]["f1"] == 1.0

@@ -7,16 +7,18 @@ from searching_stores import query_of
 
 from pexeso.errors import InputError
 from pexeso.options import SearchOptions
-from pexeso.semantic.thresholds import columns as advising
+from pexeso.semantic.thresholds import advisor as advising
 from pexeso.semantic.thresholds import sample as sampling
 from pexeso.semantic.thresholds.advice import Advice
-from pexeso.semantic.thresholds.advisor import Advisor, effective_values, for_query
-from pexeso.semantic.thresholds.columns import (
+from pexeso.semantic.thresholds.advisor import (
     ENOUGH_COLUMNS,
+    Advisor,
     advise_columns,
+    effective_values,
+    for_query,
     joinability_beyond_chance,
-    learn,
 )
+from pexeso.semantic.thresholds.sample import learn
 
 PARTNER, STRANGER = 0.15, 0.3
 
@@ -76,7 +78,7 @@ def test_what_equal_texts_find_is_counted_in_the_whole_index(scan, monkeypatch):
     whole = scan_of_columns(columns, [number % 3 for number in range(24)])
     everything = advise_columns(whole, learn(whole), 0.06, 0.9)
     assert everything.evidence["columns_found_by_equal_text"] == 24
-    monkeypatch.setattr(sampling, "MOST_VALUES", 130)
+    monkeypatch.setattr(sampling, "MAX_VALUES", 130)
     learnt = learn(whole)
     assert learnt.sample.share < 1
     some = advise_columns(whole, learnt, 0.06, 0.9)

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from searching_stores import SmallLake, scan_of
 
-from embed.lexical.hashing import create
-from pexeso.engine.layout.options import PartitionLayoutOptions
+from embed.hashing import create
+from pexeso.engine.options import PartitionLayoutOptions
+from pexeso.lake.choose import profile_column
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.sniff import profile_column
 from pexeso.options import SearchOptions
 from pexeso.results.query import QueryColumn
 from pexeso.results.ranking import Hit

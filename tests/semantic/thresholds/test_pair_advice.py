@@ -5,12 +5,11 @@ import pytest
 import torch
 from planted import directions, moved, scan_of_columns, unit
 
-from pexeso.engine.dense_space import DenseSpace
-from pexeso.engine.layout.options import PartitionLayoutOptions
+from pexeso.engine.dense.space import DenseSpace
+from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.semantic.thresholds import pair as advising
-from pexeso.semantic.thresholds.columns import learn
 from pexeso.semantic.thresholds.pair import advise_pair
-from pexeso.semantic.thresholds.sample import nearest_distances
+from pexeso.semantic.thresholds.sample import learn, nearest_distances
 
 THINGS = directions(200, 0)
 SPACE = DenseSpace(PartitionLayoutOptions())
@@ -68,8 +67,8 @@ def test_short_columns_learn_from_the_index():
 
 
 def test_of_long_columns_some_values_ask(monkeypatch):
-    monkeypatch.setattr(advising, "MOST_PAIRS", 1)
-    monkeypatch.setattr(advising, "LEAST_ROWS", 60)
+    monkeypatch.setattr(advising, "MAX_PAIRS", 1)
+    monkeypatch.setattr(advising, "MIN_ROWS", 60)
     advice = advise(moved(THINGS, 0.2, 1), THINGS)
     assert advice.evidence["asked_values"] == 60
     assert 0.2 <= advice.max_distance < 0.4

@@ -8,22 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planted import directions, scan_of_columns
 
-from pexeso.engine.dense_space import DenseSpace, in_steps
-from pexeso.engine.layout.options import PartitionLayoutOptions
-from pexeso.engine.metrics import METRIC_NAMES, Metric
+from pexeso.engine import metrics
+from pexeso.engine.dense.space import DenseSpace, in_steps
+from pexeso.engine.options import METRIC_NAMES, Metric, PartitionLayoutOptions
 from pexeso.semantic.thresholds import sample as sampling
 from pexeso.semantic.thresholds.sample import (
-    nearest_distances,
-    sample_columns,
-    value_order,
-)
-from pexeso.semantic.thresholds.unrelated_neighbours import (
     EQUAL,
     distance_reaching,
+    nearest_distances,
+    sample_columns,
     shares_within,
     tried_distances,
     unrelated_distances,
     unrelated_distances_of,
+    value_order,
 )
 
 LAKE = [directions(n, seed) for seed, n in enumerate((5, 9, 3, 7, 20, 6))]
@@ -44,8 +42,8 @@ def test_the_sample_holds_whole_columns_of_all_partitions_without_short_and_dele
 
 
 def test_the_sample_is_bounded_and_says_what_it_is_a_share_of(monkeypatch):
-    monkeypatch.setattr(sampling, "MOST_VALUES", 16)
-    monkeypatch.setattr(sampling, "MOST_OF_A_COLUMN", 8)
+    monkeypatch.setattr(sampling, "MAX_VALUES", 16)
+    monkeypatch.setattr(sampling, "MAX_COLUMN_VALUES", 8)
     scan = scan_of_columns([directions(n, n) for n in (6, 7, 20, 30, 5, 9)])
     drawn = sample_columns(scan)
     assert len(drawn.vectors) <= 16
@@ -70,7 +68,7 @@ def test_values_without_a_vector_are_no_part_of_it():
 def test_distances_are_those_of_the_metric(name):
     left, right = (torch.from_numpy(directions(n, n)) for n in (4, 6))
     metric = Metric(name)
-    exact = metric.fraction(metric.distances(left[:, None], right[None]), 32).numpy()
+    exact = metric.fraction(metrics.distances(left[:, None], right[None])).numpy()
     space = DenseSpace(PartitionLayoutOptions(metric=name))
     np.testing.assert_allclose(space.distances(left, right), exact, atol=1e-6)
     np.testing.assert_allclose(nearest_distances(space, left, right), exact.min(1), atol=1e-6)
@@ -109,9 +107,9 @@ def test_values_of_one_hash_are_ordered_by_their_texts(monkeypatch):
 def test_strangers_are_the_nearest_other_things(monkeypatch):
     column = np.concatenate([directions(20, 3), directions(20, 3)[:4]])  # four texts in two forms
     vectors, metric = torch.from_numpy(column), Metric()
-    exact = metric.fraction(metric.distances(vectors[:, None], vectors[None]), 32).numpy()
+    exact = metric.fraction(metrics.distances(vectors[:, None], vectors[None])).numpy()
     exact[exact <= EQUAL] = np.inf
-    monkeypatch.setattr("pexeso.semantic.thresholds.unrelated_neighbours.ROWS_AT_ONCE", 5)
+    monkeypatch.setattr("pexeso.semantic.thresholds.sample.CHUNK_SIZE", 5)
     space = DenseSpace(PartitionLayoutOptions())
     np.testing.assert_allclose(unrelated_distances(space, vectors), exact.min(1), atol=1e-6)
     np.testing.assert_allclose(unrelated_distances(space, vectors, 7), exact[:7].min(1), atol=1e-6)
@@ -119,7 +117,7 @@ def test_strangers_are_the_nearest_other_things(monkeypatch):
 
 
 def test_long_columns_ask_with_some_of_their_values(monkeypatch):
-    monkeypatch.setattr("pexeso.semantic.thresholds.unrelated_neighbours.ROWS_AT_ONCE", 8)
+    monkeypatch.setattr("pexeso.semantic.thresholds.sample.CHUNK_SIZE", 8)
     drawn = sample_columns(scan_of_columns(LAKE))
     by_column = unrelated_distances_of(drawn)
     assert [len(distances) for distances in by_column] == np.minimum(drawn.sizes, 8).tolist()

@@ -3,7 +3,6 @@
 import numpy as np
 import pyarrow as pa
 
-from pexeso.errors import InputError
 from pexeso.sets.containment.ensemble import Ensemble
 from pexeso.sets.containment.hashing import distinct_sorted
 from pexeso.sets.containment.lists import CsrLists
@@ -12,16 +11,12 @@ SMALLEST, LARGEST = 30, 20_000
 
 
 def vocabularies(n: int, rng: np.random.Generator, max_size: int = LARGEST) -> list[np.ndarray]:
-    """Return vocabularies whose sizes follow a Pareto distribution with shape 0.8.
-
-    Each has 30 to `max_size` tokens.
-    """
+    """Return vocabularies whose sizes follow a Pareto distribution with shape 0.8."""
     sizes = np.minimum(max_size, SMALLEST * (1 + rng.pareto(0.8, n))).astype(int)
     return [np.unique(rng.integers(0, 2**63, size, dtype=np.uint64)) for size in sizes]
 
 
 def some_of(vocabulary: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw a random share of a vocabulary, one token at least."""
     kept = vocabulary[rng.random(len(vocabulary)) < rng.random()]
     return kept if len(kept) else vocabulary[:1]
 
@@ -32,15 +27,11 @@ def ragged(sets: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def containments(sets: list[np.ndarray], query: np.ndarray) -> np.ndarray:
-    """Return the exact containment of a query in each set, by NumPy's own sets."""
     return np.array([len(np.intersect1d(one, query)) / len(np.unique(query)) for one in sets])
 
 
 class NumberLists:
-    """Posting lists of sets of numbers, sorted by NumPy.
-
-    They implement `pexeso.sets.containment.lists.TokenLists`.
-    """
+    """Posting lists of sets of numbers, sorted by NumPy."""
 
     def __init__(self, numbers: np.ndarray, offsets: np.ndarray) -> None:
         tokens, places, counts = np.unique(numbers, return_inverse=True, return_counts=True)
@@ -70,15 +61,12 @@ class NumberLists:
         return self.lists.sizes_of(sets)
 
     def look_up(self, query):
-        if not isinstance(query, np.ndarray) or query.dtype != np.uint64 or query.ndim != 1:
-            raise InputError("A query over numbers must be uint64 with one axis.")
         wanted = np.unique(query)
         known = np.flatnonzero(np.isin(self.tokens, wanted))
         return self.lists.query(self.number_of[known].astype(np.int64), len(wanted))
 
 
 def ensemble_of(numbers, offsets, options=None, *, lists=None) -> Ensemble:
-    """Build an ensemble of sets of numbers, over lists of their own unless others are given."""
     hashes, ends = distinct_sorted(numbers, offsets)
     return Ensemble.build(
         hashes, ends, NumberLists(hashes, ends) if lists is None else lists, options
@@ -86,7 +74,6 @@ def ensemble_of(numbers, offsets, options=None, *, lists=None) -> Ensemble:
 
 
 def text_numbers(texts) -> np.ndarray:
-    """Return a number for each text, the same for equal ones."""
     from pexeso.sets.containment.hashing import hash_tokens
 
     return hash_tokens(pa.array(texts, pa.large_string()))

@@ -1,7 +1,5 @@
 """Building and searching: worked examples, brute force, options, bad input."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,10 +7,10 @@ from hypothesis import strategies as st
 from synthetic_sets import ensemble_of, ragged, text_numbers
 
 from pexeso.errors import InputError
+from pexeso.sets.containment import EnsembleOptions
 from pexeso.sets.containment import ensemble as ensemble_module
-from pexeso.sets.containment.ensemble import ROUTES, Ensemble
-from pexeso.sets.containment.options import EnsembleOptions
-from pexeso.sets.containment.tuning import Tuner
+from pexeso.sets.containment.bands import Tuner
+from pexeso.sets.containment.ensemble import Ensemble, bands_seconds, lists_seconds
 
 W2_PARTNERS = {
     **{
@@ -34,6 +32,7 @@ W2_CANDIDATES = [
 ]
 SMALL = EnsembleOptions(permutations=64, partitions=4)
 TEN = np.arange(1, 11, dtype=np.uint64)
+ROUTES = ("auto", "lists", "bands")
 
 
 def lake_of(*sets: list[str], options: EnsembleOptions | None = None) -> Ensemble:
@@ -82,14 +81,11 @@ def test_w2_relevance():
     st.lists(st.lists(st.integers(0, 25), max_size=12), max_size=12),
     st.lists(st.integers(0, 30), max_size=12),
     st.sampled_from([0.1, 0.3, 0.55, 0.8, 1.0]),
-    st.sampled_from(["optimal", "equal"]),
 )
 def test_acceptance_10_what_is_found_is_right_and_posting_lists_miss_nothing(
-    sets, query, threshold, partitioning
+    sets, query, threshold
 ):
-    index = numbered(
-        *sets, options=EnsembleOptions(permutations=16, partitions=3, partitioning=partitioning)
-    )
+    index = numbered(*sets, options=EnsembleOptions(permutations=16, partitions=3))
     hashed = np.array(query, np.uint64)
     size = len(set(query))
     exact = {i: len(set(one) & set(query)) for i, one in enumerate(sets)}
@@ -102,8 +98,6 @@ def test_acceptance_10_what_is_found_is_right_and_posting_lists_miss_nothing(
     by_bands = index.search(hashed, threshold, route="bands")
     assert set(by_bands.sets.tolist()) <= truth
     assert by_bands.overlaps.tolist() == [exact[i] for i in by_bands.sets.tolist()]
-    assert answer.exact.all()
-    assert by_bands.exact.all()
 
 
 def test_without_verification_estimates_order_candidates():
@@ -119,7 +113,6 @@ def test_without_verification_estimates_order_candidates():
 def test_a_partition_of_small_sets_is_skipped_and_small_sets_are_dropped():
     index = numbered(*([i] for i in range(30)), TEN.tolist())
     answer = index.search(TEN, 0.9, verify=False, route="bands")
-    assert (answer.plan.lower.tolist(), answer.plan.upper.tolist()) == ([10], [10])
     assert answer.sets.tolist() == [30]
 
 
@@ -160,7 +153,7 @@ def test_an_empty_query_finds_nothing():
     for route in ROUTES:
         answer = index.search(np.empty(0, np.uint64), 0.5, route=route)
         assert (len(answer), answer.query_size, answer.needed) == (0, 0, 1)
-        assert answer.containments.tolist() == answer.exact.tolist() == []
+        assert answer.containments.tolist() == []
 
 
 def test_values_that_are_not_in_the_lake_are_not_found():
@@ -187,23 +180,6 @@ def test_a_column_listed_twice_is_two_sets_and_a_value_listed_twice_is_one():
 
 
 @pytest.mark.parametrize(
-    "threshold", [0, 0.0, -0.5, 1.0000001, 2, float("nan"), float("inf"), "0.5", None]
-)
-def test_thresholds_outside_their_range_are_refused(threshold):
-    with pytest.raises(InputError, match="above 0 and at most 1"):
-        numbered([1, 2]).search(TEN, threshold)
-
-
-def test_what_an_index_cannot_do_is_refused():
-    with pytest.raises(InputError, match="must be one of auto, lists, bands"):
-        numbered([1]).search(TEN, 0.5, route="both")
-    with pytest.raises(InputError, match="own 2 sets or more"):
-        replace(numbered([1], [2]), lists=numbered([1]).lists)
-    with pytest.raises(InputError, match="64 hash functions and 8 rows"):
-        numbered([1]).search(TEN, 0.5, tuner=Tuner())
-
-
-@pytest.mark.parametrize(
     "options",
     [
         *(
@@ -225,17 +201,11 @@ def test_options_that_are_not_allowed_are_refused(options):
 @pytest.mark.parametrize("verify", [True, False])
 def test_excluded_sets_are_not_found(route, verify):
     index = numbered(TEN.tolist(), [*TEN.tolist(), 11], TEN.tolist(), [70, 71])
-    for exclude in ([0, 3], np.array([0, 3]), {0, 3, 99}):
-        answer = index.search(TEN, 0.9, exclude=exclude, route=route, verify=verify)
+    for exclude in ([0, 3], [0, 3, 99]):
+        answer = index.search(TEN, 0.9, exclude=np.array(exclude), route=route, verify=verify)
         assert sorted(answer.sets.tolist()) == [1, 2]
         assert answer.n_candidates == 2
-    assert len(index.search(TEN, 0.9, exclude=[0, 1, 2], route=route)) == 0
-
-
-@pytest.mark.parametrize("exclude", [["a"], [0.5], np.zeros((1, 1), np.int64)])
-def test_excluded_ids_must_be_integers(exclude):
-    with pytest.raises(InputError, match="'exclude' must hold ids"):
-        numbered([1]).search(TEN, 0.5, exclude=exclude)
+    assert len(index.search(TEN, 0.9, exclude=np.arange(3), route=route)) == 0
 
 
 def test_the_route_that_is_expected_to_be_sooner_done_is_taken(monkeypatch):
@@ -256,3 +226,32 @@ def test_where_bands_cannot_keep_the_recall_lists_are_read(monkeypatch):
     few = Tuner(permutations=64, recall=1e-9)
     assert index.search(np.array([1], np.uint64), 1.0, tuner=few).route == "bands"
     assert index.search(np.arange(4000, dtype=np.uint64), 1.0).route == "bands"
+
+
+def test_more_costs_more():
+    assert lists_seconds(10, 100) < lists_seconds(20, 100) < lists_seconds(20, 1000)
+    usual = {
+        "n_tokens": 100,
+        "permutations": 256,
+        "n_sets": 10**5,
+        "n_entries": 10**5,
+        "usual_size": 50.0,
+    }
+    for name, more in {
+        "permutations": 512,
+        "n_sets": 10**6,
+        "n_entries": 10**6,
+        "usual_size": 10.0,
+    }.items():
+        assert bands_seconds(**usual) < bands_seconds(**{**usual, name: more})
+
+
+def test_few_entries_are_read_and_many_are_not():
+    assert lists_seconds(20, 0) < bands_seconds(20, 256, 10, 0, 1.0)
+    assert lists_seconds(1000, 10**8) > bands_seconds(1000, 256, 10**6, 10**8, 100.0)
+
+
+def test_an_empty_lake_and_an_empty_query_cost_nothing_unheard_of():
+    some = bands_seconds(0, 256, 2, 0, 1.0)
+    assert bands_seconds(0, 256, 0, 0, 1.0) == pytest.approx(some, rel=1e-4)
+    assert lists_seconds(0, 0) > 0

@@ -8,9 +8,9 @@ import pytest
 from long_runs import long_but
 from synthetic_sets import ensemble_of, ragged, some_of, vocabularies
 
+from pexeso.sets.containment import EnsembleOptions
+from pexeso.sets.containment.bands import Tuner
 from pexeso.sets.containment.ensemble import Ensemble
-from pexeso.sets.containment.options import EnsembleOptions
-from pexeso.sets.containment.tuning import Tuner
 
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 RATIOS = (2, 5, 20)
@@ -18,10 +18,7 @@ N_PLANTED = 40
 
 
 class Lake:
-    """Sets and queries drawn as the specification prescribes.
-
-    There are 120 planted supersets of 40 queries, and 60 more queries.
-    """
+    """Sets and queries drawn as the specification prescribes."""
 
     def __init__(self):
         rng = np.random.default_rng(21)
@@ -50,10 +47,7 @@ class Lake:
     def measure(
         self, threshold: float, tuner: Tuner, partitions: int = 32, route: str = "bands"
     ) -> tuple[float, float]:
-        """Return the mean recall, and the mean precision of bands before verification.
-
-        Recall is averaged over queries with an answer, precision over queries with a candidate.
-        """
+        """Return the mean recall, and the mean precision of bands before verification."""
         index = self.index(partitions)
         recalls, precisions = [], []
         for query in self.queries:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from synthetic_sets import NumberLists, ragged, some_of, vocabularies
 
 from pexeso.errors import IndexCorruptError
-from pexeso.runtime.scratch_buffers import borrow_counters, give_back
+from pexeso.runtime.threads import borrow_counters, give_back
 from pexeso.sets.containment import lists as lists_module
 from pexeso.sets.containment.lists import CsrLists
 

@@ -6,11 +6,10 @@ They are the first worked example, random lakes, and a skewed one.
 import numpy as np
 import pyarrow as pa
 
-from pexeso.sets.overlap.index.sets import build_index
+from pexeso.sets.overlap.index import build_index, prepare_query
 
 
 def pairs_of(sets):
-    """Return the (set id, token) pairs of {id: tokens}."""
     ids = np.array([set_id for set_id, tokens in sets.items() for _ in tokens], dtype=np.int64)
     return ids, pa.array([token for tokens in sets.values() for token in tokens], pa.large_string())
 
@@ -19,24 +18,25 @@ def index_of(sets, **options):
     return build_index(*pairs_of(sets), **options)
 
 
+def query_of(index, texts):
+    """Return the query of distinct texts."""
+    return prepare_query(index, pa.array(list(dict.fromkeys(texts)), pa.large_string()))
+
+
 def by_text(offsets, members):
-    """Order tokens by their texts."""
     return np.arange(len(offsets) - 1)
 
 
 def number(n):
-    """Write a number so that texts are in the order of numbers."""
     return f"t{n:03}"
 
 
 def first_lake():
-    """Return the four sets of the example W1, in whose order a token is a number."""
     sets = {1: {1, 100, 200}, 2: {2, 5}, 3: {2}, 4: set(range(2, 102))}
     return {set_id: [number(n) for n in sorted(tokens)] for set_id, tokens in sets.items()}
 
 
 def brute_force(sets, query, k, exclude=()):
-    """Return (id, overlap), the best first and equal ones by id."""
     overlaps = [
         (-len(set(tokens) & set(query)), set_id)
         for set_id, tokens in sets.items()
@@ -46,7 +46,6 @@ def brute_force(sets, query, k, exclude=()):
 
 
 def random_lake(rng):
-    """Draw a lake: tokens skewed or not, with private tokens and exact duplicates."""
     universe, n_sets = int(rng.integers(5, 200)), int(rng.integers(1, 120))
     weights = 1 / np.arange(1, universe + 1) if rng.random() < 0.5 else np.ones(universe)
     sets = {}
@@ -66,7 +65,6 @@ def random_lake(rng):
 
 
 def random_query(rng, sets):
-    """Draw tokens of the lake, of one set or of all, and some that are in none."""
     tokens = sorted({token for some in sets.values() for token in some})
     if rng.random() < 0.5:
         tokens = sets[list(sets)[int(rng.integers(len(sets)))]]
@@ -77,11 +75,7 @@ def random_query(rng, sets):
 
 
 def skewed_lake(rng, n_sets=3000, largest=3000):
-    """Return the token numbers of the sets of a skewed lake.
-
-    Set sizes and the popularity of tokens follow power laws. Half of the sets have a part of
-    another set, and 30 % of the tokens are private.
-    """
+    """Return the token numbers of the sets of a skewed lake."""
     sizes = np.minimum(10 * (1 + rng.pareto(0.9, n_sets)), largest).astype(int)
     sets, private = [], 10**9
     for size in sizes.tolist():

@@ -1,23 +1,31 @@
-"""Tests of an index over mapped files: what it holds in memory changes no answer.
-
-What its heads leave is where the texts are.
-"""
+"""Indexes over mapped files: heads, pages, and what is held in memory."""
 
 import mmap
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from overlap_lakes import index_of, random_lake
+from overlap_lakes import brute_force, index_of, query_of, random_lake, random_query
 
 from pexeso.errors import IndexCorruptError
-from pexeso.sets.overlap.index.checking import check_overlap
-from pexeso.sets.overlap.index.dictionary import STRIDE, Dictionary, Heads, heads_of
-from pexeso.sets.overlap.index.paging import PAGE_BYTES, MappedRuns
-from pexeso.sets.overlap.index.saving import MappedIndex, open_index, save_index
-from pexeso.sets.overlap.index.sets import build_index
+from pexeso.sets.overlap import dictionary as paging
+from pexeso.sets.overlap.batched import BatchedMergeList
+from pexeso.sets.overlap.dictionary import (
+    PAGE_BYTES,
+    STRIDE,
+    Dictionary,
+    Heads,
+    MappedRuns,
+    heads_of,
+)
+from pexeso.sets.overlap.index import build_index
+from pexeso.sets.overlap.josie import josie
+from pexeso.sets.overlap.planner import merge_list
+from pexeso.sets.overlap.saving import check_overlap, open_index, save_index
 
 
 def saved(tmp_path, index):
@@ -36,11 +44,13 @@ def test_heads_find_what_is_found_without_them(n, seed, letters):
     texts = pa.array(sorted(set(drawn)), pa.large_string())
     numbers = rng.permutation(len(texts))
     plain, headed = Dictionary(texts, numbers), Dictionary(texts, numbers, heads_of(texts))
-    assert headed.find(texts).tolist() == numbers.tolist()
     others = pa.array([*(text + "b" for text in drawn[:50]), "", "z", "a"])
     number_of = dict(zip(texts.to_pylist(), numbers.tolist(), strict=True))
     expected = [number_of.get(text, -1) for text in others.to_pylist()]
-    assert headed.find(others).tolist() == plain.find(others).tolist() == expected
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MappedRuns, "requests_pages", True)
+        assert headed.find(texts).tolist() == numbers.tolist()
+        assert headed.find(others).tolist() == plain.find(others).tolist() == expected
 
 
 @pytest.mark.parametrize("n", [0, 1, STRIDE - 1, STRIDE, STRIDE + 1, 3 * STRIDE])
@@ -103,9 +113,7 @@ def test_heads_that_were_changed_are_noticed(tmp_path):
         Heads(texts.slice(1, 1), heads_of(texts).positions),
         Heads(texts.slice(0, 1), np.array([0, 1])),
     ):
-        spoilt = MappedIndex(
-            **{**vars(index), "dictionary": Dictionary(texts, opened.dictionary.numbers, heads)}
-        )
+        spoilt = replace(index, dictionary=Dictionary(texts, opened.dictionary.numbers, heads))
         assert check_overlap(spoilt) == [
             "The token sets: heads: they must be every 128th text, and where its letters begin."
         ]
@@ -120,7 +128,6 @@ def test_ids_and_sets_are_those_of_the_files(tmp_path, shift):
     sets = {number + shift: tokens for number, tokens in enumerate(["ab", "bcd", "d"])}
     index = index_of(sets)
     opened = saved(tmp_path, index)
-    assert isinstance(opened, MappedIndex)
     assert isinstance(opened.set_offsets.base, np.memmap | mmap.mmap)
     assert opened.ids_are_numbers == (shift == 0)
     numbers = np.array([2, 0])
@@ -130,12 +137,93 @@ def test_ids_and_sets_are_those_of_the_files(tmp_path, shift):
     assert opened.suffix(1, 1).tolist() == index.suffix(1, 1).tolist()
     tokens = np.arange(index.n_tokens)
     assert opened.frequencies(tokens).tolist() == index.frequencies(tokens).tolist()
-    assert opened.groups_of(tokens).tolist() == index.groups_of(tokens).tolist()
+    assert opened.groups.tolist() == index.groups.tolist()
 
 
 def test_held_offsets_that_lead_out_are_refused():
-    index = MappedIndex(**vars(index_of({1: "ab", 2: "b"})))
+    index = index_of({1: "ab", 2: "b"})
     index.held_set_offsets[1] = 100
-    index.set_offsets[1] = 100
     with pytest.raises(IndexCorruptError, match="lead out of it at row 0"):
         index.suffix(0, 0)
+
+
+def requested(array, begins, ends):
+    requests, pages = [], paging.MappedRuns({})
+    base = SimpleNamespace(madvise=lambda _, first, n_bytes: requests.append((first, n_bytes)))
+    view = SimpleNamespace(
+        base=base, strides=array.strides, offset=array.offset, nbytes=array.nbytes
+    )
+    pages._arrays = {"rows": view}
+    pages.want("rows", begins, ends)
+    return requests
+
+
+def test_requests_cover_each_page_of_each_run_once(tmp_path):
+    np.zeros(10**6, np.int32).tofile(tmp_path / "rows")
+    array = np.memmap(tmp_path / "rows", np.int32, "r", offset=128)
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        begins = rng.integers(0, len(array), int(rng.integers(0, 30)))
+        ends = np.minimum(
+            begins + rng.integers(0, 10 ** int(rng.integers(1, 6)), len(begins)), len(array)
+        )
+        requests = requested(array, begins, ends)
+        pages = [
+            page
+            for first, n_bytes in requests
+            for page in range(first // 4096, -(-(first + n_bytes) // 4096))
+        ]
+        assert len(pages) == len(set(pages))
+        assert all(
+            first % mmap.PAGESIZE == 0 and 0 < n_bytes <= 128 << 10 for first, n_bytes in requests
+        )
+        read = {
+            (128 + 4 * row) // 4096
+            for begin, end in zip(begins, ends, strict=True)
+            for row in range(begin, end)
+        }
+        assert read <= set(pages)
+
+
+@pytest.mark.parametrize("missing", [True, False])
+def test_answers_are_the_same_with_pages_asked_for_and_without(tmp_path, missing, monkeypatch):
+    monkeypatch.setattr(paging.DiskWatch, "missing", lambda self: missing)
+    rng = np.random.default_rng(1)
+    sets = random_lake(rng)
+    save_index(index_of(sets), tmp_path)
+    index = open_index(tmp_path)
+    assert index.pages.requests_pages
+    for _ in range(5):
+        texts = random_query(rng, sets)
+        query = query_of(index, texts)
+        assert (
+            josie(index, query, 5).pairs()
+            == merge_list(index, query, 5).pairs()
+            == brute_force(sets, texts, 5)
+        )
+    assert index.pages.requests_pages == missing
+    [answer] = BatchedMergeList(index).search([query], 5, [()])
+    assert answer.pairs() == brute_force(sets, texts, 5)
+
+
+def test_what_is_no_mapped_file_is_passed_over():
+    pages = paging.MappedRuns({"rows": np.arange(3)})
+    pages.want("rows", np.array([0]), np.array([3]))
+    pages.want("others", np.array([0]), np.array([3]))
+    pages.restart()
+    assert not pages.requests_pages
+
+
+def test_pages_that_were_asked_for_count_as_read(monkeypatch):
+    blocks = [0]
+    monkeypatch.setattr(paging, "usage", lambda field: blocks[0])
+    monkeypatch.setattr(paging.FaultWatch, "missing", lambda self: False)
+    watch = paging.DiskWatch()
+    watch.restart()
+    assert not watch.missing()
+    blocks[0] = 8 * mmap.PAGESIZE // 512
+    assert not watch.missing()
+    blocks[0] += 1
+    assert watch.missing()
+    watch.restart()
+    assert not watch.missing()

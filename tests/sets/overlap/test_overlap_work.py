@@ -1,4 +1,4 @@
-"""What is read on a skewed lake, the batched merge of lists, and which way the planner goes."""
+"""What is read on a skewed lake, its costs, the batched merge of lists, and the planner."""
 
 from types import SimpleNamespace
 
@@ -6,19 +6,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from long_runs import EVERYTHING
-from overlap_lakes import index_of, random_lake, random_query, skewed_lake
+from overlap_lakes import index_of, query_of, random_lake, random_query, skewed_lake
 
-from pexeso.errors import DeviceError, IndexCorruptError, InputError
+from pexeso.errors import DeviceError, IndexCorruptError
+from pexeso.sets.overlap import batched
 from pexeso.sets.overlap.batched import BatchedMergeList
-from pexeso.sets.overlap.costs import ReadCosts
-from pexeso.sets.overlap.index.saving import open_index, save_index
-from pexeso.sets.overlap.index.sets import build_index
-from pexeso.sets.overlap.josie import JosieRun, josie
-from pexeso.sets.overlap.merge import merge_list
-from pexeso.sets.overlap.planner import Planner
-from pexeso.sets.overlap.query import OverlapQuery, prepare_query, query_of_tokens
-from pexeso.store.paging import FaultWatch
+from pexeso.sets.overlap.index import OverlapQuery, build_index, query_of_tokens
+from pexeso.sets.overlap.josie import JosieRun, ReadCosts, expected_matches, josie, rate_since_first
+from pexeso.sets.overlap.planner import Planner, merge_list
+from pexeso.sets.overlap.saving import open_index, save_index
+from pexeso.store.arrays import FaultWatch
 
 CHEAP_LISTS = ReadCosts(1, 0.00125, 1, 0.0017)
 DEAR_LISTS = ReadCosts(1, 0.001, 3, 0.02)
@@ -26,7 +26,6 @@ DEAR_LISTS = ReadCosts(1, 0.001, 3, 0.02)
 
 @pytest.fixture(scope="module")
 def skewed(tmp_path_factory):
-    """Return an index in files, and 40 queries of 50 to 3,000 tokens that are sets of it."""
     folder = tmp_path_factory.mktemp("skewed")
     sets = skewed_lake(np.random.default_rng(0))
     ids = np.repeat(np.arange(len(sets)), [len(tokens) for tokens in sets])
@@ -38,7 +37,6 @@ def skewed(tmp_path_factory):
 
 
 def reads(skewed, k, costs):
-    """Return cost and lists of JOSIE and MergeList for each query: (queries, 2, 2)."""
     index, queries = skewed
     rows = []
     for row, query in queries:
@@ -90,17 +88,19 @@ def test_before_a_threshold_as_many_sets_are_read_as_a_step_is_worth(skewed):
 
 
 @pytest.mark.parametrize("max_counts", [1, 500, 1 << 24])
-def test_the_batched_merge_gives_the_same_answers(max_counts):
+def test_the_batched_merge_gives_the_same_answers(max_counts, monkeypatch):
+    monkeypatch.setattr(batched, "MAX_COUNTS", max_counts)
     rng = np.random.default_rng(8)
     for _ in range(15 if EVERYTHING else 5):
         sets = random_lake(rng)
         index = index_of(sets)
-        queries = [random_query(rng, sets) for _ in range(7)] + [[]]
+        texts = [random_query(rng, sets) for _ in range(7)] + [[]]
+        queries = [query_of(index, some) for some in texts]
         exclude = [
             rng.choice(list(sets), 2).tolist() if rng.random() < 0.5 else [] for _ in queries
         ]
         for k in (1, 5, 20, 500):
-            merged = BatchedMergeList(index, max_counts=max_counts)
+            merged = BatchedMergeList(index)
             answers = merged.search(queries, k, exclude=exclude)
             floored = merged.search(queries, k, exclude=exclude, at_least=3)
             assert [one.pairs() for one in floored] == [
@@ -111,9 +111,7 @@ def test_the_batched_merge_gives_the_same_answers(max_counts):
                 for query, ids in zip(queries, exclude, strict=True)
             ]
             assert [one.pairs() for one in answers] == [one.pairs() for one in alone]
-            assert [one.reads.lists for one in answers] == [
-                prepare_query(index, query).n_blocks for query in queries
-            ]
+            assert [one.reads.lists for one in answers] == [query.n_blocks for query in queries]
             assert [one.n_asked for one in answers] == [one.n_asked for one in alone]
 
 
@@ -123,29 +121,24 @@ def test_the_batched_merge_is_the_same_on_a_gpu():
         pytest.skip("no CUDA device")
     rng = np.random.default_rng(9)
     sets = random_lake(rng)
-    index, queries = index_of(sets), [random_query(rng, sets) for _ in range(20)]
+    index = index_of(sets)
+    queries = [query_of(index, random_query(rng, sets)) for _ in range(20)]
     there, here = (
-        BatchedMergeList(index, device).search(queries, 10) for device in ("cuda", "cpu")
+        BatchedMergeList(index, device).search(queries, 10, [()] * 20) for device in ("cuda", "cpu")
     )
     assert [one.pairs() for one in there] == [one.pairs() for one in here]
 
 
 def test_a_batch_of_nothing_and_an_empty_index():
-    merged = BatchedMergeList(index_of({}))
-    assert merged.search([], 3) == []
-    assert merged.search([["a"]], 3)[0].pairs() == []
+    merged = BatchedMergeList(index := index_of({}))
+    assert merged.search([], 3, []) == []
+    assert merged.search([query_of(index, ["a"])], 3, [()])[0].pairs() == []
 
 
 def test_the_batched_merge_refuses_what_it_cannot_do():
     index = index_of({1: "ab", 2: "b"})
-    with pytest.raises(InputError, match="max_counts"):
-        BatchedMergeList(index, max_counts=0)
     with pytest.raises(DeviceError, match="cannot be held on the device 'toaster'"):
         BatchedMergeList(index, "toaster")
-    with pytest.raises(InputError, match="one collection for each of 1 queries"):
-        BatchedMergeList(index).search([["a"]], 1, exclude=[])
-    with pytest.raises(InputError, match="k, the number"):
-        BatchedMergeList(index).search([["a"]], 0)
     index.list_sets[0] = 9
     with pytest.raises(IndexCorruptError, match="names a set"):
         BatchedMergeList(index)
@@ -192,11 +185,32 @@ def test_what_a_disk_adds_is_measured_in_a_few_reads(skewed, monkeypatch):
         planner.search(index, queries[0][1], 5).pairs()
         == merge_list(index, queries[0][1], 5).pairs()
     )
-    assert planner.expected(index, queries[0][1], 5)["merge_list"] > 1e4
+    assert planner.choose(index, queries[0][1], 5) == "josie"
     monkeypatch.setattr(FaultWatch, "missing", lambda self: False)
     assert Planner.measured(index) == Planner.measured(index_of({})) == Planner()
 
 
-def test_the_planner_needs_a_k():
-    with pytest.raises(InputError, match="k, the number"):
-        Planner().search(index_of({1: "a"}), ["a"], 0)
+@given(st.integers(0, 10**6))
+def test_what_is_held_by_chance_is_near_its_definition(seed):
+    rng = np.random.default_rng(seed)
+    n_lists, largest = int(rng.integers(1, 200)), int(10 ** rng.uniform(0, 5))
+    rest, n_pairs = rng.integers(0, largest + 1, 20), int(rng.integers(100, 10**7))
+    frequencies, weights = np.sort(rng.integers(1, n_pairs, n_lists)), rng.integers(1, 4, n_lists)
+    estimates = expected_matches(rest, frequencies, weights, n_pairs)
+    exact = np.array(
+        [((1 - np.exp(-z * frequencies / n_pairs)) * weights).sum() for z in rest.tolist()]
+    )
+    assert estimates == pytest.approx(exact, rel=0.25, abs=2)
+    assert (estimates[rest == 0] == 0).all()
+    assert (estimates <= weights.sum() + 1e-9).all()
+
+
+def test_matches_since_the_first_do_not_count_the_first():
+    w = SimpleNamespace(count=np.array([1, 1, 5]), first=np.array([4, 1, 1]))
+    assert rate_since_first(w, 4).tolist() == [0, 0, 0.8]
+
+
+def test_no_read_costs_less_than_the_least_but_reading_nothing_does():
+    disk = ReadCosts(-9.42, 0.00125, 1.01, 0.00166, min_cost=1.0)
+    assert disk.of_sets(np.array([0, 1, 100_000])).tolist() == pytest.approx([0, 1, 115.58])
+    assert ReadCosts(-5, 1, -5, 1, min_cost=2).of_lists(np.array([1, 10])).tolist() == [2, 5]

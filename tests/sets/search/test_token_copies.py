@@ -10,11 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_runs import EVERYTHING
 
-from pexeso.results import copies as search_copies
-from pexeso.sets.search import copies
-from pexeso.sets.search.copies import Request
-from pexeso.sets.search.overlap_search import search_overlap
-from pexeso.sets.search.query import token_query
+from pexeso.engine import copies as search_copies
+from pexeso.sets import searches as copies
+from pexeso.sets.searches import Request, search_overlap, token_query
 
 tokens = st.sets(st.integers(0, 30).map(str), min_size=1)
 
@@ -25,7 +23,6 @@ class NoCatalog:
 
 @st.composite
 def lakes(draw):
-    """Columns of which many are copies of others, whole or but for a value."""
     sets = draw(st.lists(tokens, min_size=1, max_size=6))
     for _ in range(draw(st.integers(0, 6))):
         one = draw(st.sampled_from(sets)) ^ draw(st.sets(st.integers(0, 30).map(str), max_size=1))
@@ -37,7 +34,6 @@ def lakes(draw):
 
 
 def lines_by_loops(lake, query):
-    """All columns that share a value, best first, each put to the first line that it is like."""
     lines = []
     for table, label, _ in overlaps(lake, query, len(lake)):
         one = lake[table, label]
@@ -68,7 +64,7 @@ def test_lines_over_shards_are_those_of_brute_force(tmp_path_factory, lake, quer
     expected = lines_by_loops(lake, query)
     search = partial(search_overlap, shards, token_query(sorted(query)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(copies, "NUMBERS_AT_ONCE", data.draw(st.sampled_from([1, 3, 1 << 20])))
+        patch.setattr(copies, "CHUNK_NUMBERS", data.draw(st.sampled_from([1, 3, 1 << 20])))
         every = Request(None, True).first_best(search, len(lake), NoCatalog)
     assert named(every) == expected
     assert every.n_more == 0

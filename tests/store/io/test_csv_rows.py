@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pexeso.lake.frames.writing import WRITERS, csv_text
-from pexeso.store.io.csv_rows import csv_row
+from pexeso.runtime.formatting import csv_row
 
 CELLS = st.text(st.sampled_from("a,\"'\r\n;= \t"), max_size=6)
 

@@ -7,13 +7,15 @@ import sys
 from pathlib import Path
 
 import pyarrow.fs
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pexeso.errors import InputError, MissingPackageError, PlaceError
 from pexeso.store.io import location
-from pexeso.store.io.location import Location, is_url, locate, read_parquet, read_up_to, spark_path
+from pexeso.store.io.location import Location, is_url, locate, read_up_to
+from pexeso.store.io.parquet import n_rows_of, parquet_files, spark_path
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -127,9 +129,7 @@ def test_a_missing_package_is_named_with_the_way_to_get_it(monkeypatch):
         raise ImportError("Install s3fs to access S3")
 
     monkeypatch.setattr(fsspec, "get_filesystem_class", missing)
-    with pytest.raises(
-        MissingPackageError, match=r"reach 's3://bucket/lake': pip install 'pexeso\[s3\]'\.$"
-    ):
+    with pytest.raises(MissingPackageError, match=r"^'s3://bucket/lake' .* 'pexeso\[s3\]'$"):
         locate("s3://bucket/lake")
     with pytest.raises(
         MissingPackageError, match=r"reach 'gs://bucket': Install s3fs to access S3\.$"
@@ -295,17 +295,14 @@ def test_no_credentials_are_shown(bucket, s3_server):
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["plain", "[x]{y,z}*?", "a%20b ü#", "c:d", "[e]:f\\\\", "k=1"])
-def test_spark_reads_each_row_once_whatever_the_name(spark, tmp_path, name):
+def test_spark_writes_each_row_once_whatever_the_name(spark, tmp_path, name):
     folder = tmp_path / name
     spark.range(3).write.parquet(spark_path(folder / "one"))
-    spark.range(3, 5).write.parquet(spark_path(folder / "two"))
     assert sorted(path.name for path in tmp_path.iterdir()) == [name]
-    for schema in (None, "id long"):
-        one = read_parquet(spark, folder / "one", schema=schema)
-        both = read_parquet(spark, folder / "one", folder / "two", schema=schema)
-        files = read_parquet(spark, *sorted(folder.rglob("*.parquet")), schema=schema)
-        ids = [sorted(row.id for row in frame.collect()) for frame in (one, both, files)]
-        assert ids == [[0, 1, 2], [0, 1, 2, 3, 4], [0, 1, 2, 3, 4]]
+    files = parquet_files(folder / "one")
+    assert n_rows_of(files) == 3
+    ids = [row for file in files for row in pq.ParquetFile(file).read()["id"].to_pylist()]
+    assert sorted(ids) == [0, 1, 2]
 
 
 def test_spark_goes_the_way_of_a_link(tmp_path):

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from pexeso.errors import OutputError
-from pexeso.store.io.whole_files import require_free, written_whole
+from pexeso.store.io.temporary import require_free, written_whole
 
 LONG = "x" * 300
 """No file system has such a name: it is refused as what lies in a folder of somebody else is."""
@@ -28,7 +28,7 @@ def test_a_folder_that_cannot_be_looked_at_is_told(tmp_path):
 
 WRITE_AND_DIE = """
 import os, signal, sys
-from pexeso.store.io.whole_files import written_whole
+from pexeso.store.io.temporary import written_whole
 with written_whole(sys.argv[1], overwrite=False) as temporary:
     temporary.write_bytes(bytes(1000))
     os.kill(os.getpid(), signal.SIGKILL)

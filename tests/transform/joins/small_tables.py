@@ -21,11 +21,7 @@ PAIRS = (
 FIRST = [first for first, _ in PAIRS]
 LAST = [last for _, last in PAIRS]
 
-PEOPLE = {
-    "age": [str(30 + number) for number in range(12)],
-    "first": FIRST,
-    "last": LAST,
-}
+PEOPLE = {"age": [str(30 + number) for number in range(12)], "first": FIRST, "last": LAST}
 MAILS = {
     "room": [f"{number}" for number in range(11, -1, -1)],
     "mail": [
@@ -83,10 +79,7 @@ MIXED = {
 MIXED_MAILS = {
     "mail": [
         f"{first.lower()}.{last.lower()}@firm.de"
-        for first, last in [
-            *zip(FIRST, LAST, strict=True),
-            *zip(FIRST[::-1], LAST, strict=True),
-        ]
+        for first, last in [*zip(FIRST, LAST, strict=True), *zip(FIRST[::-1], LAST, strict=True)]
     ]
     + ["ops@firm.de", "desk@firm.de", "nobody@firm.de"],
     "room": [str(number) for number in range(27)],

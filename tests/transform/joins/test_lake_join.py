@@ -124,7 +124,7 @@ def test_keys_that_repeat_in_both_tables_are_refused_unless_rows_stay_one():
         joined.join()
     assert str(refused.value) == (
         "Keys have several rows in both tables (N:M), such as 'l.sommer@firm.de' with 2 and 3, so "
-        "that rows would multiply. Keep each row of yours one by aggregate (--aggregate), "
+        "that rows would multiply. Keep each row of your table one by aggregate (--aggregate), "
         "name other columns, or allow it by many_to_many (--many-to-many)."
     )
     assert len(joined.join(aggregate="first")) == 24
@@ -152,7 +152,7 @@ def test_the_report_says_where_the_join_had_to_choose():
     assert (report.rows, report.matched_rows, report.joined_rows) == (5, 5, 5)
     assert report.counts == {"repeated": 5, "differing": 5}
     said = "\n".join(report.lines())
-    assert "5 keys of yours are joined with several rows each, such as 'Suhela Chowdhury': " in said
+    assert "5 keys of your table are joined with several rows each, such as 'Suhela Cho" in said
     assert "'Big Creek', 'Big Creek!'" in said
 
     shared = learn(
@@ -181,10 +181,7 @@ def test_distinct_keys_are_counted():
 
 def test_rows_equal_in_a_column_that_no_program_reads_keep_their_partners():
     """Two rows whose program's cells are equal, one of which is joined by another column."""
-    source = {
-        "name": [*NAMES["name"], "Anna Meier"],
-        "mail": [*["?"] * 12, "desk@firm.de"],
-    }
+    source = {"name": [*NAMES["name"], "Anna Meier"], "mail": [*["?"] * 12, "desk@firm.de"]}
     joined = learn(source, {"key": [*MAILS["mail"], "desk@firm.de"]})
     names = joined.join()["match_value"].to_pylist()
     assert names[0] == "a.meier@firm.de"

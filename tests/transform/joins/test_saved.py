@@ -153,8 +153,6 @@ def changed(document, **changes):
     ("change", "message"),
     [
         ({"version": 2}, r"cannot be used: version of the document is 2, but this pexeso reads 1"),
-        ({"format": "other"}, r"cannot be used: format of the document is 'other'"),
-        ({"programs": []}, r"programs has 0 entries; 1 to 16 are allowed"),
         ({"programs": [[{"text": "same"}]]}, r"reads no column\. The columns are 'age', 'first'"),
         ({"metadata": {}}, r"direction in its metadata is None, not 'source to target' or"),
         (
@@ -180,26 +178,6 @@ def test_documents_that_are_not_right_are_refused(rule, change, message):
     assert len(str(refused.value)) < 700
 
 
-@pytest.mark.parametrize(
-    ("number", "message"),
-    [
-        ("1e999", "start is inf, but must be a whole number"),
-        ("NaN", "is not JSON"),
-        ("1.5", "start is 1.5, but must be a whole number"),
-        ("true", "start is True, but must be a whole number"),
-        ("9" * 4000, "start is a number of more than 30 digits, but must be a whole number"),
-        ("9" * 5000, "is not JSON"),
-        ("-2000000000", "start is -2000000000, but must be a whole number from -1000000000"),
-    ],
-)
-def test_hostile_numbers_are_refused(rule, number, message):
-    text = rule.read_text()
-    assert '"start": 0,' in text
-    rule.write_text(text.replace('"start": 0,', f'"start": {number},'))
-    with pytest.raises(InputError, match=message):
-        learn(PEOPLE, MAILS, program=rule)
-
-
 @pytest.mark.parametrize("length", [1, 10**9])
 def test_numbers_as_large_as_allowed_take_no_time_and_join_nothing(rule, length):
     document = json.loads(rule.read_text())
@@ -212,13 +190,10 @@ def test_numbers_as_large_as_allowed_take_no_time_and_join_nothing(rule, length)
     ("content", "message"),
     [
         (b"", r"cannot be used: the document is not JSON"),
-        (b"room,mail\n1,x\n", r"cannot be used: the document is not JSON"),
-        (b"[" * 200_000, r"cannot be used: the document is not JSON"),
-        (b"[1, 2]", r"cannot be used: the document is a list of 2 entries"),
         (b"\xff\xfe\x00", r"cannot be read: it is not UTF-8"),
         (b" " * (MAX_DOCUMENT + 2), r"cannot be used: the document has 16,777,217 characters"),
     ],
-    ids=["empty", "CSV", "deep", "list", "bytes", "large"],
+    ids=["empty", "bytes", "large"],
 )
 def test_files_that_hold_no_program_are_refused(tmp_path, content, message):
     path = tmp_path / "rule.json"

@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from embed.corpus import CorpusOptions, write_corpus
+from embed.corpus import write_corpus
 from embed.registry import create_embedder
 from pexeso import learn_transformation
-from pexeso.build.parts.encode import sparse_vectors
+from pexeso.build.parts.models import sparse_vectors
 from pexeso.engine.sparse.vectors import pair_distances
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.transform.joins import similar
@@ -24,7 +24,7 @@ def brute_force(texts, keys, folder):
     left, right = Normaliser().normalise_columns(columns)
     corpus = folder / "corpus.txt"
     held = pa.table({"group": np.zeros(len(right), np.int64), "value": right})
-    write_corpus(held.to_batches(), corpus, CorpusOptions())
+    write_corpus(held.to_batches(), corpus)
     embedder = create_embedder("lexical", corpus=corpus)
     queries, stored = (sparse_vectors(embedder, side) for side in (left, right))
     shape = len(texts), len(keys)

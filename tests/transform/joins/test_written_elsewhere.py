@@ -7,9 +7,8 @@ import pyarrow as pa
 import pytest
 
 import pexeso
-from pexeso.transform.programs.as_python import first_as_python
-from pexeso.transform.programs.as_sql import first_as_sql
 from pexeso.transform.programs.program import Constant, Extract, Program, Split
+from pexeso.transform.programs.renderings import first_as_python, first_as_sql
 from tests.transform.joins.small_tables import (
     APPROVAL,
     EMAILS,

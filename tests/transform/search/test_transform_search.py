@@ -17,8 +17,8 @@ from pexeso.faces.cli.main import cli
 from pexeso.faces.service.verbs import Service
 from pexeso.index import build_index, open_index
 from pexeso.semantic.open_index import open_without_models
-from pexeso.transform.lake_search.shared_grams import QueryGrams
 from pexeso.transform.search.candidates import find_candidates, order_of
+from pexeso.transform.search.grams import QueryGrams
 from pexeso.transform.search.searches import TransformSearches
 
 pytestmark = pytest.mark.spark
@@ -218,7 +218,7 @@ def test_fewer_candidates_are_those_that_share_most(index):
 def test_candidates_do_not_depend_on_how_values_lie_in_partitions(index):
     """Programs are learned from examples in their order, so an update must not change it."""
     query = QueryGrams.of(pa.array(NAMES, pa.large_string()))
-    columns = find_candidates(index.store, query, 100).columns
+    columns, _ = find_candidates(index.store, query, 100)
     assert {(column.table, column.label) for column in columns} >= set(PLANTED)
     for column in columns:
         turned = column.texts[::-1]
@@ -242,7 +242,7 @@ def test_the_own_table_is_left_out_when_asked(index, lake):
 def test_deleted_tables_are_not_found(path, tmp_path):
     import shutil
 
-    from pexeso.build.delete import delete
+    from pexeso.build.updates import delete
 
     copy = shutil.copytree(path, tmp_path / "copy.pexeso")
     delete(copy, ["mails.csv", "register.csv"])
@@ -373,18 +373,18 @@ def test_the_command_line(path, people):
 
 def test_the_service_says_what_the_command_line_says(path, people):
     request = {"verb": "search", "index": str(path), "query": f"{people}:name"}
-    answered = Service().answer({**request, "method": "transform", "max_candidates": 5})
-    shown = run("search", path, f"{people}:name", "--method", "transform", "--max-candidates", 5)
+    answered = Service().answer({**request, "method": "transform"})
+    shown = run("search", path, f"{people}:name", "--method", "transform")
     document = json.loads(run(*shown_arguments(path, people), "--json").stdout)
     del answered["stats"], document["stats"]
     assert shown.exit_code == 0
     assert answered == document
-    kept = Service(keep_open=True).answer({**request, "method": "transform", "max_candidates": 5})
+    kept = Service(keep_open=True).answer({**request, "method": "transform"})
     assert kept["results"] == answered["results"]
 
 
 def shown_arguments(path, people):
-    return "search", path, f"{people}:name", "--method", "transform", "--max-candidates", 5
+    return "search", path, f"{people}:name", "--method", "transform"
 
 
 def test_nothing_found_is_told(path, tmp_path):
@@ -399,13 +399,7 @@ def test_nothing_found_is_told(path, tmp_path):
     ("given", "words"),
     [
         (["transform", "--max-distance", 0.1], "has no use for --max-distance: leave it out"),
-        (
-            ["transform", "--max-candidates", 0],
-            "--max-candidates must be a whole number of at least 1. Got 0",
-        ),
-        (["semantic", "--max-candidates", 5], "has no use for --max-candidates"),
-        (["overlap", "--max-candidates", 5], "has no use for --max-candidates"),
-        (["transform", "--html", "page.html"], "--html shows what semantic search finds"),
+        (["transform", "--html", "page.html"], "--html shows results of semantic search"),
     ],
 )
 def test_options_of_the_command_line_that_are_refused(path, people, given, words):

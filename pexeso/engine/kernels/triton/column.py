@@ -16,31 +16,27 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from pexeso.engine.interface import Query, Threshold
-from pexeso.engine.kernels.triton import counter as counter
-from pexeso.engine.kernels.triton.counter import words_of
-from pexeso.engine.kernels.triton.counts import add_weights, take_counts
-from pexeso.engine.kernels.triton.lists import counting_grid
-from pexeso.engine.kernels.triton.search import CandidateSearch, add_work, is_ordered
+from pexeso.engine.kernel import Query, Threshold
+from pexeso.engine.kernels.triton import counting
+from pexeso.engine.kernels.triton.counting import add_weights, take_counts, words_of
+from pexeso.engine.kernels.triton.lists import READ_AT_ONCE, Workspace, counting_grid
+from pexeso.engine.kernels.triton.search import TILES, CandidateSearch, add_work, is_ordered
 from pexeso.engine.kernels.triton.values import QueryPlaces
-from pexeso.engine.kernels.triton.walk import TILES
-from pexeso.engine.kernels.triton.workspace import READ_AT_ONCE, Workspace
-from pexeso.engine.layout.partition import Partition
-from pexeso.engine.lemmas import ALL_LEMMAS
+from pexeso.engine.partition import Partition
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.vector_space import ALL_LEMMAS
 
+# Recordings that a thread keeps, the last used ones. Each has room for its query column, seven
+# bytes for each entry of its vectors (2 MB for 1,023 values of 300 dimensions), and what the driver
+# takes for a graph.
 MOST_RECORDINGS = 64
-"""Recordings that a thread keeps, the last used ones. Each has room for its query column, seven
-bytes for each entry of its vectors (2 MB for 1,023 values of 300 dimensions), and what the driver
-takes for a graph."""
 
-_FEW_PLACES, _COARSER = 256, 4
-"""From so many places on there are only multiples of so many tiles."""
+_FEW_PLACES, _COARSER = 256, 4  # from so many places on there are only multiples of so many tiles
 
+# Programs that count, for each multiprocessor, and among how many the columns of a value are
+# shared, for a single tile of query values and for more. Of the former few match as a rule, of
+# which one may be in a hundred thousand columns.
 COUNTING_PROGRAMS = ((1, 32), (8, 2))
-"""Programs that count, for each multiprocessor, and among how many the columns of a value are
-shared, for a single tile of query values and for more. Of the former few match as a rule, of which
-one may be in a hundred thousand columns."""
 
 ColumnCounts = tuple[np.ndarray, np.ndarray]
 
@@ -48,10 +44,7 @@ ColumnCounts = tuple[np.ndarray, np.ndarray]
 class ColumnSearch:
     """Searches one partition for a query column, counting included.
 
-    Parameters
-    ----------
-    min_count : int64 (1,)
-        On the device, as the values are.
+    min_count: int64 (1,), on the device, as the values are.
     """
 
     def __init__(
@@ -84,7 +77,7 @@ class ColumnSearch:
         """Sum the weights of matching query values per column, and list columns with enough."""
         partition, space = self._partition, self._space
         n, n_words, n_columns = len(self._query), words_of(partition), partition.n_columns
-        n_at_once = max(1, min(n, counter.BITMAP_BYTES // (4 * n_words)))
+        n_at_once = max(1, min(n, counting.BITMAP_BYTES // (4 * n_words)))
         scratch = space.lists.take_zeros(2 * n_columns + n_at_once * n_words)
         zeros = scratch[: 2 * n_columns + n_at_once * n_words]
         cells, seen = zeros[: 2 * n_columns].view(torch.int64), zeros[2 * n_columns :]
@@ -144,10 +137,7 @@ class ColumnSearch:
 class _Recording:
     """A search that was asked before.
 
-    Attributes
-    ----------
-    held : Tensor or None
-        Memory that the graph leads to besides.
+    held: Tensor or None, memory that the graph leads to besides.
     """
 
     partition: weakref.ReferenceType[Partition]
@@ -174,7 +164,6 @@ class _Recording:
 
 
 def _record(search: ColumnSearch) -> tuple[torch.cuda.CUDAGraph, torch.Tensor]:
-    """Record the launches of a search; nothing runs."""
     graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -223,7 +212,6 @@ class ColumnSearches(threading.local):
         return recording.space
 
     def forget(self) -> None:
-        """Let the recordings go, and their memory."""
         self._kept.clear()
 
     def _recording(
@@ -266,12 +254,8 @@ def read_matches(
 ) -> tuple[dict[str, int], int, ColumnCounts]:
     """Wait for a search, and read what it found.
 
-    Returns
-    -------
-    n_wrong : int
-        Query values that have no unit length, or not surely: their answer may mean nothing.
-    columns, counts : int64 (r,)
-        As far as the lists were long enough.
+    Returns n_wrong: int, query values that have no unit length, or not surely: their answer may
+    mean nothing; columns, counts: int64 (r,), as far as the lists were long enough.
     """
     counters, hits = space.read_back()
     needed, n_wrong = space.needed(counters), space.n_wrong(counters)

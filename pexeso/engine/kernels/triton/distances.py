@@ -51,14 +51,9 @@ def multiply_tiles(
     Codes are not looked at: a product on tensor cores costs less than sixteen comparisons of
     coordinates, pair by pair.
 
-    Parameters
-    ----------
-    vectors : float16 or float32 (n_rows, DIMENSIONS)
-        Rounded to float16 here if they are not.
-    query_halves : float16 (n_queries, DIMENSIONS)
-        In the order of the tiles.
-    query_squares : float32 (n_queries,)
-        Their squared lengths.
+    vectors: float16 or float32 (n_rows, DIMENSIONS), rounded to float16 here if they are not;
+    query_halves: float16 (n_queries, DIMENSIONS), in the order of the tiles; query_squares: float32
+    (n_queries,), their squared lengths.
     """
     total = length_of(n_units, unit_capacity)
     lanes = tl.arange(0, TILE)
@@ -155,7 +150,7 @@ def decide_rows(
 ):
     """Decide candidates: by a float32 sum, and in its band by the defining distance, to the bit.
 
-    The defining distance is a sum over a fixed tree (`pexeso.engine.metrics.tree_sum`). `tree` lays
+    The defining distance is a sum over a fixed tree (`metrics.tree_sum`). `tree` lays
     the entries out so that each step of it adds neighbours, with zeros where a branch is missing:
     they change no bit. The launch must switch off the fusing of multiplications with additions.
     Instead of taking a root, the sum is compared with the largest number whose root is at most tau.

@@ -11,7 +11,7 @@ microseconds. Launches cost the host ten times that: so each step is one launch,
 back before the last of them, matches are decided where they are found, down to the defining
 distance, and the launches of a search that is asked again are recorded and started as one
 (`pexeso.engine.kernels.triton.column`). What comes out of `candidates` needs nothing but counting,
-which a bitmap does (`pexeso.engine.kernels.triton.counts`).
+which a bitmap does (`pexeso.engine.kernels.triton.counting`).
 
 A block that few of a tile of query values reach is compared value by value: only rows near to the
 value are read, where a product of tiles would be wasted but for one entry in hundreds. Where more
@@ -21,25 +21,18 @@ the block, so that the worst case is the dense product, without a matrix in memo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import torch
 
-from pexeso.engine.interface import Counts, Groups, Limits, Pairs, Query, Threshold
+from pexeso.engine.kernel import Counts, Groups, Limits, Pairs, Query, Threshold
 from pexeso.engine.kernels.torch_kernel import TorchKernel
-from pexeso.engine.kernels.triton import counter as triton_counter
+from pexeso.engine.kernels.triton import counting
 from pexeso.engine.kernels.triton.column import ColumnSearches, read_matches
-from pexeso.engine.kernels.triton.counter import (
-    ColumnCounter,
-    cell_bytes,
-    count_groups,
-    slices_of,
-)
-from pexeso.engine.kernels.triton.lists import INTERPRETED
+from pexeso.engine.kernels.triton.counting import ColumnCounter, cell_bytes, count_groups, slices_of
+from pexeso.engine.kernels.triton.lists import FIRST_ROOM, INTERPRETED, Workspace, Workspaces
 from pexeso.engine.kernels.triton.search import (
     SLAB,
     CandidateSearch,
@@ -48,36 +41,16 @@ from pexeso.engine.kernels.triton.search import (
     n_slabs,
     next_power_of_2,
 )
-from pexeso.engine.kernels.triton.workspace import FIRST_ROOM, Workspace, Workspaces
-from pexeso.engine.layout.partition import Partition
+from pexeso.engine.partition import Partition
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import DeviceError
 
-Given, Result = ParamSpec("Given"), TypeVar("Result")
-
-Step = Callable[Concatenate["TritonKernel", Partition, Given], Result]
-
-
-def _on_its_device(step: Step[Given, Result]) -> Step[Given, Result]:
-    """Let a step launch on the partition's device, which need not be the current one."""
-
-    @wraps(step)
-    def run(
-        kernel: TritonKernel, partition: Partition, *rest: Given.args, **named: Given.kwargs
-    ) -> Result:
-        device = partition.device
-        with _current(device):
-            return step(kernel, partition, *rest, **named)
-
-    return run
-
 
 class TritonKernel(TorchKernel):
-    """Triton programs; see `pexeso.engine.interface`.
+    """Triton programs; see `pexeso.engine.kernel`.
 
-    Under the Euclidean and angular metrics candidates are decided where they are found. Under the
-    others and beyond `MOST_DIMENSIONS` tensor operations decide. The published grid is walked as
-    the blocks made of it (`pexeso.engine.layout.grid_cells.GridCells.blocks`).
+    Candidates are decided where they are found; beyond `MOST_DIMENSIONS` tensor operations decide.
+    The published grid is walked as the blocks made of it (`GridCells.blocks`).
 
     Device memory beside the partition: for each (query value, stored value) pair held, at most
     `max_pairs` of them, 24 bytes; 44 for each (query value, block) pair that is left, as many at
@@ -97,24 +70,7 @@ class TritonKernel(TorchKernel):
             )
         self._spaces, self._searches = Workspaces(), ColumnSearches()
         self._cell_bytes = cell_bytes()
-        self.working_bytes = (
-            triton_counter.BITMAP_BYTES + self._cell_bytes + triton_counter.ENTRY_BYTES
-        )
-
-    def search(
-        self,
-        partition: Partition,
-        query: Query,
-        threshold: Threshold,
-        min_count: int,
-        max_pairs: int,
-        stats: SearchStats,
-    ) -> tuple[np.ndarray, np.ndarray] | None:
-        """Search with a single wait for the device, at the end.
-
-        None is returned where lists would be too long.
-        """
-        return self.search_all([(partition, query, threshold)], min_count, max_pairs, stats)[0]
+        self.working_bytes = counting.BITMAP_BYTES + self._cell_bytes + counting.ENTRY_BYTES
 
     def search_all(
         self,
@@ -123,11 +79,11 @@ class TritonKernel(TorchKernel):
         max_pairs: int,
         stats: SearchStats,
     ) -> list[tuple[np.ndarray, np.ndarray] | None]:
-        """Launch the searches of all partitions before waiting for the first."""
+        """Search with a single wait for the device; None where lists would be too long."""
         spaces: list[Workspace | None] = []
         for partition, query, threshold in searches:
             space = None
-            if _searches_whole(partition) and len(partition.blocks) and len(query):
+            if decides(partition) and len(partition.blocks) and len(query):
                 with _current(partition.device):
                     space = self._searches.start(
                         partition, query, threshold, min_count,
@@ -136,7 +92,7 @@ class TritonKernel(TorchKernel):
             spaces.append(space)
         answers: list[tuple[np.ndarray, np.ndarray] | None] = []
         for (partition, query, threshold), space in zip(searches, spaces, strict=True):
-            if not _searches_whole(partition):
+            if not decides(partition):
                 answers.append(None)
             elif space is None:
                 answers.append((np.zeros(0, np.int64), np.zeros(0, np.int64)))
@@ -187,7 +143,6 @@ class TritonKernel(TorchKernel):
             partition.device,
         )
 
-    @_on_its_device
     def candidates(
         self,
         partition: Partition,
@@ -202,12 +157,12 @@ class TritonKernel(TorchKernel):
         """
         if not len(partition.blocks) or not len(query):
             return _no_pairs(len(query), partition.device)
-        limits = self._list_limits(partition, max_pairs)
-        by_code = True
+        limits, by_code = self._list_limits(partition, max_pairs), True
         while True:
             space = self._space(partition, len(query), max_pairs)
-            search = CandidateSearch(partition, query, threshold, space, by_code=by_code)
-            pairs, needed = search.run()
+            with _current(partition.device):
+                search = CandidateSearch(partition, query, threshold, space, by_code=by_code)
+                pairs, needed = search.run()
             if not self._too_short(needed, space.room):
                 search.tell(stats)
                 return pairs
@@ -217,22 +172,15 @@ class TritonKernel(TorchKernel):
                 by_code = False
 
     def forget(self) -> None:
-        """Let the lists go, and the room that earlier searches turned out to need."""
         self._spaces, self._searches = Workspaces(), ColumnSearches()
 
     @staticmethod
     def _list_limits(partition: Partition, max_pairs: int) -> dict[str, int]:
-        """Return how long each list may be."""
         units = max(max_pairs, len(partition.blocks))
         # As many as there is room for at first, so that small partitions share a workspace.
         columns = max(FIRST_ROOM["columns"], partition.n_columns)
-        return {
-            "rows": max_pairs,
-            "matches": max_pairs,
-            "units": units,
-            "pairs": units,
-            "columns": columns,
-        }
+        rooms = (max_pairs, max_pairs, units, units, columns)
+        return dict(zip(("rows", "matches", "units", "pairs", "columns"), rooms, strict=True))
 
     @staticmethod
     def _too_short(needed: dict[str, int], room: dict[str, int]) -> bool:
@@ -248,7 +196,6 @@ class TritonKernel(TorchKernel):
         self._spaces.room.update({name: next_power_of_2(size) for name, size in short.items()})
         return True
 
-    @_on_its_device
     def count(
         self,
         partition: Partition,
@@ -257,7 +204,6 @@ class TritonKernel(TorchKernel):
         weights: torch.Tensor,
         counts: Counts | None,
     ) -> Counts:
-        """Count decided pairs as matches at once: there is nothing left to verify."""
         if not isinstance(pairs, DecidedPairs):
             return super().count(partition, pairs, members, weights, counts)
         device = partition.device
@@ -273,15 +219,12 @@ class TritonKernel(TorchKernel):
         n_touched = torch.zeros(1, dtype=torch.int64, device=device)
         counter = ColumnCounter(partition)
         whole = [(0, n_values, 0, len(pairs))]
-        for begin, end, first, last in (
-            whole if n_values <= counter.n_places else slices_of(pairs.offsets, counter.n_places)
-        ):
-            counter.add(
-                (pairs.queries[first:last], pairs.rows[first:last]),
-                (begin, end),
-                (cells, of_value),
-                (counts.possible, counts.matched, touched, n_touched),
-            )
+        runs = whole if n_values <= counter.n_places else slices_of(pairs.offsets, counter.n_places)
+        targets = (counts.possible, counts.matched, touched, n_touched)
+        with _current(device):
+            for begin, end, first, last in runs:
+                listed = (pairs.queries[first:last], pairs.rows[first:last])
+                counter.add(listed, (begin, end), (cells, of_value), targets)
         counts.touched = torch.cat([counts.touched, touched[: int(n_touched)].long()])
         return counts
 
@@ -296,7 +239,6 @@ class TritonKernel(TorchKernel):
         limits: Limits,
         stats: SearchStats,
     ) -> None:
-        """Do nothing for decided pairs, which are counted already."""
         if not isinstance(pairs, DecidedPairs):
             super().verify(partition, query, pairs, members, threshold, counts, limits, stats)
 
@@ -308,12 +250,10 @@ class TritonKernel(TorchKernel):
         threshold: Threshold,
         stats: SearchStats,
     ) -> Pairs:
-        """Return decided pairs as they are."""
         if not isinstance(pairs, DecidedPairs):
             return super().matches(partition, query, pairs, threshold, stats)
         return Pairs(pairs.offsets, ~pairs.rows)
 
-    @_on_its_device
     def count_batch(
         self, partition: Partition, matches: Pairs, groups: Groups
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -321,11 +261,11 @@ class TritonKernel(TorchKernel):
 
         As many query columns are handled at a time as the cells have room for.
         """
-        return count_groups(partition, matches, groups, self._cell_bytes)
+        with _current(partition.device):
+            return count_groups(partition, matches, groups, self._cell_bytes)
 
 
 def _current(device: torch.device) -> AbstractContextManager[object]:
-    """Return a context in which a device is the current one."""
     if device.type != "cuda":
         if not INTERPRETED:
             raise DeviceError(
@@ -337,11 +277,6 @@ def _current(device: torch.device) -> AbstractContextManager[object]:
     if device.index in (None, torch.cuda.current_device()):
         return nullcontext()
     return torch.cuda.device(device)
-
-
-def _searches_whole(partition: Partition) -> bool:
-    """Return whether programs can do a whole search of a partition."""
-    return decides(partition)
 
 
 def _no_pairs(n_queries: int, device: torch.device) -> DecidedPairs:

@@ -10,35 +10,61 @@ import numpy as np
 import torch
 
 from pexeso.engine.arrays import offsets_of
-from pexeso.engine.interface import Pairs, Query, Threshold, pairs_by_query
-from pexeso.engine.kernels.triton import boxes as boxes
-from pexeso.engine.kernels.triton import distances as distances
-from pexeso.engine.kernels.triton import grouped as grouped
-from pexeso.engine.kernels.triton import lists as lists
-from pexeso.engine.kernels.triton import values as values
+from pexeso.engine.blocks import pad_axes
+from pexeso.engine.kernel import Pairs, Query, Threshold, pairs_by_query
+from pexeso.engine.kernels.triton import boxes, distances, lists, values
+from pexeso.engine.kernels.triton.lists import Workspace
 from pexeso.engine.kernels.triton.values import QueryPlaces, order_values
-from pexeso.engine.kernels.triton.walk import Walk
-from pexeso.engine.kernels.triton.workspace import Workspace
-from pexeso.engine.layout.blocks import pad_axes
-from pexeso.engine.layout.maps import ProjectionMap
-from pexeso.engine.layout.partition import Partition
-from pexeso.engine.lemmas import Lemma
-from pexeso.engine.precision import FLOAT16_ROUNDOFF, Band, difference_band, product_band
+from pexeso.engine.maps import ProjectionMap, square_with_room
+from pexeso.engine.metrics import (
+    FLOAT16_ROUNDOFF,
+    Band,
+    difference_band,
+    largest_square,
+    product_band,
+)
+from pexeso.engine.partition import Partition
 from pexeso.engine.stats import SearchStats
+from pexeso.engine.vector_space import MATCHING_LEMMAS, Lemma
 
-# What the program that computes defining distances is given: their tree, and their largest square.
-#
-# See `pexeso.engine.metrics.tree_sum`.
+# Query values that are looked at together: the fewest that a product takes, and as many as an int32
+# has bits.
+TILES = (16, 32)
 
+# (tile of query values, group of boxes) pairs that are tested outright rather than reached from a
+# coarser level.
+DENSE_UNITS = 1 << 12
 
-def largest_square(tau: float) -> float:
-    """Return the largest float64 number whose square root, rounded, is at most tau."""
-    square = tau * tau
-    while math.sqrt(square) > tau:
-        square = math.nextafter(square, 0.0)
-    while math.sqrt(math.nextafter(square, math.inf)) <= tau:
-        square = math.nextafter(square, math.inf)
-    return square
+# Programs of walks for each multiprocessor: most of their time they wait for boxes.
+WALKING_PROGRAMS = 32
+
+PAIRS_TOGETHER = 32  # (query value, group) pairs that a program of `walk_pairs` tests together
+
+SLAB = 1 << 12  # query values of one run of launches; more go slab after slab into the same list
+
+# Query values from which on pairs are grouped by block, which takes some launches more. Of a single
+# tile few values reach the same block, and a product for each of its blocks takes twice as long as
+# comparing pairs.
+GROUPED_FROM = 33
+
+GROUPED_TILE = 16  # query values of a block that are compared together
+
+# A block that at most so many query values of a tile reach is compared value by value: `FEW`, or
+# one for each `FEW_DIMENSIONS` dimensions.
+FEW, FEW_DIMENSIONS = 4, 24
+
+ORDERED_FROM = 1 << 10  # query values from which on bringing neighbours together pays
+
+TESTING_PROGRAMS = 32  # programs of `test_blocks` for each multiprocessor, of a single warp each
+
+# More, and tensor operations decide: the tree of the defining distance would not fit in registers.
+MOST_DIMENSIONS = 1024
+
+# Tensor cores cut aligned addends instead of rounding sums (Fasi, Higham, Mikaitis and Pranesh,
+# *Numerical behavior of NVIDIA tensor cores*, 2021): each addition costs at most ``2**-23``, and so
+# does each of its addends. The bound of a sum of four times as many terms, rounded to nearest,
+# covers both.
+TENSOR_CORE_TERMS = 4
 
 
 def tree_places(dimensions: int) -> np.ndarray:
@@ -46,10 +72,7 @@ def tree_places(dimensions: int) -> np.ndarray:
 
     See `pexeso.engine.metrics.tree_sum`.
 
-    Returns
-    -------
-    int32 (D,)
-        The entry at each place, or -1; D is the power of two from `dimensions` on.
+    Returns int32 (D,): the entry at each place, or -1; D is the power of two from `dimensions` on.
     """
     rest, positions = np.arange(dimensions), np.zeros(dimensions, np.int64)
     width, level = dimensions, 0
@@ -66,72 +89,28 @@ def tree_places(dimensions: int) -> np.ndarray:
 
 @cache
 def tree_of(dimensions: int, device: torch.device) -> torch.Tensor:
-    """Return `tree_places` on a device."""
     return torch.from_numpy(tree_places(dimensions)).to(device)
 
 
 @cache
 def largest_square_on(tau: float, device: torch.device) -> torch.Tensor:
-    """Return `largest_square` on a device, float64 (1,)."""
     return torch.full((1,), largest_square(tau), dtype=torch.float64, device=device)
-
-
-SLAB = 1 << 12
-"""Query values of one run of launches; more go slab after slab into the same list."""
-
-GROUPED_FROM = 33
-"""Query values from which on pairs are grouped by block, which takes some launches more. Of a
-single tile few values reach the same block, and a product for each of its blocks takes twice as
-long as comparing pairs."""
-
-GROUPED_TILE = 16
-"""Query values of a block that are compared together."""
-
-FEW, FEW_DIMENSIONS = 4, 24
-"""A block that at most so many query values of a tile reach is compared value by value:
-
-`FEW`, or one for each `FEW_DIMENSIONS` dimensions.
-"""
-
-ORDERED_FROM = 1 << 10
-"""Query values from which on bringing neighbours together pays."""
-
-TESTING_PROGRAMS = 32
-"""Programs of `test_blocks` for each multiprocessor, of a single warp each."""
-
-MOST_DIMENSIONS = 1024
-"""More, and tensor operations decide: the tree of the defining distance would not fit in
-registers."""
-
-TENSOR_CORE_TERMS = 4
-"""Tensor cores cut aligned addends instead of rounding sums (Fasi, Higham, Mikaitis and Pranesh,
-*Numerical behavior of NVIDIA tensor cores*, 2021): each addition costs at most ``2**-23``, and so
-does each of its addends. The bound of a sum of four times as many terms, rounded to nearest, covers
-both."""
-
-_ACCEPTING = {Lemma.PIVOT_MATCHING, Lemma.VECTOR_CELL_MATCHING, Lemma.CELL_CELL_MATCHING}
 
 
 @dataclass(frozen=True)
 class DecidedPairs(Pairs):
     """Pairs that all match, so that every row stands as its complement.
 
-    Attributes
-    ----------
-    queries : int32 (p,)
-        The query value of each pair.
+    queries: int32 (p,), the query value of each pair.
     """
 
     queries: torch.Tensor
 
 
-class CandidateSearch(Walk):
+class CandidateSearch:
     """The launches of one search for candidates.
 
-    Parameters
-    ----------
-    space : Workspace
-        With `n_slabs` slabs.
+    space: Workspace, with `n_slabs` slabs.
     """
 
     def __init__(
@@ -143,11 +122,15 @@ class CandidateSearch(Walk):
         *,
         by_code: bool = True,
     ) -> None:
-        super().__init__(partition, len(query), threshold, space)
+        self._partition, self._threshold, self._space = partition, threshold, space
+        self._device, self._blocks = partition.device, partition.blocks
+        self._projected = isinstance(partition.map, ProjectionMap)
+        self._tile = TILES[len(query) > TILES[0]]
+        self._starts = self._blocks.starts.tolist()
         self._query = query
         self._decides = decides(partition)
         accept = threshold.tau - threshold.slack
-        self._accepts = bool(threshold.lemmas & _ACCEPTING) and partition.map.may_accept(
+        self._accepts = bool(threshold.lemmas & MATCHING_LEMMAS) and partition.map.may_accept(
             partition.lower_corner, accept
         )
         self._order = None
@@ -195,7 +178,6 @@ class CandidateSearch(Walk):
         return DecidedPairs(offsets, by_value[1, :n_found], by_value[0, :n_found]), needed
 
     def tell(self, stats: SearchStats) -> None:
-        """Add the work that was done to the counters of the search."""
         add_work(self._partition, self._space, self._counters, stats)
 
     def _run_slab(self, lengths: list[torch.Tensor], begin: int, end: int) -> None:
@@ -286,26 +268,26 @@ class CandidateSearch(Walk):
         space, blocks = self._space, self._blocks
         counts = torch.zeros(len(blocks) + 1, dtype=torch.int32, device=self._device)
         pairs, capacity = space.lists.pairs, space.room["pairs"]
-        self._launch(grouped.count_blocks, pairs[1], n_pairs, capacity, counts, TILE=256)
+        self._launch(boxes.count_blocks, pairs[1], n_pairs, capacity, counts, TILE=256)
         offsets = torch.cumsum(counts, 0, dtype=torch.int32)
         self._launch(
-            grouped.group_pairs,
+            boxes.group_pairs,
             *pairs,
             n_pairs,
             capacity,
             counts,
             offsets,
-            space.lists.grouped,
+            space.lists.grouped[0],
             TILE=256,
         )
         n_axes = blocks.codes.shape[1]
         self._launch(
-            grouped.test_blocks,
+            boxes.test_blocks,
             self._point_rows,
             blocks.boxes,
             blocks.codes,
             offsets,
-            space.lists.grouped,
+            space.lists.grouped[0],
             *space.lists.rows,
             n_rows,
             space.room["rows"],
@@ -387,7 +369,7 @@ class CandidateSearch(Walk):
     def _decide(self, n_rows: torch.Tensor) -> None:
         partition, dimensions, space = self._partition, self._partition.dimensions, self._space
         tree = tree_of(dimensions, self._device)
-        band = difference_band(partition.metric, self._threshold.tau, dimensions)
+        band = difference_band(self._threshold.tau, dimensions)
         self._launch(
             distances.decide_rows,
             *space.lists.rows,
@@ -428,7 +410,6 @@ class CandidateSearch(Walk):
         return self._space.needed(self._counters)
 
     def _match_buffers(self) -> tuple[object, ...]:
-        """Return where matches go."""
         space = self._space
         return (
             *space.lists.matches,
@@ -437,6 +418,121 @@ class CandidateSearch(Walk):
             self._matches_of,
             space.work,
         )
+
+    def _first_level(self) -> int:
+        """Return the finest level of which all boxes are tested outright."""
+        starts, n_tiles = self._starts, -(-self._n_members // self._tile)
+        fits = [
+            level
+            for level in range(len(starts) - 1)
+            if n_tiles * (starts[level + 1] - starts[level]) <= DENSE_UNITS
+        ]
+        return max(fits, default=0)
+
+    def _walk(self, lengths: list[torch.Tensor]) -> None:
+        """Test boxes from the first level on that is worth it, down to the blocks."""
+        lists, capacity = self._space.lists, self._space.room["units"]
+        first, last = self._first_level(), len(self._starts) - 2
+        for level in range(first, last + 1):
+            source, target = (level - 1) % 2, 2 if level == last else level % 2
+            self._walk_level(
+                level,
+                (lists.units[source], lists.bits[source], lengths[level - 1], capacity),
+                (lists.units[target], lists.bits[target], lengths[level], capacity),
+                (*lists.pairs, lengths[-2], self._space.room["pairs"]),
+                self._few,
+                DENSE=level == first,
+                LAST=level == last,
+            )
+
+    def _walk_level(
+        self,
+        level: int,
+        units: tuple[object, ...],
+        next_units: tuple[object, ...],
+        pairs: tuple[object, ...],
+        few: int,
+        **choices: bool,
+    ) -> None:
+        starts = self._starts
+        self._launch(
+            boxes.walk_level,
+            self._points,
+            self._blocks.boxes,
+            *units,
+            *next_units,
+            *pairs,
+            self._space.work,
+            starts[level],
+            starts[level + 1] - starts[level],
+            self._n_below(level),
+            -(-self._n_members // self._tile),
+            self._n_members,
+            few,
+            self._box_limit(level),
+            **choices,
+            EUCLIDEAN=self._projected,
+            TILE=self._tile,
+            **self._axes(),
+            num_warps=self._tile // 16,
+            programs=lists.n_programs(self._device, WALKING_PROGRAMS),
+        )
+
+    def _walk_pairs(self, lengths: list[torch.Tensor]) -> None:
+        """Test all boxes of one level, and from there on those below what each value is near to."""
+        space, buffers = self._space, self._space.lists
+        first, last = self._first_level(), len(self._starts) - 2
+
+        def listed(level: int) -> tuple[object, ...]:
+            if level == last:
+                return (*buffers.pairs, lengths[-2], space.room["pairs"])
+            return (*buffers.walks[2 * (level % 2) :][:2], lengths[level], space.room["units"])
+
+        # A tile never has more values than it has places, so that all go on as pairs.
+        no_units = (space.counters, buffers.grouped[0], space.n_columns, 0)
+        self._walk_level(
+            first, no_units, no_units, listed(first), self._tile, DENSE=True, LAST=True
+        )
+        for level in range(first + 1, last + 1):
+            self._launch(
+                boxes.walk_pairs,
+                self._point_rows,
+                self._blocks.boxes,
+                *listed(level - 1),
+                *listed(level),
+                space.work,
+                self._starts[level],
+                self._n_below(level),
+                self._box_limit(level),
+                EUCLIDEAN=self._projected,
+                PAIRS=PAIRS_TOGETHER,
+                **self._axes(),
+                programs=lists.n_programs(self._device, WALKING_PROGRAMS),
+            )
+
+    def _n_below(self, level: int) -> int:
+        """Return how many boxes a level has, those that pad its last group not counted."""
+        starts = self._starts
+        if level == len(starts) - 2:
+            return len(self._blocks)
+        return starts[level + 2] - starts[level + 1]
+
+    def _box_limit(self, level: int) -> float:
+        is_last = level == len(self._starts) - 2
+        return self._limit(Lemma.VECTOR_CELL_FILTERING if is_last else Lemma.CELL_CELL_FILTERING)
+
+    def _limit(self, lemma: Lemma) -> float:
+        reach = self._threshold.reach(lemma)
+        return square_with_room(reach) if self._projected and reach < 1e15 else reach
+
+    def _axes(self) -> dict[str, int]:
+        n_axes = self._blocks.codes.shape[1]
+        return {"AXES": n_axes, "UNROLL": next(step for step in (16, 8, 4) if n_axes % step == 0)}
+
+    def _launch(
+        self, program: object, *arguments: object, programs: int | None = None, **options: object
+    ) -> None:
+        program[(programs or lists.n_programs(self._device),)](*arguments, **options)
 
 
 def add_work(
@@ -461,27 +557,19 @@ def add_work(
 
 
 def decides(partition: Partition) -> bool:
-    """Return whether candidates are decided where they are found."""
-    return (
-        partition.metric.name in ("euclidean", "angular")
-        and partition.dimensions <= MOST_DIMENSIONS
-    )
+    return partition.dimensions <= MOST_DIMENSIONS
 
 
 def is_ordered(n_queries: int) -> bool:
-    """Return whether so many query values are brought into an order before they walk."""
     return n_queries >= min(ORDERED_FROM, SLAB + 1)
 
 
 def n_slabs(n_queries: int) -> int:
-    """Return the number of runs of launches for so many query values."""
     return max(1, -(-n_queries // SLAB))
 
 
 def tile_band(tau: float, dimensions: int) -> Band:
-    """Return the band of products over vectors rounded to float16.
-
-    Squared lengths are summed in float32.
+    """Return the band of products over float16 vectors, with squared lengths summed in float32.
 
     `product_band` allows ``2 g(n, u) L'**2`` for n products. Here the product may be off by
     ``2 g(4 d, u) L'**2`` (`TENSOR_CORE_TERMS`), and each of the two squared lengths by
@@ -495,5 +583,4 @@ def _rows_at_once(block_size: int) -> int:
 
 
 def next_power_of_2(number: int) -> int:
-    """Return the smallest power of two that is not less."""
     return 1 << max(0, number - 1).bit_length()

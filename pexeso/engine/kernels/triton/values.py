@@ -11,22 +11,19 @@ import torch
 import triton
 import triton.language as tl
 
-from pexeso.engine.interface import Query
-from pexeso.engine.kernels.unmapped import SURELY_UNIT as _SURELY_UNIT
-from pexeso.engine.kernels.unmapped import UnmappedQuery
-from pexeso.engine.layout.maps import PivotMap
-from pexeso.engine.layout.ordering import order_by_splits
+from pexeso.engine.blocks import order_by_splits
+from pexeso.engine.kernel import Query
+from pexeso.engine.maps import PivotMap
+from pexeso.engine.metrics import SURELY_UNIT as _SURELY_UNIT
 
-FAR = tl.constexpr(-1.0e6)
-"""Coordinate of a place without a value: no box is near to it."""
+FAR = tl.constexpr(-1.0e6)  # coordinate of a place without a value: no box is near to it
 
+# Coordinate of an axis that is only padding, in the upper bound of distances to pivots.
 UPPER_FILL = tl.constexpr(PivotMap.upper_fill)
-"""Coordinate of an axis that is only padding, in the upper bound of distances to pivots."""
 
 SURELY_UNIT = tl.constexpr(_SURELY_UNIT)
 
-QUICKLY_ORDERED = 128
-"""Dimensions up to which query values are ordered quickly rather than well."""
+QUICKLY_ORDERED = 128  # dimensions up to which query values are ordered quickly rather than well
 
 _Z_AXES = 8
 
@@ -76,7 +73,7 @@ def prepare_values(
     CHUNK: tl.constexpr,  # noqa: N803
     PROJECTED: tl.constexpr,  # noqa: N803
 ):
-    """Map values as `pexeso.engine.layout.maps` does, and round them to float16.
+    """Map values as `pexeso.engine.maps` does, and round them to float16.
 
     Sums are float64, as its sums are, in another order: the tolerance of coordinates covers both.
     Distances to pivots are Euclidean ones, which the angular metric has too.
@@ -158,13 +155,7 @@ def order_values(mapped: torch.Tensor, tile: int, dimensions: int) -> torch.Tens
     fiftieth at 50. They take the host 11 ms for 13,000 values, and Z-order 1 ms, so that they pay
     where distances are dear.
 
-    Parameters
-    ----------
-    mapped : float32 (n, P)
-
-    Returns
-    -------
-    int64 (n,)
+    mapped: float32 (n, P). Returns int64 (n,).
     """
     return order_by_splits(mapped, tile) if dimensions > QUICKLY_ORDERED else z_order(mapped)
 
@@ -242,7 +233,7 @@ class QueryPlaces:
         n = len(query)
         header, weights, vectors = self._host
         header[_N_VALUES], header[_MIN_COUNT] = n, min_count
-        if isinstance(query, UnmappedQuery):
+        if query.on_host is not None:
             vectors[:n], weights[:n] = query.on_host
         else:
             vectors[:n], weights[:n] = (
@@ -250,7 +241,6 @@ class QueryPlaces:
             )
 
     def send(self) -> None:
-        """Bring what is filled in to the device."""
         self._received.copy_(self._sent, non_blocking=True)
 
 

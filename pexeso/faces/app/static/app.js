@@ -1,4 +1,4 @@
-// Shows what a slider stands at while it moves; all else works without a script.
+// Shows the value of a slider while it moves; all else works without a script.
 document.addEventListener("input", (event) => {
   const slider = event.target;
   if (slider.type !== "range") return;

@@ -1,0 +1,206 @@
+"""The lexical model: values as bags of words, compared by spelling.
+
+A word counts more, the rarer it is in the lake (module `corpus`), and two words are as similar as
+the pairs of letters that they share; `pexeso.engine.sparse.vectors` defines it. The model is the
+words of the lake and their weights: there is nothing to train, and no vector is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from anyascii import anyascii
+
+from embed import stored
+from embed.corpus import frequent_words, rarity
+from embed.protocol import Values
+from embed.words import Vocabulary, as_strings, split_words, string_buffers
+
+WHOLE_WORD_SHARE = 0.05
+MAX_WORDS = 500_000
+SKETCH_DIMENSIONS = 32
+
+SPELLED = "\x1f"
+
+# Of one sound are many Chinese words, and Arabic and Hebrew leave vowels out: what they are spelled
+# like in Latin letters would put different names together.
+_NOT_SPELLED = r"[\p{Han}\p{Arabic}\p{Hebrew}]"
+_CONTROL = r"[\x00-\x1f]"
+_WRITTEN_OUT = r"([aou])e([bcdfghjklmnpqrstvwxyz])"
+
+
+@dataclass(frozen=True)
+class WeightedWords:
+    """The words of n values.
+
+    Attributes
+    ----------
+    text : numpy.ndarray, uint8
+        The u distinct words one after the other, in UTF-8, in the order of their bytes; with their
+        spelling where it differs, see `spelled_words`.
+    starts : numpy.ndarray of shape (u + 1,), int64
+        Word i is ``text[starts[i]:starts[i + 1]]``.
+    weights : numpy.ndarray of shape (u,), float32
+    offsets : numpy.ndarray of shape (n + 1,), int64
+    members : numpy.ndarray, int32
+        The words of value i are ``members[offsets[i]:offsets[i + 1]]``, ascending.
+    """
+
+    text: np.ndarray
+    starts: np.ndarray
+    weights: np.ndarray
+    offsets: np.ndarray
+    members: np.ndarray
+
+
+class LexicalEmbedder(stored.ArrayModel):
+    """The lexical model. Made by `create`.
+
+    Parameters
+    ----------
+    weights : numpy.ndarray of shape (v + 1,), float32
+        How much each counts in a value; the last is for words that are not among them.
+    distinctions : sequence of str
+        Names of the rules by which values are apart, whatever words they have; who encodes values
+        applies them.
+    """
+
+    kind = "lexical"
+    dimensions = SKETCH_DIMENSIONS
+
+    def __init__(
+        self,
+        words: pa.LargeStringArray,
+        weights: np.ndarray,
+        *,
+        whole_word_share: float,
+        distinctions: Sequence[str] = (),
+        notes: dict[str, Any],
+        fingerprint: str | None = None,
+    ) -> None:
+        stored.check_weights(self.kind, weights, len(words))
+        self._words, self._weights = Vocabulary(words), weights
+        self.space = {"whole_word_share": whole_word_share}
+        self.distinctions = tuple(distinctions)
+        self._notes, self._fingerprint = dict(notes), fingerprint
+
+    @property
+    def options(self) -> MappingProxyType[str, Any]:
+        """The share of whole words, what tells values apart, and how the model was made."""
+        named = {"distinctions": list(self.distinctions), "notes": self._notes}
+        return MappingProxyType({**self.space, **named})
+
+    def encode(self, values: Values) -> WeightedWords:
+        """Split values into words, and look up what each word counts."""
+        index = split_words(without_control_characters(as_strings(values)))
+        text, starts = string_buffers(spelled_words(index.words))
+        begin = int(starts[0]) if len(starts) else 0
+        weights = self._weights[self._words.find(index.words)]
+        return WeightedWords(
+            np.ascontiguousarray(text[begin : int(starts[-1])]),
+            np.ascontiguousarray(starts - begin),
+            np.ascontiguousarray(weights, np.float32),
+            index.offsets,
+            index.word_ids.astype(np.int32),
+        )
+
+    def embed(self, values: Values) -> np.ndarray:
+        """Return a dense sketch of each value, float32 (n, `SKETCH_DIMENSIONS`).
+
+        It keeps distances roughly, which is enough to put similar columns together; no search
+        compares it.
+        """
+        from embed.hashing import sketcher
+
+        return sketcher(self._words.words, self._weights, self.dimensions).embed(values)
+
+    @classmethod
+    def from_stored(cls, model: stored.StoredModel) -> LexicalEmbedder:
+        """Make the embedder from what `embed.stored.load` found in a folder."""
+        return cls(
+            model.words("words"),
+            model.array("weights", np.float32, 1),
+            whole_word_share=model.option("whole_word_share", float),
+            distinctions=model.option("distinctions", list),
+            notes=model.option("notes", dict),
+            fingerprint=model.fingerprint,
+        )
+
+    def _arrays(self) -> dict[str, np.ndarray | pa.LargeStringArray]:
+        return {"weights": self._weights, "words": self._words.words}
+
+
+def create(
+    *, corpus: str | Path | None = None, distinctions: Sequence[str] = ()
+) -> LexicalEmbedder:
+    """Make the lexical model; rare words of a corpus count more in a value.
+
+    Examples
+    --------
+    >>> create().encode(["new york", "york"]).offsets.tolist()
+    [0, 2, 3]
+    """
+    words, weights = pa.array([], pa.large_string()), np.ones(1, np.float32)
+    if corpus is not None:
+        words, counts, n_tokens = frequent_words(corpus, MAX_WORDS)
+        weights = rarity(words, counts, n_tokens)
+    return LexicalEmbedder(
+        words, weights, whole_word_share=WHOLE_WORD_SHARE, distinctions=distinctions, notes={}
+    )
+
+
+def spelled_words(words: pa.LargeStringArray) -> pa.LargeStringArray:
+    r"""Add their spellings to distinct words, in Latin letters.
+
+    A word that is spelled otherwise than it is written, such as a Cyrillic one, becomes the word,
+    the sign `SPELLED`, and the spelling. Words of one spelling have all letters in common and are
+    not the same, so that they are near each other: by no more than the share of whole words.
+
+    Spellings are those of anyascii, letter by letter. ``ae``, ``oe`` and ``ue`` before a consonant
+    are spelled as one letter, since German names are written with them or without.
+
+    Examples
+    --------
+    >>> spelled_words(pa.array(["oslo", "москва", "koeln"], pa.large_string())).to_pylist()
+    ['oslo', 'москва\x1fmoskva', 'koeln\x1fkoln']
+    """
+    spelled = pc.replace_substring_regex(_in_latin(words), _WRITTEN_OUT, r"\1\2")
+    differs = pc.and_(pc.not_equal(spelled, words), pc.not_equal(spelled, ""))
+    if not pc.any(differs).as_py():
+        return words
+    both = pc.binary_join_element_wise(words, spelled, pa.scalar(SPELLED, pa.large_string()))
+    return pc.if_else(differs, both, words)
+
+
+def without_control_characters(values: pa.LargeStringArray) -> pa.LargeStringArray:
+    """Replace what would be taken for `SPELLED`, or come before it in the order of bytes."""
+    if not pc.any(pc.match_substring_regex(values, _CONTROL)).as_py():
+        return values
+    return pc.replace_substring_regex(values, _CONTROL, " ")
+
+
+def _in_latin(words: pa.LargeStringArray) -> pa.LargeStringArray:
+    is_other = pc.and_not(
+        pc.invert(pc.string_is_ascii(words)), pc.match_substring_regex(words, _NOT_SPELLED)
+    )
+    others = words.filter(is_other)
+    if not len(others):
+        return words
+    text = "\n".join(others.to_pylist())
+    # One call a character, of which there are few thousands in the largest lake.
+    letters = {ord(character): _letters_of(character) for character in set(text)}
+    latin = pa.array(text.translate(letters).split("\n"), pa.large_string())
+    return pc.replace_with_mask(words, is_other, latin)
+
+
+def _letters_of(character: str) -> str:
+    if character == "\n":
+        return character
+    return "".join(letter for letter in anyascii(character).lower() if letter.isalnum())

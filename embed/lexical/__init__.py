@@ -1,1 +1,0 @@
-"""Embedding by spelling: hashed words and character n-grams, and word rarity in the lake."""

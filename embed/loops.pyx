@@ -1,0 +1,381 @@
+"""The arithmetic of embedding: each word and value is finished while it is in the cache.
+
+Bits are fixed by what is written here. All is float64, rounded to float32 where that is said;
+nothing is fused or taken in another order, but for the sum of squares, which is taken as NumPy
+takes it (`sum_of_squares`).
+"""
+
+from libc.math cimport sqrt
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libcpp.vector cimport vector
+
+import numpy as np
+
+VANISHED = 1e-6
+"""Below this length, compared with the length of what was summed, a vector becomes zero: it is
+rounding noise."""
+
+LANES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).view(np.uint64)[:, 0]
+"""For each byte its eight bits as eight bytes of one number, so that one addition counts eight."""
+
+cdef double VANISHED_SHARE = VANISHED
+
+cdef enum:
+    FEW = 128  # squares that are summed without halving
+
+
+cdef double squares_of_few(const double* numbers, int64_t size) noexcept nogil:
+    """Sum the squares of up to `FEW` numbers: eight sums, which are added in pairs, then the rest."""
+    cdef double total = 0.0, a = 0.0, b = 0.0, c = 0.0, d = 0.0, e = 0.0, f = 0.0, g = 0.0, h = 0.0
+    cdef int64_t first = 0, position
+    if size >= 8:
+        first = size - size % 8
+        for position in range(0, first, 8):
+            a += numbers[position] * numbers[position]
+            b += numbers[position + 1] * numbers[position + 1]
+            c += numbers[position + 2] * numbers[position + 2]
+            d += numbers[position + 3] * numbers[position + 3]
+            e += numbers[position + 4] * numbers[position + 4]
+            f += numbers[position + 5] * numbers[position + 5]
+            g += numbers[position + 6] * numbers[position + 6]
+            h += numbers[position + 7] * numbers[position + 7]
+        total = ((a + b) + (c + d)) + ((e + f) + (g + h))
+    for position in range(first, size):
+        total += numbers[position] * numbers[position]
+    return total
+
+
+cdef double sum_of_squares(const double* numbers, int64_t size) noexcept nogil:
+    """Sum squares as `numpy.add.reduce` does: the sum of the first half and that of the second."""
+    cdef int64_t half
+    cdef double left
+    if size <= FEW:
+        return squares_of_few(numbers, size)
+    half = size // 2
+    half -= half % 8
+    left = sum_of_squares(numbers, half)
+    return left + sum_of_squares(numbers + half, size - half)
+
+
+cdef void shorten(double* vector_, int64_t size, double scale) noexcept nogil:
+    """Bring a vector to length 1, or to zeros where it is the noise of sums of the given scale."""
+    cdef int64_t position
+    cdef double length = sqrt(sum_of_squares(vector_, size))
+    if length <= VANISHED_SHARE * scale:
+        for position in range(size):
+            vector_[position] = 0.0
+        return
+    for position in range(size):
+        vector_[position] /= length
+
+
+def weighted_units(
+    const float[:, ::1] means,
+    const uint8_t[::1] known,
+    const float[::1] centre,
+    const float[::1] weights,
+    double[:, ::1] units,
+):
+    """Take the centre away from the means of words, and bring them to the length of their weight.
+
+    Parameters
+    ----------
+    known : numpy.ndarray of shape (u,), bool
+        Words without a row get zeros.
+    units : numpy.ndarray of shape (u, dimensions), float64
+        Written.
+    """
+    cdef int64_t size = units.shape[1], word, position
+    cdef double scale, weight
+    cdef double* unit
+    if not units.shape[0] or not size:
+        return
+    with nogil:
+        for word in range(means.shape[0]):
+            unit = &units[word, 0]
+            if not known[word]:
+                for position in range(size):
+                    unit[position] = 0.0
+                continue
+            for position in range(size):
+                unit[position] = means[word, position]
+            scale = sqrt(sum_of_squares(unit, size))
+            for position in range(size):
+                unit[position] -= centre[position]
+            shorten(unit, size, scale)
+            weight = weights[word]
+            for position in range(size):
+                unit[position] *= weight
+
+
+def sum_words(
+    const double[:, ::1] units,
+    const int64_t[::1] ids,
+    const int64_t[::1] offsets,
+    double smallest_weight,
+    float[:, ::1] vectors,
+):
+    """Add up the words of each value in the order of their numbers, and bring the sum to length 1.
+
+    Parameters
+    ----------
+    offsets : numpy.ndarray of shape (n + 1,), int64
+        Value i has the words ``ids[offsets[i]:offsets[i + 1]]``; without any it gets zeros.
+    vectors : numpy.ndarray of shape (n, dimensions), float32
+        Written.
+    """
+    cdef int64_t size = units.shape[1], value, number, position
+    cdef vector[double] room
+    cdef double* total
+    cdef const double* unit
+    with nogil:
+        room.resize(size)
+        total = room.data()
+        for value in range(vectors.shape[0]):
+            for position in range(size):
+                total[position] = 0.0
+            for number in range(offsets[value], offsets[value + 1]):
+                unit = &units[ids[number], 0]
+                for position in range(size):
+                    total[position] += unit[position]
+            shorten(total, size, (offsets[value + 1] - offsets[value]) * smallest_weight)
+            for position in range(size):
+                vectors[value, position] = <float>total[position]
+
+
+def sign_units(
+    const uint8_t[:, ::1] signs,
+    const uint64_t[::1] lanes,
+    const int64_t[::1] ids,
+    const int64_t[::1] offsets,
+    const int64_t[::1] own,
+    double share,
+    const float[::1] weights,
+    double[:, ::1] units,
+):
+    """Average rows of signs as `sign_means` does, and scale the result to the weight's length.
+
+    Parameters
+    ----------
+    units : numpy.ndarray of shape (u, dimensions), float64
+        Written; zeros for a word without rows.
+    """
+    cdef int64_t size = units.shape[1], word, position, code, n_rows
+    cdef double length, weight
+    cdef vector[int64_t] codes
+    cdef vector[double] unit, table
+    cdef vector[uint64_t] counted
+    with nogil:
+        codes.resize(size)
+        unit.resize(size)
+        counted.resize(signs.shape[1])
+        table.resize(2 * (longest_run(offsets) + 1))
+        for word in range(units.shape[0]):
+            n_rows = offsets[word + 1] - offsets[word]
+            length = 0.0
+            if n_rows:
+                count_signs(signs, lanes, ids, offsets[word], n_rows, own[word], counted, codes)
+                tabulate(codes, n_rows, share, table, unit)
+                for position in range(size):
+                    unit[position] = table[codes[position]]
+                length = sqrt(sum_of_squares(unit.data(), size))
+            if length == 0.0:
+                for position in range(size):
+                    units[word, position] = 0.0
+                continue
+            weight = weights[word]
+            for code in range(2 * (n_rows + 1)):
+                table[code] = table[code] / length * weight
+            for position in range(size):
+                units[word, position] = table[codes[position]]
+
+
+def sign_means(
+    const uint8_t[:, ::1] signs,
+    const uint64_t[::1] lanes,
+    const int64_t[::1] ids,
+    const int64_t[::1] offsets,
+    const int64_t[::1] own,
+    double share,
+    float[:, ::1] means,
+):
+    """Average rows of signs, scale the mean to its share, and add the row of the whole word.
+
+    The share is one of the length. The row of the whole word makes up the rest.
+
+    Parameters
+    ----------
+    signs : numpy.ndarray of shape (buckets, bytes), uint8
+        Eight signs a byte, the first in the highest bit; 1 means +1 and 0 means -1.
+    offsets : numpy.ndarray of shape (u + 1,), int64
+        Word i has the rows ``ids[offsets[i]:offsets[i + 1]]``; without any, zeros for its mean.
+    own : numpy.ndarray of shape (u,), int64
+        Row of each whole word.
+    share : float
+        Share of the squared length that is the whole word's, in [0, 1); with 0 means are left as
+        they are.
+    means : numpy.ndarray of shape (u, dimensions), float32
+        Written.
+    """
+    cdef int64_t size = means.shape[1], word, position, n_rows
+    cdef vector[int64_t] codes
+    cdef vector[double] letters, table
+    cdef vector[uint64_t] counted
+    with nogil:
+        codes.resize(size)
+        letters.resize(size)
+        counted.resize(signs.shape[1])
+        table.resize(2 * (longest_run(offsets) + 1))
+        for word in range(means.shape[0]):
+            n_rows = offsets[word + 1] - offsets[word]
+            count_signs(signs, lanes, ids, offsets[word], n_rows, own[word], counted, codes)
+            tabulate(codes, n_rows, share, table, letters)
+            for position in range(size):
+                means[word, position] = <float>table[codes[position]]
+
+
+cdef int64_t longest_run(const int64_t[::1] offsets) noexcept nogil:
+    cdef int64_t longest = 0, number
+    for number in range(offsets.shape[0] - 1):
+        longest = max(longest, offsets[number + 1] - offsets[number])
+    return longest
+
+
+cdef void count_signs(
+    const uint8_t[:, ::1] signs,
+    const uint64_t[::1] lanes,
+    const int64_t[::1] ids,
+    int64_t first,
+    int64_t n_rows,
+    int64_t word_row,
+    vector[uint64_t]& counted,
+    vector[int64_t]& codes,
+) noexcept nogil:
+    """Write the code of a word in each dimension.
+
+    It is twice the number of its rows that have a 1, plus one where the whole word's row has a 1.
+    """
+    cdef int64_t width = signs.shape[1], size = codes.size(), start, number, byte, position
+    cdef const uint8_t* row
+    cdef const uint8_t* ones_of_lane = <const uint8_t*>counted.data()
+    for position in range(size):
+        codes[position] = 0
+    for start in range(0, n_rows, 255):  # a lane is full then
+        for byte in range(width):
+            counted[byte] = 0
+        for number in range(start, min(start + 255, n_rows)):
+            row = &signs[ids[first + number], 0]
+            for byte in range(width):
+                counted[byte] += lanes[row[byte]]
+        for position in range(size):
+            codes[position] += 2 * <int64_t>ones_of_lane[position]
+    row = &signs[word_row, 0]
+    for byte in range(width):
+        counted[byte] = lanes[row[byte]]
+    for position in range(size):
+        codes[position] += ones_of_lane[position]
+
+
+cdef void tabulate(
+    vector[int64_t]& codes,
+    int64_t n_rows,
+    double share,
+    vector[double]& table,
+    vector[double]& letters,
+) noexcept nogil:
+    """Write the number that each code of a word of `n_rows` rows means.
+
+    Numbers are rounded to float32. A few of them serve all dimensions.
+    """
+    cdef float divisor = <float>max(n_rows, <int64_t>1), mean
+    cdef int64_t size = codes.size(), ones, position
+    cdef double length, of_letters, sign, letter
+    for ones in range(n_rows + 1):
+        # The sum of signs is a whole number, which float32 holds exactly, in whatever order it is
+        # taken.
+        mean = <float>(2 * ones - n_rows) / divisor
+        table[2 * ones] = table[2 * ones + 1] = mean
+    if share == 0:
+        return
+    for position in range(size):
+        letters[position] = table[codes[position]]
+    length = sqrt(sum_of_squares(letters.data(), size))
+    if length == 0.0:
+        length = 1.0
+    of_letters, sign = sqrt(1 - share), 1.0 / sqrt(<double>size) * sqrt(share)
+    for ones in range(n_rows + 1):
+        letter = table[2 * ones] / length * of_letters
+        table[2 * ones], table[2 * ones + 1] = <float>(letter - sign), <float>(letter + sign)
+
+
+cdef inline uint32_t hash_byte(uint32_t state, uint8_t byte) noexcept nogil:
+    """Advance a 32-bit FNV-1a hash by a byte, widened as a signed number."""
+    return (state ^ <uint32_t><int32_t><int8_t>byte) * <uint32_t>16777619
+
+
+def hash_pieces(
+    const uint8_t[::1] text,
+    const int64_t[::1] starts,
+    int64_t min_n,
+    int64_t max_n,
+    const int64_t[::1] positions,
+    uint32_t[::1] hashes,
+):
+    """Hash the n-grams of words between brackets; see `embed.subword.hash_ngrams`.
+
+    Parameters
+    ----------
+    text : numpy.ndarray, uint8
+    starts : numpy.ndarray of shape (u + 1,), int64
+        Word i is ``text[starts[i]:starts[i + 1]]``, in UTF-8.
+    positions : numpy.ndarray of shape (u + 1,), int64
+        The hashes of word i go to ``hashes[positions[i]:positions[i + 1]]``; where these are none,
+        it has no n-grams.
+    hashes : numpy.ndarray, uint32
+        Written.
+    """
+    cdef int64_t word, position, size, first, after, n, place
+    cdef uint32_t state
+    cdef vector[uint8_t] bracketed
+    with nogil:
+        bracketed.resize(longest_run(starts) + 2)
+        for word in range(starts.shape[0] - 1):
+            position = positions[word]
+            if position == positions[word + 1]:
+                continue
+            size = starts[word + 1] - starts[word] + 2
+            bracketed[0], bracketed[size - 1] = 0x3C, 0x3E
+            for place in range(size - 2):
+                bracketed[place + 1] = text[starts[word] + place]
+            for first in range(size):
+                if (bracketed[first] & 0xC0) == 0x80:
+                    continue
+                state, after = <uint32_t>2166136261, first
+                for n in range(1, max_n + 1):
+                    if after == size:
+                        break
+                    state = hash_byte(state, bracketed[after])
+                    after += 1
+                    while after < size and (bracketed[after] & 0xC0) == 0x80:
+                        state = hash_byte(state, bracketed[after])
+                        after += 1
+                    # A bracket alone is no n-gram.
+                    if n >= min_n and (n > 1 or (first > 0 and after < size)):
+                        hashes[position] = state
+                        position += 1
+
+
+def end_of_entries(const uint8_t[::1] data, int64_t start, int64_t n_entries):
+    """Return where the entries of a dictionary end, beyond the data where these are too short.
+
+    Each is a text that a zero ends, a count of eight bytes and a kind of one.
+    """
+    cdef int64_t offset = start, size = data.shape[0], number
+    with nogil:
+        for number in range(n_entries):
+            while offset < size and data[offset] != 0:
+                offset += 1
+            offset += 10
+            if offset > size:
+                break
+    return offset

@@ -1,0 +1,1 @@
+"""The space of dense vectors: maps, blocks, filters and verification."""

@@ -1,1 +1,0 @@
-"""The arrays of a partition: maps, blocks, the published grid, and what must hold of them."""

@@ -1,0 +1,1 @@
+"""The published grid and its cost model (PEXESO, ICDE 2021)."""

@@ -1,1 +1,0 @@
-"""Search over one partition: candidates, verification, products, pairs."""

@@ -1,1 +1,0 @@
-"""Compiled loops of the sparse space, by what they go through."""

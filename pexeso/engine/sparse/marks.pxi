@@ -1,0 +1,96 @@
+# What tells values apart beside their words; `pexeso/engine/sparse/marks.py` defines it.
+
+cdef bint are_apart(Values values, int64_t value, Values others, int64_t other) noexcept nogil:
+    """Return whether the marks of two values tell them apart."""
+    cdef int64_t mine = values.mark_offsets[value], my_end = values.mark_offsets[value + 1]
+    cdef int64_t its = others.mark_offsets[other], its_end = others.mark_offsets[other + 1]
+    cdef int64_t group, my_mark, its_mark
+    cdef bint i_have_more, it_has_more
+    if mine == my_end and its == its_end:
+        return False
+    while mine < my_end or its < its_end:
+        group = min(
+            values.marks[mine] if mine < my_end else INT64_MAX,
+            others.marks[its] if its < its_end else INT64_MAX,
+        ) >> BITS_OF_MEMBER
+        i_have_more = it_has_more = False
+        while True:
+            my_mark = its_mark = 0
+            if mine < my_end and values.marks[mine] >> BITS_OF_MEMBER == group:
+                my_mark = values.marks[mine]
+            if its < its_end and others.marks[its] >> BITS_OF_MEMBER == group:
+                its_mark = others.marks[its]
+            if my_mark == 0 and its_mark == 0:
+                break
+            if my_mark == its_mark:
+                mine += 1
+                its += 1
+            elif its_mark == 0 or (my_mark != 0 and my_mark < its_mark):
+                i_have_more = True
+                mine += 1
+            else:
+                it_has_more = True
+                its += 1
+        if (i_have_more and it_has_more) or (
+            group >= STRICT_GROUPS and (i_have_more or it_has_more)
+        ):
+            return True
+    return False
+
+
+cdef double with_marks(
+    double distance, Values values, int64_t value, Values others, int64_t other
+) noexcept nogil:
+    """Return the distance of two values, given that of their words."""
+    if are_apart(values, value, others, other):
+        return max(distance, 1.0)
+    if values.forms[value] == others.forms[other]:
+        return distance
+    if distance < SAME_WORDS:
+        return DISTANCE_OF_TURNED
+    if values.letters[value] == others.letters[other] and values.letters[value] != 0:
+        return min(distance, DISTANCE_OF_REGROUPED)
+    return distance
+
+
+def add_marks(Values values not None, Values others not None, double[::1] distances):
+    """Change the distances of the words of each value and that of the same row to their own."""
+    cdef int64_t row
+    with nogil:
+        for row in range(distances.shape[0]):
+            distances[row] = with_marks(distances[row], values, row, others, row)
+
+
+def rows_not_apart(
+    Values values not None,
+    Values others not None,
+    const int64_t[::1] offsets,
+    const int32_t[::1] rows,
+    int64_t[::1] sizes,
+):
+    """Keep, of the rows of each value, those that it is not apart from.
+
+    Parameters
+    ----------
+    offsets, rows : numpy.ndarray
+        The rows, of `others`, of value i are ``rows[offsets[i]:offsets[i + 1]]``.
+    sizes : numpy.ndarray, int64
+        Written: how many are kept of each value.
+
+    Returns
+    -------
+    numpy.ndarray, int32
+        The rows that are kept, in their order.
+    """
+    cdef int64_t value, position, n_kept = 0, before
+    kept_rows = np.empty(rows.shape[0], np.int32)
+    cdef int32_t[::1] kept = kept_rows
+    with nogil:
+        for value in range(sizes.shape[0]):
+            before = n_kept
+            for position in range(offsets[value], offsets[value + 1]):
+                if not are_apart(values, value, others, rows[position]):
+                    kept[n_kept] = rows[position]
+                    n_kept += 1
+            sizes[value] = n_kept - before
+    return kept_rows[:n_kept]

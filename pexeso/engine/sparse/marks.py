@@ -1,0 +1,95 @@
+"""What tells values apart, however alike their words are: marks, which are numbers of 64 bits.
+
+A mark says of a value that it has one thing of some group, such as the number 11 or the word
+"north". Two values are apart
+
+- if each has a mark that the other lacks, and both of these are of one group, or
+- if one has a strict mark that the other lacks.
+
+The distance of values that are apart is 1, the largest. Values of the same words in another order,
+or in other numbers, have the distance `TURNED`; and values of the same letters in other words
+("walmart", "wal mart") have that of their words or `REGROUPED`, whichever is less. All this is part
+of the definition of the distance. Whoever finds candidates by words finds enough of them if those
+of the same letters are added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pexeso.engine.lists import offsets_of, ranges
+from pexeso.runtime.compiled import compiled
+
+loops = compiled("pexeso.engine.sparse.loops")
+
+TURNED: float = loops.TURNED
+REGROUPED: float = loops.REGROUPED
+STRICT_GROUPS: int = loops.STRICT_GROUPS  # groups from here on are strict
+BITS_OF_MEMBER: int = loops.BITS_OF_MEMBER
+
+
+def marks_in_group(group: int, hashes: np.ndarray) -> np.ndarray:
+    """Return marks of one group, 1 to 127, from hashes of its members, uint64 (n,): int64."""
+    members = hashes >> np.uint64(64 - BITS_OF_MEMBER)
+    return (members | np.uint64(group << BITS_OF_MEMBER)).view(np.int64)
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The marks of n values.
+
+    Attributes
+    ----------
+    forms : numpy.ndarray of shape (n,), int64
+        Hashes of whole values, words in their order.
+    letters : numpy.ndarray of shape (n,), int64
+        Hashes of whole values without the spaces between words; 0 where they are not known.
+    offsets : numpy.ndarray of shape (n + 1,), int64
+    members : numpy.ndarray, int64
+        The marks of value i are ``members[offsets[i]:offsets[i + 1]]``, ascending, each once.
+    """
+
+    forms: np.ndarray
+    letters: np.ndarray
+    offsets: np.ndarray
+    members: np.ndarray
+
+    @classmethod
+    def none(cls, n_values: int) -> Marks:
+        """Return the marks of values that nothing but their words tells apart."""
+        unknown, offsets = np.zeros(n_values, np.int64), np.zeros(n_values + 1, np.int64)
+        return cls(unknown, unknown, offsets, np.zeros(0, np.int64))
+
+    @classmethod
+    def of_pairs(
+        cls, forms: np.ndarray, letters: np.ndarray, values: np.ndarray, marks: np.ndarray
+    ) -> Marks:
+        """Put marks in order; `values`, int64, says which value has each."""
+        order = np.lexsort((marks, values))
+        values, marks = values[order], marks[order]
+        is_new = np.ones(len(marks), bool)
+        is_new[1:] = (values[1:] != values[:-1]) | (marks[1:] != marks[:-1])
+        sizes = np.bincount(values[is_new], minlength=len(forms))
+        return cls(forms, letters, offsets_of(sizes), marks[is_new])
+
+    def __len__(self) -> int:
+        return len(self.forms)
+
+    def take(self, rows: np.ndarray) -> Marks:
+        sizes = self.offsets[rows + 1] - self.offsets[rows]
+        members = self.members[ranges(self.offsets[rows], sizes)]
+        return Marks(self.forms[rows], self.letters[rows], offsets_of(sizes), members)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Marks]) -> Marks:
+        """Put the marks of several sets of values one after the other."""
+        sizes = np.concatenate([np.diff(part.offsets) for part in parts])
+        return cls(
+            np.concatenate([part.forms for part in parts]),
+            np.concatenate([part.letters for part in parts]),
+            offsets_of(sizes),
+            np.concatenate([part.members[part.offsets[0] : part.offsets[-1]] for part in parts]),
+        )

@@ -1,0 +1,248 @@
+"""Actions: the join and its files, uploads, downloads, and the newest state of the index."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from pexeso.errors import InputError, PexesoError
+from pexeso.faces.app.forms import Control, Form, controls, query_fields
+from pexeso.faces.app.graph import graph_file, match_path
+from pexeso.faces.app.links import command_line, url
+from pexeso.faces.app.page import Page, Pages
+from pexeso.faces.app.query_columns import QueryColumns, lake_table_to_search, only, query_columns
+from pexeso.faces.app.tables import UnknownTableError, safe_name
+from pexeso.faces.service.bases import CsvOptions
+from pexeso.faces.service.requests import JoinRequest
+from pexeso.joins.options import AGGREGATIONS
+from pexeso.lake.frames.columns import cells_to_show
+from pexeso.lake.frames.writing import WRITERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+    from starlette.requests import Request
+
+    from pexeso.faces.app.tables import QueryTable
+    from pexeso.faces.service.responses import JoinResponse
+
+
+OF_DISTANCE = ("max_distance", "joinability_of")
+OF_JOIN = ("how", "suffix", "many_to_many")
+OF_RULE = "many_to_one"
+COMMAND = (
+    *(*OF_DISTANCE, "values", "how", "aggregate", "suffix", "provenance", "many_to_many"),
+    *("transform", OF_RULE),
+)
+ESCAPE_FORMULAS = "escape_formulas"
+PREVIEW_ROWS = 50
+
+
+def join(pages: Pages, request: Request) -> Page:
+    """Return the page that previews a join, or says why there is none and lets options change."""
+    columns, parameters = query_columns(pages, request), dict(request.query_params)
+    join_request = read_join(pages, columns, parameters)
+    try:
+        response = pages.served.run(join_request)
+    except UnknownTableError:
+        raise
+    except PexesoError as error:
+        # Other options may join: so the page stays, with the form. A document is an error alone.
+        if not isinstance(error, InputError) or request.url.path.endswith(".json"):
+            raise
+        return Page(
+            "join.html",
+            {
+                **_shown(pages, columns, join_request, parameters),
+                "response": None,
+                "problem": str(error),
+            },
+            lambda: {},
+            status=400,
+        )
+    joined = response.joined
+    shown = {
+        **_shown(pages, columns, join_request, parameters),
+        "problem": None,
+        "response": response,
+        "rows": first_rows(joined.table),
+        "names": joined.table.column_names,
+        "n_rows": joined.table.num_rows,
+        "report": joined.report,
+        "found": response.match,
+    }
+    return Page("join.html", shown, response.to_dict)
+
+
+def first_rows(table: pa.Table) -> list[dict[str, Any]]:
+    """Return the first rows of a joined table, as its page shows them."""
+    first = table.slice(0, PREVIEW_ROWS)
+    columns = [cells_to_show(column) for column in first.columns]
+    return [
+        dict(zip(first.column_names, cells, strict=True)) for cells in zip(*columns, strict=True)
+    ]
+
+
+def joined_file(pages: Pages, request: Request, ending: str) -> tuple[str, bytes]:
+    """Return the name and the bytes of a joined table, as a file that ends so."""
+    columns, parameters = query_columns(pages, request), dict(request.query_params)
+    escapes = _escapes_formulas(parameters)
+    response: JoinResponse = pages.served.run(read_join(pages, columns, parameters))
+    stream = BytesIO()
+    WRITERS[ending](response.joined.table, stream, escapes)
+    stem = safe_name(PurePath(columns.table.name).stem)
+    return f"{stem}-joined{ending}", stream.getvalue()
+
+
+def read_join(pages: Pages, columns: QueryColumns, given: dict[str, str]) -> JoinRequest:
+    """Return the join that an URL asks for.
+
+    By a rule, and by a key of several columns, there are no values alike: what an URL says of
+    them is left aside, as it was of another way.
+    """
+    is_rule = given.get("method") == "transform"
+    names = ("lake_column", *OF_JOIN)
+    if is_rule:
+        names += (OF_RULE,)
+    elif not columns.is_key:
+        names += (*OF_DISTANCE, "values")
+    fields = {"lake_column": "", **query_fields(JoinRequest, only(given, names))}
+    if way := given.get("aggregate"):
+        fields["aggregate"] = {"*": way}
+    return JoinRequest.of(index=pages.served.path, transform=is_rule, **columns.query, **fields)
+
+
+def _escapes_formulas(parameters: dict[str, str]) -> bool:
+    return query_fields(CsvOptions, parameters).get(ESCAPE_FORMULAS, False)
+
+
+def _shown(
+    pages: Pages, columns: QueryColumns, join_request: JoinRequest, url_parameters: dict[str, str]
+) -> dict[str, Any]:
+    method = "transform" if join_request.transform else None
+    of_match = {
+        "column": columns.parameter,
+        "lake_column": join_request.lake_column,
+        "method": method,
+        **only(url_parameters, OF_DISTANCE),
+    }
+    parameters = {**of_match, **only(url_parameters, ("values", "aggregate", *OF_JOIN, OF_RULE))}
+    escapes = _escapes_formulas(url_parameters)
+    of_kinds = {"csv": {ESCAPE_FORMULAS: escapes or None}, "parquet": {}}
+    fields = [
+        *_controls(columns, join_request),
+        *controls(CsvOptions, {ESCAPE_FORMULAS: escapes}),
+    ]
+    hidden = {
+        "column": columns.parameter,
+        "lake_column": join_request.lake_column,
+        "method": method,
+        "max_distance": join_request.max_distance,
+    }
+    return {
+        "table": columns.table,
+        "columns": columns,
+        "join_request": join_request,
+        "form": Form(f"{columns.path}/join", "Preview", fields, hidden),
+        "match": url(f"{columns.path}/match", of_match),
+        "downloads": {
+            kind: url(f"{columns.path}/joined.{kind}", {**parameters, **of_kind})
+            for kind, of_kind in of_kinds.items()
+        },
+        "command": _command(pages, columns, join_request, escapes=escapes),
+    }
+
+
+def _controls(columns: QueryColumns, join_request: JoinRequest) -> list[Control]:
+    values = {name: getattr(join_request, name) for name in ("values", "how")}
+    values["aggregate"] = (join_request.aggregate or {}).get("*")
+    values |= {name: getattr(join_request, name) for name in ("many_to_many", OF_RULE)}
+    if join_request.transform or columns.is_key:
+        del values["values"]
+    if not join_request.transform:
+        del values[OF_RULE]
+    ways = (("", "repeat my row"), *AGGREGATIONS)
+    return controls(JoinRequest, values, aggregate=ways)
+
+
+def _command(
+    pages: Pages, columns: QueryColumns, join_request: JoinRequest, *, escapes: bool
+) -> str:
+    named = str(join_request.lake_column)
+    words = command_line(
+        join_request, columns.table, columns.spec, pages.served.path, named, options=COMMAND
+    )
+    return f"{words} -o joined.csv{' --escape-formulas' if escapes else ''}"
+
+
+PIECE = 1 << 20
+MEDIA_TYPES = {".csv": "text/csv; charset=utf-8", ".parquet": "application/vnd.apache.parquet"}
+ANY = "application/octet-stream"
+
+
+def routes(pages: Pages) -> list[Route]:
+
+    async def give_table(request: Request) -> Response:
+        limit = pages.tables.max_bytes
+        async with request.form(max_files=1, max_fields=4, max_part_size=limit) as form:
+            file, text, of_lake = form.get("file"), form.get("text"), form.get("lake_table")
+            if isinstance(file, UploadFile) and file.filename:
+                table = await run_in_threadpool(_add_file, pages, file)
+            elif isinstance(of_lake, str) and of_lake:
+                table = await run_in_threadpool(lake_table_to_search, pages, of_lake)
+            elif isinstance(text, str) and text.strip():
+                table = await run_in_threadpool(_add_text, pages, text)
+            else:
+                raise InputError("Choose a file or paste a table: there is nothing to search with.")
+        return RedirectResponse(f"/tables/{table.id}", status_code=303)
+
+    async def reload(request: Request) -> Response:
+        await run_in_threadpool(pages.served.reload)
+        return RedirectResponse("/", status_code=303)
+
+    def download(request: Request) -> Response:
+        ending = f".{request.path_params['kind']}"
+        if ending not in MEDIA_TYPES:
+            raise InputError(f"A joined table is written as {' or '.join(MEDIA_TYPES)}.")
+        name, data = joined_file(pages, request, ending)
+        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
+        return Response(data, media_type=MEDIA_TYPES[ending], headers=headers)
+
+    def download_graph(request: Request) -> Response:
+        kind = request.path_params["kind"]
+        headers = {"Content-Disposition": f'attachment; filename="joins.{quote(kind)}"'}
+        pieces = graph_file(pages, request, kind)
+        return StreamingResponse(
+            pieces, media_type=MEDIA_TYPES.get(f".{kind}", ANY), headers=headers
+        )
+
+    def show_match(request: Request) -> Response:
+        return RedirectResponse(match_path(pages, request), status_code=303)
+
+    return [
+        Route("/graph/match", show_match, methods=["GET"]),
+        Route("/graph.{kind}", download_graph, methods=["GET"]),
+        Route("/tables/{table}/joined.{kind}", download, methods=["GET"]),
+        Route("/tables", give_table, methods=["POST"]),
+        Route("/reload", reload, methods=["POST"]),
+    ]
+
+
+def _add_file(pages: Pages, file: UploadFile) -> QueryTable:
+    read: Callable[[], bytes] = lambda: file.file.read(PIECE)  # noqa: E731
+    return pages.tables.add(str(file.filename), iter(read, b""))
+
+
+def _add_text(pages: Pages, text: str) -> QueryTable:
+    # What a spreadsheet puts on the clipboard has tabs between cells.
+    first = text.strip("\r\n").partition("\n")[0]
+    name = "pasted.tsv" if "\t" in first else "pasted.csv"
+    return pages.tables.add(name, [text.encode("utf-8", "replace")])

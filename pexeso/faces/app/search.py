@@ -1,0 +1,309 @@
+"""From a table to a ranked list: choose a column, see what is found, move the thresholds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow.compute as pc
+
+from pexeso.faces.app.forms import ON, Form, controls, query_fields
+from pexeso.faces.app.links import command_line, python_lines, url
+from pexeso.faces.app.page import Page, Pages
+from pexeso.faces.app.query_columns import QueryColumns, has_part, only, query_columns
+from pexeso.faces.service.requests import SearchRequest
+from pexeso.lake.choose import profile_columns
+from pexeso.lake.columns import label_columns, spec_of
+from pexeso.lake.containers.reader import read_table
+from pexeso.options import DEFAULT_MIN_CONTAINMENT, METHODS
+from pexeso.results.matches import SearchResult
+from pexeso.results.pages.page import Limits, section_of_result
+from pexeso.results.query import TEXT_KINDS
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from pexeso.faces.app.tables import QueryTable
+    from pexeso.lake.choose import ColumnProfile
+    from pexeso.lake.readers.table import Table
+    from pexeso.results.column_matches import NearColumn
+
+
+# Columns of a table that can be chosen by a click; others are named in the URL.
+SHOWN_COLUMNS = 200
+
+# Values of a column that are shown to choose by.
+SHOWN_VALUES = 6
+
+# The parameter of the request, by a script, that asks for what makes columns match too.
+WHY = "why"
+
+LIMITS = Limits(columns_found=20, listed=200)
+
+# The fields of a search that its page has controls for, or that links to it may have.
+OPTIONS = (
+    "method",
+    "max_distance",
+    "min_joinability",
+    "k",
+    "exclude_self",
+    "auto",
+    "min_precision",
+    "joinability_of",
+)
+
+OF_DISTANCE = ("max_distance", "joinability_of")
+
+# Where the slider of the share begins.
+LEAST_SHARE = 0.01
+
+# The numbers of columns that a control offers.
+NUMBERS = (("", "20"), "100", "all")
+
+
+# What a list shows of columns found by other ways than similar values, under which heading.
+HEADS = {
+    "joinability": "joinability",
+    "share": "best share",
+    "found_by": "found by",
+    "overlap": "equal values",
+    "containment": "of mine it holds",
+    "matched": "matched",
+    "equal": "equal already",
+    "matched_keys": "matched keys",
+    "relation": "rows to rows",
+    "joined_rows": "rows joined",
+    "rows_per_query_row": "rows for one of mine",
+    "program": "rule",
+    "brings": "brings",
+}
+
+OF_ALL = ("share", "found_by", "joinability", "containment", "program", "brings")
+
+SHARES = ("joinability", "share", "containment")
+
+
+@dataclass(frozen=True)
+class Choice:
+    position: int
+    label: str
+    profile: ColumnProfile
+    values: list[str]
+    link: str
+
+
+def columns(pages: Pages, request: Request) -> Page:
+    table = pages.tables[request.path_params["table"]]
+    read = read_table(table.spec, options=table.reading)
+    labels = label_columns(read.names)
+    profiles = profile_columns(list(read.columns[:SHOWN_COLUMNS]))
+    choices = [
+        Choice(
+            position,
+            labels[position],
+            profile,
+            _first_values(read, position),
+            url(f"/tables/{table.id}/search", {"column": f"#{position}"}),
+        )
+        for position, profile in enumerate(profiles)
+    ]
+    texts = [choice for choice in choices if choice.profile.kind in TEXT_KINDS]
+    best = max(
+        texts, key=lambda column: (column.profile.n_distinct, -column.position), default=None
+    )
+    shown = {
+        "table": table,
+        "choices": choices,
+        "best": best,
+        "n_columns": len(labels),
+        "n_rows": len(read.columns[0]) if read.columns else 0,
+        "notes": read.notes,
+        "has_keys": has_part(pages, "composite"),
+    }
+    return Page("columns.html", shown, lambda: _columns_document(table, read, choices))
+
+
+def search(pages: Pages, request: Request) -> Page:
+    """Return the page of what is found for one column, or for a key of several."""
+    columns = query_columns(pages, request)
+    search_request = read_search(pages, columns, dict(request.query_params))
+    # An uploaded file does not change, and each move of a slider searches with it again. A document
+    # has the work of its own search alone.
+    is_document = request.url.path.endswith(".json")
+    is_kept = not (columns.table.is_of_lake or is_document)
+    response = pages.served.search(search_request, is_kept=is_kept)
+    result = response.results[0]
+
+    # While a slider moves, the list comes first; why columns match follows once it rests.
+    later = request.headers.get("hx-request") == "true" and WHY not in request.query_params
+    n_explained = 0 if later else LIMITS.columns_found
+
+    def shown() -> dict[str, Any]:
+        section = (
+            section_of_result(result, 1, n_explained, LIMITS)
+            if isinstance(result, SearchResult)
+            else None
+        )
+        options = section["options"] if section else _usual(pages, columns, search_request)
+        path, index = columns.path, pages.served.path
+        share = search_request.min_joinability or _usual_share(columns, search_request, options)
+        values = {
+            "method": search_request.method,
+            "max_distance": options.max_distance,
+            "min_joinability": share,
+            "k": "" if search_request.k is None else search_request.k,
+        }
+        if columns.is_key:
+            values = only(values, ("min_joinability", "k"))
+        missing = {"overlap", "containment"} - {*pages.served.index.parts}
+        fields = controls(SearchRequest, values, missing=missing, k=NUMBERS)
+        hidden = {"column": columns.parameter}
+        if columns.table.is_of_lake:
+            hidden["exclude_self"] = ON
+        form = Form(f"{path}/search", "Search", fields, hidden, live="found")
+        return {
+            "table": columns.table,
+            "columns": columns,
+            "column": columns.name,
+            "search_request": search_request,
+            "options": options,
+            "result": result,
+            "section": section,
+            "later": url(f"{path}/search", {**_given(request, columns), WHY: True})
+            if later and section and len(result)
+            else None,
+            "heads": [] if section else _heads(result, search_request.method),
+            "names": HEADS,
+            "shares": SHARES,
+            "rows": list(zip(result.matches, result.rows(), strict=True))[: LIMITS.listed]
+            if section is None
+            else [],
+            "hints": None if len(result) else result.hints(),
+            "nearer": partial(_nearer_link, columns, search_request),
+            "form": form,
+            "missing": missing,
+            "has_distance": not columns.is_key and search_request.method in ("semantic", "all"),
+            "more": url(f"{path}/search", {**_given(request, columns), "k": "all"}),
+            "link": partial(match_link, pages, columns, _at_its_distance(search_request, section)),
+            "command": command_line(
+                search_request, columns.table, columns.spec, index, options=OPTIONS
+            ),
+            "python": None
+            if columns.is_key
+            else python_lines(search_request, columns.table, columns.spec, index, options=OPTIONS),
+        }
+
+    return Page("search.html", shown, response.to_dict, fragment="found.html")
+
+
+def read_search(pages: Pages, columns: QueryColumns, given: dict[str, str]) -> SearchRequest:
+    """Return the request of an URL.
+
+    What an URL has for another way to search is left aside: sliders have no meaning in each.
+    """
+    chosen = only(given, (*OPTIONS, "explain"))
+    method = chosen.get("method", "semantic")
+    if columns.is_key:
+        chosen = only(chosen, ("k", "min_joinability", "exclude_self"))
+    elif method in METHODS and method not in ("semantic", "all"):
+        option_names = ("method", "k", "exclude_self", "explain")
+        option_names += ("min_joinability",) if method != "overlap" else ()
+        chosen = only(chosen, option_names)
+    defaults: dict[str, Any] = {"exclude_self": columns.table.is_of_lake}
+    values = defaults | query_fields(SearchRequest, chosen)
+    return SearchRequest.of(index=pages.served.path, **columns.query, **values)
+
+
+def _at_its_distance(search_request: SearchRequest, section: Any) -> SearchRequest:
+    """Return a request with the distance that was chosen for it."""
+    if section is None or section["options"].advice is None:
+        return search_request
+    chosen = {"auto": False, "min_precision": None, "max_distance": section["options"].max_distance}
+    return msgspec.structs.replace(search_request, **chosen)
+
+
+def match_link(
+    pages: Pages, columns: QueryColumns, search_request: SearchRequest, match: Any
+) -> str:
+    named = spec_of(match.columns) if columns.is_key else match.column
+    target = {"column": columns.parameter, "lake_column": f"{match.table}:{named}"}
+    method = _way(search_request.method, match)
+    options = only(search_request.fields(), OF_DISTANCE) if method is None else {"method": method}
+    return url(f"{columns.path}/match", {**target, **options})
+
+
+def _way(method: str, match: Any) -> str | None:
+    """Return the method of the page that explains a column found; None where it is the usual."""
+    if method == "all":  # by what evidence there is, what looks at values alike first
+        if match.meaning is not None:
+            return None
+        return "transform" if match.transform is not None else "overlap"
+    return {"overlap": "overlap", "containment": "overlap", "transform": "transform"}.get(method)
+
+
+def _usual(pages: Pages, columns: QueryColumns, search_request: SearchRequest) -> Any:
+    """Return options of a search by similar values, for the sliders of another one."""
+    options = (
+        search_request.options() if search_request.method == "all" and not columns.is_key else {}
+    )
+    return pages.served.index.search_options(options)
+
+
+def _heads(result: Any, method: str) -> list[str]:
+    shown = OF_ALL if method == "all" else HEADS
+    return [name for name in result.fields if name in shown]
+
+
+def _usual_share(columns: QueryColumns, search_request: SearchRequest, options: Any) -> float:
+    """Return the share that a search asks for where none is given; of none the least there is."""
+    if columns.is_key or search_request.method in ("overlap", "transform"):
+        return LEAST_SHARE
+    if search_request.method == "containment":
+        return DEFAULT_MIN_CONTAINMENT
+    return options.min_joinability or LEAST_SHARE
+
+
+def _nearer_link(
+    columns: QueryColumns, search_request: SearchRequest, near: NearColumn
+) -> str | None:
+    """Return the path of a search that finds a column which came near; None where none may."""
+    if near.max_distance is None and search_request.method == "overlap":
+        return None
+    # Sliders have two digits: the next smaller share and the next larger distance.
+    share = max(LEAST_SHARE, int(100 * near.share) / 100)
+    changed: dict[str, Any] = {"method": search_request.method, "min_joinability": share}
+    if near.max_distance is not None:
+        changed["max_distance"] = min(1.0, math.ceil(100 * near.max_distance) / 100)
+    return url(f"{columns.path}/search", {"column": columns.parameter, **changed})
+
+
+def _given(request: Request, columns: QueryColumns) -> dict[str, Any]:
+    return {**only(dict(request.query_params), OPTIONS), "column": columns.parameter}
+
+
+def _first_values(read: Table, position: int) -> list[str]:
+    values = pc.drop_null(read.columns[position].slice(0, 1000)).unique()
+    return values.slice(0, SHOWN_VALUES).to_pylist()
+
+
+def _columns_document(table: QueryTable, read: Table, choices: list[Choice]) -> dict[str, Any]:
+    return {
+        "table": table.name,
+        "rows": len(read.columns[0]) if read.columns else 0,
+        "notes": list(read.notes),
+        "columns": [
+            {
+                "position": choice.position,
+                "column": choice.label,
+                "kind": choice.profile.kind,
+                "distinct": choice.profile.n_distinct,
+                "missing": choice.profile.n_missing,
+                "values": choice.values,
+            }
+            for choice in choices
+        ],
+        "n_columns": len(read.names),
+    }

@@ -1,1 +1,0 @@
-"""The commands, one module each or for a few that belong together."""

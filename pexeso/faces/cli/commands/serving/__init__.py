@@ -1,1 +1,0 @@
-"""Commands that serve an index to others: to browsers and to agents."""

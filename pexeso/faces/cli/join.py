@@ -1,0 +1,198 @@
+"""``pexeso join``: your table with the matching rows of a table of the lake."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from pexeso import __version__
+from pexeso.errors import InputError, OutputError
+from pexeso.faces.cli.options import QueryCommand, cli_option, index_argument, query_argument, takes
+from pexeso.faces.cli.output import (
+    MAX_NAME,
+    escape_formulas_option,
+    plain,
+    report_advice,
+    report_column,
+    require_writable,
+    search_progress,
+    talk,
+    warn,
+    write_table,
+)
+from pexeso.faces.cli.report import percent
+from pexeso.faces.service.requests import JoinRequest
+from pexeso.faces.service.schema import OUTPUT
+from pexeso.faces.service.verbs import run
+from pexeso.joins.exports.openlineage import DataSet, JoinMade, append_events
+from pexeso.lake.rows import table_path
+from pexeso.runtime.shown import many
+
+if TYPE_CHECKING:
+    from pexeso.composite.key_table import JoinedKeys
+    from pexeso.faces.service.responses import JoinResponse
+    from pexeso.joins.report import JoinReport
+    from pexeso.results.matches import Match
+    from pexeso.transform.joins.joined import TransformJoin
+
+
+PRODUCER = f"pkg:pypi/pexeso@{__version__}"
+
+
+def _made(request: JoinRequest, response: JoinResponse, output: str) -> JoinMade:
+    from pexeso.store.opening import open_store_anywhere
+
+    lake = str(open_store_anywhere(request.index).manifest.facts["lake"])
+    query = _query(response.query.get("file"))
+    lake_table = _lake_table(lake, response.match.table)
+    joined, columns = response.joined, {}
+    for name in joined.table.column_names:
+        if name in joined.added:
+            columns[name] = [(lake_table, source) for source in joined.added[name]]
+        else:
+            columns[name] = [(query, name)]
+    return JoinMade(query, lake_table, DataSet.of(output), columns, PRODUCER)
+
+
+def _lake_table(lake: str, table: str) -> DataSet:
+    if not os.path.isabs(lake) and "://" not in lake:
+        return DataSet.of(table, within=lake)
+    path, member = table_path(lake, table)  # the lake itself, where it is one file
+    return DataSet.of(f"{path}{member or ''}")
+
+
+def _query(file: str | None) -> DataSet:
+    # The path of standard input names another table in each run.
+    if file is None:
+        return DataSet.in_memory("values")
+    return DataSet.in_memory("stdin") if file == "/dev/stdin" else DataSet.of(file)
+
+
+MAX_SENTENCE = 1000
+
+
+@click.command(cls=QueryCommand)
+@index_argument
+@query_argument
+@click.argument("lake_column", metavar="[TABLE:COLUMN]", required=False)
+@cli_option(
+    "-o",
+    "--output",
+    group=OUTPUT,
+    metavar="OUT",
+    help="Write a .csv, .parquet, .arrow or .feather file; without it CSV goes to stdout.",
+)
+@cli_option(
+    "--conflicts", group=OUTPUT, metavar="FILE", help="Write every conflict to a .csv file."
+)
+@cli_option(
+    "--lineage",
+    group=OUTPUT,
+    metavar="FILE",
+    help="Append OpenLineage events of the join, with the source of each column, to a file of JSON "
+    "lines.",
+)
+@cli_option("--overwrite", is_flag=True, group=OUTPUT, help="Replace existing files.")
+@escape_formulas_option
+@takes(JoinRequest, without=("device", "memory_budget", "ignore_missing"))
+def join(
+    request: JoinRequest,
+    output: str | None,
+    conflicts: str | None,
+    lineage: str | None,
+    overwrite: bool,
+) -> None:
+    """Add the matching rows of a table of the lake to your table.
+
+    \b
+    Example:
+      pexeso join lake.pexeso people.csv:company business/firms.csv:name -o joined.csv
+      pexeso join lake.pexeso people.csv:company firms.csv:name --values one-to-one --type inner
+      pexeso join lake.pexeso people.csv:company firms.csv:name --aggregate staff=sum
+      pexeso join lake.pexeso people.csv:name mails.csv:address --transform
+
+    The join keeps every row of FILE, in order. It repeats a row that several rows of the lake match
+    (--aggregate keeps it one), and leaves cells empty where none does (--type inner drops the row).
+    The columns match_value and match_distance say what each row was joined with. Without
+    TABLE:COLUMN the join takes the column that pexeso search lists first. Cells keep the form that
+    they have in both tables, those of CSV and JSON as text; mean, sum, min and max read the numbers
+    in them.
+
+    FILE:COLUMN,COLUMN is a key of several columns. It is joined with TABLE:COLUMN,COLUMN, or, for
+    TABLE alone, with the columns that match most keys. Keys match if they are equal, ignoring case
+    and white space: pexeso join lake.pexeso games.csv:year,city
+    sport/summer_olympics.csv:year,city.
+
+    --transform joins keys that are written in different forms, such as names and e-mail addresses.
+    It learns a program from the two tables, as pexeso transform does; for TABLE alone it finds the
+    columns too.
+
+    A line on stderr reports where the join had to choose: between several rows, between equally
+    near values, or because two rows need the same value of the lake.
+
+    In Python: pexeso.open_index(INDEX).search(values)[0].join(table), for a key
+    .search_composite(table, columns)[0].join(table), and for a program
+    pexeso.learn_transformation(FILE, "INDEX:TABLE:COLUMN").join().
+    """  # noqa: D301  click reads \b
+    if output is not None:
+        require_writable(output, overwrite=overwrite, option="OUT")
+    if conflicts is not None:
+        require_writable(conflicts, overwrite=overwrite, option="--conflicts", formats=(".csv",))
+        if output is not None and os.path.abspath(output) == os.path.abspath(conflicts):
+            raise InputError(
+                f"OUT and --conflicts name the same file: {output!r}. Give each its own."
+            )
+    if lineage is not None and output is None:
+        raise click.UsageError("--lineage names the file that the join goes to: add -o OUT.")
+    started = datetime.now(UTC)
+    with search_progress():
+        response = run(request)
+    if response.transformed is None:
+        report_column(request, response)
+    else:
+        _report_programs(response.transformed)
+    if response.advised is not None:
+        report_advice([response.advised])
+    write_table(response.joined.table, output, overwrite=overwrite)
+    try:
+        if lineage is not None and output is not None:
+            made = _made(request, response, output)
+            append_events(lineage, made.events(started, datetime.now(UTC)))
+        if conflicts is not None:
+            write_table(response.joined.report.conflicts, conflicts, overwrite=overwrite)
+    except OutputError as error:
+        if output is None:
+            raise
+        raise OutputError(f"{error} The joined table is whole, in '{output}'.") from error
+    _report_join(response.match, response.joined.report, output, conflicts)
+
+
+def _report_programs(joined: TransformJoin) -> None:
+    """Print to stderr by which programs rows were joined, or why there is none."""
+    for number, words in enumerate(joined.programs, 1):
+        talk(f"Program {number}: {plain(words, MAX_NAME)}")
+    if joined.tried is not None:
+        talk(f"No program: {plain(joined.tried, MAX_SENTENCE)}.")
+
+
+def _report_join(
+    match: Match | JoinedKeys, report: JoinReport, output: str | None, conflicts: str | None
+) -> None:
+    joined = ""
+    if (report.matched_rows, report.rows) != (match.matched, match.total):
+        joined = f", {report.matched_rows:,} of {many(report.rows, 'row')} joined"
+    where = "" if output is None else f", in '{output}'"
+    talk(
+        f"Joined with {match.table}:{match.column}: {percent(match.joinability)} of the "
+        f"{match.joinability_of} match ({match.matched:,} of {match.total:,}){joined}; "
+        f"{many(report.joined_rows, 'row')}{where}"
+    )
+    for line in report.lines():
+        warn(plain(line, MAX_NAME))
+    if conflicts is not None and report.counts:
+        talk(f"Every conflict, one row for each value that takes part, is in '{conflicts}'.")
+    elif conflicts is not None:
+        talk(f"There was no conflict: '{conflicts}' has only a header.")

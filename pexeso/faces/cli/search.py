@@ -1,0 +1,270 @@
+"""``pexeso search`` and ``pexeso batch``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from pexeso.composite.results import CompositeResult
+from pexeso.errors import QueryError
+from pexeso.faces.cli.errors import Failure, Interrupted, command_again
+from pexeso.faces.cli.layouts import TRANSFORMED
+from pexeso.faces.cli.options import (
+    QueryCommand,
+    cli_option,
+    command,
+    complete_path,
+    index_argument,
+    query_argument,
+    reading_option,
+    takes,
+)
+from pexeso.faces.cli.output import (
+    MAX_NAME,
+    output_options,
+    page_options,
+    plain,
+    query_progress,
+    report_advice,
+    report_column,
+    require_page,
+    search_progress,
+    talk,
+    warn,
+    write_json_line,
+    write_page,
+)
+from pexeso.faces.cli.report import (
+    ALIKE,
+    COMBINED,
+    EQUAL,
+    report_work,
+    shown_option,
+    unmatchable,
+    write_results,
+)
+from pexeso.faces.service.requests import BatchRequest, SearchRequest
+from pexeso.faces.service.schema import OUTPUT
+from pexeso.faces.service.verbs import run
+from pexeso.runtime.shown import many
+
+if TYPE_CHECKING:
+    from pexeso.semantic.batch_file import BatchRun, NumberedLine
+
+
+_LAYOUTS = {"semantic": ALIKE, "transform": TRANSFORMED, "all": COMBINED}
+
+
+@click.command(cls=QueryCommand)
+@index_argument
+@query_argument
+@shown_option("--pairs", "With --explain: pairs of each column in a table; JSON and CSV have all.")
+@page_options
+@output_options("json", "jsonl", "csv")
+@takes(SearchRequest, without=("ignore_missing", "max_candidates"))
+def search(
+    request: SearchRequest, n_shown: int, html: str | None, overwrite: bool, form: str | None
+) -> None:
+    """Find the lake columns that your column can be joined with.
+
+    \b
+    Example:
+      pexeso search lake.pexeso people.csv:company
+      pexeso search lake.pexeso people.csv:company -k 3 --explain
+      pexeso search lake.pexeso people.csv:company --auto
+      pexeso search lake.pexeso people.csv:company --min-joinability 0.3 --json
+      pexeso search lake.pexeso people.csv:company --html found.html
+      pexeso search lake.pexeso people.csv:company --method all
+      pexeso search lake.pexeso people.csv:email --method transform --explain
+      pexeso search lake.pexeso gdp.csv:country,year
+      pexeso search lake.pexeso gdp.csv --keys auto
+      pexeso search lake.pexeso gdp.csv:country~,year --explain
+
+    FILE is a table (CSV, Excel, SQLite, JSON, Parquet ...). If a file has several, book.xlsx#Sheet1
+    names one. - is standard input, as in head -n 100 my.csv | pexeso search lake.pexeso -:company.
+    COLUMN is a name, or #3 for the column at position 3, counted from 0. Without it, pexeso takes
+    the text column with most distinct values.
+
+    --method transform finds columns whose values follow another form. It learns a rule and shows it
+    in words ("Obama, Barack (1961-)" becomes "Barack Obama"). pexeso transform learns more from two
+    tables, and joins them.
+
+    --method overlap finds the columns that share most values with yours, --method containment those
+    that have at least the share --min-joinability of them. Values are compared as texts, so columns
+    of numbers and codes join too: 1, "1" and 1.0 are equal, "01" is another value, and case counts.
+    Both need a part of the index: pexeso index --include containment, or pexeso add-part INDEX
+    containment.
+
+    Several columns separated by commas are a composite key. The search finds tables whose rows have
+    the same combinations of values, in any columns. It shows how many keys join, and how many rows
+    the join makes from one of yours. Cells are compared as texts, ignoring case and white space.
+    This needs a part of the index too: pexeso index --include composite, or pexeso add-part INDEX
+    composite. A column marked ~ matches similar values, within --max-distance, in columns that a
+    search with that column alone could find.
+
+    In Python: pexeso.open_index(INDEX).search(values), .to_html() of the result, and
+    .search_composite(table, columns).
+    """  # noqa: D301  click reads \b
+    require_page(html, overwrite=overwrite)
+    if request.method != "semantic":
+        _refuse_what_is_for_semantic_search(request, html, form)
+    with search_progress():
+        results = run(request).results
+    if request.keys is None:
+        report_column(request, results[0])
+    else:
+        query = results[0].query
+        talk(f"Searching with the key {', '.join(query.get('columns') or [query['column']])}.")
+    if isinstance(results[0], CompositeResult):
+        _write_composite(results[0], form, n_shown, html, explain=request.explain)
+        return
+    if request.method == "semantic":
+        report_advice(result.options for result in results)
+        for result in results:
+            for line in unmatchable(result):
+                warn(line)
+    layout, many = _LAYOUTS.get(request.method, EQUAL), request.all_columns
+    write_results(layout, results, form, n_shown, explain=request.explain, name_queries=many)
+    if html is not None:
+        from pexeso.results.pages.page import results_page
+
+        write_page(results_page(results), html, overwrite=overwrite)
+    report_work(layout, results, name_queries=many)
+
+
+def _write_composite(
+    result: CompositeResult, form: str | None, n_shown: int, html: str | None, *, explain: bool
+) -> None:
+    from pexeso.faces.cli.layouts import COMPOSITE, incomplete_rows
+
+    if html is not None:
+        raise click.UsageError(
+            "--html shows the results for one column: leave it out for a composite key."
+        )
+    for line in incomplete_rows(result):
+        warn(line)
+    write_results(COMPOSITE, [result], form, n_shown, explain=explain, name_queries=False)
+    report_work(COMPOSITE, [result], name_queries=False)
+
+
+def _refuse_what_is_for_semantic_search(
+    request: SearchRequest, html: str | None, form: str | None
+) -> None:
+    if html is not None:
+        raise click.UsageError(
+            "--html shows results of semantic search: leave out --html or --method."
+        )
+    if click.get_current_context().get_parameter_source("rerank") is ParameterSource.COMMANDLINE:
+        raise click.UsageError(
+            "--rerank and --no-rerank order results of semantic search: leave out --method."
+        )
+    if request.method == "all" and form == "csv" and request.explain:
+        raise click.UsageError(
+            "--method all writes one CSV row a column: leave out --explain, or use --json."
+        )
+
+
+STANDARD = "-"
+
+
+def _file(context: click.Context, option: click.Parameter, name: str) -> str | None:
+    return None if name == STANDARD else name
+
+
+@command()
+@index_argument
+@click.argument("queries", metavar="QUERIES.jsonl", shell_complete=complete_path)
+@cli_option(
+    "-o",
+    "--output",
+    default=STANDARD,
+    callback=_file,
+    group=OUTPUT,
+    metavar="ANSWERS.jsonl",
+    help="File of answers; stdout by default.",
+)
+@reading_option(of="each file that is named")
+@takes(BatchRequest, without=("ignore_missing",))
+def batch(request: BatchRequest) -> None:
+    """Answer many queries, given as JSON lines.
+
+    \b
+    Example:
+      pexeso batch lake.pexeso queries.jsonl -o answers.jsonl
+      pexeso batch lake.pexeso queries.jsonl -o answers.jsonl --resume
+
+    \b
+    Lines of QUERIES.jsonl (- reads stdin):
+      {"id": "a", "file": "people.csv", "column": "company"}
+      {"id": "b", "values": ["Oslo", "Rome"]}
+      {"file": "old.csv", "column": "city", "delimiter": ";", "skip_rows": 1}
+
+    Answers are JSON lines in the same order: {"id", "of", "query", "options", "results", "stats"},
+    or {"id", "of", "error"} for a line that cannot be used. The other lines are still answered, and
+    the exit code is 1. Paths are relative to the current folder.
+
+    With --spark-master the search runs on Spark, with a task for each partition and some of the
+    queries. The answers are the same.
+
+    In Python: pexeso.open_index(INDEX).search_batch(queries).
+    """  # noqa: D301  click reads \b
+    queries, output, live = request.queries, request.output, {}
+    if queries == STANDARD:
+        if request.resume:
+            raise click.UsageError(
+                "--resume needs a file of queries: what came from stdin is gone."
+            )
+        live["lines"] = _from_standard_input()
+    live["begin"] = lambda options: report_advice([options])
+    try:
+        if output is None:
+            response = run(request, write=_write, **live)
+        else:
+            with query_progress(queries) as progress:
+                response = run(request, progress=progress, **live)
+    except KeyboardInterrupt as error:
+        raise Interrupted(_how_to_go_on(queries, output)) from error
+    _report(response.run, output)
+
+
+def _from_standard_input() -> Iterator[NumberedLine]:
+    from pexeso.results.query import lines_of
+
+    if sys.stdin is None:
+        raise QueryError(
+            "Standard input is closed. Pipe JSON lines into the command, or name a file."
+        )
+    return lines_of(sys.stdin.buffer, "The batch on standard input")
+
+
+def _write(answers: list[dict[str, Any]]) -> None:
+    for answer in answers:
+        write_json_line(answer)
+    sys.stdout.flush()
+
+
+def _how_to_go_on(queries: str, output: str | None) -> str:
+    if output is None or queries == STANDARD:
+        return f"Interrupted. Run again: {command_again()}"
+    again = command_again(add="--resume", drop=("--overwrite",))
+    return f"Interrupted; the answers so far are in '{output}'. Go on: {again}"
+
+
+def _report(run: BatchRun, output: str | None) -> None:
+    earlier = f", {run.earlier:,} of them in an earlier run" if run.earlier else ""
+    talk(
+        f"{many(run.answered, 'line')} answered{earlier}"
+        + ("" if output is None else f", in '{output}'")
+    )
+    if not run.failed:
+        return
+    for error in run.first_errors:
+        talk(f"  {plain(error, MAX_NAME)}")
+    n_more = run.failed - len(run.first_errors)
+    if n_more:
+        talk(f"  and {n_more:,} more, which the answers name")
+    raise Failure(f"{run.failed:,} of {many(run.answered, 'line')} could not be used.")

@@ -1,1 +1,0 @@
-"""How much a column tells of another: codes, entropies, correlation."""

@@ -1,1 +1,0 @@
-"""Joins as SQL, and what is found in DuckDB."""

@@ -1,1 +1,0 @@
-"""Cells of tables: which are missing, and how often each occurs."""

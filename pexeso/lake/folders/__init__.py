@@ -1,1 +1,0 @@
-"""Folders that are one table: with a log of their files, or with partitions in their names."""

@@ -1,0 +1,336 @@
+"""Rules on folded texts, before dates and words: marks, times of day, periods, states.
+
+Marks are what a page puts around a value: footnotes, ranks, opponents, list numbers, and text in
+parentheses. Quarters, spans of years and decades have one form each.
+
+A rule takes texts without nulls and white space around them, of any case, and gives as many; a text
+of which nothing would be left stays as it is. A cheap test, mostly for one character, comes before
+each pattern: nearly all values of a lake hold no mark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.lake.normalise.abbreviations import packaged
+from pexeso.lake.normalise.characters import DIGITS, Bytes, only_where
+
+# Any letter, and all else beyond ASCII: Unicode's classes would take milliseconds to prepare, for
+# every table.
+_LETTER = r"[A-Za-z\x{80}-\x{10FFFF}]"
+_FOOTNOTE = r"(?i)\s*\[(?:\d{1,3}|[a-z]{1,2}|(?:note|nb|fn|n)\s?\d{1,3}|citation needed)\]"
+_OPPONENT = rf"(?i)^(?:(?:@\s*|(?:at|vs\.?|versus)\s+))+((?:[#(]|{_LETTER}{_LETTER}).*)$"
+# Words behind which "at" is no mark of a schedule but part of a phrase or title.
+_PHRASE = (
+    r"(?i)^at\s+(?:and|the|an?|my|his|her|our|your|their|this|that|all|any|no|one|last|first|least|most|best|worst|large|home|work|school|sea|war|"
+    r"rest|risk|once|will|issue|bat|play|night|noon|dawn|dusk|midnight|sunset|sunrise)\b"
+)
+# Initials that would be one of those words without their dots are kept apart.
+_INITIALS = tuple(
+    rf"(?i)^({one})\.\s?({other})\.\s*([^\s.]{{2}}.*)$" for one, other in ("at", "vs")
+)
+_RANK = rf"^(?:#\s?\d{{1,3}}|\(#?\d{{1,3}}\))\s+({_LETTER}[^#]*)$"
+_NUMBERING = rf"(?i)^(?:\d{{1,4}}[.)]|no\.\s?\d{{1,4}})\s+({_LETTER}.*)$"
+_COUNT = r"^(.*\S)\s*\(\d{1,3}\)$"
+_QUALIFIER = r"^(.*\S)\s*\([^()]*\)$"
+_NAME = r"(?:[^\s,\d]+\s+){0,2}[^\s,\d]+"
+_INVERTED = rf"^({_NAME}),\s*({_NAME})$"
+_SUFFIX = r"(?i),\s*(?:jr|sr|i{1,3}|iv|esq|phd|md|inc|ltd|llc|corp|co)\.?$"
+
+# What a period is in bytes: the shortest "1990's", the longest "1990 \u2013 95"; what it is named
+# by at the start, with a digit at the end; or how a year begins, with what comes behind its four
+# digits.
+_MIN_BYTES, _MAX_BYTES = 6, 11
+_DASH, _APOSTROPHE = r"[-/\x{2013}]", r"['\x{2019}]"
+_YEAR = "(?:1[89]|20)[0-9]{2}"
+_PERIOD = (
+    rf"(?i)^(?:[12][0-9]{{3}} ?{_DASH} ?[0-9][0-9]|q[1-4][ ,/'-]{{0,2}}{_YEAR}|{_YEAR}[ "
+    rf",/-]{{0,2}}q[1-4]|"
+    rf"[12][0-9][0-9]0{_APOSTROPHE}s|fy[ ']?{_YEAR})$"
+)
+_SPAN = rf"^(?P<start>[12][0-9]{{3}}) ?{_DASH} ?(?P<end>[0-9][0-9])$"
+_FORMS = (
+    (r"(?i)^(q[1-4])[ ,/'-]*([0-9]{4})$", r"\1 \2"),
+    (r"(?i)^([0-9]{4})[ ,/-]*(q[1-4])$", r"\2 \1"),
+    (rf"(?i)^([0-9]{{4}}){_APOSTROPHE}(s)$", r"\1\2"),
+    (r"(?i)^fy[ ']?([0-9]{4})$", r"fiscal year \1"),
+)
+_TIME = r"(?i)^(?P<hour>0?[1-9]|1[0-2]):(?P<minute>[0-5][0-9]) ?(?P<half>[ap])\.? ?m\.?$"
+_STATE = (
+    r"(?i)^(?P<before>.*?(?P<word>[^\s,]*)),\s?(?P<code>[a-z][a-z])(?P<behind>(?: "
+    r"[0-9]{5}(?:-[0-9]{4})?)?\)?)$"
+)
+
+
+def _table(members: bytes) -> np.ndarray:
+    """Return a table of the bytes that are members, with the lower-case bit set."""
+    table = np.zeros(256, dtype=bool)
+    table[[member | 0x20 for member in members]] = True
+    return table
+
+
+_STARTS_RANK, _STARTS_NUMBERING = _table(b"#("), _table(b"n" + DIGITS)
+
+
+def _begins(texts: pa.StringArray, table: np.ndarray) -> pa.BooleanArray:
+    return pa.array(table[Bytes(texts).at(0) | 0x20])
+
+
+def _rewritten(
+    texts: pa.StringArray,
+    may: pa.BooleanArray,
+    pattern: str,
+    replacement: str,
+    *,
+    unless: str | None = None,
+) -> pa.StringArray:
+    """Replace the pattern in the texts that `may` selects.
+
+    A text stays unchanged if `unless` matches it or if nothing would be left of it.
+    """
+
+    def rewrite(some: pa.StringArray) -> pa.StringArray:
+        changed = pc.utf8_trim_whitespace(pc.replace_substring_regex(some, pattern, replacement))
+        is_unchanged = pc.equal(changed, "")
+        if unless is not None:
+            is_unchanged = pc.or_(is_unchanged, pc.match_substring_regex(some, unless))
+        return pc.if_else(is_unchanged, some, changed)
+
+    return only_where(texts, may, rewrite)
+
+
+def without_opponents(texts: pa.StringArray) -> pa.StringArray:
+    """Remove "at", "@" and "vs" at the start.
+
+    Examples
+    --------
+    >>> texts = pa.array(["at Texas", "@ Detroit", "At the Movies", "A.T. Kearney"])
+    >>> without_opponents(texts).to_pylist()
+    ['Texas', 'Detroit', 'At the Movies', 'A T Kearney']
+    """
+    text_bytes = Bytes(texts)
+    first = text_bytes.at(0) | 0x20
+    may_be_initials = pa.array(
+        ((first == ord("a")) | (first == ord("v"))) & (text_bytes.at(1) == ord("."))
+    )
+    for pattern in _INITIALS:
+        texts = _rewritten(texts, may_be_initials, pattern, r"\1 \2 \3")
+    return _rewritten(texts, may_name_opponents(texts), _OPPONENT, r"\1", unless=_PHRASE)
+
+
+def may_name_opponents(texts: pa.StringArray) -> pa.BooleanArray:
+    """Return which texts begin with "@" or the word of an opponent, whatever follows."""
+    text_bytes = Bytes(texts)
+    first = text_bytes.at(0)
+    may = first == ord("@")
+    lower = first | 0x20
+    positions = np.flatnonzero((lower == ord("a")) | (lower == ord("v")))
+    if len(positions):
+        for word in (b"at ", b"vs ", b"vs.", b"versus "):
+            may[positions[text_bytes.start_with(positions, word)]] = True
+    return pa.array(may)
+
+
+_NAMES, _IS_LAST, _IS_YEAR, _IS_FIFTH = (
+    _table(text) for text in (b"qf", b"0123456789", b"12", b"-/ ',q\xe2")
+)
+
+
+def with_periods(texts: pa.StringArray) -> pa.StringArray:
+    """Write quarters, fiscal years, decades and spans of years in one form.
+
+    Examples
+    --------
+    >>> texts = pa.array(["1990-95", "1999/00", "2020Q1", "1990's", "2020-03", "Q1"])
+    >>> with_periods(texts).to_pylist()
+    ['1990 1995', '1999 2000', 'Q1 2020', '1990s', '2020-03', 'Q1']
+    """
+    text_bytes = Bytes(texts)
+    first, fifth, last = text_bytes.at(0) | 0x20, text_bytes.at(4) | 0x20, text_bytes.at(-1) | 0x20
+    may = (_NAMES[first] & _IS_LAST[last]) | (_IS_YEAR[first] & _IS_FIFTH[fifth])
+    may &= (text_bytes.lengths >= _MIN_BYTES) & (text_bytes.lengths <= _MAX_BYTES)
+
+    def rewrite(some: pa.StringArray) -> pa.StringArray:
+        return only_where(some, pc.match_substring_regex(some, _PERIOD), _one_form)
+
+    return only_where(texts, pa.array(may), rewrite)
+
+
+def _one_form(texts: pa.StringArray) -> pa.StringArray:
+    for pattern, replacement in _FORMS:
+        texts = pc.replace_substring_regex(texts, pattern, replacement)
+    spans = pc.extract_regex(texts, _SPAN)
+    if spans.null_count == len(spans):
+        return texts
+    start, end = (
+        pc.fill_null(pc.struct_field(spans, [position]), "0").cast(pa.int64()).to_numpy()
+        for position in (0, 1)
+    )
+    # The span runs on into the next century only where it does so at once: "1999-00", not
+    # "1988-05".
+    whole = start - start % 100 + end + np.where((end == 0) & (start % 100 == 99), 100, 0)
+    is_span = spans.is_valid().to_numpy(zero_copy_only=False) & (whole > start)
+    joined = pc.binary_join_element_wise(
+        pa.array(start).cast(pa.string()), pa.array(whole).cast(pa.string()), " "
+    )
+    return pc.if_else(pa.array(is_span), joined, texts)
+
+
+def with_times(texts: pa.StringArray) -> pa.StringArray:
+    """Write a time of day with a.m. or p.m. by the 24-hour clock.
+
+    Examples
+    --------
+    >>> with_times(pa.array(["2:30 pm", "12:05 a.m.", "2:30"])).to_pylist()
+    ['14:30', '00:05', '2:30']
+    """
+
+    def rewrite(some: pa.StringArray) -> pa.StringArray:
+        matches = pc.extract_regex(some, _TIME)
+        hour = pc.fill_null(pc.struct_field(matches, [0]), "0").cast(pa.int64()).to_numpy() % 12
+        is_evening = pc.fill_null(
+            pc.match_substring(pc.ascii_lower(pc.struct_field(matches, [2])), "p"), False
+        ).to_numpy(zero_copy_only=False)
+        clock = pc.utf8_lpad(pa.array(hour + 12 * is_evening).cast(pa.string()), 2, "0")
+        return pc.if_else(
+            matches.is_valid(),
+            pc.binary_join_element_wise(clock, pc.struct_field(matches, [1]), ":"),
+            some,
+        )
+
+    last = Bytes(texts).at(-1)
+    may = pa.array((last == ord(".")) | ((last | 0x20) == ord("m")))
+    return only_where(
+        texts, may, lambda some: only_where(some, pc.match_substring(some, ":"), rewrite)
+    )
+
+
+def with_states(texts: pa.StringArray) -> pa.StringArray:
+    """Write out the state code behind the last comma.
+
+    The code may be followed by a zip code, by a closing parenthesis or by nothing.
+
+    Dots tell a degree from a state ("Kessler, M.D."), and a street before the comma a direction
+    ("701 Maryland Avenue, NE").
+
+    Examples
+    --------
+    >>> with_states(
+    ...     pa.array(["Austin, TX 78701", "HS (Chicago, IL)", "Kessler, M.D.", "5 Main Ave., NE"])
+    ... ).to_pylist()
+    ['Austin, texas 78701', 'HS (Chicago, illinois)', 'Kessler, M.D.', '5 Main Ave., NE']
+    """
+    return only_where(texts, pa.array(_may_end_with_code(Bytes(texts))), _with_state_names)
+
+
+def _may_end_with_code(text_bytes: Bytes) -> np.ndarray:
+    """Return which texts may end with a state code.
+
+    These end with a comma and two bytes, optionally with a closing parenthesis, or with something
+    like a zip code.
+    """
+    from_end = [text_bytes.at(-position) for position in range(1, 7)]
+    comma, space = ord(","), ord(" ")
+    at_end = (from_end[2] == comma) | ((from_end[2] == space) & (from_end[3] == comma))
+    within = (from_end[0] == ord(")")) & (
+        (from_end[3] == comma) | ((from_end[3] == space) & (from_end[4] == comma))
+    )
+    is_code = (from_end[0] >= ord("0")) & (from_end[0] <= ord("9"))
+    return at_end | within | (is_code & ((from_end[5] == space) | (from_end[4] == ord("-"))))
+
+
+def _with_state_names(texts: pa.StringArray) -> pa.StringArray:
+    matches = pc.extract_regex(texts, _STATE)
+    if matches.null_count == len(matches):
+        return texts
+    before, word, code, behind = (pc.struct_field(matches, [position]) for position in range(4))
+    states = packaged()["states"]
+    entry = pc.index_in(pc.ascii_lower(code), pa.array(list(states)))
+    behind_street = pc.is_in(
+        pc.utf8_rtrim(pc.ascii_lower(word), "."), pa.array(packaged()["street_words"])
+    )
+    is_state = pc.and_(entry.is_valid(), pc.invert(pc.fill_null(behind_street, False)))
+    named = pc.binary_join_element_wise(before, pa.array(list(states.values())).take(entry), ", ")
+    return pc.if_else(is_state, pc.binary_join_element_wise(named, behind, ""), texts)
+
+
+def with_spaced_units(texts: pa.StringArray) -> pa.StringArray:
+    """Put a space between a number and its unit, and a decimal point in the place of a comma.
+
+    Examples
+    --------
+    >>> with_spaced_units(pa.array(["Sugar 500g", "0,5 L", "A10G", "1,500 m"])).to_pylist()
+    ['Sugar 500 g', '0.5 L', 'A10G', '1,500 m']
+    """
+    units = "|".join(packaged()["glued_units"])
+    number = r"(^|[^0-9A-Za-z.,])([0-9]+"
+    patterns = (
+        (rf"(?i){number})[.,]([0-9]{{1,2}}) ?({units})\b", r"\1\2.\3 \4"),
+        (rf"(?i){number}(?:[.,][0-9]+)*)({units})\b", r"\1\2 \3"),
+    )
+    for pattern, replacement in patterns:
+        may = pc.match_substring_regex(texts, pattern)
+        texts = only_where(
+            texts,
+            may,
+            lambda some, pattern=pattern, replacement=replacement: pc.replace_substring_regex(
+                some, pattern, replacement
+            ),
+        )
+    return texts
+
+
+def without_asian_company_forms(texts: pa.StringArray) -> pa.StringArray:
+    """Remove the company forms of East Asia at the start and at the end.
+
+    Examples
+    --------
+    >>> without_asian_company_forms(pa.array(["株式会社日立", "주식회사 삼성"])).to_pylist()
+    ['日立', '삼성']
+    """
+
+    def remove(some: pa.StringArray) -> pa.StringArray:
+        for form in packaged()["asian_company_forms"]:
+            plain = re.escape(form)
+            may = pc.match_substring(some, form)
+            some = _rewritten(some, may, rf"^{plain}\s*|\s*{plain}$", "")
+        return some
+
+    return only_where(texts, pc.invert(pc.string_is_ascii(texts)), remove)
+
+
+# The rules in the order in which they are applied, each with bytes of which a text that it changes
+# holds one; None where any text may. No rule before it adds any.
+TEXT_RULES: dict[str, tuple[bytes | None, Callable[[pa.StringArray], pa.StringArray]]] = {
+    "footnotes": (
+        b"[",
+        lambda texts: _rewritten(texts, pc.match_substring(texts, "["), _FOOTNOTE, ""),
+    ),
+    "opponents": (None, without_opponents),
+    "ranks": (b"#(", lambda texts: _rewritten(texts, _begins(texts, _STARTS_RANK), _RANK, r"\1")),
+    "numbering": (
+        b".)",
+        lambda texts: _rewritten(texts, _begins(texts, _STARTS_NUMBERING), _NUMBERING, r"\1"),
+    ),
+    "counts": (b")", lambda texts: _rewritten(texts, pc.ends_with(texts, ")"), _COUNT, r"\1")),
+    "qualifiers": (
+        b")",
+        lambda texts: _rewritten(texts, pc.ends_with(texts, ")"), _QUALIFIER, r"\1"),
+    ),
+    "inverted-names": (
+        b",",
+        lambda texts: _rewritten(
+            texts, pc.match_substring(texts, ","), _INVERTED, r"\2 \1", unless=_SUFFIX
+        ),
+    ),
+    "times": (b":", with_times),
+    "periods": (DIGITS, with_periods),
+    "states": (b",", with_states),
+    "units": (DIGITS, with_spaced_units),
+    "companies": (None, without_asian_company_forms),
+}

@@ -1,0 +1,377 @@
+"""What programs and people put into delimited text and around its table.
+
+Names of rows, tags, repeated headers, totals and formulas; notes below a table; and texts that are
+no table at all.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.errors import TableReadError
+from pexeso.lake.readers.dialect import Dialect
+
+_MIN_ALIKE = 0.8
+_MIN_ROWS = 2
+_MIN_ALIGNED = 0.7
+_WORDS_OF_PROSE = 5
+_DOCUMENTS = (
+    ("<!doctype html", "HTML"),
+    ("<html", "HTML"),
+    ("<table", "HTML"),
+    ("<?xml", "XML"),
+    ("{\\rtf", "rich text"),
+    ("%pdf-", "PDF"),
+)
+_SAMPLE_OF_BEGIN = 1 << 10
+_LONGEST_MARK = max(len(mark) for mark, _ in _DOCUMENTS)
+_GAP = re.compile(r"(?<=\S)[ ]{2,}(?=\S)")
+
+# Most rows at the end of a text that are looked at.
+MAX_ROWS_BELOW = 50
+_WORDS_OF_A_NOTE = 3
+# Share of the rows above that fill more cells than a note: else it may be a row like these.
+MIN_FULLER = 0.75
+_NOUNS = (
+    r"sources?|notes?|footnotes?|remarks?|disclaimer|quellen?|anmerkung(?:en)?|hinweise?|fuentes?"
+    r"|notas?|remarques?|fonte|nota bene|legend|key|citation|contact|copyright|licen[cs]e"
+)
+_DONE = r"updated|generated|exported|downloaded|retrieved|created|prepared by|compiled by"
+_SELDOM_NAMES = r"last updated|end of (?:file|data|report|table)"
+# What programs of databases write below the rows that they give.
+_COUNT = r"\([0-9]+ rows?(?: affected| selected)?\)\s*$"
+_MARK = re.compile(
+    rf"\s*(?:(?:{_NOUNS}|{_DONE}|{_SELDOM_NAMES})\b\s*(?:[:.(]|by\b|on\b|at\b|from\b|$)"
+    r"|data (?:from|as of|source)\b|[*†‡§¶©¹²³]+\s*\S|\([a-z0-9*]\)\s|\[[a-z0-9*]\]\s"
+    rf"|\d\)\s|[#%]\s*\w|//|--|{_COUNT})",
+    re.IGNORECASE,
+)
+# Of the marks those that no name has: a film is called Contact, and a domain ``*.example.com``.
+_SURE = re.compile(
+    rf"\s*(?:(?:{_NOUNS}|{_DONE})\b\s*[:.]|(?:{_DONE})\s+(?:by|on|at|from)\b"
+    rf"|(?:{_SELDOM_NAMES})\b|data (?:from|as of)\b|{_COUNT})",
+    re.IGNORECASE,
+)
+_BEGIN = re.compile(r"\s*(\w+|[^\w\s]\s?)")
+_FORMULA_MARKS = (b'="', b'=\0"\0', b'\0=\0"')
+# How portals write codes for spreadsheets, which would read ``01234`` as a number.
+_FORMULA = r'(?s)^="([^"]*)"$'
+_TAG = re.compile(r"\s*#[a-z][a-z_]*\s*(?:\+\s*[a-z0-9_]+\s*)*$", re.IGNORECASE)
+_MIN_NAMED_ROWS = 2
+_MIN_NAMES = 2
+_MIN_ADDED = 2
+_SAME_SUM = 1e-9
+# What is in the first cell of a row that adds up those above it.
+_TOTAL = re.compile(
+    r"\s*(?:(?:grand |sub|overall )?totals?|sum|summe|gesamt(?:summe)?|insgesamt|zusammen|somme"
+    r"|totaux|total général|total general|totale|suma|totaal|razem|ogółem|celkem|итого|всего|合計"
+    r"|合计|总计|總計|합계)\s*:?\s*",
+    re.IGNORECASE,
+)
+_MAX_ODD_LINE = 1 << 16
+
+
+def require_no_document(shown: str, sample: str) -> None:
+    """Raise TableReadError if a text begins as a document of another kind does.
+
+    Portals answer with a page that says what went wrong, and it is saved under the name of the
+    table.
+
+    Examples
+    --------
+    >>> require_no_document("t.csv", "<!DOCTYPE html><p>Not found</p>")
+    Traceback (most recent call last):
+    pexeso.errors.TableReadError: t.csv holds HTML, not delimited text; download it again as CSV.
+    """
+    begin = sample[:_SAMPLE_OF_BEGIN].lstrip("\ufeff \t\r\n")[:_LONGEST_MARK].lower()
+    for mark, kind in _DOCUMENTS:
+        if begin.startswith(mark):
+            raise TableReadError(
+                f"{shown} holds {kind}, not delimited text; download it again as CSV."
+            )
+
+
+def require_table(shown: str, sample: str, dialect: Dialect, *, complete: bool = True) -> None:
+    """Raise TableReadError if a text is not clearly a delimited table.
+
+    It is one where at least four fifths of its rows have the same number of cells, two or more.
+    """
+    rows = dialect.rows(sample, complete=complete)
+    widths = Counter(map(len, rows))
+    wide = {width: n for width, n in widths.items() if width > 1}
+    if len(rows) >= _MIN_ROWS and max(wide.values(), default=0) >= _MIN_ALIKE * len(rows):
+        return
+    lines = [line for line in sample.splitlines() if line.strip()]
+    raise TableReadError(f"{shown} is {_kind_of_text(lines)}, not delimited text.")
+
+
+def _kind_of_text(lines: Sequence[str]) -> str:
+    if _is_aligned(lines):
+        return "fixed-width text"
+    n_words = sorted(len(line.split()) for line in lines)
+    if n_words and n_words[len(n_words) // 2] >= _WORDS_OF_PROSE:
+        return "prose"
+    return "text without columns"
+
+
+def _is_aligned(lines: Sequence[str]) -> bool:
+    """Return whether in most lines a column begins, after two spaces or more, at the same place."""
+    if len(lines) < _MIN_ROWS:
+        return False
+    begins, ends = Counter(), Counter()
+    for line in lines:
+        positions = [gap.end() for gap in _GAP.finditer(line)]
+        begins.update(positions)
+        ends.update(position + len(line[position:].split(" ")[0]) for position in positions)
+    max_aligned = max([*begins.values(), *ends.values()], default=0)
+    return max_aligned >= _MIN_ALIGNED * len(lines)
+
+
+def rows_below(rows: Sequence[Sequence[str]], width: int) -> int:
+    """Return how many of the last rows of a text are not of the table.
+
+    Rows are left out from the first on that is a note: one cell of text where the table has more
+    columns, that begins like a note ("Source:", "* preliminary"; see `is_marked`), or comes
+    after a blank line, or is a sentence in a line without delimiters. Before it there must be a row
+    of the table, and most of them fill more cells; but for marks that no name has.
+    """
+    if width < 2:
+        return 0
+    begin = max(0, len(rows) - MAX_ROWS_BELOW)
+    first = len(rows)
+    for position in range(len(rows) - 1, begin - 1, -1):
+        if not _may_stand_below(rows[position], width):
+            break
+        first = position
+    for position in range(first, len(rows)):
+        is_apart = position > 0 and _is_blank(rows[position - 1])
+        if _is_note(rows[position], rows[:position], width, is_apart):
+            while position > 0 and _is_blank(rows[position - 1]):
+                position -= 1
+            return len(rows) - position if position > 0 else 0
+    return 0
+
+
+def is_marked(text: str, begins: Iterable[str], *, is_like_a_row: bool) -> bool:
+    """Return whether a cell that is alone in its row begins like a note.
+
+    A mark that names have too ("#", "*", "Contact") counts where something else distinguishes
+    the row from one of the table, or the cell is a sentence; and only where no row above begins
+    alike.
+
+    Examples
+    --------
+    >>> is_marked("Contact", ["alien", "brazil"], is_like_a_row=True)
+    False
+    >>> is_marked("Contact: the office", ["alien", "brazil"], is_like_a_row=True)
+    True
+    """
+    if not _MARK.match(text):
+        return False
+    ends_so = text.rstrip(" \t)\"'").endswith(".")
+    is_sentence = len(text.split()) > _WORDS_OF_A_NOTE and ends_so
+    if is_like_a_row and not (is_sure(text) or is_sentence):
+        return False
+    if is_sure(text) and not is_like_a_row:
+        return True
+    return begin_of(text) not in begins
+
+
+def is_sure(text: str) -> bool:
+    """Return whether a text begins as a note does and no name.
+
+    Examples
+    --------
+    >>> is_sure("Source: us"), is_sure("Contact")
+    (True, False)
+    """
+    return bool(_SURE.match(text))
+
+
+def begin_of(text: str) -> str:
+    """Return the first word of a text, or its first sign and whether a space follows.
+
+    Examples
+    --------
+    >>> begin_of("Source: us"), begin_of("#free"), begin_of("* preliminary")
+    ('source', '#', '* ')
+    """
+    match = _BEGIN.match(text)
+    return match[1].casefold() if match else ""
+
+
+def _are_fuller(rows: Sequence[Sequence[str]], n_values: int) -> bool:
+    counts = [n for row in rows if (n := sum(1 for cell in row if cell.strip()))]
+    return sum(n > n_values for n in counts) >= MIN_FULLER * len(counts)
+
+
+def _is_blank(row: Sequence[str]) -> bool:
+    return not any(cell.strip() for cell in row)
+
+
+def _may_stand_below(row: Sequence[str], width: int) -> bool:
+    n_values = sum(1 for cell in row if cell.strip())
+    if n_values <= 1:
+        return not row or bool(row[0].strip()) or not n_values
+    return bool(row[0].strip()) and (len(row) < width or bool(_MARK.match(row[0])))
+
+
+def _is_note(
+    row: Sequence[str], above: Sequence[Sequence[str]], width: int, is_apart: bool
+) -> bool:
+    values = [cell for cell in row if cell.strip()]
+    if not values:
+        return False
+    n_words, is_short = len(values[0].split()), len(row) < width
+    if not is_sure(row[0]) and not _are_fuller(above, len(values)):
+        return False
+    # A line above that lacks delimiters may be a note too, and says nothing of the table's rows.
+    begins = (begin_of(other[0]) for other in above if len(other) >= width)
+    if is_marked(row[0], begins, is_like_a_row=not (is_short or is_apart)):
+        return len(values) == 1 or is_short or is_apart
+    if is_short:
+        is_sentence = len(row) == 1 and width > 2 and n_words > _WORDS_OF_A_NOTE
+        return is_sentence or (is_apart and (len(row) == 1 or n_words >= _WORDS_OF_A_NOTE))
+    return len(values) == 1 and is_apart and width > 2 and n_words >= _WORDS_OF_A_NOTE
+
+
+def have_row_names(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether the first column holds names of rows, and has no name itself.
+
+    Programs of statistics write tables so: each row is one cell longer than the header, and begins
+    with a name that no other row has.
+    """
+    width = len(header) + 1
+    if len(rows) < _MIN_NAMED_ROWS or any(len(row) != width for row in rows):
+        return False
+    names = {row[0] for row in rows}
+    if len(names) < len(rows) or "" in names:
+        return False
+    # A space is that of a text with a delimiter in it.
+    return any(row[-1].strip() for row in rows) and not any(
+        cell[:1] == " " for row in rows for cell in row
+    )
+
+
+def are_tags(row: Sequence[str]) -> bool:
+    """Return whether a row below a header says by tags what its columns hold.
+
+    Aid organisations share tables so.
+
+    Examples
+    --------
+    >>> are_tags(["#country", "#affected +f", ""]), are_tags(["#1", "#2"])
+    (True, False)
+    """
+    tags = [cell for cell in row if cell.strip()]
+    return len(tags) > 1 and all(map(_TAG.match, tags))
+
+
+def repeats_header(row: Sequence[object], names: Sequence[str]) -> bool:
+    """Return whether a row is the header once more, as where files were put together.
+
+    A table of one column, or with one name, may have its name among its values.
+
+    Examples
+    --------
+    >>> repeats_header(["\ufeffid", "town"], ["id", "town"]), repeats_header(["id"], ["id"])
+    (True, False)
+    """
+    if len(row) != len(names) or len(names) < _MIN_NAMES or row[-1] != names[-1]:
+        return False
+    first = row[0].removeprefix("\ufeff") if isinstance(row[0], str) else row[0]
+    return [first, *row[1:]] == list(names) and sum(map(bool, names)) >= _MIN_NAMES
+
+
+def without_total(columns: list[pa.Array], notes: list[str]) -> list[pa.Array]:
+    """Return columns without a last row that is the total of the others, and say so.
+
+    It is one where its first cell says so, and a number of it is the sum of those above it.
+
+    Examples
+    --------
+    >>> without_total([pa.array(["a", "b", "Total"]), pa.array(["1", "2", "3"])], [])[1].to_pylist()
+    ['1', '2']
+    """
+    n_rows = len(columns[0]) if columns else 0
+    if n_rows <= _MIN_ADDED:
+        return columns
+    cells = (column[n_rows - 1].as_py() for column in columns)
+    first = next((cell for cell in cells if cell not in (None, "")), None)
+    if not isinstance(first, str) or not _TOTAL.fullmatch(first):
+        return columns
+    if not any(_ends_in_sum(column) for column in columns):
+        return columns
+    notes.append(f"the row of totals below the table was left out ({first.strip()})")
+    return [column.slice(0, n_rows - 1) for column in columns]
+
+
+def _ends_in_sum(column: pa.Array) -> bool:
+    if pa.types.is_boolean(column.type) or pa.types.is_temporal(column.type):
+        return False
+    try:
+        numbers = pc.cast(column, pa.float64())
+    except pa.ArrowException:  # it has other texts
+        return False
+    above, total = numbers.slice(0, len(numbers) - 1), numbers[len(numbers) - 1].as_py()
+    added = pc.sum(above).as_py()
+    if not total or added is None or len(above) - above.null_count < _MIN_ADDED:
+        return False
+    return math.isclose(added, total, rel_tol=_SAME_SUM)
+
+
+def with_inner_marks(line: str, dialect: Dialect, width: int) -> list[str] | None:
+    r"""Return the cells of a line in which quotation marks within quoted cells are not doubled.
+
+    None where it has no such mark, or not as many cells as a row has.
+
+    Examples
+    --------
+    >>> with_inner_marks('1,"TV 42" screen",new\n', Dialect(), 3)
+    ['1', 'TV 42" screen', 'new']
+    """
+    mark, cut = dialect.quotechar, re.escape(dialect.delimiter)
+    if mark is None or dialect.escapechar is not None or len(line) > _MAX_ODD_LINE:
+        return None
+    if not re.search(rf"{mark}[^{cut}{mark}\r\n]", line):
+        return None
+    line = line.rstrip("\r\n")
+    closing = re.compile(rf"(?<!{mark}){mark}(?:{mark}{mark})*(?={cut}|$)")
+    doubled = re.compile(rf"(?<!{mark})(?:{mark}{mark})+(?={cut}|$)")
+    cells: list[str] = []
+    start, is_odd, has_closing = 0, False, True
+    while start <= len(line):
+        if line.startswith(mark, start):
+            match = closing.search(line, start + 1) if has_closing else None
+            has_closing = match is not None  # none is looked for again: each look takes the line
+            match = match or doubled.search(line, start + 1)
+            if match is None:
+                return None
+            text, end = line[start + 1 : match.end() - 1], match.end()
+            is_odd = is_odd or mark in text.replace(mark * 2, "")
+            cells.append(text.replace(mark * 2, mark))
+        else:
+            end = line.find(dialect.delimiter, start)
+            end = len(line) if end < 0 else end
+            cells.append(line[start:end])
+        start = end + 1
+    return cells if is_odd and len(cells) == width else None
+
+
+def without_formulas(
+    columns: list[pa.StringArray], data: bytes, notes: list[str]
+) -> list[pa.StringArray]:
+    """Return columns in which cells such as ``="01234"`` are the text that a spreadsheet shows."""
+    if not any(mark in data for mark in _FORMULA_MARKS):
+        return columns
+    are_formulas = [pc.match_substring_regex(column, _FORMULA) for column in columns]
+    n_formulas = sum(pc.sum(flags).as_py() or 0 for flags in are_formulas)
+    if not n_formulas:
+        return columns
+    notes.append(f'cells such as ="01234" were read as the text in them: {n_formulas:,}')
+    texts = [pc.replace_substring_regex(column, _FORMULA, r"\1") for column in columns]
+    return [pc.if_else(pc.equal(text, ""), None, text) for text in texts]

@@ -1,1 +1,0 @@
-"""The layout of a delimited text: its dialect, where its table begins and ends, its header."""

@@ -1,0 +1,245 @@
+"""Pairs of tables that schemas, types, numbers of rows and bounds leave (R2D2: SGB and MMP)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pexeso.redundancy.column_stats import ColumnStats
+from pexeso.redundancy.schema_tokens import NULL, Token, compatible
+
+BLOCK_PAIRS = 1 << 20
+
+# Schemas with a token are listed up to so many; more of them are the bits of a number.
+_LISTED = 64
+
+
+@dataclass(frozen=True)
+class SchemaGraph:
+    """Containment among distinct schemas."""
+
+    # list of int64 arrays: Of each distinct schema the tables that have it, ascending
+    members: list[np.ndarray]
+    # list of (int, int): Numbers of schemas, the wider one first; each schema contains itself
+    edges: list[tuple[int, int]]
+
+    @property
+    def n_edges(self) -> int:
+        """Ordered pairs of different tables of which the first's schema contains the second's."""
+        sizes = [len(tables) for tables in self.members]
+        return sum(
+            sizes[parent] * (sizes[child] - (parent == child)) for parent, child in self.edges
+        )
+
+    def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for parent, child in self.edges:
+            parents, children = self.members[parent], self.members[child]
+            step = max(1, BLOCK_PAIRS // len(children))
+            for begin in range(0, len(parents), step):
+                some = parents[begin : begin + step]
+                for first in range(0, len(children), BLOCK_PAIRS):
+                    others = children[first : first + BLOCK_PAIRS]
+                    pairs = np.repeat(some, len(others)), np.tile(others, len(some))
+                    apart = pairs[0] != pairs[1]
+                    if apart.any():
+                        yield pairs[0][apart], pairs[1][apart]
+
+
+def schema_graph(schemas: Sequence[frozenset[Hashable]]) -> SchemaGraph:
+    """Find all containments among the schemas of tables.
+
+    What contains a schema has all of its tokens: an index of the schemas by token, the rarest one
+    first, finds the edges of R2D2's clusters with fewer comparisons.
+
+    Examples
+    --------
+    >>> schema_graph([frozenset(columns) for columns in ("abcd", "cd", "cde", "cd")]).n_edges
+    6
+    """
+    tables: dict[frozenset[Hashable], list[int]] = {}
+    for table, schema in enumerate(schemas):
+        tables.setdefault(schema, []).append(table)
+    index = _Index(list(tables))
+    edges = [(schema, schema) for schema in range(len(tables))]
+    # A wider schema is added before those that it contains.
+    for schema, tokens in sorted(enumerate(tables), key=lambda entry: -len(entry[1])):
+        edges += [(parent, schema) for parent in index.containing(tokens)]
+        index.add(schema)
+    return SchemaGraph([np.array(some, np.int64) for some in tables.values()], sorted(edges))
+
+
+class _Index:
+    def __init__(self, schemas: Sequence[frozenset[Hashable]]) -> None:
+        self._schemas = schemas
+        self._n_with = Counter(token for schema in schemas for token in schema)
+        self._added: list[int] = []
+        self._lists: dict[Hashable, list[int]] = {}
+        self._bits: dict[Hashable, int] = {}
+
+    def add(self, schema: int) -> None:
+        bit = 1 << len(self._added)
+        self._added.append(schema)
+        for token in self._schemas[schema]:
+            if self._n_with[token] > _LISTED:
+                self._bits[token] = self._bits.get(token, 0) | bit
+            else:
+                self._lists.setdefault(token, []).append(schema)
+
+    def containing(self, schema: frozenset[Hashable]) -> list[int]:
+        tokens = sorted(schema, key=self._n_with.__getitem__)
+        if tokens and self._n_with[tokens[0]] <= _LISTED:
+            near = self._lists.get(tokens[0], [])
+            return [other for other in near if schema <= self._schemas[other]]
+        bits = (1 << len(self._added)) - 1
+        for token in tokens:
+            bits &= self._bits.get(token, 0)
+            if not bits:
+                return []
+        data = np.frombuffer(bits.to_bytes(len(self._added) // 8 + 1, "little"), np.uint8)
+        positions = np.flatnonzero(np.unpackbits(data, bitorder="little"))
+        return [self._added[position] for position in positions.tolist()]
+
+
+GATES = ("types", "rows", "min_max")  # in the order in which they are applied
+
+_UNKNOWN = -1
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What pruning needs of a table: families and statistics of columns, and its rows if known."""
+
+    columns: Mapping[Token, tuple[str, ColumnStats]]
+    n_rows: int | None
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """The edges that are left, numbers of tables, and how many each gate removed."""
+
+    # int64 (e,)
+    parents: np.ndarray
+    children: np.ndarray
+    removed: dict[str, int]
+
+
+def prune(
+    graph: SchemaGraph,
+    profiles: Sequence[Profile],
+    *,
+    row_count_gate: bool = True,
+    bounds: bool = True,
+) -> Pruned:
+    """Remove the edges that types, numbers of rows and bounds refute.
+
+    Memory is that of a block of edges and of the edges that are left.
+    """
+    columns_of = _columns_by_token(profiles)
+    n_rows = np.array(
+        [_UNKNOWN if profile.n_rows is None else profile.n_rows for profile in profiles]
+    )
+    removed = dict.fromkeys(GATES, 0)
+    blocks = [np.empty((2, 0), np.int64)]
+    for pairs in map(np.stack, graph.blocks()):
+        columns = [columns_of[token] for token in profiles[pairs[1, 0]].columns]
+        for gate in GATES if bounds else GATES[:2]:
+            if gate == "rows":
+                theirs, ours = n_rows[pairs]
+                out = (theirs >= 0) & (ours > theirs) & row_count_gate
+            else:
+                out = np.zeros(pairs.shape[1], bool)
+                for column in columns:
+                    places = np.searchsorted(column.tables, pairs)
+                    out |= column.differ(*places) if gate == "types" else column.refuted(*places)
+            removed[gate] += int(out.sum())
+            pairs = pairs[:, ~out]
+        blocks.append(pairs)
+    left = np.concatenate(blocks, axis=1)
+    parents, children = left[:, np.lexsort(left[::-1])]
+    return Pruned(parents, children, removed)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The columns of one token as arrays over the tables that have it, ascending.
+
+    Bounds are ranks of values, `_UNKNOWN` where there is none.
+    """
+
+    tables: np.ndarray
+    family: np.ndarray
+    fits: np.ndarray
+    min: np.ndarray
+    max: np.ndarray
+    flags: dict[str, np.ndarray]
+    null_count: np.ndarray
+    nan: np.ndarray
+
+    def differ(self, parents: np.ndarray, children: np.ndarray) -> np.ndarray:
+        return ~self.fits[self.family[children], self.family[parents]]
+
+    def refuted(self, parents: np.ndarray, children: np.ndarray) -> np.ndarray:
+        """Return the pairs whose child has a value that its parent lacks: bool (p,).
+
+        A bound refutes where it is a witness of the child, or no value of the child lies before it,
+        and a cover of the parent.
+        """
+        ours = {name: flag[children] for name, flag in self.flags.items()}
+        theirs = {name: flag[parents] for name, flag in self.flags.items()}
+        out = ours["has_value"] & theirs["all_null"]
+        our_min, our_max = self.min[children], self.max[children]
+        their_min, their_max = self.min[parents], self.max[parents]
+        below = theirs["min_cover"] & (their_min >= 0)
+        above = theirs["max_cover"] & (their_max >= 0)
+        out |= below & ours["min_witness"] & (our_min >= 0) & (our_min < their_min)
+        out |= above & ours["max_witness"] & (our_max >= 0) & (our_max > their_max)
+        below &= ours["has_value"] & ours["max_cover"]
+        above &= ours["has_value"] & ours["min_cover"]
+        out |= below & (our_max >= 0) & (our_max < their_min)
+        out |= above & (our_min >= 0) & (our_min > their_max)
+        out |= (self.null_count[children] > 0) & (self.null_count[parents] == 0)
+        return out | ((self.nan[children] == 1) & (self.nan[parents] == 0))
+
+
+_FLAGS = ("min_witness", "max_witness", "min_cover", "max_cover", "has_value", "all_null")
+
+
+def _columns_by_token(profiles: Sequence[Profile]) -> dict[Token, _Columns]:
+    tables: dict[Token, list[int]] = {}
+    for table, profile in enumerate(profiles):
+        for token in profile.columns:
+            tables.setdefault(token, []).append(table)
+    return {
+        token: _columns(numbers, [profiles[table].columns[token] for table in numbers])
+        for token, numbers in tables.items()
+    }
+
+
+def _columns(tables: Sequence[int], columns: Sequence[tuple[str, ColumnStats]]) -> _Columns:
+    names = list(dict.fromkeys(name for name, _ in columns))
+    fits = np.array([[compatible(ours, other) for other in names] for ours in names])
+    stats = [stat for _, stat in columns]
+    family = np.array([names.index(name) for name, _ in columns])
+    bounds = np.full((2, len(columns)), _UNKNOWN, np.int64)
+    # One order for all types that can be compared; columns without values have no bounds.
+    valued = np.array(names) != NULL
+    for chosen in {tuple(np.flatnonzero(row & valued).tolist()) for row in fits[valued]}:
+        rows = np.flatnonzero(np.isin(family, chosen)).tolist()
+        known = {value for row in rows for value in (stats[row].min, stats[row].max)} - {None}
+        rank = {value: position for position, value in enumerate(sorted(known))}
+        for row in rows:
+            bounds[:, row] = [
+                rank.get(value, _UNKNOWN) for value in (stats[row].min, stats[row].max)
+            ]
+    return _Columns(
+        np.array(tables, np.int64),
+        family,
+        fits,
+        *bounds,
+        {name: np.array([getattr(stat, name) for stat in stats], bool) for name in _FLAGS},
+        np.array([_UNKNOWN if stat.null_count is None else stat.null_count for stat in stats]),
+        np.array([_UNKNOWN if stat.nan is None else stat.nan for stat in stats], np.int8),
+    )

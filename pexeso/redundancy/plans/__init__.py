@@ -1,1 +1,0 @@
-"""Redundant tables of a lake found, planned, set aside and brought back."""

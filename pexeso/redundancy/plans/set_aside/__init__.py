@@ -1,1 +1,0 @@
-"""Tables set aside in a holding folder, and brought back."""

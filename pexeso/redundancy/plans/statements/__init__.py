@@ -1,1 +1,0 @@
-"""Statements that rebuild tables: data, held against a grammar before they are run."""

@@ -1,1 +1,0 @@
-"""How plans of least cost are found."""

@@ -1,0 +1,139 @@
+"""Columns of the lake found in an index, and the lake values nearest to those without a match."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.engine.lists import damage_made_plain
+from pexeso.engine.vector_space import Vectors
+from pexeso.errors import ColumnNotFoundError, IndexCorruptError, InputError
+from pexeso.lake.catalog import Catalog
+from pexeso.lake.columns import find_column
+from pexeso.results.matches import Unmatched
+from pexeso.results.ranking import Hit
+from pexeso.semantic.encoded_query import EncodedQuery
+from pexeso.semantic.pairs import posting_arrays
+from pexeso.semantic.partition_loader import PartitionLoader
+from pexeso.store.local.reader import Store
+
+NO_VALUE, UNKNOWN, TOO_FAR, APART = "empty", "unknown", "too far", "apart"
+
+
+def locate_column(store: Store, table: str, column: str) -> Hit:
+    """Find a column of the lake in an index, with a count of 0.
+
+    `table` is its path relative to the lake (see `Catalog.named`), `column` its name, or
+    ``#position``.
+    """
+    for name, value in (("table", table), ("column", column)):
+        if not isinstance(value, str):
+            raise InputError(f"{name} must be a text, as results name it. Got {value!r} instead.")
+    catalog = Catalog(store.catalog_files)
+    table = catalog.named(table)
+    if not catalog.has(table):  # labels cut a column whose name holds colons at the last one
+        table, rest = catalog.split(f"{table}:{column}")
+        column = rest or ""
+    rows = catalog.columns(
+        ["name", "label", "position", "reason", "column_id"], among=pa.array([table])
+    ).sort_by("position")
+    if not rows.num_rows:
+        reason = catalog.why_not(table, store.manifest.facts["lake"])
+        raise InputError(f"{reason} Got the column '{table}:{column}'.")
+    try:
+        position = find_column(rows["name"].to_pylist(), column)
+    except ColumnNotFoundError as error:
+        raise ColumnNotFoundError(f"'{table}': {error}") from None
+    row = rows.slice(position, 1).to_pylist()[0]
+    if row["column_id"] is None:
+        raise ColumnNotFoundError(
+            f"The column {row['label']!r} of '{table}' is not in the index: {row['reason']}. "
+            "By equal values it can be joined all the same: pexeso join --transform, in Python "
+            "pexeso.learn_transformation, by agents preview_join with by_program."
+        )
+    hit = next(stored_columns(store, {row["column_id"]: (table, row["label"])}), None)
+    if hit is None:
+        raise IndexCorruptError(
+            f"The index '{store.path}' lists the column {column!r} of '{table}', but no partition "
+            "holds it: build the index again."
+        )
+    return hit
+
+
+def locate_columns(store: Store, names: Sequence[tuple[str, str]]) -> list[Hit]:
+    """Find named columns, as (table, label), in the partitions of an index, with counts of 0."""
+    if not names:
+        return []
+    rows = Catalog(store.catalog_files).columns(
+        ["table", "label", "column_id"], among=pa.array(sorted({table for table, _ in names}))
+    )
+    requested, ids = set(names), {}
+    for row in rows.to_pylist():
+        if row["column_id"] is not None and (row["table"], row["label"]) in requested:
+            ids[row["column_id"]] = (row["table"], row["label"])
+    return list(stored_columns(store, ids)) if ids else []
+
+
+def stored_columns(store: Store, names: Mapping[int, tuple[str, str]]) -> Iterator[Hit]:
+    """Yield those columns that partitions hold, with counts of 0; `names` has them by their ids."""
+    for number in range(store.n_partitions):
+        column_ids = store.array(number, "column_ids")
+        for position in np.flatnonzero(np.isin(column_ids, list(names))).tolist():
+            column = int(column_ids[position])
+            yield Hit(column, 0, number, position, *names[column])
+
+
+@damage_made_plain("the index")
+def find_unmatched(
+    scan: PartitionLoader,
+    query: EncodedQuery,
+    hit: Hit,
+    is_matched: np.ndarray,
+    limit: int | None = None,
+) -> tuple[Unmatched, ...]:
+    """List the first query texts without a pair, or all, with the lake value nearest to each.
+
+    `is_matched` marks those of ``query.texts`` that have a pair.
+    """
+    texts, value_of_text = query.texts
+    known = query.known
+    left = [
+        (texts[position], int(value_of_text[position]))
+        for position in np.flatnonzero(~is_matched)[:limit].tolist()
+    ]
+    values = sorted({value for _, value in left if known[value]})
+    nearest = dict(zip(values, _nearest(scan, query.vectors[values], hit), strict=True))
+    unmatched = [
+        Unmatched(text, *nearest[value]) if value in nearest else Unmatched(text, UNKNOWN)
+        for text, value in left
+    ]
+    return (
+        *unmatched,
+        *(Unmatched(text, NO_VALUE) for text in texts_without_value(query).to_pylist()),
+    )[:limit]
+
+
+def texts_without_value(query: EncodedQuery) -> pa.Array:
+    return pc.drop_null(query.column.values.filter(query.value_of_row.is_null())).unique()
+
+
+def _nearest(
+    scan: PartitionLoader, vectors: Vectors, hit: Hit
+) -> list[tuple[str, str | None, float | None]]:
+    """Return why each query vector has no match, the nearest value of a column, and its distance.
+
+    The nearest value by its words may be one that marks tell apart.
+    """
+    partition = scan.open_in_place(hit.partition)
+    rows = partition.column_lists[hit.position]
+    if not len(rows) or not len(vectors):
+        return [(TOO_FAR, None, None)] * len(vectors)
+    position, distance = scan.space.nearest(partition, vectors, rows)
+    defined = scan.space.pair_distances(vectors, scan.space.stored(partition, rows[position]))
+    reasons = np.where((defined >= 1.0) & (distance < 1.0), APART, TOO_FAR)
+    start = partition.column_lists.offsets[hit.position]
+    texts, _ = posting_arrays(scan, hit.partition, position + start)
+    return list(zip(reasons.tolist(), texts.to_pylist(), distance.tolist(), strict=True))

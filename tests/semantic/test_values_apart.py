@@ -1,0 +1,51 @@
+"""What is reasons apart never matches at the default distance, and an explanation says so."""
+
+import pytest
+
+import pexeso
+
+STORED = ["Terminal 2", "Southern Region", "North Korea", "Rocky III", "Wal-Mart", "Moskva"]
+QUERIES = ["Terminal 1", "Northern Region", "South Korea", "Rocky II", "WalMart", "Москва", "Zzyzx"]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("apart")
+    lake = folder / "lake"
+    lake.mkdir()
+    (lake / "t.csv").write_text(
+        "name,code\n" + "".join(f"{name},k{row}x\n" for row, name in enumerate(STORED)),
+        encoding="utf-8",
+    )
+    return pexeso.build_index(lake, folder / "lake.pexeso")
+
+
+def test_an_explanation_names_what_tells_apart(index):
+    explanation = index.explain(QUERIES, "t.csv", "name")
+    pairs = {pair.query: pair.value for pair in explanation.match.pairs()}
+    assert pairs == {"WalMart": "Wal-Mart", "Москва": "Moskva"}
+    reasons = {
+        unmatched.query: (unmatched.reason, unmatched.value) for unmatched in explanation.unmatched
+    }
+    assert reasons.pop("Zzyzx")[0] == "too far"
+    assert reasons == {
+        query: ("apart", value) for query, value in zip(QUERIES[:4], STORED[:4], strict=True)
+    }
+
+
+def test_a_rule_that_is_off_tells_nothing_apart(index, tmp_path):
+    normaliser = pexeso.Normaliser().switched(off=["different-numbers"])
+    loose = pexeso.build_index(index.info().lake, tmp_path / "loose.pexeso", normaliser=normaliser)
+    explanation = loose.explain(QUERIES, "t.csv", "name", max_distance=0.6)
+    pairs = {(pair.query, pair.value) for pair in explanation.match.pairs()}
+    assert ("Terminal 1", "Terminal 2") in pairs
+    assert ("South Korea", "North Korea") not in pairs
+
+
+def test_an_exhaustive_search_finds_the_same(index):
+    for distance in (0.0, 0.1, 0.3, 0.45, 0.8):
+        quick, exhaustive = (
+            index.search(QUERIES, max_distance=distance, min_joinability=1, exact=exact)
+            for exact in (False, True)
+        )
+        assert [match.matched for match in quick] == [match.matched for match in exhaustive]
