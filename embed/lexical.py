@@ -24,6 +24,9 @@ from embed.protocol import Values
 from embed.words import Vocabulary, as_strings, split_words, string_buffers
 
 WHOLE_WORD_SHARE = 0.05
+
+# The distinction that ranks pairs, rather than telling values apart, and what it adds at most.
+UNMATCHED_WORDS, PENALTY = "unmatched-words", 0.3
 MAX_WORDS = 500_000
 SKETCH_DIMENSIONS = 32
 
@@ -87,15 +90,16 @@ class LexicalEmbedder(stored.ArrayModel):
     ) -> None:
         stored.check_weights(self.kind, weights, len(words))
         self._words, self._weights = Vocabulary(words), weights
-        self.space = {"whole_word_share": whole_word_share}
         self.distinctions = tuple(distinctions)
+        penalty = PENALTY if UNMATCHED_WORDS in self.distinctions else 0.0
+        self.space = {"whole_word_share": whole_word_share, "penalty": penalty}
         self._notes, self._fingerprint = dict(notes), fingerprint
 
     @property
     def options(self) -> MappingProxyType[str, Any]:
         """The share of whole words, what tells values apart, and how the model was made."""
         named = {"distinctions": list(self.distinctions), "notes": self._notes}
-        return MappingProxyType({**self.space, **named})
+        return MappingProxyType({"whole_word_share": self.space["whole_word_share"], **named})
 
     def encode(self, values: Values) -> WeightedWords:
         """Split values into words, and look up what each word counts."""

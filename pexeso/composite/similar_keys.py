@@ -155,7 +155,7 @@ class SimilarColumn:
         arrays, texts = [(none, none, np.empty(0))], [(pa.array([], pa.large_string()),) * 2]
         for number in np.unique(self._partitions[hits]).tolist():
             selected = np.flatnonzero(self._partitions[hits] == number)
-            column, stand_for, posting, distance = scan.space.column_pairs(
+            column, stand_for, posting, distance, _ = scan.space.column_pairs(
                 scan.open_in_place(number),
                 self._encoded.vectors,
                 self._positions[hits[selected]],

@@ -320,7 +320,7 @@ class VectorSpace(ABC):
         columns: np.ndarray,
         max_distance: float,
         stats: SearchStats,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Find all matching value pairs of some columns, by brute force over their values.
 
         Parameters
@@ -337,23 +337,36 @@ class VectorSpace(ABC):
         posting : numpy.ndarray, int64 (p,)
             Position in ``partition.column_lists.members``: the value as it stands in that column.
         distance : numpy.ndarray, float64 (p,)
-            As a fraction of the largest distance. Ordered by column, query, distance, posting.
+            As a fraction of the largest distance.
+        cost : numpy.ndarray, float64 (p,)
+            What a pair is worse than others; see `costs`. Ordered by column, query, cost, posting.
         """
         pairs = self._pairs_in(partition, vectors, columns, max_distance, stats)
-        column, query, posting, distance = pairs
+        column, query, posting, distance, cost = pairs
         require_memory_for_pairs(len(query), max_distance)
         # The pairs come by query value. They are sorted some at a time, so that a sort of millions
         # can be stopped.
         cuts = np.unique(np.searchsorted(query, query[PAIRS_A_SORT::PAIRS_A_SORT]))
         order = np.concatenate(
             [
-                some[np.lexsort((posting[some], distance[some], query[some], column[some]))]
+                some[np.lexsort((posting[some], cost[some], query[some], column[some]))]
                 for some in np.split(np.arange(len(query)), cuts)
             ]
         )
         if len(columns) > 1:
             order = order[np.argsort(column[order], kind="stable")]
-        return column[order], query[order], posting[order], distance[order]
+        return column[order], query[order], posting[order], distance[order], cost[order]
+
+    def costs(
+        self,
+        partition: SpacePartition,
+        vectors: Vectors,
+        query: np.ndarray,
+        rows: np.ndarray,
+        distances: np.ndarray,
+    ) -> np.ndarray:
+        """Return what pairs of vectors and stored rows are ranked by, float64 (p,)."""
+        return distances
 
     def nearest_in_columns(
         self,
@@ -367,7 +380,7 @@ class VectorSpace(ABC):
 
         Returns numpy.ndarray, float64 (r, n): `max_distance` where no value is nearer.
         """
-        column, query, _, distance = self._pairs_in(
+        column, query, _, distance, _ = self._pairs_in(
             partition, vectors, columns, max_distance, stats
         )
         nearest = np.full((len(columns), len(vectors)), max_distance)
@@ -381,7 +394,7 @@ class VectorSpace(ABC):
         columns: np.ndarray,
         max_distance: float,
         stats: SearchStats,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Do as `column_pairs`, by query value alone."""
         lists = partition.column_lists
         owner, posting = lists.of(columns)
@@ -395,7 +408,8 @@ class VectorSpace(ABC):
         starts = np.cumsum(sizes) - sizes
         pair = np.repeat(np.arange(len(value)), sizes[value])
         which = by_value[ranges(starts[value], sizes[value])]
-        return owner[which], query[pair], posting[which], distance[pair]
+        cost = self.costs(partition, vectors, query, rows[value], distance)
+        return owner[which], query[pair], posting[which], distance[pair], cost[pair]
 
     @abstractmethod
     def nearest(

@@ -3,13 +3,14 @@
 It is created once, from the pairs that match.
 
 A *value* is what normalisation leaves of a text, on both sides: rows that differ in case or
-punctuation alone are joined alike. The lake values of a query value are ranked by distance; equally
-near ones by whether they are the same normalised text, then by code point. Three ways to choose:
+punctuation alone are joined alike. The lake values of a query value are ranked by their costs: the
+distances, and a penalty where both have unmatched words; equal ones by whether they are the same
+normalised text, then by code point. Three ways to choose:
 
 - ``nearest``: the first of each query value. Several query values may take the same lake value.
 - ``one-to-one``: no value is joined twice. Values of the same normalised text go together; the
   others are assigned so that as many as possible have a partner, and among these choices with the
-  least total distance (`pexeso.joins.mapping`).
+  least total cost (`pexeso.joins.mapping`).
 - ``all``: every pair.
 """
 
@@ -30,10 +31,10 @@ from pexeso.store.texts import take_wide
 
 loops = compiled("pexeso.runtime.loops")
 
-# One-to-one assignment: the maximum number of links with the least total distance.
+# One-to-one assignment: the maximum number of links with the least total cost.
 #
 # No two links share a value. Among the choices with as many links as possible, the one with the
-# least total distance is selected.
+# least total cost is selected.
 #
 # The graph of query values and lake values that match falls into components. A component in which
 # one side has one value, which is nearly every one, is decided by its smallest distance, all
@@ -57,7 +58,7 @@ def steps_of(n_queries: int) -> int:
     return 1 << max(1, min(_FINEST_BITS, _EXACT_BITS - math.ceil(math.log2(n_queries + 2))))
 
 
-def assign(query: np.ndarray, lake: np.ndarray, distance: np.ndarray) -> np.ndarray:
+def assign(query: np.ndarray, lake: np.ndarray, cost: np.ndarray) -> np.ndarray:
     """Choose links so that no value is in two.
 
     Memory: some hundred bytes a link. Time: as sorting, but for a component with several values on
@@ -69,8 +70,8 @@ def assign(query: np.ndarray, lake: np.ndarray, distance: np.ndarray) -> np.ndar
     ----------
     query, lake : int64 (l,)
         The ends of each link; no link twice.
-    distance : float64 (l,)
-        In [0, 1].
+    cost : float64 (l,)
+        At least 0; distances, or these and a penalty of at most 1.
 
     Returns
     -------
@@ -84,17 +85,17 @@ def assign(query: np.ndarray, lake: np.ndarray, distance: np.ndarray) -> np.ndar
     order = np.lexsort((lake, query))
     query, query_ids = _renumbered(query[order])
     lake, lake_ids = _renumbered(lake[order])
-    distance = distance[order]
+    cost = cost[order]
     component = _components(query, lake, query_ids, lake_ids)
     n_queries, n_lake = (_distinct_in(component, ends) for ends in (query, lake))
     simple = ((n_queries == 1) | (n_lake == 1))[component]
     picked = np.zeros(len(query), dtype=bool)
-    # Of simple components the link of least distance; ties by query value, then lake value.
+    # Of simple components the link of least cost; ties by query value, then lake value.
     links = np.flatnonzero(simple)
-    nearest = links[np.lexsort((links, distance[links], component[links]))]
+    nearest = links[np.lexsort((links, cost[links], component[links]))]
     picked[nearest[np.unique(component[nearest], return_index=True)[1]]] = True
     for links in _parcels(component, ~simple, n_queries + n_lake):
-        picked[links] = _solve(query[links], lake[links], distance[links])
+        picked[links] = _solve(query[links], lake[links], cost[links])
     chosen[order] = picked
     return chosen
 
@@ -132,12 +133,12 @@ def _parcels(component: np.ndarray, chosen: np.ndarray, n_nodes: np.ndarray) -> 
     return np.split(order, np.flatnonzero(np.diff(parcel[component[order]])) + 1)
 
 
-def _solve(query: np.ndarray, lake: np.ndarray, distance: np.ndarray) -> np.ndarray:
+def _solve(query: np.ndarray, lake: np.ndarray, cost: np.ndarray) -> np.ndarray:
     query, n_queries = _renumbered(query)
     lake, n_lake = _renumbered(lake)
     steps = steps_of(n_queries)
     offsets = np.searchsorted(query, np.arange(n_queries + 1))
-    costs, nobody = np.rint(distance * steps), float((n_queries + 1) * steps)
+    costs, nobody = np.rint(cost * steps), float((n_queries + 1) * steps)
     return loops.assign_rows(offsets, lake, costs, n_lake, nobody)[query] == lake
 
 
@@ -152,7 +153,7 @@ class JoinMapping:
     query_of_text : int64 (t,)
         The query value of each, from 0.
     query, lake : int64 (l,)
-        The ends of each link, by query value, nearest first.
+        The ends of each link, by query value, the best first.
     distance : float64 (l,)
         In [0, 1].
     """
@@ -179,12 +180,16 @@ class JoinMapping:
 
 
 class PairColumns(NamedTuple):
-    """The pairs of two columns: texts of both sides, large_string (n,), and float64 (n,)."""
+    """The pairs of two columns: texts of both sides, large_string (n,), and float64 (n,).
+
+    Of several pairs of a value that of the least cost is the best.
+    """
 
     queries: pa.LargeStringArray
     keys: pa.LargeStringArray
     values: pa.LargeStringArray
     distances: np.ndarray
+    costs: np.ndarray
 
     @classmethod
     def of(cls, pairs: Sequence[Pair]) -> PairColumns:
@@ -193,7 +198,8 @@ class PairColumns(NamedTuple):
             pa.array([getattr(pair, name) for pair in pairs], pa.large_string())
             for name in ("query", "key", "value")
         )
-        return cls(*texts, np.array([pair.distance for pair in pairs], dtype=np.float64))
+        distances = np.array([pair.distance for pair in pairs], dtype=np.float64)
+        return cls(*texts, distances, distances)
 
 
 def make_mapping(
@@ -206,7 +212,7 @@ def make_mapping(
     """Make the mapping of a query column to a lake column."""
     if not isinstance(pairs, PairColumns):
         pairs = PairColumns.of(pairs)
-    queries, keys, values_of_pairs, distance = pairs
+    queries, keys, values_of_pairs, distance, cost = pairs
     text = _places(queries, texts)
     query = query_of_text[text]
     # There is a pair for each text of a query value: one of them is the link.
@@ -216,8 +222,8 @@ def make_mapping(
     names = values_of_pairs.take(pa.array(_first_of(lake, len(lake_keys)))).cast(pa.string())
     own_values = take_wide(query_values, pa.array(query)).cast(pa.large_string())
     same = pc.equal(own_values, keys).to_numpy(zero_copy_only=False)
-    order = first[np.lexsort((lake[first], ~same[first], distance[first], query[first]))]
-    links = (query[order], lake[order], distance[order], same[order])
+    order = first[np.lexsort((lake[first], ~same[first], cost[first], query[first]))]
+    links = (query[order], lake[order], cost[order], same[order])
     return JoinMapping(
         texts=texts,
         query_of_text=query_of_text,
@@ -226,14 +232,14 @@ def make_mapping(
         lake_names=names,
         query=links[0],
         lake=links[1],
-        distance=links[2],
+        distance=distance[order],
         same=links[3],
         chosen=_chosen(*links, values),
     )
 
 
 def _chosen(
-    query: np.ndarray, lake: np.ndarray, distance: np.ndarray, same: np.ndarray, values: str
+    query: np.ndarray, lake: np.ndarray, cost: np.ndarray, same: np.ndarray, values: str
 ) -> np.ndarray:
     if values == "all":
         return np.ones(len(query), dtype=bool)
@@ -242,7 +248,7 @@ def _chosen(
     # A value of the same text is never given to another, so what is left has neither of its ends.
     chosen = same.copy()
     left = np.flatnonzero(~np.isin(query, query[same]) & ~np.isin(lake, lake[same]))
-    chosen[left] = assign(query[left], lake[left], distance[left])
+    chosen[left] = assign(query[left], lake[left], cost[left])
     return chosen
 
 

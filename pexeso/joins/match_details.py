@@ -218,7 +218,9 @@ class MatchDetails:
     def curve(self, position: int) -> tuple[np.ndarray, np.ndarray]:
         """Return how many values, or rows, match within each distance; see `Match.curve`."""
         table = self.table(position)
-        distances = table.distances[table.starts]
+        distances = table.distances
+        if len(table):
+            distances = np.minimum.reduceat(distances, table.starts)
         order = np.argsort(distances, kind="stable")
         counted = self._counted[table.text[table.starts]][order]
         at, first = np.unique(distances[order], return_index=True)

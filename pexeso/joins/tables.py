@@ -324,15 +324,16 @@ def mapping_of_match(query: EncodedQuery, match: Match, options: JoinOptions) ->
     texts, query_of_text = query.texts
     # As arrays: a column of values that are alike has millions of pairs.
     table = match._details.table(match._position)
-    text, keys, values, distances = table.text, table.keys, table.values, table.distances
+    text, keys, values = table.text, table.keys, table.values
+    distances, costs = table.distances, table.costs
     if options.values == "nearest":
-        # A pair that is farther than the nearest of its text is neither joined nor a tie.
+        # A pair that is worse than the best of its text is neither joined nor a tie.
         sizes = np.diff(table.starts, append=len(table))
-        rows = np.flatnonzero(distances == np.repeat(distances[table.starts], sizes))
-        text, distances = text[rows], distances[rows]
+        rows = np.flatnonzero(costs == np.repeat(costs[table.starts], sizes))
+        text, distances, costs = text[rows], distances[rows], costs[rows]
         keys, values = (take_wide(column, pa.array(rows)) for column in (keys, values))
     own_texts = take_wide(table.texts, pa.array(text)).cast(pa.large_string())
-    pairs = PairColumns(own_texts, keys, values, distances)
+    pairs = PairColumns(own_texts, keys, values, distances, costs)
     return make_mapping(
         pa.array(texts, pa.string()), query_of_text, query.values, pairs, options.values
     )

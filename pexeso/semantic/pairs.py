@@ -32,7 +32,7 @@ from pexeso.store.texts import take_texts, take_wide
 class PairTable:
     """The n pairs of a query column and one lake column.
 
-    They are in the query's order, nearest first.
+    They are in the query's order, the best of each text first.
 
     Attributes
     ----------
@@ -42,6 +42,8 @@ class PairTable:
         Texts of the lake column, as the table has them and as the index holds them.
     distances : numpy.ndarray of shape (n,), float64
         In [0, 1].
+    costs : numpy.ndarray of shape (n,), float64
+        What the pairs of a text are ranked by; see `pexeso.engine.vector_space.VectorSpace.costs`.
     found_kinds : numpy.ndarray of shape (n,), int8, or callable
         Positions in `KINDS`, or what computes them when they are needed.
     """
@@ -51,6 +53,7 @@ class PairTable:
     values: pa.Array
     keys: pa.Array
     distances: np.ndarray
+    costs: np.ndarray
     found_kinds: np.ndarray | Callable[[], np.ndarray]
 
     @cached_property
@@ -63,8 +66,8 @@ class PairTable:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What computes kinds cannot be sent; what it computes can.
-        fields = (self.texts, self.text, self.values, self.keys, self.distances, self.kinds)
-        return PairTable, fields
+        arrays = self.distances, self.costs, self.kinds
+        return PairTable, (self.texts, self.text, self.values, self.keys, *arrays)
 
     def take(self, rows: np.ndarray) -> PairTable:
         """Return some of the pairs."""
@@ -74,12 +77,13 @@ class PairTable:
             take_wide(self.values, pa.array(rows)),
             take_wide(self.keys, pa.array(rows)),
             self.distances[rows],
+            self.costs[rows],
             self.kinds[rows],
         )
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """Where the pairs of each matched text start: its nearest pair, int64."""
+        """Where the pairs of each matched text start: its best pair, int64."""
         return np.flatnonzero(np.diff(self.text, prepend=-1))
 
     def between(self, start: int, end: int) -> PairTable:
@@ -90,11 +94,12 @@ class PairTable:
             self.values.slice(start, end - start),
             self.keys.slice(start, end - start),
             self.distances[start:end],
+            self.costs[start:end],
             lambda: self.kinds[start:end],
         )
 
     def weakest(self, limit: int) -> PairTable:
-        """Return the nearest pairs of the texts whose nearest pair is farthest, that first.
+        """Return the best pairs of the texts whose best pair is farthest, that first.
 
         Texts with an equal value are none of them.
         """
@@ -102,7 +107,7 @@ class PairTable:
         return self.take(far[np.argsort(-self.distances[far], kind="stable")[:limit]])
 
     def nearest_of_each(self, limit: int) -> PairTable:
-        """Return at most so many pairs: as many of the nearest of each text as fit."""
+        """Return at most so many pairs: as many of the best of each text as fit."""
         if len(self) <= limit:
             return self
         sizes = np.diff(self.starts, append=len(self))
@@ -200,14 +205,14 @@ def find_pairs(
         pairs = scan.space.column_pairs(
             partition, query.vectors, positions, options.max_distance, stats
         )
-        column, value, posting, distance = pairs
+        column, value, posting, distance, cost = pairs
         n_done += n_compared[number]
         advance(0, to=n_done)
         first = starts[value]
         sizes = starts[value + 1] - first
         rows = np.repeat(np.arange(len(value)), sizes)
         text = texts[ranges(first, sizes)]
-        # Stable: within a text of a column the pairs stay nearest first.
+        # Stable: within a text of a column the best pairs stay first.
         order = np.lexsort((text, column[rows]))
         rows = rows[order]
         values, keys = posting_arrays(scan, number, posting[rows])
@@ -217,6 +222,7 @@ def find_pairs(
             values,
             keys,
             distance[rows],
+            cost[rows],
             np.empty(0, np.int8),
         )
         table = replace(table, found_kinds=partial(_kinds, table, query, value[rows]))

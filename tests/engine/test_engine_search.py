@@ -142,7 +142,7 @@ def check_pairs(case: Case, columns: list[int]) -> None:
     partition, vectors, _, _ = case.arguments()
     space, numbers = DenseSpace(partition.options), np.array(columns, np.int64)
     pairs = space.column_pairs(partition, vectors, numbers, case.tau, SearchStats())
-    column, query, posting, distance = (part.tolist() for part in pairs)
+    column, query, posting, distance, _ = (part.tolist() for part in pairs)
     keys = list(zip(column, query, distance, posting, strict=True))
     assert keys == sorted(keys)
     value = case.order[partition.column_lists.members[pairs[2]]].tolist()
@@ -259,7 +259,7 @@ def test_a_partition_without_vectors_answers_with_nothing(vectors, chosen, cells
         assert as_dict(exact_partition(partition, query, torch.tensor([1, 1]), goal)) == {}
     space = DenseSpace(partition.options)
     pairs = space.column_pairs(partition, query, np.arange(2), 1.0, SearchStats())
-    assert [len(part) for part in pairs] == [0, 0, 0, 0]
+    assert [len(part) for part in pairs] == [0, 0, 0, 0, 0]
 
 
 def test_a_query_of_zero_vectors_matches_nothing():

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from embed.lexical import create
+from embed.lexical import UNMATCHED_WORDS, create
 from pexeso.build.parts.models import sparse_vectors
 from pexeso.engine.sparse.marks import REGROUPED, TURNED
 from pexeso.engine.sparse.vectors import pair_distances
@@ -13,7 +13,10 @@ from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.normalise.rules import DISTINCTIONS, RULES
 
 EXAMPLES = [
-    (rule.name, left, right) for rule in RULES if rule.tells_apart for left, right in rule.examples
+    (rule.name, left, right)
+    for rule in RULES
+    if rule.tells_apart and rule.name != UNMATCHED_WORDS
+    for left, right in rule.examples
 ]
 APART = [
     ("Apollo 11", "Apollo 13"),

@@ -96,6 +96,7 @@ TABLE = PairTable(
     pa.array(["Rome", "ROMA", "Britain"]),
     pa.array(["rome", "roma", "britain"]),
     np.array([0.01, 0.02, 0.05]),
+    np.array([0.01, 0.02, 0.05]),
     np.array([2, 0, 3], np.int8),
 )
 
@@ -116,6 +117,7 @@ def test_pairs_by_an_alias_are_counted_where_there_are_any():
         np.array([0, 0, 1, 1]),
         pa.array(["Rome", "ROMA", "Roma", "Rom"]),
         pa.array(["rome"] * 3 + ["rom"]),
+        np.zeros(4),
         np.zeros(4),
         np.array([0, 0, 0, 2], np.int8),
     ).with_aliases(normaliser)

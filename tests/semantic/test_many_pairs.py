@@ -107,7 +107,7 @@ def test_a_mapping_is_that_of_all_pairs(explanation, values):
     options = join_options({"values": values, "many_to_many": True})
     mapping = tables.mapping_of_match(query, match, options)
     own_texts = pairs.texts.take(pairs.text).cast("large_string")
-    every = PairColumns(own_texts, pairs.keys, pairs.values, pairs.distances)
+    every = PairColumns(own_texts, pairs.keys, pairs.values, pairs.distances, pairs.costs)
     whole = make_mapping(pairs.texts, query.texts[1], query.values, every, values)
 
     def joined(made):

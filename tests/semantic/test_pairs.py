@@ -36,7 +36,7 @@ def table(text, distances):
     names = pa.array([f"v{at}" for at in range(len(text))])
     texts = pa.array([f"t{at}" for at in range(5)])
     kinds = np.zeros(len(text), np.int8)
-    return PairTable(texts, np.array(text), names, names, np.array(distances), kinds)
+    return PairTable(texts, np.array(text), names, names, *[np.array(distances)] * 2, kinds)
 
 
 def test_of_each_text_the_nearest_pair_counts_and_the_farthest_of_these_come_first():

@@ -16,6 +16,7 @@ PAIRS = PairTable(
     pa.array(["OSLO", "Roma", "Rome (old)"]),
     pa.array(["oslo", "roma", "rome old"]),
     np.array([0.0, 0.01, 0.05]),
+    np.array([0.0, 0.01, 0.05]),
     np.array([KINDS.index(kind) for kind in ("exact", "spelling", "spelling")], np.int8),
 )
 MINE = "id,place,x\n1,Oslo,a\n2,rome,\n3,Paris,c\n4,,d\n5,Oslo,e\n"

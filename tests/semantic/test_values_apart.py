@@ -49,3 +49,18 @@ def test_an_exhaustive_search_finds_the_same(index):
             for exact in (False, True)
         )
         assert [match.matched for match in quick] == [match.matched for match in exhaustive]
+
+
+def test_a_value_with_words_more_is_preferred_to_one_with_another_word(tmp_path):
+    names = ["Columbus Memorial Hospital", "Columbia General Memorial Regional Hospital"]
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "t.csv").write_text("name\n" + "\n".join([*names, "Oslo", "Rome", "Bern"]))
+    for off, first in ([], 1), (["unmatched-words"], 0):
+        index = pexeso.build_index(
+            tmp_path / "lake",
+            tmp_path / "i.pexeso",
+            normaliser=pexeso.Normaliser().switched(off=off),
+            overwrite=True,
+        )
+        match = index.explain(["Columbia Memorial Hospital"], "t.csv", "name").match
+        assert [pair.value for pair in match.pairs()] == [names[first], names[1 - first]]

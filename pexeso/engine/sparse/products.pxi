@@ -447,3 +447,51 @@ def pair_products(
                         nearness += <double>values.weights[words[number]] * similarities[number]
                     total += <double>others.weights[word] * nearness
             dots[row] = total
+
+
+def unmatched_shares(
+    Values values not None, Values others not None, double letters, double[::1] shares
+):
+    """Compute how much of each value and that of the same row is unmatched, float64; 0 without
+    words.
+
+    Of each side it is the share of the weights of its words, less what each has in common with the
+    word of the other side that is the most like it; the lesser share counts.
+    """
+    cdef int64_t row, first, n_words, position, number
+    cdef int32_t word
+    cdef double weight, nearest, total, missing, my_total, my_missing
+    cdef const int32_t* words
+    cdef vector[int64_t] keys
+    cdef vector[double] squares, similarities, my_nearest
+    cdef Features features
+    with nogil:
+        keys.resize(2 * longest_word(others.starts) + 1)
+        for row in range(shares.shape[0]):
+            shares[row] = 0.0
+            first = values.offsets[row]
+            n_words = values.offsets[row + 1] - first
+            if n_words == 0 or others.offsets[row] == others.offsets[row + 1]:
+                continue
+            words = &values.members[first]
+            note_features(values, words, n_words, features)
+            squares_of(values.squares, words, n_words, squares)
+            similarities.resize(n_words)
+            my_nearest.assign(n_words, 0.0)
+            total = missing = my_total = my_missing = 0.0
+            for position in range(others.offsets[row], others.offsets[row + 1]):
+                word, nearest = others.members[position], 0.0
+                add_similarities(
+                    values, words, squares, others, word, keys, features, letters, similarities
+                )
+                for number in range(n_words):
+                    nearest = max(nearest, similarities[number])
+                    my_nearest[number] = max(my_nearest[number], similarities[number])
+                weight = <double>others.weights[word]
+                missing += weight * (1.0 - nearest)
+                total += weight
+            for number in range(n_words):
+                weight = <double>values.weights[words[number]]
+                my_missing += weight * (1.0 - my_nearest[number])
+                my_total += weight
+            shares[row] = min(missing / total, my_missing / my_total)

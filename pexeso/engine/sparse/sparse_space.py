@@ -18,7 +18,7 @@ from pexeso.engine.sparse.search import (
     search_exhaustively,
     search_in_prefixes,
 )
-from pexeso.engine.sparse.vectors import LetterSpace, SparseVectors, pair_distances
+from pexeso.engine.sparse.vectors import LetterSpace, SparseVectors, pair_costs, pair_distances
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import BatchColumn, ColumnCounts, Goal, VectorSpace, best_columns
 from pexeso.errors import IndexCorruptError
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 ROWS_LOOKED_AT = 16
 
 _ROWS_AT_ONCE = 1 << 14
+_PAIRS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -180,6 +181,21 @@ class SparseSpace(VectorSpace):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         stats.defining_distances += len(vectors) * len(rows)
         return pairs_within(partition, vectors, rows, max_distance, report=advance)
+
+    def costs(
+        self,
+        partition: SparsePartition,
+        vectors: SparseVectors,
+        query: np.ndarray,
+        rows: np.ndarray,
+        distances: np.ndarray,
+    ) -> np.ndarray:
+        costs = np.empty(len(query))
+        for begin in range(0, len(query), _PAIRS_AT_ONCE):
+            some = slice(begin, begin + _PAIRS_AT_ONCE)
+            stored = self.stored(partition, rows[some])
+            costs[some] = pair_costs(vectors.take(query[some]), stored, distances[some])
+        return costs
 
     def nearest_in_columns(
         self,

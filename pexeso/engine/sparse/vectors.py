@@ -29,6 +29,11 @@ float64, each operation rounded once as IEEE 754 says. Whole numbers are exact i
 distance has the same bits however features are found, in any batch and on any device. Every faster
 way must give the same matches.
 
+Of several values that match, the best is not always the nearest. Where both values have words that
+are like none of the other's these are often two things, and where one has a word more they are
+often two names of one. So a pair has a cost, the distance and `penalty` times the lesser of the
+shares of both values that are unmatched: u(q, x) = sum_i a_i (1 - max_j s_ij) / sum_i a_i.
+
 Pairs of characters that need not touch are the skip-grams of Guthrie et al., "A closer look at
 skip-gram modelling" (LREC 2006).
 """
@@ -62,6 +67,8 @@ class LetterSpace:
     ----------
     whole_word_share : float
         The share e of the squared length of a word's vector that is its own, in [0, 1).
+    penalty : float
+        What two values that have nothing in common cost more than their distance, in [0, 1].
 
     Examples
     --------
@@ -70,12 +77,17 @@ class LetterSpace:
     """
 
     whole_word_share: float
+    penalty: float = 0.0
 
     def __post_init__(self) -> None:
         if not (isinstance(self.whole_word_share, float) and 0 <= self.whole_word_share < 1):
             raise InputError(
                 "The share of whole words must be at least 0 and less than 1. Got "
                 f"{self.whole_word_share!r} instead."
+            )
+        if not (isinstance(self.penalty, float) and 0 <= self.penalty <= 1):
+            raise InputError(
+                f"The penalty of unmatched words must be from 0 to 1. Got {self.penalty!r} instead."
             )
 
     @property
@@ -281,6 +293,18 @@ def pair_distances(left: SparseVectors, right: SparseVectors) -> np.ndarray:
     distances[known] = fractions_of(dots[known], (left.norms * right.norms)[known])
     loops.add_marks(left.view, right.view, distances)
     return distances
+
+
+def pair_costs(left: SparseVectors, right: SparseVectors, distances: np.ndarray) -> np.ndarray:
+    """Return what each value and that of the same row cost, float64 (n,), given their distances."""
+    if not left.space.penalty:
+        return distances
+    costs, differ = distances.copy(), np.flatnonzero(distances > 0)
+    shares = np.empty(len(differ))
+    sides = left.take(differ), right.take(differ)
+    loops.unmatched_shares(*(side.view for side in sides), left.space.letters, shares)
+    costs[differ] += left.space.penalty * shares
+    return costs
 
 
 def take_words(

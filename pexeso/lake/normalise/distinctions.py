@@ -30,7 +30,7 @@ from pexeso.lake.normalise.rules import DISTINCTIONS
 from pexeso.lake.normalise.territories import known_places
 from pexeso.runtime.ranges import mixed
 
-NUMBERS, SIGNS, OPPOSITES, PLACES, REPEATS = DISTINCTIONS
+NUMBERS, SIGNS, OPPOSITES, PLACES, REPEATS, _ = DISTINCTIONS
 
 _NUMBER, _SEQUENCE, _PLACE, _FIRST_OPPOSITE = 1, 2, 3, 8
 _SIGN, _REPEATED_WORD, _REPEATED_VALUE = STRICT_GROUPS, STRICT_GROUPS + 1, STRICT_GROUPS + 2

@@ -328,6 +328,16 @@ RULES: tuple[NamedRule, ...] = (
         (("Baden-Baden", "Baden"),),
         tells_apart=True,
     ),
+    NamedRule(
+        "unmatched-words",
+        True,
+        "prefers, of several values that match, one that has a word more to one of which a word "
+        "is like none of the other's, and the other way round.",
+        "A name that has a word more is often the same name; two names of which each has a word of "
+        "its own are seldom.",
+        (("Columbia Memorial Hospital", "Columbus Memorial Hospital"),),
+        tells_apart=True,
+    ),
 )
 
 # Their names.

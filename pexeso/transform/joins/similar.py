@@ -15,7 +15,7 @@ from embed.registry import create_embedder
 from pexeso.build.parts.models import sparse_vectors
 from pexeso.engine.sparse.partition import SparsePartition, build_partition
 from pexeso.engine.sparse.search import Work, find_rows
-from pexeso.engine.sparse.vectors import pair_distances
+from pexeso.engine.sparse.vectors import pair_costs, pair_distances
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.normalise.rules import DISTINCTIONS
 from pexeso.options import USUAL_MAX_DISTANCES
@@ -77,8 +77,9 @@ def nearest_values(texts: pa.Array, keys: pa.Array) -> tuple[np.ndarray, np.ndar
         hits = find_rows(partition, some, USUAL_MAX_DISTANCES["lexical"], n_threads, Work())
         row = np.repeat(np.arange(len(some)), np.diff(hits.offsets))
         key = order[hits.members]
-        distances = pair_distances(some.take(row), stored.take(key))
-        best = np.lexsort((key, distances, row))
+        pairs = some.take(row), stored.take(key)
+        distances = pair_distances(*pairs)
+        best = np.lexsort((key, pair_costs(*pairs, distances), row))
         first = best[np.unique(row[best], return_index=True)[1]]
         positions[start + row[first]], nearest[start + row[first]] = key[first], distances[first]
     return positions, nearest

@@ -117,6 +117,19 @@ def distance_of(left: str, right: str, space: LetterSpace = SPACE) -> float:
     return math.sqrt(max(1.0 - cosine, 0.0) * 0.5)
 
 
+def unmatched_share(left: str, right: str, space: LetterSpace = SPACE) -> float:
+    """Return the lesser share of two values that is like no word of the other."""
+    shares = []
+    for words, others in ((left.split(), right.split()), (right.split(), left.split())):
+        weights = [weight_of(word) for word in words]
+        near = [
+            max(alike(word, other, space.whole_word_share) for other in others) for word in words
+        ]
+        missing = sum(weight * (1 - nearest) for weight, nearest in zip(weights, near, strict=True))
+        shares.append(missing / sum(weights))
+    return min(shares)
+
+
 def distances_of(
     values: Sequence[str], others: Sequence[str], space: LetterSpace = SPACE
 ) -> np.ndarray:

@@ -303,9 +303,10 @@ def test_pairs_of_columns_are_those_within_the_distance_in_order():
     _, partition = lake_of(12, 150, 20)
     vectors = partition.vectors[:25]
     columns = np.array([3, 0, 7])
-    column, query, posting, distance = SparseSpace(SPACE).column_pairs(
+    column, query, posting, distance, cost = SparseSpace(SPACE).column_pairs(
         partition, vectors, columns, 0.4, SearchStats()
     )
+    np.testing.assert_array_equal(cost, distance)
     exact = vectors.distances(partition.vectors)
     expected = []
     for position, number in enumerate(columns.tolist()):

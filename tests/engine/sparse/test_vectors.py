@@ -4,11 +4,16 @@ import time
 
 import numpy as np
 import pytest
-from bags import LONG, SPACE, common_features, distances_of, vectors_of
+from bags import LONG, SPACE, common_features, distances_of, unmatched_share, vectors_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.engine.sparse.vectors import LetterSpace, SparseVectors, pair_distances
+from pexeso.engine.sparse.vectors import (
+    LetterSpace,
+    SparseVectors,
+    pair_costs,
+    pair_distances,
+)
 from pexeso.errors import InputError
 
 ODD = [
@@ -47,6 +52,26 @@ def test_values_of_ten_thousand_letters_have_the_distances_of_the_definition():
     np.testing.assert_array_equal(vectors.distances(vectors), expected)
     turned = vectors_of(LONG[::-1])
     np.testing.assert_array_equal(pair_distances(vectors, turned), np.diag(expected[:, ::-1]))
+
+
+@given(st.lists(st.tuples(texts, texts), min_size=1, max_size=10), st.sampled_from([0.0, 0.3]))
+@settings(max_examples=200, deadline=None)
+def test_pairs_with_unmatched_words_on_both_sides_cost_more(pairs, penalty):
+    space = LetterSpace(0.1, penalty)
+    left, right = (vectors_of(side, space) for side in zip(*pairs, strict=True))
+    distances = pair_distances(left, right)
+    costs = pair_costs(left, right, distances)
+    for (value, other), distance, cost in zip(pairs, distances, costs, strict=True):
+        share = unmatched_share(value, other) if 0 < distance < np.inf else 0.0
+        assert cost == pytest.approx(distance + penalty * share, abs=1e-12)
+    np.testing.assert_array_equal(pair_costs(right, left, distances), costs)
+
+
+def test_a_value_with_a_word_more_costs_no_more_than_its_distance():
+    space = LetterSpace(0.1, 0.3)
+    shorter, longer = vectors_of(["a b"], space), vectors_of(["a b cccc"], space)
+    distances = pair_distances(shorter, longer)
+    assert pair_costs(shorter, longer, distances).tolist() == distances.tolist()
 
 
 @pytest.mark.parametrize(
