@@ -7,7 +7,7 @@ import pytest
 from embed.lexical import UNMATCHED_WORDS, create
 from pexeso.build.parts.models import sparse_vectors
 from pexeso.engine.sparse.marks import REGROUPED, TURNED
-from pexeso.engine.sparse.vectors import pair_distances
+from pexeso.engine.sparse.vectors import pair_costs, pair_distances
 from pexeso.lake.normalise.distinctions import marks_of
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.normalise.rules import DISTINCTIONS, RULES
@@ -101,6 +101,8 @@ def test_one_word_or_two(left, right, distance):
         for text in (left, right)
     ]
     assert pair_distances(*sides).tolist() == [distance]
+    if distance == REGROUPED:
+        assert pair_costs(*sides, pair_distances(*sides)).tolist() == [distance]
 
 
 def test_values_have_marks_of_their_own_whatever_others_there_are():

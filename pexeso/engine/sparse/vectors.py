@@ -32,7 +32,8 @@ way must give the same matches.
 Of several values that match, the best is not always the nearest. Where both values have words that
 are like none of the other's these are often two things, and where one has a word more they are
 often two names of one. So a pair has a cost, the distance and `penalty` times the lesser of the
-shares of both values that are unmatched: u(q, x) = sum_i a_i (1 - max_j s_ij) / sum_i a_i.
+shares of both values that are unmatched: u(q, x) = sum_i a_i (1 - max_j s_ij) / sum_i a_i. It is 0
+of values of the same letters.
 
 Pairs of characters that need not touch are the skip-grams of Guthrie et al., "A closer look at
 skip-gram modelling" (LREC 2006).
@@ -299,7 +300,9 @@ def pair_costs(left: SparseVectors, right: SparseVectors, distances: np.ndarray)
     """Return what each value and that of the same row cost, float64 (n,), given their distances."""
     if not left.space.penalty:
         return distances
-    costs, differ = distances.copy(), np.flatnonzero(distances > 0)
+    letters = left.marks.letters
+    same = (letters == right.marks.letters) & (letters != 0)  # in other words: none is unmatched
+    costs, differ = distances.copy(), np.flatnonzero((distances > 0) & ~same)
     shares = np.empty(len(differ))
     sides = left.take(differ), right.take(differ)
     loops.unmatched_shares(*(side.view for side in sides), left.space.letters, shares)
