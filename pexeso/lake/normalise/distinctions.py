@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from embed.spelling import sounds_of
 from embed.words import Vocabulary, hash_strings
 from pexeso.engine.lists import offsets_of, ranges
 from pexeso.engine.sparse.marks import STRICT_GROUPS, Marks, marks_in_group
@@ -119,7 +120,7 @@ def marks_of(values: pa.LargeStringArray, distinctions: Collection[str]) -> Mark
     owners, marks = (np.concatenate(side) for side in zip((nothing, nothing), *parts, strict=True))
     together = pc.replace_substring(values, " ", "")
     forms, letters = (hash_strings(texts).view(np.int64) for texts in (values, together))
-    return Marks.of_pairs(forms, letters, owners, marks)
+    return Marks.of_pairs(forms, letters, sounds_of(values), owners, marks)
 
 
 Marked = tuple[np.ndarray, np.ndarray]  # the value, or word, that has each mark, and the marks
