@@ -383,9 +383,12 @@ def end_of_entries(const uint8_t[::1] data, int64_t start, int64_t n_entries):
 
 # What a word sounds like: capital letters stand for the sounds of ch, sh and j.
 cdef enum:
-    IN_CONSONANTS = 33
+    # Where parts of a hash begin: whether it is of another script, its sounds, and its consonants:
+    # how many these are, and they themselves.
     IN_SOUNDS = 1
-    ROUNDS_OF_HASH = 29
+    IN_NUMBER = 33
+    IN_CONSONANTS = 36
+    MOST_CONSONANTS = 7
 
 
 cdef inline bint is_one_of(uint8_t letter, const char* letters) noexcept nogil:
@@ -448,6 +451,10 @@ cdef int64_t write_sounds(
             sound, step = c"k" if letter == c"q" else c"g", 2
         elif letter == c"n" and after == c"g" and not is_one_of(third, b"aeiouyh"):
             step = 2
+        elif letter == c"x" and (position == start or is_one_of(after, b"iu")):
+            sound = c"s"
+        elif letter == c"k" and after == c"s" and is_one_of(third, b"iu"):
+            sound, step = c"s", 2
         elif letter == c"x":
             sound, second = c"k", c"s"
         elif letter == c"c" or letter == c"q":
@@ -456,6 +463,8 @@ cdef int64_t write_sounds(
             sound = c"b"
         elif letter == c"j":
             sound = c"J"
+        elif letter == c"o" and after == c"u" and is_one_of(third, b"aeio"):
+            sound, step = c"b", 2
         elif letter == c"o" and is_one_of(after, b"ou"):
             sound, step = c"u", 2
         elif letter == c"e" and after == c"e":
@@ -495,7 +504,7 @@ cdef inline uint8_t consonant_of(uint8_t sound) noexcept nogil:
 
 
 cdef inline uint64_t mix(uint64_t state) noexcept nogil:
-    state = (state ^ (state >> ROUNDS_OF_HASH)) * <uint64_t>0xBF58476D1CE4E5B9
+    state = (state ^ (state >> 29)) * <uint64_t>0xBF58476D1CE4E5B9
     return state ^ (state >> 32)
 
 
@@ -516,7 +525,7 @@ def hash_sounds(
     hashes : numpy.ndarray of shape (n,), int64
         Written.
     """
-    cdef int64_t row, n_sounds, position
+    cdef int64_t row, n_sounds, n_consonants, position
     cdef uint64_t of_sounds, of_consonants
     cdef uint8_t consonant, last
     cdef bint has_letter
@@ -525,7 +534,7 @@ def hash_sounds(
         sounds.resize(2 * longest_run(starts) + 2)
         for row in range(hashes.shape[0]):
             n_sounds = write_sounds(&text[0], starts[row], starts[row + 1], sounds.data())
-            of_sounds = of_consonants = last = 0
+            of_sounds = of_consonants = last = n_consonants = 0
             has_letter = False
             for position in range(n_sounds):
                 has_letter |= sounds[position] > 57
@@ -534,11 +543,13 @@ def hash_sounds(
                 if consonant == last or (consonant == c"a" and position > 0):
                     continue
                 last = consonant
+                n_consonants += consonant != c"a"
                 of_consonants = of_consonants * <uint64_t>0x9E3779B97F4A7C15 + consonant
             hashes[row] = 0
             if has_letter:
                 hashes[row] = (
-                    <int64_t>(mix(of_consonants) >> 34) << IN_CONSONANTS
+                    <int64_t>(mix(of_consonants) >> 37) << IN_CONSONANTS
+                    | min(n_consonants, <int64_t>MOST_CONSONANTS) << IN_NUMBER
                     | <int64_t>(mix(of_sounds) >> 32) << IN_SOUNDS
                     | (is_other[row] != 0)
                 )

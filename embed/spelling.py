@@ -88,15 +88,17 @@ _PALLADIUS = _Script(
 _CYRILLIC = _Script(
     r"\p{Cyrillic}",
     (("ьо", "ё"), ("[ьъ](?=[яеёюєї])", ""), ("дж", "j"), ("[иы]й$", "y")),
-    "ъ:a ь: ђ:dj ј:y љ:ly њ:ny џ:j ћ:c х:kh щ:sh ү:u ө:o ә:a қ:k ғ:g ң:ng ҷ:j ҳһ:h ӣи:i",
+    "ъ:a ь: й:i ђ:dj ј:y љ:ly њ:ny џ:j ћ:c х:h щ:sh ү:u ө:o ә:a қ:k ғ:g ң:ng ҷ:j ҳһ:h ӣи:i",
 )
 
 _GREEK = _Script(
     r"\p{Greek}",
     (
         ("^μπ", "b"),
-        ("μπ", "mb"),
+        ("(?<=[^αεηιουωυ])μπ", "b"),
+        ("μπ", "b"),
         ("^ντ", "d"),
+        ("(?<=[^αεηιουωυ])ντ", "d"),
         ("ντ", "nd"),
         ("νγκ|γγ", "ng"),
         ("γκ", "g"),
@@ -121,7 +123,7 @@ _GEORGIAN = _Script(
 _ARMENIAN = _Script(
     r"\p{Armenian}",
     (("ցզ", "j"), ("չժ", "zh"), ("ու(?=[աեէիո])", "w"), ("ու", "u")),
-    "ւ:v և:ev ռ:r ե:e ծց:ts չճ:ch ք:k փ:p թ:t ղ:gh ջ:j ձ:dz",
+    "ւ:v և:ev ռ:r ե:e ծց:ts չճ:ch ք:k փ:p թ:t ղ:gh ջ:j ձ:dz յ:i",
 )
 
 # The scripts of India lie in blocks of one order, so the rules of one are those of all. A consonant
@@ -147,6 +149,7 @@ _INDIC_LETTERS = _Script(
 
 # Vowels that are written before their consonant are spoken behind it.
 _C, _CLUSTER = "[ก-ฮ]", "[ก-ฮ][รลว]?"
+_ONSET = "[กขคตทบปผพฟดส][รล](?=[ก-ฮะ])|[ก-ฮ]"
 _THAI = _Script(
     r"\p{Thai}",
     (
@@ -161,17 +164,17 @@ _THAI = _Script(
         (f"เ({_CLUSTER})\u0e34", r"\1e"),
         (f"โ({_C})ว", r"\1ou"),
         (f"เ({_CLUSTER})อะ?(?![\u0e30-\u0e39])", r"\1e"),
-        (f"[เแ]({_C}[รล](?=[ก-ฮะ])|{_C})ะ?", r"\1e"),
-        (f"โ({_C}[รล](?=[ก-ฮะ])|{_C})ะ?", r"\1o"),
-        (f"[ใไ]({_C}[รล](?=[ก-ฮะ])|{_C})ย?", r"\1ai"),
+        (f"[เแ]({_ONSET})ะ?", r"\1e"),
+        (f"โ({_ONSET})ะ?", r"\1o"),
+        (f"[ใไ]({_ONSET})ย?", r"\1ai"),
         ("\u0e34ว", "iu"),
-        ("าว", "ao"),
+        ("าว(?![\u0e30-\u0e39a-z])", "ao"),
         ("อ(?=[\u0e30-\u0e39a-z])", ""),
         (f"^อ(?={_C})", "a"),
         ("รร", "an"),
         (f"\u0e31ว(?={_C}|$)", "ua"),
     ),
-    "กขฃคฅฆ:k ง:ng จฉชฌ:ch ซศษส:s ญย:y ฎด:d ฏตฐฑฒถทธ:t ณน:n บ:b ปผพภ:p ฝฟ:f ม:m ร:r ลฬ:l ว:w หฮ:h "
+    "กขฃคฅฆ:k ง:ng จ:j ฉชฌ:ch ซศษส:s ญย:y ฎด:d ฏตฐฑฒถทธ:t ณน:n บ:b ปผพภ:p ฝฟ:f ม:m ร:r ลฬ:l ว:w หฮ:h "
     "อ:o ะาั:a ำ:am ิี:i ึืุู:u เแ:e โ:o ใไ:ai ฤ:ri",
 )
 
@@ -257,8 +260,9 @@ def sounds_of(values: pa.LargeStringArray) -> np.ndarray:
     """Return what normalised values sound like, int64 (n,), 0 where that is not known.
 
     The lowest bit says whether a value has letters of another script than Latin. The next 32 are a
-    hash of the sounds of its letters, and those above one of its consonants, like ones taken for
-    one another: values that sound the same have consonants that do.
+    hash of the sounds of its letters, and those above the number of its consonants, 7 at most, in 3
+    bits, and a hash of them, like ones taken for one another: values that sound the same have
+    consonants that do.
 
     Examples
     --------

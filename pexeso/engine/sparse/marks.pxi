@@ -40,12 +40,15 @@ cdef bint are_apart(Values values, int64_t value, Values others, int64_t other) 
 
 cdef inline double factor_of(int64_t sounds, int64_t others) noexcept nogil:
     """Return what the distance of two values is multiplied with, given what they sound like."""
-    cdef int64_t differ = sounds ^ others
+    cdef int64_t differ = sounds ^ others, n_consonants
     if sounds == 0 or others == 0 or differ >> BITS_BELOW_CONSONANTS != 0:
         return 1.0
     if differ & OTHER_SCRIPT == 0:
         return 1.0
-    return FACTOR_OF_SOUNDS if differ == OTHER_SCRIPT else FACTOR_OF_CONSONANTS
+    n_consonants = (sounds >> BITS_BELOW_CONSONANTS) & NUMBER_OF_CONSONANTS
+    if differ == OTHER_SCRIPT:
+        return FACTORS_OF_SOUNDS[n_consonants]
+    return FACTORS_OF_CONSONANTS[n_consonants]
 
 
 cdef double with_marks(

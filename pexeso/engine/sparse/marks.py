@@ -10,9 +10,10 @@ The distance of values that are apart is 1, the largest. Values of the same word
 or in other numbers, have the distance `TURNED`; and values of the same letters in other words
 ("walmart", "wal mart") have that of their words or `REGROUPED`, whichever is less. Where one of two
 values is of another script than Latin and the other is not, the distance of their words is
-multiplied with `SAME_SOUNDS` if they sound the same, else with `SAME_CONSONANTS` if their
-consonants do. All this is part of the definition of the distance. Whoever finds candidates by words
-finds enough of them if those of the same letters and of the same consonants are added.
+multiplied with one of `SAME_SOUNDS` if they sound the same, else with one of `SAME_CONSONANTS` if
+their consonants do: that of the number of these, since long names that sound alike are rarely two.
+All this is part of the definition of the distance. Whoever finds candidates by words finds enough
+of them if those of the same letters and of the same consonants are added.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ loops = compiled("pexeso.engine.sparse.loops")
 
 TURNED: float = loops.TURNED
 REGROUPED: float = loops.REGROUPED
-SAME_SOUNDS: float = loops.SAME_SOUNDS
-SAME_CONSONANTS: float = loops.SAME_CONSONANTS
+SAME_SOUNDS: tuple[float, ...] = loops.SAME_SOUNDS
+SAME_CONSONANTS: tuple[float, ...] = loops.SAME_CONSONANTS
 STRICT_GROUPS: int = loops.STRICT_GROUPS  # groups from here on are strict
 BITS_OF_MEMBER: int = loops.BITS_OF_MEMBER
 

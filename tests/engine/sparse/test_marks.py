@@ -27,7 +27,7 @@ GROUPS = (1, 2, STRICT_GROUPS)
 # Its words, its marks as (group, member), and its consonants, sounds and script, if known.
 Value = tuple[str, frozenset[tuple[int, int]], tuple[int, int, int] | None]
 
-known_sounds = st.tuples(st.integers(1, 2), st.integers(1, 2), st.integers(0, 1))
+known_sounds = st.tuples(st.sampled_from([4, 7]), st.integers(1, 2), st.integers(0, 1))
 values_with_marks = st.tuples(
     st.text(st.sampled_from("ab "), max_size=6),
     st.frozensets(st.tuples(st.sampled_from(GROUPS), st.integers(1, 3)), max_size=4),
@@ -53,7 +53,8 @@ def defined(left: Value, right: Value) -> float:
     if distance < 1e-6:
         return TURNED
     if left[2] and right[2] and left[2][0] == right[2][0] and left[2][2] != right[2][2]:
-        distance *= SAME_SOUNDS if left[2][1] == right[2][1] else SAME_CONSONANTS
+        factors = SAME_SOUNDS if left[2][1] == right[2][1] else SAME_CONSONANTS
+        distance *= factors[left[2][0] % 8]
     return min(distance, REGROUPED) if "".join(mine) == "".join(its) else distance
 
 
