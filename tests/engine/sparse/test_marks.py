@@ -69,9 +69,7 @@ def marked(values: list[Value]) -> SparseVectors:
         np.array([hash(sign.join(text.split())) for text, *_ in values], np.int64)
         for sign in (" ", "")
     )
-    sounds = [
-        known[0] << 33 | known[1] << 1 | known[2] if known else 0 for *_, known in values
-    ]
+    sounds = [known[0] << 33 | known[1] << 1 | known[2] if known else 0 for *_, known in values]
     vectors = vectors_of([text for text, *_ in values])
     made = Marks.of_pairs(forms, letters, np.array(sounds, np.int64), rows, marks)
     return dataclasses.replace(vectors, marks=made)
