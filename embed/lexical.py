@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from anyascii import anyascii
 
 from embed import stored
 from embed.corpus import frequent_words, rarity
 from embed.protocol import Values
+from embed.spelling import spellings
 from embed.words import Vocabulary, as_strings, split_words, string_buffers
 
 WHOLE_WORD_SHARE = 0.05
@@ -32,9 +32,6 @@ SKETCH_DIMENSIONS = 32
 
 SPELLED = "\x1f"
 
-# Of one sound are many Chinese words, and Arabic and Hebrew leave vowels out: what they are spelled
-# like in Latin letters would put different names together.
-_NOT_SPELLED = r"[\p{Han}\p{Arabic}\p{Hebrew}]"
 _CONTROL = r"[\x00-\x1f]"
 _WRITTEN_OUT = r"([aou])e([bcdfghjklmnpqrstvwxyz])"
 
@@ -167,7 +164,7 @@ def spelled_words(words: pa.LargeStringArray) -> pa.LargeStringArray:
     the sign `SPELLED`, and the spelling. Words of one spelling have all letters in common and are
     not the same, so that they are near each other: by no more than the share of whole words.
 
-    Spellings are those of anyascii, letter by letter. ``ae``, ``oe`` and ``ue`` before a consonant
+    `embed.spelling` spells them. ``ae``, ``oe`` and ``ue`` before a consonant
     are spelled as one letter, since German names are written with them or without.
 
     Examples
@@ -175,7 +172,7 @@ def spelled_words(words: pa.LargeStringArray) -> pa.LargeStringArray:
     >>> spelled_words(pa.array(["oslo", "москва", "koeln"], pa.large_string())).to_pylist()
     ['oslo', 'москва\x1fmoskva', 'koeln\x1fkoln']
     """
-    spelled = pc.replace_substring_regex(_in_latin(words), _WRITTEN_OUT, r"\1\2")
+    spelled = pc.replace_substring_regex(spellings(words), _WRITTEN_OUT, r"\1\2")
     differs = pc.and_(pc.not_equal(spelled, words), pc.not_equal(spelled, ""))
     if not pc.any(differs).as_py():
         return words
@@ -188,23 +185,3 @@ def without_control_characters(values: pa.LargeStringArray) -> pa.LargeStringArr
     if not pc.any(pc.match_substring_regex(values, _CONTROL)).as_py():
         return values
     return pc.replace_substring_regex(values, _CONTROL, " ")
-
-
-def _in_latin(words: pa.LargeStringArray) -> pa.LargeStringArray:
-    is_other = pc.and_not(
-        pc.invert(pc.string_is_ascii(words)), pc.match_substring_regex(words, _NOT_SPELLED)
-    )
-    others = words.filter(is_other)
-    if not len(others):
-        return words
-    text = "\n".join(others.to_pylist())
-    # One call a character, of which there are few thousands in the largest lake.
-    letters = {ord(character): _letters_of(character) for character in set(text)}
-    latin = pa.array(text.translate(letters).split("\n"), pa.large_string())
-    return pc.replace_with_mask(words, is_other, latin)
-
-
-def _letters_of(character: str) -> str:
-    if character == "\n":
-        return character
-    return "".join(letter for letter in anyascii(character).lower() if letter.isalnum())

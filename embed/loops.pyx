@@ -379,3 +379,177 @@ def end_of_entries(const uint8_t[::1] data, int64_t start, int64_t n_entries):
             if offset > size:
                 break
     return offset
+
+
+# What a word sounds like: capital letters stand for the sounds of ch, sh and j.
+cdef enum:
+    # Where parts of a hash begin: whether it is of another script, its sounds, and its consonants:
+    # how many these are, and they themselves.
+    IN_SOUNDS = 1
+    IN_NUMBER = 33
+    IN_CONSONANTS = 36
+    MOST_CONSONANTS = 7
+
+
+cdef inline bint is_one_of(uint8_t letter, const char* letters) noexcept nogil:
+    """Return whether a letter, which may be none (0), is one of some."""
+    cdef int64_t place = 0
+    while letters[place] != 0:
+        if <uint8_t>letters[place] == letter:
+            return True
+        place += 1
+    return False
+
+
+cdef int64_t write_sounds(
+    const uint8_t* text, int64_t start, int64_t stop, uint8_t* sounds
+) noexcept nogil:
+    """Write the sounds of a text of small Latin letters; return how many there are.
+
+    Letters of one sound become one, and twice the same sound is one; other characters are passed
+    over. `sounds` has room for twice as many as ``text[start:stop]`` has bytes.
+    """
+    cdef int64_t position = start, n_sounds = 0, step
+    cdef uint8_t letter, after, third, sound, second
+    while position < stop:
+        letter = text[position]
+        after = text[position + 1] if position + 1 < stop else 0
+        third = text[position + 2] if position + 2 < stop else 0
+        step, sound, second = 1, letter, 0
+        if not (48 <= letter <= 57 or 97 <= letter <= 122):
+            position += 1
+            continue
+        if letter == c"t" and after == c"s" and third == c"c" and (
+            position + 3 < stop and text[position + 3] == c"h"
+        ):
+            sound, step = c"C", 4
+        elif letter == c"t" and after == c"c" and third == c"h":
+            sound, step = c"C", 3
+        elif letter == c"s" and after == c"c" and third == c"h":
+            sound, step = c"S", 3
+        elif letter == c"s" and after == c"h":
+            sound, step = c"S", 2
+        elif letter == c"d" and after == c"z" and third == c"h":
+            sound, step = c"J", 3
+        elif letter == c"d" and is_one_of(after, b"jz") or letter == c"z" and after == c"h":
+            sound, step = c"J", 2
+        elif after == c"h" and is_one_of(letter, b"kgcptdb"):
+            sound, step = letter, 2
+            if letter == c"k" or letter == c"g":
+                sound = c"h"
+            elif letter == c"c":
+                sound = c"C"
+            elif letter == c"p":
+                sound = c"f"
+        elif letter == c"c" and after == c"k":
+            sound, step = c"k", 2
+        elif letter == c"t" and is_one_of(after, b"sz"):
+            sound, step = c"s", 2
+        elif letter == c"c" and is_one_of(after, b"eiy") or letter == c"z":
+            sound = c"s"
+        elif is_one_of(letter, b"qg") and after == c"u" and is_one_of(third, b"ei"):
+            sound, step = c"k" if letter == c"q" else c"g", 2
+        elif letter == c"n" and after == c"g" and not is_one_of(third, b"aeiouyh"):
+            step = 2
+        elif letter == c"x" and (position == start or is_one_of(after, b"iu")):
+            sound = c"s"
+        elif letter == c"k" and after == c"s" and is_one_of(third, b"iu"):
+            sound, step = c"s", 2
+        elif letter == c"x":
+            sound, second = c"k", c"s"
+        elif letter == c"c" or letter == c"q":
+            sound = c"k"
+        elif is_one_of(letter, b"wv") or letter == c"u" and is_one_of(after, b"aeio"):
+            sound = c"b"
+        elif letter == c"j":
+            sound = c"J"
+        elif letter == c"o" and after == c"u" and is_one_of(third, b"aeio"):
+            sound, step = c"b", 2
+        elif letter == c"o" and is_one_of(after, b"ou"):
+            sound, step = c"u", 2
+        elif letter == c"e" and after == c"e":
+            sound, step = c"i", 2
+        elif letter == c"y":
+            sound = c"i"
+        elif letter == c"l":
+            sound = c"r"
+        elif (
+            letter == c"h"
+            and position > start
+            and is_one_of(text[position - 1], b"aeiou")
+            and not is_one_of(after, b"aeiou")
+        ):
+            sound = 0
+        position += step
+        if sound != 0 and (n_sounds == 0 or sounds[n_sounds - 1] != sound):
+            sounds[n_sounds] = sound
+            n_sounds += 1
+        if second != 0:
+            sounds[n_sounds] = second
+            n_sounds += 1
+    return n_sounds
+
+
+cdef inline uint8_t consonant_of(uint8_t sound) noexcept nogil:
+    """Return the consonant that stands for those like a sound, or ``a`` for a vowel."""
+    if is_one_of(sound, b"bpf"):
+        return c"b"
+    if is_one_of(sound, b"td"):
+        return c"d"
+    if is_one_of(sound, b"kgh"):
+        return c"k"
+    if is_one_of(sound, b"sCSJ"):
+        return c"s"
+    return c"a" if is_one_of(sound, b"aeiou") else sound
+
+
+cdef inline uint64_t mix(uint64_t state) noexcept nogil:
+    state = (state ^ (state >> 29)) * <uint64_t>0xBF58476D1CE4E5B9
+    return state ^ (state >> 32)
+
+
+def hash_sounds(
+    const uint8_t[::1] text,
+    const int64_t[::1] starts,
+    const uint8_t[::1] is_other,
+    int64_t[::1] hashes,
+):
+    """Hash what texts of small Latin letters sound like; see `embed.spelling.sounds_of`.
+
+    Parameters
+    ----------
+    text, starts : numpy.ndarray
+        Text i is ``text[starts[i]:starts[i + 1]]``.
+    is_other : numpy.ndarray of shape (n,), bool
+        Whether each is of another script.
+    hashes : numpy.ndarray of shape (n,), int64
+        Written.
+    """
+    cdef int64_t row, n_sounds, n_consonants, position
+    cdef uint64_t of_sounds, of_consonants
+    cdef uint8_t consonant, last
+    cdef bint has_letter
+    cdef vector[uint8_t] sounds
+    with nogil:
+        sounds.resize(2 * longest_run(starts) + 2)
+        for row in range(hashes.shape[0]):
+            n_sounds = write_sounds(&text[0], starts[row], starts[row + 1], sounds.data())
+            of_sounds = of_consonants = last = n_consonants = 0
+            has_letter = False
+            for position in range(n_sounds):
+                has_letter |= sounds[position] > 57
+                of_sounds = of_sounds * <uint64_t>0x9E3779B97F4A7C15 + sounds[position]
+                consonant = consonant_of(sounds[position])
+                if consonant == last or (consonant == c"a" and position > 0):
+                    continue
+                last = consonant
+                n_consonants += consonant != c"a"
+                of_consonants = of_consonants * <uint64_t>0x9E3779B97F4A7C15 + consonant
+            hashes[row] = 0
+            if has_letter:
+                hashes[row] = (
+                    <int64_t>(mix(of_consonants) >> 37) << IN_CONSONANTS
+                    | min(n_consonants, <int64_t>MOST_CONSONANTS) << IN_NUMBER
+                    | <int64_t>(mix(of_sounds) >> 32) << IN_SOUNDS
+                    | (is_other[row] != 0)
+                )

@@ -27,7 +27,14 @@ cdef extern from *:
     static constexpr double DISTANCE_OF_TURNED = 0.1;
     static constexpr double DISTANCE_OF_REGROUPED = 1.0 / 3;
     static constexpr double SAME_WORDS = 1e-6;
+
+    // What the distance of values of different scripts is multiplied with where their consonants
+    // sound the same, by the number of these, and where all their sounds do.
+    static constexpr double FACTORS_OF_CONSONANTS[] = {1, 1, .9, .8, .7, .6, .5, .5};
+    static constexpr double FACTORS_OF_SOUNDS[] = {1, .8, .7, .6, .5, .4, .4, .4};
     """
+    const double FACTORS_OF_CONSONANTS[8]
+    const double FACTORS_OF_SOUNDS[8]
     const double DISTANCE_OF_TURNED
     const double DISTANCE_OF_REGROUPED
     const double SAME_WORDS
@@ -52,9 +59,16 @@ cpdef enum:
     BITS_OF_MEMBER = 56
     STRICT_GROUPS = 64
 
+    # What a value sounds like, see `embed.spelling.sounds_of`.
+    OTHER_SCRIPT = 1
+    BITS_BELOW_CONSONANTS = 33
+    NUMBER_OF_CONSONANTS = 7
+
     DEAR = -2  # in the place of a number of rows: to find them so takes longer than to compare all
 
 TURNED, REGROUPED = DISTANCE_OF_TURNED, DISTANCE_OF_REGROUPED
+SAME_SOUNDS = tuple(FACTORS_OF_SOUNDS[n] for n in range(NUMBER_OF_CONSONANTS + 1))
+SAME_CONSONANTS = tuple(FACTORS_OF_CONSONANTS[n] for n in range(NUMBER_OF_CONSONANTS + 1))
 
 NO_LIST = (
     "The lists of a partition lead out of it: 'pexeso check' lists the damage; restore the index, "
@@ -82,6 +96,7 @@ cdef class Values:
     cdef const double[::1] norms
     cdef const int64_t[::1] forms
     cdef const int64_t[::1] letters
+    cdef const int64_t[::1] sounds
     cdef const int64_t[::1] mark_offsets
     cdef const int64_t[::1] marks
 
@@ -96,12 +111,13 @@ cdef class Values:
         const double[::1] norms,
         const int64_t[::1] forms,
         const int64_t[::1] letters,
+        const int64_t[::1] sounds,
         const int64_t[::1] mark_offsets,
         const int64_t[::1] marks,
     ):
         self.text, self.starts, self.weights, self.squares = text, starts, weights, squares
         self.offsets, self.members, self.norms = offsets, members, norms
-        self.forms, self.letters = forms, letters
+        self.forms, self.letters, self.sounds = forms, letters, sounds
         self.mark_offsets, self.marks = mark_offsets, marks
 
 

@@ -38,6 +38,19 @@ cdef bint are_apart(Values values, int64_t value, Values others, int64_t other) 
     return False
 
 
+cdef inline double factor_of(int64_t sounds, int64_t others) noexcept nogil:
+    """Return what the distance of two values is multiplied with, given what they sound like."""
+    cdef int64_t differ = sounds ^ others, n_consonants
+    if sounds == 0 or others == 0 or differ >> BITS_BELOW_CONSONANTS != 0:
+        return 1.0
+    if differ & OTHER_SCRIPT == 0:
+        return 1.0
+    n_consonants = (sounds >> BITS_BELOW_CONSONANTS) & NUMBER_OF_CONSONANTS
+    if differ == OTHER_SCRIPT:
+        return FACTORS_OF_SOUNDS[n_consonants]
+    return FACTORS_OF_CONSONANTS[n_consonants]
+
+
 cdef double with_marks(
     double distance, Values values, int64_t value, Values others, int64_t other
 ) noexcept nogil:
@@ -48,6 +61,7 @@ cdef double with_marks(
         return distance
     if distance < SAME_WORDS:
         return DISTANCE_OF_TURNED
+    distance *= factor_of(values.sounds[value], others.sounds[other])
     if values.letters[value] == others.letters[other] and values.letters[value] != 0:
         return min(distance, DISTANCE_OF_REGROUPED)
     return distance

@@ -8,9 +8,12 @@ A mark says of a value that it has one thing of some group, such as the number 1
 
 The distance of values that are apart is 1, the largest. Values of the same words in another order,
 or in other numbers, have the distance `TURNED`; and values of the same letters in other words
-("walmart", "wal mart") have that of their words or `REGROUPED`, whichever is less. All this is part
-of the definition of the distance. Whoever finds candidates by words finds enough of them if those
-of the same letters are added.
+("walmart", "wal mart") have that of their words or `REGROUPED`, whichever is less. Where one of two
+values is of another script than Latin and the other is not, the distance of their words is
+multiplied with one of `SAME_SOUNDS` if they sound the same, else with one of `SAME_CONSONANTS` if
+their consonants do: that of the number of these, since long names that sound alike are rarely two.
+All this is part of the definition of the distance. Whoever finds candidates by words finds enough
+of them if those of the same letters and of the same consonants are added.
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ loops = compiled("pexeso.engine.sparse.loops")
 
 TURNED: float = loops.TURNED
 REGROUPED: float = loops.REGROUPED
+SAME_SOUNDS: tuple[float, ...] = loops.SAME_SOUNDS
+SAME_CONSONANTS: tuple[float, ...] = loops.SAME_CONSONANTS
 STRICT_GROUPS: int = loops.STRICT_GROUPS  # groups from here on are strict
 BITS_OF_MEMBER: int = loops.BITS_OF_MEMBER
 
@@ -48,6 +53,8 @@ class Marks:
         Hashes of whole values, words in their order.
     letters : numpy.ndarray of shape (n,), int64
         Hashes of whole values without the spaces between words; 0 where they are not known.
+    sounds : numpy.ndarray of shape (n,), int64
+        What they sound like, see `embed.spelling.sounds_of`; 0 where it is not known.
     offsets : numpy.ndarray of shape (n + 1,), int64
     members : numpy.ndarray, int64
         The marks of value i are ``members[offsets[i]:offsets[i + 1]]``, ascending, each once.
@@ -55,6 +62,7 @@ class Marks:
 
     forms: np.ndarray
     letters: np.ndarray
+    sounds: np.ndarray
     offsets: np.ndarray
     members: np.ndarray
 
@@ -62,11 +70,16 @@ class Marks:
     def none(cls, n_values: int) -> Marks:
         """Return the marks of values that nothing but their words tells apart."""
         unknown, offsets = np.zeros(n_values, np.int64), np.zeros(n_values + 1, np.int64)
-        return cls(unknown, unknown, offsets, np.zeros(0, np.int64))
+        return cls(unknown, unknown, unknown, offsets, np.zeros(0, np.int64))
 
     @classmethod
     def of_pairs(
-        cls, forms: np.ndarray, letters: np.ndarray, values: np.ndarray, marks: np.ndarray
+        cls,
+        forms: np.ndarray,
+        letters: np.ndarray,
+        sounds: np.ndarray,
+        values: np.ndarray,
+        marks: np.ndarray,
     ) -> Marks:
         """Put marks in order; `values`, int64, says which value has each."""
         order = np.lexsort((marks, values))
@@ -74,7 +87,7 @@ class Marks:
         is_new = np.ones(len(marks), bool)
         is_new[1:] = (values[1:] != values[:-1]) | (marks[1:] != marks[:-1])
         sizes = np.bincount(values[is_new], minlength=len(forms))
-        return cls(forms, letters, offsets_of(sizes), marks[is_new])
+        return cls(forms, letters, sounds, offsets_of(sizes), marks[is_new])
 
     def __len__(self) -> int:
         return len(self.forms)
@@ -82,7 +95,8 @@ class Marks:
     def take(self, rows: np.ndarray) -> Marks:
         sizes = self.offsets[rows + 1] - self.offsets[rows]
         members = self.members[ranges(self.offsets[rows], sizes)]
-        return Marks(self.forms[rows], self.letters[rows], offsets_of(sizes), members)
+        whole = (array[rows] for array in (self.forms, self.letters, self.sounds))
+        return Marks(*whole, offsets_of(sizes), members)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Marks]) -> Marks:
@@ -91,6 +105,7 @@ class Marks:
         return cls(
             np.concatenate([part.forms for part in parts]),
             np.concatenate([part.letters for part in parts]),
+            np.concatenate([part.sounds for part in parts]),
             offsets_of(sizes),
             np.concatenate([part.members[part.offsets[0] : part.offsets[-1]] for part in parts]),
         )

@@ -74,6 +74,7 @@ def build_partition(
         "value_forms": stored_vectors.marks.forms,
         "value_letters": stored_vectors.marks.letters,
         "rows_by_letters": rows_by_letters(stored_vectors.marks.letters),
+        "value_sounds": stored_vectors.marks.sounds,
         "value_marks_offsets": stored_vectors.marks.offsets,
         "value_marks_members": stored_vectors.marks.members,
         "value_sums": sums,
@@ -92,6 +93,17 @@ def build_partition(
 def rows_by_letters(letters: np.ndarray) -> np.ndarray:
     """Return the rows in the order of the hashes of their letters, int32."""
     return np.argsort(letters, kind="stable").astype(np.int32)
+
+
+def consonants_of(sounds: np.ndarray) -> np.ndarray:
+    """Return the hashes of consonants in what values sound like, int64."""
+    return sounds >> loops.BITS_BELOW_CONSONANTS
+
+
+def by_script(sounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which values are Latin and which of another script, of those that sound known."""
+    is_other = (sounds & loops.OTHER_SCRIPT) != 0
+    return np.flatnonzero((sounds != 0) & ~is_other), np.flatnonzero(is_other)
 
 
 def sums_of(vectors: SparseVectors) -> tuple[np.ndarray, np.ndarray]:
@@ -181,6 +193,7 @@ ARRAYS = {
     "value_forms": ("int64", 1),
     "value_letters": ("int64", 1),
     "rows_by_letters": ("int32", 1),
+    "value_sounds": ("int64", 1),
     "value_marks_offsets": ("int64", 1),
     "value_marks_members": ("int64", 1),
     "keys": ("int64", 1),
@@ -204,6 +217,7 @@ def require_shapes(arrays: Arrays) -> None:
         "value_forms": n_values,
         "value_letters": n_values,
         "rows_by_letters": n_values,
+        "value_sounds": n_values,
         "value_marks_offsets": n_values + 1,
         "word_values_shares": len(arrays["word_values_members"]),
         "value_words_offsets": n_values + 1,
@@ -370,7 +384,7 @@ class SparsePartition:
             arrays["value_words_members"],
             arrays["value_norms"],
             Marks(
-                *(arrays[f"value_{name}"] for name in ("forms", "letters")),
+                *(arrays[f"value_{name}"] for name in ("forms", "letters", "sounds")),
                 *(arrays[f"value_marks_{name}"] for name in ("offsets", "members")),
             ),
         )
@@ -409,6 +423,16 @@ class SparsePartition:
         if len(order) and (order.min() < 0 or order.max() >= self.n_values):
             raise IndexCorruptError(loops.NO_LIST)
         return self.vectors.marks.letters[order]
+
+    @cached_property
+    def rows_by_consonants(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The consonants of Latin values, ascending, and their rows; and those of the others."""
+        sides = []
+        for rows in by_script(self.vectors.marks.sounds):
+            consonants = consonants_of(self.vectors.marks.sounds[rows])
+            order = np.argsort(consonants, kind="stable")
+            sides.append((consonants[order], rows[order]))
+        return sides
 
     @cached_property
     def n_words(self) -> int:

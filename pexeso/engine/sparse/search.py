@@ -13,7 +13,7 @@ import numpy as np
 
 from pexeso.engine.lists import Lists, offsets_of, ranges
 from pexeso.engine.sparse.marks import REGROUPED, TURNED
-from pexeso.engine.sparse.partition import SparsePartition
+from pexeso.engine.sparse.partition import SparsePartition, by_script, consonants_of
 from pexeso.engine.sparse.vectors import NO_COMMON_PAIR, SparseVectors, pair_distances
 from pexeso.engine.vector_space import BatchColumn, ColumnCounts
 from pexeso.runtime.compiled import compiled
@@ -333,6 +333,7 @@ def find_rows(
         return alike
     if max_distance >= REGROUPED:
         alike = _with_same_letters(partition, vectors, alike)
+    alike = _with_same_consonants(partition, vectors, alike, max_distance)
     sizes = np.empty(len(alike), np.int64)
     rows = loops.rows_not_apart(
         vectors.view, partition.vectors.view, alike.offsets, alike.members, sizes
@@ -352,12 +353,42 @@ def _with_same_letters(partition: SparsePartition, vectors: SparseVectors, alike
     rows = partition.rows_by_letters[ranges(first, sizes)]
     # Most are alike in their words, being the same.
     other = vectors.marks.forms[query] != partition.vectors.marks.forms[rows]
-    if not other.any():
+    return _with_more(alike, query[other], rows[other], partition.n_values)
+
+
+def _with_more(alike: Lists, query: np.ndarray, rows: np.ndarray, n_rows: int) -> Lists:
+    """Add pairs of a query value and a row, which may be there already."""
+    if not len(query):
         return alike
-    n_rows, owners = partition.n_values, np.repeat(np.arange(len(alike)), np.diff(alike.offsets))
-    pairs = np.union1d(owners * n_rows + alike.members, query[other] * n_rows + rows[other])
+    owners = np.repeat(np.arange(len(alike)), np.diff(alike.offsets))
+    pairs = np.union1d(owners * n_rows + alike.members, query * n_rows + rows)
     sizes = np.bincount(pairs // n_rows, minlength=len(alike))
     return Lists(offsets_of(sizes), (pairs % n_rows).astype(np.int32))
+
+
+def _with_same_consonants(
+    partition: SparsePartition, vectors: SparseVectors, alike: Lists, max_distance: float
+) -> Lists:
+    """Add the rows of another script that are near enough since they sound alike."""
+    sounds = np.where(vectors.is_known, vectors.marks.sounds, 0)
+    for values, (consonants, candidates) in zip(
+        by_script(sounds), reversed(partition.rows_by_consonants), strict=True
+    ):
+        first, last = (
+            np.searchsorted(consonants, consonants_of(sounds[values]), side)
+            for side in ("left", "right")
+        )
+        # As many values at a time as have a bounded number of pairs, or one.
+        runs = np.cumsum(last - first) // PAIRS_A_THREAD
+        for some in np.split(np.arange(len(values)), np.flatnonzero(np.diff(runs)) + 1):
+            sizes = (last - first)[some]
+            query, rows = np.repeat(values[some], sizes), candidates[ranges(first[some], sizes)]
+            if not len(query):
+                continue
+            distances = pair_distances(vectors.take(query), partition.vectors.take(rows))
+            near = distances <= max_distance
+            alike = _with_more(alike, query[near], rows[near], partition.n_values)
+    return alike
 
 
 def _not_turned(partition: SparsePartition, vectors: SparseVectors, matches: Lists) -> Lists:

@@ -199,8 +199,8 @@ class SparseVectors:
         bounds, marks = slice(rows.start, rows.stop + 1), self.marks
         return loops.Values(
             self.text, self.starts, self.weights, self.squares, self.offsets[bounds], self.members,
-            self.norms[rows], marks.forms[rows], marks.letters[rows], marks.offsets[bounds],
-            marks.members,
+            self.norms[rows], marks.forms[rows], marks.letters[rows], marks.sounds[rows],
+            marks.offsets[bounds], marks.members,
         )  # fmt: skip
 
     def without_marks(self) -> SparseVectors:

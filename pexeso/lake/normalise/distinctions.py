@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from embed.spelling import sounds_of
 from embed.words import Vocabulary, hash_strings
 from pexeso.engine.lists import ranges
 from pexeso.engine.sparse.marks import STRICT_GROUPS, Marks, marks_in_group
@@ -130,6 +131,7 @@ def marks_of(values: pa.LargeStringArray, distinctions: Collection[str]) -> Mark
     return Marks.of_pairs(
         forms.view(np.int64),
         letters.view(np.int64),
+        sounds_of(values),
         np.concatenate([owners, named]),
         np.concatenate([marks_in_group(groups, hashed), marks]),
     )

@@ -10,17 +10,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pexeso.engine.sparse import search
-from pexeso.engine.sparse.marks import REGROUPED, STRICT_GROUPS, TURNED, Marks, marks_in_group
+from pexeso.engine.sparse.marks import (
+    REGROUPED,
+    SAME_CONSONANTS,
+    SAME_SOUNDS,
+    STRICT_GROUPS,
+    TURNED,
+    Marks,
+    marks_in_group,
+)
 from pexeso.engine.sparse.partition import SparsePartition, build_partition, check_arrays
 from pexeso.engine.sparse.search import Work
 from pexeso.engine.sparse.vectors import SparseVectors, pair_distances
 
 GROUPS = (1, 2, STRICT_GROUPS)
-Value = tuple[str, frozenset[tuple[int, int]]]  # its words, and its marks as (group, member)
+# Its words, its marks as (group, member), and its consonants, sounds and script, if known.
+Value = tuple[str, frozenset[tuple[int, int]], tuple[int, int, int] | None]
 
+known_sounds = st.tuples(st.sampled_from([4, 7]), st.integers(1, 2), st.integers(0, 1))
 values_with_marks = st.tuples(
     st.text(st.sampled_from("ab "), max_size=6),
     st.frozensets(st.tuples(st.sampled_from(GROUPS), st.integers(1, 3)), max_size=4),
+    st.none() | known_sounds,
 )
 
 
@@ -37,24 +48,31 @@ def defined(left: Value, right: Value) -> float:
     if np.isinf(distance) or are_apart(left, right):
         return max(distance, 1.0)
     mine, its = left[0].split(), right[0].split()
-    if mine == its or (distance >= 1e-6 and "".join(mine) != "".join(its)):
+    if mine == its:
         return distance
-    return TURNED if distance < 1e-6 else min(distance, REGROUPED)
+    if distance < 1e-6:
+        return TURNED
+    if left[2] and right[2] and left[2][0] == right[2][0] and left[2][2] != right[2][2]:
+        factors = SAME_SOUNDS if left[2][1] == right[2][1] else SAME_CONSONANTS
+        distance *= factors[left[2][0] % 8]
+    return min(distance, REGROUPED) if "".join(mine) == "".join(its) else distance
 
 
 def marked(values: list[Value]) -> SparseVectors:
-    pairs = [(row, *mark) for row, (_, marks) in enumerate(values) for mark in marks]
+    pairs = [(row, *mark) for row, (_, marks, _) in enumerate(values) for mark in marks]
     rows, groups, members = np.array(pairs or np.zeros((0, 3)), np.int64).T
     marks = np.zeros(len(rows), np.int64)
     for group in GROUPS:
         some = groups == group
         marks[some] = marks_in_group(group, members[some].astype(np.uint64) << np.uint64(32))
     forms, letters = (
-        np.array([hash(sign.join(text.split())) for text, _ in values], np.int64)
+        np.array([hash(sign.join(text.split())) for text, *_ in values], np.int64)
         for sign in (" ", "")
     )
-    vectors = vectors_of([text for text, _ in values])
-    return dataclasses.replace(vectors, marks=Marks.of_pairs(forms, letters, rows, marks))
+    sounds = [known[0] << 33 | known[1] << 1 | known[2] if known else 0 for *_, known in values]
+    vectors = vectors_of([text for text, *_ in values])
+    made = Marks.of_pairs(forms, letters, np.array(sounds, np.int64), rows, marks)
+    return dataclasses.replace(vectors, marks=made)
 
 
 @given(
@@ -86,17 +104,18 @@ def test_every_way_to_compare_keeps_to_the_definition(stored, queries, limit, de
 
 def test_marks_go_with_their_values():
     both = [
-        marked([("a b", frozenset({(1, 1)})), ("a", frozenset())]),
-        marked([("b", frozenset({(2, 1)}))]),
+        marked([("a b", frozenset({(1, 1)}), (1, 1, 1)), ("a", frozenset(), None)]),
+        marked([("b", frozenset({(2, 1)}), (2, 1, 0))]),
     ]
     joined = SparseVectors.concatenate(both)
     assert joined.marks.members.tolist() == [*both[0].marks.members, *both[1].marks.members]
     assert joined.take(np.array([2, 1])).marks.offsets.tolist() == [0, 1, 1]
+    assert joined.take(np.array([2, 1])).marks.sounds.tolist() == [2 << 33 | 2, 0]
 
 
 @pytest.mark.parametrize("change", ["order", "offsets"])
 def test_changed_marks_are_found(change):
-    values = [("a", frozenset({(1, 1), (1, 2)})), ("b", frozenset())]
+    values = [("a", frozenset({(1, 1), (1, 2)}), None), ("b", frozenset(), None)]
     arrays, _ = build_partition(marked(values), np.array([0, 2]), np.arange(2))
     if change == "order":
         arrays["value_marks_members"] = arrays["value_marks_members"][::-1].copy()
