@@ -20,12 +20,13 @@ from pexeso.errors import IndexCorruptError
 
 cdef extern from *:
     """
-    // Of values of the same words in another order, and of the same letters in other words, as
-    // fractions of the largest distance; and the distance below which values have the same words,
-    // whatever rounding does. National Museum and Nationalmuseum are two museums: the second is
+    // Of values of the same words in another order, of the same letters in other words, and of
+    // short words of which one letter differs, as fractions of the largest distance; and the
+    // distance below which values have the same words, whatever rounding does. National Museum and Nationalmuseum are two museums: the second is
     // worth less than most misspellings.
     static constexpr double DISTANCE_OF_TURNED = 0.1;
     static constexpr double DISTANCE_OF_REGROUPED = 1.0 / 3;
+    static constexpr double DISTANCE_OF_ONE_LETTER = 3.0 / 8;
     static constexpr double SAME_WORDS = 1e-6;
 
     // What the distance of values of different scripts is multiplied with where their consonants
@@ -37,6 +38,7 @@ cdef extern from *:
     const double FACTORS_OF_SOUNDS[8]
     const double DISTANCE_OF_TURNED
     const double DISTANCE_OF_REGROUPED
+    const double DISTANCE_OF_ONE_LETTER
     const double SAME_WORDS
 
 cpdef enum:
@@ -58,6 +60,7 @@ cpdef enum:
     # A mark: its group, and what member of the group it is.
     BITS_OF_MEMBER = 56
     STRICT_GROUPS = 64
+    LETTERS_GROUP = 127  # of what is left of a short word without one letter; tells nothing apart
 
     # What a value sounds like, see `embed.spelling.sounds_of`.
     OTHER_SCRIPT = 1
@@ -67,6 +70,7 @@ cpdef enum:
     DEAR = -2  # in the place of a number of rows: to find them so takes longer than to compare all
 
 TURNED, REGROUPED = DISTANCE_OF_TURNED, DISTANCE_OF_REGROUPED
+ONE_LETTER = DISTANCE_OF_ONE_LETTER
 SAME_SOUNDS = tuple(FACTORS_OF_SOUNDS[n] for n in range(NUMBER_OF_CONSONANTS + 1))
 SAME_CONSONANTS = tuple(FACTORS_OF_CONSONANTS[n] for n in range(NUMBER_OF_CONSONANTS + 1))
 

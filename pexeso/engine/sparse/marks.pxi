@@ -13,6 +13,8 @@ cdef bint are_apart(Values values, int64_t value, Values others, int64_t other) 
             values.marks[mine] if mine < my_end else INT64_MAX,
             others.marks[its] if its < its_end else INT64_MAX,
         ) >> BITS_OF_MEMBER
+        if group == LETTERS_GROUP:
+            break
         i_have_more = it_has_more = False
         while True:
             my_mark = its_mark = 0
@@ -35,6 +37,24 @@ cdef bint are_apart(Values values, int64_t value, Values others, int64_t other) 
             group >= STRICT_GROUPS and (i_have_more or it_has_more)
         ):
             return True
+    return False
+
+
+cdef bint differ_in_a_letter(
+    Values values, int64_t value, Values others, int64_t other
+) noexcept nogil:
+    """Return whether two values have a mark of letters in common."""
+    cdef int64_t mine = values.mark_offsets[value + 1] - 1, my_first = values.mark_offsets[value]
+    cdef int64_t its = others.mark_offsets[other + 1] - 1, its_first = others.mark_offsets[other]
+    while mine >= my_first and its >= its_first:
+        if values.marks[mine] >> BITS_OF_MEMBER != LETTERS_GROUP:
+            break
+        if values.marks[mine] == others.marks[its]:
+            return True
+        if values.marks[mine] > others.marks[its]:
+            mine -= 1
+        else:
+            its -= 1
     return False
 
 
@@ -64,6 +84,8 @@ cdef double with_marks(
     distance *= factor_of(values.sounds[value], others.sounds[other])
     if values.letters[value] == others.letters[other] and values.letters[value] != 0:
         return min(distance, DISTANCE_OF_REGROUPED)
+    if distance > DISTANCE_OF_ONE_LETTER and differ_in_a_letter(values, value, others, other):
+        return DISTANCE_OF_ONE_LETTER
     return distance
 
 

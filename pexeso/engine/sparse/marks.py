@@ -12,8 +12,10 @@ or in other numbers, have the distance `TURNED`; and values of the same letters 
 values is of another script than Latin and the other is not, the distance of their words is
 multiplied with one of `SAME_SOUNDS` if they sound the same, else with one of `SAME_CONSONANTS` if
 their consonants do: that of the number of these, since long names that sound alike are rarely two.
-All this is part of the definition of the distance. Whoever finds candidates by words finds enough
-of them if those of the same letters and of the same consonants are added.
+Marks of `LETTERS_GROUP` tell nothing apart: values that have one in common, short words that differ
+in a letter, have the distance of their words or `ONE_LETTER`, whichever is less. All this is part
+of the definition of the distance. Whoever finds candidates by words finds enough of them if those
+of the same letters, of the same consonants, and with a mark of letters in common are added.
 """
 
 from __future__ import annotations
@@ -30,9 +32,11 @@ loops = compiled("pexeso.engine.sparse.loops")
 
 TURNED: float = loops.TURNED
 REGROUPED: float = loops.REGROUPED
+ONE_LETTER: float = loops.ONE_LETTER
 SAME_SOUNDS: tuple[float, ...] = loops.SAME_SOUNDS
 SAME_CONSONANTS: tuple[float, ...] = loops.SAME_CONSONANTS
 STRICT_GROUPS: int = loops.STRICT_GROUPS  # groups from here on are strict
+LETTERS_GROUP: int = loops.LETTERS_GROUP
 BITS_OF_MEMBER: int = loops.BITS_OF_MEMBER
 
 
@@ -97,6 +101,12 @@ class Marks:
         members = self.members[ranges(self.offsets[rows], sizes)]
         whole = (array[rows] for array in (self.forms, self.letters, self.sounds))
         return Marks(*whole, offsets_of(sizes), members)
+
+    def of_letters(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the marks of letters, int64, and the value that has each."""
+        # Those of the last group come last of all numbers.
+        some = np.flatnonzero(self.members >= LETTERS_GROUP << BITS_OF_MEMBER)
+        return self.members[some], np.searchsorted(self.offsets, some, "right") - 1
 
     @classmethod
     def concatenate(cls, parts: Sequence[Marks]) -> Marks:

@@ -425,6 +425,13 @@ class SparsePartition:
         return self.vectors.marks.letters[order]
 
     @cached_property
+    def rows_by_mark_of_letters(self) -> tuple[np.ndarray, np.ndarray]:
+        """The marks of letters, ascending, and the row that has each."""
+        marks, rows = self.vectors.marks.of_letters()
+        order = np.argsort(marks, kind="stable")
+        return marks[order], rows[order]
+
+    @cached_property
     def rows_by_consonants(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """The consonants of Latin values, ascending, and their rows; and those of the others."""
         sides = []

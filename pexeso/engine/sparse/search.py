@@ -12,7 +12,7 @@ from functools import cache, partial
 import numpy as np
 
 from pexeso.engine.lists import Lists, offsets_of, ranges
-from pexeso.engine.sparse.marks import REGROUPED, TURNED
+from pexeso.engine.sparse.marks import ONE_LETTER, REGROUPED, TURNED
 from pexeso.engine.sparse.partition import SparsePartition, by_script, consonants_of
 from pexeso.engine.sparse.vectors import NO_COMMON_PAIR, SparseVectors, pair_distances
 from pexeso.engine.vector_space import BatchColumn, ColumnCounts
@@ -333,6 +333,8 @@ def find_rows(
         return alike
     if max_distance >= REGROUPED:
         alike = _with_same_letters(partition, vectors, alike)
+    if max_distance >= ONE_LETTER:
+        alike = _with_a_letter_else(partition, vectors, alike)
     alike = _with_same_consonants(partition, vectors, alike, max_distance)
     sizes = np.empty(len(alike), np.int64)
     rows = loops.rows_not_apart(
@@ -354,6 +356,15 @@ def _with_same_letters(partition: SparsePartition, vectors: SparseVectors, alike
     # Most are alike in their words, being the same.
     other = vectors.marks.forms[query] != partition.vectors.marks.forms[rows]
     return _with_more(alike, query[other], rows[other], partition.n_values)
+
+
+def _with_a_letter_else(partition: SparsePartition, vectors: SparseVectors, alike: Lists) -> Lists:
+    """Add the rows of short words that differ in a letter."""
+    marks, owners = vectors.marks.of_letters()
+    known, rows = partition.rows_by_mark_of_letters
+    first, last = (np.searchsorted(known, marks, side) for side in ("left", "right"))
+    query, rows = np.repeat(owners, last - first), rows[ranges(first, last - first)]
+    return _with_more(alike, query, rows, partition.n_values)
 
 
 def _with_more(alike: Lists, query: np.ndarray, rows: np.ndarray, n_rows: int) -> Lists:

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from embed.spelling import sounds_of
 from embed.words import Vocabulary, hash_strings
 from pexeso.engine.lists import ranges
-from pexeso.engine.sparse.marks import STRICT_GROUPS, Marks, marks_in_group
+from pexeso.engine.sparse.marks import LETTERS_GROUP, STRICT_GROUPS, Marks, marks_in_group
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.normalise.rules import DISTINCTIONS
 from pexeso.lake.normalise.territories import known_places
@@ -45,6 +45,9 @@ _SIGNED = (
     r"^[<>\x{2264}\x{2265}\x{b1}-].*[0-9]|^(?:\pL{1,3}|[0-9.]+)[+#-]+$"
     r"|^[<>\x{2264}\x{2265}\x{b1}+#-]+$"
 )
+_MAX_LETTERS = 6
+# In scripts of which a letter is a sound.
+_SHORT_WORD = r"^[\p{Latin}\p{Cyrillic}\p{Greek}\p{Armenian}\p{Georgian}]{5,6}$"
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _REPEATS = np.arange(2, 5)  # of a value of several words
 _HASHES_OF_REPEATS = mixed(_REPEATS.astype(np.uint64))
@@ -113,6 +116,7 @@ def marks_of(values: pa.LargeStringArray, distinctions: Collection[str]) -> Mark
         kinds.append((_SIGN, *_signs(words)))
     if REPEATS in distinctions:
         kinds.append((_REPEATED_WORD, *_repeated_words(words)))
+    kinds.append((LETTERS_GROUP, *_without_a_letter(words)))
     texts = [values, pc.replace_substring(values, " ", ""), *(texts for *_, texts in kinds)]
     ends = np.cumsum([len(some) for some in texts])[:-1]
     forms, letters, *hashes = np.split(hash_strings(pa.concat_arrays(texts)), ends)
@@ -144,6 +148,29 @@ Part = tuple[int, np.ndarray, np.ndarray]
 def _in_short_values(words: _Words, group: int, owners: np.ndarray, hashes: np.ndarray) -> Part:
     is_short = words.sizes[owners] <= _MAX_WORDS_WITH_NUMBER
     return group, owners[is_short], hashes[is_short]
+
+
+def _without_a_letter(words: _Words) -> tuple[np.ndarray, pa.LargeStringArray]:
+    """Return the values that are one short word, and these words, whole and without each letter.
+
+    Words of five and six letters are so far apart by their pairs of letters where one is mistyped
+    that most are not found; of four letters too many differ in one. The first letter is seldom
+    mistyped, and stays.
+    """
+    is_short = pc.match_substring_regex(words.distinct, _SHORT_WORD)
+    alone = np.flatnonzero(words.sizes == 1)
+    ids = words.ids[words.offsets[alone]]
+    some = is_short.to_numpy(zero_copy_only=False)[ids]
+    owners, texts = alone[some], words.distinct.take(pa.array(ids[some]))
+    left, holders = [texts], [owners]
+    for place in range(1, _MAX_LETTERS):
+        reaches = pc.greater(pc.utf8_length(texts), place)
+        longer = texts.filter(reaches)
+        rest = pc.utf8_slice_codeunits(longer, place + 1, _MAX_LETTERS)
+        begin = pc.utf8_slice_codeunits(longer, 0, place)
+        left.append(pc.binary_join_element_wise(begin, rest, pa.scalar("", pa.large_string())))
+        holders.append(owners[reaches.to_numpy(zero_copy_only=False)])
+    return np.concatenate(holders), pa.concat_arrays(left)
 
 
 def _of_words(

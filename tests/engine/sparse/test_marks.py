@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from pexeso.engine.sparse import search
 from pexeso.engine.sparse.marks import (
+    LETTERS_GROUP,
+    ONE_LETTER,
     REGROUPED,
     SAME_CONSONANTS,
     SAME_SOUNDS,
@@ -23,7 +25,7 @@ from pexeso.engine.sparse.partition import SparsePartition, build_partition, che
 from pexeso.engine.sparse.search import Work
 from pexeso.engine.sparse.vectors import SparseVectors, pair_distances
 
-GROUPS = (1, 2, STRICT_GROUPS)
+GROUPS = (1, 2, STRICT_GROUPS, LETTERS_GROUP)
 # Its words, its marks as (group, member), and its consonants, sounds and script, if known.
 Value = tuple[str, frozenset[tuple[int, int]], tuple[int, int, int] | None]
 
@@ -36,7 +38,7 @@ values_with_marks = st.tuples(
 
 
 def are_apart(left: Value, right: Value) -> bool:
-    for group in GROUPS:
+    for group in GROUPS[:-1]:
         mine, its = ({member for g, member in side if g == group} for side in (left[1], right[1]))
         if (mine - its and its - mine) or (group >= STRICT_GROUPS and mine != its):
             return True
@@ -55,7 +57,10 @@ def defined(left: Value, right: Value) -> float:
     if left[2] and right[2] and left[2][0] == right[2][0] and left[2][2] != right[2][2]:
         factors = SAME_SOUNDS if left[2][1] == right[2][1] else SAME_CONSONANTS
         distance *= factors[left[2][0] % 8]
-    return min(distance, REGROUPED) if "".join(mine) == "".join(its) else distance
+    if "".join(mine) == "".join(its):
+        return min(distance, REGROUPED)
+    of_letters = [{mark for mark in side[1] if mark[0] == LETTERS_GROUP} for side in (left, right)]
+    return min(distance, ONE_LETTER) if of_letters[0] & of_letters[1] else distance
 
 
 def marked(values: list[Value]) -> SparseVectors:
@@ -78,7 +83,7 @@ def marked(values: list[Value]) -> SparseVectors:
 @given(
     st.lists(values_with_marks, min_size=1, max_size=10, unique=True),
     st.lists(values_with_marks, min_size=1, max_size=5),
-    st.sampled_from([0.0, 0.05, TURNED, 0.3, REGROUPED, 0.72, 0.99, 1.0]),
+    st.sampled_from([0.0, 0.05, TURNED, 0.3, REGROUPED, ONE_LETTER, 0.72, 0.99, 1.0]),
     st.sampled_from([None, torch.device("cpu")]),
 )
 @settings(max_examples=200, deadline=None)
