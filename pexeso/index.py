@@ -516,8 +516,7 @@ class Index(Shown):
             distance alone.
         min_precision : float, optional
             In (0, 1], the share that must be right, as estimated: of the columns found, 0.9 by
-            default; of the values joined with one column, by default as many as balance best with
-            those missed.
+            default; of the rows joined with one column, any by default.
         min_joinability : float, optional
             In (0, 1], where it is settled which share of distinct values makes a column
             joinable.

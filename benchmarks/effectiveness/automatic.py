@@ -18,7 +18,6 @@ from benchmarks.effectiveness.report import scores_of_found
 from benchmarks.effectiveness.scoring import intervals
 from benchmarks.effectiveness.searched import searched
 from pexeso.build.parts.metadata import stored_space
-from pexeso.engine.vector_space import known_vectors
 from pexeso.index import Index
 from pexeso.semantic.thresholds.pair import advise_pair
 from pexeso.semantic.thresholds.sample import value_order
@@ -45,8 +44,14 @@ def automatic_distances(
     distances = []
     for sides in columns:
         prepared = [index.encode(side) for side in sides]
-        query, others = (side.vectors[value_order(side.values)] for side in prepared)
-        query, others = (side[known_vectors(side)] for side in (query, others))
-        advice = advise_pair(space, query, others, index.advisor.learnt, index.usual_max_distance)
+        orders = [value_order(side.values) for side in prepared]
+        orders = [order[side.known[order]] for side, order in zip(prepared, orders, strict=True)]
+        advice = advise_pair(
+            space,
+            *(side.vectors[order] for side, order in zip(prepared, orders, strict=True)),
+            index.advisor.learnt,
+            index.usual_max_distance,
+            weights=prepared[0].weights[orders[0]],
+        )
         distances.append(index.usual_max_distance if advice is None else advice.max_distance)
     return distances

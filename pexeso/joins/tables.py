@@ -293,7 +293,25 @@ def _report(
     ]
     conflicts = pa.concat_tables(parts)
     counts = count_conflicts(conflicts)
-    return JoinReport(*rows, names.note, noun, conflicts=conflicts, counts=counts)
+    notes = [names.note]
+    if noun == "value" and "shared" in counts:
+        notes.append(_one_to_one_note(texts, found_rows))
+    note = " ".join(filter(None, notes)) or None
+    return JoinReport(*rows, note, noun, conflicts=conflicts, counts=counts)
+
+
+def _one_to_one_note(texts: pa.StringArray, found_rows: FoundRows) -> str | None:
+    """Offer a join that uses no value twice, where each value is in one row of either table."""
+    text = pc.drop_null(pc.index_in(texts, found_rows.mapping.texts, skip_nulls=True))
+    query = found_rows.mapping.query_of_text[text.to_numpy()]
+    key = found_rows.key[found_rows.key >= 0]
+    is_unique = all(len(np.unique(side)) == len(side) for side in (query, key))
+    if found_rows.options.values != "nearest" or not is_unique:
+        return None
+    return (
+        "Both columns have each value in one row, and some of the found one are joined with "
+        "several rows of yours: values='one-to-one' (--values one-to-one) uses none twice."
+    )
 
 
 # What the name of a lake begins with that was one of Spark's tables.

@@ -21,10 +21,10 @@ from pexeso.lake.left_out import left_out
 from pexeso.options import SearchOptions, search_options
 from pexeso.results.column_matches import MAX_NEAREST, Hints, NearColumn, TableColumns
 from pexeso.results.matches import Explanation, Match, SearchResult
-from pexeso.results.query import QueryColumn, exact_kind, query_from_values
+from pexeso.results.query import QueryColumn, query_from_values
 from pexeso.semantic.executor import search_store
 from pexeso.semantic.partition_loader import PartitionLoader, sets_of_hits
-from pexeso.semantic.thresholds.advice import ADVICE_OPTIONS, Advice
+from pexeso.semantic.thresholds.advice import ADVICE_OPTIONS, kind_advice
 
 if TYPE_CHECKING:
     from pexeso.joins.match_details import MatchDetails
@@ -255,12 +255,11 @@ class SemanticSearch:
         given: Mapping[str, Any],
     ) -> SearchOptions:
         """Return the options of one query column: thresholds chosen, its own table excluded."""
+        options = _by_kind(options, query, given)
         if options.advice is not None:
             from pexeso.semantic.thresholds.advisor import for_query
 
             options = for_query(options, query)
-        else:
-            options = _by_kind(options, query, given)
         file = query.column.file
         table = self.opened.table_of(file) if exclude_self and file is not None else None
         if table is None or table == options.exclude_table:
@@ -387,10 +386,7 @@ def _by_kind(
     options: SearchOptions, query: EncodedQuery, user_options: Mapping[str, Any]
 ) -> SearchOptions:
     """Match equal values alone where near ones are others, unless a distance is asked for."""
-    if options.advice is not None or user_options.get("max_distance") is not None:
+    if user_options.get("max_distance") is not None:
         return options
-    kind = exact_kind(query.column.values)
-    if kind is None:
-        return options
-    why = f"the values are {kind}s, and near {kind}s are other {kind}s."
-    return replace(options, max_distance=0.0, advice=Advice(0.0, None, why, {"kind": kind}))
+    advice = kind_advice(query.column.values)
+    return options if advice is None else replace(options, max_distance=0.0, advice=advice)

@@ -41,6 +41,21 @@ def test_a_lake_value_that_several_take():
     assert rows_of(one_to_one, "shared") == rows_of(report, "shared")
 
 
+def test_a_one_to_one_join_is_offered_where_no_value_is_in_two_rows():
+    links = {("a", "x"): 0.0, ("b", "x"): 0.25, ("b", "other"): 0.5}
+    ours = [{"id": 0, "key": "a"}, {"id": 1, "key": "b"}, {"id": 2, "key": None}]
+    theirs = [{"name": name} for name in ("X", "other", "y", "y", None)]
+    report = joined(ours, theirs, links).report
+    assert "(--values one-to-one) uses none twice." in report.note
+    assert report.lines()[0] == f"Note: {report.note}"
+    assert joined(ours, theirs, links, values="one-to-one").report.note is None
+    twice = [*ours, {"id": 3, "key": "B."}], [*theirs, {"name": "x"}]
+    assert joined(twice[0], theirs, links).report.note is None
+    assert joined(ours, twice[1], links).report.note is None
+    # Where no lake value is wanted by several, there is nothing to offer.
+    assert joined(ours, theirs, {("a", "x"): 0.0, ("b", "other"): 0.5}).report.note is None
+
+
 def test_equally_near_values_unless_one_is_the_same_text():
     assert (
         rows_of(joined(links=LINKS).report, "tied") == []

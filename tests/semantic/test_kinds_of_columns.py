@@ -115,7 +115,15 @@ def test_what_is_asked_for_is_done(index):
         assert index.search(query, **options).to_dict()["options"] == plain["options"]
     texts = ["guest 1", "guest 2", "March"]
     assert index.search(texts, k=5).options.max_distance == index.usual_max_distance
-    assert index.search(query, auto=True).options.advice.evidence != {"kind": "date"}
+    advised = index.search(query, auto=True, k=5).options
+    assert (advised.max_distance, advised.advice.evidence) == (0.0, {"kind": "date"})
+    table = next(iter(LAKE))
+    for advice in (
+        index.explain(query, table, "day", auto=True).options.advice,
+        index.advise(query, table, "day"),
+        index.advise(query),
+    ):
+        assert (advice.max_distance, advice.evidence) == (0.0, {"kind": "date"})
 
 
 @pytest.mark.spark

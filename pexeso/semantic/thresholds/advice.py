@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
+from pexeso.results.query import exact_kind
 from pexeso.runtime.checks import require_share
 from pexeso.runtime.shown import Shown, facts_table
 
@@ -12,6 +16,11 @@ DEFAULT_MIN_PRECISION = 0.9
 HALF = 0.5
 """The share of values that makes two columns joinable, where chance does not ask for more."""
 
+
+WIDEST = 0.1
+"""How far beyond the usual distance of the model others are tried. Farther out the unrelated
+neighbours within columns say too little of those between columns: short columns then seem to join
+as a whole."""
 
 ADVICE_OPTIONS = ("auto", "min_precision")
 """The arguments of a search that ask for advice; the second asks too where it is given alone."""
@@ -54,6 +63,23 @@ class Advice(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""
         return dict(vars(self))
+
+
+def kind_advice(values: pa.StringArray) -> Advice | None:
+    """Advise to match equal values alone where near ones are others; None for all other values."""
+    kind = exact_kind(values)
+    if kind is None:
+        return None
+    why = f"the values are {kind}s, and near {kind}s are other {kind}s."
+    return Advice(0.0, None, why, {"kind": kind})
+
+
+def gain_of_wider(added: np.ndarray, wrong: np.ndarray) -> np.ndarray:
+    """Return by how much more than half of what a wider distance adds is right, doubt deducted.
+
+    Twice as many unrelated neighbours as expected, and a standard error more, are counted.
+    """
+    return added / 2 - 2 * wrong - np.sqrt(2 * wrong + 0.25)
 
 
 def require_min_precision(min_precision: Any) -> float:

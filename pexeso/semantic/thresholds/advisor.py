@@ -12,8 +12,10 @@ count needed c with the probability that at most m - c of n - e values met an un
 binomial one. The mean of these over all pairs found is the estimated precision at that distance;
 what equal texts find counts as right.
 
-The advice is the largest distance at which the precision holds, and at which no more values have an
-unrelated neighbour within reach than may be wrong.
+The advice is the distance that is usual for the model. Where even a standard error fewer of wrong
+pairs are too many for the precision there, it is the largest below at which the precision holds;
+and where most of what a wider one adds is right, that one (`gain_of_wider`). Where a lower
+precision is asked for, it is the largest distance at which that holds.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ import numpy as np
 import pyarrow as pa
 
 from pexeso.engine.lists import damage_made_plain
-from pexeso.engine.vector_space import Vectors, count_needed, known_vectors
+from pexeso.engine.vector_space import Vectors, count_needed
 from pexeso.errors import InputError
 from pexeso.options import ALL, VALUES, SearchOptions
 from pexeso.results.query import QueryColumn
@@ -42,7 +44,10 @@ from pexeso.semantic.thresholds.advice import (
     ADVICE_OPTIONS,
     DEFAULT_MIN_PRECISION,
     HALF,
+    WIDEST,
     Advice,
+    gain_of_wider,
+    kind_advice,
     percent,
     require_min_precision,
 )
@@ -52,7 +57,7 @@ from pexeso.semantic.thresholds.sample import (
     EQUAL,
     Learnt,
     SampledColumns,
-    distance_reaching,
+    effective_size,
     learn,
     shares_within,
     tried_distances,
@@ -89,6 +94,19 @@ class _Tally:
     chance: np.ndarray
     equal: float = 0.0
     n_queries: int = 0
+    share: float = 1.0
+
+    def precision(self, standard_errors: float = 0.0) -> np.ndarray:
+        """Estimate the share of found pairs that are right, or with so many errors fewer wrong."""
+        seen = np.maximum(self.n_pairs - self.right, 0) * self.share
+        wrong = np.maximum(seen - standard_errors * np.sqrt(seen), 0) / self.share
+        return 1 - wrong / np.maximum(self.equal + self.n_pairs, 1e-9)
+
+    def gains(self, usual_at: int) -> np.ndarray:
+        """Return by how many pairs a wider distance than the usual one is better."""
+        wrong = np.maximum(self.n_pairs - self.right, 0)
+        added, wrong = (self.share * (n - n[usual_at]) for n in (self.n_pairs, wrong))
+        return gain_of_wider(added, np.maximum(wrong, 0))
 
 
 @damage_made_plain("the index")
@@ -96,31 +114,38 @@ def advise_columns(
     scan: PartitionLoader,
     learnt: Learnt,
     usual: float,
-    min_precision: float,
+    min_precision: float | None,
     min_joinability: float | None = None,
 ) -> Advice:
     """Choose the thresholds of a search that has the precision `min_precision`, as estimated.
 
-    Where fewer than `MIN_FOUND` columns are found, so that nothing can be estimated, the distance
-    is at least the `usual` one of the model. `min_joinability` is given where the share of values
-    that makes a column joinable is settled.
+    Without one that is `DEFAULT_MIN_PRECISION`, and the distance is the `usual` one of the model
+    unless there is evidence for another one. Where fewer than `MIN_FOUND` columns are found, so
+    that nothing can be estimated, the distance is at least the usual one. `min_joinability` is
+    given where the share of values that makes a column joinable is settled.
 
     Takes 20 MiB more than the sample, and where that is not the whole index, what a search with
     6,400 values for equal ones takes.
     """
     share = HALF if min_joinability is None else min_joinability
-    limits = tried_distances(distance_reaching(learnt.unrelated, 1 - min_precision))
+    target = DEFAULT_MIN_PRECISION if min_precision is None else min_precision
+    limits = np.unique(np.append(tried_distances(learnt.median), usual))
     within = shares_within(learnt.unrelated, limits)
     tally = _search_sample(scan, learnt.sample, within, limits, share)
-    n_found, right = (tally.equal + counts for counts in (tally.n_pairs, tally.right))
-    precision = np.where(n_found > 0, right / np.maximum(n_found, 1e-9), 1.0)
-    position = int(np.flatnonzero(precision >= min_precision - CLOSE)[-1])
+    n_found, precision = tally.equal + tally.n_pairs, tally.precision()
+    holds = precision >= target - CLOSE
+    usual_at = int(np.searchsorted(limits, usual))
+    if min_precision is None:
+        holds[usual_at] = tally.precision(1.0)[usual_at] >= target - CLOSE
+    if target >= DEFAULT_MIN_PRECISION:
+        holds[usual_at + 1 :] &= tally.gains(usual_at)[usual_at + 1 :] > 0
+        holds &= limits <= usual + WIDEST
+    position = int(np.flatnonzero(holds)[-1])
     is_estimated = bool(n_found[position] >= MIN_FOUND)
     chance = float(tally.chance[position] / max(tally.n_queries, 1))
     evidence = {
-        "min_precision": min_precision,
+        "min_precision": target,
         "estimated_precision": round(float(precision[position]), 4) if is_estimated else None,
-        "within_columns": round(float(within[:, position].mean()), 4),
         "columns_found": round(float(n_found[position]), 1),
         "columns_found_by_equal_text": round(tally.equal, 1),
         "chance_match": round(chance, 6),
@@ -133,7 +158,8 @@ def advise_columns(
     }
     # Where hardly a column is found, there is no evidence for a small distance.
     distance = float(limits[position]) if is_estimated else max(float(limits[position]), usual)
-    return Advice(distance, HALF if min_joinability is None else None, _why(evidence), evidence)
+    why = _why(evidence, is_usual=distance == usual)
+    return Advice(distance, HALF if min_joinability is None else None, why, evidence)
 
 
 def joinability_beyond_chance(advice: Advice, n_values: int) -> float:
@@ -163,7 +189,7 @@ def _search_sample(
     """Search the sample with the first values of its first columns, and count the columns found."""
     weight = np.minimum(sample.sizes, CHUNK_SIZE)[:, None]
     unrelated = (within * weight + PRIOR_VALUES * within.mean(0)) / (weight + PRIOR_VALUES)
-    tally = _Tally(*np.zeros((3, len(limits))))
+    tally = _Tally(*np.zeros((3, len(limits))), share=sample.share)
     queries, equal_in_sample = [], 0
     for position in range(min(QUERY_COLUMNS, len(sample))):
         queries.append(_query_of(sample.column(position)[:QUERY_VALUES], position))
@@ -236,18 +262,17 @@ def _equal_columns(
     )
 
 
-def _why(evidence: dict[str, Any]) -> str:
+def _why(evidence: dict[str, Any], *, is_usual: bool) -> str:
     estimate = evidence["estimated_precision"]
     beginning = (
         "too few columns of the lake join others to estimate a precision"
         if estimate is None
         else f"estimated precision {percent(estimate)}"
     )
+    usual = ", at the distance that is usual for the model of the index" if is_usual else ""
     return (
         f"{beginning} (target {percent(evidence['min_precision'])}) over "
-        f"{evidence['asked_columns']:,} columns of the lake; at this distance "
-        f"{percent(evidence['within_columns'])} of values "
-        "have an unrelated neighbour in their own column."
+        f"{evidence['asked_columns']:,} columns of the lake{usual}."
     )
 
 
@@ -259,7 +284,7 @@ class Advisor:
 
     def __init__(self, scan: PartitionLoader, usual: float) -> None:
         self._scan, self._usual = scan, usual
-        self._given: dict[tuple[float, float | None], Advice] = {}
+        self._given: dict[tuple[float | None, float | None], Advice] = {}
 
     @cached_property
     def learnt(self) -> Learnt | None:
@@ -269,11 +294,10 @@ class Advisor:
     def columns(
         self, min_precision: float | None = None, min_joinability: float | None = None
     ) -> Advice:
-        precision = (
-            DEFAULT_MIN_PRECISION if min_precision is None else require_min_precision(min_precision)
-        )
+        if min_precision is not None:
+            min_precision = require_min_precision(min_precision)
         SearchOptions(min_joinability=min_joinability)  # refuses a share that is none
-        key = (precision, min_joinability)
+        key = (min_precision, min_joinability)
         if key not in self._given:
             self._given[key] = (
                 self._too_small("columns", HALF if min_joinability is None else None)
@@ -285,11 +309,19 @@ class Advisor:
     def pair(self, query: EncodedQuery, hit: Hit, min_precision: float | None = None) -> Advice:
         if min_precision is not None:
             require_min_precision(min_precision)
+        if (advice := kind_advice(query.column.values)) is not None:
+            return advice
         others = column_vectors(self._scan, hit)
-        vectors = query.vectors[value_order(query.values)]
-        vectors = vectors[known_vectors(vectors)]
+        order = value_order(query.values)
+        order = order[query.known[order]]
         advice = advise_pair(
-            self._scan.space, vectors, others, self.learnt, self._usual, min_precision
+            self._scan.space,
+            query.vectors[order],
+            others,
+            self.learnt,
+            self._usual,
+            min_precision,
+            query.weights[order],
         )
         return self._too_small("values") if advice is None else advice
 
@@ -339,7 +371,11 @@ def advise(
         hit = locate_column(opened.store, table, column)
         return advisor.pair(opened.encode(query), hit, min_precision)
     advice = advisor.columns(min_precision, min_joinability)
-    if query is None or advice.min_joinability is None:
+    if query is None:
+        return advice
+    if (by_kind := kind_advice(query.values)) is not None:
+        return replace(by_kind, min_joinability=advice.min_joinability)
+    if advice.min_joinability is None:
         return advice
     n_values = effective_values(opened.encode(query), VALUES)
     share = joinability_beyond_chance(advice, n_values)
@@ -363,8 +399,7 @@ def for_query(options: SearchOptions, query: EncodedQuery) -> SearchOptions:
 
 def effective_values(query: EncodedQuery, joinability_of: str) -> int:
     """Return how many equally frequent values would say as much as a query column does."""
-    counts = query.counted(joinability_of).astype(np.float64)
-    return round(float(counts.sum() ** 2 / (counts**2).sum())) if len(counts) else 0
+    return round(effective_size(query.counted(joinability_of).astype(np.float64)))
 
 
 def column_vectors(scan: PartitionLoader, hit: Hit) -> Vectors:

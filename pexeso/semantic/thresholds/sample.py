@@ -251,6 +251,12 @@ def distance_reaching(unrelated: list[np.ndarray], share: float) -> float:
     return float(apart[order[position]]) - 1e-6
 
 
+def effective_size(counts: np.ndarray) -> float:
+    """Return how many equally frequent values would say as much as values with these counts do."""
+    squares = float((counts**2).sum())
+    return float(counts.sum()) ** 2 / squares if squares else 0.0
+
+
 @dataclass(frozen=True)
 class Learnt:
     sample: SampledColumns
