@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.build.parts.metadata import has_aliases
 from pexeso.errors import InputError, QueryError
 from pexeso.joins.composite_join import KeyedTable, join_keys
 from pexeso.joins.options import join_options
@@ -29,7 +28,7 @@ from pexeso.lake.frames.columns import column_texts
 from pexeso.lake.frames.tables import ACCEPTED, KINDS, frame_of
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.rows import read_typed_rows, require_reading
-from pexeso.lake.tokens import key_texts
+from pexeso.lake.tokens import DEFAULT_READINGS, key_texts
 from pexeso.results.query import split_spec
 
 if TYPE_CHECKING:
@@ -63,7 +62,8 @@ class KeyTable:
         columns = [self.cells[column.position] for column in self.key]
         if normaliser is not None and normaliser.aliases is not None:
             columns = [normaliser.resolved(column_texts(column)) for column in columns]
-        return [key_texts(column) for column in columns]
+        readings = DEFAULT_READINGS if normaliser is None else normaliser.readings
+        return [key_texts(column, readings) for column in columns]
 
     def query(self, normaliser: Normaliser | None = None) -> KeyQuery:
         from pexeso.composite.search import key_query
@@ -319,5 +319,4 @@ def open_pair(opened: OpenIndex, query_table: KeyTable, table: str) -> TablePair
         raise InputError(opened.catalog.why_not(table, lake))
     max_bytes = opened.store.manifest.options["max_table_bytes"]
     rows, typed = read_typed_rows(lake, table, max_bytes=max_bytes)
-    normaliser = opened.normaliser if has_aliases(opened.store.manifest) else None
-    return TablePair(query_table, table, rows, lake, normaliser, typed)
+    return TablePair(query_table, table, rows, lake, opened.normaliser, typed)

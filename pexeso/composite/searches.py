@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pexeso.build.parts.metadata import has_aliases
 from pexeso.composite.key_table import KeyTable, TablePair, key_table, open_pair
 from pexeso.composite.part.open import RowShard, open_row_shards
 from pexeso.composite.results import CompositeMatch, CompositeResult, FanOut
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     from pexeso.composite.search import KeyMatch, KeyMatches, KeyQuery
     from pexeso.composite.similar_keys import SimilarKeys
-    from pexeso.lake.normalise.normaliser import Normaliser
     from pexeso.semantic.executor import Executor
 
 # Keys with a minus, the name of the table, and where it is.
@@ -61,7 +59,7 @@ class CompositeSearches:
             require_share("min_joinability", min_joinability, meaning)
         shards = self._shards
         query_table = key_table(table, columns, reading=reading)
-        query = query_table.query(self._normaliser)
+        query = query_table.query(self.opened.normaliser)
         own_table = self._own_table(query_table) if exclude_self else None
         at_least = keys_needed(min_joinability, query.n_keys)
         keys = self._keys(query_table, query, max_distance, row_filter)
@@ -146,7 +144,7 @@ class CompositeSearches:
             self.executor or search_store,
             query_table,
             query,
-            self._normaliser,
+            self.opened.normaliser,
             max_distance,
         )
 
@@ -181,10 +179,6 @@ class CompositeSearches:
             tuple(column.label for column in query_table.key),
             None if isinstance(keys, EqualKeys) else partial(keys.pairs, shard, match),
         )
-
-    @property
-    def _normaliser(self) -> Normaliser | None:
-        return self.opened.normaliser if has_aliases(self.opened.store.manifest) else None
 
     def _own_table(self, query_table: KeyTable) -> str | None:
         return None if query_table.file is None else self.opened.table_of(query_table.file)
