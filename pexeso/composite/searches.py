@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pexeso.composite.key_table import KeyTable, TablePair, key_table, open_pair
@@ -24,8 +25,11 @@ if TYPE_CHECKING:
     from pexeso.composite.similar_keys import SimilarKeys
     from pexeso.semantic.executor import Executor
 
-# Keys with a minus, the name of the table, and where it is.
-KeyHit = tuple[int, str, RowShard, "KeyMatch"]
+# Keys in one reading, and what searches for them.
+KeyWay = tuple["KeyQuery", "EqualKeys | SimilarKeys"]
+
+# Keys with a minus, the name of the table, where it is, and the reading of the keys.
+KeyHit = tuple[int, str, RowShard, "KeyMatch", KeyWay]
 
 
 @dataclass(frozen=True)
@@ -59,19 +63,29 @@ class CompositeSearches:
             require_share("min_joinability", min_joinability, meaning)
         shards = self._shards
         query_table = key_table(table, columns, reading=reading)
-        query = query_table.query(self.opened.normaliser)
+        queries = query_table.queries(self.opened.normaliser)
+        query = queries[0]
         own_table = self._own_table(query_table) if exclude_self else None
         at_least = keys_needed(min_joinability, query.n_keys)
         keys = self._keys(query_table, query, max_distance, row_filter)
+        ways: list[KeyWay] = [(query, keys)]
+        if isinstance(keys, EqualKeys):
+            # A table is found by the reading of the keys by which it joins most of them.
+            ways += [(other, EqualKeys(other, row_filter)) for other in queries[1:]]
         hits: list[KeyHit] = []
-        for shard in shards:
-            matches = keys.search_shard(shard, limit, at_least, shard.hidden(own_table))
+        for shard, way in product(shards, ways):
+            matches = way[1].search_shard(shard, limit, at_least, shard.hidden(own_table))
             names = shard.table_names([match.table for match in matches])
             hits += [
-                (-match.keys, name, shard, match)
+                (-match.keys, name, shard, match, way)
                 for name, match in zip(names, matches, strict=True)
             ]
             hits.sort(key=lambda hit: hit[:2])
+            if len(ways) > 1:
+                best: dict[str, KeyHit] = {}
+                for hit in hits:
+                    best.setdefault(hit[1], hit)
+                hits = list(best.values())
             if limit is not None and len(hits) >= limit:
                 hits = hits[:limit]
                 at_least = -hits[-1][0]
@@ -93,7 +107,7 @@ class CompositeSearches:
                 "keys": query.n_keys,
             },
             options,
-            tuple(self._match(query_table, query, keys, *hit[1:]) for hit in hits),
+            tuple(self._match(query_table, *way, *hit) for _, *hit, way in hits),
             stats,
             n_more=0 if limit is None or len(hits) < limit else None,
         )

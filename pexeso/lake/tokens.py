@@ -138,7 +138,11 @@ def texts_of_cells(values: pa.Array) -> pa.LargeStringArray:
 
 
 def key_texts(
-    values: pa.Array | pa.ChunkedArray, readings: Collection[str] = DEFAULT_READINGS
+    values: pa.Array | pa.ChunkedArray,
+    readings: Collection[str] = DEFAULT_READINGS,
+    *,
+    as_column: bool = True,
+    day_first: bool | None = None,
 ) -> pa.LargeStringArray:
     """Return the form of each cell in which it is compared with others, as part of a key.
 
@@ -147,6 +151,10 @@ def key_texts(
     values : Arrow array (n,)
         Texts, numbers, truth values, dates or times; dictionary-encoded ones too. Numbers that are
         whole are written without a point.
+    readings, as_column
+        See `tokens_of`.
+    day_first
+        See `pexeso.lake.readings.read_columns`.
 
     Notes
     -----
@@ -166,7 +174,9 @@ def key_texts(
     if not pa.types.is_dictionary(values.type):
         values = texts_of_cells(values).dictionary_encode()
     texts = present(texts_of_cells(values.dictionary))
-    texts = read_columns(read_cells(key_forms(texts), readings), readings)
+    texts = read_cells(key_forms(texts), readings)
+    if as_column:
+        texts = read_columns(texts, readings, day_first=day_first)
     return texts.take(values.indices)
 
 

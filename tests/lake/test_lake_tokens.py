@@ -103,7 +103,8 @@ def plain(text):
 
 
 def test_odd_texts_have_the_form_that_the_definition_gives():
-    assert key_texts(pa.array([*ODD, None]), ()).to_pylist() == [plain(text) for text in [*ODD, None]]
+    texts = [*ODD, None]
+    assert key_texts(pa.array(texts), ()).to_pylist() == [plain(text) for text in texts]
 
 
 def test_random_texts_have_the_form_that_the_definition_gives():
