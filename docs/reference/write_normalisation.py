@@ -24,7 +24,7 @@ name and can be switched on or off. An index stores the rules that it was built 
 them to every query. `docs/reference/write_normalisation.py` generates this page from the rules. Its
 examples are tested: each shows a value and its form with that rule and the default rules, or two
 values that a rule keeps apart. The rules that tell values apart change no form, and are kept by the
-default model alone.
+default model alone. Searches and joins by equal values know no rule but the readings.
 
 The rules have version {VERSION}. An index of another version is refused, so build it again.
 Normalisation is idempotent, with one exception: marks around dates and periods are removed first.
@@ -32,15 +32,27 @@ Normalisation is idempotent, with one exception: marks around dates and periods 
 of their column.
 """
 
+_READINGS = """\
+## Readings of equal values
+
+Overlap, containment, composite keys, joins by them and the graph of a lake compare cells that are
+read by these rules. Equal cells are found whatever a column is read as. A rule that is off does
+nothing either, once on, in a column that holds two values which it would make one.
+"""
+
 
 def page() -> str:
     """Return the text of the page."""
-    forms = [rule for rule in RULES if not rule.tells_apart]
+    forms = [rule for rule in RULES if not rule.tells_apart and not rule.is_reading]
     sections = [
         _HEAD,
         _section("On by default", [rule for rule in forms if rule.is_default]),
         _section("Off by default", [rule for rule in forms if not rule.is_default]),
         _section("What tells values apart", [rule for rule in RULES if rule.tells_apart]),
+        _READINGS,
+        *(_entry(rule) for rule in RULES if rule.is_reading and rule.is_default),
+        "Off by default, since they could make two values of a column one:\n",
+        *(_entry(rule) for rule in RULES if rule.is_reading and not rule.is_default),
     ]
     return "\n".join(sections)
 

@@ -265,7 +265,7 @@ def _row_records(
             columns = [column.cast(pa.string()) for column in batch.columns]
             rows = TableRows(labels, columns, normaliser, first)
             for records in part_records:
-                yield from records([ReadTable(name, (), rules, rows)])
+                yield from records([ReadTable(name, (), rules, normaliser.readings, rows)])
             first += batch.num_rows
 
     return frame.mapInArrow(work, from_arrow_schema(SCHEMA))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.build.parts.metadata import has_aliases
 from pexeso.errors import InputError, QueryError
 from pexeso.joins.composite_join import KeyedTable, join_keys
 from pexeso.joins.options import join_options
@@ -29,7 +28,7 @@ from pexeso.lake.frames.columns import column_texts
 from pexeso.lake.frames.tables import ACCEPTED, KINDS, frame_of
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.rows import read_typed_rows, require_reading
-from pexeso.lake.tokens import key_texts
+from pexeso.lake.tokens import DEFAULT_READINGS, key_texts
 from pexeso.results.query import split_spec
 
 if TYPE_CHECKING:
@@ -58,17 +57,36 @@ class KeyTable:
     def n_rows(self) -> int:
         return len(self.cells[0])
 
-    def key_texts(self, normaliser: Normaliser | None = None) -> list[pa.LargeStringArray]:
-        """Return the cells of each key column in the form in which they are compared."""
+    def key_texts(
+        self, normaliser: Normaliser | None = None, **options: bool
+    ) -> list[pa.LargeStringArray]:
+        """Return the cells of each key column in the form in which they are compared.
+
+        The options are those of `pexeso.lake.tokens.key_texts`.
+        """
         columns = [self.cells[column.position] for column in self.key]
         if normaliser is not None and normaliser.aliases is not None:
             columns = [normaliser.resolved(column_texts(column)) for column in columns]
-        return [key_texts(column) for column in columns]
+        readings = DEFAULT_READINGS if normaliser is None else normaliser.readings
+        return [key_texts(column, readings, **options) for column in columns]
 
-    def query(self, normaliser: Normaliser | None = None) -> KeyQuery:
+    def ways(self, normaliser: Normaliser | None = None) -> list[list[pa.LargeStringArray]]:
+        """Return the cells in the readings of which a table of the lake may fit one best.
+
+        As the columns are read, with dates that leave their order open in either one, and as the
+        cells stand: a cell that is in both tables may be read in one alone.
+        """
+        ways = [self.key_texts(normaliser)]
+        for options in ({"day_first": False}, {"day_first": True}, {"as_column": False}):
+            texts = self.key_texts(normaliser, **options)
+            if not any(_are_equal(texts, other) for other in ways):
+                ways.append(texts)
+        return ways
+
+    def queries(self, normaliser: Normaliser | None = None) -> list[KeyQuery]:
         from pexeso.composite.search import key_query
 
-        return key_query(self.key_texts(normaliser))
+        return [key_query(texts) for texts in self.ways(normaliser)]
 
     def describe(self) -> dict[str, Any]:
         similar = [column.label for column in self.key if column.similar]
@@ -78,6 +96,10 @@ class KeyTable:
             **({"similar": similar} if similar else {}),
             "rows": self.n_rows,
         }
+
+
+def _are_equal(one: Sequence[pa.Array], other: Sequence[pa.Array]) -> bool:
+    return all(left.equals(right) for left, right in zip(one, other, strict=True))
 
 
 def read_own_table(
@@ -200,7 +222,22 @@ class TablePair:
 
     @cached_property
     def mine(self) -> KeyedTable:
-        return self._keyed(self.query_table)
+        ways = self.query_table.ways(self.normaliser)
+        if len(ways) == 1:
+            return self._keyed(self.query_table, ways[0])
+        cells = pc.unique(pa.chunked_array(self._texts, pa.large_string())).drop_null()
+
+        def n_known(texts: Sequence[pa.Array]) -> int:
+            return sum(pc.sum(pc.is_in(part, value_set=cells)).as_py() or 0 for part in texts)
+
+        return self._keyed(self.query_table, max(ways, key=n_known))
+
+    @cached_property
+    def _texts(self) -> list[pa.LargeStringArray]:
+        """The cells of all columns of the lake's table in the form in which they are compared."""
+        names = tuple(self.rows.column_names)
+        every = tuple(KeyColumn(position, name) for position, name in enumerate(names))
+        return KeyTable(names, tuple(self.rows.columns), every).key_texts(self.normaliser)
 
     @cached_property
     def keyed_rows(self) -> OneTable:
@@ -212,9 +249,7 @@ class TablePair:
                 f"A key of {n_parts} columns needs a table with as many. '{self.table}' has "
                 f"{len(names)}: take another table, or fewer columns."
             )
-        every = tuple(KeyColumn(position, name) for position, name in enumerate(names))
-        texts = KeyTable(tuple(names), tuple(self.rows.columns), every).key_texts(self.normaliser)
-        return one_table(self.mine.parts, pa.Table.from_arrays(texts, names=names))
+        return one_table(self.mine.parts, pa.Table.from_arrays(self._texts, names=names))
 
     def theirs(self, columns: str | Iterable[str] | None) -> KeyedTable:
         """Return the columns of the lake's table that the key is joined with."""
@@ -235,7 +270,8 @@ class TablePair:
                 f"{len(self.mine.labels)} of your columns ({', '.join(self.mine.labels)}) and "
                 f"{len(lake_table.key)} of '{self.table}' ({labels}): name one for each."
             )
-        return self._keyed(lake_table)
+        texts = [self._texts[column.position] for column in lake_table.key]
+        return self._keyed(lake_table, texts)
 
     def keys_joined(self, theirs: KeyedTable) -> JoinedKeys:
         """Count the keys that the lake's table has in some columns, which `theirs` returned."""
@@ -289,7 +325,7 @@ class TablePair:
             typed or list(query_table.cells), names=label_columns(query_table.names)
         )
 
-    def _keyed(self, table: KeyTable) -> KeyedTable:
+    def _keyed(self, table: KeyTable, texts: list[pa.LargeStringArray]) -> KeyedTable:
         similar = [column.label for column in table.key if column.similar]
         if similar:
             raise QueryError(
@@ -301,7 +337,7 @@ class TablePair:
             tuple(column.label for column in table.key),
             positions,
             [column_texts(table.cells[position]) for position in positions],
-            table.key_texts(self.normaliser),
+            texts,
         )
 
 
@@ -319,5 +355,4 @@ def open_pair(opened: OpenIndex, query_table: KeyTable, table: str) -> TablePair
         raise InputError(opened.catalog.why_not(table, lake))
     max_bytes = opened.store.manifest.options["max_table_bytes"]
     rows, typed = read_typed_rows(lake, table, max_bytes=max_bytes)
-    normaliser = opened.normaliser if has_aliases(opened.store.manifest) else None
-    return TablePair(query_table, table, rows, lake, normaliser, typed)
+    return TablePair(query_table, table, rows, lake, opened.normaliser, typed)

@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pexeso.build.parts.metadata import has_aliases
 from pexeso.composite.key_table import KeyTable, TablePair, key_table, open_pair
 from pexeso.composite.part.open import RowShard, open_row_shards
 from pexeso.composite.results import CompositeMatch, CompositeResult, FanOut
@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 
     from pexeso.composite.search import KeyMatch, KeyMatches, KeyQuery
     from pexeso.composite.similar_keys import SimilarKeys
-    from pexeso.lake.normalise.normaliser import Normaliser
     from pexeso.semantic.executor import Executor
 
-# Keys with a minus, the name of the table, and where it is.
-KeyHit = tuple[int, str, RowShard, "KeyMatch"]
+# Keys in one reading, and what searches for them.
+KeyWay = tuple["KeyQuery", "EqualKeys | SimilarKeys"]
+
+# Keys with a minus, the name of the table, where it is, and the reading of the keys.
+KeyHit = tuple[int, str, RowShard, "KeyMatch", KeyWay]
 
 
 @dataclass(frozen=True)
@@ -61,19 +63,29 @@ class CompositeSearches:
             require_share("min_joinability", min_joinability, meaning)
         shards = self._shards
         query_table = key_table(table, columns, reading=reading)
-        query = query_table.query(self._normaliser)
+        queries = query_table.queries(self.opened.normaliser)
+        query = queries[0]
         own_table = self._own_table(query_table) if exclude_self else None
         at_least = keys_needed(min_joinability, query.n_keys)
         keys = self._keys(query_table, query, max_distance, row_filter)
+        ways: list[KeyWay] = [(query, keys)]
+        if isinstance(keys, EqualKeys):
+            # A table is found by the reading of the keys by which it joins most of them.
+            ways += [(other, EqualKeys(other, row_filter)) for other in queries[1:]]
         hits: list[KeyHit] = []
-        for shard in shards:
-            matches = keys.search_shard(shard, limit, at_least, shard.hidden(own_table))
+        for shard, way in product(shards, ways):
+            matches = way[1].search_shard(shard, limit, at_least, shard.hidden(own_table))
             names = shard.table_names([match.table for match in matches])
             hits += [
-                (-match.keys, name, shard, match)
+                (-match.keys, name, shard, match, way)
                 for name, match in zip(names, matches, strict=True)
             ]
             hits.sort(key=lambda hit: hit[:2])
+            if len(ways) > 1:
+                best: dict[str, KeyHit] = {}
+                for hit in hits:
+                    best.setdefault(hit[1], hit)
+                hits = list(best.values())
             if limit is not None and len(hits) >= limit:
                 hits = hits[:limit]
                 at_least = -hits[-1][0]
@@ -95,7 +107,7 @@ class CompositeSearches:
                 "keys": query.n_keys,
             },
             options,
-            tuple(self._match(query_table, query, keys, *hit[1:]) for hit in hits),
+            tuple(self._match(query_table, *way, *hit) for _, *hit, way in hits),
             stats,
             n_more=0 if limit is None or len(hits) < limit else None,
         )
@@ -146,7 +158,7 @@ class CompositeSearches:
             self.executor or search_store,
             query_table,
             query,
-            self._normaliser,
+            self.opened.normaliser,
             max_distance,
         )
 
@@ -181,10 +193,6 @@ class CompositeSearches:
             tuple(column.label for column in query_table.key),
             None if isinstance(keys, EqualKeys) else partial(keys.pairs, shard, match),
         )
-
-    @property
-    def _normaliser(self) -> Normaliser | None:
-        return self.opened.normaliser if has_aliases(self.opened.store.manifest) else None
 
     def _own_table(self, query_table: KeyTable) -> str | None:
         return None if query_table.file is None else self.opened.table_of(query_table.file)

@@ -31,6 +31,7 @@ from pexeso.composite.similar import SimilarCells, SimilarSearch, pieces
 from pexeso.engine.lists import damage_made_plain, offsets_of, ranges
 from pexeso.engine.stats import SearchStats
 from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake.readings import read_cells
 from pexeso.lake.tokens import key_forms
 from pexeso.options import SearchOptions
 from pexeso.results.query import query_from_values
@@ -152,6 +153,7 @@ class SimilarColumn:
         float64 (p,), and the texts and values of the lake.
         """
         scan, none = self._opened.loader, np.empty(0, np.int64)
+        readings = self._normaliser.readings
         arrays, texts = [(none, none, np.empty(0))], [(pa.array([], pa.large_string()),) * 2]
         for number in np.unique(self._partitions[hits]).tolist():
             selected = np.flatnonzero(self._partitions[hits] == number)
@@ -166,7 +168,7 @@ class SimilarColumn:
             arrays.append((columns[selected[column]], stand_for, distance))
             texts.append(
                 tuple(
-                    key_forms(array).take(pa.array(inverse))
+                    read_cells(key_forms(array), readings).take(pa.array(inverse))
                     for array in posting_arrays(scan, number, postings)
                 )
             )
@@ -191,7 +193,10 @@ def _distinct_cells(
         which, cells = np.divmod(codes, max(1, len(rows.values)))
         texts = take_texts(rows.values, cells)
         normalised = normaliser.normalise_distinct(texts.cast(pa.string()), which - begin)
-        forms = texts.cast(pa.large_string()), key_forms(normalised)
+        forms = (
+            texts.cast(pa.large_string()),
+            read_cells(key_forms(normalised), normaliser.readings),
+        )
         yield columns[which], cells, forms
 
 

@@ -84,12 +84,14 @@ class TableRows:
 class ReadTable:
     """A table that was read, or one column of it, and the rules by which columns are kept.
 
-    It has no `rows` where columns were read one by one.
+    It has no `rows` where columns were read one by one. `readings` are those of cells that are
+    compared for equality (`pexeso.lake.readings`).
     """
 
     name: str
     columns: Sequence[ReadColumn]
     rules: ColumnRules
+    readings: tuple[str, ...]
     rows: TableRows | None = None
 
 
@@ -272,7 +274,7 @@ def _read_table(
         records.append(about | record | {"n_rows": table.n_rows})
     typed = partial(opened.rows, table)
     rows = TableRows(labels, table.columns, normaliser, typed=typed)
-    return ReadTable(name, columns, rules, rows), records
+    return ReadTable(name, columns, rules, normaliser.readings, rows), records
 
 
 def _column_record(
@@ -331,7 +333,8 @@ def counted_column_records(
         column_position, label, read.texts, profile, values if reason is None else None
     )
     for records_of in wanted:
-        yield from records_of([ReadTable(str(about["table"]), [column], rules)])
+        table = ReadTable(str(about["table"]), [column], rules, normaliser.readings)
+        yield from records_of([table])
 
 
 def resolved_cells(cells: CountedCells, normaliser: Normaliser) -> CountedCells:

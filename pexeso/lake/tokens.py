@@ -2,7 +2,8 @@
 
 Semantic search normalises values, so that "Main St." meets "main street". A join by equal values
 must not: "A1" and "a1" may be two keys. So little is done here, and the same to texts and numbers,
-since one table's 1 is another's "1" and a third's 1.0:
+since one table's 1 is another's "1" and a third's 1.0. `pexeso.lake.readings` says what more cells
+may differ in; without any:
 
 ==========================================  ========================================================
 cell                                        token
@@ -26,7 +27,7 @@ text for a gap: `pexeso.lake.cells`       no token
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -35,10 +36,15 @@ import pyarrow.compute as pc
 from pexeso.errors import InputError
 from pexeso.lake.cells import CountedCells, present
 from pexeso.lake.normalise.characters import only_where
+from pexeso.lake.normalise.rules import DEFAULT_RULES, READINGS
+from pexeso.lake.readings import read_cells, read_columns
 from pexeso.lake.typed.value_texts import value_texts
 from pexeso.runtime.formatting import first_line
 
 _WHOLE = r"^(-?(?:0|[1-9][0-9]*))\.0+$"
+
+# The readings that are on by default.
+DEFAULT_READINGS = tuple(name for name in READINGS if name in DEFAULT_RULES)
 
 # What an index says of the form. Any change that gives some cell another one needs a new name.
 NAME = "strict-v2"
@@ -50,7 +56,11 @@ _SPACES = (
 
 
 def tokens_of(
-    values: pa.Array | pa.ChunkedArray, columns: np.ndarray | None = None
+    values: pa.Array | pa.ChunkedArray,
+    columns: np.ndarray | None = None,
+    readings: Collection[str] = DEFAULT_READINGS,
+    *,
+    as_column: bool = True,
 ) -> pa.LargeStringArray:
     """Return the token of each cell.
 
@@ -58,6 +68,10 @@ def tokens_of(
     ----------
     columns : int64 (n,), optional
         The column of each value; by default all are of one column.
+    readings
+        Of `pexeso.lake.normalise.rules.READINGS`.
+    as_column
+        Whether cells are also read by what the others of their column are.
 
     Notes
     -----
@@ -77,15 +91,23 @@ def tokens_of(
     texts = pc.utf8_normalize(texts_of_cells(values), form="NFC")
     texts = pc.utf8_trim_whitespace(texts)
     texts = pc.replace_substring_regex(texts, _WHOLE, r"\1")
+    texts = present(read_cells(texts, readings), columns)
     texts = pc.if_else(pc.equal(texts, "-0"), "0", texts)
-    return present(texts, columns)
+    return read_columns(texts, readings, columns) if as_column else texts
 
 
-def distinct_tokens(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
-    return pc.unique(tokens_of(values)).drop_null()
+def distinct_tokens(
+    values: pa.Array | pa.ChunkedArray,
+    readings: Collection[str] = DEFAULT_READINGS,
+    *,
+    as_column: bool = True,
+) -> pa.LargeStringArray:
+    return pc.unique(tokens_of(values, None, readings, as_column=as_column)).drop_null()
 
 
-def distinct_tokens_of(columns: Sequence[pa.StringArray]) -> list[pa.LargeStringArray]:
+def distinct_tokens_of(
+    columns: Sequence[pa.StringArray], readings: Collection[str] = DEFAULT_READINGS
+) -> list[pa.LargeStringArray]:
     """Return the distinct tokens of each of several columns of texts, as `distinct_tokens` does.
 
     Examples
@@ -99,7 +121,7 @@ def distinct_tokens_of(columns: Sequence[pa.StringArray]) -> list[pa.LargeString
             for column in columns
         ]
     )
-    tokens = tokens_of(cells.texts, cells.columns)
+    tokens = tokens_of(cells.texts, cells.columns, readings)
     tally, _ = cells.replaced(tokens, tokens.is_valid().to_numpy(zero_copy_only=False))
     return [of_column for (of_column,) in tally.slices(tally.texts)]
 
@@ -115,14 +137,24 @@ def texts_of_cells(values: pa.Array) -> pa.LargeStringArray:
         ) from error
 
 
-def key_texts(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
-    """Return the form of each cell in which it is compared with others.
+def key_texts(
+    values: pa.Array | pa.ChunkedArray,
+    readings: Collection[str] = DEFAULT_READINGS,
+    *,
+    as_column: bool = True,
+    day_first: bool | None = None,
+) -> pa.LargeStringArray:
+    """Return the form of each cell in which it is compared with others, as part of a key.
 
     Parameters
     ----------
     values : Arrow array (n,)
         Texts, numbers, truth values, dates or times; dictionary-encoded ones too. Numbers that are
         whole are written without a point.
+    readings, as_column
+        See `tokens_of`.
+    day_first
+        See `pexeso.lake.readings.read_columns`.
 
     Notes
     -----
@@ -133,7 +165,7 @@ def key_texts(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
     Examples
     --------
     >>> key_texts(pa.array([" New  York", "Straße", "N/A", "1.0", " ", None])).to_pylist()
-    ['new york', 'strasse', None, '1.0', None, None]
+    ['new york', 'strasse', None, '1', None, None]
     >>> key_texts(pa.array([2009.0, None])).to_pylist()
     ['2009', None]
     """
@@ -142,7 +174,10 @@ def key_texts(values: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
     if not pa.types.is_dictionary(values.type):
         values = texts_of_cells(values).dictionary_encode()
     texts = present(texts_of_cells(values.dictionary))
-    return key_forms(pa.DictionaryArray.from_arrays(values.indices, texts))
+    texts = read_cells(key_forms(texts), readings)
+    if as_column:
+        texts = read_columns(texts, readings, day_first=day_first)
+    return texts.take(values.indices)
 
 
 def key_forms(values: pa.Array) -> pa.LargeStringArray:

@@ -85,6 +85,36 @@ class NearColumn:
     max_distance: float | None = None
 
 
+@dataclass(frozen=True)
+class WouldMatch:
+    """A column of which an index with another rule would find more values.
+
+    Attributes
+    ----------
+    rule : str
+        Its name, as ``pexeso rules`` lists it.
+    does : str
+        What it does.
+    table, column : str
+    matched, total : int
+        Distinct values that would be equal, and all.
+    """
+
+    rule: str
+    does: str
+    table: str
+    column: str
+    matched: int
+    total: int
+
+    def sentence(self) -> str:
+        column, does = f"{self.table}:{self.column}", self.does.split(".")[0]
+        return (
+            f"{self.matched:,} of {self.total:,} would match {column} if the index were built with "
+            f"--rule {self.rule}, which {does}."
+        )
+
+
 @dataclass(frozen=True, repr=False)
 class Hints(Shown):
     """What helps where a search found nothing.
@@ -95,10 +125,13 @@ class Hints(Shown):
         At most `MAX_NEAREST`, best first.
     left_out : tuple of ReasonGroup
         Tables and columns that were not indexed, by reason, the largest group first.
+    readings : tuple of WouldMatch
+        Rules that are off and would make more values equal, the best first.
     """
 
     nearest: tuple[NearColumn, ...] = ()
     left_out: tuple[ReasonGroup, ...] = ()
+    readings: tuple[WouldMatch, ...] = ()
 
     def _summary(self) -> str:
         nearest = named([_name_of(column) for column in self.nearest])
@@ -113,6 +146,7 @@ class Hints(Shown):
         return {
             "nearest": [asdict(column) for column in self.nearest],
             "left_out": [group.to_dict() for group in self.left_out],
+            **({"readings": [asdict(one) for one in self.readings]} if self.readings else {}),
         }
 
 
@@ -224,8 +258,14 @@ class Matches(Tabular, Sequence[SomeMatch], Generic[SomeMatch]):
             "options": self.options if isinstance(self.options, dict) else self.options.to_dict(),
             "results": list(results),
             "n_more": self.n_more,
-            **({"hints": self.hints().to_dict()} if hints and not self.matches else {}),
+            **self._hints_as_json(hints),
         }
+
+    def _hints_as_json(self, wanted: bool) -> dict[str, Any]:
+        hints = self.hints() if wanted else None
+        if hints is None or (self.matches and not hints.readings):
+            return {}
+        return {"hints": hints.to_dict()}
 
 
 def _name_of(match: Any) -> str:

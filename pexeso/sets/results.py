@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pexeso.results.column_matches import ColumnMatch, ColumnMatches
+from pexeso.results.column_matches import ColumnMatch, ColumnMatches, Hints
 from pexeso.runtime.formatting import percent
 from pexeso.runtime.shown import many
 
@@ -103,6 +103,13 @@ class TokenSearchResult(ColumnMatches[TokenMatch]):
     def fields(self) -> tuple[str, ...]:  # type: ignore[override]  # read only here
         """What `to_pandas` and CSV tell of each column found."""
         return (*self.measures, *(("n_copies",) if self.folded else ()), "brings")
+
+    def hints(self) -> Hints:
+        """Find what helps where nothing was found, or less than half of the values.
+
+        Where something was found, these are readings of cells alone by which more would be.
+        """
+        return self._find_hints()
 
     def _row_of(self, match: TokenMatch) -> dict[str, Any]:
         return {**self._measured(match), "n_copies": len(match.copies)}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pexeso.engine.copies import (
     ColumnSets,
@@ -24,264 +22,33 @@ from pexeso.engine.lists import offsets_of, ranges
 from pexeso.errors import IndexCorruptError
 from pexeso.lake.catalog import TABLES
 from pexeso.lake.left_out import groups_of
-from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.tokens import distinct_tokens, tokens_of
-from pexeso.options import ALL, columns_wanted, require_min_containment
-from pexeso.results.column_matches import MAX_NEAREST, Hints, NearColumn, TableColumns
-from pexeso.results.query import QueryColumn, query_from_values
+from pexeso.options import ALL, columns_wanted
+from pexeso.results.column_matches import (
+    MAX_NEAREST,
+    Hints,
+    NearColumn,
+    TableColumns,
+    WouldMatch,
+)
+from pexeso.results.query import QueryColumn
 from pexeso.runtime.checks import require_flag
 from pexeso.runtime.formatting import plain_scalar
-from pexeso.sets.overlap.index import Overlaps, Reads, prepare_query
 from pexeso.sets.part.open import Shard, require_part
 from pexeso.sets.results import TokenMatch, TokenSearchResult
+from pexeso.sets.shard_searches import (
+    FEW_SHARE,
+    TokenQuery,
+    overlap_with,
+    search_containment,
+    search_overlap,
+    search_overlap_batch,
+    token_query,
+    would_match,
+)
 from pexeso.store.texts import take_texts
 
 if TYPE_CHECKING:
     from pexeso.semantic.open_index import OpenIndex
-
-OVERLAP_FIELDS = ("table", "column", "overlap")
-CONTAINMENT_FIELDS = ("table", "column", "containment", "estimated")
-
-
-@dataclass(frozen=True)
-class TokenQuery:
-    """The distinct tokens of a query column.
-
-    `resolved` are its values, those that are aliases replaced; None for an index without.
-    """
-
-    column: QueryColumn
-    tokens: pa.LargeStringArray
-    resolved: pa.StringArray | None = None
-
-    def __len__(self) -> int:
-        return len(self.tokens)
-
-    @cached_property
-    def aliases(self) -> dict[str, list[str]]:
-        """By the token of what they mean, the texts of the column that are aliases, sorted."""
-        aliases: dict[str, list[str]] = {}
-        if self.resolved is not None:
-            rows = pc.indices_nonzero(pc.not_equal(self.column.values, self.resolved))
-            texts = self.column.values.take(rows).to_pylist()
-            tokens = tokens_of(self.resolved.take(rows)).to_pylist()
-            for text, token in sorted(set(zip(texts, tokens, strict=True))):
-                aliases.setdefault(token, []).append(text)
-        return aliases
-
-    def result(
-        self,
-        options: dict[str, Any],
-        matches: Sequence[TokenMatch],
-        fields: tuple[str, ...],
-        stats: dict[str, Any],
-    ) -> TokenSearchResult:
-        described = {**self.column.describe(), "values": len(self)}
-        return TokenSearchResult(described, options, tuple(matches), fields, stats)
-
-
-def token_query(values: Any, normaliser: Normaliser | None = None) -> TokenQuery:
-    """Make the query of a column of values, given as in `pexeso.index.Index.search`.
-
-    The aliases of the normaliser, if it has some, are replaced by what they mean.
-    """
-    column = query_from_values(values)
-    if normaliser is None or normaliser.aliases is None:
-        return TokenQuery(column, distinct_tokens(column.values))
-    resolved = normaliser.resolved(column.values)
-    return TokenQuery(column, distinct_tokens(resolved), resolved)
-
-
-def shared_values(shard: Shard, number: int, tokens: pa.LargeStringArray) -> list[str]:
-    index = shard.overlap
-    is_shared = np.isin(index.find(tokens), index.suffix(number, 0))
-    return sorted(tokens.filter(pa.array(is_shared)).to_pylist())
-
-
-def _match(
-    query: TokenQuery,
-    shard: Shard,
-    number: int,
-    name: tuple[str, str],
-    size: int,
-    overlap: int | None,
-    containment: float,
-) -> TokenMatch:
-    shared = partial(shared_values, shard, number, query.tokens)
-    aliases = partial(getattr, query, "aliases")
-    return TokenMatch(*name, overlap, containment, size, (shard, number), shared, aliases)
-
-
-def _rank(match: TokenMatch) -> tuple[float, str, str]:
-    return -match.containment, match.table, match.column
-
-
-def _counted(query: TokenQuery, shard: Shard, answer: Overlaps) -> list[TokenMatch]:
-    """Return the sets of an answer of `pexeso.sets.overlap`; ids are numbers in a shard."""
-    numbers, offsets = answer.ids, shard.overlap.set_offsets
-    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < shard.overlap.n_sets:
-        raise IndexCorruptError(
-            f"The ids in '{shard.folder}' are not those of its sets: restore the index from a "
-            "copy, or build it again."
-        )
-    sizes = (offsets[numbers + 1] - offsets[numbers]).tolist()
-    columns = numbers.tolist(), shard.names.of(numbers), sizes, answer.overlaps.tolist()
-    return [
-        _match(query, shard, number, name, size, overlap, overlap / len(query))
-        for number, name, size, overlap in zip(*columns, strict=True)
-    ]
-
-
-def _counted_ways(ways: list[str]) -> dict[str, int]:
-    return {way: ways.count(way) for way in sorted(set(ways))}
-
-
-def search_overlap(
-    shards: Sequence[Shard], query: TokenQuery, k: int, *, exclude_table: str | None = None
-) -> TokenSearchResult:
-    """Find the k columns that share most distinct values with a query; see `pexeso.Index.overlap`.
-
-    The k-th overlap found so far is what the shards that follow must reach, so that they stop
-    early.
-    """
-    started, matches, reads, ways = time.perf_counter(), [], [], []
-    for shard in shards if len(query) else ():
-        lowest = matches[k - 1].overlap if len(matches) >= k else 1
-        index, planner = shard.overlap, shard.planner
-        token_query = prepare_query(index, query.tokens)
-        ways.append(planner.choose(index, token_query, k))
-        hidden = shard.hidden(exclude_table)
-        answer = planner.search(index, token_query, k, exclude=hidden, at_least=lowest)
-        matches = sorted([*matches, *_counted(query, shard, answer)], key=_rank)[:k]
-        reads.append(answer.reads)
-    stats = _overlap_stats(shards, ways, reads, started)
-    options = {"k": k, "exclude_table": exclude_table}
-    return query.result(options, matches, OVERLAP_FIELDS, stats)
-
-
-def search_overlap_batch(
-    shards: Sequence[Shard],
-    queries: Sequence[TokenQuery],
-    k: int,
-    *,
-    device: str,
-    exclude_tables: Sequence[str | None],
-) -> list[TokenSearchResult]:
-    """Find the k columns that share most distinct values with each of several queries.
-
-    The lists of the queries are counted together on a device.
-    """
-    started = time.perf_counter()
-    matches: list[list[TokenMatch]] = [[] for _ in queries]
-    reads: list[list[Reads]] = [[] for _ in queries]
-    for shard in shards:
-        prepared = [prepare_query(shard.overlap, query.tokens) for query in queries]
-        hidden = [shard.hidden(table) for table in exclude_tables]
-        answers = shard.batched(device).search(prepared, k, exclude=hidden)
-        for row, (query, answer) in enumerate(zip(queries, answers, strict=True)):
-            more = _counted(query, shard, answer)
-            matches[row] = sorted([*matches[row], *more], key=_rank)[:k]
-            reads[row].append(answer.reads)
-    ways = ["batched"] * len(shards)
-    return [
-        query.result(
-            {"k": k, "exclude_table": table},
-            best,
-            OVERLAP_FIELDS,
-            _overlap_stats(shards, ways, read, started),
-        )
-        for query, table, best, read in zip(queries, exclude_tables, matches, reads, strict=True)
-    ]
-
-
-def _overlap_stats(
-    shards: Sequence[Shard], ways: list[str], reads: Sequence[Reads], started: float
-) -> dict[str, Any]:
-    names = ("lists", "sets", "entries", "tokens", "n_bytes")
-    return {
-        "shards": len(shards),
-        "ways": _counted_ways(ways),
-        **{name: sum(getattr(read, name) for read in reads) for name in names},
-        "seconds": round(time.perf_counter() - started, 6),
-    }
-
-
-def overlap_with(
-    shards: Sequence[Shard], query: TokenQuery, columns: Sequence[tuple[str, str]]
-) -> list[TokenMatch | None]:
-    """Count what named columns share with a query; None for nothing, or where no shard has it."""
-    matches: list[TokenMatch | None] = [None] * len(columns)
-    for shard in shards if columns and len(query) else ():
-        numbers = shard.numbers_of(columns)
-        query_tokens = shard.overlap.find(query.tokens)
-        for position in np.flatnonzero(numbers >= 0).tolist():
-            number, name = int(numbers[position]), columns[position]
-            tokens = shard.overlap.suffix(number, 0)
-            overlap = int(np.isin(query_tokens, tokens).sum())
-            if overlap:
-                share = overlap / len(query)
-                matches[position] = _match(query, shard, number, name, len(tokens), overlap, share)
-    return matches
-
-
-def search_containment(
-    shards: Sequence[Shard],
-    query: TokenQuery,
-    min_containment: float,
-    *,
-    verify: bool = True,
-    exclude_table: str | None = None,
-) -> TokenSearchResult:
-    """Find the columns that have at least a share of a query's distinct values.
-
-    See `pexeso.Index.contain`.
-    """
-    require_min_containment(min_containment)
-    started, matches, n_candidates, routes = time.perf_counter(), [], 0, []
-    for shard in shards if len(query) else ():
-        hidden = shard.hidden(exclude_table)
-        some, n_some, way = _containing(shard, query, float(min_containment), verify, hidden)
-        n_candidates += n_some
-        routes.append(way)
-        matches += some
-    stats = {
-        "shards": len(shards),
-        "ways": _counted_ways(routes),
-        "candidates": n_candidates,
-        "seconds": round(time.perf_counter() - started, 6),
-    }
-    options = {
-        "min_containment": min_containment,
-        "verify": verify,
-        "k": None,
-        "exclude_table": exclude_table,
-    }
-    return query.result(options, sorted(matches, key=_rank), CONTAINMENT_FIELDS, stats)
-
-
-def _containing(
-    shard: Shard, query: TokenQuery, min_containment: float, verify: bool, hidden: np.ndarray
-) -> tuple[list[TokenMatch], int, str]:
-    """Search one shard: matches, the number of candidates, and the way that was used."""
-    if shard.bands is None:
-        from pexeso.sets.containment.ensemble import search_lists
-
-        answer = search_lists(shard.lists, query.tokens, min_containment, exclude=hidden)
-    else:
-        answer = shard.bands.search(query.tokens, min_containment, verify=verify, exclude=hidden)
-    columns = (
-        answer.sets.tolist(),
-        shard.names.of(answer.sets),
-        answer.sizes.tolist(),
-        answer.overlaps.tolist(),
-        answer.containments.tolist(),
-    )
-    matches = [
-        _match(query, shard, number, name, size, overlap if overlap >= 0 else None, share)
-        for number, name, size, overlap, share in zip(*columns, strict=True)
-    ]
-    return matches, answer.n_candidates, answer.route
-
 
 # Numbers of a dictionary that are read at a time, where texts are looked for.
 CHUNK_NUMBERS = 1 << 20
@@ -381,13 +148,22 @@ class TokenSearches:
     ) -> TokenSearchResult:
         """Return a result with what was requested, and what helps where nothing was found."""
         options = {**result.options, "k": ALL if request.k is None else request.k}
-        return replace(result, options=options, _find_hints=partial(self._hints, query, options))
+        best = max((match.containment for match in result), default=0.0)
+        find_hints = partial(self._hints, query, options, best)
+        return replace(result, options=options, _find_hints=find_hints)
 
-    def _hints(self, query: TokenQuery, options: dict[str, Any]) -> Hints:
+    def _hints(self, query: TokenQuery, options: dict[str, Any], best: float) -> Hints:
         """Find the columns with most of the values, and count the files that the index is without.
 
-        Which columns are left out is another matter here than in semantic search.
+        Which columns are left out is another matter here than in semantic search. Where a column
+        was found with a share of the values, `best`, it is only said what more would match.
         """
+        hidden = options["exclude_table"]
+        readings: tuple[WouldMatch, ...] = ()
+        if best < FEW_SHARE:
+            readings = would_match(self.opened.shards, query, best, exclude_table=hidden)
+        if best > 0:
+            return Hints(readings=readings)
         near: Iterable[TokenMatch] = ()
         if "min_containment" in options:
             near = search_overlap(
@@ -397,7 +173,7 @@ class TokenSearches:
             NearColumn(match.table, match.column, match.containment, match.overlap, len(query))
             for match in near
         )
-        return Hints(nearest, groups_of(self.opened.catalog, TABLES))
+        return Hints(nearest, groups_of(self.opened.catalog, TABLES), readings)
 
     def _own_table(self, query: TokenQuery, exclude_self: bool) -> str | None:
         require_flag("exclude_self", exclude_self)

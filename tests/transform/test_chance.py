@@ -8,7 +8,9 @@ from collections import Counter, defaultdict
 import pytest
 
 from pexeso.transform.learning import chance
-from pexeso.transform.learning.chance import bound_on_luck, hits_by_chance
+from pexeso.transform.learning.chance import bits_of_few, bound_on_luck, hits_by_chance
+from pexeso.transform.learning.finding import find_program
+from pexeso.transform.texts import TextTable
 
 
 def form(text: str) -> str:
@@ -81,6 +83,29 @@ def test_words_are_not_hit_by_chance():
     names = ["anna karenina", "emma bovary", "effi briest", "jane eyre", "dorian gray"]
     assert hits_by_chance(names, names) < 1e-6
     assert hits_by_chance([], names) == hits_by_chance(names, []) == 0
+
+
+def test_few_long_keys_say_more_than_few_digits_behind_a_constant():
+    units = ["France.01", "United States.01", "United States.03"]
+    assert bits_of_few(units, [*units, "France.03"], 4, 5) > 30
+    numbers = [f"T-AO-19{digit}" for digit in range(8)]
+    assert bits_of_few(["1", "2", "3"], numbers, 5, 8) < 10, "too little for one operator"
+    # What a key has in common with the one before it says nothing again.
+    assert bits_of_few(numbers[:3], numbers, 5, 8) < bits_of_few(units, units, 5, 8)
+
+
+@pytest.mark.parametrize(
+    ("source", "keys"),
+    [
+        (["1922", "1991", "1980", "1902", "1884"], [f"T-AO-19{at}" for at in range(6)]),
+        (["2", "6", "26", "25", "15", "8", "1"], ["8:00pm", "1:00pm", "4:15pm", "2:00pm"]),
+        (["Ayon", "Tnabe", "Scott", "Albert"], ["AL", "TN", "SC", "SD", "NM", "AY"]),
+    ],
+    ids=["digits", "hours", "two letters"],
+)
+def test_few_short_pieces_are_refused(source, keys):
+    fit = find_program(TextTable.of({"a": source}), TextTable.of({"b": keys}).columns)
+    assert fit is None or not fit.accepted
 
 
 def test_luck_is_bounded_from_above():

@@ -5,7 +5,7 @@ Every column counts here, whatever the rules say of it: a key is made of names, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,6 +17,7 @@ from pexeso.composite.row_keys import numbered
 from pexeso.engine.lists import offsets_of
 from pexeso.lake.catalog import SCHEMA, batch_of_columns
 from pexeso.lake.cells import present
+from pexeso.lake.readings import read_cells, read_columns
 from pexeso.lake.records import ReadTable
 from pexeso.lake.tokens import key_forms
 
@@ -34,7 +35,7 @@ class Piece:
     n_rows: int
     n_columns: int
     labels: Sequence[str] | None
-    columns: Sequence[pa.StringArray] = ()
+    columns: Sequence[pa.DictionaryArray] = ()
 
     @property
     def n_cells(self) -> int:
@@ -65,11 +66,14 @@ def rows_of_a_piece(n_columns: int) -> int:
 
 
 def _pieces(tables: Sequence[ReadTable]) -> Iterator[Piece]:
-    for table in tables:
-        rows = table.rows
-        if rows is None or len(rows.columns) < MIN_COLUMNS or not len(rows):
-            continue
-        columns = [present(column) for column in rows.resolved()]
+    with_rows = [
+        (table, rows)
+        for table in tables
+        if (rows := table.rows) is not None and len(rows.columns) >= MIN_COLUMNS and len(rows)
+    ]
+    forms = iter(_forms([rows.resolved() for _, rows in with_rows], tables[0].readings))
+    for table, rows in with_rows:
+        columns = next(forms)
         n = rows_of_a_piece(len(columns))
         for start in range(0, len(rows), n):
             some = [column.slice(start, n) for column in columns]
@@ -77,11 +81,31 @@ def _pieces(tables: Sequence[ReadTable]) -> Iterator[Piece]:
             yield Piece(table.name, rows.first_row + start, len(some[0]), len(some), labels, some)
 
 
+def _forms(
+    tables: Sequence[Sequence[pa.StringArray]], readings: Collection[str]
+) -> list[list[pa.DictionaryArray]]:
+    """Return the forms of the cells of tables; the texts of all are worked on together."""
+    encoded = [column.dictionary_encode() for columns in tables for column in columns]
+    if not encoded:
+        return []
+    sizes = [len(column.dictionary) for column in encoded]
+    texts = pa.concat_arrays([column.dictionary for column in encoded]).cast(pa.large_string())
+    columns = np.repeat(np.arange(len(sizes)), sizes)
+    texts = read_cells(key_forms(present(texts, columns)), readings)
+    texts, bounds = read_columns(texts, readings, columns), offsets_of(sizes).tolist()
+    forms = iter(
+        pa.DictionaryArray.from_arrays(column.indices, texts[begin:end])
+        for column, (begin, end) in zip(encoded, pairwise(bounds), strict=True)
+    )
+    return [[next(forms) for _ in columns_of_table] for columns_of_table in tables]
+
+
 def _records_of(pieces: Sequence[Piece]) -> pa.RecordBatch:
     """Make one record of each piece; the texts of all are worked on together."""
-    cells = pa.concat_arrays([column for piece in pieces for column in piece.columns])
+    columns = [column.dictionary_decode() for piece in pieces for column in piece.columns]
+    cells = pa.concat_arrays(columns)
     encoded = cells.dictionary_encode()
-    forms, form_of_text = numbered(pa.chunked_array([key_forms(encoded.dictionary)]))
+    forms, form_of_text = numbered(pa.chunked_array([encoded.dictionary]))
     numbers = np.full(len(cells), -1, np.int32)
     known = encoded.indices.is_valid().to_numpy(zero_copy_only=False)
     numbers[known] = form_of_text[encoded.indices.drop_null().to_numpy()]

@@ -20,7 +20,7 @@ from pexeso.options import METHODS
 from pexeso.results.pages.page import OF_EXPLANATION, section_of_explanation
 from pexeso.results.pages.transform import transform_shown
 from pexeso.runtime.checks import require_choice
-from pexeso.sets.searches import overlap_with, token_query
+from pexeso.sets.shard_searches import overlap_with, token_query
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -144,7 +144,7 @@ def rest_lines(result: Matches[Any]) -> list[str]:
 
 
 def hint_lines(hints: Hints) -> list[str]:
-    lines = []
+    lines = [plain(one.sentence()) for one in hints.readings]
     if hints.nearest:
         rows = [
             (
@@ -161,7 +161,7 @@ def hint_lines(hints: Hints) -> list[str]:
         if not any(row[2] for row in rows):
             rows = [(*row[:2], *row[3:]) for row in rows]
             names, align = ("has", "values", "table", "column"), ">><<"
-        lines = ["Nearest:", *indented(rows, align, names)]
+        lines += ["Nearest:", *indented(rows, align, names)]
     columns, files = (
         [group for group in hints.left_out if group.kind == kind] for kind in ("columns", "tables")
     )
@@ -272,6 +272,8 @@ def write_results(
                 )
             if len(result):
                 click.echo("\n".join(result_lines(layout, result, n_shown if explain else 0)))
+                for line in hint_lines(result.hints()):
+                    talk(line)
             else:
                 report_nothing(layout, result)
 

@@ -173,6 +173,7 @@ class RulesResponse:
                 "default": rule.is_default,
                 "does": rule.does,
                 "tells_apart": rule.tells_apart,
+                "reading": rule.is_reading,
             }
             for rule in RULES
         ]

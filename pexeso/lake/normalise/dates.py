@@ -57,7 +57,7 @@ _NAME = (
 )
 _WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?\.?,?\s+)?"
 # The shortest start of a value whose rest is a time of day or nothing.
-_DATE_AND_TIME = (
+DATE_AND_TIME = (
     r"^(?P<date>.+?)"
     r"(?:(?:t|,?\s+)(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?P<fraction>\.\d+)?)?"
     r"\s*(?P<half>[ap]\.?m\.?)?\s*(?P<zone>z|utc|gmt|[+-]\d\d:?\d\d)?)?$"
@@ -218,7 +218,11 @@ def _entries(tokens: pa.StringArray, words: pa.StringArray) -> tuple[np.ndarray,
 
 
 def canonical_dates(
-    values: pa.StringArray, groups: np.ndarray | None = None, *, names_have_times: bool = False
+    values: pa.StringArray,
+    groups: np.ndarray | None = None,
+    *,
+    names_have_times: bool = False,
+    either_order: bool = True,
 ) -> pa.StringArray:
     """Write every date as day, month name and year; null where a value is no date.
 
@@ -239,6 +243,8 @@ def canonical_dates(
     groups
         int64, shape (n,), 0 or more: the column that each value comes from. All are of one column
         where it is None.
+    either_order : bool
+        False leaves out what has two orders, such as ``3/5/1953``.
 
     Examples
     --------
@@ -252,11 +258,13 @@ def canonical_dates(
     groups = np.zeros(len(values), dtype=np.int64) if groups is None else groups
     texts: list[pa.StringArray] = []
     found_at: list[np.ndarray] = []
-    split = pc.extract_regex(values.take(pa.array(at)), _DATE_AND_TIME) if len(at) else None
+    split = pc.extract_regex(values.take(pa.array(at)), DATE_AND_TIME) if len(at) else None
     for kind, shape in _SHAPES.items():
         if not len(at):
             break
         if not len(names if kind in _NAMED else numbers):
+            continue
+        if kind == "two_orders" and not either_order:
             continue
         rows, text = _dates_of_shape(split, shape, groups[at])
         texts.append(text)
@@ -379,7 +387,7 @@ def _dates_of_shape(
 ) -> tuple[np.ndarray, pa.StringArray]:
     """Return which rows are dates of a shape, and their texts.
 
-    `split` holds the fields of `_DATE_AND_TIME`.
+    `split` holds the fields of `DATE_AND_TIME`.
     """
     matches = pc.extract_regex(split.field("date"), f"^(?:{shape})$")
     positions = np.flatnonzero(matches.is_valid().to_numpy(zero_copy_only=False))

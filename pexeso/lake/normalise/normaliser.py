@@ -37,7 +37,7 @@ from pexeso.lake.normalise.characters import (
     single_spaces,
 )
 from pexeso.lake.normalise.dates import canonical_dates, month_data, months_of_years
-from pexeso.lake.normalise.rules import DEFAULT_RULES, DISTINCTIONS, in_order
+from pexeso.lake.normalise.rules import DEFAULT_RULES, DISTINCTIONS, READINGS, in_order
 from pexeso.lake.normalise.territories import Territories, foreign, territories
 from pexeso.lake.normalise.territories import packaged as territory_names
 from pexeso.lake.normalise.text_rules import TEXT_RULES
@@ -159,6 +159,11 @@ class Normaliser:
     def distinctions(self) -> tuple[str, ...]:
         """Names of the rules that are on and tell values apart."""
         return tuple(name for name in self.rules if name in DISTINCTIONS)
+
+    @property
+    def readings(self) -> tuple[str, ...]:
+        """Names of the rules that are on and read cells that are compared for equality."""
+        return tuple(name for name in self.rules if name in READINGS)
 
     @property
     def version(self) -> int:
@@ -289,7 +294,7 @@ class Normaliser:
         the macron that NFKC makes of ``¯``, has come next to another letter. Other sets of rules
         are not so well known, and all that a pass changed goes through another.
         """
-        if set(self.rules) != set(DEFAULT_RULES) or self.extra:
+        if (set(self.rules) ^ set(DEFAULT_RULES)) - set(READINGS) or self.extra:
             return np.flatnonzero(as_mask(pc.not_equal(before, after)))
         beyond = np.flatnonzero(as_mask(pc.invert(pc.string_is_ascii(after))))
         if len(beyond):

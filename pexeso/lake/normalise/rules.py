@@ -14,10 +14,10 @@ from pexeso.errors import InputError
 
 @dataclass(frozen=True)
 class NamedRule:
-    """One rule of the normaliser: a form that values get, or what tells values apart.
+    """One rule of the normaliser: a form that values get, what tells values apart, or a reading.
 
-    The examples of the first are values and their forms, those of the second two values that the
-    rule keeps apart.
+    The examples are values and their forms, or two values that the rule keeps apart. Readings are
+    for searches by equal values alone: see `pexeso.lake.readings`.
     """
 
     name: str
@@ -26,6 +26,7 @@ class NamedRule:
     reason: str
     examples: tuple[tuple[str, str], ...]
     tells_apart: bool = False
+    is_reading: bool = False
 
 
 # All rules, in the order in which they are applied.
@@ -338,6 +339,119 @@ RULES: tuple[NamedRule, ...] = (
         (("Columbia Memorial Hospital", "Columbus Memorial Hospital"),),
         tells_apart=True,
     ),
+    NamedRule(
+        "invisible-letters",
+        True,
+        "removes letters without width, such as zero-width spaces and soft hyphens, and writes "
+        "spaces of any kind as spaces.",
+        "Nobody sees them.",
+        (("a\u200b1", "a1"), ("a\u00a01", "a 1")),
+        is_reading=True,
+    ),
+    NamedRule(
+        "spreadsheet-marks",
+        True,
+        "removes what keeps a spreadsheet from changing digits: an apostrophe before them, or "
+        '="...".',
+        "The marks are of the spreadsheet, not of the value.",
+        (("'00501", "00501"), ('="00501"', "00501"), ("'90s", "'90s")),
+        is_reading=True,
+    ),
+    NamedRule(
+        "whole-numbers",
+        True,
+        "writes a whole number without its point.",
+        "Programs write 2020.0 where a column has gaps.",
+        (("2020.0", "2020"), ("1.10", "1.10")),
+        is_reading=True,
+    ),
+    NamedRule(
+        "thousands",
+        True,
+        "writes numbers without the separators of their thousands: commas, spaces, apostrophes, "
+        "and dots where two or a decimal comma show what they are.",
+        "Spreadsheets show numbers with them.",
+        (("1,234", "1234"), ("1.234.567,5", "1234567.5"), ("1.234", "1.234"), ("1,23", "1,23")),
+        is_reading=True,
+    ),
+    NamedRule(
+        "identifiers",
+        True,
+        "writes UUIDs and ISBNs in one form, and telephone numbers without signs.",
+        "Each has a form by which it is known.",
+        (
+            ("{550E8400-E29B-41D4-A716-446655440000}", "550e8400-e29b-41d4-a716-446655440000"),
+            ("978-0-306-40615-7", "9780306406157"),
+            ("+44 (0)20 7946-0018", "+442079460018"),
+            ("978-0-306-40615-8", "978-0-306-40615-8"),
+        ),
+        is_reading=True,
+    ),
+    NamedRule(
+        "truth-words",
+        True,
+        "writes true and false in small letters.",
+        "Programs differ in this alone.",
+        (("TRUE", "true"),),
+        is_reading=True,
+    ),
+    NamedRule(
+        "iso-dates",
+        True,
+        "writes dates, times of day with a date, and months of a year as ISO 8601 has them, in "
+        "UTC where there is a time zone. The column decides which number of 3/5/1953 is the month, "
+        "and whether Jan-24 is a month.",
+        "Dates have many notations. Midnight is the day, whatever its time zone.",
+        (
+            ("05-JAN-24", "2024-01-05"),
+            ("20240105", "2024-01-05"),
+            ("2024M01", "2024-01"),
+            ("février 2020", "2020-02"),
+            ("2024-01-05T14:00:00+01:00", "2024-01-05 13:00:00"),
+            ("2-1", "2-1"),
+        ),
+        is_reading=True,
+    ),
+    NamedRule(
+        "letter-case",
+        False,
+        "writes small letters throughout. Composite keys are always compared so.",
+        "ab and AB may be two codes.",
+        (("AB12", "ab12"),),
+        is_reading=True,
+    ),
+    NamedRule(
+        "leading-zeros",
+        False,
+        "removes zeros in front of a whole number.",
+        "007 and 7 may be two ids.",
+        (("01001", "1001"), ("0", "0"), ("0.5", "0.5")),
+        is_reading=True,
+    ),
+    NamedRule(
+        "decimal-zeros",
+        False,
+        "removes zeros at the end of a decimal fraction.",
+        "1.1 and 1.10 may be two versions.",
+        (("1.50", "1.5"), ("100", "100")),
+        is_reading=True,
+    ),
+    NamedRule(
+        "truth-numbers",
+        False,
+        "writes 1, yes, y and t as true, and 0, no, n and f as false, in a column of nothing else.",
+        "1 is mostly a number, and no is Norway.",
+        (("1", "true"), ("No", "false")),
+        is_reading=True,
+    ),
+    NamedRule(
+        "calling-codes",
+        False,
+        "removes the calling code of a country, or the zero in its place, from telephone numbers.",
+        "Numbers of two countries may differ in it alone.",
+        (("+44 20 7946 0018", "2079460018"), ("020 7946 0018", "2079460018")),
+        is_reading=True,
+    ),
 )
 
 # Their names.
@@ -345,6 +459,9 @@ ALL_RULES: tuple[str, ...] = tuple(rule.name for rule in RULES)
 
 # The names of those that tell values apart.
 DISTINCTIONS: tuple[str, ...] = tuple(rule.name for rule in RULES if rule.tells_apart)
+
+# The names of those by which cells are read where values are compared for equality.
+READINGS: tuple[str, ...] = tuple(rule.name for rule in RULES if rule.is_reading)
 
 # The names of those that are on by default.
 DEFAULT_RULES: tuple[str, ...] = tuple(rule.name for rule in RULES if rule.is_default)

@@ -39,7 +39,8 @@ def records(tables: Sequence[ReadTable]) -> Iterator[pa.RecordBatch]:
 
 
 def _records_of(columns: list[tuple[ReadTable, ReadColumn]]) -> Iterator[pa.RecordBatch]:
-    tokens = distinct_tokens_of([column.cells for _, column in columns])
+    [readings] = {table.readings for table, _ in columns}
+    tokens = distinct_tokens_of([column.cells for _, column in columns], readings)
     sets = [
         (table.name, column, of_column)
         for (table, column), of_column in zip(columns, tokens, strict=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from math import log2
 
 import numpy as np
 import pyarrow as pa
@@ -136,6 +138,34 @@ def _same_places(
     same = np.empty(len(order), np.int64)
     same[order] = order[np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))]
     return same
+
+
+def bits_of_few(pieces: Sequence[str], texts: Sequence[str], n_written: int, n_keys: int) -> float:
+    """Return the bits by which the letters copied into keys exceed what luck would give.
+
+    Where a few rows alone are there, `hits_by_chance` knows too little of their letters, and takes
+    even long names for chance. Here a letter says as many bits as it is rare in all `texts`; what a
+    key begins with as the one before it in order does says nothing again. Each key could have been
+    hit by any text that was written, and the keys that are hit could have been others.
+
+    Parameters
+    ----------
+    pieces
+        For each key that is hit the letters that were copied from its row, without constants.
+    texts
+        All that were written, and all keys.
+    """
+    counts = Counter("".join(texts))
+    total = counts.total()
+    bits, before = 0.0, ""
+    for piece in sorted(pieces):
+        start = 0
+        while piece[: start + 1] == before[: start + 1] and start < len(before):
+            start += 1
+        bits += sum(log2(total / counts[letter]) for letter in piece[start:] if letter in counts)
+        bits -= log2(n_written)
+        before = piece
+    return bits - len(pieces) * log2(n_keys / len(pieces))
 
 
 def bound_on_luck(hits: int, expected: float) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.transform.learning.chance import bound_on_luck, hits_by_chance
+from pexeso.transform.learning.chance import bits_of_few, bound_on_luck, hits_by_chance
 from pexeso.transform.learning.example_sets import (
     MIN_LENGTHS,
     ExampleGroup,
@@ -263,6 +263,10 @@ MAX_COLLAPSED = 0.05
 # Hits, their share of the smaller side, and luck that are enough whatever share is asked for.
 _MIN_HITS, _MIN_SHARE, _HARDLY_LUCK = 10, 0.02, 1e-12
 
+# Of so few texts or keys letters are judged one by one: bits that each operator of a program costs,
+# and what must be left.
+_FEW_TEXTS, _BITS_OF_OPERATOR, _BITS_OF_LUCK = 20, 10, 13.3
+
 _PADDING = "0"
 # Share of the texts that a program of zeros in front writes that must be keys: numbers that fill a
 # range hit each other by chance, and so chance says nothing of them.
@@ -468,12 +472,26 @@ def judged(
         accepted = accepted or (hits >= few and hits > 2 * fitted and luck <= _HARDLY_LUCK)
         is_padded = _is_padding(program) and hits >= max(_MIN_HITS, _MIN_PADDED * len(written))
         accepted = accepted or is_padded
+        if not accepted and hits >= enough and hits > fitted and smaller <= _FEW_TEXTS:
+            bits = _bits_of_few(program, source, of_rows, written, column.values)
+            accepted = bits >= _BITS_OF_OPERATOR * fitted + _BITS_OF_LUCK
     is_joined = pc.is_in(of_rows, value_set=column.values.cast(of_rows.type), skip_nulls=True)
     rows = np.flatnonzero(is_joined.to_numpy(zero_copy_only=False))
     # Distinct texts of the columns that the program reads, of the rows that it joins.
     codes = [source.columns[at].codes[rows] for at in program.columns or (0,)]
     n_texts = len(np.unique(np.stack(codes, axis=1), axis=0))
     return ProgramFit(program, target, hits, len(written), expected, accepted, n_texts=n_texts)
+
+
+def _bits_of_few(
+    program: Program, source: TextTable, of_rows: pa.Array, written: pa.Array, keys: pa.Array
+) -> float:
+    """Return what `bits_of_few` says of what a program copies into the keys that it hits."""
+    copying = tuple(one for one in program.operators if isinstance(one, Extract))
+    copied = apply_program(Program(copying), [column.cells for column in source.columns])
+    rows = pc.index_in(keys, of_rows.cast(keys.type)).drop_null()
+    texts = [*written.to_pylist(), *keys.to_pylist()]
+    return bits_of_few(copied.take(rows).to_pylist(), texts, len(written), len(keys))
 
 
 def _is_padding(program: Program) -> bool:

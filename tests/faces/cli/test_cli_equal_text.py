@@ -14,7 +14,7 @@ from pexeso.faces.cli.main import cli
 from pexeso.faces.cli.report import EQUAL, write_results
 from pexeso.index import open_index
 from pexeso.sets.results import TokenMatch, TokenSearchResult
-from pexeso.sets.searches import CONTAINMENT_FIELDS
+from pexeso.sets.shard_searches import CONTAINMENT_FIELDS
 
 pytestmark = pytest.mark.spark
 

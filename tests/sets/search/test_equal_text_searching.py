@@ -12,7 +12,7 @@ from pexeso.errors import InputError
 from pexeso.registry import choices
 from pexeso.sets.containment.ensemble import Ensemble
 from pexeso.sets.part import open as module
-from pexeso.sets.searches import (
+from pexeso.sets.shard_searches import (
     overlap_with,
     search_containment,
     search_overlap,

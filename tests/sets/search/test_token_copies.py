@@ -12,7 +12,8 @@ from long_runs import EVERYTHING
 
 from pexeso.engine import copies as search_copies
 from pexeso.sets import searches as copies
-from pexeso.sets.searches import Request, search_overlap, token_query
+from pexeso.sets.searches import Request
+from pexeso.sets.shard_searches import search_overlap, token_query
 
 tokens = st.sets(st.integers(0, 30).map(str), min_size=1)
 

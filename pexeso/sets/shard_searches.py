@@ -1,0 +1,374 @@
+"""Exact-value searches of shards by a query, in the reading of it that fits a column best."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pexeso.errors import IndexCorruptError
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake.normalise.rules import RULES
+from pexeso.lake.readings import LOSSY, read_columns
+from pexeso.lake.tokens import DEFAULT_READINGS, distinct_tokens, tokens_of
+from pexeso.options import require_min_containment
+from pexeso.results.column_matches import (
+    MAX_NEAREST,
+    WouldMatch,
+)
+from pexeso.results.query import QueryColumn, query_from_values
+from pexeso.sets.overlap.index import Overlaps, Reads, prepare_query
+from pexeso.sets.part.open import Shard
+from pexeso.sets.results import TokenMatch, TokenSearchResult
+from pexeso.store.texts import take_texts
+
+if TYPE_CHECKING:
+    pass
+
+OVERLAP_FIELDS = ("table", "column", "overlap")
+CONTAINMENT_FIELDS = ("table", "column", "containment", "estimated")
+
+
+@dataclass(frozen=True)
+class TokenQuery:
+    """The distinct tokens of a query column.
+
+    `resolved` are its values, those that are aliases replaced; None for an index without. `others`
+    are the same column in other readings, of which the one counts that a column of the lake fits
+    best: a date of either order, or cells as they stand.
+    """
+
+    column: QueryColumn
+    tokens: pa.LargeStringArray
+    resolved: pa.StringArray | None = None
+    readings: tuple[str, ...] = DEFAULT_READINGS
+    others: tuple[TokenQuery, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @cached_property
+    def aliases(self) -> dict[str, list[str]]:
+        """By the token of what they mean, the texts of the column that are aliases, sorted."""
+        aliases: dict[str, list[str]] = {}
+        if self.resolved is not None:
+            rows = pc.indices_nonzero(pc.not_equal(self.column.values, self.resolved))
+            texts = self.column.values.take(rows).to_pylist()
+            tokens = tokens_of(self.resolved.take(rows), None, self.readings, as_column=False)
+            tokens = tokens.to_pylist()
+            for text, token in sorted(set(zip(texts, tokens, strict=True))):
+                aliases.setdefault(token, []).append(text)
+        return aliases
+
+    def result(
+        self,
+        options: dict[str, Any],
+        matches: Sequence[TokenMatch],
+        fields: tuple[str, ...],
+        stats: dict[str, Any],
+    ) -> TokenSearchResult:
+        described = {**self.column.describe(), "values": len(self)}
+        return TokenSearchResult(described, options, tuple(matches), fields, stats)
+
+
+def token_query(values: Any, normaliser: Normaliser | None = None) -> TokenQuery:
+    """Make the query of a column of values, given as in `pexeso.index.Index.search`.
+
+    The aliases of the normaliser, if it has some, are replaced by what they mean.
+    """
+    column = query_from_values(values)
+    readings = DEFAULT_READINGS if normaliser is None else normaliser.readings
+    cells, resolved = column.values, None
+    if normaliser is not None and normaliser.aliases is not None:
+        cells = resolved = normaliser.resolved(column.values)
+    own = distinct_tokens(cells, readings, as_column=False)
+    ways: list[pa.LargeStringArray] = []
+    for way in (*(read_columns(own, readings, day_first=first) for first in _ORDERS), own):
+        if not any(way.equals(other) for other in ways):
+            ways.append(way)
+    query, *others = [TokenQuery(column, pc.unique(way), resolved, readings) for way in ways]
+    return replace(query, others=tuple(others))
+
+
+# Whether the day comes first in dates that do not say it: as they stand, then each order.
+_ORDERS = (None, False, True)
+
+
+def shared_values(shard: Shard, number: int, tokens: pa.LargeStringArray) -> list[str]:
+    index = shard.overlap
+    is_shared = np.isin(index.find(tokens), index.suffix(number, 0))
+    return sorted(tokens.filter(pa.array(is_shared)).to_pylist())
+
+
+def _match(
+    query: TokenQuery,
+    shard: Shard,
+    number: int,
+    name: tuple[str, str],
+    size: int,
+    overlap: int | None,
+    containment: float,
+) -> TokenMatch:
+    shared = partial(shared_values, shard, number, query.tokens)
+    aliases = partial(getattr, query, "aliases")
+    return TokenMatch(*name, overlap, containment, size, (shard, number), shared, aliases)
+
+
+def _rank(match: TokenMatch) -> tuple[float, str, str]:
+    return -match.containment, match.table, match.column
+
+
+def _counted(query: TokenQuery, shard: Shard, answer: Overlaps) -> list[TokenMatch]:
+    """Return the sets of an answer of `pexeso.sets.overlap`; ids are numbers in a shard."""
+    numbers, offsets = answer.ids, shard.overlap.set_offsets
+    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < shard.overlap.n_sets:
+        raise IndexCorruptError(
+            f"The ids in '{shard.folder}' are not those of its sets: restore the index from a "
+            "copy, or build it again."
+        )
+    sizes = (offsets[numbers + 1] - offsets[numbers]).tolist()
+    columns = numbers.tolist(), shard.names.of(numbers), sizes, answer.overlaps.tolist()
+    return [
+        _match(query, shard, number, name, size, overlap, overlap / len(query))
+        for number, name, size, overlap in zip(*columns, strict=True)
+    ]
+
+
+def best_of(results: Sequence[TokenSearchResult], k: int | None = None) -> TokenSearchResult:
+    """Merge the answers to readings of one query: of each column the best one."""
+    best: dict[tuple[str, str], TokenMatch] = {}
+    for match in (match for result in results for match in result):
+        name = match.table, match.column
+        if name not in best or match.containment > best[name].containment:
+            best[name] = match
+    return replace(results[0], matches=tuple(sorted(best.values(), key=_rank)[:k]))
+
+
+def _counted_ways(ways: list[str]) -> dict[str, int]:
+    return {way: ways.count(way) for way in sorted(set(ways))}
+
+
+def _search_overlap(
+    shards: Sequence[Shard], query: TokenQuery, k: int, *, exclude_table: str | None = None
+) -> TokenSearchResult:
+    """Find the columns that share most values with a query in its first reading.
+
+    The k-th overlap found so far is what the shards that follow must reach, so that they stop
+    early.
+    """
+    started, matches, reads, ways = time.perf_counter(), [], [], []
+    for shard in shards if len(query) else ():
+        lowest = matches[k - 1].overlap if len(matches) >= k else 1
+        index, planner = shard.overlap, shard.planner
+        token_query = prepare_query(index, query.tokens)
+        ways.append(planner.choose(index, token_query, k))
+        hidden = shard.hidden(exclude_table)
+        answer = planner.search(index, token_query, k, exclude=hidden, at_least=lowest)
+        matches = sorted([*matches, *_counted(query, shard, answer)], key=_rank)[:k]
+        reads.append(answer.reads)
+    stats = _overlap_stats(shards, ways, reads, started)
+    options = {"k": k, "exclude_table": exclude_table}
+    return query.result(options, matches, OVERLAP_FIELDS, stats)
+
+
+def search_overlap(
+    shards: Sequence[Shard], query: TokenQuery, k: int, *, exclude_table: str | None = None
+) -> TokenSearchResult:
+    """Find the k columns that share most distinct values with a query; see `pexeso.Index.overlap`.
+
+    Of several readings of the query the one counts that fits a column best.
+    """
+    readings = (query, *query.others)
+    return best_of(
+        [_search_overlap(shards, one, k, exclude_table=exclude_table) for one in readings], k
+    )
+
+
+def search_overlap_batch(
+    shards: Sequence[Shard],
+    queries: Sequence[TokenQuery],
+    k: int,
+    *,
+    device: str,
+    exclude_tables: Sequence[str | None],
+) -> list[TokenSearchResult]:
+    """Find the k columns that share most distinct values with each of several queries.
+
+    The lists of the queries are counted together on a device.
+    """
+    started = time.perf_counter()
+    matches: list[list[TokenMatch]] = [[] for _ in queries]
+    reads: list[list[Reads]] = [[] for _ in queries]
+    for shard in shards:
+        prepared = [prepare_query(shard.overlap, query.tokens) for query in queries]
+        hidden = [shard.hidden(table) for table in exclude_tables]
+        answers = shard.batched(device).search(prepared, k, exclude=hidden)
+        for row, (query, answer) in enumerate(zip(queries, answers, strict=True)):
+            more = _counted(query, shard, answer)
+            matches[row] = sorted([*matches[row], *more], key=_rank)[:k]
+            reads[row].append(answer.reads)
+    ways = ["batched"] * len(shards)
+    results = [
+        query.result(
+            {"k": k, "exclude_table": table},
+            best,
+            OVERLAP_FIELDS,
+            _overlap_stats(shards, ways, read, started),
+        )
+        for query, table, best, read in zip(queries, exclude_tables, matches, reads, strict=True)
+    ]
+    best = []
+    for query, table, result in zip(queries, exclude_tables, results, strict=True):
+        others = [_search_overlap(shards, one, k, exclude_table=table) for one in query.others]
+        best.append(best_of([result, *others], k))
+    return best
+
+
+def _overlap_stats(
+    shards: Sequence[Shard], ways: list[str], reads: Sequence[Reads], started: float
+) -> dict[str, Any]:
+    names = ("lists", "sets", "entries", "tokens", "n_bytes")
+    return {
+        "shards": len(shards),
+        "ways": _counted_ways(ways),
+        **{name: sum(getattr(read, name) for read in reads) for name in names},
+        "seconds": round(time.perf_counter() - started, 6),
+    }
+
+
+def overlap_with(
+    shards: Sequence[Shard], query: TokenQuery, columns: Sequence[tuple[str, str]]
+) -> list[TokenMatch | None]:
+    """Count what named columns share with a query; None for nothing, or where no shard has it."""
+    matches: list[TokenMatch | None] = [None] * len(columns)
+    for shard in shards if columns and len(query) else ():
+        numbers = shard.numbers_of(columns)
+        for one in (query, *query.others):
+            query_tokens = shard.overlap.find(one.tokens)
+            for position in np.flatnonzero(numbers >= 0).tolist():
+                number, name = int(numbers[position]), columns[position]
+                tokens = shard.overlap.suffix(number, 0)
+                overlap = int(np.isin(query_tokens, tokens).sum())
+                share, best = overlap / len(one), matches[position]
+                if share > (best.containment if best else 0):
+                    match = _match(one, shard, number, name, len(tokens), overlap, share)
+                    matches[position] = match
+    return matches
+
+
+def search_containment(
+    shards: Sequence[Shard],
+    query: TokenQuery,
+    min_containment: float,
+    *,
+    verify: bool = True,
+    exclude_table: str | None = None,
+) -> TokenSearchResult:
+    """Find the columns that have at least a share of a query's distinct values.
+
+    See `pexeso.Index.contain`.
+    """
+    require_min_containment(min_containment)
+    started, matches, n_candidates, routes = time.perf_counter(), [], 0, []
+    for shard in shards if len(query) else ():
+        hidden = shard.hidden(exclude_table)
+        for one in (query, *query.others):
+            some, n_some, way = _containing(shard, one, float(min_containment), verify, hidden)
+            n_candidates += n_some
+            routes.append(way)
+            matches += some
+    stats = {
+        "shards": len(shards),
+        "ways": _counted_ways(routes),
+        "candidates": n_candidates,
+        "seconds": round(time.perf_counter() - started, 6),
+    }
+    options = {
+        "min_containment": min_containment,
+        "verify": verify,
+        "k": None,
+        "exclude_table": exclude_table,
+    }
+    return best_of([query.result(options, matches, CONTAINMENT_FIELDS, stats)])
+
+
+def _containing(
+    shard: Shard, query: TokenQuery, min_containment: float, verify: bool, hidden: np.ndarray
+) -> tuple[list[TokenMatch], int, str]:
+    """Search one shard: matches, the number of candidates, and the way that was used."""
+    if shard.bands is None:
+        from pexeso.sets.containment.ensemble import search_lists
+
+        answer = search_lists(shard.lists, query.tokens, min_containment, exclude=hidden)
+    else:
+        answer = shard.bands.search(query.tokens, min_containment, verify=verify, exclude=hidden)
+    columns = (
+        answer.sets.tolist(),
+        shard.names.of(answer.sets),
+        answer.sizes.tolist(),
+        answer.overlaps.tolist(),
+        answer.containments.tolist(),
+    )
+    matches = [
+        _match(query, shard, number, name, size, overlap if overlap >= 0 else None, share)
+        for number, name, size, overlap, share in zip(*columns, strict=True)
+    ]
+    return matches, answer.n_candidates, answer.route
+
+
+# Share of a query's values below which it is said what would match by other readings, and tokens of
+# a lake up to which they are read for it.
+FEW_SHARE, MAX_READ = 0.5, 2_000_000
+
+
+def would_match(
+    shards: Sequence[Shard], query: TokenQuery, share: float, *, exclude_table: str | None = None
+) -> tuple[WouldMatch, ...]:
+    """Return of each reading that is off the column that has most values by it.
+
+    Only where it has a larger share of them than `share`; the best first.
+    """
+    if not len(query) or sum(len(shard.overlap.dictionary) for shard in shards) > MAX_READ:
+        return ()
+    lines = []
+    for name in LOSSY:
+        if name in query.readings:
+            continue
+        wanted = pc.unique(read_columns(query.tokens, [name]))
+        best: TokenMatch | None = None
+        n_best = math.floor(share * len(wanted))
+        for shard in shards:
+            for match in _by_reading(shard, name, wanted, exclude_table):
+                tokens = read_columns(_tokens_of(*match._at), [name])
+                n = pc.sum(pc.is_in(wanted, value_set=tokens)).as_py()
+                if n > n_best:
+                    best, n_best = match, n
+        if best is not None:
+            does = next(rule.does for rule in RULES if rule.name == name)
+            lines.append(WouldMatch(name, does, best.table, best.column, n_best, len(wanted)))
+    return tuple(sorted(lines, key=lambda line: -line.matched))
+
+
+def _by_reading(
+    shard: Shard, name: str, wanted: pa.LargeStringArray, exclude_table: str | None
+) -> TokenSearchResult:
+    """Find the columns of a shard with most texts that are, by a reading, among some."""
+    texts = shard.overlap.dictionary.texts.cast(pa.large_string())
+    # What a column decides is left open here: every text is one of its own.
+    read = LOSSY[name](texts, np.arange(len(texts)))
+    tokens = texts.filter(pc.is_in(read, value_set=wanted))
+    query = TokenQuery(query_from_values(tokens), tokens)
+    return search_overlap([shard], query, MAX_NEAREST, exclude_table=exclude_table)
+
+
+def _tokens_of(shard: Shard, number: int) -> pa.LargeStringArray:
+    dictionary = shard.overlap.dictionary
+    is_own = np.isin(np.asarray(dictionary.numbers), shard.overlap.suffix(number, 0))
+    return take_texts(dictionary.texts, np.flatnonzero(is_own)).cast(pa.large_string())

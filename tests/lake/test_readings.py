@@ -1,0 +1,244 @@
+"""Readings of cells that are compared for equality: what each makes equal, and keeps apart."""
+
+import datetime
+import random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pexeso.lake.normalise.rules import READINGS, RULES
+from pexeso.lake.readings import LOSSY, read_cells, read_columns
+from pexeso.lake.tokens import DEFAULT_READINGS, key_texts, tokens_of
+
+OF_RULE = {rule.name: rule for rule in RULES if rule.is_reading}
+# What a reading needs of others: telephone numbers have one form first.
+WITH = {"calling-codes": ("identifiers", "calling-codes")}
+
+
+def read(cells, readings, columns=None, **options):
+    texts = read_cells(pa.array(cells, pa.large_string()), readings)
+    return read_columns(texts, readings, columns, **options).to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("rule", "cell", "form"),
+    [(rule.name, *example) for rule in OF_RULE.values() for example in rule.examples],
+)
+def test_each_reading_does_what_its_examples_show_and_nothing_without_it(rule, cell, form):
+    assert read([cell], WITH.get(rule, (rule,))) == [form]
+    assert read([cell], ()) == [cell]
+
+
+SAME = {
+    "invisible-letters": [("a\ufeff1", "a1"), ("\u200eB2", "B2"), ("12\u202f5", "12 5")],
+    "spreadsheet-marks": [("'00123", "00123"), ("\u20192024-01-05", "2024-01-05"), ("'-5", "-5")],
+    "whole-numbers": [("2020.0", "2020"), ("-3.00", "-3")],
+    "thousands": [
+        ("1,234,567", "1234567"),
+        ("1 234 567", "1234567"),
+        ("1\u202f234", "1234"),
+        ("1'234.5", "1234.5"),
+        ("-1,234.50", "-1234.50"),
+        ("1 234,5", "1234.5"),
+    ],
+    "identifiers": [
+        ("urn:uuid:550e8400-e29b-41d4-a716-446655440000", "550E8400E29B41D4A716446655440000"),
+        ("ISBN 978 0 306 40615 7", "9780306406157"),
+        ("0-306-40615-2", "ISBN 0306406152"),
+        ("0044 20 7946 0018", "+44 20 7946 0018"),
+        ("(212) 555-0100", "212.555.0100"),
+        ("0161 496-0123", "01614 960123"),
+    ],
+    "truth-words": [("True", "true"), ("FALSE", "False")],
+    "iso-dates": [
+        ("20240105", "2024-01-05"),
+        ("Friday, 5 January 2024", "5.1.2024"),
+        ("2024/01/05", "Jan 5, 2024"),
+        ("5 de enero de 2024", "5. Januar 2024"),
+        ("2024-01-05T00:00:00Z", "2024-01-05 00:00:00+01:00"),
+        ("2024-01-05 2:30 PM", "2024-01-05T14:30"),
+        ("2024-01-05T23:30:00-01:00", "2024-01-06 00:30:00"),
+        ("2024-01-05 10:00:00.50", "2024-01-05T10:00:00.500000"),
+        ("2024年1月5日", "2024-01-05"),
+        ("2024M1", "2024-01"),
+        ("01/2024", "Jan 2024"),
+        ("mars 2020", "March 2020"),
+        ("2024/1", "2024-01"),
+    ],
+    "letter-case": [("AB12", "ab12")],
+    "leading-zeros": [("007", "7"), ("000", "0")],
+    "decimal-zeros": [("1.50", "1.5"), ("-0.10", "-0.1")],
+    "truth-numbers": [("yes", "1"), ("N", "false")],
+    "calling-codes": [
+        ("+44 (0)29 2018 0456", "029 2018 0456"),
+        ("+1 212 555 0100", "(212) 555-0100"),
+        ("+353 1 234 5678", "01 234 5678"),
+    ],
+}
+
+APART = [
+    ("007", "7"),
+    ("1", "true"),
+    ("1.1", "1.10"),
+    ("AB", "ab"),
+    ("+44 20 7946 0018", "+49 20 7946 0018"),
+    ("+44 20 7946 0018", "020 7946 0018"),
+    ("1,23", "123"),
+    ("1.234", "1234"),
+    ("0,123", "0123"),
+    ("12,34,567", "1234567"),
+    ("'90s", "90s"),
+    ("978-0-306-40615-8", "9780306406158"),
+    ("3/5/2020", "5/3/2020"),
+    ("3/5/2020", "2020-05-03"),
+    ("2024-01-05T12:00:00Z", "2024-01-05T12:00:00+01:00"),
+    ("2024-02-30", "20240230"),
+    ("12.1999", "1999-12"),
+    ("1-2", "2-1"),
+    ("Jan-24", "2024-01"),
+    ("2020.5", "2020"),
+    ("123-45-6789", "123456789"),
+    ("a b", "ab"),
+]
+
+
+def test_every_reading_has_cells_that_it_makes_equal():
+    assert set(SAME) == set(READINGS)
+    assert set(LOSSY) == set(READINGS) - set(DEFAULT_READINGS)
+
+
+@pytest.mark.parametrize(
+    ("rule", "one", "other"), [(rule, *pair) for rule, pairs in SAME.items() for pair in pairs]
+)
+def test_cells_are_equal_by_a_reading_and_not_without_it(rule, one, other):
+    readings = sorted({*DEFAULT_READINGS, *WITH.get(rule, (rule,))})
+    forms = [read([cell], readings) for cell in (one, other)]
+    assert forms[0] == forms[1]
+    rest = [name for name in readings if name != rule]
+    assert read([one], rest) != read([other], rest)
+
+
+@pytest.mark.parametrize(("one", "other"), APART)
+def test_cells_that_are_kept_apart_by_default(one, other):
+    for form in (tokens_of, lambda cells: key_texts(cells, DEFAULT_READINGS)):
+        forms = [form(pa.array([cell])).to_pylist() for cell in (one, other)]
+        assert forms[0] != forms[1] or one.lower() == other.lower()
+
+
+@pytest.mark.parametrize(
+    ("rule", "cells"),
+    [
+        ("leading-zeros", ["007", "7", "08"]),
+        ("decimal-zeros", ["1.1", "1.10", "2.20"]),
+        ("letter-case", ["a", "A", "B"]),
+        ("truth-numbers", ["1", "yes", "no"]),
+        ("truth-numbers", ["1", "0", "2"]),
+        ("calling-codes", ["+442079460018", "02079460018"]),
+        ("calling-codes", ["0123456789", "not a number", "none either"]),
+    ],
+)
+def test_a_column_that_keeps_two_values_apart_is_not_read(rule, cells):
+    assert read(cells, (rule,)) == cells
+    # Other columns beside it are.
+    beside = [pair[0] for pair in SAME[rule]] if rule == "leading-zeros" else []
+    columns = np.repeat([0, 1], [len(cells), len(beside)])
+    assert read([*cells, *beside], (rule,), columns)[: len(cells)] == cells
+    assert read([*cells, *beside], (rule,), columns)[len(cells) :] == read(beside, (rule,))
+
+
+def test_a_column_decides_which_number_is_the_month():
+    days, months = ["3/5/2020", "13/5/2020"], ["3/5/2020", "3/13/2020 10:00"]
+    assert read(days, ("iso-dates",)) == ["2020-05-03", "2020-05-13"]
+    assert read(months, ("iso-dates",)) == ["2020-03-05", "2020-03-13 10:00:00"]
+    columns = np.array([0, 0, 1, 1])
+    assert read([*days, *months], ("iso-dates",), columns) == [
+        *read(days, ("iso-dates",)),
+        *read(months, ("iso-dates",)),
+    ]
+    for both in (days[:1], [days[1], months[1]]):
+        assert read(both, ("iso-dates",)) == both, "not decided"
+    assert read(days[:1], ("iso-dates",), day_first=True) == ["2020-05-03"]
+    assert read(days[:1], ("iso-dates",), day_first=False) == ["2020-03-05"]
+    assert read(months, ("iso-dates",), day_first=True) == read(months, ("iso-dates",))
+
+
+def test_a_column_decides_whether_a_number_behind_a_month_is_a_year():
+    months = ["Jan-24", "Feb-24", "Mar-24", "Jan-25", "Feb-25", "Mar-25"]
+    expected = ["2024-01", "2024-02", "2024-03", "2025-01", "2025-02", "2025-03"]
+    assert read(months, ("iso-dates",)) == expected
+    days = ["Jan-01", "Jan-02", "Feb-17"]
+    assert read(days, ("iso-dates",)) == days
+
+
+def test_isbns_of_ten_digits_are_longer_in_columns_of_isbns():
+    short, long = ["0306406152", "316148410X", "1861978766"], "9780306406157"
+    assert read([short[0], long], ("identifiers",)) == [long, long]
+    others = ["0306406152", "0306406153"]
+    assert read(others, ("identifiers",)) == others
+
+
+NOTATIONS = [
+    "%Y%m%d", "%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d %B %Y", "%B %d, %Y", "%d-%b-%Y", "%d-%b-%y",
+    "%b %d %Y", "%A, %d %B %Y", "%Y-%m-%dT00:00:00", "%Y-%m-%d 00:00", "%Y.%m.%d",
+]  # fmt: skip
+
+
+def test_dates_in_many_notations_are_those_of_the_calendar():
+    drawn = random.Random(6)
+    days = [
+        datetime.date(1980, 1, 1) + datetime.timedelta(drawn.randrange(18000)) for _ in "x" * 40
+    ]
+    for notation in NOTATIONS:
+        cells = [day.strftime(notation) for day in days]
+        expected = [day.isoformat() for day in days]
+        assert tokens_of(pa.array(cells)).to_pylist() == expected, notation
+        folded = key_texts(pa.array(cells), DEFAULT_READINGS).to_pylist()
+        assert folded == expected, notation
+        assert tokens_of(pa.array(days)).to_pylist() == expected
+
+
+def test_points_of_time_are_those_of_a_calendar_in_any_zone():
+    drawn = random.Random(7)
+    for _ in range(60):
+        zone = datetime.timezone(datetime.timedelta(minutes=drawn.randrange(-48, 48) * 15))
+        moment = datetime.datetime(2024, 1, 1, 0, 1, tzinfo=zone) + datetime.timedelta(
+            seconds=drawn.randrange(10**7)
+        )
+        if moment.time() == datetime.time():
+            continue
+        utc = moment.astimezone(datetime.UTC).replace(tzinfo=None)
+        cells = [moment.isoformat(), moment.isoformat(" "), utc.isoformat() + "Z"]
+        assert set(tokens_of(pa.array(cells)).to_pylist()) == {
+            *tokens_of(pa.array([utc])).to_pylist()
+        }
+
+
+cells_of_any_kind = st.lists(
+    st.one_of(
+        st.none(),
+        st.text(max_size=8),
+        st.sampled_from([cell for pairs in SAME.values() for pair in pairs for cell in pair]),
+        st.from_regex(r"['+(-]?[0-9]{1,3}([-/., :'][0-9]{1,4}){0,3}", fullmatch=True),
+        st.from_regex(r"[A-Z][a-z]{2}[-/ ,.'][0-9]{1,4}", fullmatch=True),
+    ),
+    max_size=12,
+)
+
+
+@given(cells_of_any_kind)
+def test_what_was_read_stays_and_nulls_do(cells):
+    texts = pa.array(cells, pa.large_string())
+    once = read_cells(texts, DEFAULT_READINGS)
+    assert once.is_null().equals(texts.is_null())
+    assert read_cells(once, DEFAULT_READINGS).equals(once)
+    assert read_columns(once, READINGS).is_null().equals(texts.is_null())
+
+
+@given(cells_of_any_kind, cells_of_any_kind)
+def test_a_column_is_read_as_if_it_were_alone(cells, others):
+    columns = np.repeat([0, 1], [len(cells), len(others)])
+    together = read([*cells, *others], READINGS, columns)
+    assert together == [*read(cells, READINGS), *read(others, READINGS)]
