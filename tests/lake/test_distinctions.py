@@ -8,7 +8,7 @@ from embed.lexical import UNMATCHED_WORDS, create
 from pexeso.build.parts.models import sparse_vectors
 from pexeso.engine.sparse.marks import REGROUPED, TURNED
 from pexeso.engine.sparse.vectors import pair_costs, pair_distances
-from pexeso.lake.normalise.distinctions import marks_of
+from pexeso.lake.normalise.distinctions import known_names, marks_of
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.normalise.rules import DISTINCTIONS, RULES
 
@@ -116,8 +116,7 @@ def test_values_have_marks_of_their_own_whatever_others_there_are():
 
 
 def test_opposites_are_few_enough_to_be_told_from_strict_marks():
-    from pexeso.lake.normalise import distinctions as module
-
-    _, marks = module._opposite_words()
-    assert (marks > 0).all()
+    marks = known_names().opposites
+    assert (marks >= 0).all()
+    assert (marks > 0).sum() > 100
     assert int(marks.max()) >> 56 < 64

@@ -31,10 +31,11 @@ STRICT_GROUPS: int = loops.STRICT_GROUPS  # groups from here on are strict
 BITS_OF_MEMBER: int = loops.BITS_OF_MEMBER
 
 
-def marks_in_group(group: int, hashes: np.ndarray) -> np.ndarray:
-    """Return marks of one group, 1 to 127, from hashes of its members, uint64 (n,): int64."""
+def marks_in_group(group: int | np.ndarray, hashes: np.ndarray) -> np.ndarray:
+    """Return marks of groups, 1 to 127, from hashes of their members, uint64 (n,): int64."""
     members = hashes >> np.uint64(64 - BITS_OF_MEMBER)
-    return (members | np.uint64(group << BITS_OF_MEMBER)).view(np.int64)
+    groups = np.asarray(group).astype(np.uint64) << np.uint64(BITS_OF_MEMBER)
+    return (members | groups).view(np.int64)
 
 
 @dataclass(frozen=True)

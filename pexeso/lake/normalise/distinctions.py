@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from embed.words import Vocabulary, hash_strings
-from pexeso.engine.lists import offsets_of, ranges
+from pexeso.engine.lists import ranges
 from pexeso.engine.sparse.marks import STRICT_GROUPS, Marks, marks_in_group
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.normalise.rules import DISTINCTIONS
@@ -45,7 +45,8 @@ _SIGNED = (
     r"|^[<>\x{2264}\x{2265}\x{b1}+#-]+$"
 )
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_MAX_REPEATS = 4  # of a value of several words
+_REPEATS = np.arange(2, 5)  # of a value of several words
+_HASHES_OF_REPEATS = mixed(_REPEATS.astype(np.uint64))
 _MAX_WORDS_WITH_REPEAT = 3
 
 # Numbers of longer values describe more often than they name: sizes, models, years.
@@ -62,30 +63,30 @@ class _Words:
     ids : numpy.ndarray, int64
         Of each occurrence, its position in `distinct`.
     offsets : numpy.ndarray of shape (n + 1,), int64
+    sizes : numpy.ndarray of shape (n,), int64
+    owners : numpy.ndarray, int64
+        Of each occurrence, its value.
     """
 
     distinct: pa.LargeStringArray
     ids: np.ndarray
     offsets: np.ndarray
+    sizes: np.ndarray
+    owners: np.ndarray
 
     @classmethod
     def of(cls, values: pa.LargeStringArray) -> _Words:
         lists = pc.split_pattern(values, " ")
         encoded = lists.flatten().dictionary_encode()
-        sizes = np.diff(lists.offsets.to_numpy()).astype(np.int64)
+        offsets = lists.offsets.to_numpy().astype(np.int64)
+        sizes = np.diff(offsets)
         return cls(
             encoded.dictionary.cast(pa.large_string()),
             encoded.indices.to_numpy().astype(np.int64),
-            offsets_of(sizes),
+            offsets,
+            sizes,
+            np.repeat(np.arange(len(sizes)), sizes),
         )
-
-    @property
-    def sizes(self) -> np.ndarray:
-        return np.diff(self.offsets)
-
-    @property
-    def owners(self) -> np.ndarray:
-        return np.repeat(np.arange(len(self.offsets) - 1), self.sizes)
 
 
 def marks_of(values: pa.LargeStringArray, distinctions: Collection[str]) -> Marks:
@@ -101,41 +102,62 @@ def marks_of(values: pa.LargeStringArray, distinctions: Collection[str]) -> Mark
     if not len(values):
         return Marks.none(0)
     words = _Words.of(values)
-    parts = []
+    # All texts are hashed together: of each kind the group, the values and a text of each.
+    kinds: list[tuple[int, np.ndarray, pa.LargeStringArray]] = []
+    holders = is_alone = np.zeros(0, np.int64)
     if NUMBERS in distinctions:
-        is_short = words.sizes <= _MAX_WORDS_WITH_NUMBER
-        parts += [
-            (owners[is_short[owners]], marks[is_short[owners]]) for owners, marks in _numbers(words)
-        ]
+        holders, numbers, is_alone = _numbers(words.distinct)
+        kinds += [(_NUMBER, holders, numbers), (_NUMBER, *_roman_ends(words))]
     if SIGNS in distinctions:
-        parts.append(_of_words(words, *_signs(words.distinct)))
-    if OPPOSITES in distinctions:
-        parts.append(_of_words(words, *_opposites(words.distinct)))
-    if PLACES in distinctions:
-        parts.append(_places(words))
+        kinds.append((_SIGN, *_signs(words)))
     if REPEATS in distinctions:
-        parts += [_repeated_words(words), *_repeated_values(words)]
-    nothing = np.zeros(0, np.int64)
-    owners, marks = (np.concatenate(side) for side in zip((nothing, nothing), *parts, strict=True))
-    together = pc.replace_substring(values, " ", "")
-    forms, letters = (hash_strings(texts).view(np.int64) for texts in (values, together))
-    return Marks.of_pairs(forms, letters, owners, marks)
+        kinds.append((_REPEATED_WORD, *_repeated_words(words)))
+    texts = [values, pc.replace_substring(values, " ", ""), *(texts for *_, texts in kinds)]
+    ends = np.cumsum([len(some) for some in texts])[:-1]
+    forms, letters, *hashes = np.split(hash_strings(pa.concat_arrays(texts)), ends)
+    parts = [(group, owners, some) for (group, owners, _), some in zip(kinds, hashes, strict=True)]
+    if NUMBERS in distinctions:
+        sequences = _sequences(words, is_alone[words.ids], holders, hashes[0])
+        parts[0] = (_NUMBER, *_of_words(words, holders, hashes[0]))
+        parts = [_in_short_values(words, *part) for part in (*parts[:2], sequences)] + parts[2:]
+    if REPEATS in distinctions:
+        parts.append(_repeated_values(words))
+    groups = np.repeat([group for group, *_ in parts], [len(owners) for _, owners, _ in parts])
+    none = np.zeros(0, np.int64)
+    owners = np.concatenate([none, *(owners for _, owners, _ in parts)])
+    hashed = np.concatenate([none.view(np.uint64), *(some for *_, some in parts)])
+    named, marks = _names(words, OPPOSITES in distinctions, PLACES in distinctions)
+    return Marks.of_pairs(
+        forms.view(np.int64),
+        letters.view(np.int64),
+        np.concatenate([owners, named]),
+        np.concatenate([marks_in_group(groups, hashed), marks]),
+    )
 
 
-Marked = tuple[np.ndarray, np.ndarray]  # the value, or word, that has each mark, and the marks
+# The group, the values that have a mark of it, and the hash of each.
+Part = tuple[int, np.ndarray, np.ndarray]
 
 
-def _of_words(words: _Words, holders: np.ndarray, marks: np.ndarray) -> Marked:
-    """Return the marks of values, given those of distinct words."""
-    order = np.argsort(holders, kind="stable")
-    offsets = offsets_of(np.bincount(holders, minlength=len(words.distinct)))
-    sizes = np.diff(offsets)[words.ids]
-    return np.repeat(words.owners, sizes), marks[order][ranges(offsets[words.ids], sizes)]
+def _in_short_values(words: _Words, group: int, owners: np.ndarray, hashes: np.ndarray) -> Part:
+    is_short = words.sizes[owners] <= _MAX_WORDS_WITH_NUMBER
+    return group, owners[is_short], hashes[is_short]
 
 
-def _numbers(words: _Words) -> list[Marked]:
-    """Return marks of numbers, and of runs of them in their order ("2 1" is not "1 2")."""
-    texts = words.distinct
+def _of_words(
+    words: _Words, holders: np.ndarray, hashes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values that have words, ascending, and the hashes of these."""
+    counts = np.bincount(holders, minlength=len(words.distinct))
+    sizes = counts[words.ids]
+    return (
+        np.repeat(words.owners, sizes),
+        hashes[ranges((np.cumsum(counts) - counts)[words.ids], sizes)],
+    )
+
+
+def _numbers(texts: pa.LargeStringArray) -> tuple[np.ndarray, pa.LargeStringArray, np.ndarray]:
+    """Return the words that hold numbers, ascending; the numbers; and which words are one alone."""
     table = pa.array([*_NUMBER_WORDS], pa.large_string())
     spoken = pc.index_in(texts, value_set=table)
     digits = pa.array([*_NUMBER_WORDS.values()], pa.large_string()).take(spoken)
@@ -148,55 +170,71 @@ def _numbers(words: _Words) -> list[Marked]:
     numbers = pieces.flatten()
     for pattern, replacement in ((r"^0+([0-9])", r"\1"), (r"(\.[0-9]*?)0+$", r"\1"), (r"\.$", "")):
         numbers = pc.replace_substring_regex(numbers, pattern, replacement)
-    is_number = pc.match_substring_regex(numbers, "[0-9]").to_numpy(zero_copy_only=False)
-    holders, hashes = holders[is_number], hash_strings(numbers)[is_number]
-    alone = pc.match_substring_regex(texts, r"^-?[0-9.]+$").to_numpy(zero_copy_only=False)
-    hash_of_word = np.zeros(len(texts), np.uint64)
-    hash_of_word[holders] = hashes
-    return [
-        _of_words(words, holders, marks_in_group(_NUMBER, hashes)),
-        _roman_ends(words),
-        _sequences(words, alone[words.ids], hash_of_word[words.ids]),
-    ]
+    is_number = pc.match_substring_regex(numbers, "[0-9]")
+    is_alone = pc.match_substring_regex(texts, r"^-?[0-9.]+$").to_numpy(zero_copy_only=False)
+    return holders[is_number.to_numpy(zero_copy_only=False)], numbers.filter(is_number), is_alone
 
 
-def _roman_ends(words: _Words) -> Marked:
-    """Return the marks of values that end with a numeral of one letter: "World War I"."""
+def _roman_ends(words: _Words) -> tuple[np.ndarray, pa.LargeStringArray]:
+    """Return values that end with a numeral of one letter, and its number: "World War I"."""
     row = pc.index_in(words.distinct, value_set=pa.array([*_ROMAN_ENDS], pa.large_string()))
     row_of_word = pc.fill_null(row, -1).to_numpy()
     last = row_of_word[words.ids[words.offsets[1:] - 1]]
     owners = np.flatnonzero((last >= 0) & (words.sizes > 1))
-    hashes = hash_strings(pa.array([*_ROMAN_ENDS.values()], pa.large_string()))
-    return owners, marks_in_group(_NUMBER, hashes[last[owners]])
+    numbers = pa.array([*_ROMAN_ENDS.values()], pa.large_string())
+    return owners, numbers.take(pa.array(last[owners]))
 
 
-def _sequences(words: _Words, is_number: np.ndarray, hashes: np.ndarray) -> Marked:
+def _sequences(
+    words: _Words, is_number: np.ndarray, holders: np.ndarray, hashes: np.ndarray
+) -> Part:
+    """Return the hashes of runs of numbers in their order: "2 1" is not "1 2"."""
+    hash_of_word = np.zeros(len(words.distinct), np.uint64)
+    hash_of_word[holders] = hashes
     at = np.flatnonzero(is_number)
     owners = words.owners[at]
     is_start = np.ones(len(at), bool)
     is_start[1:] = (at[1:] != at[:-1] + 1) | (owners[1:] != owners[:-1])
     starts = np.flatnonzero(is_start)
     sizes = np.diff(np.append(starts, len(at)))
-    if not len(starts):
-        return owners, np.zeros(0, np.int64)
+    is_run = sizes > 1
+    if not is_run.any():
+        return _SEQUENCE, owners[:0], hash_of_word[:0]
     position = np.arange(len(at)) - np.repeat(starts, sizes)
     powers = np.cumprod(np.full(int(sizes.max()), _MULTIPLIER, np.uint64))
-    sums = np.add.reduceat(hashes[at] * powers[position], starts)
-    is_run = sizes > 1
-    return owners[starts][is_run], marks_in_group(_SEQUENCE, mixed(sums[is_run]))
+    sums = np.add.reduceat(hash_of_word[words.ids[at]] * powers[position], starts)
+    return _SEQUENCE, owners[starts][is_run], mixed(sums[is_run])
 
 
-def _signs(texts: pa.LargeStringArray) -> Marked:
-    has_sign = pc.match_substring_regex(texts, r"[<>\x{2264}\x{2265}\x{b1}+#-]")
-    signed = pc.and_(has_sign, pc.match_substring_regex(texts, _SIGNED))
-    holders = np.flatnonzero(signed.to_numpy(zero_copy_only=False))
-    signs = pc.replace_substring_regex(texts.take(pa.array(holders)), r"[\pL\pM\pN.]+", " ")
-    return holders, marks_in_group(_SIGN, hash_strings(signs))
+def _signs(words: _Words) -> tuple[np.ndarray, pa.LargeStringArray]:
+    has_sign = pc.match_substring_regex(words.distinct, r"[<>\x{2264}\x{2265}\x{b1}+#-]")
+    signed = pc.and_(has_sign, pc.match_substring_regex(words.distinct, _SIGNED))
+    at = np.flatnonzero(signed.to_numpy(zero_copy_only=False)[words.ids])
+    texts = words.distinct.take(pa.array(words.ids[at]))
+    return words.owners[at], pc.replace_substring_regex(texts, r"[\pL\pM\pN.]+", " ")
+
+
+@dataclass(frozen=True)
+class _Names:
+    """Words that have opposites and names of places, with the marks of both, 0 where there is none.
+
+    Attributes
+    ----------
+    texts : Vocabulary
+    opposites, places : numpy.ndarray, int64
+        The last is that of a text that is not there.
+    ends : dict of int to pyarrow.LargeStringArray
+        The last words of names of places by the number of their words, the largest first.
+    """
+
+    texts: Vocabulary
+    opposites: np.ndarray
+    places: np.ndarray
+    ends: dict[int, pa.LargeStringArray]
 
 
 @cache
-def _opposite_words() -> tuple[Vocabulary, np.ndarray]:
-    """Return the words of groups of opposites, and the mark of each."""
+def known_names() -> _Names:
     document = json.loads(
         files("pexeso.lake.normalise").joinpath("opposites.json").read_text("utf-8")
     )
@@ -206,82 +244,80 @@ def _opposite_words() -> tuple[Vocabulary, np.ndarray]:
             words += [member, *others]
             groups += [group] * (1 + len(others))
             members += [f"{name} {member}"] * (1 + len(others))
-    hashes = hash_strings(pa.array(members, pa.large_string()))
-    marks = np.zeros(len(words), np.int64)
-    for group in set(groups):
-        of_group = np.array(groups) == group
-        marks[of_group] = marks_in_group(group, hashes[of_group])
-    return Vocabulary(pa.array(words, pa.large_string())), marks
-
-
-def _opposites(texts: pa.LargeStringArray) -> Marked:
-    vocabulary, marks = _opposite_words()
-    rows = vocabulary.find(texts)
-    holders = np.flatnonzero(rows >= 0)
-    return holders, marks[rows[holders]]
-
-
-@cache
-def _place_names() -> tuple[Vocabulary, np.ndarray, dict[int, pa.LargeStringArray]]:
-    """Return names of places, the mark of each, and the last words of names by their lengths."""
     normaliser = Normaliser().switched(off=["territories"])
-    texts, names = known_places(normaliser.normalise_columns)
-    n_words = pc.add(pc.count_substring(texts, " "), 1).to_numpy()
-    last = pc.replace_substring_regex(texts, "^.* ", "")
+    places, names = known_places(normaliser.normalise_columns)
+    n_words = pc.add(pc.count_substring(places, " "), 1).to_numpy()
+    last = pc.replace_substring_regex(places, "^.* ", "")
     ends = {
         length: last.filter(pa.array(n_words == length)).unique()
         for length in sorted(set(n_words.tolist()), reverse=True)
     }
-    return Vocabulary(texts), marks_in_group(_PLACE, hash_strings(names)), ends
+    sides = [pa.array(words, pa.large_string()), places]
+    texts = pa.concat_arrays(sides).unique()
+    hashes = hash_strings(pa.array(members, pa.large_string())), hash_strings(names)
+    marks = np.zeros((2, len(texts) + 1), np.int64)
+    for row, (side, group, some) in enumerate(
+        zip(sides, (np.array(groups), _PLACE), hashes, strict=True)
+    ):
+        at = pc.index_in(side, value_set=texts).to_numpy()
+        marks[row, at[::-1]] = marks_in_group(group, some)[::-1]  # of equal ones the first
+    return _Names(Vocabulary(texts), *marks, ends)
 
 
-def _places(words: _Words) -> Marked:
-    """Return the marks of the longest name of a place that each value ends with."""
-    vocabulary, marks, ends = _place_names()
-    sizes, last = words.sizes, words.ids[words.offsets[1:] - 1]
-    undecided = np.ones(len(sizes), bool)
-    is_and = pc.equal(words.distinct, "and").to_numpy(zero_copy_only=False)
-    owners, parts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for length, last_words in ends.items():
-        is_end = pc.is_in(words.distinct, last_words).to_numpy(zero_copy_only=False)
-        some = np.flatnonzero(undecided & (sizes >= length) & is_end[last])
-        before = words.ids[np.maximum(words.offsets[1:][some] - length - 1, 0)]
-        at = ranges(words.offsets[1:][some] - length, np.full(len(some), length))
-        pieces = [words.distinct.take(pa.array(words.ids[at[k::length]])) for k in range(length)]
-        rows = vocabulary.find(
-            pc.binary_join_element_wise(*pieces, pa.scalar(" ", pa.large_string()))
-        )
-        some, before, rows = some[rows >= 0], before[rows >= 0], rows[rows >= 0]
-        undecided[some] = False
-        # "UK and Ireland" is more than one place.
-        is_one = (sizes[some] == length) | ~is_and[before]
-        owners.append(some[is_one])
-        parts.append(marks[rows[is_one]])
-    return np.concatenate(owners), np.concatenate(parts)
+def _names(words: _Words, opposites: bool, places: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the marks of opposites, and of the longest name of a place at the end of each value.
+
+    They are the values that have a mark, and the marks.
+    """
+    known, distinct = known_names(), words.distinct
+    last = words.ids[words.offsets[1:] - 1]
+    texts, owners, lengths = [distinct], [], []
+    for length, ends in known.ends.items() if places else ():
+        is_end = pc.is_in(distinct, ends).to_numpy(zero_copy_only=False)
+        some = np.flatnonzero((words.sizes >= length) & is_end[last])
+        at = words.offsets[1:][some] - length
+        pieces = [distinct.take(pa.array(words.ids[at + k])) for k in range(length)]
+        texts.append(pc.binary_join_element_wise(*pieces, pa.scalar(" ", pa.large_string())))
+        owners.append(some)
+        lengths.append(np.full(len(some), length))
+    rows = known.texts.find(pa.concat_arrays(texts))
+    none = np.zeros(0, np.int64)
+    marks = known.opposites[rows[: len(distinct)]][words.ids] if opposites else none
+    at = np.flatnonzero(marks)
+    owner, length = (np.concatenate([none, *parts]) for parts in (owners, lengths))
+    place = known.places[rows[len(distinct) :]]
+    owner, length, place = owner[place != 0], length[place != 0], place[place != 0]
+    # The longest come first. "UK and Ireland" is more than one place.
+    owner, first = np.unique(owner, return_index=True)
+    length, place = length[first], place[first]
+    is_and = pc.equal(distinct, "and").to_numpy(zero_copy_only=False)
+    before = words.ids[np.maximum(words.offsets[1:][owner] - length - 1, 0)]
+    is_one = (words.sizes[owner] == length) | ~is_and[before]
+    return (
+        np.concatenate([words.owners[at], owner[is_one]]),
+        np.concatenate([marks[at], place[is_one]]),
+    )
 
 
-def _repeated_words(words: _Words) -> Marked:
-    """Return marks of short values that begin with a word twice: in long ones it is a slip."""
+def _repeated_words(words: _Words) -> tuple[np.ndarray, pa.LargeStringArray]:
+    """Return short values that begin with a word twice, and it: in long ones it is a slip."""
     short = np.flatnonzero((words.sizes > 1) & (words.sizes <= _MAX_WORDS_WITH_REPEAT))
     first = words.offsets[short]
     repeats = words.ids[first] == words.ids[first + 1]
-    marks = marks_in_group(_REPEATED_WORD, hash_strings(words.distinct))
-    return short[repeats], marks[words.ids[first[repeats]]]
+    return short[repeats], words.distinct.take(pa.array(words.ids[first[repeats]]))
 
 
-def _repeated_values(words: _Words) -> list[Marked]:
-    """Return marks of values of several words that are the same words twice or more."""
-    parts = []
-    owners, sizes, starts = words.owners, words.sizes, words.offsets[:-1]
-    place = np.arange(len(words.ids)) - starts[owners]
-    for times in range(2, _MAX_REPEATS + 1):
-        may = (sizes % times == 0) & (sizes > times)
-        some = may[owners]
-        period = (sizes // times)[owners[some]]
-        first = starts[owners[some]] + place[some] % period
-        differs = owners[some][words.ids[some] != words.ids[first]]
-        may[differs] = False
-        holders = np.flatnonzero(may)
-        hashes = mixed(np.full(len(holders), times, np.uint64))
-        parts.append((holders, marks_in_group(_REPEATED_VALUE, hashes)))
-    return parts
+def _repeated_values(words: _Words) -> Part:
+    """Return values of several words that are the same words twice or more."""
+    holders, hashes = [], []
+    starts = words.offsets[:-1]
+    place = np.arange(len(words.ids)) - starts[words.owners]
+    for times, hashed in zip(_REPEATS, _HASHES_OF_REPEATS, strict=True):
+        may = (words.sizes % times == 0) & (words.sizes > times)
+        some = may[words.owners]
+        owners = words.owners[some]
+        first = starts[owners] + place[some] % (words.sizes // times)[owners]
+        may[owners[words.ids[some] != words.ids[first]]] = False
+        holders.append(np.flatnonzero(may))
+        hashes.append(np.full(len(holders[-1]), hashed))
+    return _REPEATED_VALUE, np.concatenate(holders), np.concatenate(hashes)
