@@ -19,11 +19,9 @@ from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.registry import DEFAULT_FILTERS, model_names, require_filters, require_parts
 from pexeso.runtime.checks import (
-    flags,
     require_choice,
-    require_choices,
     require_instance,
-    require_shares,
+    require_options,
 )
 from pexeso.runtime.formatting import plain_scalar, shown
 
@@ -297,13 +295,15 @@ fraction of the largest distance: usual are 0.4 for lexical, 0.35 for hashing, 0
             usual = f"{DEFAULT_MIN_JOINABILITY} is a usual value."
             meaning = f"It is the share of your values that must match: {usual}"
             shares["min_joinability"] = (self.min_joinability, meaning, False)
-        require_shares(shares)
         if not isinstance(self.exclude_table, str | None):
             raise InputError(f"exclude_table must be one table. Got {shown(self.exclude_table)}.")
         require_k(self.k)
-        flags(exact=self.exact, ignore_missing=self.ignore_missing)
-        require_choices(
-            counts=(self.counts, COUNTS), joinability_of=(self.joinability_of, JOINABILITY_OF)
+        choices = {
+            "counts": (self.counts, COUNTS),
+            "joinability_of": (self.joinability_of, JOINABILITY_OF),
+        }
+        require_options(
+            shares, {"exact": self.exact, "ignore_missing": self.ignore_missing}, choices
         )
         if isinstance(self.lemmas, str) or not isinstance(self.lemmas, Iterable):
             raise InputError(f"lemmas must be a list of texts. Got {shown(self.lemmas)} instead.")

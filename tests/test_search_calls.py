@@ -76,9 +76,9 @@ def calls(tmp_path_factory):
 
 
 def test_a_warm_search_takes_few_functions_and_moves(calls):
-    assert len(calls.functions) <= 190
-    assert len(calls.modules) <= 40
-    assert calls.moves <= 96
+    assert len(calls.functions) <= 176
+    assert len(calls.modules) <= 32
+    assert calls.moves <= 40
 
 
 def test_options_are_checked_once_where_they_come_in(calls):

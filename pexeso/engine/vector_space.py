@@ -17,7 +17,7 @@ import numpy as np
 
 from pexeso.engine.lists import ranges
 from pexeso.errors import InputError
-from pexeso.runtime.memory import require_memory_for_pairs
+from pexeso.runtime.memory import FEW_PAIRS, require_memory_for_pairs
 
 if TYPE_CHECKING:
     import torch
@@ -343,7 +343,8 @@ class VectorSpace(ABC):
         """
         pairs = self._pairs_in(partition, vectors, columns, max_distance, stats)
         column, query, posting, distance, cost = pairs
-        require_memory_for_pairs(len(query), max_distance)
+        if len(query) > FEW_PAIRS:
+            require_memory_for_pairs(len(query), max_distance)
         # The pairs come by query value. They are sorted some at a time, so that a sort of millions
         # can be stopped.
         cuts = np.unique(np.searchsorted(query, query[PAIRS_A_SORT::PAIRS_A_SORT]))

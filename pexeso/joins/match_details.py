@@ -6,6 +6,7 @@ It is computed when it is requested, and what computes it is imported then.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 _PAIRS_AT_ONCE = 1 << 14
 
 
+@dataclass(eq=False, repr=False)
 class MatchDetails:
     """What the matches of one search rest on; `position` is that of a column in the result.
 
@@ -42,17 +44,12 @@ class MatchDetails:
     is computed each time.
     """
 
-    def __init__(
-        self,
-        opened: OpenIndex,
-        query: EncodedQuery,
-        hits: Sequence[Hit],
-        options: SearchOptions,
-        stats: SearchStats,
-    ) -> None:
-        self._opened, self._query, self._hits = opened, query, hits
-        self._options, self._stats = options, stats
-        self._tables: dict[int, PairTable] = {}
+    _opened: OpenIndex
+    _query: EncodedQuery
+    _hits: Sequence[Hit]
+    _options: SearchOptions
+    _stats: SearchStats
+    _tables: dict[int, PairTable] = field(default_factory=dict)
 
     @cached_property
     def _counted(self) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
@@ -291,28 +291,29 @@ class Unmatched:
         return asdict(self)
 
 
+@dataclass(eq=False, repr=False)
 class TableColumns:
     """Labels of the columns of tables, read from a catalog together when one is asked for.
 
-    `opened` is a snapshot of an index. Tables not among `tables` are read one by one.
+    `opened` is a snapshot of an index. Tables not among `wanted` are read one by one.
     """
 
-    def __init__(self, opened: OpenIndex | Index, tables: Iterable[str]) -> None:
-        self._opened, self._wanted = opened, set(tables)
-        self._labels: dict[str, list[str]] = {}
+    opened: OpenIndex | Index
+    wanted: Collection[str]
+    labels: dict[str, list[str]] = field(default_factory=dict)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TableColumns:
         return self
 
     def others(self, table: str, column: str) -> tuple[str, ...]:
-        if table not in self._labels:
-            self._read({table, *self._wanted} - self._labels.keys())
-        return tuple([label for label in self._labels[table] if label != column])
+        if table not in self.labels:
+            self._read({table, *self.wanted} - self.labels.keys())
+        return tuple([label for label in self.labels[table] if label != column])
 
     def _read(self, tables: set[str]) -> None:
-        rows = self._opened.catalog.columns(
+        rows = self.opened.catalog.columns(
             ["table", "label", "position"], among=pa.array(sorted(tables), pa.string())
         ).sort_by([("table", "ascending"), ("position", "ascending")])
-        self._labels |= {table: [] for table in tables}
+        self.labels |= {table: [] for table in tables}
         for table, label in zip(rows["table"].to_pylist(), rows["label"].to_pylist(), strict=True):
-            self._labels[table].append(label)
+            self.labels[table].append(label)

@@ -26,11 +26,6 @@ def require_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
         raise InputError(f"{name} must be one of {', '.join(allowed)}. Got {shown(value)} instead.")
 
 
-def require_choices(**options: tuple[Any, Sequence[str]]) -> None:
-    for name, (value, allowed) in options.items():
-        require_choice(name, value, allowed)
-
-
 def require_flag(name: str, value: Any) -> bool:
     """Return an option that is a truth value as Python's; raise InputError for any other."""
     if not isinstance(value, bool | np.bool_):
@@ -40,7 +35,7 @@ def require_flag(name: str, value: Any) -> bool:
 
 def require_share(name: str, value: Any, meaning: str = "", *, zero: bool = False) -> None:
     """Raise InputError unless an option is a number from 0 to 1, 0 itself only with `zero`."""
-    number = plain_scalar(value)
+    number = value.item() if isinstance(value, np.generic) else value
     is_number = isinstance(number, int | float) and not isinstance(number, bool)
     if not is_number or not 0 <= number <= 1 or not (number or zero):
         bounds = f"{'[' if zero else '('}0, 1]"
@@ -48,10 +43,22 @@ def require_share(name: str, value: Any, meaning: str = "", *, zero: bool = Fals
         raise InputError(said.rstrip())
 
 
-def require_shares(options: Mapping[str, tuple[Any, str, bool]]) -> None:
-    """Require each option to be a share: its value, its meaning, and whether it may be 0."""
-    for name, (value, meaning, zero) in options.items():
+def require_options(
+    shares: Mapping[str, tuple[Any, str, bool]],
+    flags: Mapping[str, Any],
+    choices: Mapping[str, tuple[Any, Sequence[str]]],
+) -> None:
+    """Require shares, truth values and choices.
+
+    Of a share there are its value, its meaning, and whether it may be 0; of a choice its value and
+    what it is out of.
+    """
+    for name, (value, meaning, zero) in shares.items():
         require_share(name, value, meaning, zero=zero)
+    for name, value in flags.items():
+        require_flag(name, value)
+    for name, (value, allowed) in choices.items():
+        require_choice(name, value, allowed)
 
 
 def require_instance(name: str, value: Any, kind: type) -> None:

@@ -9,14 +9,12 @@ from pexeso.runtime.system import available_memory
 # What a matching pair takes at the most, from the comparison to the joined mapping.
 BYTES_OF_A_PAIR = 250
 
-# Below so many pairs nobody asks how much memory is left.
-_FEW_PAIRS = 1 << 18
+# For so many pairs nobody asks how much memory is left.
+FEW_PAIRS = 1 << 18
 
 
 def require_memory_for_pairs(n_pairs: int, max_distance: float) -> None:
     """Refuse so many matching pairs of values where the memory left does not hold them."""
-    if n_pairs <= _FEW_PAIRS:
-        return
     needed, available = n_pairs * BYTES_OF_A_PAIR, available_memory()
     if available is not None and needed > available:
         raise InputError(

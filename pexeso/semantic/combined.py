@@ -559,7 +559,7 @@ def _matches(
     floor: float | None,
 ) -> tuple[CombinedMatch, ...]:
     """Make the matches of lines, with the evidence that each search has."""
-    columns = TableColumns(index, (line[0].name[0] for line in lines))
+    columns = TableColumns(index, {line[0].name[0] for line in lines})
     # The evidence of copies is found when it is asked for, not with that of the lines.
     leaders = [line[0].name for line in lines]
     copies = [column.name for line in lines for column in line[1:]]

@@ -81,7 +81,8 @@ def search_store(
 
     try:
         scan.require_room()
-        scan.watch.restart()
+        if scan.n_partitions > 1:  # else nothing of it is read ahead
+            scan.watch.restart()
         passes = passes_of(scan, queries, options)
         n_values = sum(search_pass.n_values for search_pass in passes)
         begin_steps(n_values * scan.n_partitions)

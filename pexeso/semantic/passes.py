@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 
 import numpy as np
@@ -54,6 +54,7 @@ class ProbeResult:
     max_counts: tuple[int, ...] = ()
 
 
+@dataclass(eq=False)
 class Ranking:
     """The best columns over the partitions searched so far: by count, then by their names.
 
@@ -64,12 +65,11 @@ class Ranking:
     least as often as the k-th.
     """
 
-    def __init__(self, k: int | None = None) -> None:
-        self._k = k
-        # Tuples in the order of their fields: minus the count, table, label, column id, partition,
-        # position. Python orders texts by code points, as UTF-8 does. Ids decide between columns of
-        # one name, of which an index has at most one that is not deleted.
-        self._rows: list[tuple[int, str, str, int, int, int]] = []
+    _k: int | None = None
+    # Tuples in the order of their fields: minus the count, table, label, column id, partition,
+    # position. Python orders texts by code points, as UTF-8 does. Ids decide between columns of one
+    # name, of which an index has at most one that is not deleted.
+    _rows: list[tuple[int, str, str, int, int, int]] = field(default_factory=list)
 
     @property
     def floor(self) -> int:
@@ -400,7 +400,8 @@ def left_out_columns(
     scan: PartitionLoader, number: int, exclude_table: str | None
 ) -> np.ndarray | None:
     """Mark the columns of a partition that must not be found: of the table excluded, or deleted."""
-    deleted = scan.store.deleted_mask(number)
+    store = scan.store
+    deleted = store.deleted_mask(number) if store.manifest.deleted_columns else None
     if exclude_table is None:
         return deleted
     same = pc.equal(scan.names(number).sound_tables, exclude_table).to_numpy(zero_copy_only=False)

@@ -117,7 +117,12 @@ def find_lines(
     while pending := [position for position in range(len(queries)) if position not in by_position]:
         answers = search(
             [queries[position] for position in pending],
-            [_limited(options[position], limits[position]) for position in pending],
+            [
+                options[position]
+                if options[position].k == limits[position]
+                else options[position].with_limit(limits[position])
+                for position in pending
+            ],
         )
         for position, (hits, spent) in zip(pending, answers, strict=True):
             if stats.setdefault(position, spent) is not spent:
@@ -139,10 +144,6 @@ def find_lines(
             else:
                 limits[position] = next_request(limit)
     return [by_position[position] for position in range(len(queries))]
-
-
-def _limited(options: SearchOptions, limit: int | None) -> SearchOptions:
-    return options if options.k == limit else options.with_limit(limit)
 
 
 def _end_of_tied(lines: list[list[Hit]], n_wanted: int) -> int:
@@ -191,8 +192,9 @@ class SemanticSearch:
         given: Mapping[str, Any],
     ) -> list[SearchResult]:
         common = self.search_options(given)
-        from pexeso.semantic.encoded_query import EncodedQuery
+        from pexeso.semantic.encoded_query import EncodedQuery, prepare
 
+        opened = self.opened
         # All are looked at before any is embedded: one that is no column is refused at once.
         columns = [
             query if isinstance(query, QueryColumn | EncodedQuery) else query_from_values(query)
@@ -203,23 +205,25 @@ class SemanticSearch:
         for column in columns:
             started = time.perf_counter()
             encoded.append(
-                column if isinstance(column, EncodedQuery) else self.opened.encode(column)
+                column
+                if isinstance(column, EncodedQuery)
+                else prepare(column, opened.normaliser, opened.embedder)
             )
             seconds.append(time.perf_counter() - started)
         options = [self.options_for(query, common, exclude_self, given) for query in encoded]
-        loader, ranked = self.opened.loader, []
+        loader, ranked = opened.loader, []
         search = partial(self.executor, loader)
         try:
             answers = find_lines(
                 search, loader, encoded, options, folds=fold_copies, with_tied=rerank
             )
             for query, chosen, spent, lines in zip(encoded, options, seconds, answers, strict=True):
-                lines.stats.seconds |= {"open": self.opened.seconds, "embed": spent}
+                lines.stats.seconds |= {"open": opened.seconds, "embed": spent}
                 ranked.append(self._ranked(query, chosen, lines, rerank))
         except IndexError as error:
             raise damage_of("the index") from error
         tables = {line[0].table for ranking in ranked for line in ranking.lines}
-        columns_of_tables = TableColumns(self.opened, tables)
+        columns_of_tables = TableColumns(opened, tables)
         return [
             self._result(query, chosen, ranking, columns_of_tables, fold_copies)
             for query, chosen, ranking in zip(encoded, options, ranked, strict=True)

@@ -449,7 +449,7 @@ class Request:
         lines = [[match] for match in result]
         if self.folds and len(result) > 1:
             lines = folded(sets_of_matches(result), result, self.k)
-        columns = TableColumns(opened, (line[0].table for line in lines[: self.k]))
+        columns = TableColumns(opened, {line[0].table for line in lines[: self.k]})
         shown = []
         for line in lines[: self.k]:
             first, *copies = (replace(match, _columns=columns) for match in line)

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from pexeso import build_index, open_index
+from pexeso.engine.sparse import search
 from pexeso.errors import InputError
 from pexeso.faces.cli import explain as explain_command
 from pexeso.faces.cli import join as join_command
@@ -88,7 +89,7 @@ def test_where_all_pairs_are_listed_none_are_said_to_be_left_out(folder, explana
 
 
 def test_pairs_that_memory_does_not_hold_are_refused(folder, monkeypatch):
-    monkeypatch.setattr(memory, "_FEW_PAIRS", 0)
+    monkeypatch.setattr(search, "FEW_PAIRS", 0)
     monkeypatch.setattr(memory, "available_memory", lambda: 50_000)
     index = open_index(folder / "index")
     with pytest.raises(InputError) as refused:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from embed.protocol import require_unit_or_zero
 from embed.registry import has_value_vectors
@@ -28,8 +29,6 @@ from pexeso.store.files import remove_tree
 from pexeso.store.manifest import SEMANTIC, Manifest
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from embed.protocol import Embedder
     from pexeso.engine.sparse.vectors import SparseVectors
     from pexeso.engine.vector_space import Vectors
@@ -206,19 +205,18 @@ def encode_values(embedder: Embedder, values: pa.Array) -> Vectors:
 
 def sparse_vectors(embedder: Embedder, values: pa.Array) -> SparseVectors:
     """Return the vectors of values under a lexical model."""
-    from embed.words import as_strings
-    from pexeso.engine.sparse.vectors import LetterSpace, SparseVectors
+    from pexeso.engine.sparse.vectors import SparseVectors, letter_space
     from pexeso.lake.normalise.distinctions import marks_of
 
     words = embedder.encode(values)
     return SparseVectors.from_words(
-        LetterSpace(**embedder.space),
+        letter_space(**embedder.space),
         words.text,
         words.starts,
         words.weights,
         words.offsets,
         words.members,
-        marks_of(as_strings(values), embedder.distinctions),
+        marks_of(values.cast(pa.large_string()), embedder.distinctions),
     )
 
 

@@ -17,7 +17,7 @@ from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.vectors import NO_COMMON_PAIR, SparseVectors, pair_distances
 from pexeso.engine.vector_space import BatchColumn, ColumnCounts
 from pexeso.runtime.compiled import compiled
-from pexeso.runtime.memory import require_memory_for_pairs
+from pexeso.runtime.memory import FEW_PAIRS, require_memory_for_pairs
 from pexeso.runtime.progress import advance
 from pexeso.runtime.threads import available_threads
 
@@ -67,7 +67,8 @@ def pairs_within(
         report(n_pairs)
         n_matches += sum(len(query) for query, *_ in matches[n_pieces:])
         n_pieces = len(matches)
-        require_memory_for_pairs(n_matches, max_distance)
+        if n_matches > FEW_PAIRS:
+            require_memory_for_pairs(n_matches, max_distance)
     nothing = np.zeros(0, np.int64)
     parts = zip((nothing, nothing, np.zeros(0)), *matches, strict=True)
     query, position, distance = (np.concatenate(part) for part in parts)

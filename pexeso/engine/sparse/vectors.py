@@ -44,7 +44,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -98,6 +98,9 @@ class LetterSpace:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+letter_space = cache(LetterSpace)
 
 
 def fractions_of(dots: np.ndarray, squares: np.ndarray) -> np.ndarray:

@@ -332,5 +332,5 @@ TEXT_RULES: dict[str, tuple[bytes | None, Callable[[pa.StringArray], pa.StringAr
     "periods": (DIGITS, with_periods),
     "states": (b",", with_states),
     "units": (DIGITS, with_spaced_units),
-    "companies": (None, without_asian_company_forms),
+    "companies": (bytes(range(0x80, 0x100)), without_asian_company_forms),
 }

@@ -149,7 +149,7 @@ class TransformSearches:
                     matches.append(match)
         matches.sort(key=lambda match: (-match.matched, match.table, match.column))
         lines = _lines(matches, max_columns) if fold_copies else [[match] for match in matches]
-        columns = TableColumns(self.opened, (line[0].table for line in lines[:max_columns]))
+        columns = TableColumns(self.opened, {line[0].table for line in lines[:max_columns]})
         shown = []
         for line in lines[:max_columns]:
             first, *copies = (replace(match, _columns=columns) for match in line)
