@@ -102,6 +102,7 @@ class PartitionLoader:
         self._on_host: set[int] = set()
         self._said: set[str] = set()
         self._names: dict[int, ColumnNames] = {}
+        self._deleted: dict[int, np.ndarray | None] = {}
 
     def require_room(self) -> None:
         """Refuse a budget of a device that a partition does not fit into."""
@@ -190,6 +191,12 @@ class PartitionLoader:
             texts = (self.store.texts(number, name) for name in ("tables", "labels"))
             self._names[number] = ColumnNames(self.store.array(number, "column_ids"), *texts)
         return self._names[number]
+
+    def deleted_mask(self, number: int) -> np.ndarray | None:
+        """Mark the columns of a partition that are deleted; None where none is."""
+        if number not in self._deleted:
+            self._deleted[number] = self.store.deleted_mask(number)
+        return self._deleted[number]
 
     def on_host(self, number: int) -> SpacePartition:
         """Map one partition into the host's memory, after a glance at some of its rows."""

@@ -400,8 +400,7 @@ def left_out_columns(
     scan: PartitionLoader, number: int, exclude_table: str | None
 ) -> np.ndarray | None:
     """Mark the columns of a partition that must not be found: of the table excluded, or deleted."""
-    store = scan.store
-    deleted = store.deleted_mask(number) if store.manifest.deleted_columns else None
+    deleted = scan.deleted_mask(number)
     if exclude_table is None:
         return deleted
     same = pc.equal(scan.names(number).sound_tables, exclude_table).to_numpy(zero_copy_only=False)
