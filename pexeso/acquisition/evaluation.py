@@ -85,7 +85,7 @@ class Evaluator:
         self.deadline = deadline
         self._dependencies: dict[tuple[str, Dependency], CodedDependency] = {}
         self._numbers: dict[Column, CodedNumbers] = {}
-        self._marginals: dict[tuple[tuple[Join, ...], tuple[Column, ...]], tuple[float, float]] = {}
+        self._marginals: dict[tuple[tuple[int, ...], tuple[Column, ...]], tuple[float, float]] = {}
         self._cumulative: dict[tuple[JoinTree, Column], float] = {}
 
     def measures(self, tree: JoinTree) -> PlanMeasures:
@@ -216,7 +216,7 @@ class Evaluator:
         """Return the entropy of some columns times the number of rows, and that number."""
         tables = sorted({table for table, _ in columns})
         if len(tables) == 1 and all(name for _, name in columns):
-            key = (tree.joins, tuple(columns))
+            key = (tree.join_ids, tuple(columns))
             if key not in self._marginals:
                 self._marginals[key] = self._of_one_table(tree, tables[0], columns)
             return self._marginals[key]

@@ -287,9 +287,10 @@ class _Request:
         self.belongs: dict[int, frozenset[str]] = {}
         self.required: set[str] = set()
         self._numeric: dict[str, frozenset[str]] = {}
-        self.kept = {
-            (table, column) for table, column in (*wanted_columns, *have) if table is not None
-        }
+        self._named: dict[str, set[str]] = defaultdict(set)
+        for table, column in (*wanted_columns, *have):
+            if table is not None:
+                self._named[table].add(column)
         for table, column in (*have, *wanted_columns):
             if table not in self.own:
                 self._begin(table, column, max_tables)
@@ -312,7 +313,8 @@ class _Request:
         tables = [name for name in candidates if name not in self.hidden]
         if not tables and not any(column in rows.column_names for rows in self.own.values()):
             raise _nowhere(column, candidates)
-        self.kept |= {(name, column) for name in tables}
+        for name in tables:
+            self._named[name].add(column)
         begun = tables[: max(1, max_tables // 2)]
         if len(begun) < len(tables):
             self.notes.append(
@@ -340,23 +342,22 @@ class _Request:
         for (one, other), pairs in table_pairs.items():
             if one in hidden or other in hidden:
                 continue
+            lefts = self._measures(one) if one in self._named else ()
+            rights = self._measures(other) if other in self._named else ()
             usable_pairs = [
-                (left, right)
-                for left, right in pairs
-                if not (self._is_measure(one, left) or self._is_measure(other, right))
+                (left, right) for left, right in pairs if left not in lefts and right not in rights
             ]
             if usable_pairs:
                 usable[one, other] = usable_pairs
         return usable
 
-    def _is_measure(self, table: str, column: str) -> bool:
-        if (table, column) not in self.kept:
-            return False
+    def _measures(self, table: str) -> frozenset[str]:
+        """Return the columns of a table that the request names and that are numbers."""
         if table not in self._numeric:
             rows = self.own.get(table)
             known = self.market.tables([table], {})[0] if rows is None else own_table(table, rows)
             self._numeric[table] = known.numeric
-        return column in self._numeric[table]
+        return self._numeric[table] & self._named[table]
 
     def tables(self, reached: Reached) -> tuple[dict[str, MarketTable], PairsOfTables]:
         """Return the tables that can be read, and the pairs of these."""

@@ -121,7 +121,9 @@ class Paths:
             if longer is None:
                 far = join.right if path.table == join.left else join.left
                 key = (path.table, far, join.join_set.pairs)
-                longer = Path(far, join, path, key, join.columns_of(far))
+                chosen = join.join_set
+                columns = chosen.left if far == join.left else chosen.right
+                longer = Path(far, join, path, key, columns)
                 path.longer[id(join)] = longer
             path = longer
         return path
@@ -190,11 +192,13 @@ class Paths:
         n_x, rows = len(self._numbers[term].distinct), np.arange(len(cells))
         of_y = cells, rows, np.ones(len(cells))
         parts = [loops.multiplied(block, of_y, (n_x, n_codes)) for block in blocks]
-        x, y, counts = map(np.concatenate, zip(*parts, strict=True))
+        x, y, counts = (
+            parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+        )
         numbers = self._numbers[term].distinct[x]
         known = ~np.isnan(numbers)
         weights = counts[known].astype(np.int64)
-        n_rows = int(weights.sum())
+        n_rows = int(np.add.reduce(weights))
         left = conditional_cumulative_entropy(numbers[known], y[known], weights) * n_rows
         return max(whole - left / n_rows, 0.0) if n_rows else 0.0
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from pexeso.acquisition import DEFAULT_MAX_TABLES
 from pexeso.acquisition.graph import JoinGraph, JoinSet
 from pexeso.acquisition.intervals import Estimate
+from pexeso.acquisition.tables import free
 from pexeso.errors import InputError
 
 
@@ -108,6 +109,11 @@ class JoinTree:
         return cls(tuple(ordered), tuple(have), tuple(want))
 
     @cached_property
+    def join_ids(self) -> tuple[int, ...]:
+        """The joins as Python numbers its objects: quick to compare while they exist."""
+        return tuple(map(id, self.joins))
+
+    @cached_property
     def joins_at(self) -> dict[str, tuple[Join, ...]]:
         by_table: dict[str, list[Join]] = {}
         for join in self.joins:
@@ -133,7 +139,7 @@ class JoinTree:
     @property
     def weight(self) -> float:
         """The sum of the weights of its joins, w(TG)."""
-        return math.fsum(join.join_set.weight for join in self.joins)
+        return math.fsum([join.join_set.weight for join in self.joins])
 
     @property
     def signature(self) -> tuple[object, ...]:
@@ -147,11 +153,13 @@ class JoinTree:
 
     def price(self, graph: JoinGraph) -> float:
         """Return what the plan costs: the prices of its projections, one's own tables for free."""
-        return math.fsum(
-            graph.tables[table].price(columns)
-            for table, columns in self.columns.items()
-            if not graph.tables[table].owned
-        )
+        tables = graph.tables
+        prices = [
+            tables[name].price(columns)
+            for name, columns in self.columns.items()
+            if not tables[name].owned and tables[name].price is not free
+        ]
+        return math.fsum(prices)
 
     def purchases(self, graph: JoinGraph) -> list[Purchase]:
         return [
@@ -180,15 +188,18 @@ class JoinTree:
                 joins.append(join)
         return joins
 
-    def beyond(self, join: Join, table: str) -> tuple[frozenset[Join], set[str]]:
-        """Return the joins and tables on a table's side of one of its joins, the join apart."""
+    def beyond(self, join: Join, table: str) -> tuple[frozenset[int], set[str]]:
+        """Return the joins and tables on a table's side of one of its joins, the join apart.
+
+        Joins are numbered as in `join_ids`.
+        """
         joins, tables, stack = set(), {table}, [table]
         while stack:
             name = stack.pop()
             for next_join in self.joins_at[name]:
-                if next_join is not join and next_join not in joins:
-                    joins.add(next_join)
-                    other = next_join.other(name)
+                if next_join is not join and id(next_join) not in joins:
+                    joins.add(id(next_join))
+                    other = next_join.right if name == next_join.left else next_join.left
                     tables.add(other)
                     stack.append(other)
         return frozenset(joins), tables

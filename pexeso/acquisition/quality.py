@@ -10,7 +10,7 @@ each counted as often as it is there: a sample that does not depend on the order
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -181,6 +181,9 @@ class LazyDependencies(Sequence[Dependency]):
 
     def __getitem__(self, at: int) -> Dependency:
         return self._known[at]
+
+    def __iter__(self) -> Iterator[Dependency]:
+        return iter(self._known)
 
 
 def discovered(

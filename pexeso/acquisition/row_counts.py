@@ -42,17 +42,14 @@ class RowCounts:
         self.graph, self._coded, self._rows_of = graph, coded, rows_of
         self._kept: OrderedDict[object, np.ndarray] = OrderedDict()
         self._bytes = 0
+        # What is kept is found by the numbers of joins, which stay theirs while they are held.
+        self._held: dict[int, Join] = {}
 
     def keys(self, join: Join, table: str) -> np.ndarray:
         """Return the number of the key of a join in each row of one of its tables, or -1."""
         tables = self.graph.tables
         keys = self._coded.keys(tables[join.left], tables[join.right], join.join_set.pairs)
         return keys.left if table == join.left else keys.right
-
-    def n_keys(self, join: Join) -> int:
-        """Return a number above all those of the keys of a join."""
-        tables = self.graph.tables
-        return self._coded.keys(tables[join.left], tables[join.right], join.join_set.pairs).n_codes
 
     def of_rows(
         self,
@@ -62,7 +59,7 @@ class RowCounts:
         without: Collection[Join] = (),
         masks: Mapping[str, np.ndarray] | None = None,
     ) -> np.ndarray:
-        key = (tree.joins, table)
+        key = (tree.join_ids, table)
         is_whole = not without and masks is None
         if is_whole and key in self._kept:
             self._kept.move_to_end(key)
@@ -79,7 +76,7 @@ class RowCounts:
                 key_counts = self.of_keys(tree, join, join.other(table), masks=masks)
                 counts = counts * key_counts[self.keys(join, table)]
         if is_whole:
-            self._keep(key, counts)
+            self._keep(tree, key, counts)
         return counts
 
     def of_keys(
@@ -93,19 +90,22 @@ class RowCounts:
         """Return how many rows the part of the tree beyond a join has for each of its keys."""
         joins, tables = tree.beyond(join, table)
         masked = masks is not None and any(name in masks for name in tables)
-        key = (join, table, joins)
+        key = (id(join), table, joins)
         if not masked and key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key]
         counts = self.of_rows(tree, table, without=(join,), masks=masks)
-        codes, n_keys = self.keys(join, table), self.n_keys(join)
+        tables = self.graph.tables
+        keys = self._coded.keys(tables[join.left], tables[join.right], join.join_set.pairs)
+        codes = keys.left if table == join.left else keys.right
         matched = codes >= 0
-        key_counts = np.bincount(codes[matched], counts[matched], minlength=n_keys + 1)
+        key_counts = np.bincount(codes[matched], counts[matched], minlength=keys.n_codes + 1)
         if not masked:
-            self._keep(key, key_counts)
+            self._keep(tree, key, key_counts)
         return key_counts
 
-    def _keep(self, key: object, key_counts: np.ndarray) -> None:
+    def _keep(self, tree: JoinTree, key: object, key_counts: np.ndarray) -> None:
+        self._held.update(zip(tree.join_ids, tree.joins, strict=True))
         self._kept[key] = key_counts
         self._bytes += key_counts.nbytes
         while self._bytes > MAX_BYTES and len(self._kept) > 1:
