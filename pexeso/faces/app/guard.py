@@ -100,8 +100,8 @@ class TooLargeError(InputError):
 
     def __init__(self, max_body: int) -> None:
         super().__init__(
-            f"A table of at most {max_body:,} bytes is taken here, and this one is larger. Start "
-            "'pexeso serve' with a larger --max-upload, or search with 'pexeso search'."
+            f"A table of at most {max_body:,} bytes is taken here, and this one is larger. Search "
+            "with 'pexeso search'."
         )
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from pexeso.errors import InputError, OutputError
 from pexeso.faces.app.guard import AGENTS_PATH, TOKEN_FIELD, Access
-from pexeso.options import whole_number
 from pexeso.runtime.system import reuse_port, signals
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 DEFAULT_PORT = 8765
-DEFAULT_MAX_UPLOAD = 256 << 20
+MAX_UPLOAD = 256 << 20
 HOST = "127.0.0.1"
 PORTS_TRIED = 20
 
@@ -29,11 +28,10 @@ def serve(
     index: str,
     *,
     port: int | None = None,
-    max_upload: int = DEFAULT_MAX_UPLOAD,
     report: Callable[[str], None],
     report_agents: Callable[[str, str], None] = lambda address, key: None,
 ) -> None:
-    """Serve an index to the browser of this machine; `max_upload` is that of a table, in bytes."""
+    """Serve an index to the browser of this machine."""
     import uvicorn
 
     from pexeso.faces.app.app import agents_of, create_app
@@ -41,10 +39,9 @@ def serve(
     from pexeso.faces.app.tables import QueryTables
     from pexeso.faces.service.served_index import ServedIndex
 
-    max_upload = whole_number("max_upload", max_upload, 1)
     served = ServedIndex.of(index)
     agents = agents_of(served)
-    with _listening(port) as listener, QueryTables(max_upload) as tables:
+    with _listening(port) as listener, QueryTables(MAX_UPLOAD) as tables:
         number = listener.getsockname()[1]
         access = Access(lambda token: report(_link(number, token)))
         app = create_app(

@@ -157,8 +157,7 @@ class QueryTables:
                 if n_bytes > self.max_bytes:
                     raise InputError(
                         f"A table of at most {self.max_bytes:,} bytes is taken here, and "
-                        f"'{path.name}' is larger. Start 'pexeso serve' with a larger "
-                        "--max-upload, or search with 'pexeso search'."
+                        f"'{path.name}' is larger. Search with 'pexeso search'."
                     )
                 stream.write(piece)
 

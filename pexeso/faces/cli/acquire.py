@@ -79,7 +79,7 @@ def _exclude_option(function: Command) -> Command:
 @_exclude_option
 @takes(
     AcquireRequest,
-    without=("seed", "max_informativeness", "exclude_tables", "exclude_joins"),
+    without=("seed", "max_informativeness", "max_memory", "exclude_tables", "exclude_joins"),
 )
 def acquire(request: AcquireRequest, html: str | None, overwrite: bool, form: str | None) -> None:
     """Find tables to buy or fetch that explain your columns.

@@ -41,7 +41,7 @@ MAX_SHOWN = 50
 @command()
 @index_argument
 @output_options("json", "jsonl", "csv")
-@takes(GraphRequest)
+@takes(GraphRequest, without=("device", "memory_budget"))
 def graph(request: GraphRequest, form: str | None) -> None:
     """Find all pairs of columns of the lake that join, in one pass.
 

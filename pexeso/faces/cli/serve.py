@@ -7,7 +7,6 @@ import click
 from pexeso.faces.cli.errors import Interrupted
 from pexeso.faces.cli.options import cli_option, command, index_argument
 from pexeso.faces.cli.output import talk
-from pexeso.options import parse_bytes
 from pexeso.runtime.extras import require
 
 
@@ -19,14 +18,7 @@ from pexeso.runtime.extras import require
     metavar="N",
     help="The port; 0 takes any free port.  [default: 8765, or the first free one after it]",
 )
-@cli_option(
-    "--max-upload",
-    default="256MiB",
-    metavar="SIZE",
-    show_default=True,
-    help="Maximum size of an uploaded table.",
-)
-def serve(index: str, port: int | None, max_upload: str) -> None:
+def serve(index: str, port: int | None) -> None:
     """Search in a browser: what your table joins with, and why.
 
     \b
@@ -51,7 +43,6 @@ def serve(index: str, port: int | None, max_upload: str) -> None:
         serve_app(
             index,
             port=port,
-            max_upload=parse_bytes(max_upload),
             report=lambda link: talk(f"Open {link}"),
             report_agents=lambda address, key: talk(
                 f"Agents connect to {address} with the header 'Authorization: Bearer {key}'."

@@ -110,7 +110,7 @@ def test_too_large_a_body_is_refused_by_its_length(small_index):
         data = b"a\n" + b"x\n" * (200 << 10)
         answer = client.post("/tables", files={"file": ("a.csv", data)})
         assert answer.status_code == 413
-        assert "--max-upload" in answer.text
+        assert "pexeso search" in answer.text
         headers = {"content-length": "9" * 5000}
         assert client.post("/tables", headers=headers).status_code == 413
         require_answer_of_ours(answer)
@@ -132,7 +132,7 @@ def test_a_body_that_does_not_tell_its_length_or_lies_is_counted(small_index, le
 
         answer = client.post("/tables", content=pieces(), headers=headers)
         assert answer.status_code == 413
-        assert "--max-upload" in said(answer)
+        assert "pexeso search" in said(answer)
         require_answer_of_ours(answer)
 
 

@@ -64,7 +64,7 @@ def test_a_long_name_keeps_what_tells_its_kind():
         ("a.xlsx", b"PK\x03\x04 and nothing more", "no table"),
         ("a.csv", bytes(range(256)) * 20, "no table"),
         ("a.zip", b"PK\x05\x06" + bytes(18), "no table"),
-        ("a.csv", b"x" * 10_001, "--max-upload"),
+        ("a.csv", b"x" * 10_001, "is larger"),
     ],
 )
 def test_what_is_no_table_is_refused_in_a_sentence_and_leaves_nothing(

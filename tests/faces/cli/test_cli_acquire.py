@@ -149,7 +149,6 @@ def test_exclusions_come_in_by_options(acquire):
     ("options", "words"),
     [
         (["--want", "smog", "--budget", "x"], "'x' is not a valid float"),
-        (["--want", "smog", "--memory-budget", "x"], "A size must be a number with a unit"),
         (["--want", "smog", "--overwrite"], "--overwrite is for the file of --html"),
     ],
 )

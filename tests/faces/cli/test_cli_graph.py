@@ -132,7 +132,7 @@ def test_graphs_on_spark_are_the_same(run, small_index, spark, tmp_path, monkeyp
     ("arguments", "message"),
     [
         (("--method", "overlap", "--max-distance", 0.1), "compares equal ones: leave it out"),
-        (("--method", "overlap", "--device", "cuda"), "has no use for --device: leave it out"),
+        (("--method", "overlap", "--model", "hashing"), "has no use for --model: leave it out"),
         (("--spark-conf", "a=b"), "--spark-conf is for a graph made on Spark: give --spark-master"),
         (("-o", "joins.xlsx"), "must end in .jsonl, .csv, .parquet, .mmd or .graphml"),
         (("-o", "a.jsonl", "--json"), "leave --json out"),
