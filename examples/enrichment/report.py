@@ -81,14 +81,14 @@ def as_text(result: dict[str, Any]) -> str:
 
 
 def as_markdown(result: dict[str, Any]) -> str:
-    """Write the tables for the page: scores, what found what, and pairs that are wrong."""
+    """Write the tables for the page: scores, and pairs that are wrong."""
     lake, index = result["lake"], result["index"]
     setup = (
         f"{lake['tables']:,} tables, {lake['columns']:,} columns, {lake['values']:,} values; "
         f"model {index['model']}, max distance {index['max_distance']:g}; "
         f"{result['seeds']} seeds, {result['trees']} trees."
     )
-    parts = [setup, _markdown(_HEAD, rows_of(result)), *_tasks_told(result), *_wrong_told(result)]
+    parts = [setup, _markdown(_HEAD, rows_of(result)), *_tasks(result), *_wrong_pairs(result)]
     return "\n\n".join(parts)
 
 
@@ -114,32 +114,16 @@ def _wrong(run: dict[str, Any]) -> str:
     return f"{joined['wrong']} of {joined['wrong'] + joined['right']}"
 
 
-def _tasks_told(result: dict[str, Any]) -> Iterable[str]:
-    lines = [
-        "What was found, best first; in brackets the share of the rows that match and the "
-        "columns added:",
-        "",
+def _tasks(result: dict[str, Any]) -> Iterable[str]:
+    about = [
+        f"- **{run['task']}**: {run['about']}."
+        for run in best_runs(result)
+        if run["method"] == METHODS[0]
     ]
-    for run in best_runs(result):
-        if run["method"] == METHODS[0]:
-            lines.append(f"- **{run['task']}**: {run['about']}.")
-            continue
-        tables = [
-            f"`{table['table']}` ({table['joinability']:.0%}, {table['added']})"
-            for table in run["tables"]
-        ]
-        shown = ", ".join(tables[:4]) + (f" and {len(tables) - 4} more" if len(tables) > 4 else "")
-        away = (
-            "; gave the target away and was left out: "
-            f"{', '.join(f'`{column}`' for column in run['gave_target_away'])}"
-            if run["gave_target_away"]
-            else ""
-        )
-        lines.append(f"  - {run['method']}: {shown or 'nothing'}{away}")
-    return ["\n".join(lines)]
+    return ["\n".join(["The tasks:", "", *about])]
 
 
-def _wrong_told(result: dict[str, Any]) -> Iterable[str]:
+def _wrong_pairs(result: dict[str, Any]) -> Iterable[str]:
     rows = []
     for run in best_runs(result):
         for distance, own_value, lake_value in (run["joined"] or {"examples": []})["examples"][:3]:
