@@ -14,8 +14,7 @@ from benchmarks.transform.learned import learned
 from benchmarks.transform.scores import means, score
 from pexeso.transform.fuzzy import fuzzy_join
 from pexeso.transform.joins.similar import nearest_values
-from pexeso.transform.learning.example_sets import find_row_pairs
-from pexeso.transform.learning.suffixes import ColumnSuffixes
+from pexeso.transform.learning.example_sets import ColumnSuffixes, find_row_pairs
 
 # What could join a case instead, given its true columns. A pair is of positions of two values.
 #
@@ -65,11 +64,7 @@ def by_constrained_fuzzy(sources: Sequence[str], targets: Sequence[str]) -> Join
 
 
 def by_default_model(sources: Sequence[str], targets: Sequence[str]) -> Joined:
-    """Join each source text with the nearest target by the default model of an index.
-
-    That is the lexical model, at its usual largest distance, with the words of the targets and the
-    default normalisation. Of equally near targets the first is taken.
-    """
+    """Join each source text with the nearest target by the default model of an index."""
     positions, _ = nearest_values(pa.array(sources, pa.string()), pa.array(targets, pa.string()))
     return {(at, int(position)) for at, position in enumerate(positions) if position >= 0}
 
