@@ -20,17 +20,7 @@ from pexeso.errors import InputError
 
 
 class TunedRival(PairRival):
-    """A method tuned to a recall of matching pairs, once for each tau.
-
-    Tuning is done when the method is first queried with this tau.
-
-    The harness asks everything once before it measures, so tuning counts neither as building nor as
-    answering. ``work`` tells, besides the counters of the search, what was tuned, the recall and
-    precision of pairs on the other half of the sample (``sample_recall``, ``sample_precision``),
-    and ``tuned_on``: how many of the query columns it was tuned on.
-
-    Query argument: ``target_recall``, over 0 and at most 1.
-    """
+    """A method tuned to a recall of matching pairs, once for each tau."""
 
     target_recall = 0.85
 
@@ -49,10 +39,7 @@ class TunedRival(PairRival):
 
     @abstractmethod
     def tune(self, sample: Sample, tau: float) -> None:
-        """Choose the cheapest setting with the target recall on the sample.
-
-        The setting is stored in ``tuned``.
-        """
+        """Choose the cheapest setting with the target recall on the sample."""
 
     @abstractmethod
     def find(self, vectors: torch.Tensor, tau: float) -> Pairs:

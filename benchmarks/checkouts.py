@@ -20,13 +20,15 @@ import click
 import numpy as np
 
 from benchmarks.commands import benchmark, setting
-from benchmarks.gpu.index import query_columns
 from benchmarks.origin import ROOT, current_commit
 from benchmarks.report import markdown_table
 from pexeso.errors import InputError, LakeError, PexesoError
 from pexeso.index import Index, open_index
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
+from pexeso.store.texts import take_texts
+
+MIN_VALUES, MAX_VALUES = 5, 100  # distinct ones of a query column
 
 WORKER = """
 import json, sys, time
@@ -94,6 +96,21 @@ class Checkout:
     def end(self) -> None:
         self._process.stdin.close()
         self._process.wait()
+
+
+def query_columns(index: Index, n_queries: int, seed: int) -> list[list[str]]:
+    """Draw columns of the index itself, as the texts that stand in the lake."""
+    rng, queries = np.random.default_rng(seed), []
+    for number in range(index.store.n_partitions):
+        offsets = index.store.array(number, "column_values_offsets")
+        rows = index.store.array(number, "posting_texts")
+        texts = index.store.texts(number, "texts")
+        sizes = np.diff(offsets)
+        columns = np.flatnonzero((sizes >= MIN_VALUES) & (sizes <= MAX_VALUES))
+        for column in rng.permutation(columns)[:n_queries]:
+            chosen = rows[offsets[column] : offsets[column + 1]]
+            queries.append(take_texts(texts, chosen).to_pylist())
+    return [queries[number] for number in rng.permutation(len(queries))[:n_queries]]
 
 
 @contextmanager

@@ -29,10 +29,7 @@ Measure = Callable[[Any], Iterable[tuple[str, Result]]]
 
 
 def setting(default: Any = MISSING, help_text: str = "", **given: Any) -> Any:
-    """Return a field of a class of settings, with what click is to know of its option.
-
-    A tuple is given with commas between its members; ``nargs`` makes an argument of the field.
-    """
+    """Return a field of a class of settings, with what click is to know of its option."""
     return field(default=default, metadata={"help": help_text, **given})
 
 

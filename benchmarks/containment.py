@@ -163,10 +163,7 @@ def run(lake: ContainmentLake, request: Request) -> dict[str, Any]:
 
 
 def check(index: Ensemble, lake: ContainmentLake, n: int) -> int:
-    """Compare verified answers with a linear scan at all thresholds, and stop at a wrong one.
-
-    Answers by bands may miss sets; all else must be right. Returns the number of queries.
-    """
+    """Compare verified answers with a linear scan at all thresholds, and stop at a wrong one."""
     numbers = range(min(n, len(lake.queries)))
     for number in numbers:
         counts, query = scan(lake, number), lake.queries[number]
@@ -262,11 +259,7 @@ def lowered(
     truths: dict[float, list[np.ndarray]],
     min_recall: float,
 ) -> tuple[dict[float, float], dict[float, dict[float, float]]]:
-    """Return for each threshold the highest one at which datasketch finds enough, or the most.
-
-    Its own choice of bands and rows misses answers, and two searches are only compared where they
-    find as much. The recalls of all thresholds that were tried come beside.
-    """
+    """Return for each threshold the highest one at which datasketch finds enough, or the most."""
     recalls: dict[float, dict[float, float]] = {threshold: {} for threshold in truths}
     for cutoff in sorted({*truths, *LOWER}, reverse=True):
         waiting = [

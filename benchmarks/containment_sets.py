@@ -26,10 +26,7 @@ MIN_QUERY, MAX_QUERY = 10, 1000
 
 @dataclass(frozen=True, eq=False)
 class ContainmentLake:
-    """Sets and queries of tokens, distinct within each.
-
-    ``own`` has the number of the set that a query is, or -1.
-    """
+    """Sets and queries of tokens, distinct within each."""
 
     texts: pa.LargeStringArray
     offsets: np.ndarray
@@ -121,10 +118,7 @@ def right_answer(
 def scores(
     lake: ContainmentLake, answers: list[np.ndarray], truth: list[np.ndarray]
 ) -> dict[str, float | None]:
-    """Return mean recall and precision, and the share of planted supersets found, by ratio.
-
-    Recall is a mean over queries that have an answer, precision over queries that got one.
-    """
+    """Return mean recall and precision, and the share of planted supersets found, by ratio."""
     recalls, precisions = [], []
     for answer, right in zip(answers, truth, strict=True):
         hits = len(np.intersect1d(answer, right))

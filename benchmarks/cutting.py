@@ -11,10 +11,7 @@ from pexeso.errors import InputError
 
 
 def cut_columns(lake: BenchmarkLake, share: float, seed: int) -> BenchmarkLake:
-    """Keep a random share of the columns, and of the values those that are in one of them.
-
-    Of one seed, a smaller cut holds some of the columns of a larger one and no others.
-    """
+    """Keep a random share of the columns, and of the values those that are in one of them."""
     if not 0 < share <= 1:
         raise InputError(f"The share of columns must lie in (0, 1]. Got {share} instead.")
     if share == 1:
@@ -29,10 +26,7 @@ def cut_columns(lake: BenchmarkLake, share: float, seed: int) -> BenchmarkLake:
 
 
 def cut_rows(lake: BenchmarkLake, share: float, seed: int) -> BenchmarkLake:
-    """Keep a random share of the values of every column, and one at least.
-
-    Of one seed, a smaller cut holds some of the values of a larger one and no others.
-    """
+    """Keep a random share of the values of every column, and one at least."""
     if not 0 < share <= 1:
         raise InputError(f"The share of values must lie in (0, 1]. Got {share} instead.")
     if share == 1:

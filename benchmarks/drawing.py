@@ -34,11 +34,7 @@ def size_class(n_values: int) -> int:
 def draw_queries(
     lake: BenchmarkLake, n_queries: int, *, max_distance: float, min_joinability: float, seed: int
 ) -> list[BenchmarkQuery]:
-    """Draw query columns, none twice, the classes in turn while they last.
-
-    A query column is a lake column as it is: its distinct values, the rows of each, and |Q| its
-    rows with a value. It stays in the lake, and so finds itself.
-    """
+    """Draw query columns, none twice, the classes in turn while they last."""
     columns = choose_columns(np.diff(lake.column_offsets), n_queries, seed=seed, name=lake.name)
     return [_query(lake, column, max_distance, min_joinability) for column in columns]
 

@@ -89,11 +89,7 @@ def run_benchmark(
 def build_all(
     lake: BenchmarkLake, candidates: Sequence[Candidate], settings: Settings
 ) -> list[Built]:
-    """Build the index of every candidate.
-
-    All indexes stay in memory together, since they are measured in turn. Points of a grid that
-    differ in query arguments alone share one.
-    """
+    """Build the index of every candidate."""
     device = find_device(settings.device)
     pin_threads(settings.threads)
     _ = lake.value_columns  # made once, outside of every measurement

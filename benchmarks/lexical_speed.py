@@ -57,13 +57,7 @@ def partition_of(index: Path) -> SparsePartition:
 
 
 def planted_partition(n_values: int, seed: int = 0) -> SparsePartition:
-    """Return values of one to four words of a made-up language, each once, in columns of 20.
-
-    `n_values` are drawn.
-
-    The number of words grows as it does in parts of the web lakes (`WORDS_OF_ONE`, `GROWTH`); half
-    of the words of values are drawn alike, half by Zipf's law.
-    """
+    """Return values of one to four words of a made-up language, each once, in columns of 20."""
     rng = np.random.default_rng(seed)
     n_words = round(WORDS_OF_ONE * n_values**GROWTH)
     syllables = rng.integers(0, len(_SYLLABLES), (n_words, 5))

@@ -73,10 +73,7 @@ def rounded_product_error(
 
 
 def rounding_loss(vectors: torch.Tensor, rounded: torch.Tensor) -> float:
-    """Return the largest length of the difference between a vector and its rounded form.
-
-    It is 0 without vectors. It is computed in pieces of 65,536 rows.
-    """
+    """Return the largest length of the difference between a vector and its rounded form."""
     largest = 0.0
     for begin in range(0, len(vectors), 1 << 16):
         lost = (
@@ -121,12 +118,7 @@ def _growth(terms: int) -> float:
 def product_limits(
     squares: torch.Tensor, least_square: float, largest_square: float, tau: float, error: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the products below which no pair matches, and from which on every pair does.
-
-    ``|x - y|^2 <= tau^2`` exactly when ``x . y >= (|x|^2 + |y|^2 - tau^2) / 2``. The shortest and
-    the longest y give one limit each for a query value, wider by the product's error; vectors of
-    unit length make the band hardly wider than that.
-    """
+    """Return the products below which no pair matches, and from which on every pair does."""
     low = ((squares + least_square - tau * tau) / 2 - error).float()
     high = ((squares + largest_square - tau * tau) / 2 + error).float()
     return torch.nextafter(low, torch.full_like(low, -math.inf)), torch.nextafter(
@@ -152,11 +144,7 @@ def decide(
     vectors: torch.Tensor,
     tau: float,
 ) -> Pairs:
-    """Keep the pairs that match.
-
-    These are the pairs that are sure, and those of the open ones whose defining distance is within
-    tau.
-    """
+    """Keep the pairs that match."""
     positions = torch.nonzero(open_pairs)[:, 0]
     if not len(positions):
         return queries, values

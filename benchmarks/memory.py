@@ -47,10 +47,7 @@ def _start(device: torch.device) -> int | None:
 
 
 def give_back() -> None:
-    """Make the C library return the memory that earlier steps freed.
-
-    Memory kept by the process would hide what this step needs.
-    """
+    """Make the C library return the memory that earlier steps freed."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc
     if trim is not None:
         trim(0)

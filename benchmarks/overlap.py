@@ -65,13 +65,7 @@ def brute_force(index: OverlapIndex, tokens: np.ndarray, own: int, k: int) -> li
 def set_similarity_search(
     index: OverlapIndex,
 ) -> Callable[[np.ndarray, int], list[tuple[int, float]]]:
-    """Build SetSimilaritySearch over the same sets, and return its search function.
-
-    The function takes token numbers and the least overlap wanted.
-
-    It finds sets by threshold, not the best k: it is told the k-th overlap, which a search for the
-    best k has to find out.
-    """
+    """Build SetSimilaritySearch over the same sets, and return its search function."""
     from SetSimilaritySearch import SearchIndex
 
     sets = [

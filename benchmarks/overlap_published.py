@@ -151,10 +151,7 @@ def published_josie(
     exclude: Collection[int] = (),
     at_least: int = 1,
 ) -> Overlaps:
-    """Find the k sets that share most tokens with a query by the published policy.
-
-    All else is as for `pexeso.sets.overlap.josie.josie`.
-    """
+    """Find the k sets that share most tokens with a query by the published policy."""
     run = PublishedRun(index, query, k, costs, exclude, at_least, batch=batch)
     while run.step():
         pass
@@ -164,10 +161,7 @@ def published_josie(
 def estimated_overlap(
     candidates: PublishedCandidates, n: int, accounted: int, bound: np.ndarray
 ) -> np.ndarray:
-    """Estimate overlaps by the rate of matches since the first one (J4).
-
-    An estimate is no higher than the bound.
-    """
+    """Estimate overlaps by the rate of matches since the first one (J4)."""
     seen, whole = accounted - candidates.first + 1, n - candidates.first + 1
     return np.minimum(candidates.count * whole // seen, bound)
 
@@ -194,11 +188,7 @@ def net_cost_of_sets(
     list_costs: np.ndarray,
     costs: ReadCosts,
 ) -> np.ndarray:
-    """Return the cost of reading each candidate less what that spares (J6, J11).
-
-    Reading one may raise the threshold: posting lists then lie behind the prefix, and candidates
-    fall below.
-    """
+    """Return the cost of reading each candidate less what that spares (J6, J11)."""
     set_costs = costs.of_sets(rest)
     up_to_bound = np.cumsum(np.bincount(np.maximum(bound, 0), set_costs, len(list_costs)))
     spared_sets = up_to_bound[np.minimum(after, len(up_to_bound) - 1)] - np.where(
@@ -239,10 +229,7 @@ def benefit_of_lists(
     threshold: int,
     costs: ReadCosts,
 ) -> float:
-    """Return the savings from reading the next posting lists (J10).
-
-    They are candidates that fall below the threshold, and shorter suffixes of the others.
-    """
+    """Return the savings from reading the next posting lists (J10)."""
     costs_then = np.where(bound_then <= threshold, 0.0, costs.of_sets(rest_then))
     return float((costs.of_sets(rest) - costs_then).sum())
 
@@ -256,10 +243,7 @@ def probe_set(
     exclude: Collection[int] = (),
     at_least: int = 1,
 ) -> Overlaps:
-    """Find the k sets that share most tokens with a query by ProbeSet.
-
-    Parameters and errors are those of `pexeso.sets.overlap.josie.josie`.
-    """
+    """Find the k sets that share most tokens with a query by ProbeSet."""
     n, reads, best = len(query), Reads(), TopK(k, at_least)
     index.pages.restart()
     seen = np.zeros(index.n_sets, bool)

@@ -20,10 +20,7 @@ from pexeso.errors import InputError
 
 
 class PairRival(Algorithm):
-    """An algorithm that is told values and gives pairs.
-
-    In a batch the values that stand in several query columns are compared once.
-    """
+    """An algorithm that is told values and gives pairs."""
 
     def take_postings(self, lake: BenchmarkLake) -> None:
         """Keep what counting needs; ``index_bytes`` begins with its size."""

@@ -122,10 +122,7 @@ def _points(
 
 
 def _held_together(sweep: Sweep, candidates: Sequence[Candidate]) -> list[list[Candidate]]:
-    """Return the candidates whose indexes are in memory together and are measured in turn.
-
-    All are, or those of one value of an argument: of a large lake, not all indexes fit.
-    """
+    """Return the candidates whose indexes are in memory together and are measured in turn."""
     if sweep.together is None:
         return [list(candidates)]
     groups: dict[str, list[Candidate]] = {}

@@ -56,13 +56,7 @@ def ask_one(algorithm: Algorithm, query: BenchmarkQuery) -> Answer:
 
 
 def ask_batch(algorithm: Algorithm, queries: Sequence[BenchmarkQuery]) -> list[Answer]:
-    """Search for a batch of query columns in one call.
-
-    ``algorithm.work`` is then the work of the whole batch.
-
-    An algorithm that knows nothing better answers them one after the other. `Algorithm.query_batch`
-    would leave the counters of the last one, so that is done here, and the counters added up.
-    """
+    """Search for a batch of query columns in one call."""
     if type(algorithm).query_batch is not Algorithm.query_batch:
         return algorithm.query_batch(queries)
     total: Counter[str] = Counter()
@@ -92,13 +86,7 @@ def measure_in_turn(
     check: Callable[[str, int, Any], None],
     ask: Ask = ask_one,
 ) -> dict[str, Measured]:
-    """Time every question on every algorithm, `repeats` times.
-
-    Within a question the algorithms take turns (A B C, next repeat B C A, ...), so that a load that
-    comes and goes on the machine, and what the one before left in the caches, meet all of them
-    alike. `check` is called with the algorithm's name, the question's number and the answer after
-    the clock has stopped.
-    """
+    """Time every question on every algorithm, `repeats` times."""
     names = list(algorithms)
     # (wall or processor, questions, repeats)
     seconds = {name: np.zeros((2, len(questions), repeats)) for name in names}

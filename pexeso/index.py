@@ -759,11 +759,6 @@ class Index(Shown):
         """What searches for columns that join after a program."""
         return self._snapshot.transform
 
-    @property
-    def composite_searches(self) -> CompositeSearches:
-        """What searches by composite keys, and reads the tables that are joined by them."""
-        return self._snapshot.composite
-
     def explain_composite(
         self,
         table: Any,

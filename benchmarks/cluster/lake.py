@@ -50,10 +50,7 @@ PLAIN_SHARE = 0.75
 
 
 def words_of(ids: np.ndarray) -> pa.StringArray:
-    """Return the word of each number: five syllables that name it, and an ending; 10 to 14 letters.
-
-    Neighbouring numbers have words that look nothing like each other.
-    """
+    """Return the word of each number: five syllables that name it, and an ending."""
     scrambled = (ids * _FACTOR + _SHIFT) % N_WORDS
     parts = [_SYLLABLES.take(pa.array(scrambled // 100**power % 100)) for power in range(_PLACES)]
     return pc.binary_join_element_wise(*parts, _ENDINGS.take(pa.array(ids % len(_ENDINGS))), "")
@@ -250,11 +247,7 @@ def _distinct(draws: np.random.Generator, n_ids: int, size: int) -> np.ndarray:
 
 
 def make_lake(folder: Path, settings: Settings, tell: Callable[[str], None]) -> dict[str, Any]:
-    """Write lake, query columns and truth, unless they are there; return what is known of them.
-
-    A folder of other settings is replaced. The memory that it takes does not grow with the lake,
-    but for the truth and a bit of each number.
-    """
+    """Write lake, query columns and truth, unless they are there; return what is known of them."""
     about = folder / ABOUT
     made_from = {**asdict(settings), "format": FORMAT}
     if about.exists():

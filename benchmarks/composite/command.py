@@ -208,14 +208,7 @@ def _normalised(columns: list[pa.Array]) -> pa.Table:
 
 
 def power_law_rows(n_rows: int, *, seed: int = 0) -> RowKeys:
-    """Draw a lake whose tables share entities, so that keys of several columns join.
-
-    Tables are of some domain, domains have entities and entities attributes. A table has some
-    attributes of a domain as columns, in any order, and entities as rows; a tenth of its cells are
-    those of other entities. The rows of tables, the entities of domains and how often an entity is
-    drawn follow power laws. Attributes have few or many values; those with few are years in part of
-    the domains, which these share.
-    """
+    """Draw a lake whose tables share entities, so that keys of several columns join."""
     if n_rows < 100:
         raise InputError(f"The power-law lake has at least 100 rows. Got {n_rows:,}.")
     rng = np.random.default_rng(seed)

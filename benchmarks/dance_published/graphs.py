@@ -97,13 +97,7 @@ class Landmark:
 def landmarks_of(
     graph: JoinGraph, tables: Collection[str] | None = None, seed: int = 0
 ) -> list[Landmark]:
-    """Return landmarks of a graph, drawn by hashes of the names of tables.
-
-    A part of the graph has as many as the logarithm of its size.
-
-    The same table has the same hash in each graph, so the draw does not depend on the order of
-    tables, and a further table changes one landmark at most, or adds one.
-    """
+    """Return landmarks of a graph, drawn by hashes of the names of tables."""
     requested = set(graph.tables) if tables is None else set(tables)
     landmarks = []
     for part in components(graph):
@@ -115,11 +109,7 @@ def landmarks_of(
 
 
 def shortest_paths(graph: JoinGraph, table: str) -> Landmark:
-    """Return the paths of least weight from all tables to one, by Dijkstra's algorithm.
-
-    Of paths of equal weight the one with fewer joins is taken, then the one whose tables come
-    first by name: weights of 0 are common. The work is that of sorting the edges.
-    """
+    """Return the paths of least weight from all tables to one, by Dijkstra's algorithm."""
     queue: list[tuple[float, int, tuple[str, ...]]] = [(0.0, 0, (table,))]
     known = {table: queue[0]}
     result = Landmark(table, {}, {}, {})

@@ -26,10 +26,7 @@ from pexeso.acquisition.plans import (
 
 @dataclass(frozen=True)
 class PublishedOptions:
-    """Options of the published search, all of which the paper leaves open.
-
-    A minimal graph of no more choices than steps is tried whole, unless `always_walk` is set.
-    """
+    """Options of the published search, all of which the paper leaves open."""
 
     n_steps: int = 1000
     n_walks: int = 4
@@ -185,11 +182,7 @@ def best_plan(choices: JoinChoices, options: PublishedOptions) -> KnownPlan | No
 def walk(
     choices: JoinChoices, start: tuple[int, ...], n_steps: int, random: np.random.Generator
 ) -> Iterator[KnownPlan | None]:
-    """Yield where the walk is after each step.
-
-    As printed a walk steps to plans within the bounds alone, and so finds nothing where it starts
-    outside of them or cannot step at all; here it goes freely until it is within.
-    """
+    """Yield where the walk is after each step."""
     free = [i for i, size in enumerate(choices.sizes) if size > 1]
     if not free:
         return

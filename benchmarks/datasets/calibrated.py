@@ -120,10 +120,7 @@ def calibrated_model(name: str) -> CalibratedModel:
 
 @dataclass(frozen=True)
 class VectorChunks:
-    """The vectors of a lake in chunks, generated anew in every pass over them.
-
-    Only one chunk is held at a time.
-    """
+    """The vectors of a lake in chunks, generated anew in every pass over them."""
 
     model: CalibratedModel
     plan: ColumnPlan

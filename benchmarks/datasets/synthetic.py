@@ -14,10 +14,7 @@ from benchmarks.lake import BenchmarkLake
 
 @dataclass(frozen=True)
 class RandomData:
-    """Columns of values around topics, each value with near copies.
-
-    The copies produce matches, near misses and ties.
-    """
+    """Columns of values around topics, each value with near copies."""
 
     n_columns: int = 200
     n_values: int = 5_000

@@ -23,13 +23,7 @@ The last is the recall of asked cells whose partner has no equal folded text.
 def scores_of_values(
     joined: Sequence[Joined], thresholds: Sequence[float], seed: int = 0
 ) -> dict[str, Any]:
-    """Score a method over tasks.
-
-    A group of tasks is joined at the threshold that has the highest mean F1 on the tasks of other
-    folds. Where there are fewer groups than folds, a threshold of other tasks says little: then the
-    asked cells of each task are divided, and each fold is joined at the threshold that has the
-    highest F1 on the task's other cells.
-    """
+    """Score a method over tasks."""
     groups, few = _groups(joined)
     masks, chosen = _by_values(joined, seed) if few else _by_groups(joined, groups, seed)
     return {

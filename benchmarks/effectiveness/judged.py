@@ -74,11 +74,7 @@ class Judged:
         )
 
     def classes(self, query: np.ndarray, candidate: np.ndarray) -> np.ndarray:
-        """Return the classes of pairs, int8.
-
-        A column paired with itself is not judged, nor are pairs within a table unless
-        `within_tables`.
-        """
+        """Return the classes of pairs, int8."""
         pairs = query.astype(np.int64) * self.n_columns + candidate
         classes = np.zeros(len(pairs), np.int8)
         for label, known in self.labels.items():

@@ -47,12 +47,7 @@ _MANY_VECTORS = 1024
 
 
 class Quantised:
-    """Product quantisation trained on the vectors of a lake.
-
-    Similar are asked vectors and coded ones by 1 - d**2 / 2, d the Euclidean distance of a vector
-    and what a code says: the cosine, if codes said all. Plain products would favour codes of long
-    vectors.
-    """
+    """Product quantisation trained on the vectors of a lake."""
 
     def __init__(self, vectors: np.ndarray, seed: int = 0) -> None:
         import faiss
@@ -86,12 +81,7 @@ class Quantised:
         return np.hstack([decoded * known, np.where(known, added, -1)]).astype(np.float32)
 
     def cuts(self, cosines: Sequence[float]) -> list[float]:
-        """Return the code similarity at which to cut for each cosine, from the highest.
-
-        `PQ_RECALL` of the pairs of at least this cosine reach it.
-
-        A lower cosine never has a higher cut: where pairs are few, chance would say so.
-        """
+        """Return the code similarity at which to cut for each cosine, from the highest."""
         cuts = []
         for cosine in cosines:
             matching = self._approximate[self._exact >= cosine]

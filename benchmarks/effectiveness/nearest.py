@@ -68,11 +68,7 @@ def join_nearest(method: Method, task: Task) -> Joined:
 def nearest_of(
     pieces: Iterable[Similar], partners: sp.csr_matrix
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the highest similarity of each row, its share of right values, and the nearest.
-
-    The share is that of right ones among all values with the highest similarity. The nearest is the
-    first of these.
-    """
+    """Return the highest similarity of each row, its share of right values, and the nearest."""
     similarity = np.full(partners.shape[0], -np.inf, np.float32)
     credit, nearest = np.zeros(partners.shape[0]), np.full(partners.shape[0], -1, np.int64)
     start = 0

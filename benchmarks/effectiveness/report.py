@@ -42,13 +42,7 @@ def scores_of_found(judged: Judged, pairs: FoundPairs) -> Scores:
 
 
 def scores_of(judged: Judged, founds: Sequence[FoundPairs]) -> Scores:
-    """Score a method at thresholds chosen on other query columns.
-
-    Thresholds are chosen for the highest F1, and for semantic-only pairs at two precisions.
-
-    Precision is that on the query columns that were held out; where it falls short of the one that
-    was aimed at, that is reported.
-    """
+    """Score a method at thresholds chosen on other query columns."""
     truth = truth_of(judged, np.arange(judged.n_columns))
     pairs, chosen = cross_validated(judged, founds, best_f1)
     scores = {

@@ -60,10 +60,7 @@ def truth_of(judged: Judged, queries: np.ndarray) -> Truth:
 
 
 def rates(pairs: FoundPairs, truth: Truth) -> tuple[float, float, float]:
-    """Return precision, recall, and recall of the semantic-only pairs.
-
-    Precision is 1 where nothing is returned.
-    """
+    """Return precision, recall, and recall of the semantic-only pairs."""
     true, false, by_meaning = pairs.counts()
     precision = true / (true + false) if true + false else 1.0
     return precision, true / max(truth.positive, 1), by_meaning / max(truth.by_meaning, 1)
@@ -113,13 +110,7 @@ def cross_validated(
 
 
 def ranked(judged: Judged, pairs: FoundPairs, k: int = TOP) -> tuple[float, float]:
-    """Return mean average precision and mean recall among the k best.
-
-    Both are means over the query columns that have a positive pair.
-
-    Candidates rank by joinability, equal ones by number; what is not judged is left out of the
-    ranking.
-    """
+    """Return mean average precision and mean recall among the k best."""
     is_judged = pairs.label != NOT_JUDGED
     query, candidate, joinability, label = (
         getattr(pairs, name)[is_judged] for name in ("query", "candidate", "joinability", "label")

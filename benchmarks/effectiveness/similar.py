@@ -77,17 +77,7 @@ def edit_similarity(values: Sequence[str], others: Sequence[str], cutoff: float)
 
 
 def fuzzy_tokens(values: Sequence[str], others: Sequence[str], cutoff: float) -> Pieces:
-    """Compute the fuzzy token match: the Jaccard similarity with similar words as common.
-
-    Words count as common from an edit similarity of `SAME_WORD` on.
-
-    Each word is matched with its best partner in the other value; of the two sums, one from either
-    side, the smaller counts. That is the heaviest matching where no two words of a value have the
-    same best partner.
-
-    Source: Wang, Li, Feng, "Fast-Join: an efficient method for fuzzy token matching based string
-    similarity join" (ICDE 2011).
-    """
+    """Compute the fuzzy token match: the Jaccard similarity with similar words as common."""
     words, held = _words([*values, *others])
     left, right = held[: len(values)], held[len(values) :]
     alike = _alike_words(words, np.unique(left.indices), np.unique(right.indices))

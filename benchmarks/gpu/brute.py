@@ -42,10 +42,7 @@ By it the finder says how much of a batch there is time for.
 
 
 class ProductFinder:
-    """Finder of pairs with a large inner product by tensor operations.
-
-    It is used where the fused kernel cannot run.
-    """
+    """Finder of pairs with a large inner product by tensor operations."""
 
     def __init__(self, values: torch.Tensor) -> None:
         self._values = values
@@ -219,10 +216,7 @@ class _Match:
 
 
 class _Finders:
-    """What finds pairs in a piece, for every number of query values.
-
-    It is the fused kernel, in the fastest configuration, or products where that cannot run.
-    """
+    """What finds pairs in a piece, for every number of query values."""
 
     def __init__(self, values: torch.Tensor, tuner: Tuner | None) -> None:
         self._values, self._tuner = values, tuner

@@ -50,13 +50,7 @@ def build_from_pieces(
     column_values: torch.Tensor,
     options: PartitionLayoutOptions,
 ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-    """Build a partition as `build_tensors` does, from vectors in pieces.
-
-    The vectors are held together only in the order in which they are stored.
-
-    Three passes are made: to check and to draw a sample, from which axes or pivots are chosen, to
-    map, and to put each vector into its place.
-    """
+    """Build a partition as `build_tensors` does, from vectors in pieces."""
     _refuse_open(options)
     n, dimensions = pieces.shape
     anchors = choose_anchors(_sample_of(pieces, options.seed), None, options)

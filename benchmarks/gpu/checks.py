@@ -103,10 +103,7 @@ def check_kernels(
 def small_lake(
     dimensions: int, options: PartitionLayoutOptions, device: torch.device, seed: int
 ) -> SmallLake:
-    """Draw a small lake of clusters with pairs planted about tau apart.
-
-    Columns have one or two clusters. The planted values lie about tau from query values.
-    """
+    """Draw a small lake of clusters with pairs planted about tau apart."""
     rng = np.random.default_rng(seed)
     metric = Metric(options.metric)
     n_planted = N_VALUES // 6

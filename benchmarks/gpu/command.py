@@ -19,7 +19,6 @@ from benchmarks.gpu.ceilings import measure_ceilings
 from benchmarks.gpu.checks import WrongAnswerError, check_kernels
 from benchmarks.gpu.dataset import FIRST_RATE, run_data_set
 from benchmarks.gpu.lakes import Wanted
-from benchmarks.gpu.out_of_core import FIXED_BYTES, measure_out_of_core
 from benchmarks.gpu.page import run_text
 from benchmarks.gpu.published import PAPER_SECONDS, Published, run_published
 from benchmarks.gpu.timing import Clock
@@ -33,8 +32,7 @@ if TYPE_CHECKING:
     from benchmarks.algorithms.brute_triton.tuning import Tuner
 
 
-OUT_OF_CORE = "out-of-core"
-DATA = (*MODELS, WORDS, OUT_OF_CORE)
+DATA = (*MODELS, WORDS)
 PRESETS = ("default", "published")
 KERNELS = {"cuda": ("triton", "torch"), "cpu": ("torch",)}
 WRONG_ANSWER, NO_RUN = 1, 2
@@ -42,16 +40,6 @@ _SHARE_OF_CHECKS = 0.2
 _SHARE_OF_PUBLISHED = 0.25
 
 _TUNING_SHARE = 0.02
-_OUT_OF_CORE_PARTS, _OUT_OF_CORE_VALUES = 36, 7_500_000
-"""Partitions of a lake out of core, and values of each."""
-
-_OUT_OF_CORE_BYTES = 234
-"""Of a value on the device: its vector of 50 entries, 17 coordinates, boxes and columns."""
-
-_OUT_OF_CORE_SECONDS = {"cuda": 45.0, "cpu": 5.0}
-
-_INDEX_SECONDS = 20.0
-
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -99,7 +87,6 @@ class Settings:
     batch: int
     axes: int
     partition_values: int
-    indexes: tuple[str, ...] = ()
 
 
 @click.command("gpu", context_settings={"help_option_names": ["-h", "--help"]})
@@ -155,13 +142,6 @@ class Settings:
     default=75_000_000,
     show_default=True,
     help="Most values of a partition, about.",
-)
-@click.option(
-    "--index",
-    "indexes",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False),
-    help="An index to ask its own columns, on the host and on the device. May be repeated.",
 )
 @click.option(
     "--output",
@@ -226,8 +206,6 @@ def run(settings: Settings, device: torch.device, clock: Clock, path: Path) -> d
     for name in settings.data:
         if name == WORDS:
             measured = measure_words(device, clock, max(1000, int(N_VALUES * settings.scale)))
-        elif name == OUT_OF_CORE:
-            measured = _out_of_core(device, clock, settings.scale)
         else:
             measured = run_data_set(
                 name,
@@ -243,30 +221,12 @@ def run(settings: Settings, device: torch.device, clock: Clock, path: Path) -> d
             if measured is not None:
                 rate = max(rate, measured["lake"]["build_vectors_per_second"])
         _write(path, result, measured, clock)
-    for folder in settings.indexes:
-        from benchmarks.gpu.index import measure_index
-
-        if clock.enough(f"index {folder}", _INDEX_SECONDS):
-            devices = dict.fromkeys(("cpu", settings.device))
-            _write(path, result, measure_index(Path(folder), list(devices), clock), clock)
     clock.reserved = 0.0
     for number, name in enumerate(lakes if settings.preset == "published" else ()):
         until = clock.elapsed + clock.left / (len(lakes) - number)
         runs = run_published(name, published, clock, until)
         _write(path, result, {"data": name, "published": runs} if runs else None, clock)
     return result
-
-
-def _out_of_core(device: torch.device, clock: Clock, scale: float) -> dict[str, object] | None:
-    """Search a lake three times as large as what it may take of the device."""
-    if not clock.enough(OUT_OF_CORE, _OUT_OF_CORE_SECONDS[device.type]):
-        return None
-    parts, n_values = _OUT_OF_CORE_PARTS, max(_OUT_OF_CORE_VALUES * scale, 400.0)
-    limit = FIXED_BYTES + int(n_values * parts * _OUT_OF_CORE_BYTES / 3)
-    measured = measure_out_of_core(device, clock, round(n_values) * parts, 50, parts, limit)
-    if not measured["agree"]:
-        raise WrongAnswerError("A wrong answer: out of core: not those of resident partitions.")
-    return {"data": OUT_OF_CORE, **measured}
 
 
 def _write(

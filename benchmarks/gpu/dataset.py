@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -27,19 +26,16 @@ from benchmarks.gpu.measure import (
 )
 from benchmarks.gpu.timing import Clock, host_share, spread, wall_seconds
 from benchmarks.lake import Answer, BenchmarkQuery
-from benchmarks.matching import Pairs, decide_candidates
+from benchmarks.matching import Pairs
 from pexeso.engine.kernel import Kernel
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.stats import SearchStats
 
 if TYPE_CHECKING:
     from benchmarks.algorithms.brute_triton.tuning import Tuner
-    from benchmarks.faiss_kernel import Nearest
 
 
-# Brute force by what others provide on the same device: torch's products, faiss and cuVS.
-#
-# These methods need no kernel of pexeso. Each answers the question of a radius exactly.
+# Brute force by torch's products on the same device, which need no kernel of pexeso.
 
 REPEATS = 3
 BLOCKS = {"cuda": (1 << 28, 1 << 30), "cpu": (1 << 20,)}
@@ -49,16 +45,13 @@ BLOCKS = {"cuda": (1 << 28, 1 << 30), "cpu": (1 << 20,)}
 _SPARE_BYTES = 4 << 30
 """What a scan takes beside its copy of the vectors."""
 
-_TF32_ROUNDOFF = 2.0**-10
-"""Of the shortest format in which float32 products are made on a GPU."""
-
 Search = Callable[[torch.Tensor, float], Pairs]
 
 
 def measure_rivals(
     lake: ResidentLake, queries: Sequence[BenchmarkQuery], answers: Sequence[Answer], clock: Clock
 ) -> Mapping[str, dict[str, object]]:
-    """Measure query columns of a lake of one partition by everything that is installed."""
+    """Measure query columns of a lake of one partition by products in each precision."""
     vectors, figures = lake.parts[0].partition.vectors, {}
     for name, precision in PRECISIONS.items():
         copied = 0 if precision == torch.float32 else vectors.nbytes // 2
@@ -72,75 +65,7 @@ def measure_rivals(
             del scan
         best = min(ways, key=lambda block, ways=ways: ways[block]["median_seconds"])
         figures[name] = {"block_products": best, "queries": len(queries), **ways[best]}
-    for name, (module, make) in NEIGHBOURS.items() if lake.device.type == "cuda" else ():
-        part = f"{lake.model.name}: {name}"
-        if importlib.util.find_spec(module) is None:
-            clock.leave_out(part, "it is not installed")
-            continue
-        if vectors.nbytes + _SPARE_BYTES > free_bytes(lake.device):
-            clock.leave_out(part, "there is no memory for its copy of the vectors")
-            continue
-        try:
-            nearest = make(vectors)
-        except (AttributeError, ImportError) as error:
-            clock.leave_out(part, f"it cannot be used here: {error}")
-            continue
-        search = partial(pairs_by_neighbours, nearest, vectors)
-        figures[name] = {
-            "queries": len(queries),
-            **_ask(lake, queries, answers, name, search),
-        }
-        del nearest, search
     return figures
-
-
-def pairs_by_neighbours(
-    nearest: Nearest, vectors: torch.Tensor, ours: torch.Tensor, tau: float
-) -> Pairs:
-    """Return the pairs at most tau apart among those that nearest neighbours give.
-
-    The radius is wider by what products in TF32 could cost: twice the error of rounding operands
-    of unit length, and a little more for the sums.
-    """
-    limit = tau * tau + 2.0 * (2.0 * _TF32_ROUNDOFF + 2.0**-18) * 1.01
-    from benchmarks.faiss_kernel import pairs_within
-
-    return decide_candidates(*pairs_within(nearest, ours, vectors, limit), ours, vectors, tau)
-
-
-def _faiss(vectors: torch.Tensor) -> Nearest:
-    import faiss
-
-    index = faiss.GpuIndexFlatL2(faiss.StandardGpuResources(), vectors.shape[1])
-    # On the host a piece at a time.
-    for part in torch.split(vectors, 1 << 20):
-        index.add(part.numpy(force=True))
-
-    def nearest(queries: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-        squares, rows = index.search(queries.numpy(force=True), count)
-        return (torch.from_numpy(part).to(queries.device) for part in (squares, rows))
-
-    return nearest
-
-
-def _cuvs(vectors: torch.Tensor) -> Nearest:
-    from cuvs.neighbors import brute_force
-
-    index = brute_force.build(vectors, metric="sqeuclidean")
-
-    def nearest(queries: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-        squares, rows = brute_force.search(index, queries.contiguous(), count)
-        squares, rows = (torch.as_tensor(part, device=queries.device) for part in (squares, rows))
-        return squares, rows.long()
-
-    return nearest
-
-
-NEIGHBOURS: Mapping[str, tuple[str, Callable[[torch.Tensor], Nearest]]] = {
-    "faiss-gpu": ("faiss", _faiss),
-    "cuvs": ("cuvs", _cuvs),
-}
-"""Name -> module, and what makes an index of vectors on a GPU."""
 
 
 def _ask(

@@ -89,12 +89,7 @@ class ResidentLake:
 
 
 def make_lake(lake: ResidentLake, wanted: Wanted, clock: Clock) -> None:
-    """Plan a lake on the host, then make and build it on the device, partition by partition.
-
-    A partition holds some of the original columns, all copies of them, and their values. So no
-    value stands in two partitions, and each is a calibrated lake of its own; sizes and copies are
-    those of the whole lake's plan.
-    """
+    """Plan a lake on the host, then make and build it on the device, partition by partition."""
     model, started = lake.model, time.perf_counter()
     plan = plan_lake(model, lake.scale, wanted.seed)
     n_parts = max(1, round(plan.n_values / wanted.partition_values))

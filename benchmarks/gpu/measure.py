@@ -81,11 +81,7 @@ def measure_single(
     ceilings: Mapping[str, float],
     seconds_left: float,
 ) -> tuple[dict[str, object], list[Answer]]:
-    """Ask one query column at a time.
-
-    All are asked once before the clock, which also gives the answers and the counters. Seconds of a
-    query column are the median over repeats.
-    """
+    """Ask one query column at a time."""
     stats: list[SearchStats] = []
     answers: list[Answer] = []
     started = time.perf_counter()

@@ -45,10 +45,7 @@ class TableFile:
 
     @cached_property
     def positions(self) -> dict[str, int]:
-        """Columns by name, in lower case unless names differ in case alone; none of repeated ones.
-
-        A table with repeated names is compared with no other.
-        """
+        """Columns by name, in lower case unless names differ in case alone."""
         names = self.schema.names
         folded = [name.lower() for name in names]
         names = folded if len(set(folded)) == len(names) else names

@@ -37,10 +37,7 @@ def learned(case: Case, *, named: bool, seed: int = 0) -> dict[str, Any]:
 
 
 def row_pairs(joined: TransformJoin, case: Case) -> set[tuple[Key, str]]:
-    """Return the distinct pairs of true key values in joined rows.
-
-    Rows that share a key of several rows on both sides are joined each with each.
-    """
+    """Return the distinct pairs of true key values in joined rows."""
     key_columns, target = case.places()
     table = joined.table(how="inner", many_to_many=True)
     keys = zip(*(cleaned_values(table.column(at)) for at in key_columns), strict=True)

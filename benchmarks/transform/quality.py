@@ -65,11 +65,7 @@ def by_constrained_fuzzy(sources: Sequence[str], targets: Sequence[str]) -> Join
 
 
 def by_default_model(sources: Sequence[str], targets: Sequence[str]) -> Joined:
-    """Join each source text with the nearest target by the default model of an index.
-
-    That is the lexical model, at its usual largest distance, with the words of the targets and the
-    default normalisation. Of equally near targets the first is taken.
-    """
+    """Join each source text with the nearest target by the default model of an index."""
     positions, _ = nearest_values(pa.array(sources, pa.string()), pa.array(targets, pa.string()))
     return {(at, int(position)) for at, position in enumerate(positions) if position >= 0}
 

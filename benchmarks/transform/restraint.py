@@ -59,10 +59,7 @@ def _tasks() -> Iterator[tuple[str, Task]]:
 
 
 def task_row(name: str, task: Task, *, seed: int = 0) -> dict[str, Any]:
-    """Join the columns of a task, and score what each kind of join joins.
-
-    A rule that makes one key of several values is refused by default, so it joins nothing.
-    """
+    """Join the columns of a task, and score what each kind of join joins."""
     started = time.process_time()
     joined = learn_transformation({"asked": task.queries}, {"other": task.others}, seed=seed)
     pairs = [] if joined.collapse else joined.pairs
@@ -135,11 +132,7 @@ def lake_columns(folders: dict[str, Path], min_values: int = MIN_VALUES) -> Iter
 def drawn_pairs(
     columns: Iterable[LakeColumn], n_pairs: int, seed: int
 ) -> list[tuple[LakeColumn, LakeColumn]]:
-    """Draw pairs of columns of different tables; a column stands once on either side at most.
-
-    Sources and targets are sorted by hashes of seed, side and name, so a draw depends on nothing
-    else, and one of fewer pairs is the beginning of one of more.
-    """
+    """Draw pairs of columns of different tables; a column stands once on either side at most."""
     candidates = list(columns)
     sources, targets = (
         sorted(candidates, key=partial(_rank, seed, side)) for side in ("source", "target")

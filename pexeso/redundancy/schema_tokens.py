@@ -210,20 +210,6 @@ def canonical_tokens(
     ]
 
 
-def render(token: Token) -> str:
-    """Return a token for people.
-
-    Examples
-    --------
-    >>> render(("items", ARRAY, "price"))
-    'items[].price'
-    """
-    text = ""
-    for part in token:
-        text += "[]" if part is None else f".{part}" if text else part
-    return text
-
-
 def read_synonyms(path: str | os.PathLike[str]) -> dict[Token, Token]:
     """Read a file of names that stand for others.
 

@@ -18,14 +18,13 @@ from benchmarks.checking import normal_form
 from benchmarks.datasets.calibrated import calibrated_model, plan_lake
 from benchmarks.gpu import brute, checks, command, fitting, published
 from benchmarks.gpu.brute import ProductFinder, run_brute_force
-from benchmarks.gpu.dataset import measure_rivals, pairs_by_neighbours, run_data_set
+from benchmarks.gpu.dataset import measure_rivals, run_data_set
 from benchmarks.gpu.fitting import fitting_scale
 from benchmarks.gpu.lakes import ResidentLake, Wanted, cut_plan, make_lake
 from benchmarks.gpu.measure import ColumnValuesNeededError, joined, search
 from benchmarks.gpu.page import run_text
 from benchmarks.gpu.published import Published, run_published
 from benchmarks.gpu.timing import Clock
-from pexeso.engine.dense.oracle import oracle_pairs
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.kernels.torch_kernel import TorchKernel
 from pexeso.engine.options import PartitionLayoutOptions
@@ -42,11 +41,11 @@ OPTIONS = PartitionLayoutOptions(map="projection", n_axes=7)
 
 
 class WrongKernel(TorchKernel):
-    """Forgets the last of the columns it finds."""
+    """Forgets the columns it finds."""
 
     def count(self, partition, pairs, members, weights, counts):
         counts = super().count(partition, pairs, members, weights, counts)
-        counts.touched = counts.touched[:-1]
+        counts.touched = counts.touched[:0]
         return counts
 
 
@@ -98,7 +97,7 @@ main(["gpu", "--device", "cpu", "--data", {",".join(data)!r}, "--scale", "0.0005
     for start in (
         "device: cpu",
         "correct: 1 cases",
-        "ceilings: copy",
+        'ceilings: {"copy',
         "| `swdc` | one at a time | ",
         "| `swdc` | in a batch of 6, each | ",
         "| `swdc` | as published, 4,300 values | ",
@@ -198,7 +197,7 @@ def test_a_device_that_is_not_there_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--data", "web"], "Data sets are swdc, open, lwdc, words, out-of-core. Got web instead."),
+        (["--data", "web"], "Data sets are swdc, open, lwdc, words. Got web instead."),
         (["--queries", "0"], "0 is not in the range x>=1"),
         (["--scale", "0"], "0.0 is not in the range 0.0<x<=1.0"),
         (["--budget", "480"], "as in 8m. Got '480'."),
@@ -331,25 +330,6 @@ def test_products_without_room_are_left_out(monkeypatch):
     clock = Clock(300)
     assert list(measure_rivals(lake, lake.queries, answers, clock)) == ["float32"]
     assert clock.left_out[0]["part"] == "swdc: products in bfloat16"
-
-
-def test_neighbours_of_others_must_give_the_right_answers():
-    """Two neighbours at a time, of distances that are off by as much as TF32 may cost."""
-    lake = small_lake()
-    (part,) = lake.parts
-    vectors, query = part.partition.vectors, lake.queries[0]
-
-    def nearest(queries, count):
-        squares = torch.cdist(queries, vectors).square()
-        off = torch.rand(squares.shape, generator=torch.Generator().manual_seed(0)) - 0.5
-        squares, rows = torch.topk(squares + off * 2.0**-9, count, largest=False)
-        return squares, rows
-
-    given = pairs_by_neighbours(nearest, vectors, query.vectors, query.tau)
-    right = oracle_pairs(query.vectors, vectors, query.tau)[:2]
-    pairs = [{tuple(pair) for pair in torch.stack(part, 1).tolist()} for part in (given, right)]
-    assert pairs[0] == pairs[1]
-    assert len(pairs[0]) >= len(query)
 
 
 def test_zeros_behind_vectors_change_no_pair():

@@ -77,7 +77,7 @@ def test_what_a_search_counts_is_what_an_explanation_counts(index):
         assert (fan_out.relation, fan_out.joined_rows) == (
             match.fan_out.relation, match.fan_out.joined_rows,
         )  # fmt: skip
-        pair = index.composite_searches.pair(MINE, "where,when", match.table)
+        pair = index._snapshot.composite.pair(MINE, "where,when", match.table)
         joined = pair.keys_joined(pair.theirs(None))
         assert (joined.columns, joined.matched) == (match.columns, match.matched_keys)
         assert (joined.total, joined.joinability) == (match.total_keys, match.joinability)
@@ -109,7 +109,7 @@ def test_what_cannot_be_joined_is_refused_in_a_sentence(index):
 
 
 def test_a_table_larger_than_what_is_indexed_is_not_read(index, monkeypatch):
-    pair = index.composite_searches.opened.store.manifest
+    pair = index._snapshot.composite.opened.store.manifest
     monkeypatch.setitem(pair.options, "max_table_bytes", 10)
     with pytest.raises(TableReadError, match=r"games.csv"):
         index.explain_composite(MINE, ["where", "when"], "games.csv")

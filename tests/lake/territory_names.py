@@ -16,7 +16,7 @@ from babel import Locale
 from babel.core import get_global
 
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.normalise.territories import english_names
+from pexeso.lake.normalise.territories import known_places
 
 PAGE = Path(__file__).resolve().parents[2] / "pexeso" / "lake" / "normalise" / "territories.json"
 FOREIGN_PAGE = PAGE.with_name("foreign_territories.json")
@@ -65,7 +65,7 @@ def foreign_from_babel() -> dict[str, list[str]]:
     meant: dict[str | None, set[str]] = defaultdict(set)
     for (code, _), form in zip(named, forms.to_pylist(), strict=True):
         meant[form].add(code)
-    known = set(english_names(normaliser.normalise_columns).texts.to_pylist())
+    known = set(known_places(normaliser.normalise_columns)[0].to_pylist())
     names_by_code: dict[str, dict[str, str]] = {code: {} for code in english}
     for (code, name), form in zip(named, forms.to_pylist(), strict=True):
         if form and len(meant[form]) == 1 and form not in known:

@@ -9,8 +9,8 @@ import pytest
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.normalise.territories import (
     Territories,
-    english_names,
     foreign,
+    known_places,
     packaged,
     territories,
 )
@@ -125,7 +125,7 @@ def test_foreign_names_are_those_of_babel_and_stand_for_one_territory_each() -> 
     )
     assert texts.null_count == 0
     assert len(texts.unique()) == len(texts)
-    known = set(english_names(Normaliser().normalise_columns).texts.to_pylist())
+    known = set(known_places(Normaliser().normalise_columns)[0].to_pylist())
     assert not known & set(texts.to_pylist())
 
 

@@ -34,14 +34,7 @@ def _tiles_above_kernel(
     BLOCK_QUERIES: tl.constexpr,  # noqa: N803
     BLOCK_DIMENSIONS: tl.constexpr,  # noqa: N803
 ):
-    """Multiply tiles of values with tiles of queries and list those where a pair reaches its limit.
-
-    The limit is that of the query; behind the last query it is infinite.
-
-    A program takes one tile after the other, and the loads of the next are under way while one is
-    multiplied: one loop goes over the chunks of all tiles. Tiles of queries change fastest, so that
-    a tile of values is read from memory once and for the other query tiles from the L2 cache.
-    """
+    """Multiply tiles of values with tiles of queries, and list those where a pair is near."""
     program, programs = tl.program_id(0), tl.num_programs(0)
     tile, chunk = program - programs, CHUNKS - 1
     first_value, first_query = 0, 0

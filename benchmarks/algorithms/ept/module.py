@@ -21,23 +21,7 @@ PAIRS_AT_ONCE = 1 << 20
 
 
 class ExtremePivotTable(PairRival):
-    """Table of each value's most extreme pivot in every group, and its distance to that pivot.
-
-    Extreme is the pivot p with the largest ``|d(x, p) - mean d(., p)|``: most other values are at
-    another distance from it, so that it tells x from them. A query value's distances to all pivots
-    are computed; x stays a candidate while ``|d(q, p) - d(x, p)| <= tau`` for the pivot of every
-    group. Candidates are compared.
-
-    The published search goes through the table; here rows are kept in the order of the first
-    group's pivot and distance, so that the first comparison of every row is a binary search in each
-    pivot's rows instead.
-
-    Build arguments: ``n_groups`` and ``group_size``, the pivots of a group, at most 32,767. Pivots
-    are drawn at random, as published.
-
-    Source: Ruiz, Santoyo, Chávez, Figueroa and Tellez, *Extreme pivots for faster metric indexes*,
-    SISAP 2013.
-    """
+    """Table of each value's most extreme pivot in every group, and its distance to that pivot."""
 
     def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
         """Compute the table, 6 bytes a value and group, in pieces of 16,384 values."""
@@ -84,10 +68,7 @@ class ExtremePivotTable(PairRival):
         self._slack = slack(distances, means)
 
     def match(self, vectors: torch.Tensor, tau: float) -> Pairs:
-        """Narrow the candidates group by group, then compare the remaining ones.
-
-        About a million candidates are narrowed at a time.
-        """
+        """Narrow the candidates group by group, then compare the remaining ones."""
         self.work = {
             "distances": len(vectors) * len(self._map.pivots),
             "vectors_touched": 0,

@@ -18,19 +18,7 @@ METRICS = ("inner_product", "l2")
 
 
 class FaissFlat(PairRival):
-    """Range search with a radius widened by the rounding error of faiss.
-
-    Pairs that near to tau are decided by the defining distance.
-
-    Build argument: ``metric``. ``inner_product`` (default) is the faster: faiss's L2 search takes
-    the lengths of all vectors anew in every search, which for few query values is as long again as
-    the search.
-
-    Query arguments: ``blas_threshold``, the number of query values from which on faiss multiplies
-    matrices instead of comparing pair by pair (its own default, 128,000 as of faiss 1.15, makes it
-    up to ten times slower at this task; 1 is its best), and ``database_block``, the vectors it
-    multiplies at a time (its own default is 1,024).
-    """
+    """Range search with a radius widened by the rounding error of faiss."""
 
     _blas_threshold, _database_block = 1, 4096
 

@@ -22,23 +22,7 @@ TRAINING_POINTS = 39
 
 
 class FaissPq(TunedRival):
-    """`IndexIVFPQ.range_search`, with vectors kept as short codes in inverted lists.
-
-    Distances are those of the codes.
-
-    Codes put pairs nearer or farther than they are, so a radius other than tau is needed; what is
-    found within it counts as a match, wrong pairs included: as published, nothing is checked again
-    with the vectors, which the index does not hold. Tuned are the number of lists looked at, the
-    smallest power of two that holds half of the pairs that may be missed, and the smallest radius
-    with the target recall.
-
-    Build arguments: ``n_lists`` and ``component``, the vector components a one-byte code stands
-    for. Query argument: ``target_recall``.
-
-    Source: Jégou, Douze and Schmid, *Product quantization for nearest neighbor search*, 2011. A
-    plain `IndexPQ` compares every code; in a range search faiss 1.15 takes about 1 µs a pair for
-    that, more than for comparing the vectors.
-    """
+    """`IndexIVFPQ.range_search`, with vectors kept as short codes in inverted lists."""
 
     def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
         """Train the lists and codes, and add the vectors."""

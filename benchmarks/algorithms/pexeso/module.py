@@ -20,11 +20,7 @@ from pexeso.errors import InputError
 
 
 class Pexeso(Algorithm):
-    """A contractive map, blocks, and verification.
-
-    Build arguments are those of `PartitionLayoutOptions`; query arguments are ``lemmas``, the
-    filters in use (all by default), and ``kernel`` (``auto``).
-    """
+    """A contractive map, blocks, and verification."""
 
     def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
         options, _ = resolve_options(
@@ -48,13 +44,7 @@ class Pexeso(Algorithm):
                 f"{', '.join(sorted(unknown))} instead."
             )
         self._lemmas = lemma_set(arguments["lemmas"]) if "lemmas" in arguments else ALL_LEMMAS
-        name = arguments.get("kernel", "auto")
-        if name == "faiss":
-            from benchmarks.faiss_kernel import FaissKernel
-
-            self._kernel = FaissKernel()
-        else:
-            self._kernel = choose_kernel(name, self.device)
+        self._kernel = choose_kernel(arguments.get("kernel", "auto"), self.device)
 
     def query(self, query: BenchmarkQuery) -> Answer:
         goal = Goal(query.max_distance, query.needed, None, False, self._lemmas)

@@ -105,10 +105,6 @@ def territories(normalise: Normalise) -> Territories:
     return Territories(english, codes, abroad)
 
 
-def english_names(normalise: Normalise) -> NameList:
-    return _lists([_english_names()], normalise)[0]
-
-
 def known_places(normalise: Normalise) -> tuple[pa.LargeStringArray, pa.LargeStringArray]:
     """Return normalised English names of countries, territories and states, and the name of each.
 

@@ -8,9 +8,11 @@ from bags import LONG, SPACE, common_features, distances_of, unmatched_share, ve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from embed.lexical import SPELLED
 from pexeso.engine.sparse.vectors import (
     LetterSpace,
     SparseVectors,
+    loops,
     pair_costs,
     pair_distances,
 )
@@ -157,3 +159,7 @@ def test_a_weight_that_cannot_be_is_refused(weight):
             np.array([0, 1]),
             np.array([0]),
         )
+
+
+def test_the_engine_parts_a_word_from_its_spelling_where_the_model_does():
+    assert chr(loops.SPELLED) == SPELLED

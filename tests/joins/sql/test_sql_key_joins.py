@@ -90,7 +90,7 @@ def test_duckdb_makes_the_rows_of_the_join(matches, how):
 
 def test_keys_whose_texts_differ_are_listed_and_no_other(lake, matches):
     [games] = (match for match in matches if match.table == "games.csv")
-    pair = lake.composite_searches.pair(MINE, ["to'wn", "year"], "games.csv")
+    pair = lake._snapshot.composite.pair(MINE, ["to'wn", "year"], "games.csv")
     join = pair.sql(pair.theirs(games.columns))
     assert join.pairs[:2] == [
         (("rome ", "2010"), ("rome", "2010")),
@@ -143,7 +143,7 @@ def test_without_duckdb_it_is_said_how_to_get_it(lake, matches, monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(MissingPackageError, match=r"pip install .pexeso\[duckdb\]"):
         matches[0].sql(MINE)
-    pair = lake.composite_searches.pair(MINE, ["to'wn", "year"], "games.csv")
+    pair = lake._snapshot.composite.pair(MINE, ["to'wn", "year"], "games.csv")
     join = pair.sql(pair.theirs("city,held"), names=("mine", "theirs"))
     assert 'JOIN "theirs" AS l' in join.sql
 
