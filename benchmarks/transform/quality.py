@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pexeso.transform.learning.suffixes import ColumnSuffixes
 
 from benchmarks.transform.best_fuzzy import best_fuzzy_join
 from benchmarks.transform.cases import Case, shared_cases
@@ -15,7 +14,7 @@ from benchmarks.transform.learned import learned
 from benchmarks.transform.scores import means, score
 from pexeso.transform.fuzzy import fuzzy_join
 from pexeso.transform.joins.similar import nearest_values
-from pexeso.transform.learning.example_sets import find_row_pairs
+from pexeso.transform.learning.example_sets import ColumnSuffixes, find_row_pairs
 
 # What could join a case instead, given its true columns. A pair is of positions of two values.
 #
