@@ -14,6 +14,7 @@ import re
 import shutil
 import signal
 import stat
+import subprocess
 import sys
 import tempfile  # takes its flags from os when it is imported
 
@@ -113,6 +114,15 @@ def _kill(process, number):
     return _os["kill"](process, number)
 
 
+_popen = subprocess.Popen.__init__
+
+
+def _started(process, *arguments, pass_fds=(), **options):
+    if pass_fds:
+        raise ValueError("pass_fds not supported on Windows.")
+    _popen(process, *arguments, **options)
+
+
 _os = {name: getattr(os, name) for name in ("open", "fsync", "kill")}
 shutil._use_fd_functions = False
 shutil._copyxattr = lambda *_, **__: None
@@ -124,6 +134,7 @@ for _module, _names in ((os, OF_OS), (signal, OF_SIGNAL), (mmap, OF_MMAP)):
         delattr(_module, _name)
 for _supported in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks):
     _supported.clear()
+subprocess.Popen.__init__ = _started  # type: ignore[method-assign]
 os.open, os.fsync, os.kill = _open, _fsync, _kill
 for _name, _count in (("unlink", 1), ("remove", 1), ("rmdir", 1), ("rename", 2), ("replace", 2)):
     setattr(os, _name, _guarded(getattr(os, _name), _count))

@@ -5,8 +5,8 @@ it to a process. It reads files that earlier tasks left, writes files to the fol
 and returns a small result. Nothing else passes between tasks, so that a build is described once
 and leaves the same bytes whoever runs it.
 
-A process of this machine is an interpreter that receives tasks on a connection. It imports nothing
-of the program that started it, and ends when that program does, however it ends.
+A process of this machine is an interpreter that receives tasks on its input. It imports nothing of
+the program that started it, and ends when that program does, however it ends.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from queue import Empty, SimpleQueue
+from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 from pexeso.build.stages import Facts
 from pexeso.build.sums import added, empty_sums, sums_of_task
@@ -52,11 +52,31 @@ memory that tasks take together: as many run at a time as fit."""
 
 _ATTEMPTS = "attempts"
 _END_SECONDS = 5
+_LENGTH_BYTES = 8
 
 
 def _packed(message: Any) -> bytes:
-    """Return what one process of a build sends to another, over a connection of their own."""
+    """Return what one process of a build sends to another, over pipes that no one else has.
+
+    Tasks are functions with stores, catalogs and models in their arguments. They are read by the
+    processes that this program has started alone, and never from a file.
+    """
     return bytes(ForkingPickler.dumps(message))
+
+
+def _write(pipe: IO[bytes], message: bytes) -> None:
+    pipe.write(len(message).to_bytes(_LENGTH_BYTES, "little") + message)
+    pipe.flush()
+
+
+def _read(pipe: IO[bytes]) -> Iterator[bytes]:
+    """Yield the messages that come in, until the other process closes the pipe."""
+    with suppress(OSError, ValueError):
+        while len(length := pipe.read(_LENGTH_BYTES)) == _LENGTH_BYTES:
+            n_bytes = int.from_bytes(length, "little")
+            if len(message := pipe.read(n_bytes)) < n_bytes:
+                return
+            yield message
 
 
 class Attempt:
@@ -185,6 +205,7 @@ class LocalWorkers:
     def __init__(self, cores: int | None = None) -> None:
         self.cores = cores or available_processors()
         self._processes: list[_Process] = []
+        self._answers = SimpleQueue[tuple[_Process, bytes | None]]()
 
     @property
     def facts(self) -> Facts:
@@ -207,7 +228,7 @@ class LocalWorkers:
             return [run_attempt(task, item, folder) for item in items]
         n_processes = min(self.cores, len(items), _fitting(needs.memory_of_one(len(items))))
         while len(self._processes) < n_processes:
-            self._processes.append(_Process())
+            self._processes.append(_Process(self._answers))
         return self._run_there(task, items, folder, self._processes[:n_processes])
 
     def _run_there(
@@ -215,18 +236,20 @@ class LocalWorkers:
     ) -> Runs:
         sent = _packed((task, folder))
         waiting, runs = deque(enumerate(items)), dict[int, tuple[Any, Path, Facts]]()
-        at_work: dict[Connection, tuple[_Process, int]] = {}
+        at_work: dict[_Process, int] = {}
         for process in idle:
             process.send(sent)
         while len(runs) < len(items):
             while idle and waiting:
                 process, (number, item) = idle.pop(), waiting.popleft()
                 process.send(_packed((item,)))
-                at_work[process.connection] = process, number
-            for connection in wait(list(at_work)):
-                process, number = at_work.pop(connection)
-                runs[number] = process.receive()
-                idle.append(process)
+                at_work[process] = number
+            with suppress(Empty):
+                # Not for ever: on Windows no key interrupts a thread that waits.
+                process, answer = self._answers.get(timeout=1)
+                if process in at_work:
+                    runs[at_work.pop(process)] = process.result(answer)
+                    idle.append(process)
         return [runs[number] for number in range(len(items))]
 
 
@@ -240,42 +263,43 @@ def _fitting(memory: int) -> int:
 
 
 class _Process:
-    """An interpreter that runs tasks, and the connection to it."""
+    """An interpreter that runs tasks, and the pipes to it."""
 
-    def __init__(self) -> None:
-        import socket
+    def __init__(self, answers: SimpleQueue[tuple[_Process, bytes | None]]) -> None:
+        self._process = subprocess.Popen(
+            [
+                sys.executable,
+                *subprocess._args_from_interpreter_flags(),
+                "-P",
+                "-c",
+                "from pexeso.build.workers import serve; serve()",
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, **_ENVIRONMENT, "PYTHONPATH": _import_path()},
+        )
+        self._listener = threading.Thread(target=self._listen, args=(answers,), daemon=True)
+        self._listener.start()
 
-        ours, theirs = socket.socketpair()
-        with theirs:
-            self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    *subprocess._args_from_interpreter_flags(),
-                    "-P",
-                    "-c",
-                    f"from pexeso.build.workers import serve; serve({theirs.fileno()})",
-                ],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                env={**os.environ, **_ENVIRONMENT, "PYTHONPATH": _import_path()},
-            )
-        self.connection = Connection(ours.detach())
+    def _listen(self, answers: SimpleQueue[tuple[_Process, bytes | None]]) -> None:
+        for message in _read(cast(IO[bytes], self._process.stdout)):
+            answers.put((self, message))
+        answers.put((self, None))
 
     def send(self, message: bytes) -> None:
         try:
-            self.connection.send_bytes(message)
+            _write(cast(IO[bytes], self._process.stdin), message)
         except OSError as error:
             raise self._ended() from error
 
-    def receive(self) -> tuple[Any, Path, Facts]:
-        try:
-            done, answer = ForkingPickler.loads(self.connection.recv_bytes())
-        except (EOFError, OSError) as error:
-            raise self._ended() from error
+    def result(self, answer: bytes | None) -> tuple[Any, Path, Facts]:
+        """Return what a task has given, or raise what it has raised; None: the process ended."""
+        if answer is None:
+            raise self._ended()
+        done, result = ForkingPickler.loads(answer)
         if done:
-            return answer
-        raise answer
+            return result
+        raise result
 
     def _ended(self) -> BuildError:
         """Return what the end of the process means, before its work was done."""
@@ -294,11 +318,14 @@ class _Process:
         )
 
     def stop(self) -> None:
-        self.connection.close()
         self._process.kill()
 
     def join(self) -> None:
         self._process.wait()
+        self._listener.join()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):  # what was to be sent goes nowhere
+                cast(IO[bytes], pipe).close()
 
 
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1"}
@@ -309,22 +336,25 @@ def _import_path() -> str:
     return os.pathsep.join(os.path.abspath(entry) for entry in sys.path)
 
 
-def serve(descriptor: int) -> None:
-    """Run tasks that come in on a connection until it is closed: what a worker process does."""
+def serve() -> None:
+    """Run tasks that come in until the input is closed: what a worker process does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started it ends it
     for number in signals("SIGTERM", "SIGHUP"):
         signal.signal(number, signal.SIG_DFL)
     take_one_thread()
-    connection = Connection(descriptor)
+    source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    # What is printed, or read, by a library is no message.
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1):
+        os.dup2(nothing, descriptor)
     messages: deque[bytes] = deque()
     arrived = threading.Semaphore(0)
 
     def listen() -> None:
-        # A thread of its own notices at once that the connection is closed, also within a task.
-        with suppress(EOFError, OSError):
-            while True:
-                messages.append(connection.recv_bytes())
-                arrived.release()
+        # A thread of its own notices at once that the input is closed, also within a task.
+        for message in _read(source):
+            messages.append(message)
+            arrived.release()
         os._exit(1)
 
     threading.Thread(target=listen, name="pexeso-listen", daemon=True).start()
@@ -335,7 +365,7 @@ def serve(descriptor: int) -> None:
         if len(message) == 2:
             task, folder = message
             continue
-        connection.send_bytes(_answer(task, message[0], folder))
+        _write(sink, _answer(task, message[0], folder))
         freeze_imports()
         if (arrow := sys.modules.get("pyarrow")) is not None:
             arrow.default_memory_pool().release_unused()

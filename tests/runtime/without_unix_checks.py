@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pexeso.build.workers import LocalWorkers, Needs, run_tasks
 from pexeso.errors import InputError, TableReadError
 from pexeso.faces.cli import errors
 from pexeso.index import build_index, open_index
@@ -82,6 +83,18 @@ def test_a_folder_that_takes_the_name_of_an_opened_one_is_refused(tmp_path):
     (tmp_path / "root" / "file").write_bytes(b"b")
     with pytest.raises(OSError, match="Stale file handle"):
         folder.open_plain("file")
+
+
+def doubled(number, attempt):
+    os.write(1, b"what is printed is no message")
+    return 2 * number
+
+
+def test_processes_run_tasks(tmp_path):
+    with LocalWorkers(2) as tasks:
+        results, _ = run_tasks(tasks, doubled, range(5), tmp_path, Needs(alone=True))
+        assert tasks.facts["cores"] == 2
+    assert results == [0, 2, 4, 6, 8]
 
 
 def test_an_index_is_written_read_and_replaced(tmp_path):

@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -62,7 +62,9 @@ class Costs:
         cls, sample: Sequence[pa.Array], more_words: float, more_pairs: float, options: BuildOptions
     ) -> Costs:
         values = pa.chunked_array(sample, pa.string()).unique().slice(0, TIMED_VALUES)
-        with tempfile.TemporaryDirectory(prefix="pexeso-estimate-") as folder, _one_thread():
+        is_lexical = options.model == "lexical"
+        threads = nullcontext() if is_lexical else _one_thread()
+        with tempfile.TemporaryDirectory(prefix="pexeso-estimate-") as folder, threads:
             embedder, train_seconds, rows = _model(
                 sample, more_words, more_pairs, options, Path(folder)
             )
@@ -72,7 +74,6 @@ class Costs:
             embedder.save(saved)
             files = [path for path in saved.rglob("*") if path.is_file()]
             model_bytes = round(rows * sum(path.stat().st_size for path in files))
-            is_lexical = options.model == "lexical"
             embed = partial(sparse_vectors if is_lexical else _vectors, embedder, values)
             embed()  # what is loaded on first use is loaded now
             started = time.perf_counter()

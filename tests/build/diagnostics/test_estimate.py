@@ -1,5 +1,7 @@
 """Tests of the estimate: exact on a whole lake, near on a part, and marked accordingly."""
 
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -217,6 +219,15 @@ def test_progress_is_told(wide_lake):
         wide_lake, OPTIONS, sample_files=3, progress=lambda done, total: steps.append((done, total))
     )
     assert steps == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_the_default_model_is_estimated_without_torch(small_lake):
+    program = (
+        "import sys; from pexeso.build.diagnostics.estimate import estimate_build; "
+        f"estimate_build({str(small_lake)!r}); print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
 
 
 def test_no_lake(tmp_path):
