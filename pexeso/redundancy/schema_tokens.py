@@ -136,8 +136,8 @@ def leaves(
     Examples
     --------
     >>> user = pa.array([{"name": "Ann"}, None])
-    >>> [(render(token), values.to_pylist()) for token, values in leaves(["user"], [user])]
-    [('user.name', ['Ann', None])]
+    >>> [(token, values.to_pylist()) for token, values in leaves(["user"], [user])]
+    [(('user', 'name'), ['Ann', None])]
     """
     pairs = zip(names, columns, strict=True)
     return [
