@@ -20,6 +20,7 @@ from pexeso.lake.normalise.territories import known_places
 
 PAGE = Path(__file__).resolve().parents[2] / "pexeso" / "lake" / "normalise" / "territories.json"
 FOREIGN_PAGE = PAGE.with_name("foreign_territories.json")
+CITIES_PAGE = PAGE.with_name("cities.json")
 LANGUAGES = [
     *("ar", "bg", "ca", "cs", "da", "de", "el", "es", "et", "eu", "fa", "fi", "fr", "ga", "gl"),
     *("he", "hi", "hr", "hu", "id", "is", "it", "ja", "ko", "lt", "lv", "ms", "mt", "nb", "nl"),
@@ -73,14 +74,49 @@ def foreign_from_babel() -> dict[str, list[str]]:
     return {code: sorted(own.values()) for code, own in names_by_code.items() if own}
 
 
+def cities_from_babel() -> dict[str, list[str]]:
+    """Return the normalised names of cities of time zones in other scripts, by the English one."""
+    named = {
+        (zone.rpartition("/")[2].replace("_", " "), names["city"])
+        for language in LANGUAGES
+        for zone, names in Locale.parse(language).time_zones.items()
+        if "city" in names and "/" in zone and not names["city"].isascii()
+    }
+    normaliser = Normaliser().switched(off=["territories"])
+    columns = [pa.array(side, pa.string()) for side in zip(*sorted(named), strict=True)]
+    english, others = (side.to_pylist() for side in normaliser.normalise_columns(columns))
+    territories = set(english_names(normaliser.normalise_columns).texts.to_pylist())
+    meant: dict[str, set[str]] = defaultdict(set)
+    for city, name in zip(english, others, strict=True):
+        # Names in Latin letters are near each other, or written by hand.
+        if city and name and not name.isascii() and city not in territories:
+            meant[name].add(city)
+    names_by_city: dict[str, list[str]] = defaultdict(list)
+    for name, found in sorted(meant.items()):
+        if len(found) == 1:
+            names_by_city[min(found)].append(name)
+    return dict(sorted(names_by_city.items()))
+
+
+def by_line(names: dict[str, list[str]]) -> str:
+    """Write names by code, one code a line."""
+    lines = [
+        f"{json.dumps(code, ensure_ascii=False)}: {json.dumps(some, ensure_ascii=False)}"
+        for code, some in names.items()
+    ]
+    return "{\n " + ",\n ".join(lines) + "\n}"
+
+
 if __name__ == "__main__":
     PAGE.write_text(
         json.dumps(json.loads(PAGE.read_text("utf-8")) | from_babel(), indent=1, ensure_ascii=False)
         + "\n",
         "utf-8",
     )
-    lines = [
-        f"{json.dumps(code)}: {json.dumps(names, ensure_ascii=False)}"
-        for code, names in foreign_from_babel().items()
-    ]
-    FOREIGN_PAGE.write_text("{\n " + ",\n ".join(lines) + "\n}\n", "utf-8")
+    FOREIGN_PAGE.write_text(by_line(foreign_from_babel()) + "\n", "utf-8")
+    pages = {
+        "also": json.loads(CITIES_PAGE.read_text("utf-8"))["also"],
+        "zones": cities_from_babel(),
+    }
+    texts = [f'"{name}": {by_line(names)}' for name, names in pages.items()]
+    CITIES_PAGE.write_text("{\n" + ",\n".join(texts) + "\n}\n", "utf-8")

@@ -40,6 +40,9 @@ APART = [
     ("New York New York", "New York"),
     ("March sales", "May sales"),
     ("One Direction", "Two Directions"),
+    ("Sugar 5 kg", "Sugar 5 g"),
+    ("Race of 5 km", "Race of 5 m"),
+    ("Super Bowl XL", "Super Bowl XLI"),
 ]
 TOGETHER = [
     ("Windows 10", "Windows"),
@@ -49,6 +52,10 @@ TOGETHER = [
     ("Northern Region", "Region"),
     ("Bank of Georgia", "Bank of Georga"),
     ("Henry VIII", "Henry 8"),
+    ("Super Bowl XL", "Super Bowl 40"),
+    ("Sugar 5 kg", "Sugar 5 kilograms"),
+    ("München", "Munich"),
+    ("Moscow", "Москва"),
     ("pre-war", "pre war"),
     ("Kids' Club", "Kids Club"),
     ("Two Rivers", "2 Rivers"),
@@ -144,3 +151,12 @@ def test_opposites_are_few_enough_to_be_told_from_strict_marks():
     assert (marks >= 0).all()
     assert (marks > 0).sum() > 100
     assert int(marks.max()) >> 56 < 64
+
+
+def test_names_of_a_city_in_two_languages_have_the_same_letters():
+    names = ["munich", "munchen", "muenchen", "koln", "cologne", "东京", "tokyo", "york"]
+    letters = marks_of(pa.array(names, pa.large_string()), DISTINCTIONS).letters.tolist()
+    assert letters[0] == letters[1] == letters[2]
+    assert letters[3] == letters[4]
+    assert letters[5] == letters[6]
+    assert len(set(letters)) == 4

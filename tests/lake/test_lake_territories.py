@@ -1,5 +1,6 @@
 """Countries, territories and states under one name; codes only where a column is made of them."""
 
+import json
 from functools import cache
 
 import numpy as np
@@ -83,7 +84,7 @@ def test_a_column_of_names_in_another_language_is_written_out_and_no_other() -> 
         ["日本", "ドイツ", "フランス"],
         ["Norge", "Sweden", "Suomi", "Denmark"],
         ["Columbia", "Norfolk", "Yale", "Georgia", "Duke"],
-        ["Deutschland", "Frankreich"],
+        ["Deutschland", "Frankreich", "A", "Polen", "Irak"],
     )
     assert german == [
         *("germany", "france", "united kingdom great britain", "cote divoire", "insgesamt"),
@@ -91,7 +92,22 @@ def test_a_column_of_names_in_another_language_is_written_out_and_no_other() -> 
     assert japanese == ["japan", "germany", "france"]
     assert mixed == ["norway", "sweden", "finland", "denmark"]
     assert colleges == ["columbia", "norfolk", "yale", "georgia", "duke"]
-    assert few == ["deutschland", "frankreich"]
+    # Short names wait for a column of them; sections do not count.
+    assert few == ["germany", "france", "a", "poland", "iraq"]
+    alone, other = written(
+        ["Россия", "Alemania", "Polen"], ["Polen", "Columbia", "Berlin", "x y z"]
+    )
+    assert alone == ["russia", "germany", "poland"]
+    assert other == ["polen", "columbia", "berlin", "x y z"]
+
+
+def test_forms_of_state_and_abbreviations_are_written_as_names() -> None:
+    (found,) = written(
+        ["Kingdom of Norway", "Hellenic Republic", "State of Texas", "Calif.", "N. Dakota", "Mass."]
+    )
+    assert found == ["norway", "greece", "texas", "california", "north dakota", "mass"]
+    (column,) = written(["Mass.", "Conn.", "Wash.", "Calif."])
+    assert column == ["massachusetts", "connecticut", "washington", "california"]
 
 
 def test_what_is_written_out_stays_as_it_is() -> None:
@@ -145,3 +161,9 @@ def test_no_text_stands_for_two_territories() -> None:
 
 def test_nothing_in_gives_nothing_out() -> None:
     assert made().write_out(pa.array([], pa.string()), np.zeros(0, np.int64)).to_pylist() == []
+
+
+def test_cities_of_time_zones_are_those_of_babel() -> None:
+    from territory_names import CITIES_PAGE, cities_from_babel
+
+    assert json.loads(CITIES_PAGE.read_text("utf-8"))["zones"] == cities_from_babel()

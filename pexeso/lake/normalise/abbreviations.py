@@ -126,6 +126,8 @@ def expand(
         A number comes before: "5 kilometres".
     ``after_word``
         A word that starts with a letter comes before: "rocky ii".
+    ``after_numbered``
+        A word comes before that is followed by a number: "article v".
     ``ends_value``
         It is the last word of the value and not the only one.
     ``starts_before_year``
@@ -252,7 +254,7 @@ class _Context:
     def _of_word(self, flags: pa.BooleanArray) -> np.ndarray:
         return flags.to_numpy(zero_copy_only=False)[self.codes.to_numpy()]
 
-    def _is_any(self, name: str) -> np.ndarray:
+    def is_any(self, name: str) -> np.ndarray:
         return self._of_word(pc.is_in(self.lower, pa.array(packaged()[name])))
 
     def next(self, flags: np.ndarray) -> np.ndarray:
@@ -262,7 +264,7 @@ class _Context:
         return self.has_previous & np.append(False, flags[:-1])
 
     def ends_part(self) -> np.ndarray:
-        stops = self.is_comma | self.is_number | self._is_any("part_ends_before")
+        stops = self.is_comma | self.is_number | self.is_any("part_ends_before")
         return self.previous(~self.is_comma) & (~self.has_next | self.next(stops))
 
     def starts_before_year(self) -> np.ndarray:
@@ -273,7 +275,7 @@ class _Context:
         n_rows = int(self.row[-1]) + 1
         starts = ~self.has_previous & self.is_number
         starts_with_number = np.bincount(self.row[starts], minlength=n_rows) > 0
-        has_street = np.bincount(self.row[self._is_any("street_words")], minlength=n_rows) > 0
+        has_street = np.bincount(self.row[self.is_any("street_words")], minlength=n_rows) > 0
         is_address = (starts_with_number & has_street)[self.row]
         return is_address & (self.previous(starts) | self.ends_part())
 
@@ -289,6 +291,7 @@ _HOLDS: dict[str, Callable[[_Context], np.ndarray]] = {
     "not_after_number": lambda words: ~words.previous(words.is_number),
     "after_number": lambda words: words.previous(words.is_number),
     "after_word": lambda words: words.previous(words.is_word),
+    "after_numbered": lambda words: words.previous(words.is_any("numbered_words")),
     "ends_value": lambda words: words.has_previous & ~words.has_next,
     "starts_before_year": _Context.starts_before_year,
     "in_address": _Context.in_address,

@@ -7,7 +7,9 @@ repeated words count on one side too: ``AA-`` is not ``AA``, and Baden-Baden is 
 
 `pexeso.engine.sparse.marks` says how marks decide. ``opposites.json`` holds words of several
 languages, in groups of which a thing can be one: a group has its members, and each member the other
-words for it.
+words for it. ``cities.json`` holds other names of large cities by the English ones, normalised
+(those of time zones are of the Unicode CLDR): their letters count as those of the English name, so
+that they are near it.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ _NUMBER_WORDS = {
     **{"one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6"},
     **{"seven": "7", "eight": "8", "nine": "9", "ten": "10", "eleven": "11", "twelve": "12"},
 }
-_ROMAN_ENDS = {"i": "1", "v": "5", "x": "10"}  # as the last of several words
+_ROMAN_ENDS = {"i": "1", "v": "5", "x": "10", "xl": "40", "l": "50"}  # as the last of several words
 _SIGNED = (
     r"^[<>\x{2264}\x{2265}\x{b1}-].*[0-9]|^(?:\pL{1,3}|[0-9.]+)[+#-]+$"
     r"|^[<>\x{2264}\x{2265}\x{b1}+#-]+$"
@@ -117,7 +119,11 @@ def marks_of(values: pa.LargeStringArray, distinctions: Collection[str]) -> Mark
     if REPEATS in distinctions:
         kinds.append((_REPEATED_WORD, *_repeated_words(words)))
     kinds.append((LETTERS_GROUP, *_without_a_letter(words)))
-    texts = [values, pc.replace_substring(values, " ", ""), *(texts for *_, texts in kinds)]
+    texts = [
+        values,
+        pc.replace_substring(_english_cities(values), " ", ""),
+        *(texts for *_, texts in kinds),
+    ]
     ends = np.cumsum([len(some) for some in texts])[:-1]
     forms, letters, *hashes = np.split(hash_strings(pa.concat_arrays(texts)), ends)
     parts = [(group, owners, some) for (group, owners, _), some in zip(kinds, hashes, strict=True)]
@@ -139,6 +145,32 @@ def marks_of(values: pa.LargeStringArray, distinctions: Collection[str]) -> Mark
         np.concatenate([owners, named]),
         np.concatenate([marks_in_group(groups, hashed), marks]),
     )
+
+
+def _english_cities(values: pa.LargeStringArray) -> pa.LargeStringArray:
+    """Return values with the English name in the place of other names of large cities."""
+    vocabulary, cities = _city_names()
+    rows = vocabulary.find(values)
+    is_city = rows >= 0
+    if not is_city.any():
+        return values
+    return pc.replace_with_mask(values, pa.array(is_city), cities.take(pa.array(rows[is_city])))
+
+
+@cache
+def _city_names() -> tuple[Vocabulary, pa.LargeStringArray]:
+    """Return the names in ``cities.json``, and the English name of each."""
+    page = files("pexeso.lake.normalise").joinpath("cities.json")
+    pairs = [
+        (name, city)
+        for cities in json.loads(page.read_text("utf-8")).values()
+        for city, names in cities.items()
+        for name in names
+    ]
+    names, cities = (
+        pa.array(side, pa.large_string()) for side in zip(*dict(pairs).items(), strict=True)
+    )
+    return Vocabulary(names), cities
 
 
 # The group, the values that have a mark of it, and the hash of each.

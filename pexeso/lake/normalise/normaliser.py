@@ -40,7 +40,7 @@ from pexeso.lake.normalise.dates import canonical_dates, month_data, months_of_y
 from pexeso.lake.normalise.rules import DEFAULT_RULES, DISTINCTIONS, READINGS, in_order
 from pexeso.lake.normalise.territories import Territories, foreign, territories
 from pexeso.lake.normalise.territories import packaged as territory_names
-from pexeso.lake.normalise.text_rules import TEXT_RULES
+from pexeso.lake.normalise.text_rules import TEXT_RULES, simplified, without_entities
 
 # Version of the rules.
 #
@@ -177,7 +177,14 @@ class Normaliser:
         It covers the version, the enabled rules, `extra`, and all data that the rules depend on.
         """
         text = json.dumps(
-            [self._options(), packaged(), month_data(), territory_names(), foreign()],
+            [
+                self._options(),
+                packaged(),
+                month_data(),
+                territory_names(),
+                foreign(),
+                simplified(),
+            ],
             sort_keys=True,
             ensure_ascii=True,
         )
@@ -334,6 +341,8 @@ class Normaliser:
 
     def _folded(self, values: pa.StringArray) -> pa.StringArray:
         fold_case = "case" in self.rules
+        if "entities" in self.rules:
+            values = without_entities(values)
         # Before and after: ẞ has a plain spelling as ß alone, and NFKC makes capitals of what had
         # none.
         texts = fold_unicode(

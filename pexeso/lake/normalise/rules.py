@@ -32,6 +32,13 @@ class NamedRule:
 # All rules, in the order in which they are applied.
 RULES: tuple[NamedRule, ...] = (
     NamedRule(
+        "entities",
+        True,
+        "writes the characters that entities of HTML stand for.",
+        "They are left over from a page, and mean nothing else.",
+        (("Caf&eacute;", "cafe"), ("Ben&nbsp;Hur", "ben hur"), ("AT&amp;T", "at and t")),
+    ),
+    NamedRule(
         "accents",
         True,
         "removes the accents of Latin and Greek letters and writes ø as o, ß as ss and the like. "
@@ -45,6 +52,20 @@ RULES: tuple[NamedRule, ...] = (
         "writes lower case throughout.",
         "Tables differ in how they capitalise.",
         (("NEW York", "new york"),),
+    ),
+    NamedRule(
+        "chinese",
+        True,
+        "writes traditional Chinese characters as simplified ones.",
+        "Each has one simplified form, and texts are written in either.",
+        (("中國銀行", "中国银行"), ("臺灣", "taiwan")),
+    ),
+    NamedRule(
+        "hosts",
+        True,
+        "removes http://, www. and a slash at the end from a web address.",
+        "They do not tell addresses apart.",
+        (("https://www.example.com/", "example com"), ("www.example.com/a", "example com a")),
     ),
     NamedRule(
         "footnotes",
@@ -225,21 +246,28 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "numerals",
         True,
-        "writes Roman numerals of two letters or more, behind a word, with digits.",
-        "Each numeral has one number. Single letters stay: they are initials as often as numbers.",
-        (("Rocky II", "rocky 2"), ("Henry VIII", "henry 8"), ("IV fluids", "iv fluids")),
+        "writes Roman numerals of two letters or more, behind a word, with digits; single letters "
+        "behind words such as 'chapter' alone.",
+        "Each numeral has one number. Other single letters stay: they are initials as often.",
+        (
+            ("Rocky II", "rocky 2"),
+            ("Henry VIII", "henry 8"),
+            ("Article V", "article 5"),
+            ("IV fluids", "iv fluids"),
+        ),
     ),
     NamedRule(
         "units",
         True,
         "writes units of measurement after a number as their symbol, with a space before it and a "
-        "decimal point.",
+        "decimal point, and percentages with a sign.",
         "A word has one symbol. Symbols stay, since some have several meanings.",
         (
             ("500g", "500 g"),
             ("0,5 L", "0.5 l"),
             ("5 kilometres", "5 km"),
             ("5 kilometers", "5 km"),
+            ("5 per cent", "5"),
             ("6 feet tall", "6 ft tall"),
             ("Miles Davis", "miles davis"),
         ),
@@ -251,7 +279,7 @@ RULES: tuple[NamedRule, ...] = (
         "before or behind a name without a space.",
         "The full and the short form mean the same.",
         (
-            ("株式会社日立製作所", "日立製作所"),
+            ("株式会社日立製作所", "日立制作所"),
             ("Oshkosh Corporation", "oshkosh corp"),
             ("Acme Limited", "acme ltd"),
             ("Limited", "limited"),
@@ -267,14 +295,17 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "territories",
         True,
-        "writes a country, territory or state that is the whole value by one English name. Codes "
-        "and names in 45 other languages count only in a column that consists of them.",
+        "writes a country, territory or state that is the whole value by one English name. Codes, "
+        "and short names in 45 other languages, count only in a column that consists of them.",
         "Tables use short and official names, the World Bank's spellings, other languages and "
         "codes. Other values stay as they are.",
         (
             ("U.S.A.", "united states"),
             ("Korea, Rep.", "south korea"),
             ("Ivory Coast", "cote divoire"),
+            ("Kingdom of Norway", "norway"),
+            ("Deutschland", "germany"),
+            ("Calif.", "california"),
             ("Bank of Georgia", "bank of georgia"),
         ),
     ),

@@ -12,9 +12,10 @@ A code of two or three letters is a word or another abbreviation more often than
 so a column decides together: codes of one list are written out where they make up at least three
 quarters of its distinct values, and three of them. UK, US and USA always are.
 
-Names in other languages, of the Unicode CLDR in ``foreign_territories.json``, are words of English
-or other things as well ("Columbia", "Man"): they are written out where names of territories, in
-whatever language, make up as much of a column.
+Names in other languages, of the Unicode CLDR in ``foreign_territories.json``, are replaced too.
+Those in Latin letters that are short or the names of other things as well ("Columbia", "Man") are
+written out only where names of territories, in whatever language, make up as much of a column.
+Values of one or two letters, such as those of sections, do not count then.
 
 The United Kingdom is written "united kingdom great britain": the state goes by both names, while
 Great Britain by itself may be the island, and stays near and not the same.
@@ -38,6 +39,11 @@ from embed.words import Vocabulary
 # The share of the distinct values of a column, and how many of them, that must be codes of one
 # list, or names, for these to be written out.
 LEAST_SHARE, LEAST_CODES = 0.75, 3
+
+MOST_OF_A_SECTION = 2  # letters of values that stand for sections of a table
+
+# Names in Latin letters that are as long are rarely anything else.
+LEAST_LETTERS_OF_A_NAME = 6
 
 _FORMS = ("{}", "The {}", "{}, the")
 
@@ -73,12 +79,13 @@ class Territories:
         text = self._texts.find(values.cast(pa.large_string()))
         if not (text >= 0).any():
             return values
-        name = self._resolved(text, columns)
+        is_long = pc.greater(pc.utf8_length(values), MOST_OF_A_SECTION)
+        name = self._resolved(text, columns, pc.fill_null(is_long, False).to_numpy(False))
         if not (name >= 0).any():
             return values
         return pc.coalesce(self._names.take(pa.array(name, mask=name < 0)), values)
 
-    def _resolved(self, text: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def _resolved(self, text: np.ndarray, columns: np.ndarray, is_long: np.ndarray) -> np.ndarray:
         """Return the name of each value, int64; -1 where it stays as it is."""
         names, *codes, foreign = self._names_of[:, text]
         sizes = np.bincount(columns)
@@ -92,7 +99,8 @@ class Territories:
             names = np.where(better[columns] & is_code, code_names, names)
         is_name = (names >= 0) | (foreign >= 0)
         counts = np.bincount(columns[is_name], minlength=len(sizes))
-        made_of_names = (counts >= LEAST_CODES) & (counts >= LEAST_SHARE * sizes)
+        n_long = np.bincount(columns[is_long], minlength=len(sizes))
+        made_of_names = (counts >= LEAST_CODES) & (counts >= LEAST_SHARE * n_long)
         return np.where((names < 0) & made_of_names[columns], foreign, names)
 
 
@@ -102,7 +110,23 @@ def territories(normalise: Normalise) -> Territories:
     abroad = [(name, written[code]) for code, names in foreign().items() for name in names]
     codes = [mapping.items() for mapping in (three, packaged()["states"], two)]
     english, *codes, abroad = _lists([_english_names(), *codes, abroad], normalise)
-    return Territories(english, codes, abroad)
+    is_sure = pc.or_(
+        pc.invert(pc.string_is_ascii(abroad.texts)),
+        pc.and_not(
+            pc.greater_equal(pc.utf8_length(abroad.texts), LEAST_LETTERS_OF_A_NAME),
+            pc.is_in(abroad.texts, pa.array(packaged()["ambiguous"])),
+        ),
+    )
+    sure = NameList(abroad.texts.filter(is_sure), abroad.names.filter(is_sure))
+    # The first that has a text decides.
+    names = {
+        text: name
+        for part in (sure, english)
+        for text, name in zip(part.texts.to_pylist(), part.names.to_pylist(), strict=True)
+    }
+    return Territories(
+        NameList(pa.array(names, pa.string()), pa.array(names.values(), pa.string())), codes, abroad
+    )
 
 
 def known_places(normalise: Normalise) -> tuple[pa.LargeStringArray, pa.LargeStringArray]:
@@ -120,12 +144,15 @@ def known_places(normalise: Normalise) -> tuple[pa.LargeStringArray, pa.LargeStr
 
 
 def _english_names() -> list[tuple[str, str]]:
-    return [
+    document = packaged()
+    countries = [
         (form.format(name), names[0])
         for form in _FORMS
         for names in _names_by_code().values()
         for name in names
     ]
+    states = [(f"State of {name}", name) for name in document["states"].values()]
+    return [*document["state_forms"].items(), *states, *countries]
 
 
 @cache

@@ -10,8 +10,12 @@ each pattern: nearly all values of a lake hold no mark.
 
 from __future__ import annotations
 
+import html
+import json
 import re
 from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
 
 import numpy as np
 import pyarrow as pa
@@ -60,6 +64,11 @@ _FORMS = (
     (rf"(?i)^([0-9]{{4}}){_APOSTROPHE}(s)$", r"\1\2"),
     (r"(?i)^fy[ ']?([0-9]{4})$", r"fiscal year \1"),
 )
+_SEPARATOR = "\x1e"
+_ENTITY = r"(?i)&(?:#[0-9]{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,31}[0-9]{0,2});"
+_WEB_ADDRESS = r"(?i)^(?:(?:https?|ftp)://(?:www\.)?|www\.)([^\s/.]+\.\S*?)/?$"
+_HAN = r"[\x{4E00}-\x{9FFF}]"
+_PERCENT = r"(?i)([0-9]) ?(?:percent|per cent|pct)\b\.?"
 _TIME = r"(?i)^(?P<hour>0?[1-9]|1[0-2]):(?P<minute>[0-5][0-9]) ?(?P<half>[ap])\.? ?m\.?$"
 _STATE = (
     r"(?i)^(?P<before>.*?(?P<word>[^\s,]*)),\s?(?P<code>[a-z][a-z])(?P<behind>(?: "
@@ -259,19 +268,84 @@ def _with_state_names(texts: pa.StringArray) -> pa.StringArray:
     return pc.if_else(is_state, pc.binary_join_element_wise(named, behind, ""), texts)
 
 
+def without_entities(texts: pa.StringArray) -> pa.StringArray:
+    """Write the characters that entities of HTML stand for, even where they were encoded twice.
+
+    Examples
+    --------
+    >>> without_entities(pa.array(["AT&amp;T", "Caf&eacute;", "&#39;90", "a &b; c"])).to_pylist()
+    ['AT&T', 'Café', "'90", 'a &b; c']
+    """
+
+    def write(some: pa.StringArray) -> pa.StringArray:
+        # No entity stands for the separator.
+        text = _SEPARATOR.join(pc.replace_substring(some, _SEPARATOR, " ").to_pylist())
+        return pa.array(html.unescape(html.unescape(text)).split(_SEPARATOR), pa.string())
+
+    may = pc.match_substring(texts, "&")
+    return only_where(
+        texts, may, lambda some: only_where(some, pc.match_substring_regex(some, _ENTITY), write)
+    )
+
+
+def with_hosts(texts: pa.StringArray) -> pa.StringArray:
+    """Remove what surrounds the host and path of a web address.
+
+    Examples
+    --------
+    >>> with_hosts(pa.array(["https://www.example.com/", "www.bbc.co.uk", "www. a"])).to_pylist()
+    ['example.com', 'bbc.co.uk', 'www. a']
+    """
+    may = pc.match_substring_regex(texts, _WEB_ADDRESS)
+    return _rewritten(texts, may, _WEB_ADDRESS, r"\1")
+
+
+@cache
+def simplified() -> dict[int, int]:
+    """Return the simplified character of each traditional one that has another.
+
+    ``chinese.json`` holds them, as OpenCC (Apache-2.0) writes them one by one.
+    """
+    document = json.loads(
+        files("pexeso.lake.normalise").joinpath("chinese.json").read_text("utf-8")
+    )
+    sides = ("".join(document[side]) for side in ("traditional", "simplified"))
+    return {ord(one): ord(other) for one, other in zip(*sides, strict=True)}
+
+
+def with_simplified_characters(texts: pa.StringArray) -> pa.StringArray:
+    """Write traditional Chinese characters as simplified ones.
+
+    Examples
+    --------
+    >>> with_simplified_characters(pa.array(["中國銀行", "Bank"])).to_pylist()
+    ['中国银行', 'Bank']
+    """
+
+    def write(some: pa.StringArray) -> pa.StringArray:
+        text = _SEPARATOR.join(pc.replace_substring(some, _SEPARATOR, " ").to_pylist())
+        return pa.array(text.translate(simplified()).split(_SEPARATOR), pa.string())
+
+    may = pc.invert(pc.string_is_ascii(texts))
+    return only_where(
+        texts, may, lambda some: only_where(some, pc.match_substring_regex(some, _HAN), write)
+    )
+
+
 def with_spaced_units(texts: pa.StringArray) -> pa.StringArray:
     """Put a space between a number and its unit, and a decimal point in the place of a comma.
 
     Examples
     --------
-    >>> with_spaced_units(pa.array(["Sugar 500g", "0,5 L", "A10G", "1,500 m"])).to_pylist()
-    ['Sugar 500 g', '0.5 L', 'A10G', '1,500 m']
+    >>> with_spaced_units(pa.array(["Sugar 500g", "0,5 L", "A10G", "5 percent"])).to_pylist()
+    ['Sugar 500 g', '0.5 L', 'A10G', '5 %']
     """
     units = "|".join(packaged()["glued_units"])
     number = r"(^|[^0-9A-Za-z.,])([0-9]+"
     patterns = (
         (rf"(?i){number})[.,]([0-9]{{1,2}}) ?({units})\b", r"\1\2.\3 \4"),
         (rf"(?i){number}(?:[.,][0-9]+)*)({units})\b", r"\1\2 \3"),
+        (_PERCENT, r"\1 %"),
     )
     for pattern, replacement in patterns:
         may = pc.match_substring_regex(texts, pattern)
@@ -307,6 +381,8 @@ def without_asian_company_forms(texts: pa.StringArray) -> pa.StringArray:
 # The rules in the order in which they are applied, each with bytes of which a text that it changes
 # holds one; None where any text may. No rule before it adds any.
 TEXT_RULES: dict[str, tuple[bytes | None, Callable[[pa.StringArray], pa.StringArray]]] = {
+    "chinese": (None, with_simplified_characters),
+    "hosts": (b".", with_hosts),
     "footnotes": (
         b"[",
         lambda texts: _rewritten(texts, pc.match_substring(texts, "["), _FOOTNOTE, ""),
