@@ -16,7 +16,7 @@ from babel import Locale
 from babel.core import get_global
 
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.normalise.territories import known_places
+from pexeso.lake.normalise.territories import known_places, packaged
 
 PAGE = Path(__file__).resolve().parents[2] / "pexeso" / "lake" / "normalise" / "territories.json"
 FOREIGN_PAGE = PAGE.with_name("foreign_territories.json")
@@ -85,7 +85,9 @@ def cities_from_babel() -> dict[str, list[str]]:
     normaliser = Normaliser().switched(off=["territories"])
     columns = [pa.array(side, pa.string()) for side in zip(*sorted(named), strict=True)]
     english, others = (side.to_pylist() for side in normaliser.normalise_columns(columns))
-    territories = set(english_names(normaliser.normalise_columns).texts.to_pylist())
+    states = normaliser.normalise(pa.array([*packaged()["states"].values()])).to_pylist()
+    # New York is the city.
+    territories = set(known_places(normaliser.normalise_columns)[0].to_pylist()) - set(states)
     meant: dict[str, set[str]] = defaultdict(set)
     for city, name in zip(english, others, strict=True):
         # Names in Latin letters are near each other, or written by hand.
