@@ -363,7 +363,8 @@ def _with_a_letter_else(partition: SparsePartition, vectors: SparseVectors, alik
     marks, owners = vectors.marks.of_letters()
     known, rows = partition.rows_by_mark_of_letters
     first, last = (np.searchsorted(known, marks, side) for side in ("left", "right"))
-    query, rows = np.repeat(owners, last - first), rows[ranges(first, last - first)]
+    sizes = np.where(vectors.is_known[owners], last - first, 0)
+    query, rows = np.repeat(owners, sizes), rows[ranges(first, sizes)]
     return _with_more(alike, query, rows, partition.n_values)
 
 

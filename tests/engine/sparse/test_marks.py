@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from bags import SPACE, distance_of, vectors_of
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pexeso.engine.sparse import search
@@ -85,6 +85,12 @@ def marked(values: list[Value]) -> SparseVectors:
     st.lists(values_with_marks, min_size=1, max_size=5),
     st.sampled_from([0.0, 0.05, TURNED, 0.3, REGROUPED, ONE_LETTER, 0.72, 0.99, 1.0]),
     st.sampled_from([None, torch.device("cpu")]),
+)
+@example(
+    [("a", frozenset({(LETTERS_GROUP, 1)}), None)],
+    [("", frozenset({(LETTERS_GROUP, 1)}), None)],
+    0.375,
+    None,
 )
 @settings(max_examples=200, deadline=None)
 def test_every_way_to_compare_keeps_to_the_definition(stored, queries, limit, device):
