@@ -44,15 +44,20 @@ def _table(members: bytes) -> np.ndarray:
 
 _DIGITS = _table(b"0123456789")
 _STARTS = _table(b"0123456789'\"={(+-IiUu\xe2")
+_MARKS = _table(b"'=\xe2")
+_ISBN_ENDS = _table(b"xX")
 _TRUTH = _table(b"tTfF")
+_MIN_NUMBER_BYTES = 9  # of an ISBN or a telephone number, without its last digit
 # Letters of a UUID, with braces or without, with hyphens or without, and behind ``urn:uuid:``.
 _UUID_BYTES = (32, 36, 38, 45)
 _COMPACT_BYTES = 8  # of 20240105
+_DAY_BYTES, _DAY = 10, "^[12][0-9]{3}-[0-9]{2}-[0-9]{2}$"
 
 _SPACES = r"[\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
 _MARKED = r"^['\x{2019}]([+-]?[0-9][0-9A-Za-z.,/: -]*)$"
 _DECADE = r"^['\x{2019}][0-9]{2}s$"
 _FORMULA = r'^="([^"]+)"$'
+_NUMBER = r"^[+-]?[0-9][0-9., '\x{2019}]*$"
 _WHOLE = r"^(-?(?:0|[1-9][0-9]*))\.0+$"
 _GROUPED = (
     (",", r"^([+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?)$"),
@@ -85,10 +90,15 @@ _PHONE = r"^\+?[0-9]{7,15}$"
 _MIN_PHONES = 0.9  # share of a column's values
 
 _MAX_DATE_BYTES = 40
+# Unicode's classes take long to prepare and to match.
+_LETTER = r"[A-Za-z\x{80}-\x{10FFFF}]"
 _DATE_HINT = (
     r"[0-9][./-]\s?[0-9][0-9]?[./-]\s?[0-9]|[0-9][\x{5e74}\x{b144}]|^(?:19|20)[0-9]{6}(?:$|[tT ])"
     r"|^[12][0-9]{3}[- ]?[mM][0-9]|^[0-9]{1,2}[/-][12][0-9]{3}$|^0[0-9]\.[12][0-9]{3}$"
-    r"|^[12][0-9]{3}/[0-9]{1,2}$|[0-9][^0-9]*\pL{3}|\pL{3}[^0-9]*[0-9]"
+    r"|^[12][0-9]{3}/[0-9]{1,2}$"
+    rf"|{_LETTER}{{3}}.*[12][0-9]{{3}}(?:[^0-9]|$)|^[12][0-9]{{3}}[^0-9].*{_LETTER}{{3}}"
+    rf"|^(?:{_LETTER}+[., ]+)?[0-9]{{1,2}}(?:st|nd|rd|th)?[-. /]*{_LETTER}{{3,9}}[-. /,]+"
+    r"[0-9]{2}(?:[^0-9]|$)"
 )
 _MONTH_NUMBERS = (
     r"^(?P<year>[12]\d{3})(?:[- ]?m|/)(?P<month>0?[1-9]|1[0-2])$",
@@ -125,26 +135,43 @@ def read_cells(texts: pa.LargeStringArray, readings: Collection[str]) -> pa.Larg
     may = _DIGITS[last] | _STARTS[first] | np.isin(lengths, _UUID_BYTES)
     is_plain = as_mask(pc.ascii_is_decimal(texts))
     may &= ~is_plain | (lengths == _COMPACT_BYTES)
+    # What is written in the end is not read again.
+    may &= (lengths != _DAY_BYTES) | ~as_mask(pc.match_substring_regex(texts, _DAY))
     return only_where(texts, pa.array(may), lambda some: _read(some, readings))
 
 
 def _read(texts: pa.Array, readings: Collection[str]) -> pa.Array:
-    if "spreadsheet-marks" in readings:
-        is_decade = pc.match_substring_regex(texts, _DECADE)
-        plain = pc.replace_substring_regex(texts, _MARKED, r"\1")
-        texts = pc.if_else(is_decade, texts, pc.replace_substring_regex(plain, _FORMULA, r"\1"))
+    first, last, lengths = _edges(texts)
+    if "spreadsheet-marks" in readings and (marked := _MARKS[first]).any():
+        texts = only_where(texts, pa.array(marked), _without_marks)
+        first, last, lengths = _edges(texts)
     if "identifiers" in readings:
-        for change in (_uuids, _isbns, _phones):
-            texts = change(texts)
+        texts = only_where(texts, pa.array(np.isin(lengths, _UUID_BYTES)), _uuids)
+        may = (_DIGITS[last] | _ISBN_ENDS[last]) & (lengths > _MIN_NUMBER_BYTES)
+        letters = pc.match_substring_regex(texts, rf"^[^{_LETTER[1:]}*$|^(?i:isbn)|^[0-9 -]+[Xx]$")
+        may &= as_mask(letters)
+        texts = only_where(texts, pa.array(may), lambda some: _phones(_isbns(some)))
     if "iso-dates" in readings:
         short = pc.less_equal(pc.binary_length(texts), _MAX_DATE_BYTES)
         may = pc.and_(short, pc.match_substring_regex(texts, _DATE_HINT))
         texts = only_where(texts, may, lambda some: pc.coalesce(_iso(some), some))
-    if "thousands" in readings:
-        texts = _without_thousands(texts)
-    if "whole-numbers" in readings:
-        texts = pc.replace_substring_regex(texts, _WHOLE, r"\1")
+    ends = ("thousands" in readings, _without_thousands), ("whole-numbers" in readings, _whole)
+    changes = [change for is_on, change in ends if is_on]
+    if changes:
+        is_number = pc.match_substring_regex(texts, _NUMBER)
+        for change in changes:
+            texts = only_where(texts, is_number, change)
     return texts
+
+
+def _whole(texts: pa.Array) -> pa.Array:
+    return pc.replace_substring_regex(texts, _WHOLE, r"\1")
+
+
+def _without_marks(texts: pa.Array) -> pa.Array:
+    is_decade = pc.match_substring_regex(texts, _DECADE)
+    plain = pc.replace_substring_regex(texts, _MARKED, r"\1")
+    return pc.if_else(is_decade, texts, pc.replace_substring_regex(plain, _FORMULA, r"\1"))
 
 
 def _edges(texts: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -282,7 +309,7 @@ def _iso(texts: pa.Array, columns: np.ndarray | None = None) -> pa.Array:
 def _named(dates: pa.Array) -> pa.Array:
     """Return dates with the name of a month, in any language, in the form of `canonical_dates`."""
     result = pa.nulls(len(dates), pa.string())
-    at = np.flatnonzero(as_mask(pc.match_substring_regex(dates, r"\pL{3}")))
+    at = np.flatnonzero(as_mask(pc.match_substring_regex(dates, rf"{_LETTER}{{3}}")))
     if not len(at):
         return result
     some = pc.utf8_trim(dates.take(pa.array(at)), " .,")

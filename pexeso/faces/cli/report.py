@@ -144,7 +144,7 @@ def rest_lines(result: Matches[Any]) -> list[str]:
 
 
 def hint_lines(hints: Hints) -> list[str]:
-    lines = [plain(one.sentence()) for one in hints.readings]
+    lines = [plain(one.sentence(), MAX_NAME) for one in hints.readings]
     if hints.nearest:
         rows = [
             (
