@@ -71,7 +71,8 @@ def _pieces(tables: Sequence[ReadTable]) -> Iterator[Piece]:
         for table in tables
         if (rows := table.rows) is not None and len(rows.columns) >= MIN_COLUMNS and len(rows)
     ]
-    forms = iter(_forms([rows.resolved() for _, rows in with_rows], tables[0].readings if tables else ()))
+    readings = tables[0].readings if tables else ()
+    forms = iter(_forms([rows.resolved() for _, rows in with_rows], readings))
     for table, rows in with_rows:
         columns = next(forms)
         n = rows_of_a_piece(len(columns))
