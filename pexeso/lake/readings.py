@@ -51,6 +51,8 @@ _MIN_NUMBER_BYTES = 9  # of an ISBN or a telephone number, without its last digi
 # Letters of a UUID, with braces or without, with hyphens or without, and behind ``urn:uuid:``.
 _UUID_BYTES = (32, 36, 38, 45)
 _COMPACT_BYTES = 8  # of 20240105
+_COMPACT = "^(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])$"
+_MIN_COMPACT = 0.9  # share of a column's whole numbers
 _DAY_BYTES, _DAY = 10, "^[12][0-9]{3}-[0-9]{2}-[0-9]{2}$"
 
 _SPACES = r"[\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
@@ -134,7 +136,7 @@ def read_cells(texts: pa.LargeStringArray, readings: Collection[str]) -> pa.Larg
         texts = only_where(texts, may, _truth_words)
     may = _DIGITS[last] | _STARTS[first] | np.isin(lengths, _UUID_BYTES)
     is_plain = as_mask(pc.ascii_is_decimal(texts))
-    may &= ~is_plain | (lengths == _COMPACT_BYTES)
+    may &= ~is_plain
     # What is written in the end is not read again.
     may &= (lengths != _DAY_BYTES) | ~as_mask(pc.match_substring_regex(texts, _DAY))
     return only_where(texts, pa.array(may), lambda some: _read(some, readings))
@@ -457,6 +459,7 @@ def read_columns(
 def _with_dates_of_columns(
     texts: pa.Array, columns: np.ndarray, day_first: bool | None
 ) -> pa.Array:
+    texts = _with_compact_dates(texts, columns)
     first, last, lengths = _edges(texts)
     short = (lengths >= len("1/2/03")) & (lengths <= _MAX_DATE_BYTES)
     rows = _matching(texts, short & ~_DIGITS[first] & _DIGITS[last], _MONTH_OF_SHORT_YEAR)
@@ -483,6 +486,20 @@ def _with_dates_of_columns(
         some = pa.concat_arrays([some, pa.array([example] * is_open.sum(), some.type)])
         groups = np.append(groups, np.flatnonzero(is_open))
     return _replaced(texts, rows, _iso(some, groups)[: len(rows)]) if len(rows) else texts
+
+
+def _with_compact_dates(texts: pa.Array, columns: np.ndarray) -> pa.Array:
+    """Read 20240105 in columns of which nearly all whole numbers are such dates."""
+    _, _, lengths = _edges(texts)
+    is_whole = as_mask(pc.ascii_is_decimal(texts))
+    rows = _matching(texts, is_whole & (lengths == _COMPACT_BYTES), _COMPACT)
+    if not len(rows):
+        return texts
+    n_whole, n_compact = np.bincount(columns[is_whole]), np.bincount(columns[rows])
+    kept = n_compact[columns[rows]] >= _MIN_COMPACT * n_whole[columns[rows]]
+    rows = rows[kept]
+    some = texts.take(pa.array(rows))
+    return _replaced(texts, rows, pc.coalesce(_iso(some), some)) if len(rows) else texts
 
 
 def _matching(texts: pa.Array, chosen: np.ndarray, pattern: str) -> np.ndarray:

@@ -242,3 +242,9 @@ def test_a_column_is_read_as_if_it_were_alone(cells, others):
     columns = np.repeat([0, 1], [len(cells), len(others)])
     together = read([*cells, *others], READINGS, columns)
     assert together == [*read(cells, READINGS), *read(others, READINGS)]
+
+
+def test_a_number_among_others_is_no_date():
+    assert read(["20120505", "7", "123456789"], DEFAULT_READINGS) == ["20120505", "7", "123456789"]
+    dates = ["20120505", "20130101", "n"]
+    assert read(dates, DEFAULT_READINGS) == ["2012-05-05", "2013-01-01", "n"]

@@ -346,10 +346,8 @@ def find_rows(
 
 def _with_same_letters(partition: SparsePartition, vectors: SparseVectors, alike: Lists) -> Lists:
     """Add the rows of the same letters in other words."""
-    letters = vectors.marks.letters
-    first, last = (
-        np.searchsorted(partition.ordered_letters, letters, side) for side in ("left", "right")
-    )
+    letters, known = vectors.marks.letters, partition.ordered_letters
+    first, last = (np.searchsorted(known, letters, side) for side in ("left", "right"))
     sizes = np.where((letters != 0) & vectors.is_known, last - first, 0)
     query = np.repeat(np.arange(len(vectors)), sizes)
     rows = partition.rows_by_letters[ranges(first, sizes)]
@@ -386,10 +384,8 @@ def _with_same_consonants(
     for values, (consonants, candidates) in zip(
         by_script(sounds), reversed(partition.rows_by_consonants), strict=True
     ):
-        first, last = (
-            np.searchsorted(consonants, consonants_of(sounds[values]), side)
-            for side in ("left", "right")
-        )
+        own = consonants_of(sounds[values])
+        first, last = (np.searchsorted(consonants, own, side) for side in ("left", "right"))
         # As many values at a time as have a bounded number of pairs, or one.
         runs = np.cumsum(last - first) // PAIRS_A_THREAD
         for some in np.split(np.arange(len(values)), np.flatnonzero(np.diff(runs)) + 1):
