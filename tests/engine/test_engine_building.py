@@ -59,8 +59,10 @@ def test_tensors_and_pieces_give_what_arrays_give(chosen, cells, build, zeros):
     tensors, same_order = build(torch.from_numpy(vectors), *tensors_of(columns), options)
     assert arrays.keys() == tensors.keys()
     np.testing.assert_array_equal(order, same_order.numpy())
+    # A product of few rows is rounded otherwise than one of many on some processors.
+    rounding = 1e-6 if build is in_pieces else 0.0
     for name, array in arrays.items():
-        np.testing.assert_array_equal(array, tensors[name].numpy(), err_msg=name)
+        np.testing.assert_allclose(array, tensors[name].numpy(), 0, rounding, err_msg=name)
 
 
 def test_a_partition_of_tensors_answers_as_one_of_arrays():
