@@ -50,7 +50,6 @@ _TRUTH = _table(b"tTfF")
 _MIN_NUMBER_BYTES = 9  # of an ISBN or a telephone number, without its last digit
 # Letters of a UUID, with braces or without, with hyphens or without, and behind ``urn:uuid:``.
 _UUID_BYTES = (32, 36, 38, 45)
-_COMPACT_BYTES = 8  # of 20240105
 _COMPACT = "^(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])$"
 _MIN_COMPACT = 0.9  # share of a column's whole numbers
 _DAY_BYTES, _DAY = 10, "^[12][0-9]{3}-[0-9]{2}-[0-9]{2}$"
@@ -223,8 +222,8 @@ def _isbns(texts: pa.Array) -> pa.Array:
         digits = pc.replace_substring_regex(bare, "[ -]", "")
         is_named = pc.match_substring(some, "isbn", ignore_case=True)
         is_long = pc.and_(pc.greater(separators, 0), pc.equal(pc.binary_length(digits), 13))
-        told = pc.or_(pc.or_(is_named, is_long), pc.equal(separators, _ISBN_SEPARATORS))
-        return pc.if_else(pc.and_(told, pa.array(_are_isbns(digits))), digits, some)
+        is_marked = pc.or_(pc.or_(is_named, is_long), pc.equal(separators, _ISBN_SEPARATORS))
+        return pc.if_else(pc.and_(is_marked, pa.array(_are_isbns(digits))), digits, some)
 
     may = pc.or_(pc.match_substring(texts, "-"), pc.match_substring(texts, " "))
     may = pc.or_(may, pc.match_substring(texts, "isbn", ignore_case=True))
@@ -490,14 +489,12 @@ def _with_dates_of_columns(
 
 def _with_compact_dates(texts: pa.Array, columns: np.ndarray) -> pa.Array:
     """Read 20240105 in columns of which nearly all whole numbers are such dates."""
-    _, _, lengths = _edges(texts)
     is_whole = as_mask(pc.ascii_is_decimal(texts))
-    rows = _matching(texts, is_whole & (lengths == _COMPACT_BYTES), _COMPACT)
+    rows = _matching(texts, is_whole, _COMPACT)
     if not len(rows):
         return texts
     n_whole, n_compact = np.bincount(columns[is_whole]), np.bincount(columns[rows])
-    kept = n_compact[columns[rows]] >= _MIN_COMPACT * n_whole[columns[rows]]
-    rows = rows[kept]
+    rows = rows[n_compact[columns[rows]] >= _MIN_COMPACT * n_whole[columns[rows]]]
     some = texts.take(pa.array(rows))
     return _replaced(texts, rows, pc.coalesce(_iso(some), some)) if len(rows) else texts
 

@@ -38,8 +38,8 @@ def strings(texts: list[str]) -> pa.LargeStringArray:
 
 
 def test_words_are_spelled_near_the_way_names_have_in_english():
-    found = spellings(strings([*SPELLED, *NOT_SPELLED])).to_pylist()
-    assert found == [*SPELLED.values(), *NOT_SPELLED]
+    result = spellings(strings([*SPELLED, *NOT_SPELLED])).to_pylist()
+    assert result == [*SPELLED.values(), *NOT_SPELLED]
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs", "Zs", "Cc", "Zl", "Zp"]))))
@@ -88,13 +88,13 @@ CONSONANTS = {"bpf": "b", "td": "d", "kgh": "k", "sCSJ": "s", "aeiou": "a"}
 
 
 def sounds(text: str) -> str:
-    place, found = 0, ""
+    place, result = 0, ""
     while place < len(text):
         tried = ((re.compile(pattern).match(text, place), sound) for pattern, sound in SOUNDS)
         match, sound = next((match, sound) for match, sound in tried if match)
-        found += match[0] if sound is None else sound
+        result += match[0] if sound is None else sound
         place = match.end()
-    return re.sub(r"(.)\1+", r"\1", found)
+    return re.sub(r"(.)\1+", r"\1", result)
 
 
 def consonants(heard: str) -> str:
@@ -107,11 +107,11 @@ def consonants(heard: str) -> str:
 @settings(max_examples=400, deadline=None)
 def test_sounds_are_those_of_plain_patterns(texts):
     texts = [text for text in texts if not text.isdigit()]
-    found = sounds_of(strings(texts))
+    result = sounds_of(strings(texts))
     heard = [sounds(text) for text in texts]
-    for number, reference in ((found >> 1, heard), (found >> 33, list(map(consonants, heard)))):
+    for number, reference in ((result >> 1, heard), (result >> 33, list(map(consonants, heard)))):
         same = number[:, np.newaxis] == number
         expected = np.array([[one == other for other in reference] for one in reference], bool)
         np.testing.assert_array_equal(same, expected.reshape(same.shape))
     lengths = [min(7, len(re.sub("a", "", consonants(one)))) for one in heard]
-    np.testing.assert_array_equal((found >> 33) & 7, lengths)
+    np.testing.assert_array_equal((result >> 33) & 7, lengths)

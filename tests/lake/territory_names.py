@@ -94,9 +94,9 @@ def cities_from_babel() -> dict[str, list[str]]:
         if city and name and not name.isascii() and city not in territories:
             meant[name].add(city)
     names_by_city: dict[str, list[str]] = defaultdict(list)
-    for name, found in sorted(meant.items()):
-        if len(found) == 1:
-            names_by_city[min(found)].append(name)
+    for name, cities in sorted(meant.items()):
+        if len(cities) == 1:
+            names_by_city[min(cities)].append(name)
     return dict(sorted(names_by_city.items()))
 
 

@@ -102,10 +102,10 @@ def test_a_column_of_names_in_another_language_is_written_out_and_no_other() -> 
 
 
 def test_forms_of_state_and_abbreviations_are_written_as_names() -> None:
-    (found,) = written(
+    (names,) = written(
         ["Kingdom of Norway", "Hellenic Republic", "State of Texas", "Calif.", "N. Dakota", "Mass."]
     )
-    assert found == ["norway", "greece", "texas", "california", "north dakota", "mass"]
+    assert names == ["norway", "greece", "texas", "california", "north dakota", "mass"]
     (column,) = written(["Mass.", "Conn.", "Wash.", "Calif."])
     assert column == ["massachusetts", "connecticut", "washington", "california"]
 

@@ -113,9 +113,9 @@ def test_what_would_match_is_said_and_found_by_the_rule(tmp_path, rule, mine, la
     assert f"--rule {rule}, which" in hint_lines(hints)[0], "not cut"
     (tmp_path / "with").mkdir()
     read = index_of(tmp_path / "with", lake, normaliser=Normaliser().switched(on=[rule]))
-    found = read.search(mine, method="overlap")
-    assert best(found) == len(mine)
-    assert not found.hints().readings, "nothing is said where most values are there"
+    result = read.search(mine, method="overlap")
+    assert best(result) == len(mine)
+    assert not result.hints().readings, "nothing is said where most values are there"
 
 
 def test_nothing_is_said_of_a_reading_that_the_column_keeps_apart(tmp_path):
