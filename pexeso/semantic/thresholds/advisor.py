@@ -321,7 +321,7 @@ class Advisor:
             self.learnt,
             self._usual,
             min_precision,
-            query.weights[order],
+            np.asarray(query.weights)[order],
         )
         return self._too_small("values") if advice is None else advice
 
