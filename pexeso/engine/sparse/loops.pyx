@@ -22,8 +22,8 @@ cdef extern from *:
     """
     // Of values of the same words in another order, of the same letters in other words, and of
     // short words of which one letter differs, as fractions of the largest distance; and the
-    // distance below which values have the same words, whatever rounding does. National Museum and Nationalmuseum are two museums: the second is
-    // worth less than most misspellings.
+    // distance below which values have the same words, whatever rounding does. National Museum and
+    // Nationalmuseum are two museums: the second is worth less than most misspellings.
     static constexpr double DISTANCE_OF_TURNED = 0.1;
     static constexpr double DISTANCE_OF_REGROUPED = 1.0 / 3;
     static constexpr double DISTANCE_OF_ONE_LETTER = 3.0 / 8;
