@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from pexeso import __version__
 from pexeso.errors import InputError, OutputError
@@ -29,6 +32,7 @@ from pexeso.faces.service.schema import OUTPUT
 from pexeso.faces.service.verbs import run
 from pexeso.joins.exports.openlineage import DataSet, JoinMade, append_events
 from pexeso.lake.rows import table_path
+from pexeso.results.query import split_spec
 from pexeso.runtime.shown import many
 
 if TYPE_CHECKING:
@@ -74,6 +78,25 @@ def _query(file: str | None) -> DataSet:
 MAX_SENTENCE = 1000
 
 
+@contextmanager
+def _with_index(request: JoinRequest) -> Iterator[JoinRequest]:
+    """Index the second of two tables while they are joined, where no index is named."""
+    file, column = split_spec(request.query)
+    no_index = os.path.isfile(split_spec(request.index)[0]) and request.lake_column is None
+    if not no_index or request.transform or not os.path.isfile(file):
+        yield request
+        return
+    from pexeso.two_tables import index_of_table
+
+    with index_of_table(file, column) as (index, label):
+        yield msgspec.structs.replace(
+            request,
+            index=index.path,
+            query=request.index,
+            lake_column=f"{os.path.basename(file)}:{label}",
+        )
+
+
 @click.command(cls=QueryCommand)
 @index_argument
 @query_argument
@@ -113,6 +136,7 @@ def join(
       pexeso join lake.pexeso people.csv:company firms.csv:name --values one-to-one --type inner
       pexeso join lake.pexeso people.csv:company firms.csv:name --aggregate staff=sum
       pexeso join lake.pexeso people.csv:name mails.csv:address --transform
+      pexeso join people.csv:company firms.csv:name
 
     The join keeps every row of FILE, in order. It repeats a row that several rows of the lake match
     (--aggregate keeps it one), and leaves cells empty where none does (--type inner drops the row).
@@ -120,6 +144,9 @@ def join(
     TABLE:COLUMN the join takes the column that pexeso search lists first. Cells keep the form that
     they have in both tables, those of CSV and JSON as text; mean, sum, min and max read the numbers
     in them.
+
+    Two files are joined without an index: pexeso join FILE:COLUMN FILE:COLUMN indexes the second
+    in a temporary folder.
 
     FILE:COLUMN,COLUMN is a key of several columns. It is joined with TABLE:COLUMN,COLUMN, or, for
     TABLE alone, with the columns that match most keys. Keys match if they are equal, ignoring case
@@ -148,15 +175,31 @@ def join(
     if lineage is not None and output is None:
         raise click.UsageError("--lineage names the file that the join goes to: add -o OUT.")
     started = datetime.now(UTC)
-    with search_progress():
-        response = run(request)
-    if response.transformed is None:
-        report_column(request, response)
-    else:
-        _report_programs(response.transformed)
-    if response.advised is not None:
-        report_advice([response.advised])
-    write_table(response.joined.table, output, overwrite=overwrite)
+    with _with_index(request) as request:
+        with search_progress():
+            response = run(request)
+        if response.transformed is None:
+            report_column(request, response)
+        else:
+            _report_programs(response.transformed)
+        if response.advised is not None:
+            report_advice([response.advised])
+        write_table(response.joined.table, output, overwrite=overwrite)
+        _write_more(request, response, started, output, conflicts, lineage, overwrite=overwrite)
+    _report_join(response.match, response.joined.report, output, conflicts)
+
+
+def _write_more(
+    request: JoinRequest,
+    response: JoinResponse,
+    started: datetime,
+    output: str | None,
+    conflicts: str | None,
+    lineage: str | None,
+    *,
+    overwrite: bool,
+) -> None:
+    """Write what there is to say of a join that was written."""
     try:
         if lineage is not None and output is not None:
             made = _made(request, response, output)
@@ -167,7 +210,6 @@ def join(
         if output is None:
             raise
         raise OutputError(f"{error} The joined table is whole, in '{output}'.") from error
-    _report_join(response.match, response.joined.report, output, conflicts)
 
 
 def _report_programs(joined: TransformJoin) -> None:
