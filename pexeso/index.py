@@ -1061,7 +1061,7 @@ def build_index(
     arrays: O(p log p) time; some 200 bytes a pair at the peak, beside the texts.
     """
     chosen = build_options(options, preset)
-    from pexeso.build.build import build
+    from pexeso.build.job import build
 
     build(
         lake, path, chosen, overwrite=overwrite, engine=engine, master=master, conf=conf,

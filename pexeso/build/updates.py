@@ -20,7 +20,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from embed.registry import check_model
-from pexeso.build.build import AUTO, workers_for
 from pexeso.build.catalog_writer import read_record_files, rewrite_sorted
 from pexeso.build.changes import (
     CHANGED,
@@ -36,7 +35,7 @@ from pexeso.build.changes import (
     names_of,
     stale_formats,
 )
-from pexeso.build.job import BuildJob, build_bar, ids_of
+from pexeso.build.job import AUTO, BuildJob, build_bar, ids_of, workers_for
 from pexeso.build.parts.base import OfParts
 from pexeso.build.parts.metadata import options_of
 from pexeso.build.parts.models import models_of, stale_models

@@ -28,8 +28,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
-from pexeso.build.stages import Facts
-from pexeso.build.sums import added, empty_sums, sums_of_task
+from pexeso.build.stages import Facts, added, empty_sums, sums_of_task
 from pexeso.errors import BuildError, PexesoError
 from pexeso.runtime.formatting import first_line
 from pexeso.runtime.system import available_memory, available_processors, signals

@@ -37,7 +37,7 @@ from pexeso.options import SearchOptions
 from pexeso.results.query import query_from_values
 from pexeso.semantic.pairs import posting_arrays
 from pexeso.sets.overlap.dictionary import find_texts
-from pexeso.store.texts import take_texts, take_wide
+from pexeso.store.arrays import take_texts, take_wide
 
 if TYPE_CHECKING:
     from pexeso.composite.key_table import KeyTable

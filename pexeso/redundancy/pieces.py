@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from pexeso.lake.typed.parquet import JSON, TypedRows
 from pexeso.lake.typed.value_texts import plain
-from pexeso.redundancy.column_stats import ColumnStats, merged, scan_stats
+from pexeso.redundancy.candidates import ColumnStats, merged, scan_stats
 from pexeso.redundancy.row_hashes import (
     HALVES,
     HashedColumn,

@@ -63,7 +63,7 @@ def verify_plan(
     InputError, LakeError, SparkError
         See `pexeso.errors`.
     """
-    from pexeso.redundancy.verification import Statement, verify_statements
+    from pexeso.redundancy.rebuilds import Statement, verify_statements
 
     plan = _read(plan)
     lake = local_lake(plan.lake)

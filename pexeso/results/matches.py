@@ -303,7 +303,7 @@ class Match(ColumnMatch, Tabular):
         MissingPackageError
             Matplotlib is not installed.
         """
-        from pexeso.results.charts import plot_kinds
+        from pexeso.results.match_kinds import plot_kinds
 
         return plot_kinds(
             f"{self.table}:{self.column}", self.kinds().matched, self.joinability_of, ax
@@ -407,7 +407,7 @@ class SearchResult(ColumnMatches[Match]):
         MissingPackageError
             Matplotlib is not installed.
         """
-        from pexeso.results.charts import MAX_CURVES, plot_curves
+        from pexeso.results.match_kinds import MAX_CURVES, plot_curves
 
         curves = [
             (f"{match.table}:{match.column}", *match.curve()) for match in self.matches[:MAX_CURVES]

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pexeso.store.texts import Texts, require_sound
+from pexeso.store.arrays import Texts, require_sound
 
 
 @dataclass(frozen=True)

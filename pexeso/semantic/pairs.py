@@ -25,7 +25,7 @@ from pexeso.results.ranking import Hit
 from pexeso.runtime.progress import advance, begin_steps
 from pexeso.semantic.encoded_query import EncodedQuery
 from pexeso.semantic.partition_loader import PartitionLoader
-from pexeso.store.texts import take_texts, take_wide
+from pexeso.store.arrays import take_texts, take_wide
 
 
 @dataclass(frozen=True)

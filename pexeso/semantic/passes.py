@@ -28,7 +28,7 @@ from pexeso.options import SearchOptions
 from pexeso.results.ranking import ColumnNames, Hit
 from pexeso.semantic.encoded_query import EncodedQuery
 from pexeso.semantic.partition_loader import PartitionLoader
-from pexeso.store.texts import take_texts
+from pexeso.store.arrays import take_texts
 
 KEPT_VALUES = 1 << 16
 """(Query value, partition) pairs whose summaries are looked at once where all partitions are ranked

@@ -16,8 +16,8 @@ from click.testing import CliRunner
 from pexeso import build_index, open_index
 from pexeso.engine.sparse import search
 from pexeso.errors import InputError
-from pexeso.faces.cli import explain as explain_command
 from pexeso.faces.cli import join as join_command
+from pexeso.faces.cli import search as explain_command
 from pexeso.faces.cli.main import cli
 from pexeso.joins import tables
 from pexeso.joins.mapping import PairColumns, loops, make_mapping

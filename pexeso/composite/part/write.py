@@ -19,10 +19,9 @@ from pexeso.composite.part.open import ARRAYS, COLUMNS, SUPER_KEYS, TABLES, VALU
 from pexeso.engine.lists import offsets_of
 from pexeso.lake.catalog import SCHEMA
 from pexeso.lake.tokens import NAME
-from pexeso.store.arrays import write_arrays
+from pexeso.store.arrays import write_arrays, write_texts
 from pexeso.store.files import write_document
 from pexeso.store.manifest import META
-from pexeso.store.texts import write_texts
 
 if TYPE_CHECKING:
     from pexeso.options import BuildOptions
@@ -60,8 +59,7 @@ def shards_needed(n_cells: int, n_rows: int, text_bytes: int, options: BuildOpti
 
 
 def write_shard(placed: Placed, number: int, folder: Path, *, filters: tuple[str, ...]) -> Filled:
-    from pexeso.composite.row_filters import filter_to_json, filters_of
-    from pexeso.composite.row_keys import row_keys_of
+    from pexeso.composite.row_keys import filter_to_json, filters_of, row_keys_of
 
     records = read_rows(placed, ROWS, number, FIELDS).cast(_LONG)
     records = records.sort_by([("table", "ascending"), ("first_row", "ascending")])

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from pexeso.faces.app.guard import Access
-    from pexeso.faces.service.served_index import ServedIndex
+    from pexeso.faces.service.verbs import ServedIndex
 
 
 class Agents:
@@ -86,14 +86,14 @@ PAGES = {
     "/": "lake:home",
     "/tables/{table}": "search:columns",
     "/tables/{table}/search": "search:search",
-    "/tables/{table}/match": "match:match",
+    "/tables/{table}/match": "search:match",
     "/tables/{table}/join": "actions:join",
     "/lake": "lake:tables",
     "/lake/table": "lake:table",
     "/lake/left-out": "lake:left_out",
     "/graph": "graph:graph",
-    "/redundancy": "plans:redundancy",
-    "/acquire": "plans:acquire",
+    "/redundancy": "lake:redundancy",
+    "/acquire": "lake:acquire",
 }
 
 

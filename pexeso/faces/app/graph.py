@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
-from pexeso.faces.app.forms import ON, Form, controls, query_fields
-from pexeso.faces.app.links import option_words, url
+from pexeso.faces.app.forms import ON, Form, controls, option_words, query_fields, url
 from pexeso.faces.app.page import Page, Pages
 from pexeso.faces.app.query_columns import lake_table_to_search, only, position_of
 from pexeso.faces.service.graph import GraphRequest, graph_document

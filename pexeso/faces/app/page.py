@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 import pexeso
-from pexeso.faces.app.links import url
+from pexeso.faces.app.forms import url
 from pexeso.faces.service.responses import json_text
 from pexeso.results.pages.page import environment
 from pexeso.runtime.formatting import cell_text
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest
 
     from pexeso.faces.app.tables import QueryTables
-    from pexeso.faces.service.served_index import ServedIndex
+    from pexeso.faces.service.verbs import ServedIndex
 
 
 FOLDER = "/static"

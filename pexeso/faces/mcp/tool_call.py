@@ -22,8 +22,7 @@ from pexeso.errors import InputError, OutputError, PexesoError
 from pexeso.faces.mcp.budget import count_tokens, page, require_tokens, written
 from pexeso.faces.service.bases import Request, RequestError
 from pexeso.faces.service.lake import lake_file, split_lake_spec
-from pexeso.faces.service.served_index import ServedIndex
-from pexeso.faces.service.verbs import Service
+from pexeso.faces.service.verbs import ServedIndex, Service
 from pexeso.results.query import split_spec
 from pexeso.runtime.formatting import is_hidden, visible
 

@@ -29,8 +29,7 @@ from pexeso.options import DEFAULT_COLUMNS, parse_bytes
 if TYPE_CHECKING:
     from pexeso.composite.key_explanation import KeyExplanation
     from pexeso.composite.key_table import KeyTable
-    from pexeso.faces.service.served_index import EncodedQueries
-    from pexeso.faces.service.verbs import Service
+    from pexeso.faces.service.verbs import EncodedQueries, Service
     from pexeso.index import Index
     from pexeso.joins.sql import JoinSql
     from pexeso.options import SearchOptions

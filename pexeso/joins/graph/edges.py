@@ -38,7 +38,7 @@ from pexeso.semantic.partition_loader import PartitionLoader, loader_of, sets_of
 from pexeso.sets.lake_columns import DAMAGED_LISTS, LakeColumns
 from pexeso.sets.overlap.dictionary import find_texts
 from pexeso.sets.overlap.index import OverlapIndex
-from pexeso.store.texts import take_texts, take_wide
+from pexeso.store.arrays import take_texts, take_wide
 
 loops = compiled("pexeso.joins.loops")
 

@@ -22,9 +22,9 @@ from pexeso.lake.records import ReadTable
 from pexeso.redundancy.part import FIELDS, RECORD, ROW_HASHES_PART
 from pexeso.redundancy.part.open import PIECES, TABLES
 from pexeso.redundancy.pieces import SCHEMA, n_columns, packed, pieces_of, write_packed
+from pexeso.store.arrays import write_texts
 from pexeso.store.files import new_file, write_document
 from pexeso.store.manifest import META
-from pexeso.store.texts import write_texts
 
 if TYPE_CHECKING:
     from pexeso.options import BuildOptions

@@ -18,10 +18,10 @@ from pexeso.engine.sparse.sparse_space import SparseSpace
 from pexeso.engine.vector_space import READ_LAYOUTS, VectorSpace
 from pexeso.errors import EmbedderError, IndexCorruptError, InputError, MissingPackageError
 from pexeso.lake.catalog import Catalog
+from pexeso.store.arrays import Texts, require_sound, take_texts
 from pexeso.store.integrity import Problem
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import MANIFEST, FolderEntry
-from pexeso.store.texts import Texts, require_sound, take_texts
 
 Progress = Callable[[int, int], None]
 

@@ -45,11 +45,10 @@ from pexeso.lake.catalog import Catalog, files_in
 from pexeso.runtime.exchange import BucketWriter, buckets_by_hash, hash_rows, read_bucket
 from pexeso.semantic.part import stage_of
 from pexeso.semantic.part.stored import POSTINGS, ROWS_PER_BATCH, VECTORS, stored_postings
-from pexeso.store.arrays import write_arrays
+from pexeso.store.arrays import write_arrays, write_texts
 from pexeso.store.files import empty_folder, write_document
 from pexeso.store.io.parquet import n_bytes_of, parquet_files
 from pexeso.store.manifest import CHOICE, META, METRIC, FolderEntry
-from pexeso.store.texts import write_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,14 +15,12 @@ from pexeso.build.parts.base import Filled, PartEstimate
 from pexeso.build.parts.sample import LakeSample, grown
 from pexeso.build.parts.shards import Placed, estimated, read_rows
 from pexeso.sets.containment import DOCUMENT, FEW_SETS, LISTS_ALONE, EnsembleOptions
-from pexeso.sets.overlap.index import build_index
-from pexeso.sets.overlap.saving import save_index
+from pexeso.sets.overlap.index import build_index, save_index
 from pexeso.sets.part import SET_FIELDS, SETS, TOKEN_FIELDS, TOKEN_SETS_PART, TOKENS
 from pexeso.sets.part.open import LABELS, POSITIONS, TABLES
-from pexeso.store.arrays import write_arrays
+from pexeso.store.arrays import write_arrays, write_texts
 from pexeso.store.files import write_document
 from pexeso.store.manifest import META
-from pexeso.store.texts import write_texts
 
 if TYPE_CHECKING:
     from pexeso.options import BuildOptions

@@ -27,7 +27,7 @@ import numpy as np
 
 from pexeso.errors import IndexCorruptError, IndexNotFoundError, InputError, StoredIndexError
 from pexeso.runtime.system import EXCLUSIVE, HAS_LOCKS, SHARED, link_file, lock, open_unlinked
-from pexeso.store.arrays import map_array
+from pexeso.store.arrays import Texts, map_array, map_texts
 from pexeso.store.files import (
     Descriptor,
     RootFolder,
@@ -52,7 +52,6 @@ from pexeso.store.manifest import (
     read_manifest,
     require_readable_size,
 )
-from pexeso.store.texts import Texts, map_texts
 
 RETENTION_SECONDS = 24 * 3600
 """How long superseded files are kept where no lock shows whether they are in use."""

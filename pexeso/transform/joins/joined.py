@@ -389,14 +389,13 @@ class TransformJoin(Shown):
         str or None
             The page, where no stream was given.
         """
-        from pexeso.results.pages.page import written
-        from pexeso.results.pages.transform import transform_page
+        from pexeso.results.pages.page import transform_page, written
 
         return written(iter([transform_page(page_report(self))]), stream)
 
     def _repr_html_(self) -> str:
         """Return what notebooks show: the programs and the first 20 pairs."""
-        from pexeso.results.pages.transform import transform_table
+        from pexeso.results.pages.page import transform_table
 
         return transform_table(self.to_dict())
 

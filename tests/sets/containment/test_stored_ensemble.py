@@ -18,7 +18,7 @@ from pexeso.sets.containment.hashing import (
     shortened,
     signatures,
 )
-from pexeso.sets.part.check import check_ensemble
+from pexeso.sets.part.open import check_ensemble
 from pexeso.store.arrays import open_array
 
 RNG = np.random.default_rng(12)
