@@ -193,8 +193,8 @@ class AcquisitionPlan(AsTables):
     chance: float | None = None
     estimates: PlanEstimates | None = None
 
+    # What `to_pandas` and the others tell of each table that is bought.
     fields = ("table", "columns", "price", "sql")
-    """What `to_pandas` and the others tell of each table that is bought."""
 
     def _table_rows(self) -> list[dict[str, Any]]:
         return [{name: getattr(table, name) for name in self.fields} for table in self.tables]
@@ -414,11 +414,11 @@ class AcquisitionResult(Tabular, Sequence[AcquisitionPlan]):
     n_more: int = 0
     stats: dict[str, Any] = field(default_factory=dict, compare=False)
 
+    # What `to_pandas` and `to_arrow` tell of each plan.
     fields = (
         "price", "correlation", "share", "chance", "quality", "informativeness", "rows", "optimal",
         "gap", "tables", "path", "want", "sql",
     )  # fmt: skip
-    """What `to_pandas` and `to_arrow` tell of each plan."""
 
     @classmethod
     def of(

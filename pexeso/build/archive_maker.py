@@ -13,8 +13,8 @@ from pexeso.build.spark.java import JAVA_OPTIONS, RETRY_SECONDS, archive_path, f
 from pexeso.options import BuildOptions
 from pexeso.runtime.system import give_way
 
+# Most archives that are kept: one for each installation of Spark or Java.
 MAX_ARCHIVES = 3
-"""Most archives that are kept: one for each installation of Spark or Java."""
 
 
 def make_archive() -> Path | None:

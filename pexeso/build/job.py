@@ -66,11 +66,11 @@ from pexeso.store.manifest import FolderEntry, Manifest
 from pexeso.store.opening import open_writer
 
 _WRITTEN, RECORDS = "partitions.parquet", "records"
+# The fact of a stage that says which listing of the lake it was made from.
 _LISTING = "listing"
-"""The fact of a stage that says which listing of the lake it was made from."""
 
+# Folders of parts, by the name of the part.
 Folders = Mapping[str, Sequence[FolderEntry]]
-"""Folders of parts, by the name of the part."""
 
 
 def write_folder(
@@ -92,7 +92,6 @@ def stage_names(n_models: int = 1) -> tuple[str, ...]:
 
 
 def build_bar() -> AbstractContextManager[StageProgress]:
-    """Return a bar of the stages of a build or an update."""
     return stage_bar(stage_names())
 
 
@@ -116,8 +115,8 @@ class BuildJob:
         self.workers = cast("Workers", workers)
         self.tell = progress or (lambda stage: None)
         self.stages = Stages(writer.scratch, progress, self._keep)
+        # Models of the index that were made again, and where they are.
         self.renewed_models: dict[int, Path] = {}
-        """Models of the index that were made again, and where they are."""
         self._digest: str | None = None
         self._n_folders = 0
         self._sums = empty_sums()
@@ -149,14 +148,12 @@ class BuildJob:
     def run(
         self, task: Task, items: Sequence[Any], folder: Path, *, n_bytes: int, alone: bool = False
     ) -> list[Any]:
-        """Run a task for every item within a stage; see `pexeso.build.workers.run_tasks`."""
         needs = Needs(n_bytes, alone)
         results, sums = run_tasks(self.workers, task, items, folder, needs)
         self.measure(sums)
         return results
 
     def measure(self, sums: Facts) -> None:
-        """Add what tasks measured to the report of the stage."""
         self._sums = added(self._sums, sums)
 
     def report(self) -> BuildReport:
@@ -196,7 +193,6 @@ class BuildJob:
         return self.stage("read", work)
 
     def record_files(self, kind: str) -> list[Path]:
-        """Return the files with the records of one kind that the reading stage left."""
         return record_files(self.stages.folder("read") / RECORDS, kind)
 
     def write_catalog(self, first_id: int, skipped: Path) -> Facts:
@@ -209,7 +205,6 @@ class BuildJob:
         return self.stage("catalog", work)
 
     def write_parts(self) -> dict[str, Written]:
-        """Have every part write its folders of what was read."""
         return {part.name: part.write(self) for part in self.parts}
 
     def write_folders(
@@ -246,11 +241,9 @@ class BuildJob:
         return [FolderEntry.from_json(text) for text in entries["entry"].to_pylist()]
 
     def left_out(self) -> tuple[ReasonGroup, ...]:
-        """Count what this job read and left out, by reason."""
         return left_out(Catalog(files_in([self.writer.catalog_folder])))
 
     def no_column(self, lake: str) -> str:
-        """Return why no column of a lake can be a join key."""
         reasons = in_words(sorted(self.left_out(), key=lambda group: group.kind == TABLES))
         return (
             f"No column in '{lake}' can be a join key. Left out: {reasons}. The rules "
@@ -327,11 +320,11 @@ def ids_of(store: Store, tables: pa.Array) -> np.ndarray:
     return np.sort(chosen.drop_null().to_numpy())
 
 
+# Spark settings where Java does no more than hand out tasks; the caller's own go before them.
 SMALL_LAKE_SETTINGS = {
     # Java's best compiler and its parallel collector cost more than they save in a minute.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 }
-"""Spark settings where Java does no more than hand out tasks; the caller's own go before them."""
 
 ENGINES = AUTO, LOCAL, SPARK = ("auto", "local", "spark")
 

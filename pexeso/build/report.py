@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pexeso.lake.left_out import ReasonGroup
     from pexeso.store.manifest import FolderEntry
 
+# The report of a build or an update, in its folder of the catalog.
 REPORT_FILE = "report.json"
-"""The report of a build or an update, in its folder of the catalog."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,6 @@ class BuildReport:
 
     @property
     def seconds(self) -> float:
-        """Wall time of all stages."""
         return sum(stage.seconds for stage in self.stages)
 
     def to_dict(self) -> dict[str, Any]:
@@ -107,7 +106,6 @@ class BuildReport:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> BuildReport:
-        """Read the plain JSON form."""
         stages = document.get("stages")
         if not isinstance(stages, list) or not all(isinstance(stage, Mapping) for stage in stages):
             raise InputError(

@@ -65,17 +65,14 @@ class Stages:
         return facts
 
     def finished(self, stage: str) -> Facts | None:
-        """Return the facts of a finished stage, or None."""
         document = self._document(stage)
         return None if document is None else document["facts"]
 
     def all_finished(self) -> dict[str, Facts]:
-        """Return the facts of all finished stages, by name."""
         stages = [path.stem for path in sorted(self.scratch.glob("*.json"))]
         return {stage: facts for stage in stages if (facts := self.finished(stage)) is not None}
 
     def folder(self, stage: str) -> Path:
-        """Return the folder with what a finished stage left."""
         document = self._document(stage)
         if document is None:
             raise IndexCorruptError(
@@ -84,7 +81,6 @@ class Stages:
         return self.scratch / document["folder"]
 
     def forget(self, stage: str) -> None:
-        """Mark a stage as unfinished and remove its output."""
         self._marker(stage).unlink(missing_ok=True)
         self._clear(stage)
 
@@ -104,27 +100,24 @@ class Stages:
             remove_tree(path)
 
 
+# Seconds of tasks are kept in classes this factor wide: the median is known to 2.5 %.
 _STEP = 1.05
-"""Seconds of tasks are kept in classes this factor wide: the median is known to 2.5 %."""
 
 _MIN_SECONDS = 1e-3
 SUMS = ("tasks", "rows_in", "rows_out", "bytes_in", "bytes_out", "task_seconds")
 
 
 def empty_sums() -> dict[str, Any]:
-    """Return the sums of no task."""
     return {**dict.fromkeys(SUMS, 0), "slowest": 0.0, "classes": {}}
 
 
 def added(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Add up the sums of two sets of tasks."""
     sums = {name: one[name] + other[name] for name in SUMS}
     classes = dict(Counter(one["classes"]) + Counter(other["classes"]))
     return {**sums, "slowest": max(one["slowest"], other["slowest"]), "classes": classes}
 
 
 def class_of(seconds: float) -> int:
-    """Return the class of a task of some seconds."""
     return round(math.log(max(seconds, _MIN_SECONDS), _STEP))
 
 

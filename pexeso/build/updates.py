@@ -329,8 +329,6 @@ def compact(
 
 
 def rewrite_catalog(job: BuildJob) -> None:
-    """Write all of the catalog that holds as one folder."""
-
     def work(folder: Path) -> None:
         rewrite_sorted(job.workers, job.index.catalog_files, job.writer.catalog_folder, folder)
 

@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
 Task = Callable[[Any, "Attempt"], Any]
 
+# Most bytes that this process reads itself: about what it does in the time in which the processes
+# of a pool start; and where they have been started, in that in which tasks are sent to them.
 HERE_BYTES, LITTLE_BYTES = 8 << 20, 1 << 20
-"""Most bytes that this process reads itself: about what it does in the time in which the processes
-of a pool start; and where they have been started, in that in which tasks are sent to them."""
 
+# Memory of a task as a multiple of the compressed files that it reads, and the share of the free
+# memory that tasks take together: as many run at a time as fit.
 MEMORY_FACTOR, SHARE_OF_MEMORY = 10, 0.75
-"""Memory of a task as a multiple of the compressed files that it reads, and the share of the free
-memory that tasks take together: as many run at a time as fit."""
 
 _ATTEMPTS = "attempts"
 _END_SECONDS = 5
@@ -93,7 +93,6 @@ class Attempt:
         self._started = time.perf_counter()
 
     def path(self, kind: str, name: str) -> Path:
-        """Return the path of a new file of some kind."""
         path = self.folder / kind / name
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
@@ -104,13 +103,11 @@ class Attempt:
         self._sums[f"bytes_{side}"] += rows.nbytes
 
     def counted(self, batches: Iterator[pa.RecordBatch], side: str) -> Iterator[pa.RecordBatch]:
-        """Count batches as they pass by."""
         for batch in batches:
             self.count(batch, side)
             yield batch
 
     def sums(self) -> Facts:
-        """Return what was measured."""
         return sums_of_task(self._sums, time.perf_counter() - self._started)
 
 
@@ -133,7 +130,6 @@ class Needs:
     memory: int | None = None
 
     def memory_of_one(self, n_tasks: int) -> int:
-        """Return the bytes of memory of one of so many tasks."""
         if self.memory is not None:
             return self.memory
         return MEMORY_FACTOR * self.n_bytes // max(1, n_tasks)
@@ -161,7 +157,6 @@ Runs = list[tuple[Any, Path, Facts]]
 
 
 def run_attempt(task: Task, item: Any, folder: Path) -> tuple[Any, Path, Facts]:
-    """Make an attempt at a task in a new folder below `folder`."""
     attempt = Attempt(folder / secrets.token_hex(8))
     return task(item, attempt), attempt.folder, attempt.sums()
 
@@ -208,7 +203,6 @@ class LocalWorkers:
 
     @property
     def facts(self) -> Facts:
-        """See `Workers`."""
         return {"master": "none", "cores": max(1, len(self._processes))}
 
     def __enter__(self) -> LocalWorkers:
@@ -222,7 +216,6 @@ class LocalWorkers:
         self._processes = []
 
     def run(self, task: Task, items: Sequence[Any], folder: Path, needs: Needs) -> Runs:
-        """See `Workers`."""
         if not needs.alone and needs.n_bytes <= (LITTLE_BYTES if self._processes else HERE_BYTES):
             return [run_attempt(task, item, folder) for item in items]
         n_processes = min(self.cores, len(items), _fitting(needs.memory_of_one(len(items))))
@@ -327,8 +320,8 @@ class _Process:
                 cast(IO[bytes], pipe).close()
 
 
+# Processes run side by side already: a pool of threads inside each would only make them wait.
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1"}
-"""Processes run side by side already: a pool of threads inside each would only make them wait."""
 
 
 def _import_path() -> str:
@@ -399,21 +392,17 @@ class SparkWorkers(ExitStack):
 
     @property
     def has_spark(self) -> bool:
-        """Whether a session was needed so far."""
         return self._spark is not None
 
     @property
     def cores(self) -> int:
-        """See `Workers`."""
         return self.spark.sparkContext.defaultParallelism
 
     @property
     def facts(self) -> Facts:
-        """See `Workers`."""
         return {"master": self.spark.sparkContext.master, "cores": self.cores}
 
     def run(self, task: Task, items: Sequence[Any], folder: Path, needs: Needs) -> Runs:
-        """See `Workers`."""
         import pyarrow as pa
 
         shared = self.spark.sparkContext.broadcast([_packed(item) for item in items])

@@ -227,8 +227,8 @@ class FoundKeys(AsTables):
     reason: str | None
     notes: tuple[str, ...]
 
+    # What `to_pandas` and the others tell of each key.
     fields = (*KEY_FIELDS, "columns")
-    """What `to_pandas` and the others tell of each key."""
 
     def _table_rows(self) -> list[dict[str, Any]]:
         rows = [{"key": key.spec, **vars(key)} for key in self.keys]

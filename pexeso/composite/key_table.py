@@ -185,8 +185,8 @@ class JoinedKeys:
     matched: int
     total: int
 
+    # What `matched` and `total` count.
     joinability_of = "keys"
-    """What `matched` and `total` count."""
 
     @property
     def joinability(self) -> float:

@@ -25,14 +25,14 @@ import pyarrow.parquet as pq
 from pexeso.lake.catalog import COLUMNS, TABLES, Catalog
 from pexeso.runtime.formatting import plain
 
+# What is listed next to `TABLES` and `COLUMNS`: notes about tables that were repaired.
 NOTES = "notes"
-"""What is listed next to `TABLES` and `COLUMNS`: notes about tables that were repaired."""
 
+# Examples of a group.
 MAX_EXAMPLES = 3
-"""Examples of a group."""
 
+# Reads rows of one file of a catalog: ``table, column, reason``; tables have no `column`.
 Piece = Callable[[], pa.Table]
-"""Reads rows of one file of a catalog: ``table, column, reason``; tables have no `column`."""
 
 _NOUNS = {TABLES: "file", COLUMNS: "column"}
 _NOTED = ("table", "notes")
@@ -166,8 +166,8 @@ class ReasonGroup:
         return {"reason": self.reason, self.kind: self.count, "examples": list(self.examples)}
 
 
+# A group, its key, and what reads the rows among which its own are.
 Counted = tuple[ReasonGroup, tuple[str, ...], Sequence[Piece]]
-"""A group, its key, and what reads the rows among which its own are."""
 
 
 def left_out(catalog: Catalog) -> tuple[ReasonGroup, ...]:

@@ -116,7 +116,6 @@ class Containments:
     left_out: tuple[LeftOut, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return edges, stages and what was left out as plain JSON."""
         return {
             "edges": [asdict(edge) for edge in self.edges],
             "stages": [asdict(stage) for stage in self.stages],

@@ -108,7 +108,6 @@ def table_of_file(file: str) -> FileOfTable:
 
 
 def files_of_tables(files: Iterable[str]) -> dict[str, list[FileOfTable]]:
-    """Return the files of each table, tables and files by name."""
     by_table: dict[str, list[FileOfTable]] = {}
     for file in map(table_of_file, sorted(files)):
         by_table.setdefault(file.table, []).append(file)

@@ -380,5 +380,4 @@ def ordered_tokens(table: TableOfPieces) -> list[Token]:
 
 
 def name_of(token: Token) -> str:
-    """Return a token as a text of its own."""
     return json.dumps(token, ensure_ascii=False)

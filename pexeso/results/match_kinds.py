@@ -39,18 +39,18 @@ if TYPE_CHECKING:
 
 EXACT, ALIAS, SPELLING, MEANING = "exact", "alias", "spelling", "meaning"
 
+# Closest first.
 KINDS = (EXACT, ALIAS, SPELLING, MEANING)
-"""Closest first."""
 
+# What people see where it is not the kind itself: a model of spelling knows no meaning.
 LABELS = {MEANING: "similar", "none": "no match"}
-"""What people see where it is not the kind itself: a model of spelling knows no meaning."""
 
+# Smallest similarity of letters, of 100, that is a spelling.
 LEAST_LIKENESS = 75.0
-"""Smallest similarity of letters, of 100, that is a spelling."""
 
+# So many letters of a value are compared, the first ones: comparing takes time in proportion to
+# the product of two lengths.
 MAX_LETTERS = 1000
-"""So many letters of a value are compared, the first ones: comparing takes time in proportion to
-the product of two lengths."""
 
 
 CHUNK_SIZE = 1 << 16
@@ -175,11 +175,11 @@ class KindCounts(Shown):
         }
 
 
+# Most columns of a chart: they differ by colour and by kind of line.
 MAX_CURVES = 8
-"""Most columns of a chart: they differ by colour and by kind of line."""
 
+# By kind of match, as on the pages: each has a contrast of at least 4.5 with white.
 COLOURS = {"exact": "#0f766e", "alias": "#0b6299", "spelling": "#a34a07", "meaning": "#6d32c4"}
-"""By kind of match, as on the pages: each has a contrast of at least 4.5 with white."""
 
 _STYLES = ("solid", "dashed", "dotted", "dashdot")
 _MAX_LABEL = 48

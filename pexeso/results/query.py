@@ -22,13 +22,13 @@ from pexeso.lake.frames.tables import Frame, frame_of
 from pexeso.lake.readers.json_text import read_json
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 
+# Kinds of columns that a semantic search is for.
 TEXT_KINDS = ("text", "date")
-"""Kinds of columns that a semantic search is for."""
 
 _TEXTS = {str, type(None)}
 
+# Kinds of columns whose near values are other values: 14 July is written nearly as 15 July.
 EXACT_KINDS = ("date", "number", "code")
-"""Kinds of columns whose near values are other values: 14 July is written nearly as 15 July."""
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+# Longest value shown in an error, in characters.
 MAX_SHOWN = 80
-"""Longest value shown in an error, in characters."""
 
+# Longest value shown in a table for people, in characters; longer ones are cut, with their
+# length.
 MAX_CELL = 72
-"""Longest value shown in a table for people, in characters; longer ones are cut, with their
-length."""
 
 
 def percent(share: float) -> str:
@@ -158,9 +158,9 @@ def human_bytes(n_bytes: float) -> str:
     return f"{n_bytes / 1000:,.1f} TB"
 
 
+# What lines end in for Python's writer, so that it quotes a cell with a carriage return or a line
+# feed: before 3.13 it quotes one only where lines end in it.
 WRITTEN_END = "\r\n"
-"""What lines end in for Python's writer, so that it quotes a cell with a carriage return or a line
-feed: before 3.13 it quotes one only where lines end in it."""
 
 
 class RowEnds:

@@ -13,11 +13,11 @@ import numpy as np
 
 from pexeso.runtime.formatting import plain
 
+# Most rows of a table in a notebook.
 MAX_ROWS = 20
-"""Most rows of a table in a notebook."""
 
+# Most columns of a table in a notebook.
 MAX_COLUMNS = 20
-"""Most columns of a table in a notebook."""
 
 _MAX_ITEMS = 5
 

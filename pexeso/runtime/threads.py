@@ -11,8 +11,8 @@ import numpy as np
 
 from pexeso.runtime.system import after_fork, available_processors
 
+# ``given.threads`` is what the caller's thread may use, where something else was set for torch.
 given = threading.local()
-"""``given.threads`` is what the caller's thread may use, where something else was set for torch."""
 
 _alone = False
 

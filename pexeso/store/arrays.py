@@ -25,9 +25,9 @@ from pexeso.runtime.system import GIVES_ADVICE, usage
 from pexeso.store.files import CHUNK_BYTES, new_file, open_plain, sync_folder, writing
 from pexeso.store.manifest import FileEntry
 
+# Pages that a process may find missing now and then, as its own code does when a function first
+# runs.
 FEW_FAULTS = 8
-"""Pages that a process may find missing now and then, as its own code does when a function first
-runs."""
 
 PAGE_BYTES = mmap.PAGESIZE
 
@@ -214,8 +214,8 @@ def _shape_and_dtype(header: bytes) -> tuple[tuple[int, ...], np.dtype]:
     return shape, _STORED[descr]
 
 
+# Of the texts, or bytes, of an array whose offsets have 32 bits.
 MAX_BYTES = 2**31 - 1
-"""Of the texts, or bytes, of an array whose offsets have 32 bits."""
 
 _LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 

@@ -26,8 +26,8 @@ from pexeso.store.manifest import (
 NOTES = ("foreign", "unfinished")
 _RESTORE = "restore it from a copy, or build the index again."
 
+# Called with the bytes of each piece read.
 Count = Callable[[int], None]
-"""Called with the bytes of each piece read."""
 
 
 @dataclass(frozen=True)

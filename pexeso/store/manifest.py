@@ -30,8 +30,8 @@ EMBEDDER = "embedder"
 PARTITIONS = "partitions"
 RETIRED = "retired"
 
+# The document of a partition, which is written last: its facts, and how its map was chosen.
 META, CHOICE, METRIC = "meta.json", "choice", "metric"
-"""The document of a partition, which is written last: its facts, and how its map was chosen."""
 
 SEMANTIC = "semantic"
 FORMAT_VERSION = 4
@@ -41,12 +41,12 @@ MAX_MANIFEST_BYTES = 1 << 30
 _FOLDER = re.compile(
     r"(?:catalog|embedder)(?:\.[1-9][0-9]{0,17})?|partitions/[0-9]{5,18}", re.ASCII
 )
+# Letters of a path: every step of it is looked at, and file systems allow four times as many
+# bytes.
 _MAX_PATH = 1024
-"""Letters of a path: every step of it is looked at, and file systems allow four times as many
-bytes."""
 _FORBIDDEN = re.compile(r"[\x00-\x1f\x7f\\]")
+# The fields of a manifest that listed folders before version 4, and the part that each is now.
 _FORMER_FIELDS = {"partitions": SEMANTIC, "token_sets": "token_sets"}
-"""The fields of a manifest that listed folders before version 4, and the part that each is now."""
 
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _Text = Annotated[str, Meta(min_length=1)]

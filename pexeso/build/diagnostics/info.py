@@ -38,8 +38,8 @@ from pexeso.store.io.location import Location, locate
 from pexeso.store.local.reader import Store
 from pexeso.store.opening import open_store_anywhere, require_openable
 
+# Rows that are turned into Python objects together.
 _ROWS = 1 << 14
-"""Rows that are turned into Python objects together."""
 
 
 class ReasonRow(NamedTuple):
@@ -227,7 +227,6 @@ def list_reasons(store: Store, *, notes: bool = False) -> ReasonListing:
 
 
 def last_report(store: Store) -> BuildReport:
-    """Return the report of the last build, append or compact."""
     for folder in reversed(store.manifest.catalogs):
         if folder.file(REPORT_FILE) is not None:
             return BuildReport.from_dict(store.catalog_document(folder, REPORT_FILE))

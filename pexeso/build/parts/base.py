@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 Batches = Iterator["pa.RecordBatch"]
 
+# Facts and files of a folder of an index.
 Filled = tuple[dict[str, Any], list[FileEntry]]
-"""Facts and files of a folder of an index."""
 
+# A folder of which more columns are deleted is rewritten by a compaction.
 MAX_DELETED_SHARE = 0.2
-"""A folder of which more columns are deleted is rewritten by a compaction."""
 
 
 @dataclass(frozen=True)
@@ -172,15 +172,15 @@ class PackagePart:
         return partial(function, model=self.model) if self.model else function
 
 
+# In which module of a package each method of a part is.
 _MODULES = {
     **{method: method for method in ("records", "write", "rewrite", "check", "info", "estimate")},
     **{"delete": "rewrite", "worn": "rewrite", "totals": "info"},
 }
-"""In which module of a package each method of a part is."""
 
 
+# Most counts of a result in its line.
 _MAX_COUNTS = 6
-"""Most counts of a result in its line."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -216,7 +216,6 @@ class OfParts(Shown):
 
 
 def require_part(store: Store, word: str, purpose: str) -> None:
-    """Refuse to search an index without a part."""
     if word not in parts_of(store):
         raise InputError(
             f"The index '{store.path}' has no part for {purpose}. Add it with 'pexeso add-part "
@@ -226,7 +225,6 @@ def require_part(store: Store, word: str, purpose: str) -> None:
 
 
 def parts_of(store: Store) -> Sequence[str]:
-    """Return the parts that an index has; see `pexeso.registry.choices`."""
     parts = store.manifest.options.get("parts", [])
     return parts if isinstance(parts, list) else []
 
@@ -234,7 +232,6 @@ def parts_of(store: Store) -> Sequence[str]:
 def problems_of(
     store: Store, entries: Sequence[FolderEntry], check: Callable[[FolderEntry], Iterable[str]]
 ) -> list[Problem]:
-    """Return what is wrong with folders of an index."""
     from pexeso.store.integrity import Problem
 
     problems = []

@@ -53,7 +53,6 @@ def require_contents(manifest: Manifest) -> None:
 
 
 def stored_grid_options(manifest: Manifest) -> PartitionLayoutOptions:
-    """Return the options of the partitions that a manifest holds."""
     from pexeso.engine.options import (
         PartitionLayoutOptions,  # brings torch, which a summary of an index does without
     )
@@ -68,19 +67,16 @@ def stored_grid_options(manifest: Manifest) -> PartitionLayoutOptions:
 
 
 def stored_normaliser(store: Store) -> Normaliser:
-    """Return the normaliser that an index was built with, and its aliases."""
     from pexeso.lake.normalise.aliases import normaliser_from_json  # most commands do without
 
     return normaliser_from_json(store.manifest.options["normaliser"], store.catalog_files)
 
 
 def has_aliases(manifest: Manifest) -> bool:
-    """Return whether an index was built with aliases."""
     return manifest.facts.get(ALIASES, 0) != 0
 
 
 def stored_space(manifest: Manifest) -> VectorSpace:
-    """Return the space of the vectors that a manifest's partitions hold."""
     letters: Any = manifest.facts.get("letters")
     if letters is None:
         require("torch", "An index of dense vectors")
@@ -175,7 +171,6 @@ def require_searchable(store: Store) -> None:
 
 
 def choose_device(name: str) -> torch.device:
-    """Find the device of that name, such as ``auto``, ``cpu`` or ``cuda:1``."""
     torch = require("torch", f"The device {name}")
     kind, _, number = name.partition(":") if isinstance(name, str) else ("", "", "")
     if kind not in DEVICES or (number and (kind != "cuda" or not number.isdigit())):
@@ -226,7 +221,6 @@ def _log_use_of_the_cpu(reason: str) -> None:
 
 
 def normaliser_of(store: Store) -> Normaliser:
-    """Return the normaliser that an index was built with."""
     try:
         normaliser = stored_normaliser(store)
         same = normaliser.fingerprint == store.manifest.fingerprints["normaliser"]

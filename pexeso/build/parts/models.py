@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 _SEEN_AS = "model_number"
 
+# Models whose words weigh more, the rarer they are in the columns of the index.
 WEIGHED = ("lexical", "hashing")
-"""Models whose words weigh more, the rarer they are in the columns of the index."""
 
+# The fact that says by which columns the words of a model were weighed; see `held_columns`.
 WEIGHED_BY = "weighed_by"
-"""The fact that says by which columns the words of a model were weighed; see `held_columns`."""
 
 
 def part_of(model: int) -> str:
@@ -174,14 +174,12 @@ def embedder_folder(store: Store) -> Path:
 
 
 def folder_of_model(folder: Path, model: int) -> Path:
-    """Return the folder of the model at a position, below that of the main one."""
     return folder if model == 0 else folder / part_of(model)
 
 
 def written_fields(
     store: Store | None, model: int, facts: Mapping[str, Any], fingerprints: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return facts and fingerprints of a model as fields of `pexeso.build.parts.base.Written`."""
     if model == 0:
         return {"facts": facts, "fingerprints": fingerprints}
     name = part_of(model)
@@ -193,7 +191,6 @@ def written_fields(
 
 
 def encode_values(embedder: Embedder, values: pa.Array) -> Vectors:
-    """Return the vectors of normalised values, each on its own."""
     if getattr(embedder, "kind", None) == "lexical":
         return sparse_vectors(embedder, values)
     import torch
@@ -204,7 +201,6 @@ def encode_values(embedder: Embedder, values: pa.Array) -> Vectors:
 
 
 def sparse_vectors(embedder: Embedder, values: pa.Array) -> SparseVectors:
-    """Return the vectors of values under a lexical model."""
     from pexeso.engine.sparse.vectors import SparseVectors, letter_space
     from pexeso.lake.normalise.distinctions import marks_of
 
@@ -223,6 +219,7 @@ def sparse_vectors(embedder: Embedder, values: pa.Array) -> SparseVectors:
 PUBLISHED = "published"
 PRESETS = (PUBLISHED,)
 
+# The system of the PEXESO paper: another value is refused.
 _FIXED: Mapping[str, str | None] = {
     "value_vectors": "mean",
     "vector_precision": "single",
@@ -233,13 +230,12 @@ _FIXED: Mapping[str, str | None] = {
     "cells": "grid",
     "n_levels": None,
 }
-"""The system of the PEXESO paper: another value is refused."""
 
+# What may be given otherwise; 10 is the paper's number of partitions for its largest lake.
 _DEFAULTS: Mapping[str, Any] = {"model": "fasttext", "min_partitions": 10}
-"""What may be given otherwise; 10 is the paper's number of partitions for its largest lake."""
 
+# Models of which a value is the mean of the unit vectors of its words.
 _MEAN_KINDS = ("fasttext-mean", "glove")
-"""Models of which a value is the mean of the unit vectors of its words."""
 
 
 def with_preset(given: Mapping[str, Any], preset: str | None) -> dict[str, Any]:

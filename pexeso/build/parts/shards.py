@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from pexeso.store.integrity import Problem
     from pexeso.store.local.reader import Store
 
+# The fact of a shard's entry that lists what is not to be found, as ranges (first, end).
 DELETED = "deleted"
-"""The fact of a shard's entry that lists what is not to be found, as ranges (first, end)."""
 
 
 class ShardedPart:
@@ -81,7 +81,6 @@ class ShardedPart:
         return self._module("write").estimate(sample)
 
     def entries(self, store: Store) -> tuple[FolderEntry, ...]:
-        """Return what the manifest of an index has on its shards, in their order."""
         return store.manifest.parts.get(self.name, ())
 
     def facts_hold(self, facts: Mapping[str, Any]) -> bool:
@@ -113,7 +112,6 @@ class ShardedPart:
         return self._divide_and_write(job, items, read, n_bytes_of(path for _, path in items))
 
     def rewrite(self, job: BuildJob, numbers: Sequence[int]) -> Written:
-        """Write new shards from what holds of old ones."""
         if not numbers:
             return Written([])
         items = [(name, number) for number in numbers for name, _, _ in self.rows]
@@ -129,7 +127,6 @@ class ShardedPart:
             yield stored.cast(self.schema_of(name))
 
     def schema_of(self, name: str) -> pa.Schema:
-        """Return the schema of what is laid out for a shard under a name."""
         fields = next(fields for known, _, fields in self.rows if known == name)
         return pa.schema([SCHEMA.field(field).with_nullable(True) for field in fields])
 
@@ -246,7 +243,6 @@ def estimated(field: str, sizes: Any, *costs: Any) -> PartEstimate:
 
 
 def count_unknown(names: pa.Array, listed: pa.Array) -> int:
-    """Count the distinct tables that a catalog does not list."""
     distinct = pc.unique(names).cast(pa.string())
     return len(distinct) - (pc.sum(pc.is_in(distinct, value_set=listed)).as_py() or 0)
 
@@ -270,18 +266,15 @@ class Placed:
     n_buckets: int
 
     def read(self, name: str, number: int, schema: pa.Schema) -> pa.Table:
-        """Read what was laid out under a name for the folder of a number."""
         return read_bucket(self.folder / name, self.buckets[number], self.n_buckets, schema)
 
 
 def read_rows(placed: Placed, name: str, number: int, columns: Sequence[str]) -> pa.Table:
-    """Read what was laid out for a shard under a name."""
     schema = pa.schema([SCHEMA.field(column).with_nullable(True) for column in columns])
     return placed.read(name, number, schema)
 
 
 def read_records(item: tuple[str, Path], *, fields: Mapping[str, Sequence[str]]) -> Batches:
-    """Read the records of a file that a part wants."""
     name, path = item
     yield from pq.ParquetFile(path).iter_batches(_BATCH_ROWS, columns=list(fields[name]))
 
@@ -307,7 +300,6 @@ def _split(
     n_buckets: int,
     schemas: Callable[[str], pa.Schema],
 ) -> np.ndarray:
-    """Write rows for the tasks that own their shards."""
     name, _ = item
     with BucketWriter(attempt.path(name, "part.arrow"), n_buckets, schemas(name)) as writer:
         for batch in read(item):

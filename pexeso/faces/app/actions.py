@@ -82,7 +82,6 @@ def join(pages: Pages, request: Request) -> Page:
 
 
 def first_rows(table: pa.Table) -> list[dict[str, Any]]:
-    """Return the first rows of a joined table, as its page shows them."""
     first = table.slice(0, PREVIEW_ROWS)
     columns = [cells_to_show(column) for column in first.columns]
     return [
@@ -91,7 +90,6 @@ def first_rows(table: pa.Table) -> list[dict[str, Any]]:
 
 
 def joined_file(pages: Pages, request: Request, ending: str) -> tuple[str, bytes]:
-    """Return the name and the bytes of a joined table, as a file that ends so."""
     columns, parameters = query_columns(pages, request), dict(request.query_params)
     escapes = _escapes_formulas(parameters)
     response: JoinResponse = pages.served.run(read_join(pages, columns, parameters))

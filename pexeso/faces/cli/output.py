@@ -114,12 +114,10 @@ def log_json_option(command: Command) -> Command:
 
 
 def escapes_formulas() -> bool:
-    """Return whether the command that is running was given ``--escape-formulas``."""
     return _has(_FORMULAS)
 
 
 def logs_json() -> bool:
-    """Return whether the command that is running was given ``--log-json``."""
     return _has(_LOGS_JSON)
 
 

@@ -83,7 +83,6 @@ def search(
 
 
 def explain(service: Service, request: ExplainRequest) -> Explanation | KeyExplanation:
-    """Answer a request to explain why columns match, or the columns of a composite key."""
     if (key := request.read_key()) is not None:
         request.require_use(("index", "query", "lake_column"), "The explanation of a composite key")
         from pexeso.composite.key_evidence import explain_keys
@@ -176,7 +175,6 @@ def _query_table(column: QueryColumn) -> tuple[pa.Table, pa.StringArray]:
 
 
 def join_sql(service: Service, request: JoinSqlRequest) -> JoinSql:
-    """Answer a request for a join as SQL, of tables whose cells are texts."""
     from pexeso.joins.sql import LAKES, YOURS, reader_of_yours
     from pexeso.lake.columns import label_columns
     from pexeso.lake.containers.reader import read_table
@@ -241,7 +239,6 @@ def batch(
     write: Callable[[list[Answer]], object] | None = None,
     progress: Callable[[BatchRun], None] | None = None,
 ) -> BatchResponse:
-    """Answer many queries, from a file of lines or from lines that are given."""
     from pexeso.semantic.batch_file import BatchRun, answer_lines, run_batch
 
     lines = _batch_lines(request) if lines is None else lines

@@ -82,7 +82,6 @@ class Service:
         budget: str | int | None = None,
         model: str | None = None,
     ) -> Index:
-        """Return an open index; see `pexeso.open_index`."""
         from pexeso.index import open_index
 
         key = (path, device, budget, model)
@@ -112,7 +111,6 @@ class Service:
         return copy(self)
 
     def is_open(self, path: str) -> bool:
-        """Return whether an index is kept open."""
         return bool(self._opened(path))
 
     def _opened(self, path: str) -> list[Index]:
@@ -165,7 +163,6 @@ class Service:
 
 
 def run(request: Request, **live: Any) -> Any:
-    """Run one request; see `Service.run`."""
     return Service().run(request, **live)
 
 
@@ -352,7 +349,6 @@ class ServedIndex:
 
     @classmethod
     def of(cls, path: str) -> ServedIndex:
-        """Open an index to serve it."""
         served = cls(path)
         served._service.open(path)
         return served

@@ -48,7 +48,6 @@ _SIZES = ("hashes", "codes", "facts")  # What differs in size from piece to piec
 
 
 def sizes(name: str, rows: pa.RecordBatch | None) -> tuple[int]:
-    """Return the bytes of some pieces."""
     return (0,) if rows is None else (_piece_bytes(rows),)
 
 

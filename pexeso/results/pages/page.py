@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pexeso.results.matches import Explanation, Match, SearchResult
 
 
+# The kind of rows without a match.
 NONE = "none"
-"""The kind of rows without a match."""
 
 
 class Limits(NamedTuple):
@@ -31,11 +31,11 @@ class Limits(NamedTuple):
     words: int = 12
 
 
+# Pairs that are seen before the others are opened.
 PAIRS_FIRST = 8
-"""Pairs that are seen before the others are opened."""
 
+# Pairs of the values that match least, seen next to the first ones.
 WEAKEST = 4
-"""Pairs of the values that match least, seen next to the first ones."""
 
 OF_RESULTS = Limits()
 OF_EXPLANATION = Limits(pairs=1000, unmatched=200, rows=50)
@@ -126,14 +126,14 @@ def _bar(match: Match) -> list[dict[str, Any]]:
     ]
 
 
+# Longest value shown on a page, in characters; longer ones are cut, with their length.
 MAX_VALUE = 160
-"""Longest value shown on a page, in characters; longer ones are cut, with their length."""
 
+# The same for names of tables, columns and files.
 MAX_NAME = 240
-"""The same for names of tables, columns and files."""
 
+# The same for sentences that say why something is not shown.
 MAX_SENTENCE = 1000
-"""The same for sentences that say why something is not shown."""
 
 BUFFER_SIZE = 64
 
@@ -219,18 +219,18 @@ def environment() -> Environment:
     return environment
 
 
+# Characters of SQL or Python above which it is left out.
 MAX_CODE = 50_000
-"""Characters of SQL or Python above which it is left out."""
 
 NOTEBOOK_PAIRS = 20
 
+# Kinds of a join, the colours that they have on all pages, and what they are called.
 _KINDS = (
     ("equal", "exact", "equal"),
     ("program", "alias", "by a program"),
     ("fuzzy", "spelling", "nearly equal"),
     ("none", "none", "not joined"),
 )
-"""Kinds of a join, the colours that they have on all pages, and what they are called."""
 
 CARDINALITIES = {
     "none": "no key is joined",

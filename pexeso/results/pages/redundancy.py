@@ -31,14 +31,14 @@ from pexeso.runtime.compiled import compiled
 from pexeso.runtime.formatting import plain
 from pexeso.runtime.shown import many
 
+# Rows of a table of the page; what is left out is counted there.
 MAX_ROWS = 1000
-"""Rows of a table of the page; what is left out is counted there."""
 
+# Names of tables that a table holds, in the plan.
 MAX_DERIVED = 5
-"""Names of tables that a table holds, in the plan."""
 
+# Longest statement shown, in characters.
 MAX_STATEMENT = 5000
-"""Longest statement shown, in characters."""
 
 
 def redundancy_page(report: Mapping[str, Any], *, lake: str) -> str:
@@ -128,14 +128,14 @@ def _amount(cost: float) -> str:
 
 loops = compiled("pexeso.runtime.loops")
 
+# Tables of a drawing; of more connected tables the largest are drawn.
 MAX_TABLES = 60
-"""Tables of a drawing; of more connected tables the largest are drawn."""
 
+# The largest connected parts are drawn.
 MAX_DRAWINGS = 20
-"""The largest connected parts are drawn."""
 
+# Lines of a drawing for tables that are partly contained.
 MAX_PARTLY_CONTAINED = 100
-"""Lines of a drawing for tables that are partly contained."""
 
 
 @dataclass(frozen=True)

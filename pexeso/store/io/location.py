@@ -212,8 +212,8 @@ def _secrets(options: Mapping[str, Any]) -> Iterator[str]:
             yield value
 
 
+# Bytes asked of a storage at a time.
 READ_BYTES = 16 << 20
-"""Bytes asked of a storage at a time."""
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://")
 

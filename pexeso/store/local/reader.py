@@ -53,8 +53,8 @@ from pexeso.store.manifest import (
     require_readable_size,
 )
 
+# How long superseded files are kept where no lock shows whether they are in use.
 RETENTION_SECONDS = 24 * 3600
-"""How long superseded files are kept where no lock shows whether they are in use."""
 
 _COPY = ".copy.json"
 _ATTEMPTS = 50
@@ -244,9 +244,9 @@ def link_files(root: Path, relative_paths: Iterable[str]) -> Links | None:
     return None
 
 
+# Files of at most this size are compared with their checksums whenever they are opened; all others
+# by `pexeso check`.
 SMALL_FILE_BYTES = 1 << 16
-"""Files of at most this size are compared with their checksums whenever they are opened; all others
-by `pexeso check`."""
 
 _NOT_AS_WRITTEN = (
     "'{path}' is not as it was written, by its checksum: restore it from a copy, "

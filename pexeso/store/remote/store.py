@@ -122,14 +122,14 @@ def _require_there(location: Location, n_bytes: int) -> None:
         )
 
 
+# Most bytes that a cache holds unless set otherwise: 20 GiB.
 DEFAULT_BYTES = 20 << 30
-"""Most bytes that a cache holds unless set otherwise: 20 GiB."""
 
+# Environment variables: the folder of the cache; its size in GiB, a number such as 50 or 0.5.
 FOLDER_VARIABLE, SIZE_VARIABLE = "PEXESO_CACHE", "PEXESO_CACHE_GIB"
-"""Environment variables: the folder of the cache; its size in GiB, a number such as 50 or 0.5."""
 
+# How long a folder counts as in use after its last use, where the file system cannot lock.
 UNLOCKED_SECONDS = 3600
-"""How long a folder counts as in use after its last use, where the file system cannot lock."""
 
 _PART = ".part"
 
