@@ -12,16 +12,13 @@ import errno
 import mmap
 import os
 import signal
+import socket
 import stat
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import socket
-    import subprocess
 
 try:
     import fcntl

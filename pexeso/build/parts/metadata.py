@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from embed.stored import SINGLE
-from pexeso.engine.vector_space import READ_LAYOUTS
+from pexeso.engine.vector_space import READ_LAYOUTS, VectorSpace
 from pexeso.errors import DeviceError, IndexCorruptError, IndexVersionError, InputError
 from pexeso.lake.catalog import ALIASES
 from pexeso.lake.choose import ColumnRules
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     import torch
 
     from pexeso.engine.options import PartitionLayoutOptions
-    from pexeso.engine.vector_space import VectorSpace
-    from pexeso.lake.normalise.normaliser import Normaliser
-    from pexeso.store.local.reader import Store
 
 
 _NEEDED: dict[str, dict[str, type]] = {

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from embed.protocol import require_unit_or_zero
+from embed.protocol import Embedder, require_unit_or_zero
 from embed.registry import has_value_vectors
 from embed.stored import ENTRY_BYTES, SINGLE
 from pexeso.build.parts.metadata import require_contents
@@ -29,7 +29,6 @@ from pexeso.store.files import remove_tree
 from pexeso.store.manifest import SEMANTIC, Manifest
 
 if TYPE_CHECKING:
-    from embed.protocol import Embedder
     from pexeso.engine.sparse.vectors import SparseVectors
     from pexeso.engine.vector_space import Vectors
     from pexeso.store.local.reader import Store

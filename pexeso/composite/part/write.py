@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +18,10 @@ from pexeso.composite.part.open import ARRAYS, COLUMNS, SUPER_KEYS, TABLES, VALU
 from pexeso.engine.lists import offsets_of
 from pexeso.lake.catalog import SCHEMA
 from pexeso.lake.tokens import NAME
+from pexeso.options import BuildOptions
 from pexeso.store.arrays import write_arrays, write_texts
 from pexeso.store.files import write_document
 from pexeso.store.manifest import META
-
-if TYPE_CHECKING:
-    from pexeso.options import BuildOptions
 
 # Bytes that a cell and a row count for when tables are divided: about twice what they take on the
 # disk, half of what building takes.

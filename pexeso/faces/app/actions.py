@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
+import pyarrow as pa
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
@@ -17,22 +20,13 @@ from pexeso.faces.app.forms import Control, Form, command_line, controls, query_
 from pexeso.faces.app.graph import graph_file, match_path
 from pexeso.faces.app.page import Page, Pages
 from pexeso.faces.app.query_columns import QueryColumns, lake_table_to_search, only, query_columns
-from pexeso.faces.app.tables import UnknownTableError, safe_name
+from pexeso.faces.app.tables import QueryTable, UnknownTableError, safe_name
 from pexeso.faces.service.bases import CsvOptions
 from pexeso.faces.service.requests import JoinRequest
+from pexeso.faces.service.responses import JoinResponse
 from pexeso.joins.options import AGGREGATIONS
 from pexeso.lake.frames.columns import cells_to_show
 from pexeso.lake.frames.writing import WRITERS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pyarrow as pa
-    from starlette.requests import Request
-
-    from pexeso.faces.app.tables import QueryTable
-    from pexeso.faces.service.responses import JoinResponse
-
 
 OF_DISTANCE = ("max_distance", "joinability_of")
 OF_JOIN = ("how", "suffix", "many_to_many")

@@ -6,9 +6,12 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
+from starlette.requests import Request
 
 from pexeso.errors import InputError
 from pexeso.faces.app.forms import ON, Form, controls, option_words, query_fields, url
@@ -18,19 +21,10 @@ from pexeso.faces.service.graph import GraphRequest, graph_document
 from pexeso.faces.service.lake import BrowseRequest
 from pexeso.faces.service.responses import json_pieces
 from pexeso.joins.exports.files import OF_FILES, strongest, write_export
-from pexeso.joins.graph.graphs import METHODS, OVERLAP, GraphOptions
+from pexeso.joins.graph.graphs import METHODS, OVERLAP, EdgeStream, GraphOptions
 from pexeso.options import DEFAULT_COLUMNS
 from pexeso.results.pages.join_drawing import BOX_WIDTH, MAX_LINES, MAX_OF_COLUMN, join_drawing
 from pexeso.store.io.temporary import temporary_folder
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pyarrow as pa
-    from starlette.requests import Request
-
-    from pexeso.joins.graph.graphs import EdgeStream
-
 
 # Joins that the picture is made from, and those of the list; all are counted, and in the files.
 LOOKED_AT, LISTED = 500, 100

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from starlette.requests import Request
 
 from pexeso.build.diagnostics.info import list_reasons
 from pexeso.errors import InputError, PexesoError
@@ -20,9 +21,6 @@ from pexeso.faces.service.redundancy import RedundancyRequest
 from pexeso.lake.rows import read_rows, table_to_read
 from pexeso.results.pages.acquisition import acquisition_shown
 from pexeso.results.pages.redundancy import redundancy_shown
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
 
 
 def home(pages: Pages, request: Request) -> Page:

@@ -32,7 +32,7 @@ from pexeso.faces.service.requests import (
     split_lake_column,
 )
 from pexeso.faces.service.transform import learn_with_lake
-from pexeso.lake.choose import profile_columns
+from pexeso.lake.choose import ColumnProfile, profile_columns
 from pexeso.lake.columns import find_column, label_columns, spec_of
 from pexeso.lake.containers.reader import read_table
 from pexeso.options import DEFAULT_MIN_CONTAINMENT, METHODS
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from pexeso.faces.app.tables import QueryTable
-    from pexeso.lake.choose import ColumnProfile
     from pexeso.lake.readers.table import Table
     from pexeso.results.column_matches import NearColumn
 

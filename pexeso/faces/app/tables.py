@@ -7,11 +7,11 @@ import re
 import secrets
 import shutil
 from collections import OrderedDict
+from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from pexeso.errors import InputError, OutputError, PexesoError, TableReadError
 from pexeso.lake.containers.reader import read_table
@@ -21,9 +21,6 @@ from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.rows import table_to_read
 from pexeso.store.io.location import locate
 from pexeso.store.io.temporary import temporary_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 # Files that are kept; of more, the one not used for longest is removed.
 UPLOADS_KEPT = 20

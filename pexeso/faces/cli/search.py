@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from pexeso.composite.key_explanation import KeyExplanation
+from pexeso.composite.key_explanation import FanOut, KeyExplanation, UnmatchedKeys
 from pexeso.composite.results import CompositeResult
 from pexeso.errors import QueryError
 from pexeso.faces.cli.errors import Failure, Interrupted, command_again
@@ -61,7 +61,6 @@ from pexeso.runtime.formatting import percent
 from pexeso.runtime.shown import many
 
 if TYPE_CHECKING:
-    from pexeso.composite.key_explanation import FanOut, UnmatchedKeys
     from pexeso.results.matches import Explanation, Match
     from pexeso.semantic.batch_file import BatchRun, NumberedLine
 

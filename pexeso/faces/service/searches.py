@@ -24,7 +24,7 @@ from pexeso.faces.service.requests import (
     split_lake_column,
 )
 from pexeso.faces.service.responses import Answer, BatchResponse, JoinResponse, SearchResponse
-from pexeso.options import DEFAULT_COLUMNS, parse_bytes
+from pexeso.options import DEFAULT_COLUMNS, SearchOptions, parse_bytes
 
 if TYPE_CHECKING:
     from pexeso.composite.key_explanation import KeyExplanation
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pexeso.faces.service.verbs import EncodedQueries, Service
     from pexeso.index import Index
     from pexeso.joins.sql import JoinSql
-    from pexeso.options import SearchOptions
     from pexeso.results.matches import Explanation, Match
     from pexeso.results.query import QueryColumn
     from pexeso.semantic.batch_file import BatchRun, NumberedLine

@@ -25,15 +25,19 @@ from pexeso.faces.service import (
     transform,
 )
 from pexeso.faces.service.bases import REQUESTS, DistanceRequest, Request
-from pexeso.faces.service.responses import Answer, CheckResponse, DoctorResponse, RulesResponse
+from pexeso.faces.service.responses import (
+    Answer,
+    CheckResponse,
+    DoctorResponse,
+    RulesResponse,
+    SearchResponse,
+)
 
 if TYPE_CHECKING:
     from pexeso.build.diagnostics.estimate import Estimate
     from pexeso.build.diagnostics.info import IndexInfo, ReasonListing
     from pexeso.build.report import BuildReport
-    from pexeso.faces.service.bases import Request
     from pexeso.faces.service.requests import SearchRequest
-    from pexeso.faces.service.responses import SearchResponse
     from pexeso.index import Index, Snapshot
     from pexeso.semantic.encoded_query import EncodedQuery
     from pexeso.semantic.thresholds.advice import Advice

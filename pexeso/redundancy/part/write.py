@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,15 +18,13 @@ from pexeso.build.parts.shards import Placed, estimated, read_rows
 from pexeso.errors import TableReadError
 from pexeso.lake.catalog import batch_of
 from pexeso.lake.records import ReadTable
+from pexeso.options import BuildOptions
 from pexeso.redundancy.part import FIELDS, RECORD, ROW_HASHES_PART
 from pexeso.redundancy.part.open import PIECES, TABLES
 from pexeso.redundancy.pieces import SCHEMA, n_columns, packed, pieces_of, write_packed
 from pexeso.store.arrays import write_texts
 from pexeso.store.files import new_file, write_document
 from pexeso.store.manifest import META
-
-if TYPE_CHECKING:
-    from pexeso.options import BuildOptions
 
 
 def records(tables: Sequence[ReadTable]) -> Iterator[pa.RecordBatch]:
