@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.build.parts.metadata import require_searchable
-from pexeso.build.parts.models import build_options, models_of
+from pexeso.build.parts.metadata import build_options, models_of, require_searchable
 from pexeso.errors import InputError
 from pexeso.joins.graph.graphs import GraphOptions
 from pexeso.joins.match_details import MatchDetails

@@ -28,8 +28,7 @@ from embed.registry import check_model
 from pexeso import __version__, registry
 from pexeso.build.catalog_writer import record_files, write_catalog
 from pexeso.build.parts.base import Filled, IndexPart, Written
-from pexeso.build.parts.metadata import described
-from pexeso.build.parts.models import models_of, put_models
+from pexeso.build.parts.metadata import described, models_of, put_models
 from pexeso.build.report import (
     REPORT_FILE,
     BuildReport,

@@ -37,8 +37,7 @@ from pexeso.build.changes import (
 )
 from pexeso.build.job import AUTO, BuildJob, build_bar, ids_of, workers_for
 from pexeso.build.parts.base import OfParts
-from pexeso.build.parts.metadata import options_of
-from pexeso.build.parts.models import models_of, stale_models
+from pexeso.build.parts.metadata import models_of, options_of, stale_models
 from pexeso.build.report import Update, folder_counts
 from pexeso.build.source import (
     LISTING,

@@ -17,7 +17,7 @@ import numpy as np
 
 from pexeso.engine.lists import ranges
 from pexeso.errors import InputError
-from pexeso.runtime.memory import FEW_PAIRS, require_memory_for_pairs
+from pexeso.runtime.threads import FEW_PAIRS, require_memory_for_pairs
 
 if TYPE_CHECKING:
     import torch

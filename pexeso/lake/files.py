@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 from pexeso.errors import LakeError, PlaceError, TableReadError
 from pexeso.lake.containers.folders import HIVE, CannotRead, folder_kind, folder_table
-from pexeso.lake.containers.formats import SETTINGS_NAME, format_of, reason_not_read
-from pexeso.lake.containers.tables_inside import tables_inside
+from pexeso.lake.containers.formats import SETTINGS_NAME, format_of, reason_not_read, tables_inside
 from pexeso.lake.readers.file_source import FileSource, log_beside
 from pexeso.lake.readers.options import LakeSettings
 from pexeso.lake.readers.table import DEFAULT_MAX_BYTES

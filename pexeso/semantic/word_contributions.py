@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from embed.protocol import Embedder
-from pexeso.build.parts.models import encode_values
+from pexeso.build.parts.metadata import encode_values
 from pexeso.engine.vector_space import VectorSpace
 from pexeso.results.match_kinds import LEAST_LIKENESS
 from pexeso.runtime.formatting import percent

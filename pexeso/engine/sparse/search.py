@@ -17,9 +17,8 @@ from pexeso.engine.sparse.partition import SparsePartition, by_script, consonant
 from pexeso.engine.sparse.vectors import NO_COMMON_PAIR, SparseVectors, pair_distances
 from pexeso.engine.vector_space import BatchColumn, ColumnCounts
 from pexeso.runtime.compiled import compiled
-from pexeso.runtime.memory import FEW_PAIRS, require_memory_for_pairs
 from pexeso.runtime.progress import advance
-from pexeso.runtime.threads import available_threads
+from pexeso.runtime.threads import FEW_PAIRS, available_threads, require_memory_for_pairs
 
 loops = compiled("pexeso.engine.sparse.loops")
 kernel_loops = compiled("pexeso.engine.kernels.loops")

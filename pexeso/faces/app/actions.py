@@ -16,10 +16,21 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from pexeso.errors import InputError, PexesoError
-from pexeso.faces.app.forms import Control, Form, command_line, controls, query_fields, url
 from pexeso.faces.app.graph import graph_file, match_path
-from pexeso.faces.app.page import Page, Pages
-from pexeso.faces.app.query_columns import QueryColumns, lake_table_to_search, only, query_columns
+from pexeso.faces.app.page import (
+    Control,
+    Form,
+    Page,
+    Pages,
+    QueryColumns,
+    command_line,
+    controls,
+    lake_table_to_search,
+    only,
+    query_columns,
+    query_fields,
+    url,
+)
 from pexeso.faces.app.tables import QueryTable, UnknownTableError, safe_name
 from pexeso.faces.service.bases import CsvOptions
 from pexeso.faces.service.requests import JoinRequest

@@ -14,9 +14,19 @@ import pyarrow.compute as pc
 from starlette.requests import Request
 
 from pexeso.errors import InputError
-from pexeso.faces.app.forms import ON, Form, controls, option_words, query_fields, url
-from pexeso.faces.app.page import Page, Pages
-from pexeso.faces.app.query_columns import lake_table_to_search, only, position_of
+from pexeso.faces.app.page import (
+    ON,
+    Form,
+    Page,
+    Pages,
+    controls,
+    lake_table_to_search,
+    only,
+    option_words,
+    position_of,
+    query_fields,
+    url,
+)
 from pexeso.faces.service.graph import GraphRequest, graph_document
 from pexeso.faces.service.lake import BrowseRequest
 from pexeso.faces.service.responses import json_pieces

@@ -12,9 +12,19 @@ from starlette.requests import Request
 
 from pexeso.build.diagnostics.info import list_reasons
 from pexeso.errors import InputError, PexesoError
-from pexeso.faces.app.forms import ON, Form, TableFields, controls, query_fields, url
-from pexeso.faces.app.page import Page, Pages
-from pexeso.faces.app.query_columns import has_part, lake_table, only
+from pexeso.faces.app.page import (
+    ON,
+    Form,
+    Page,
+    Pages,
+    TableFields,
+    controls,
+    has_part,
+    lake_table,
+    only,
+    query_fields,
+    url,
+)
 from pexeso.faces.service.acquisition import AcquireRequest
 from pexeso.faces.service.lake import BrowseRequest, split_lake_spec
 from pexeso.faces.service.redundancy import RedundancyRequest

@@ -13,18 +13,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
-from pexeso.faces.app.forms import (
+from pexeso.faces.app.page import (
     ON,
     Form,
+    Page,
+    Pages,
+    QueryColumns,
     command_line,
     controls,
+    has_part,
+    only,
     python_lines,
+    query_columns,
     query_fields,
     reading_words,
     url,
 )
-from pexeso.faces.app.page import Page, Pages
-from pexeso.faces.app.query_columns import QueryColumns, has_part, only, query_columns
 from pexeso.faces.service.requests import (
     ExplainRequest,
     JoinRequest,

@@ -14,8 +14,8 @@ from pathlib import Path
 from threading import Lock
 
 from pexeso.errors import InputError, OutputError, PexesoError, TableReadError
+from pexeso.lake.containers.formats import split_member
 from pexeso.lake.containers.reader import read_table
-from pexeso.lake.containers.tables_inside import split_member
 from pexeso.lake.files import find_tables
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.rows import table_to_read

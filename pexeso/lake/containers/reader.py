@@ -18,8 +18,14 @@ from pexeso.lake.containers.folders import (
     folder_table,
     kind_of_folder,
 )
-from pexeso.lake.containers.formats import format_of, without_packing
-from pexeso.lake.containers.tables_inside import Container, only_member, read_inner, split_member
+from pexeso.lake.containers.formats import (
+    Container,
+    format_of,
+    only_member,
+    read_inner,
+    split_member,
+    without_packing,
+)
 from pexeso.lake.readers.delimited import parse_delimited
 from pexeso.lake.readers.file_source import (
     FileSource,

@@ -11,8 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from embed.registry import load_embedder
-from pexeso.build.parts.metadata import require_contents, stored_normaliser, stored_space
-from pexeso.build.parts.models import embedder_folder, models_of, store_of_model
+from pexeso.build.parts.metadata import (
+    embedder_folder,
+    models_of,
+    require_contents,
+    store_of_model,
+    stored_normaliser,
+    stored_space,
+)
 from pexeso.engine.sparse.partition import check_arrays as check_sparse_arrays
 from pexeso.engine.sparse.sparse_space import SparseSpace
 from pexeso.engine.vector_space import READ_LAYOUTS, VectorSpace

@@ -23,7 +23,7 @@ from embed.registry import create_embedder, load_embedder
 from embed.stored import with_precision
 from partition.plan import limits_of, plan_partitions, planned
 from pexeso.build.parts.base import Filled, Written
-from pexeso.build.parts.models import (
+from pexeso.build.parts.metadata import (
     WEIGHED,
     WEIGHED_BY,
     embedder_folder,

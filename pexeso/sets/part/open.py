@@ -34,8 +34,7 @@ from pexeso.store.local.reader import Store
 from pexeso.store.manifest import MANIFEST, FolderEntry
 
 if TYPE_CHECKING:
-    from pexeso.sets.containment.ensemble import Ensemble
-    from pexeso.sets.containment.lists import CsrLists
+    from pexeso.sets.containment.ensemble import CsrLists, Ensemble
     from pexeso.sets.overlap.batched import BatchedMergeList
 
 
@@ -136,7 +135,7 @@ class Shard:
     @cached_property
     def lists(self) -> CsrLists:
         """The posting lists, as searches for containment read them."""
-        from pexeso.sets.containment.lists import CsrLists
+        from pexeso.sets.containment.ensemble import CsrLists
 
         return CsrLists.of(self.overlap)
 

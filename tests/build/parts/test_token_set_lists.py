@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from pexeso.errors import IndexCorruptError
 from pexeso.sets.containment import EnsembleOptions
-from pexeso.sets.containment.ensemble import ensemble_over, read_ensemble, write_ensemble
-from pexeso.sets.containment.lists import CsrLists
+from pexeso.sets.containment.ensemble import CsrLists, ensemble_over, read_ensemble, write_ensemble
 from pexeso.sets.overlap.dictionary import find_texts
 from pexeso.sets.overlap.index import build_index, open_index, save_index
 from pexeso.sets.part.open import check_ensemble

@@ -19,8 +19,7 @@ import pexeso
 from pexeso.errors import InputError, PexesoError
 from pexeso.faces.app import actions as join_pages
 from pexeso.faces.app import search as search_pages
-from pexeso.faces.app.forms import command_line, python_lines, query_fields, url
-from pexeso.faces.app.query_columns import QueryColumns
+from pexeso.faces.app.page import QueryColumns, command_line, python_lines, query_fields, url
 from pexeso.faces.app.tables import QueryTables
 from pexeso.faces.cli import join as join_command
 from pexeso.faces.cli import search as search_command
