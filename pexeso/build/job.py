@@ -294,7 +294,7 @@ class BuildJob:
             catalogs = [*before.catalogs] if removed is not None else []
             parts, facts = {**before.parts, **parts}, {**before.facts, **facts}
             fingerprints, embedder = dict(before.fingerprints), before.embedder
-            changed = ("model", "grid", "layout", "parts") if makes_models else ("parts",)
+            changed = ("model", "grid", "parts") if makes_models else ("parts",)
             options = {**before.options, **{name: options[name] for name in changed}}
             deleted = before.deleted_columns if deleted is None else deleted
         for name, output in written.items():

@@ -74,8 +74,6 @@ WORKING_BYTES = 128 << 20
 # Of the arrays of a partition: changes when an older version could not search them.
 LAYOUT_VERSION = 3
 
-READ_LAYOUTS = (2, 3)  # those that are searched: in 2 all vectors were float32
-
 _DECIMALS = 10**9
 
 ColumnCounts = tuple[np.ndarray, np.ndarray]  # columns and their counts, int64 (r,) each

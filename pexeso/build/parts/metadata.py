@@ -25,7 +25,7 @@ import pyarrow as pa
 from embed.protocol import Embedder, require_unit_or_zero
 from embed.registry import has_value_vectors
 from embed.stored import ENTRY_BYTES, SINGLE
-from pexeso.engine.vector_space import READ_LAYOUTS, VectorSpace
+from pexeso.engine.vector_space import LAYOUT_VERSION, VectorSpace
 from pexeso.errors import DeviceError, IndexCorruptError, IndexVersionError, InputError
 from pexeso.lake.catalog import ALIASES
 from pexeso.lake.choose import ColumnRules
@@ -123,7 +123,6 @@ def described(options: BuildOptions) -> dict[str, Any]:
     """Return what an index records of the options that it was built with, as plain JSON."""
     # They bring torch, for which nobody waits who has misspelt a folder.
     from pexeso.engine.options import PartitionLayoutOptions
-    from pexeso.engine.vector_space import LAYOUT_VERSION
 
     return {
         "model": options.model,
@@ -145,10 +144,11 @@ def options_of(store: Store) -> BuildOptions:
     """Return the options that an index was built with; its aliases are the normaliser's."""
     described = store.manifest.options
     try:
-        # Without the field vectors are of 32 bits. A lexical index has none, nor options of them.
-        recorded = {"vector_precision": SINGLE, **described["grid"]}
+        # A lexical index has no vectors, nor options of them.
         fields = () if described["model"] == "lexical" else BuildOptions.__dataclass_fields__
-        grid = {name: value for name, value in recorded.items() if name in (*fields, "seed")}
+        grid = {
+            name: value for name, value in described["grid"].items() if name in (*fields, "seed")
+        }
         names = ("n_partitions", "partition_bytes", "max_table_bytes")
         return BuildOptions(
             **{name: described[name] for name in names},
@@ -174,13 +174,13 @@ def require_searchable(store: Store) -> None:
 
     Reasons are another layout, another normaliser, or a manifest without the required entries.
     """
-    layout = store.manifest.options.get("layout", 1)
-    if layout not in READ_LAYOUTS:
+    layout = store.manifest.options.get("layout")
+    if layout != LAYOUT_VERSION:
         raise IndexVersionError(
             f"The index '{store.path}' was written by {store.manifest.written_by} with "
             f"partitions of layout {layout}, and this version reads layout "
-            f"{' and '.join(map(str, READ_LAYOUTS))}. Build it again with this version, or search "
-            "it with the one that wrote it."
+            f"{LAYOUT_VERSION}. Build it again with this version, or search it with the one that "
+            "wrote it."
         )
     require_contents(store.manifest)
     normaliser_of(store)

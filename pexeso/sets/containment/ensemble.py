@@ -100,8 +100,7 @@ class Ensemble:
     sets: np.ndarray
     sizes: np.ndarray
     starts: np.ndarray  # int64 (n + 1,): partition i has the rows ``starts[i]:starts[i + 1]``
-    # uint16 (s, m): of an index that was stored before they were shortened, uint32
-    signatures: np.ndarray
+    signatures: np.ndarray  # uint16 (s, m)
     tables: BandTables
     lists: CsrLists
 
@@ -223,8 +222,7 @@ class Ensemble:
     ) -> ContainingSets:
         ranges, settings, _ = self._plan(len(hashed), needed, threshold, tuner)
         seeds = seeds_of(self.options.permutations, self.options.seed)
-        signed = signatures(hashed, np.array([0, len(hashed)]), seeds)[0]
-        signed = signed if self.signatures.dtype == signed.dtype else shortened(signed)
+        signed = shortened(signatures(hashed, np.array([0, len(hashed)]), seeds)[0])
         rows = band_hits(self.tables, self.signatures, signed, ranges, settings)
         rows = rows[~np.isin(self.sets[rows], left_out)]
         sets, n_candidates, query_size = self.sets[rows], len(rows), max(len(hashed), 1)
@@ -314,11 +312,11 @@ def bands_seconds(
 
 
 VERSION = 2
-READ_VERSIONS = (1, 2, LISTS_ALONE)  # In version 1 signatures have 32 bits
+READ_VERSIONS = (VERSION, LISTS_ALONE)
 
 _PREFIX = "containment_"
-_INDEX = {"sets": ("i8",), "sizes": ("i8",), "starts": ("i8",), "signatures": ("u2", "u4")}
-_TABLES = {"table_values": ("u2", "u4"), "table_sets": ("u2", "i4")}
+_INDEX = {"sets": ("i8",), "sizes": ("i8",), "starts": ("i8",), "signatures": ("u2",)}
+_TABLES = {"table_values": ("u2",), "table_sets": ("u2", "i4")}
 # Options that the format has a field for, and that every index of this version has.
 _ALWAYS = {"tables": True, "keep_tokens": True}
 
@@ -410,8 +408,6 @@ def _require_shapes(
     wrong = [name for name, shape in shapes.items() if arrays[name].shape != shape]
     if n_sets > n_listed:
         wrong.append("sets")
-    if arrays["signatures"].dtype != arrays["table_values"].dtype:
-        wrong.append("table_values")
     starts = arrays["starts"]
     is_whole = starts.ndim == 1 and len(starts) and starts[0] == 0 and starts[-1] == n_sets
     if wrong or not is_whole or not (np.diff(starts) > 0).all():
