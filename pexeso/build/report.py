@@ -26,27 +26,18 @@ REPORT_FILE = "report.json"
 
 @dataclass(frozen=True)
 class StageReport:
-    """What a stage did. A number that was not measured is None.
-
-    Attributes
-    ----------
-    seconds : float
-        Wall time.
-    task_seconds : float or None
-        Wall time of all of them together, the wait for their input included.
-    slowest_seconds, median_seconds : float or None
-        Of one task; the median to 2.5 %.
-    """
+    """What a stage did. A number that was not measured is None."""
 
     stage: str
-    seconds: float
+    seconds: float  # Wall time
     rows_in: int | None = None
     rows_out: int | None = None
     bytes_in: int | None = None
     bytes_out: int | None = None
     tasks: int | None = None
+    # Wall time of all of them together, the wait for their input included.
     task_seconds: float | None = None
-    slowest_seconds: float | None = None
+    slowest_seconds: float | None = None  # Of one task; the median to 2.5 %.
     median_seconds: float | None = None
 
     @property

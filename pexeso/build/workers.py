@@ -113,20 +113,11 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Needs:
-    """What the tasks of a run need.
+    """What the tasks of a run need."""
 
-    Attributes
-    ----------
-    n_bytes : int
-        What all of them read, on the disk.
-    alone : bool
-        Whether they need a process of their own, with one thread.
-    memory : int, optional
-        Bytes of memory of the largest task; by default `MEMORY_FACTOR` times what one reads.
-    """
-
-    n_bytes: int = 0
-    alone: bool = False
+    n_bytes: int = 0  # What all of them read, on the disk
+    alone: bool = False  # Whether they need a process of their own, with one thread
+    # Bytes of memory of the largest task; by default `MEMORY_FACTOR` times what one reads.
     memory: int | None = None
 
     def memory_of_one(self, n_tasks: int) -> int:

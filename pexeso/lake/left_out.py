@@ -134,25 +134,14 @@ def _without_name(reason: str, table: str) -> str:
 
 @dataclass(frozen=True)
 class ReasonGroup:
-    """Tables or columns that were left out for one reason, or tables that have one note.
+    """Tables or columns that were left out for one reason, or tables that have one note."""
 
-    Attributes
-    ----------
-    kind : str
-        ``tables`` or ``columns``.
-    reason : str
-        What is the same for all of them; a number that differs is a range.
-    count : int
-    examples : tuple of str
-        The first names, at most `MAX_EXAMPLES`, of different tables where there are several.
-    detail : str or None
-        The whole reason, without names, where all of them have the same but for numbers.
-    """
-
-    kind: str
-    reason: str
+    kind: str  # ``tables`` or ``columns``
+    reason: str  # What is the same for all of them; a number that differs is a range.
     count: int
+    # The first names, at most `MAX_EXAMPLES`, of different tables where there are several.
     examples: tuple[str, ...]
+    # The whole reason, without names, where all of them have the same but for numbers.
     detail: str | None = None
 
     def counted(self, noun: str | None = None) -> str:

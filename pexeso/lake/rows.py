@@ -159,17 +159,6 @@ def read_rows(
     -------
     pa.Table
         String columns under their unique labels (see `label_columns`), null where a cell is empty.
-
-    Raises
-    ------
-    InputError
-        The table's name leads out of the lake, or a column is asked for twice.
-    ColumnNotFoundError
-        The table has no such column.
-    TableReadError
-        The file cannot be read as a table.
-    PlaceError
-        The lake is elsewhere, and its storage cannot be reached.
     """
     opened = _opened(lake, table, max_bytes)
     text_table = opened.text(max_cell_bytes=max_cell_bytes)

@@ -108,10 +108,6 @@ def estimate_build(
     progress : callable, optional
         Called with the files read and the files to read.
 
-    Returns
-    -------
-    Estimate
-
     Raises
     ------
     LakeError

@@ -78,12 +78,6 @@ class ReasonListing(Tabular):
     group in that of the catalog. The catalog is read a file at a time, once for each group that has
     rows in it, so memory grows with the rows left out in one file, however many there are in all.
 
-    Parameters
-    ----------
-    catalog : Catalog
-    notes : bool
-        List notes, instead of what was left out.
-
     Attributes
     ----------
     groups : tuple of ReasonGroup
@@ -246,26 +240,12 @@ def check_index(
 
     The index is read twice. Contents are checked against what a search takes for granted.
 
-    Parameters
-    ----------
-    path : path, URL or Place
-        The index.
-    progress : callable, optional
-        Called with the bytes checked so far and those to check altogether.
-
     Returns
     -------
     list of Problem
         As `pexeso.store.integrity.check_store` gives them; then, where every byte is as it was
         written, those of kind ``content`` and ``version``. Where none is a failure, the index is
         whole.
-
-    Raises
-    ------
-    IndexNotFoundError
-        There is no index at the path.
-    InputError
-        The path is not UTF-8.
     """
     location = locate(path)
     if isinstance(location, Path):

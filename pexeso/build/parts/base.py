@@ -38,50 +38,28 @@ MAX_DELETED_SHARE = 0.2
 
 @dataclass(frozen=True)
 class Written:
-    """What a part wrote in a build or an update.
+    """What a part wrote in a build or an update."""
 
-    Attributes
-    ----------
-    folders : sequence of FolderEntry
-        The new ones, in search order.
-    facts, fingerprints : dict
-        What the manifest is to say of the index besides.
-    deleted : tuple of (int, int)
-        After a rewriting: ids of deleted columns that folders which were kept still hold.
-    replaced : sequence of int, optional
-        After a rewriting of other folders than those that were to be rewritten: their numbers.
-    """
-
-    folders: Sequence[FolderEntry]
+    folders: Sequence[FolderEntry]  # The new ones, in search order
+    # What the manifest is to say of the index besides
     facts: Mapping[str, Any] = field(default_factory=dict)
     fingerprints: Mapping[str, Any] = field(default_factory=dict)
+    # After a rewriting: ids of deleted columns that folders which were kept still hold.
     deleted: Ranges = ()
+    # After a rewriting of other folders than those that were to be rewritten: their numbers.
     replaced: Sequence[int] | None = None
 
 
 @dataclass(frozen=True)
 class PartEstimate:
-    """What a part of an index will cost.
+    """What a part of an index will cost."""
 
-    Attributes
-    ----------
-    fields : dict
-        What `pexeso.build.diagnostics.estimate.Estimate` says of it.
-    n_bytes : int
-        On disk.
-    memory_bytes : int
-        Of the largest task.
-    driver_bytes : int
-        Of what the driver does alone.
-    seconds : dict of str to float
-        By stage, the part's own and the shared ones that it makes longer.
-    """
-
-    fields: Mapping[str, Any]
-    n_bytes: int
-    memory_bytes: int
+    fields: Mapping[str, Any]  # What `pexeso.build.diagnostics.estimate.Estimate` says of it.
+    n_bytes: int  # On disk
+    memory_bytes: int  # Of the largest task
+    # By stage, the part's own and the shared ones that it makes longer.
     seconds: Mapping[str, float]
-    driver_bytes: int = 0
+    driver_bytes: int = 0  # Of what the driver does alone
 
 
 class IndexPart(Protocol):

@@ -58,11 +58,6 @@ class QueryTable:
 class QueryTables:
     r"""Tables by id.
 
-    Parameters
-    ----------
-    max_bytes : int
-        Of one file.
-
     Examples
     --------
     >>> with QueryTables(1000) as tables:

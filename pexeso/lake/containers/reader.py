@@ -331,18 +331,6 @@ def read_table(
         Limit on the file's size in bytes, also after it is unpacked; at least 1.
     max_cell_bytes
         Limit on one cell in bytes of UTF-8; larger cells are read as empty, with a note.
-
-    Returns
-    -------
-    Table
-        Names, columns of strings, and notes about what was repaired.
-
-    Raises
-    ------
-    TableReadError
-        The file cannot be read as a table: one sentence says why.
-    PlaceError
-        The file is elsewhere, and its storage cannot be reached.
     """
     table = open_named(path, options=options, max_bytes=max_bytes)
     return table.text(max_cell_bytes=max_cell_bytes, is_meant=True)

@@ -124,27 +124,16 @@ _UTF8_BYTES = 4
 
 @dataclass(frozen=True)
 class Table:
-    """One table as written in its file.
+    """One table as written in its file."""
 
-    Attributes
-    ----------
-    names
-        The header, white space around each name removed; repeated and empty names are kept.
-    columns
-        One string array for each name, all of `n_rows` values; null where the cell is empty. Cells
-        are otherwise as written, white space included.
-    encoding
-        Python's name of the character encoding; None for Parquet.
-    delimiter
-        What separates cells; None where the format has no delimiter.
-    notes
-        Sentences about what was repaired or left out while reading.
-    """
-
+    # The header, white space around each name removed; repeated and empty names are kept.
     names: list[str]
+    # One string array for each name, all of `n_rows` values; null where the cell is empty. Cells
+    # are otherwise as written, white space included.
     columns: list[pa.StringArray]
-    encoding: str | None = None
-    delimiter: str | None = None
+    encoding: str | None = None  # Python's name of the character encoding; None for Parquet
+    delimiter: str | None = None  # What separates cells; None where the format has no delimiter.
+    # Sentences about what was repaired or left out while reading.
     notes: list[str] = field(default_factory=list)
 
     @property

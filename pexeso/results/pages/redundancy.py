@@ -140,27 +140,14 @@ MAX_PARTLY_CONTAINED = 100
 
 @dataclass(frozen=True)
 class LakeGraph:
-    """The tables and pairs of a report as arrays.
+    """The tables and pairs of a report as arrays."""
 
-    Attributes
-    ----------
-    names : list of str
-        Of all tables, sorted.
-    sizes : int64 (n,)
-        Bytes of each.
-    parents, children : int64 (e,)
-        Pairs of tables, by position in `names`.
-    containments : float64 (e,)
-        Which share of the child's rows the parent holds.
-    rebuilt_from : int64 (n,)
-        The parent in the plan of each table that can go; -1 for one that stays.
-    """
-
-    names: list[str]
-    sizes: np.ndarray
-    parents: np.ndarray
+    names: list[str]  # Of all tables, sorted
+    sizes: np.ndarray  # int64 (n,): bytes of each
+    parents: np.ndarray  # int64 (e,): pairs of tables, by position in `names`
     children: np.ndarray
-    containments: np.ndarray
+    containments: np.ndarray  # float64 (e,): which share of the child's rows the parent holds.
+    # int64 (n,): the parent in the plan of each table that can go; -1 for one that stays.
     rebuilt_from: np.ndarray
 
 

@@ -376,22 +376,7 @@ class RemoteStore(Store):
 
 
 def open_remote_store(location: Location, cache: Cache | None = None) -> RemoteStore:
-    """Open the index at a place, read-only: its manifest is read, and all sizes are requested.
-
-    Parameters
-    ----------
-    location
-        The folder of the index.
-    cache
-        Where files are kept on this machine; the user's cache by default.
-
-    Raises
-    ------
-    IndexNotFoundError, IndexVersionError, IndexCorruptError
-        No index is there, it is of another format version, or a file is not there in its size.
-    PlaceError
-        The storage cannot be reached.
-    """
+    """Open the index at a place, read-only: its manifest is read, and all sizes are requested."""
     manifest, _ = read_remote_manifest(location)
     require_sizes(location, manifest)
     return RemoteStore(location, manifest, cache=cache or default_cache())
