@@ -31,9 +31,8 @@ from pexeso.options import (
 from pexeso.results.matches import Explanation, Match, SearchResult
 from pexeso.results.query import QueryColumn, query_from_values, require_columns
 from pexeso.runtime.checks import flags, require_choice
-from pexeso.runtime.formatting import shown
+from pexeso.runtime.formatting import Shown, facts_table, many, shown
 from pexeso.runtime.progress import CountedProgress, counted_bar, with_bar
-from pexeso.runtime.shown import Shown, facts_table, many
 from pexeso.semantic.executor import Executor, search_store
 from pexeso.semantic.open_index import OpenIndex, OpenOptions
 from pexeso.semantic.search import SemanticSearch

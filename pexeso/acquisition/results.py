@@ -13,8 +13,7 @@ from pexeso.acquisition.evaluation import Evaluator
 from pexeso.acquisition.plans import FoundPlan, FoundPlans, Join, JoinTree, PlanEstimates
 from pexeso.lake.columns import spec_of
 from pexeso.lake.frames.tables import AsTables, Tabular
-from pexeso.runtime.formatting import percent, plain
-from pexeso.runtime.shown import facts_table, many, named
+from pexeso.runtime.formatting import facts_table, many, named, percent, plain
 
 if TYPE_CHECKING:
     from pexeso.acquisition.graph import JoinGraph

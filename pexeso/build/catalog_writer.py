@@ -20,8 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pexeso.build.stages import Facts
-from pexeso.build.workers import Attempt, Needs, Workers, run_tasks
+from pexeso.build.workers import Attempt, Facts, Needs, Workers, run_tasks
 from pexeso.lake.catalog import (
     COLUMNS,
     COLUMNS_SCHEMA,

@@ -29,8 +29,7 @@ from pexeso.build.source import (
     n_reading_tasks,
     rows_by_file,
 )
-from pexeso.build.stages import Facts
-from pexeso.build.workers import Attempt
+from pexeso.build.workers import Attempt, Facts
 from pexeso.errors import PlaceError
 from pexeso.lake.catalog import TABLES, TABLES_SCHEMA
 from pexeso.lake.containers.formats import READERS

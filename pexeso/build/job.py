@@ -38,14 +38,17 @@ from pexeso.build.report import (
 from pexeso.build.source import LISTING, SKIPPED, Source, source_of
 from pexeso.build.spark.java import make_archive_later
 from pexeso.build.spark.session import plain_task_errors, spark_session
-from pexeso.build.stages import Facts, Stages, added, empty_sums
 from pexeso.build.workers import (
     Attempt,
+    Facts,
     LocalWorkers,
     Needs,
     SparkWorkers,
+    Stages,
     Task,
     Workers,
+    added,
+    empty_sums,
     run_tasks,
 )
 from pexeso.errors import InputError, LakeError, MissingPackageError, SparkError

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pexeso import registry
 from pexeso.build.parts.base import OfParts
-from pexeso.build.stages import SUMS, median
+from pexeso.build.workers import SUMS, median
 from pexeso.errors import InputError
 
 if TYPE_CHECKING:

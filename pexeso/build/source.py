@@ -27,8 +27,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pexeso.build.spark_tables import SparkTable, find_spark_tables, frame_records
-from pexeso.build.stages import Facts, empty_sums
-from pexeso.build.workers import Attempt, Needs, SparkWorkers, Workers, run_tasks
+from pexeso.build.workers import Attempt, Facts, Needs, SparkWorkers, Workers, empty_sums, run_tasks
 from pexeso.errors import LakeError
 from pexeso.lake.catalog import SCHEMA
 from pexeso.lake.files import (

@@ -46,7 +46,7 @@ from pexeso.build.source import (
     FolderSource,
     source_of,
 )
-from pexeso.build.stages import Facts
+from pexeso.build.workers import Facts
 from pexeso.errors import InputError, LakeError
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.containers.formats import READERS

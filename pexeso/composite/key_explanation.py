@@ -10,8 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pexeso.lake.columns import spec_of
-from pexeso.runtime.formatting import percent, plain
-from pexeso.runtime.shown import Shown
+from pexeso.runtime.formatting import Shown, percent, plain
 
 Cells = tuple[str | None, ...]
 

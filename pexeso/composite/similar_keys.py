@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pexeso.composite.key_table import KeyTable
     from pexeso.composite.part.open import RowShard
     from pexeso.composite.search import KeyMatch, KeyQuery
-    from pexeso.results.ranking import Hit
+    from pexeso.results.query import Hit
     from pexeso.semantic.encoded_query import EncodedQuery
     from pexeso.semantic.executor import Executor
     from pexeso.semantic.open_index import OpenIndex

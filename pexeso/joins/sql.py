@@ -24,8 +24,7 @@ from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.rows import table_path
 from pexeso.results.matches import PAIR_FIELDS, Match
 from pexeso.runtime.extras import require
-from pexeso.runtime.formatting import is_hidden, shown
-from pexeso.runtime.shown import Shown, facts_table, many
+from pexeso.runtime.formatting import Shown, facts_table, is_hidden, many, shown
 from pexeso.store.io.location import Location, locate
 
 if TYPE_CHECKING:

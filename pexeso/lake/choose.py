@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pexeso.errors import InputError
 from pexeso.lake.cells import CountedCells
 from pexeso.lake.normalise.dates import canonical_dates
-from pexeso.runtime.shown import many
+from pexeso.runtime.formatting import many
 
 ColumnKind = Literal["text", "date", "number", "empty"]
 ValueKind = Literal[ColumnKind, "code"]

@@ -19,9 +19,8 @@ from typing import Any, NamedTuple
 from pexeso.errors import LakeError, PlaceError, TableReadError
 from pexeso.lake.containers.folders import HIVE, CannotRead, folder_kind, folder_table
 from pexeso.lake.containers.formats import SETTINGS_NAME, format_of, reason_not_read, tables_inside
-from pexeso.lake.readers.file_source import FileSource, log_beside
 from pexeso.lake.readers.options import LakeSettings
-from pexeso.lake.readers.table import DEFAULT_MAX_BYTES
+from pexeso.lake.readers.table import DEFAULT_MAX_BYTES, FileSource, log_beside
 from pexeso.store.io.location import Location, PlaceEntry, is_refusal, locate
 
 # Folders whose names end so are indexes.

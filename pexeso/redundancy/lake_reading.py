@@ -30,8 +30,7 @@ from pexeso.lake.containers.folders import (
 )
 from pexeso.lake.containers.reader import open_table, reading_options
 from pexeso.lake.files import INDEX_EXTENSION, TableFile, find_tables, table_of_row, table_row
-from pexeso.lake.readers.file_source import fingerprint_file
-from pexeso.lake.readers.table import DEFAULT_MAX_BYTES
+from pexeso.lake.readers.table import DEFAULT_MAX_BYTES, fingerprint_file
 from pexeso.lake.typed.parquet import TypedRows, parquet_rows
 from pexeso.redundancy.pieces import StoredPiece, pieces_of, stored_pieces, write_pieces
 from pexeso.redundancy.schema_tokens import Token

@@ -45,8 +45,8 @@ from pexeso.redundancy.planning import (
 from pexeso.redundancy.rebuilds import Rebuilds, Statement, read_statements, verify_statements
 from pexeso.redundancy.sampled import SAMPLE_ROWS, ExactCheck, sampled_containments
 from pexeso.redundancy.schema_tokens import read_synonyms
+from pexeso.runtime.formatting import many
 from pexeso.runtime.progress import stage_bar, with_bar
-from pexeso.runtime.shown import many
 from pexeso.store.io.location import Location
 from pexeso.store.io.temporary import temporary_folder
 

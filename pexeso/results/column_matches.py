@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from pexeso.lake.columns import spec_of
 from pexeso.lake.frames.tables import Tabular
-from pexeso.runtime.formatting import percent, plain
-from pexeso.runtime.shown import MAX_ROWS, Shown, html_table, many, named
+from pexeso.runtime.formatting import MAX_ROWS, Shown, html_table, many, named, percent, plain
 
 if TYPE_CHECKING:
     from pexeso.index import Index

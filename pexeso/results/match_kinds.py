@@ -30,8 +30,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.runtime.extras import require
-from pexeso.runtime.formatting import percent, plain
-from pexeso.runtime.shown import Shown
+from pexeso.runtime.formatting import Shown, percent, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

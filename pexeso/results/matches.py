@@ -14,8 +14,7 @@ from pexeso.lake.frames.tables import Tabular
 from pexeso.options import VALUES, SearchOptions, whole_number
 from pexeso.results.column_matches import ColumnMatch, ColumnMatches, Unmatched
 from pexeso.results.match_kinds import KindCounts, Pair
-from pexeso.runtime.formatting import percent
-from pexeso.runtime.shown import many
+from pexeso.runtime.formatting import many, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -25,7 +25,7 @@ from pexeso.engine.vector_space import (
     count_needed,
 )
 from pexeso.options import SearchOptions
-from pexeso.results.ranking import ColumnNames, Hit
+from pexeso.results.query import ColumnNames, Hit
 from pexeso.semantic.encoded_query import EncodedQuery
 from pexeso.semantic.partition_loader import PartitionLoader
 from pexeso.store.arrays import take_texts

@@ -3,11 +3,11 @@
 from pexeso.lake.containers.formats import Container, holds_several, only_member
 from pexeso.lake.containers.reader import OpenTable
 from pexeso.lake.readers.delimited import parse_delimited
-from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.readers.options import ReadingOptions
 from pexeso.lake.readers.table import (
     DEFAULT_MAX_BYTES,
     DEFAULT_MAX_CELL_BYTES,
+    FileSource,
     ReadingBudget,
     Table,
 )

@@ -31,8 +31,8 @@ from pexeso.lake.left_out import (
     left_out,
 )
 from pexeso.registry import choices, registered
+from pexeso.runtime.formatting import many
 from pexeso.runtime.progress import counted_bar, with_bar
-from pexeso.runtime.shown import many
 from pexeso.store.integrity import Problem, check_store
 from pexeso.store.io.location import Location, locate
 from pexeso.store.local.reader import Store
@@ -168,7 +168,7 @@ class IndexInfo(OfParts):
         Tables that were repaired while they were read, or read by a guess: those with notes.
     of_parts : dict
         What each part says of itself: see `pexeso.semantic.part.info.info` and
-        `pexeso.build.parts.shards.ShardedPart.info`.
+        `pexeso.build.parts.base.ShardedPart.info`.
     """
 
     path: str

@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.build.parts.base import Batches, require_part
-from pexeso.build.parts.shards import count_unknown, deleted_numbers
+from pexeso.build.parts.base import Batches, count_unknown, deleted_numbers, require_part
 from pexeso.composite.part import ROW_KEYS_PART
 from pexeso.errors import IndexCorruptError
 from pexeso.store.arrays import Texts, open_array, open_texts, require_sound, take_texts

@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.build.parts.base import Filled, PartEstimate
+from pexeso.build.parts.base import Filled, PartEstimate, Placed, estimated, read_rows
 from pexeso.build.parts.sample import LakeSample, grown
-from pexeso.build.parts.shards import Placed, estimated, read_rows
 from pexeso.composite.part import FIELDS, RECORD, ROW_KEYS_PART, ROWS
 from pexeso.composite.part.open import ARRAYS, COLUMNS, SUPER_KEYS, TABLES, VALUES
 from pexeso.engine.lists import offsets_of

@@ -32,9 +32,8 @@ from pexeso.faces.app.page import (
     url,
 )
 from pexeso.faces.app.tables import QueryTable, UnknownTableError, safe_name
-from pexeso.faces.service.bases import CsvOptions
+from pexeso.faces.service.bases import CsvOptions, JoinResponse
 from pexeso.faces.service.requests import JoinRequest
-from pexeso.faces.service.responses import JoinResponse
 from pexeso.joins.options import AGGREGATIONS
 from pexeso.lake.frames.columns import cells_to_show
 from pexeso.lake.frames.writing import WRITERS

@@ -27,9 +27,9 @@ from pexeso.faces.app.page import (
     query_fields,
     url,
 )
+from pexeso.faces.service.bases import json_pieces
 from pexeso.faces.service.graph import GraphRequest, graph_document
 from pexeso.faces.service.lake import BrowseRequest
-from pexeso.faces.service.responses import json_pieces
 from pexeso.joins.exports.files import OF_FILES, strongest, write_export
 from pexeso.joins.graph.graphs import METHODS, OVERLAP, EdgeStream, GraphOptions
 from pexeso.options import DEFAULT_COLUMNS

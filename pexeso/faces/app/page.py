@@ -21,7 +21,7 @@ from starlette.responses import Response
 
 import pexeso
 from pexeso.errors import InputError
-from pexeso.faces.service.responses import json_text
+from pexeso.faces.service.bases import json_text
 from pexeso.faces.service.schema import (
     alternatives,
     bare,

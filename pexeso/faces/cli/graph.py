@@ -28,8 +28,7 @@ from pexeso.faces.service.graph import ExportRequest, GraphRequest, graph_docume
 from pexeso.faces.service.verbs import run
 from pexeso.joins.exports.files import FORMATS
 from pexeso.joins.graph.graphs import EdgeStream
-from pexeso.runtime.formatting import percent
-from pexeso.runtime.shown import many
+from pexeso.runtime.formatting import many, percent
 
 # Edges that a table shows; the others are counted.
 MAX_SHOWN = 50

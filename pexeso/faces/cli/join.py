@@ -44,12 +44,11 @@ from pexeso.faces.service.transform import TransformRequest
 from pexeso.faces.service.verbs import run
 from pexeso.joins.exports.openlineage import DataSet, JoinMade, append_events
 from pexeso.lake.rows import table_path
-from pexeso.runtime.formatting import percent
-from pexeso.runtime.shown import many
+from pexeso.runtime.formatting import many, percent
 
 if TYPE_CHECKING:
     from pexeso.composite.key_table import JoinedKeys
-    from pexeso.faces.service.responses import JoinResponse
+    from pexeso.faces.service.bases import JoinResponse
     from pexeso.joins.report import JoinReport
     from pexeso.results.matches import Match
     from pexeso.transform.joins.joined import TransformJoin

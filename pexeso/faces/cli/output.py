@@ -18,8 +18,14 @@ from pexeso.errors import InputError
 from pexeso.faces.cli.errors import Interrupted, command_again
 from pexeso.faces.cli.options import Command, cli_option, command, takes, with_options
 from pexeso.faces.cli.streams import styled
-from pexeso.faces.service.bases import CsvOptions, QueryRequest, Request
-from pexeso.faces.service.responses import json_line, json_pieces, json_text
+from pexeso.faces.service.bases import (
+    CsvOptions,
+    QueryRequest,
+    Request,
+    json_line,
+    json_pieces,
+    json_text,
+)
 from pexeso.faces.service.schema import OUTPUT, defaults_of, facts_of, help_text, hints_of
 from pexeso.faces.service.verbs import run
 from pexeso.lake.frames.writing import WRITERS, csv_text, without_formula, write_file

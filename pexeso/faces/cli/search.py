@@ -57,8 +57,7 @@ from pexeso.faces.service.requests import BatchRequest, ExplainRequest, SearchRe
 from pexeso.faces.service.schema import OUTPUT
 from pexeso.faces.service.verbs import run
 from pexeso.lake.columns import spec_of
-from pexeso.runtime.formatting import percent
-from pexeso.runtime.shown import many
+from pexeso.runtime.formatting import many, percent
 
 if TYPE_CHECKING:
     from pexeso.results.matches import Explanation, Match

@@ -14,7 +14,13 @@ import pyarrow as pa
 
 from pexeso.errors import OutputError
 from pexeso.faces.service import transform
-from pexeso.faces.service.bases import RequestError
+from pexeso.faces.service.bases import (
+    Answer,
+    BatchResponse,
+    JoinResponse,
+    RequestError,
+    SearchResponse,
+)
 from pexeso.faces.service.requests import (
     BatchRequest,
     ExplainRequest,
@@ -23,7 +29,6 @@ from pexeso.faces.service.requests import (
     SearchRequest,
     split_lake_column,
 )
-from pexeso.faces.service.responses import Answer, BatchResponse, JoinResponse, SearchResponse
 from pexeso.options import DEFAULT_COLUMNS, SearchOptions, parse_bytes
 
 if TYPE_CHECKING:

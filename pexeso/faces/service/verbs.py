@@ -24,11 +24,13 @@ from pexeso.faces.service import (
     searches,
     transform,
 )
-from pexeso.faces.service.bases import REQUESTS, DistanceRequest, Request
-from pexeso.faces.service.responses import (
+from pexeso.faces.service.bases import (
+    REQUESTS,
     Answer,
     CheckResponse,
+    DistanceRequest,
     DoctorResponse,
+    Request,
     RulesResponse,
     SearchResponse,
 )

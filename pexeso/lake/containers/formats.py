@@ -24,9 +24,8 @@ from urllib.parse import unquote
 
 from pexeso.errors import TableReadError
 from pexeso.lake.columns import listed_names
-from pexeso.lake.readers.file_source import FileSource, check_size, unpacked
 from pexeso.lake.readers.options import SETTINGS_NAME
-from pexeso.lake.readers.table import ReadingBudget
+from pexeso.lake.readers.table import FileSource, ReadingBudget, check_size, unpacked
 from pexeso.runtime.formatting import first_line
 from pexeso.store.io.location import Location
 

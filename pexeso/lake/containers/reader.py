@@ -27,15 +27,18 @@ from pexeso.lake.containers.formats import (
     without_packing,
 )
 from pexeso.lake.readers.delimited import parse_delimited
-from pexeso.lake.readers.file_source import (
+from pexeso.lake.readers.json_text import parse_json, starts_as_json
+from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
+from pexeso.lake.readers.table import (
+    DEFAULT_MAX_BYTES,
+    DEFAULT_MAX_CELL_BYTES,
     FileSource,
+    Table,
     bytes_fingerprint,
+    clean_name,
     fingerprint_file,
     read_content,
 )
-from pexeso.lake.readers.json_text import parse_json, starts_as_json
-from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
-from pexeso.lake.readers.table import DEFAULT_MAX_BYTES, DEFAULT_MAX_CELL_BYTES, Table, clean_name
 from pexeso.lake.typed.parquet import (
     ROWS_A_BATCH,
     TypedRows,

@@ -25,8 +25,7 @@ from typing import Any, BinaryIO, NamedTuple
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
-from pexeso.lake.readers.file_source import FileSource
-from pexeso.lake.readers.table import ReadingBudget
+from pexeso.lake.readers.table import FileSource, ReadingBudget
 from pexeso.runtime.extras import lack_of
 from pexeso.runtime.system import OUT_OF_TIME, ended_in_time, limit_process
 

@@ -12,9 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.build.parts.base import Filled, PartEstimate
+from pexeso.build.parts.base import Filled, PartEstimate, Placed, estimated, read_rows
 from pexeso.build.parts.sample import LakeSample
-from pexeso.build.parts.shards import Placed, estimated, read_rows
 from pexeso.errors import TableReadError
 from pexeso.lake.catalog import batch_of
 from pexeso.lake.records import ReadTable

@@ -28,8 +28,7 @@ from pexeso.results.pages.layered_layout import (
 )
 from pexeso.results.pages.page import MAX_NAME, rendered
 from pexeso.runtime.compiled import compiled
-from pexeso.runtime.formatting import plain
-from pexeso.runtime.shown import many
+from pexeso.runtime.formatting import many, plain
 
 # Rows of a table of the page; what is left out is counted there.
 MAX_ROWS = 1000

@@ -22,7 +22,7 @@ from pexeso.store.local.reader import Store
 
 if TYPE_CHECKING:
     from pexeso.build.job import BuildJob
-    from pexeso.build.stages import Facts
+    from pexeso.build.workers import Facts
 
 
 POSTINGS = pa.schema([("column_id", pa.int64()), ("value", pa.string()), ("text", pa.string())])

@@ -22,7 +22,7 @@ from embed.corpus import MAX_TOKENS, write_corpus
 from embed.registry import create_embedder, load_embedder
 from embed.stored import with_precision
 from partition.plan import limits_of, plan_partitions, planned
-from pexeso.build.parts.base import Filled, Written
+from pexeso.build.parts.base import Filled, Placed, Written
 from pexeso.build.parts.metadata import (
     WEIGHED,
     WEIGHED_BY,
@@ -37,7 +37,6 @@ from pexeso.build.parts.metadata import (
     store_of_model,
     written_fields,
 )
-from pexeso.build.parts.shards import Placed
 from pexeso.build.workers import Attempt
 from pexeso.errors import InputError
 from pexeso.lake.catalog import COLUMNS as CATALOG_COLUMNS
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pexeso.build.job import BuildJob
-    from pexeso.build.stages import Facts
+    from pexeso.build.workers import Facts
     from pexeso.engine.options import PartitionLayoutOptions
 
 

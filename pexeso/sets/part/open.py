@@ -19,8 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.build.parts import base
-from pexeso.build.parts.base import Batches, parts_of, problems_of
-from pexeso.build.parts.shards import count_unknown, deleted_numbers
+from pexeso.build.parts.base import Batches, count_unknown, deleted_numbers, parts_of, problems_of
 from pexeso.engine.lists import ranges
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.lake.catalog import Catalog

@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.build.parts.base import Filled, PartEstimate
+from pexeso.build.parts.base import Filled, PartEstimate, Placed, estimated, read_rows
 from pexeso.build.parts.sample import LakeSample, grown
-from pexeso.build.parts.shards import Placed, estimated, read_rows
 from pexeso.options import BuildOptions
 from pexeso.sets.containment import DOCUMENT, FEW_SETS, LISTS_ALONE, EnsembleOptions
 from pexeso.sets.overlap.index import build_index, save_index

@@ -17,8 +17,7 @@ from pexeso.joins.measures import KeyMatches
 from pexeso.joins.options import free_name, join_options, require_how
 from pexeso.lake.frames.tables import take_column_cells
 from pexeso.runtime.checks import require_flag
-from pexeso.runtime.formatting import percent, plain
-from pexeso.runtime.shown import Shown
+from pexeso.runtime.formatting import Shown, percent, plain
 from pexeso.store.io.temporary import written_whole
 from pexeso.transform.joins.details import (
     RowSteps,

@@ -15,7 +15,7 @@ from pexeso.lake.containers.formats import Archive, inner_name
 from pexeso.lake.containers.reader import TablesInTurn, read_table
 from pexeso.lake.files import find_tables
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.readers.file_source import FileSource
+from pexeso.lake.readers.table import FileSource
 from pexeso.lake.records import lake_records
 from pexeso.lake.rows import read_rows
 from pexeso.results.query import read_query
