@@ -94,7 +94,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session")
 def spark():
     """One small Spark session for all tests that need one: starting it takes several seconds."""
-    from pexeso.build.build import SMALL_LAKE_SETTINGS
+    from pexeso.build.job import SMALL_LAKE_SETTINGS
     from pexeso.build.spark.session import spark_session
 
     conf = {

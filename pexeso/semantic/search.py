@@ -28,7 +28,7 @@ from pexeso.semantic.thresholds.advice import ADVICE_OPTIONS, kind_advice
 
 if TYPE_CHECKING:
     from pexeso.joins.match_details import MatchDetails
-    from pexeso.results.ranking import Hit
+    from pexeso.results.query import Hit
     from pexeso.semantic.encoded_query import EncodedQuery
     from pexeso.semantic.executor import Answer, Executor
     from pexeso.semantic.open_index import OpenIndex

@@ -27,7 +27,7 @@ from pexeso.results.query import QueryColumn, query_from_values
 from pexeso.sets.overlap.index import Overlaps, Reads, prepare_query
 from pexeso.sets.part.open import Shard
 from pexeso.sets.results import TokenMatch, TokenSearchResult
-from pexeso.store.texts import take_texts
+from pexeso.store.arrays import take_texts
 
 if TYPE_CHECKING:
     pass

@@ -10,8 +10,7 @@ import numpy as np
 
 from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.vectors import SparseVectors
-from pexeso.runtime.memory import FEW_PAIRS, require_memory_for_pairs
-from pexeso.runtime.threads import available_threads
+from pexeso.runtime.threads import FEW_PAIRS, available_threads, require_memory_for_pairs
 
 PAIRS_AT_ONCE = 1 << 22  # of values whose distances are held together, by all threads: 32 MiB
 

@@ -30,9 +30,8 @@ from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import BatchColumn, ColumnCounts, Goal, VectorSpace, best_columns
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.compiled import compiled
-from pexeso.runtime.memory import FEW_PAIRS, require_memory_for_pairs
 from pexeso.runtime.progress import advance
-from pexeso.runtime.threads import available_threads
+from pexeso.runtime.threads import FEW_PAIRS, available_threads, require_memory_for_pairs
 
 if TYPE_CHECKING:
     import torch

@@ -22,7 +22,7 @@ from long_runs import EVERYTHING
 from mcp.client.client import Client
 from write_tools import FILE
 
-from pexeso.faces.mcp.budget import DEFAULT_TOKENS, count_tokens
+from pexeso.faces.mcp.answers import DEFAULT_TOKENS, count_tokens
 from pexeso.faces.mcp.server import make_server
 
 pytestmark = pytest.mark.spark
