@@ -10,16 +10,10 @@ from functools import partial
 
 import numpy as np
 
-from pexeso.engine.lists import Lists, offsets_of, ranges
-from pexeso.engine.sparse.comparison import (
-    PAIRS_A_THREAD,
-    compare_rows,
-    matches_by_comparison,
-    pool,
-)
-from pexeso.engine.sparse.marks import ONE_LETTER, REGROUPED, TURNED
-from pexeso.engine.sparse.partition import SparsePartition, by_script, consonants_of
-from pexeso.engine.sparse.vectors import NO_COMMON_PAIR, SparseVectors, pair_distances
+from pexeso.engine.lists import Lists, offsets_of
+from pexeso.engine.sparse.comparison import compare_rows, matches_by_comparison, pool
+from pexeso.engine.sparse.partition import SparsePartition
+from pexeso.engine.sparse.vectors import NO_COMMON_PAIR, SparseVectors
 from pexeso.engine.vector_space import BatchColumn, ColumnCounts
 from pexeso.runtime.compiled import compiled
 from pexeso.runtime.progress import advance
@@ -194,112 +188,24 @@ def find_rows(
     work: Work,
 ) -> Lists:
     """Find the stored rows that match each query value, ascending."""
-    alike = _alike_rows(partition, vectors, max_distance, n_threads, work)
-    if max_distance >= 1.0:
-        return alike
-    if max_distance >= REGROUPED:
-        alike = _with_same_letters(partition, vectors, alike)
-    if max_distance >= ONE_LETTER:
-        alike = _with_a_letter_else(partition, vectors, alike)
-    alike = _with_same_consonants(partition, vectors, alike, max_distance)
-    sizes = np.empty(len(alike), np.int64)
-    rows = loops.rows_not_apart(
-        vectors.view, partition.vectors.view, alike.offsets, alike.members, sizes
-    )
-    matches = Lists(offsets_of(sizes), rows)
-    return matches if max_distance >= TURNED else _not_turned(partition, vectors, matches)
-
-
-def _with_same_letters(partition: SparsePartition, vectors: SparseVectors, alike: Lists) -> Lists:
-    """Add the rows of the same letters in other words."""
-    letters, known = vectors.marks.letters, partition.ordered_letters
-    first, last = (np.searchsorted(known, letters, side) for side in ("left", "right"))
-    sizes = np.where((letters != 0) & vectors.is_known, last - first, 0)
-    query = np.repeat(np.arange(len(vectors)), sizes)
-    rows = partition.rows_by_letters[ranges(first, sizes)]
-    # Most are alike in their words, being the same.
-    other = vectors.marks.forms[query] != partition.vectors.marks.forms[rows]
-    return _with_more(alike, query[other], rows[other], partition.n_values)
-
-
-def _with_a_letter_else(partition: SparsePartition, vectors: SparseVectors, alike: Lists) -> Lists:
-    """Add the rows of short words that differ in a letter."""
-    marks, owners = vectors.marks.of_letters()
-    known, rows = partition.rows_by_mark_of_letters
-    first, last = (np.searchsorted(known, marks, side) for side in ("left", "right"))
-    sizes = np.where(vectors.is_known[owners], last - first, 0)
-    query, rows = np.repeat(owners, sizes), rows[ranges(first, sizes)]
-    return _with_more(alike, query, rows, partition.n_values)
-
-
-def _with_more(alike: Lists, query: np.ndarray, rows: np.ndarray, n_rows: int) -> Lists:
-    """Add pairs of a query value and a row, which may be there already."""
-    if not len(query):
-        return alike
-    owners = np.repeat(np.arange(len(alike)), np.diff(alike.offsets))
-    pairs = np.union1d(owners * n_rows + alike.members, query * n_rows + rows)
-    sizes = np.bincount(pairs // n_rows, minlength=len(alike))
-    return Lists(offsets_of(sizes), (pairs % n_rows).astype(np.int32))
-
-
-def _with_same_consonants(
-    partition: SparsePartition, vectors: SparseVectors, alike: Lists, max_distance: float
-) -> Lists:
-    """Add the rows of another script that are near enough since they sound alike."""
-    sounds = np.where(vectors.is_known, vectors.marks.sounds, 0)
-    for values, (consonants, candidates) in zip(
-        by_script(sounds), reversed(partition.rows_by_consonants), strict=True
-    ):
-        own = consonants_of(sounds[values])
-        first, last = (np.searchsorted(consonants, own, side) for side in ("left", "right"))
-        # As many values at a time as have a bounded number of pairs, or one.
-        runs = np.cumsum(last - first) // PAIRS_A_THREAD
-        for some in np.split(np.arange(len(values)), np.flatnonzero(np.diff(runs)) + 1):
-            sizes = (last - first)[some]
-            query, rows = np.repeat(values[some], sizes), candidates[ranges(first[some], sizes)]
-            if not len(query):
-                continue
-            distances = pair_distances(vectors.take(query), partition.vectors.take(rows))
-            near = distances <= max_distance
-            alike = _with_more(alike, query[near], rows[near], partition.n_values)
-    return alike
-
-
-def _not_turned(partition: SparsePartition, vectors: SparseVectors, matches: Lists) -> Lists:
-    """Leave out the pairs of values of the same words in another order."""
-    stored, rows = partition.vectors, matches.members
-    query = np.repeat(np.arange(len(matches)), np.diff(matches.offsets))
-    stays = vectors.marks.forms[query] == stored.marks.forms[rows]
-    doubtful = np.flatnonzero(~stays)
-    for begin in range(0, len(doubtful), PAIRS_A_THREAD):
-        some = doubtful[begin : begin + PAIRS_A_THREAD]
-        distances = pair_distances(vectors.take(query[some]), stored.take(rows[some]))
-        stays[some] = distances < TURNED
-    sizes = np.bincount(query[stays], minlength=len(matches))
-    return Lists(offsets_of(sizes), rows[stays])
-
-
-def _alike_rows(
-    partition: SparsePartition,
-    vectors: SparseVectors,
-    max_distance: float,
-    n_threads: int,
-    work: Work,
-) -> Lists:
-    """Find the stored rows whose words are near enough, ascending.
-
-    From the distance on that values without a common feature have, those of all are.
-    """
     if max_distance >= NO_COMMON_PAIR:
-        known = vectors.is_known
-        offsets = np.concatenate([[0], np.cumsum(known * partition.n_values)]).astype(np.int64)
-        rows = np.arange(partition.n_values, dtype=np.int32)
-        return Lists(offsets, np.tile(rows, int(known.sum())))
-    if partition.device is not None:
+        known, every = vectors.is_known, np.arange(partition.n_values, dtype=np.int32)
+        sizes = known * len(every)
+        alike = Lists(offsets_of(sizes), np.tile(every, int(known.sum())))
+    elif partition.device is not None:
         from pexeso.engine.sparse import torch_rows  # brings torch
 
-        return torch_rows.matching_rows(partition, vectors, max_distance, work)
-    return matching_rows(partition, vectors, max_distance, n_threads, work)
+        alike = torch_rows.matching_rows(partition, vectors, max_distance, work)
+    else:
+        alike = matching_rows(partition, vectors, max_distance, n_threads, work)
+    if max_distance >= 1.0:
+        return alike
+    sizes = np.empty(len(vectors), np.int64)
+    rows = loops.complete_rows(
+        vectors.view, partition.vectors.view, *partition.orders, partition.space.letters,
+        max_distance, partition.longest_word, alike.offsets, alike.members, sizes,
+    )  # fmt: skip
+    return Lists(offsets_of(sizes), rows)
 
 
 def search(
