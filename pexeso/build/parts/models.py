@@ -21,7 +21,7 @@ from embed.registry import has_value_vectors
 from embed.stored import ENTRY_BYTES, SINGLE
 from pexeso.build.parts.metadata import require_contents
 from pexeso.errors import IndexCorruptError, InputError
-from pexeso.options import OF_VECTORS, BuildOptions
+from pexeso.options import OF_VECTORS, BuildOptions, ColumnRules
 from pexeso.registry import MAX_MODELS, model_names
 from pexeso.runtime.checks import require_choice
 from pexeso.runtime.formatting import plain_scalar, shown
@@ -283,7 +283,9 @@ def build_options(given: Mapping[str, Any], preset: str | None = None) -> BuildO
     """
     names = BuildOptions.__dataclass_fields__
     if unknown := sorted(set(given) - set(names)):
-        raise InputError(f"Build options are {', '.join(names)}. Got {', '.join(unknown)}.")
+        limits = [name for name in unknown if name in ColumnRules.__dataclass_fields__]
+        way = f" Give {limits[0]} by rules=pexeso.ColumnRules({limits[0]}=...)." if limits else ""
+        raise InputError(f"Build options are {', '.join(names)}. Got {', '.join(unknown)}.{way}")
     return BuildOptions(**with_preset(given, preset))
 
 

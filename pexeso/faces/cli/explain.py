@@ -17,14 +17,16 @@ from pexeso.faces.cli.output import (
     report_column,
     require_page,
     search_progress,
+    talk,
     write_answer,
     write_csv,
     write_page,
 )
-from pexeso.faces.cli.report import indented, pair_lines, shares
+from pexeso.faces.cli.report import hint_lines, indented, pair_lines, shares
 from pexeso.faces.service.requests import ExplainRequest
 from pexeso.faces.service.verbs import run
 from pexeso.lake.columns import spec_of
+from pexeso.results.column_matches import Hints
 from pexeso.runtime.formatting import percent
 from pexeso.runtime.shown import many
 
@@ -205,6 +207,7 @@ def explain(request: ExplainRequest, html: str | None, overwrite: bool, form: st
         )
     else:
         write_answer(explanation, form, explanation_lines)
+    _report_readings(explanation)
     if html is not None:
         from pexeso.results.pages.page import explanation_page
 
@@ -218,6 +221,12 @@ def _write_key(explanation: KeyExplanation, html: str | None, form: str | None) 
             "key of several columns is a text, or JSON: take --json."
         )
     write_answer(explanation, form, key_explanation_lines)
+    _report_readings(explanation)
+
+
+def _report_readings(explanation: Explanation | KeyExplanation) -> None:
+    for line in hint_lines(Hints(readings=explanation.readings)):
+        talk(line)
 
 
 def explanation_lines(explanation: Explanation) -> list[str]:
