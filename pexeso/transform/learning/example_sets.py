@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cache
 from math import ceil, isqrt
 from typing import Any
 
@@ -32,7 +33,7 @@ from pexeso.transform.learning.examples_to_program import (
     least_pieces,
     piece_starts,
 )
-from pexeso.transform.programs.program import lower
+from pexeso.transform.programs.conversions import lists, lower
 from pexeso.transform.texts import MAX_LEARNED, TextColumn, TextTable, sample_texts
 
 loops = compiled("pexeso.transform.loops")
@@ -426,8 +427,31 @@ def example_sets_by_words(
             yield from _sets_of(group, *likely, options.n_sets, options)
 
 
+_COMPACT_DATE = re.compile("(1[5-9]|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")
+
+
+@cache
+def _month_numbers() -> dict[str, str]:
+    """Return the number of each name of a month, in any language of the lists."""
+    return {
+        text: number
+        for (kind, form), entries in lists().items()
+        if kind.endswith("months") and form == "numbers"
+        for text, number in entries.items()
+    }
+
+
 def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", lower(text))
+    """Return the words of a text; of dates the numbers of day, month and year, without zeros."""
+    words = []
+    for word in re.findall(r"\w+", lower(text)):
+        if _COMPACT_DATE.fullmatch(word):
+            words += [number.lstrip("0") for number in (word[:4], word[4:6], word[6:])]
+        elif word.isdigit():
+            words.append(word.lstrip("0"))
+        else:
+            words.append(_month_numbers().get(word, word))
+    return words
 
 
 def _sets_of(

@@ -58,7 +58,7 @@ def candidates(
             operator = Constant(examples.keys[0][places[0] : places[0] + size[0]])
         else:
             extractor, casing, backward, start = examples.lines[line].tolist()
-            column, splits, replacements = examples.extractors[extractor]
+            column, splits, replacements, converted = examples.extractors[extractor]
             operator = Extract(
                 column,
                 splits,
@@ -67,6 +67,7 @@ def candidates(
                 casing=CASINGS[casing],
                 replacements=replacements,
                 shorter=length >= 0 and examples.extended and not backward,
+                conversion=converted,
             )
         choices.append(Candidate(operator, tuple(places), tuple(size)))
     return choices

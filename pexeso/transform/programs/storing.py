@@ -1,11 +1,12 @@
 """Programs as JSON, and what is refused of a file that claims to hold some.
 
-The document, of version 1::
+The document, of version 2::
 
-    {"format": "pexeso transformation", "version": 1, "columns": ["Name", "Title"],
+    {"format": "pexeso transformation", "version": 2, "columns": ["Name", "Title"],
      "programs": [[{"column": 0, "splits": [{"separator": ", ", "part": 1, "span": "one"}],
                     "start": 0, "length": null, "casing": "none",
-                    "replacements": [[".", ""]], "shorter": false}, {"text": " "}]],
+                    "replacements": [[".", ""]], "shorter": false,
+                    "conversion": ""}, {"text": " "}]],
      "metadata": {"direction": "forward", "coverage": 0.98}}
 """
 
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn, get_args
 
 from pexeso.errors import InputError
+from pexeso.transform.programs.conversions import conversion
 from pexeso.transform.programs.program import (
     MAX_OPERATORS,
     Casing,
@@ -29,7 +31,7 @@ from pexeso.transform.programs.program import (
 )
 
 FORMAT = "pexeso transformation"
-VERSION = 1
+VERSION = 2
 
 MAX_PROGRAMS = 16
 MAX_COLUMNS = 10_000
@@ -45,7 +47,16 @@ MAX_METADATA = 100
 # Characters of a document that is read.
 MAX_DOCUMENT = 1 << 24
 
-_EXTRACT_FIELDS = ("column", "splits", "start", "length", "casing", "replacements", "shorter")
+_EXTRACT_FIELDS = (
+    "column",
+    "splits",
+    "start",
+    "length",
+    "casing",
+    "replacements",
+    "shorter",
+    "conversion",
+)
 
 Metadata = Mapping[str, str | int | float | bool | None]
 
@@ -136,6 +147,7 @@ def _operator_to_json(operator: Operator) -> dict[str, Any]:
         "casing": operator.casing,
         "replacements": [list(pair) for pair in operator.replacements],
         "shorter": operator.shorter,
+        "conversion": operator.conversion,
     }
 
 
@@ -153,6 +165,9 @@ def _operator(value: object, where: str, n_columns: int) -> Operator:
     splits = _list(fields["splits"], f"{where}.splits", 0, MAX_SPLITS)
     replacements = _list(fields["replacements"], f"{where}.replacements", 0, MAX_REPLACEMENTS)
     length, shorter = fields["length"], fields["shorter"]
+    converted = _text(fields["conversion"], f"{where}.conversion", 0)
+    if converted:
+        conversion(converted)
     if not isinstance(shorter, bool):
         _refuse(f"{where}.shorter", "true or false", shorter)
     return Extract(
@@ -165,6 +180,7 @@ def _operator(value: object, where: str, n_columns: int) -> Operator:
             _replacement(pair, f"{where}.replacements[{n}]") for n, pair in enumerate(replacements)
         ),
         shorter,
+        converted,
     )
 
 
