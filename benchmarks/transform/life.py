@@ -83,7 +83,11 @@ def _days(drawn: random.Random) -> Iterator[date]:
     in_order = drawn.random() < 0.5
     while True:
         yield day
-        day = day + timedelta(1) if in_order else date(1970, 1, 1) + timedelta(drawn.randrange(20_000))
+        day = (
+            day + timedelta(1)
+            if in_order
+            else date(1970, 1, 1) + timedelta(drawn.randrange(20_000))
+        )
 
 
 Make = Callable[[Row], str]
@@ -255,9 +259,7 @@ def _isbn_10(digits: str) -> str:
 
 
 def _luhn(digits: str) -> str:
-    doubled = [
-        int(digit) * (2 - at % 2) for at, digit in enumerate(reversed(digits))
-    ]
+    doubled = [int(digit) * (2 - at % 2) for at, digit in enumerate(reversed(digits))]
     return digits + str(-sum(number // 10 + number % 10 for number in doubled) % 10)
 
 

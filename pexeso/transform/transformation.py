@@ -7,7 +7,7 @@ ones before it left.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -27,6 +27,7 @@ from pexeso.transform.learning.finding import (
     find_variant,
 )
 from pexeso.transform.programs.applying import apply_program
+from pexeso.transform.programs.patterns import Pattern, allowed
 from pexeso.transform.programs.program import Program
 from pexeso.transform.texts import TextColumn, TextTable, key_columns
 
@@ -68,6 +69,9 @@ def places(texts: pa.Array, values: pa.Array) -> np.ndarray:
 
 
 Direction = Literal["source to target", "target to source"]
+
+# What the cells of each column that a program reads must look like.
+Patterns = Mapping[int, Pattern]
 
 # How a row was joined, by number.
 KINDS = ("none", "equal", "program", "fuzzy")
@@ -126,6 +130,8 @@ class TransformOptions:
     # Which table's rows programs read
     directions: tuple[Direction, ...] = ("source to target", "target to source")
     keys_repeat: bool = False  # Columns that repeat values may be keys too
+    # Accept the best rule although it may be chance, and cells unlike those it was learned from
+    accept: bool = False
     # Directions in which a lone column of the key table must identify its rows too
     checked: tuple[Direction, ...] = ()
 
@@ -156,6 +162,10 @@ class Transformation:
         What was learned first, also where it was not accepted.
     n_joinable : int
         The smaller number: of the reading table's rows, and of distinct keys.
+    patterns : tuple of dict
+        What the cells must look like that each saved program is applied to, by column.
+    refused : int64, optional
+        Rows that a saved program leaves for that reason.
     """
 
     direction: Direction
@@ -167,6 +177,8 @@ class Transformation:
     distances: np.ndarray
     best: ProgramFit | None
     n_joinable: int
+    patterns: tuple[Patterns, ...] = ()
+    refused: np.ndarray | None = None
 
     @property
     def n_keys(self) -> int:
@@ -200,6 +212,7 @@ def apply_programs(
     options: TransformOptions,
     *,
     equal_column: int | None = None,
+    patterns: Sequence[Patterns] = (),
 ) -> Transformation:
     """Join two tables by programs that were saved; the first column of `keyed` is the key."""
     partners = np.full(reading.n_rows, -1, np.int32)
@@ -207,6 +220,7 @@ def apply_programs(
         equal = TextTable((reading.columns[equal_column],))
         partners = by_equality(equal, keyed, [0])[0]
     join = _Join(direction, reading, keyed, 0, partners, 0)
+    join.patterns = tuple(patterns)
     for program in programs:
         join.apply(program)
     if options.fuzzy:
@@ -280,6 +294,8 @@ class _Join:
         self.distances = np.zeros(reading.n_rows)
         self.programs: list[Program] = []
         self.n_joinable = min(reading.n_rows, len(self.keys.values))
+        self.patterns: tuple[Patterns, ...] = ()
+        self.refused = np.zeros(reading.n_rows, bool)
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -323,14 +339,23 @@ class _Join:
     def apply(self, program: Program) -> None:
         self.programs.append(program)
         free = np.flatnonzero(self.partners < 0)
-        cells = [column.cells.take(pa.array(free)) for column in self.reading.columns]
-        numbers = places(apply_program(program, cells), self.keys.values)
+        numbers = places(self._written(len(self.programs) - 1, free), self.keys.values)
         if len(self.programs) > 1 and self._is_one_to_one():
             is_used = np.zeros(len(self.keys.values) + 1, bool)
             is_used[self.partners] = True
             numbers = np.where(is_used[numbers], -1, numbers)
         self.partners[free] = numbers
         self.kinds[free[numbers >= 0]] = KINDS.index("program")
+
+    def _written(self, number: int, rows: np.ndarray) -> pa.Array:
+        """Return what a program writes for rows, null for those that its patterns refuse."""
+        cells = [column.cells.take(pa.array(rows)) for column in self.reading.columns]
+        written = apply_program(self.programs[number], cells)
+        usable = np.ones(len(rows), bool)
+        for column, pattern in (self.patterns[number] if self.patterns else {}).items():
+            usable &= allowed(pattern, cells[column])
+        self.refused[rows[~usable]] = True
+        return pc.if_else(pa.array(usable), written, pa.scalar(None, written.type))
 
     def next_program(self, finding: FindingOptions) -> ProgramFit | None:
         """Return one more program for what is left: one with another constant, or a new one."""
@@ -367,8 +392,8 @@ class _Join:
         First among all texts and all keys, as published: none may have a second partner as near.
         Then among those that are left, where no digit differs and neither is much shorter.
         """
-        cells = [column.cells for column in self.reading.columns]
-        written = pc.coalesce(*(apply_program(program, cells) for program in self.programs))
+        rows = np.arange(self.reading.n_rows)
+        written = pc.coalesce(*(self._written(at, rows) for at in range(len(self.programs))))
         if max(len(pc.unique(written)), len(self.keys.values)) > _MAX_SIMILAR:
             return
         self._add_similar(written, written, self.keys)
@@ -422,6 +447,8 @@ class _Join:
             self.distances,
             self.best,
             self.n_joinable,
+            self.patterns,
+            np.flatnonzero(self.refused & (self.partners < 0)),
         )
 
     def _leave_ambiguous(self) -> None:

@@ -17,8 +17,8 @@ from pexeso.joins.measures import KeyMatches
 from pexeso.joins.options import free_name, join_options, require_how
 from pexeso.lake.frames.tables import take_column_cells
 from pexeso.runtime.checks import require_flag
-from pexeso.runtime.formatting import percent, plain
-from pexeso.runtime.shown import Shown
+from pexeso.runtime.formatting import percent, plain, shown
+from pexeso.runtime.shown import Shown, many
 from pexeso.store.io.temporary import written_whole
 from pexeso.transform.joins.details import (
     RowSteps,
@@ -31,6 +31,7 @@ from pexeso.transform.joins.details import (
 from pexeso.transform.joins.sides import Side, chunked, file_name
 from pexeso.transform.learning.finding import collapses
 from pexeso.transform.programs.applying import apply_program
+from pexeso.transform.programs.patterns import MAX_ROWS, Pattern, pattern_of
 from pexeso.transform.programs.renderings import (
     Dialect,
     first_as_python,
@@ -337,6 +338,7 @@ class TransformJoin(Shown):
         return StoredProgram(
             self.rule.programs,
             self.reading.texts.names,
+            self.patterns,
             {
                 "direction": self.rule.direction,
                 "key_column": self.key_column,
@@ -344,6 +346,36 @@ class TransformJoin(Shown):
                 "coverage": self.coverage,
             },
         )
+
+    @cached_property
+    def patterns(self) -> tuple[dict[int, Pattern], ...]:
+        """Of each program, what the cells of the rows that it joins look like, by column."""
+        if self.rule.patterns:
+            return tuple(map(dict, self.rule.patterns))
+        patterns = []
+        for number, program in enumerate(self.rule.programs, 1):
+            joined = np.flatnonzero(self.program_numbers == number)
+            some = np.unique(np.linspace(0, len(joined) - 1, MAX_ROWS).astype(int))
+            rows = self.reading.texts.rows(joined[some])
+            patterns.append({at: pattern_of(rows, program, at) for at in program.columns})
+        return tuple(patterns)
+
+    @property
+    def refused(self) -> str | None:
+        """Which rows a saved program leaves alone, as they are unlike those it was learned from."""
+        rows = self.rule.refused
+        if rows is None or not len(rows):
+            return None
+        for patterns in self.rule.patterns:
+            for column, pattern in patterns.items():
+                text = self.reading.texts.columns[column].cells[int(rows[0])].as_py()
+                if text is not None and not pattern.allows(text):
+                    unlike = f"such as {shown(text)}: {pattern.why_not(text)}"
+                    return (
+                        f"{many(len(rows), 'row')} unlike those that the rule was learned from, "
+                        f"{unlike}"
+                    )
+        return None
 
     @property
     def _equal_column(self) -> str | None:
@@ -417,6 +449,7 @@ class TransformJoin(Shown):
             "collapse": self.collapse,
             "rows": self.n_rows,
             "tried": self.tried,
+            "refused": self.refused,
             "pairs": [
                 [
                     list(left) if isinstance(left, tuple) else left,

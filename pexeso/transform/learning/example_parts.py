@@ -23,6 +23,7 @@ from pexeso.transform.programs.conversions import (
     MAX_WIDTH,
     MEASURES,
     conversion,
+    list_order,
     listed_kinds,
     lower,
 )
@@ -308,7 +309,7 @@ def _conversion_names(texts: tuple[str, ...], keys: Sequence[str]) -> Iterator[s
         yield "unaccented"
     yield from ("to ISBN-13", "initials")
     kinds = [listed_kinds().get(lower(text), frozenset()) for text in texts]
-    yield from sorted(frozenset.intersection(*kinds))
+    yield from sorted(frozenset.intersection(*kinds), key=list_order().__getitem__)
 
 
 def _as_letters(keys: tuple[str, ...], parts: _PartList, extended: bool) -> Examples:

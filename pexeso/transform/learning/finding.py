@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.transform.learning.chance import bits_of_few, bound_on_luck, hits_by_chance
+from pexeso.transform.learning.example_parts import CASINGS, examples_of
 from pexeso.transform.learning.example_sets import (
     MIN_LENGTHS,
     ExampleGroup,
@@ -27,13 +28,23 @@ from pexeso.transform.learning.example_sets import (
 )
 from pexeso.transform.learning.examples_to_program import Effort, learn_program
 from pexeso.transform.programs.applying import apply_program
-from pexeso.transform.programs.program import MAX_OPERATORS, Constant, Extract, Operator, Program
+from pexeso.transform.programs.program import (
+    MAX_OPERATORS,
+    Constant,
+    Extract,
+    Operator,
+    Program,
+    cased,
+)
 from pexeso.transform.texts import TextColumn, TextTable
 
-_RUN = re.compile(r"[^\W_]+|[\W_]+")
-# Characters of a run that is looked for anywhere in a cell; a shorter one only next to the piece
-# next to it.
-_MIN_LENGTH = 3
+_RUN = re.compile(r"[^\W\d_]+|\d+|[\W_]+")
+# Characters of a run of letters or digits that is looked for anywhere in a cell; a shorter one only
+# next to the piece next to it.
+_MIN_LETTERS, _MIN_DIGITS = 3, 2
+
+# Rows in which a run is looked for before it is in all.
+_MAX_ROWS = 8
 
 
 # Places of a cell at which the text of a constant is looked for.
@@ -49,18 +60,29 @@ def generalised(program: Program, columns: Sequence[pa.Array], keys: pa.Array) -
     if not len(rows) or not read:
         return program
     cells = {column: columns[column].take(rows) for column in read}
+    some = np.unique(np.linspace(0, len(rows) - 1, _MAX_ROWS).astype(int))
+    examples = [
+        [
+            columns[at][rows[row].as_py()].as_py() if at in read else None
+            for at in range(len(columns))
+        ]
+        for row in some.tolist()
+    ]
     operators: list[Operator] = []
     for position, operator in enumerate(program.operators):
         if not isinstance(operator, Constant):
-            operators.append(operator)
+            operators.append(_without_words(operator, examples))
             continue
         runs = _RUN.findall(operator.text)
         for number, run in enumerate(runs):
             before = operators[-1] if operators else None
             is_last = number == len(runs) - 1 and position + 1 < len(program.operators)
             after = program.operators[position + 1] if is_last else None
-            piece = _piece_of(run, cells, before, after) if run[0].isalnum() else None
-            operators.append(Constant(run) if piece is None else piece)
+            pieces = None
+            if run[0].isalnum():
+                piece = _piece_of(run, cells, before, after)
+                pieces = [piece] if piece else _copies(run, examples)
+            operators += pieces or [Constant(run)]
     changed = Program(_merged(operators))
     if len(changed.operators) > MAX_OPERATORS:
         return program
@@ -108,6 +130,53 @@ def _n_common(texts: Sequence[str]) -> int:
     return sum(1 for _ in takewhile(bool, alike))
 
 
+def _copies(run: str, rows: Sequence[Sequence[str | None]]) -> list[Operator] | None:
+    """Return the fewest pieces of the rows that are always the run, also by a conversion."""
+    least = _MIN_DIGITS if run.isdigit() else _MIN_LETTERS
+    for end in range(len(run), least - 1, -1):
+        piece = _copy(run[:end], rows)
+        rest = [] if end == len(run) else _copies(run[end:], rows)
+        if piece is not None and rest is not None:
+            return [piece, *rest]
+    return None
+
+
+def _copy(run: str, rows: Sequence[Sequence[str | None]]) -> Extract | None:
+    examples = examples_of(rows, [run] * len(rows))
+    letters = "".join(map(chr, examples.plain.tolist()))
+    parts = []
+    for number, steps in enumerate(examples.extractors):
+        places = zip(examples.at[number].tolist(), examples.size[number].tolist(), strict=True)
+        parts.append((steps, [letters[at : at + size] for at, size in places]))
+    for casing in CASINGS:
+        for (column, splits, replacements, converted), texts in parts:
+            whole = all(cased(text, casing) == run for text in texts)
+            starts = [
+                match.start() for match in re.finditer(re.escape(run), cased(texts[0], casing))
+            ]
+            for start in [0] if whole else [*starts, *(at - len(texts[0]) for at in starts)]:
+                length = None if whole else len(run)
+                piece = Extract(
+                    column, splits, start, length, casing, replacements, False, converted
+                )
+                if all(piece.of(row) == run for row in rows):
+                    return piece
+    return None
+
+
+def _without_words(piece: Extract, rows: Sequence[Sequence[str | None]]) -> Extract:
+    """Return a piece that is split at a sign where it was split at a word between signs."""
+    for number, split in enumerate(piece.splits):
+        sign = split.separator[:1] if split.part == 0 else split.separator[-1:]
+        if any(map(str.isalnum, split.separator)) and not sign.isalnum() and split.span == "one":
+            other = replace(split, separator=sign, part=0 if split.part == 0 else -1)
+            splits = (*piece.splits[:number], other, *piece.splits[number + 1 :])
+            changed = replace(piece, splits=splits)
+            if all(changed.of(row) == piece.of(row) for row in rows):
+                return changed
+    return piece
+
+
 def _piece_of(
     run: str, cells: dict[int, pa.Array], before: Operator | None, after: Operator | None
 ) -> Extract | None:
@@ -116,12 +185,11 @@ def _piece_of(
     places = [
         (piece.column, piece.start - n if is_after else piece.start + (piece.length or 0))
         for piece, is_after in ((after, True), (before, False))
-        if _is_plain(piece) and isinstance(piece, Extract) and (is_after or piece.length)
+        if isinstance(piece, Extract)
+        and not (piece.splits or piece.conversion)
+        and all(len(old) == len(new) for old, new in piece.replacements)
+        and (is_after or piece.length)
     ]
-    if n >= _MIN_LENGTH:
-        for column, texts in cells.items():
-            first = texts[0].as_py()
-            places += [(column, match.start()) for match in re.finditer(re.escape(run), first)]
     for column, start in places:
         if start < 0:
             continue
@@ -136,6 +204,7 @@ def _is_plain(operator: Operator | None) -> bool:
         isinstance(operator, Extract)
         and not operator.splits
         and not operator.replacements
+        and not operator.conversion
         and operator.casing == "none"
         and operator.start >= 0
     )
@@ -279,6 +348,13 @@ _FEW_ROWS = 10_000
 # Share of the smaller side's values at which no better program is looked for.
 _ENOUGH = 0.95
 
+# Share of it below which pairs of rows by words are looked at too.
+_HALF = 0.5
+
+# The least keys, and their share of both sides, that a program without letters or digits of its own
+# must write, as it is a key in another form then; numbers must be longer.
+_MIN_COPIES, _MIN_COPIED, _MIN_NUMBER = 5, 0.9, 5
+
 _NEARLY_ALL = 0.8
 # As many times the luck is allowed to a program that joins nearly all texts to nearly all keys.
 _MORE_LUCK = 100
@@ -347,18 +423,20 @@ def find_program(
     # Nothing is computed before it is asked for.
     ways: list[tuple[Sets, bool]] = [(likely(first), False)]
     if thorough:
+        ways.append((example_sets_by_words(source, targets, options), False))
         ways.append((example_sets_by_starts(source, targets, first, options), False))
         ways += [(likely(first), True), *((likely(length), False) for length in shorter)]
-        ways.append((example_sets_by_words(source, targets, options), False))
     for number, (sets, any_separator) in enumerate(ways):
         later = number > 0
         for candidate in _programs(source, targets, sets, any_separator, later, options, effort):
             if best is None or _rank(candidate) < _rank(best):
                 best = candidate
         if best is not None and best.accepted and not best.collapses:
-            break
-    if best is None or not best.accepted:
-        return best
+            fewer = min(source.n_rows, len(targets[best.target].values))
+            if number or best.n_keys >= _HALF * fewer:
+                break
+    if best is None:
+        return None
     cells = [column.cells for column in source.columns]
     keys = targets[best.target].values
     if best.collapses:
@@ -367,13 +445,17 @@ def find_program(
             candidate = judged(program, source, targets, best.target, options)
             if candidate.accepted and _rank(candidate) < _rank(best):
                 best = candidate
-    return replace(best, program=generalised(best.program, cells, keys))
+    general = generalised(best.program, cells, keys)
+    if best.accepted:
+        return replace(best, program=general)
+    again = judged(general, source, targets, best.target, options)
+    return again if again.accepted else best
 
 
 def _rank(candidate: ProgramFit) -> tuple[bool, int, int, int]:
     operators = candidate.program.operators
     letters = sum(len(operator.text) for operator in operators if isinstance(operator, Constant))
-    return not candidate.accepted, -candidate.n_keys, len(operators), letters
+    return not candidate.accepted, -candidate.n_keys, letters, len(operators)
 
 
 def _programs(
@@ -470,6 +552,11 @@ def judged(
         luck = bound_on_luck(hits, expected)
         accepted = accepted and hits > fitted and luck <= max_luck
         accepted = accepted or (hits >= few and hits > 2 * fitted and luck <= _HARDLY_LUCK)
+        if hits >= max(_MIN_COPIES, _MIN_COPIED * max(len(written), len(column.values))):
+            short = column.is_number and (
+                pc.mean(pc.utf8_length(column.values)).as_py() < _MIN_NUMBER
+            )
+            accepted = accepted or not (short or _has_letters(program))
         is_padded = _is_padding(program) and hits >= max(_MIN_HITS, _MIN_PADDED * len(written))
         accepted = accepted or is_padded
         if not accepted and hits >= enough and hits > fitted and smaller <= _FEW_TEXTS:
@@ -492,6 +579,11 @@ def _bits_of_few(
     rows = pc.index_in(keys, of_rows.cast(keys.type)).drop_null()
     texts = [*written.to_pylist(), *keys.to_pylist()]
     return bits_of_few(copied.take(rows).to_pylist(), texts, len(written), len(keys))
+
+
+def _has_letters(program: Program) -> bool:
+    constants = (one.text for one in program.operators if isinstance(one, Constant))
+    return any(map(str.isalnum, "".join(constants)))
 
 
 def _is_padding(program: Program) -> bool:

@@ -139,7 +139,7 @@ def conversion(name: str) -> Conversion:
     kind, _, form = name.partition(" to ")
     if (kind, form) in lists():
         return _of_list(kind, form, lists()[kind, form])
-    raise InputError(f"there is no conversion {ascii(name[:50])}; learn the program again")
+    raise InputError(f"there is no conversion {name[:50]!a}; learn the program again")
 
 
 def _pad(width: str) -> Conversion:
@@ -227,9 +227,7 @@ def _when(pattern: str, duckdb: str, spark: str) -> tuple[str, str]:
 
 
 _EAN = "d * CASE WHEN i % 2 = 1 THEN 3 ELSE 1 END"
-_LUHN = (
-    "CASE WHEN i % 2 = 1 THEN d * 2 - CASE WHEN d > 4 THEN 9 ELSE 0 END ELSE d END"
-)
+_LUHN = "CASE WHEN i % 2 = 1 THEN d * 2 - CASE WHEN d > 4 THEN 9 ELSE 0 END ELSE d END"
 
 
 def _check_digit(kind: str) -> Conversion:
@@ -408,7 +406,10 @@ def lists() -> dict[tuple[str, str], dict[str, str]]:
     named_codes = [*((name, two) for two, name in countries.items()), *other_names]
     for nouns, names in (
         ("countries", named_codes),
-        ("states", [(name, code) for code, name in territories["states"].items() if len(code) == 2]),
+        (
+            "states",
+            [(name, code) for code, name in territories["states"].items() if len(code) == 2],
+        ),
         ("currencies", [(name, code) for code, name in own["currencies"].items()]),
     ):
         made[nouns, "codes"] = names
@@ -422,6 +423,12 @@ def lists() -> dict[tuple[str, str], dict[str, str]]:
     made["codes", "three-letter codes"] = list(three.items())
     made["three-letter codes", "codes"] = [(code, two) for two, code in three.items()]
     return {key: {lower(text): new for text, new in pairs} for key, pairs in made.items()}
+
+
+@cache
+def list_order() -> dict[str, int]:
+    """Return the place of each conversion by a list, those of the usual languages first."""
+    return {f"{kind} to {form}": place for place, (kind, form) in enumerate(lists())}
 
 
 @cache

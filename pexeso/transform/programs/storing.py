@@ -7,18 +7,22 @@ The document, of version 2::
                     "start": 0, "length": null, "casing": "none",
                     "replacements": [[".", ""]], "shorter": false,
                     "conversion": ""}, {"text": " "}]],
+     "patterns": [{"0": {"open": false, "shapes": [[["letters", ""], ["signs", ", "],
+                                                    ["letters", ""]]]}}],
      "metadata": {"direction": "forward", "coverage": 0.98}}
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, get_args
 
 from pexeso.errors import InputError
 from pexeso.transform.programs.conversions import conversion
+from pexeso.transform.programs.patterns import MAX_ROWS, Pattern, Run
 from pexeso.transform.programs.program import (
     MAX_OPERATORS,
     Casing,
@@ -44,6 +48,7 @@ MAX_CHARACTERS = 10_000
 MAX_POSITION = 1_000_000_000
 
 MAX_METADATA = 100
+MAX_SHAPES = MAX_ROWS
 # Characters of a document that is read.
 MAX_DOCUMENT = 1 << 24
 
@@ -68,6 +73,8 @@ class StoredProgram:
     # At most `MAX_PROGRAMS`: each is for the rows whose texts by those before found no partner
     programs: tuple[Program, ...]
     columns: tuple[str, ...]  # Of the rows, in the order that the programs count them
+    # Of each program, by the column that it reads: what its cells must look like. Or of none
+    patterns: tuple[Mapping[int, Pattern], ...] = ()
     # Anything else, such as the direction, the coverage, or the target's column; kept as it is
     metadata: Metadata = field(default_factory=dict)
 
@@ -80,6 +87,10 @@ def program_to_json(stored: StoredProgram) -> dict[str, Any]:
         "programs": [
             [_operator_to_json(operator) for operator in program.operators]
             for program in stored.programs
+        ],
+        "patterns": [
+            {str(column): _pattern_to_json(pattern) for column, pattern in patterns.items()}
+            for patterns in stored.patterns
         ],
         "metadata": dict(stored.metadata),
     }
@@ -101,14 +112,24 @@ def program_from_json(value: object) -> StoredProgram:
             "the program again, or use the pexeso that wrote it"
         )
     document = _object(
-        document, "the document", ("format", "version", "columns", "programs", "metadata")
+        document,
+        "the document",
+        ("format", "version", "columns", "programs", "patterns", "metadata"),
     )
     columns = _list(document["columns"], "columns", 0, MAX_COLUMNS)
     names = tuple(_text(name, f"columns[{n}]", 0) for n, name in enumerate(columns))
     programs = _list(document["programs"], "programs", 1, MAX_PROGRAMS)
+    patterns = _list(document["patterns"], "patterns", 0, len(programs))
     return StoredProgram(
         tuple(_program(entry, f"programs[{n}]", len(names)) for n, entry in enumerate(programs)),
         names,
+        tuple(
+            {
+                _column(column, where, len(names)): _pattern(value, f"{where}[{column[:20]!a}]")
+                for column, value in _object(entry, where, ()).items()
+            }
+            for where, entry in ((f"patterns[{n}]", entry) for n, entry in enumerate(patterns))
+        ),
         _metadata(document["metadata"]),
     )
 
@@ -182,6 +203,41 @@ def _operator(value: object, where: str, n_columns: int) -> Operator:
         shorter,
         converted,
     )
+
+
+def _pattern_to_json(pattern: Pattern) -> dict[str, Any]:
+    shapes = [[[run.kind, run.text] for run in shape] for shape in pattern.shapes]
+    return {"open": pattern.open, "shapes": shapes}
+
+
+def _pattern(value: object, where: str) -> Pattern:
+    fields = _object(value, where, ("open", "shapes"))
+    if not isinstance(fields["open"], bool):
+        _refuse(f"{where}.open", "true or false", fields["open"])
+    shapes = _list(fields["shapes"], f"{where}.shapes", 0, MAX_SHAPES)
+    return Pattern(
+        tuple(
+            tuple(
+                _run(run, f"{where}.shapes[{n}][{at}]")
+                for at, run in enumerate(_list(shape, f"{where}.shapes[{n}]", 0, MAX_CHARACTERS))
+            )
+            for n, shape in enumerate(shapes)
+        ),
+        fields["open"],
+    )
+
+
+def _run(value: object, where: str) -> Run:
+    kind, text = _list(value, where, 2, 2)
+    return Run(
+        _one_of(kind, f"{where}[0]", ("letters", "digits", "signs")), _text(text, f"{where}[1]", 0)
+    )
+
+
+def _column(name: str, where: str, n_columns: int) -> int:
+    if not re.fullmatch("[0-9]{1,6}", name) or int(name) >= n_columns:
+        _refuse(f"a field of {where}", "the number of a column", name)
+    return int(name)
 
 
 def _replacement(value: object, where: str) -> tuple[str, str]:
