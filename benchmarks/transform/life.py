@@ -7,7 +7,6 @@ before is what a saved rule must never do.
 
 from __future__ import annotations
 
-import calendar
 import random
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
@@ -27,25 +26,15 @@ N_RULES, N_LATER = 60, 10_000
 
 _SYLLABLES = [first + last for first in "bdfgklmnprstvz" for last in "aeiou"]
 _ACCENTED = "áéíóúäöüàèçñ"
-_GERMAN = (
-    "Januar Februar März April Mai Juni Juli August September Oktober November Dezember".split()
+_MONTHS = (
+    "January February March April May June July August September October November December",
+    "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec",
+    "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+    "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
 )
-_FRENCH = (
-    "janvier février mars avril mai juin juillet août septembre octobre novembre décembre".split()
-)
-_COUNTRIES = dict(
-    zip(
-        "Germany France Spain Japan Brazil Canada Kenya Norway Poland India Mexico Chile".split(),
-        "DE FR ES JP BR CA KE NO PL IN MX CL".split(),
-        strict=True,
-    )
-)
-_STATES = dict(
-    zip(
-        "Alabama Alaska Arizona California Colorado Florida Georgia Idaho Iowa Ohio Texas".split(),
-        "AL AK AZ CA CO FL GA ID IA OH TX".split(),
-        strict=True,
-    )
+_CODES = (
+    "Germany DE France FR Spain ES Japan JP Brazil BR Canada CA Kenya KE Norway NO Poland PL",
+    "Alabama AL Alaska AK Arizona AZ California CA Colorado CO Florida FL Georgia GA Idaho ID",
 )
 
 Row = dict[str, str]
@@ -151,7 +140,7 @@ def _numbered_days(drawn: random.Random) -> Any:
 
 
 def _named_day(drawn: random.Random) -> Callable[[date], str]:
-    names = drawn.choice((calendar.month_name[1:], calendar.month_abbr[1:], _GERMAN, _FRENCH))
+    names = drawn.choice(_MONTHS).split()
     form = drawn.choice(("{d} {m} {y}", "{d:02}-{m}-{y}", "{m} {d}, {y}", "{d}. {m} {y}"))
     return lambda day: form.format(d=day.day, m=names[day.month - 1], y=day.year)
 
@@ -231,10 +220,10 @@ def _addresses(drawn: random.Random) -> Any:
         return f"https://{www}{host}/{row['first'].lower()}/page.html?id={row['code']}"
 
     def key(row: Row) -> str:
-        host, path, query = address(row).removeprefix(f"https://{www}").split("/", 2)[:1], "", ""
-        path = f"{row['first'].lower()}/page.html"
-        query = row["code"]
-        return {"host": host[0], "path": f"{host[0]}/{path}", "query": query}[kind]
+        host, _, path = (
+            address(row).removeprefix(f"https://{www}").partition("?id=")[0].partition("/")
+        )
+        return {"host": host, "path": f"{host}/{path}", "query": row["code"]}[kind]
 
     return _of_people(address, key)
 
@@ -287,8 +276,8 @@ def _check_digits(drawn: random.Random) -> Any:
 
 
 def _lookups(drawn: random.Random) -> Any:
-    codes = drawn.choice((_COUNTRIES, _STATES))
-    back = drawn.random() < 0.5
+    words = drawn.choice(_CODES).split()
+    codes, back = dict(zip(words[::2], words[1::2], strict=True)), drawn.random() < 0.5
     names = list(codes)
 
     def named(row: Row) -> str:
@@ -379,27 +368,11 @@ def lived(
         except InputError as error:
             return {**result, **example, "wrong": 0, "alone": len(later), "why": str(error)}
     own = {tuple(row.values()): key for row, key in later}
-    names = applied.reading.texts.names
-    wrong, right, sample = 0, 0, None
-    codes = applied.key_codes
-    forward = applied.forward
-    rows = [tuple(row.values()) for row, _ in _shuffled(later, seed)] if not forward else None
-    del names, codes, rows
     table = applied.table(how="inner", many_to_many=True, many_to_one=True)
-    columns = [table.column(name).to_pylist() for name in first[0][0]]
-    for *cells, key in zip(*columns, table.column("key").to_pylist(), strict=True):
-        if own[tuple(cells)] == key:
-            right += 1
-        else:
-            wrong += 1
-            sample = sample or [*cells, key]
-    return {
-        **result,
-        **example,
-        "wrong": wrong,
-        "alone": len(later) - right - wrong,
-        "sample": sample,
-    }
+    columns = [table.column(name).to_pylist() for name in (*first[0][0], "key")]
+    wrong = [[*cells, key] for *cells, key in zip(*columns, strict=True) if own[(*cells,)] != key]
+    alone = len(later) - table.num_rows
+    return {**result, **example, "wrong": len(wrong), "alone": alone, "sample": wrong[:1]}
 
 
 def _shuffled(pairs: Sequence[tuple[Row, str]], seed: int) -> list[tuple[Row, str]]:

@@ -256,10 +256,15 @@ def _one_way(
         ]
         thorough = other is None or not other.programs
         best = find_program(rest, targets, options.finding, thorough=thorough)
+        if best is not None and options.accept:
+            best = replace(best, accepted=True)
     # Where columns are to be found, equal values of some others may be chance.
     if best is not None and best.accepted and candidates[best.target] != key_column:
-        key_column = candidates[best.target]
-        partners, column, _ = by_equality(reading, keyed, [key_column])
+        instead = by_equality(reading, keyed, [candidates[best.target]])
+        if best.n_keys + _n_keys(instead[0]) >= _n_keys(partners):
+            partners, column, key_column = instead
+        else:
+            best = replace(best, accepted=False, why="other columns have more equal values")
     join = _Join(direction, reading, keyed, key_column, partners, column, best)
     if not candidates:
         join.n_joinable = 0
@@ -272,6 +277,10 @@ def _one_way(
             break
         latest = join.next_program(options.finding)
     return join
+
+
+def _n_keys(partners: np.ndarray) -> int:
+    return len(np.unique(partners[partners >= 0]))
 
 
 class _Join:
@@ -303,7 +312,7 @@ class _Join:
 
     @property
     def n_keys(self) -> int:
-        return len(np.unique(self.partners[self.partners >= 0]))
+        return _n_keys(self.partners)
 
     def is_better_than(self, other: _Join) -> bool:
         """Return whether this direction joins more keys, or nearly as many and whole ones.

@@ -80,7 +80,7 @@ CELLS = (
     "370400440532013000\n",
     "1234567 1.50 120",
     "3 März März MÄRZ-Mär İ",
-    "Germany GB ı",
+    "Germany GB \u0131",
     "Zoë Müller-Łukasz ỳ Ⅷ ²",
     "١٢٣٤٥٦٧",
 )

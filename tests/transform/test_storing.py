@@ -182,6 +182,7 @@ def test_the_form_that_is_stored():
                 },
             ]
         ],
+        "patterns": [],
         "metadata": {"direction": "forward", "coverage": 0.98},
     }
 

@@ -154,6 +154,9 @@ def transform_lines(joined: TransformJoin) -> list[str]:
         lines.append(f"{shared}: look whether these are the same.")
     if joined.tried is not None:
         return [*lines, f"No program: {plain(joined.tried, _LONGEST)}."]
+    if joined.refused is not None:
+        refused = plain(joined.refused, _LONGEST)
+        lines.append(f"Left alone: {refused}. --accept-rule joins these too.")
     for number, words in enumerate(joined.programs, 1):
         n_rows = many(int((joined.program_numbers == number).sum()), "row")
         lines.append(f"Program {number} ({n_rows}): {plain(words, _LONGEST)}")

@@ -62,6 +62,7 @@ class TransformJoin(Shown):
     target: Side
     rule: Transformation = field(repr=False)
     max_compared: int | None = None
+    proposed: str | None = None  # Other columns than those that were named, which a program joins
 
     def _summary(self) -> str:
         joined = f"{percent(self.coverage)} of the keys, {self.cardinality}"
@@ -338,13 +339,13 @@ class TransformJoin(Shown):
         return StoredProgram(
             self.rule.programs,
             self.reading.texts.names,
-            self.patterns,
             {
                 "direction": self.rule.direction,
                 "key_column": self.key_column,
                 "equal_column": self._equal_column,
                 "coverage": self.coverage,
             },
+            self.patterns,
         )
 
     @cached_property

@@ -15,7 +15,7 @@ from pexeso.options import whole_number
 from pexeso.runtime.checks import require_flag
 from pexeso.runtime.formatting import shown
 from pexeso.transform.joins.joined import TransformJoin
-from pexeso.transform.joins.sides import Side, side_of, with_all_columns
+from pexeso.transform.joins.sides import Side, side_of, with_all_columns, without_names
 from pexeso.transform.learning.finding import FindingOptions
 from pexeso.transform.programs.program import Extract, Program
 from pexeso.transform.programs.storing import (
@@ -131,14 +131,36 @@ def join_learned(
     joined = TransformJoin(source, target, learn(source.texts, target.texts, options))
     if not (source.named and target.named):
         return joined if _identifies_rows(joined) else _otherwise(joined, options)
-    if joined.rule.programs or not options.fuzzy:
+    if joined.rule.programs:
         return joined
+    if not options.fuzzy:
+        return replace(joined, proposed=_proposed(source, target, options))
+    joined = replace(joined, proposed=_proposed(source, target, options))
     from pexeso.transform.joins import similar  # brings the model
 
     nearest = similar.with_similar(joined.rule, joined.reading.texts, joined.keyed.texts)
     if nearest is None:
         return replace(joined, max_compared=similar.MAX_VALUES)
     return replace(joined, rule=nearest)
+
+
+def _proposed(source: Side, target: Side, options: TransformOptions) -> str | None:
+    """Return which columns a program joins, where those that were named have none."""
+    sides = [without_names(side) for side in (source, target)]
+    if sides == [source, target]:
+        return None
+    learnt = learn(sides[0].texts, sides[1].texts, replace(options, accept=False, fuzzy=False))
+    if not learnt.programs:
+        return None
+    joined = TransformJoin(*sides, learnt)
+    names = [
+        [side.texts.names[at] for at in columns]
+        for side, columns in zip(sides, (joined.source_columns, joined.target_columns), strict=True)
+    ]
+    return (
+        f"but a rule joins {_listed(names[0])} of the first table with {_listed(names[1])} of the "
+        "second: name these"
+    )
 
 
 def _otherwise(joined: TransformJoin, options: TransformOptions) -> TransformJoin:

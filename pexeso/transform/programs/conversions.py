@@ -62,10 +62,12 @@ def with_luhn(text: str) -> str | None:
 
 
 def isbn_13(text: str) -> str | None:
+    text = text.replace("-", "").replace(" ", "")
     return with_ean("978" + text[:9]) if re.fullmatch("[0-9]{9}[0-9Xx]", text) else None
 
 
 def isbn_10(text: str) -> str | None:
+    text = text.replace("-", "").replace(" ", "")
     if not re.fullmatch("978[0-9]{10}", text):
         return None
     total = sum(int(digit) * at for at, digit in enumerate(text[3:12], 1))
@@ -218,11 +220,11 @@ def _group(sign: str) -> Conversion:
     )
 
 
-def _when(pattern: str, duckdb: str, spark: str) -> tuple[str, str]:
+def _when(pattern: str, duckdb: str, spark: str, text: str = "{}") -> tuple[str, str]:
     braced = pattern.replace("{", "{{").replace("}", "}}")
     return (
-        f"CASE WHEN regexp_full_match({{}}, '{braced}') THEN {duckdb} END",
-        f"CASE WHEN {{}} RLIKE '^({braced})\\\\z' THEN {spark} END",
+        f"CASE WHEN regexp_full_match({text}, '{braced}') THEN {duckdb} END",
+        f"CASE WHEN {text} RLIKE '^({braced})\\\\z' THEN {spark} END",
     )
 
 
@@ -230,39 +232,42 @@ _EAN = "d * CASE WHEN i % 2 = 1 THEN 3 ELSE 1 END"
 _LUHN = "CASE WHEN i % 2 = 1 THEN d * 2 - CASE WHEN d > 4 THEN 9 ELSE 0 END ELSE d END"
 
 
-def _check_digit(kind: str) -> Conversion:
-    helpers: tuple[Callable[..., Any], ...]
-    if kind == "EAN":
-        sums, pattern, of, helpers = _sum("reverse({})", _EAN), "[0-9]{7,17}", with_ean, (with_ean,)
-        sql = [f"{{}} || CAST((10 - {one} % 10) % 10 AS STRING)" for one in sums]
-        words = "{} with its EAN check digit"
-    elif kind == "Luhn":
-        sums, pattern, of = _sum("reverse({})", _LUHN), "[0-9]{7,30}", with_luhn
-        helpers = (with_luhn,)
-        sql = [f"{{}} || CAST((10 - {one} % 10) % 10 AS STRING)" for one in sums]
-        words = "{} with its Luhn check digit"
-    elif kind == "ISBN-13":
-        sums = _sum("reverse('978' || substring({}, 1, 9))", _EAN)
-        pattern, of, helpers = "[0-9]{9}[0-9Xx]", isbn_13, (with_ean, isbn_13)
-        sql = [
-            f"'978' || substring({{}}, 1, 9) || CAST((10 - {one} % 10) % 10 AS STRING)"
-            for one in sums
-        ]
-        words = "{} as ISBN-13"
-    else:
-        sums, pattern, of = _sum("substring({}, 4, 9)", "d * i"), "978[0-9]{10}", isbn_10
-        helpers = (isbn_10,)
-        sql = [
-            "substring({}, 4, 9) || substring('0123456789X', CAST(" + one + " % 11 AS INT) + 1, 1)"
-            for one in sums
-        ]
-        words = "{} as ISBN-10"
+# What is written before a check digit, whose digits it sums up, how, and what the sum becomes.
+_BARE = "replace(replace({}, '-', ''), ' ', '')"
+_TENTH = "CAST((10 - {sum} % 10) % 10 AS STRING)"
+_ELEVENTH = "substring('0123456789X', CAST({sum} % 11 AS INT) + 1, 1)"
+_CHECK_DIGITS: dict[str, tuple[Callable[[str], str | None], str, str, str, str, str]] = {
+    "with EAN digit": (with_ean, "{}", "[0-9]{7,17}", "{}", _EAN, _TENTH),
+    "with Luhn digit": (with_luhn, "{}", "[0-9]{7,30}", "{}", _LUHN, _TENTH),
+    "to ISBN-13": (
+        isbn_13,
+        _BARE,
+        "[0-9]{9}[0-9Xx]",
+        f"'978' || substring({_BARE}, 1, 9)",
+        _EAN,
+        _TENTH,
+    ),
+    "to ISBN-10": (
+        isbn_10,
+        _BARE,
+        "978[0-9]{10}",
+        f"substring({_BARE}, 4, 9)",
+        "d * (10 - i)",
+        _ELEVENTH,
+    ),
+}
+
+
+def _check_digit(name: str) -> Conversion:
+    of, text, pattern, before, weighted, digit = _CHECK_DIGITS[name]
+    sums = _sum(f"reverse({before})", weighted)
+    sql = [f"{before} || {digit.replace('{sum}', one)}" for one in sums]
     return Conversion(
         of,
-        words,
+        f"{{}} {name}",
         f"{of.__name__}({{}})",
-        *_when(pattern, *sql),
-        helpers,
+        *_when(pattern, *sql, text=text),
+        (with_ean, of) if of is isbn_13 else (of,),
         ("import re",),
     )
 
@@ -366,8 +371,7 @@ _MAKERS: tuple[tuple[str, Callable[..., Conversion]], ...] = (
     ("initials", _initials),
     ("unaccented", _unaccented),
     (f"group ([{re.escape(''.join(GROUP_SIGNS))}])", _group),
-    ("with (EAN|Luhn) digit", _check_digit),
-    ("to (ISBN-13|ISBN-10)", _check_digit),
+    (f"({'|'.join(_CHECK_DIGITS)})", _check_digit),
     ("IBAN ([A-Z]{2})", _iban),
     (f"times ({_FACTOR})(?: to ([0-6]))?", _times),
     (r"over ([1-9][0-9]{0,6})", _over),

@@ -73,10 +73,10 @@ class StoredProgram:
     # At most `MAX_PROGRAMS`: each is for the rows whose texts by those before found no partner
     programs: tuple[Program, ...]
     columns: tuple[str, ...]  # Of the rows, in the order that the programs count them
-    # Of each program, by the column that it reads: what its cells must look like. Or of none
-    patterns: tuple[Mapping[int, Pattern], ...] = ()
     # Anything else, such as the direction, the coverage, or the target's column; kept as it is
     metadata: Metadata = field(default_factory=dict)
+    # Of each program, by the column that it reads: what its cells must look like. Or of none
+    patterns: tuple[Mapping[int, Pattern], ...] = ()
 
 
 def program_to_json(stored: StoredProgram) -> dict[str, Any]:
@@ -123,14 +123,8 @@ def program_from_json(value: object) -> StoredProgram:
     return StoredProgram(
         tuple(_program(entry, f"programs[{n}]", len(names)) for n, entry in enumerate(programs)),
         names,
-        tuple(
-            {
-                _column(column, where, len(names)): _pattern(value, f"{where}[{column[:20]!a}]")
-                for column, value in _object(entry, where, ()).items()
-            }
-            for where, entry in ((f"patterns[{n}]", entry) for n, entry in enumerate(patterns))
-        ),
         _metadata(document["metadata"]),
+        tuple(_patterns(entry, f"patterns[{n}]", len(names)) for n, entry in enumerate(patterns)),
     )
 
 
@@ -210,6 +204,15 @@ def _pattern_to_json(pattern: Pattern) -> dict[str, Any]:
     return {"open": pattern.open, "shapes": shapes}
 
 
+def _patterns(value: object, where: str, n_columns: int) -> dict[int, Pattern]:
+    patterns = {}
+    for name, entry in _object(value, where, ()).items():
+        if not re.fullmatch("[0-9]{1,6}", name) or int(name) >= n_columns:
+            _refuse(f"a field of {where}", "the number of a column", name)
+        patterns[int(name)] = _pattern(entry, f"{where}[{name}]")
+    return patterns
+
+
 def _pattern(value: object, where: str) -> Pattern:
     fields = _object(value, where, ("open", "shapes"))
     if not isinstance(fields["open"], bool):
@@ -232,12 +235,6 @@ def _run(value: object, where: str) -> Run:
     return Run(
         _one_of(kind, f"{where}[0]", ("letters", "digits", "signs")), _text(text, f"{where}[1]", 0)
     )
-
-
-def _column(name: str, where: str, n_columns: int) -> int:
-    if not re.fullmatch("[0-9]{1,6}", name) or int(name) >= n_columns:
-        _refuse(f"a field of {where}", "the number of a column", name)
-    return int(name)
 
 
 def _replacement(value: object, where: str) -> tuple[str, str]:
