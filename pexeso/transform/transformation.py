@@ -195,7 +195,9 @@ def learn_transformation(
         join = _one_way(way, *sides[way], options, best)
         if best is None or join.is_better_than(best):
             best = join
-        if best.n_keys >= _ENOUGH * best.n_joinable and not best.collapses:
+        # One rule of the other direction may do what takes several of this one.
+        is_one = len(best.programs) <= 1
+        if best.n_keys >= _ENOUGH * best.n_joinable and is_one and not best.collapses:
             break
     if best is None:
         raise InputError("directions must name one direction or both. Got none.")
@@ -244,6 +246,7 @@ def _one_way(
         candidates = list(range(len(keyed.columns)))
     else:
         candidates = key_columns(keyed)
+    finding = replace(options.finding, named=options.finding.named and not options.checked)
     partners, column, key_column = by_equality(reading, keyed, candidates)
     rest = _free_rows(reading, partners)
     best: ProgramFit | None = None
@@ -255,7 +258,7 @@ def _one_way(
             for number in candidates
         ]
         thorough = other is None or not other.programs
-        best = find_program(rest, targets, options.finding, thorough=thorough)
+        best = find_program(rest, targets, finding, thorough=thorough)
         if best is not None and options.accept:
             best = replace(best, accepted=True)
     # Where columns are to be found, equal values of some others may be chance.
@@ -275,7 +278,7 @@ def _one_way(
             break
         if len(join.programs) == 1 and other is not None and other.joins_by_first(latest.n_keys):
             break
-        latest = join.next_program(options.finding)
+        latest = join.next_program(finding)
     return join
 
 

@@ -86,7 +86,8 @@ def why_no_program(joined: TransformJoin) -> str:
         words = in_words(best.program, joined.reading.texts.names)
         reason = (
             f"{looked_at}; the best rule found, {words}, writes {best.n_keys} of the other "
-            f"column's values, but {best.why}; if it is right, accept it by accept_rule (--accept-rule)"
+            f"column's values, but {best.why}; if it is right, accept it by accept_rule "
+            "(--accept-rule)"
         )
     if joined.proposed is not None:
         reason = f"{reason}; {joined.proposed}"

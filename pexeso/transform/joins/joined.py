@@ -30,6 +30,7 @@ from pexeso.transform.joins.details import (
 )
 from pexeso.transform.joins.sides import Side, chunked, file_name
 from pexeso.transform.learning.finding import collapses
+from pexeso.transform.learning.generality import held_out
 from pexeso.transform.programs.applying import apply_program
 from pexeso.transform.programs.patterns import MAX_ROWS, Pattern, pattern_of
 from pexeso.transform.programs.renderings import (
@@ -41,6 +42,9 @@ from pexeso.transform.programs.renderings import (
 )
 from pexeso.transform.programs.storing import StoredProgram, program_to_json
 from pexeso.transform.transformation import KINDS, Transformation
+
+# Rows that are held out in turn, of the first program; of fewer nothing would be left.
+_HELD_OUT, MIN_HELD_OUT = 60, 3
 
 Cardinality = Literal["none", "1:1", "N:1", "1:N", "N:M"]
 
@@ -349,6 +353,19 @@ class TransformJoin(Shown):
         )
 
     @cached_property
+    def held_out(self) -> tuple[int, int] | None:
+        """How many keys rules write right that are learned from other rows, and of how many."""
+        joined = np.flatnonzero(self.program_numbers == 1)
+        some = joined[
+            np.unique(np.linspace(0, max(len(joined) - 1, 0), _HELD_OUT).astype(int))[: len(joined)]
+        ]
+        if len(some) <= MIN_HELD_OUT:
+            return None
+        keys = self.keyed.texts.columns[self.rule.key_column].values
+        own_keys = keys.take(pa.array(self.rule.partners[some])).to_pylist()
+        return held_out(self.reading.texts.rows(some), own_keys), len(some)
+
+    @cached_property
     def patterns(self) -> tuple[dict[int, Pattern], ...]:
         """Of each program, what the cells of the rows that it joins look like, by column."""
         if self.rule.patterns:
@@ -446,6 +463,7 @@ class TransformJoin(Shown):
             "columns": [names[at] for at in self.rule.columns],
             "key_column": self.key_column,
             "coverage": self.coverage,
+            "held_out": self.held_out,
             "cardinality": self.cardinality,
             "collapse": self.collapse,
             "rows": self.n_rows,

@@ -104,7 +104,7 @@ def examples_of(
     several = parts.deeper(whole, 0.6, _spans, any_separator) if extended else []
     twice = [] if any_separator else parts.deeper(once, 0.8, _splits, False, extended)
     if extended:
-        parts.deeper([*whole, *once, *several, *twice], 1.0, _conversions, keys)
+        parts.deeper([*whole, *once, *twice], 1.0, _conversions, keys)
     others = parts.deeper([*whole, *once, *several, *twice], 0.95, _replacements, replaced)
     parts.deeper(others, 1.0, _replacements, replaced)
     if extended and not any_separator:
@@ -272,16 +272,23 @@ def _replacements(texts: tuple[str, ...], new_signs: Sequence[str]) -> _Made:
 def _conversions(texts: tuple[str, ...], keys: Sequence[str]) -> _Made:
     """Yield the conversions whose whole texts are in the keys; without accents, also any piece."""
     for name in _conversion_names(texts, keys):
-        made = tuple(map(conversion(name).of, texts))
-        new_texts = tuple(filter(None, made))
-        if len(new_texts) == len(texts) and new_texts != texts:
-            pairs = zip(new_texts, keys, strict=True)
-            if name == "unaccented" or all(lower(text) in lower(key) for text, key in pairs):
-                yield (), (), name, new_texts
+        new_texts: list[str] = []
+        for text, key in zip(texts, keys, strict=True):
+            new = conversion(name).of(text)
+            if not new or (name != "unaccented" and lower(new) not in lower(key)):
+                break
+            new_texts.append(new)
+        else:
+            yield (), (), name, tuple(new_texts)
 
 
 _DIGITS = re.compile("[0-9]+")
 _NUMBER = re.compile("[0-9]{1,12}([.][0-9]{1,6})?")
+_ISBN = 10
+_UNITS = (
+    *(f"times {factor}" for factor in (*FACTORS, *FRACTIONS, *MEASURES)),
+    *(f"over {factor}" for factor in FACTORS),
+)
 
 
 def _conversion_names(texts: tuple[str, ...], keys: Sequence[str]) -> Iterator[str]:
@@ -303,13 +310,16 @@ def _conversion_names(texts: tuple[str, ...], keys: Sequence[str]) -> Iterator[s
             if len(countries) == 1 and re.fullmatch("[A-Z]{2}", *countries):
                 yield f"IBAN {countries.pop()}"
     if all(map(_NUMBER.fullmatch, texts)):
-        yield from (f"times {factor}" for factor in (*FACTORS, *FRACTIONS, *MEASURES))
-        yield from (f"over {factor}" for factor in FACTORS)
+        yield from _UNITS
     elif any(not text.isascii() for text in texts):
         yield "unaccented"
-    yield from ("to ISBN-13", "initials")
-    kinds = [listed_kinds().get(lower(text), frozenset()) for text in texts]
-    yield from sorted(frozenset.intersection(*kinds), key=list_order().__getitem__)
+    if len(texts[0]) >= _ISBN and texts[0][0].isdigit():
+        yield "to ISBN-13"
+    elif " " in texts[0]:
+        yield "initials"
+    kinds = listed_kinds().get(lower(texts[0]))
+    if kinds:
+        yield from sorted(kinds, key=list_order().__getitem__)
 
 
 def _as_letters(keys: tuple[str, ...], parts: _PartList, extended: bool) -> Examples:

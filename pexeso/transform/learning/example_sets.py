@@ -175,6 +175,8 @@ class FindingOptions:
     # `pexeso.transform.learning.chance`. With 1, as published, chance is not considered.
     max_luck: float = MAX_LUCK
     seed: int = 0  # Of samples and sets
+    # Whether the columns were named; of others the days of one year are those of another
+    named: bool = True
 
 
 # Pairs that samples must have (kappa / (1 - delta) of the source, with kappa 4 and delta .8).

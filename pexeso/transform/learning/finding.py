@@ -390,7 +390,9 @@ def judged(
     # Distinct texts of the columns that the program reads, of the rows that it joins.
     codes = [source.columns[at].codes[rows] for at in program.columns or (0,)]
     n_texts = len(np.unique(np.stack(codes, axis=1), axis=0))
-    if accepted:
+    if not options.named and _is_other_date(program, source, column):
+        accepted, why = False, "dates and numbers with digits of its own join whatever they are of"
+    elif accepted:
         why = ""
     elif hits < min(enough, few):
         why = f"at least {ceil(min(enough, few))} are needed to trust it"
@@ -413,8 +415,23 @@ def _bits_of_few(
 
 
 def _has_letters(program: Program) -> bool:
-    constants = (one.text for one in program.operators if isinstance(one, Constant))
-    return any(map(str.isalnum, "".join(constants)))
+    return any(map(str.isalnum, _own_text(program)))
+
+
+def _own_text(program: Program) -> str:
+    return "".join(one.text for one in program.operators if isinstance(one, Constant))
+
+
+def _is_other_date(program: Program, source: TextTable, target: TextColumn) -> bool:
+    """Return whether a program writes dates or numbers by putting in some of its own.
+
+    The days of one year are those of another, whatever happened on them.
+    """
+    own = _own_text(program)
+    if not any(map(str.isalnum, own)):
+        return False
+    kinds = {target.kind, *(source.columns[at].kind for at in program.columns)}
+    return ("date" in kinds and any(map(str.isdigit, own))) or kinds <= {"date", "number"}
 
 
 def _is_padding(program: Program) -> bool:

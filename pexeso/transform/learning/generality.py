@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.transform.learning.example_parts import CASINGS, examples_of
+from pexeso.transform.learning.examples_to_program import learn_program
 from pexeso.transform.programs.applying import apply_program
 from pexeso.transform.programs.conversions import (
     FACTORS,
@@ -291,3 +292,24 @@ def _conversion_names(target: TextColumn) -> Iterator[str]:
     yield from (f"over {factor}" for factor in FACTORS)
     yield from (f"times {factor} to {n}" for factor in MEASURES for n in range(3))
     yield from list_order()
+
+
+# Rows that are held out together, of so many groups; and examples of those that are left.
+_FOLDS, _EXAMPLES = 5, 6
+
+
+def held_out(rows: Sequence[Sequence[str | None]], keys: Sequence[str]) -> int:
+    """Return for how many rows a program that is learned from the other rows writes the key."""
+    right = 0
+    for fold in range(min(_FOLDS, len(rows))):
+        rest = [at for at in range(len(rows)) if at % _FOLDS != fold]
+        some = [rest[at] for at in np.unique(np.linspace(0, len(rest) - 1, _EXAMPLES).astype(int))]
+        program = learn_program([rows[at] for at in some], [keys[at] for at in some])
+        if program is not None:
+            cells = [pa.array(cells, pa.large_string()) for cells in zip(*rows, strict=True)]
+            kept = pa.array(rest)
+            program = generalised(
+                program, [one.take(kept) for one in cells], pa.array(keys).take(kept)
+            )
+            right += sum(program.of(rows[at]) == keys[at] for at in range(fold, len(rows), _FOLDS))
+    return right
