@@ -256,6 +256,8 @@ def _report_join(
 
 
 _SHOWN = 3
+# Rows of a rule that is said to be learned from few.
+_FEW_ROWS = 10
 # Characters of an expression that are shown.
 _LONGEST = 1000
 
@@ -369,13 +371,30 @@ def transform_lines(joined: TransformJoin) -> list[str]:
         lines.append(f"{shared}: look whether these are the same.")
     if joined.tried is not None:
         return [*lines, f"No program: {plain(joined.tried, _LONGEST)}."]
+    if joined.refused is not None:
+        refused = plain(joined.refused, _LONGEST)
+        lines.append(f"Left alone: {refused}. --accept-rule joins these too.")
     for number, words in enumerate(joined.programs, 1):
         n_rows = many(int((joined.program_numbers == number).sum()), "row")
         lines.append(f"Program {number} ({n_rows}): {plain(words, _LONGEST)}")
-    lines += ["", *_examples(joined)]
+    lines += [*_trust(joined), "", *_examples(joined)]
     sql = joined.sql() or ""
     if len(sql) <= _LONGEST:
         lines += ["", "SQL:", *(plain(line, _LONGEST) for line in sql.split("\n"))]
+    return lines
+
+
+def _trust(joined: TransformJoin) -> list[str]:
+    """Return how far a rule can be trusted that was learned now."""
+    lines = []
+    if joined.rule.patterns:
+        return lines
+    if joined.held_out is not None:
+        right, n_rows = joined.held_out
+        lines.append(f"Learned without them, rules write {right} of {n_rows} keys right.")
+    n_rows = joined.n_rows["program"]
+    if n_rows <= _FEW_ROWS:
+        lines.append(f"Learned from {many(n_rows, 'row')}: other rules may fit so few as well.")
     return lines
 
 
