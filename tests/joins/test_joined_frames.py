@@ -17,8 +17,6 @@ from pexeso.joins.options import JoinOptions
 from pexeso.joins.spark import FoundTable, join_frame
 from pexeso.lake.normalise.normaliser import Normaliser
 
-pytestmark = pytest.mark.spark
-
 CITIES = ["Oslo", "rome", None, " MADRID ", "Xyzzyx", "Oslo", "--"]
 
 

@@ -21,8 +21,6 @@ from flip_run import (
 
 from pexeso.store.integrity import Problem
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture(scope="module")
 def flip_test(small_index: Path, tmp_path_factory: pytest.TempPathFactory) -> FlipTest:

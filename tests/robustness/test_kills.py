@@ -12,11 +12,10 @@ from kill_run import KILLS, SEED, SHARES, SHORT_KILLS, Kill, KillTest, choose_op
 from long_runs import long_but
 
 
-@pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", long_but(["delete"], ["append", "delete"]))
 def test_what_is_killed_is_as_before_or_as_after_and_a_rerun_finishes(
-    spark, tmp_path: Path, monkeypatch, operation: str
+    tmp_path: Path, monkeypatch, operation: str
 ) -> None:
     test = KillTest(tmp_path, [operation], SEED)
     [kill] = test.run()

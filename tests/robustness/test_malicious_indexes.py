@@ -13,7 +13,7 @@ import malicious_indexes as harm
 import pytest
 from long_runs import EVERYTHING
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 MOST_GROWN = 300 << 20
 EVERY = 1 if EVERYTHING else 3

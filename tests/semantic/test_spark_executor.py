@@ -28,8 +28,6 @@ from pexeso.results.query import batch_lines
 from pexeso.semantic import passes
 from pexeso.semantic.batch_file import run_batch
 
-pytestmark = pytest.mark.spark
-
 WORDS = [
     f"{first}{second}"
     for first in ("oslo", "rome", "bern", "kyiv", "cork")
@@ -38,7 +36,7 @@ WORDS = [
 
 
 @pytest.fixture(scope="module")
-def index(spark, tmp_path_factory):
+def index(tmp_path_factory):
     """Index 40 small tables of few words, so that many columns tie, in 5 partitions."""
     lake = tmp_path_factory.mktemp("distributed") / "lake"
     lake.mkdir()

@@ -20,8 +20,6 @@ from pexeso.store.local.reader import open_store
 from pexeso.store.manifest import FolderEntry, Manifest
 from pexeso.store.texts import open_texts, write_texts
 
-pytestmark = pytest.mark.spark
-
 Rewrite = Callable[[Manifest], Manifest]
 
 

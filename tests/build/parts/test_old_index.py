@@ -8,7 +8,6 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from pexeso.index import build_index, open_index
 from pexeso.sets.containment.hashing import shortened
@@ -76,8 +75,7 @@ def test_it_is_read_as_it_was_written():
     assert [(shard["columns"], shard["deleted"]) for shard in info["token_sets"]] == [(6, 2)]
 
 
-@pytest.mark.spark
-def test_an_update_brings_it_to_the_present_format(tmp_path, spark):
+def test_an_update_brings_it_to_the_present_format(tmp_path):
     shutil.copytree(OLD, tmp_path / "index")
     index = open_index(tmp_path / "index")
     assert index.compact(everything=True).committed
@@ -91,8 +89,7 @@ def test_an_update_brings_it_to_the_present_format(tmp_path, spark):
     assert document["deleted_columns"] == []
 
 
-@pytest.mark.spark
-def test_the_same_lake_still_gives_the_same_bytes(tmp_path, spark):
+def test_the_same_lake_still_gives_the_same_bytes(tmp_path):
     (tmp_path / "lake").mkdir()
     for name, text in LAKE.items():
         (tmp_path / "lake" / name).write_text(text, encoding="utf-8")

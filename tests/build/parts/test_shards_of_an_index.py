@@ -24,8 +24,6 @@ from pexeso.sets.overlap.saving import ARRAYS
 from pexeso.sets.part.open import LABELS, TABLES
 from pexeso.store.texts import open_texts
 
-pytestmark = pytest.mark.spark
-
 OPTIONS = {"model": "hashing", "dimensions": 24, "partition_bytes": 1 << 20}
 PARTS = ("overlap", "containment")
 
@@ -68,7 +66,7 @@ def agrees(index, columns):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory, spark):
+def built(tmp_path_factory):
     folder = tmp_path_factory.mktemp("token_sets")
     write_lake(folder / "lake")
     build_index(folder / "lake", folder / "with.pexeso", parts=PARTS, **OPTIONS)

@@ -15,8 +15,6 @@ from long_runs import EVERYTHING, long_but
 from pexeso.faces.app.guard import Access
 from pexeso.index import build_index
 
-pytestmark = pytest.mark.spark
-
 BROKEN_OFF = ("htmx:afterRequest", "htmx:sendAbort")
 """What is told of a request that a later one broke off, as it should."""
 
@@ -58,7 +56,7 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def served(browser, spark, tmp_path_factory):
+def served(browser, tmp_path_factory):
     """Serve an index; return its address and what opens it."""
     uvicorn = pytest.importorskip("uvicorn", reason="the extra app is not installed")
     from pexeso.faces.app.app import create_app

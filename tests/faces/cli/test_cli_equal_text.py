@@ -16,8 +16,6 @@ from pexeso.index import open_index
 from pexeso.sets.results import TokenMatch, TokenSearchResult
 from pexeso.sets.shard_searches import CONTAINMENT_FIELDS
 
-pytestmark = pytest.mark.spark
-
 NUMBERS = """\
 containment  overlap  values  table        column  brings
      75.0 %      3/4       5  numbers.csv  id      amount
@@ -50,7 +48,7 @@ def bare(small_index, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def built(bare, spark, tmp_path_factory):
+def built(bare, tmp_path_factory):
     """Add the overlap part to that index by the command; return the index and the output."""
     return added("overlap", bare, tmp_path_factory.mktemp("overlap"))
 

@@ -17,8 +17,6 @@ from long_runs import long_but
 from pexeso.build.diagnostics.info import check_index
 from pexeso.index import build_index, open_index
 
-pytestmark = pytest.mark.spark
-
 SEARCH = ("search", "{index}", "{query}", "--min-joinability", "0.12", "--no-rerank", "--json")
 PROGRAM = """
 import sys
@@ -33,7 +31,7 @@ print(any(seen), file=sys.stderr)
 
 
 @pytest.fixture(scope="module")
-def built(spark, tmp_path_factory) -> Path:
+def built(tmp_path_factory) -> Path:
     """A lake of twenty columns in two partitions, to be laid out in other ways."""
     folder = tmp_path_factory.mktemp("layouts")
     rng = np.random.default_rng(0)

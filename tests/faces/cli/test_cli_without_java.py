@@ -93,7 +93,6 @@ def outcomes(small_index, small_lake, tmp_path_factory) -> dict[str, tuple[int, 
     return dict(zip(COMMANDS, map(tuple, json.loads(done.stdout)), strict=True))
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_without_java_and_spark(outcomes, name):
     code, shown, said = outcomes[name]
