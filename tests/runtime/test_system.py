@@ -61,7 +61,7 @@ def missing_in(node: ast.AST) -> list[str]:
     return []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_golden_answer_is_given_without_it(tmp_path):
     program = """
 import without_unix
