@@ -1,7 +1,4 @@
-"""Tests that a build on a cluster equals a local build, even if a worker dies.
-
-The cluster has several worker processes.
-"""
+"""Tests that a build on a cluster equals a local build, even if a worker dies."""
 
 import json
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""Tests that a Spark DataFrame joined by tasks gives the rows and the report of a local join.
-
-The local join is one in memory.
-"""
+"""Tests that a Spark DataFrame joined by tasks gives the rows and the report of a local join."""
 
 import datetime
 from pathlib import Path

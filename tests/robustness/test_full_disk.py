@@ -1,7 +1,4 @@
-"""Tests of a disk that fills up, on a small file system of its own.
-
-They need a machine that allows such a file system.
-"""
+"""Tests of a disk that fills up, on a small file system of its own."""
 
 import os
 import shutil

@@ -1,7 +1,4 @@
-"""An update is killed at a random moment, and a rerun finishes; and the test of that can fail.
-
-Builds that are killed: tests/faces/cli/test_cli_signals.py.
-"""
+"""An update is killed at a random moment, and a rerun finishes; and the test of that can fail."""
 
 from pathlib import Path
 

@@ -1,7 +1,4 @@
-"""Tests that malicious indexes are refused with an error of pexeso.
-
-No byte outside of the index folder is read, and no memory is taken for what the index claims.
-"""
+"""Tests that malicious indexes are refused with an error of pexeso."""
 
 import json
 import os

@@ -1,7 +1,4 @@
-"""Tests that search in Spark's tasks equals local search.
-
-This holds for any threshold, k and division of the queries.
-"""
+"""Tests that search in Spark's tasks equals local search."""
 
 import copy
 import json

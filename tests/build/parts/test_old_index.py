@@ -1,7 +1,4 @@
-"""Tests of an index whose manifest lists its parts by fields of their own, as it once did.
-
-It is read, searched and updated like any other.
-"""
+"""Tests of an index whose manifest lists its parts by fields of their own, as it once did."""
 
 import json
 import shutil

@@ -1,7 +1,4 @@
-"""The part for composite keys of an index: built by Spark, added later, updated, looked through.
-
-What is found is held against every mapping of every table, tried with plain sets.
-"""
+"""The part for composite keys of an index: built by Spark, added later, updated, looked through."""
 
 import csv
 import re

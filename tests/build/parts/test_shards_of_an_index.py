@@ -1,7 +1,4 @@
-"""Tests of an index's token sets: built by Spark, added to an existing index, and updated.
-
-Spark builds them as one machine would.
-"""
+"""Tests of an index's token sets: built by Spark, added to an existing index, and updated."""
 
 import os
 import shutil

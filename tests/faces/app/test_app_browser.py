@@ -1,7 +1,4 @@
-"""Tests of the app in a real browser: the whole way by mouse, by keyboard, and without scripts.
-
-One server and one index answer all of them.
-"""
+"""Tests of the app in a real browser: the whole way by mouse, by keyboard, and without scripts."""
 
 import socket
 import threading

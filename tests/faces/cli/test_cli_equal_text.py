@@ -1,7 +1,4 @@
-"""Tests of the exact output of the commands for exact-value search.
-
-These are `pexeso search --method overlap`, `containment` and `all`, and `pexeso add-part`.
-"""
+"""Tests of the exact output of the commands for exact-value search."""
 
 import json
 import shutil

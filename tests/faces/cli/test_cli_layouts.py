@@ -1,7 +1,4 @@
-"""Tests of every stored layout through the command line: all give the same answers.
-
-The answers of a warm process and of a new process on cold files are compared.
-"""
+"""Tests of every stored layout through the command line: all give the same answers."""
 
 import json
 import os

@@ -1,7 +1,4 @@
-"""Tests of every command with names that are hard for URLs, patterns and Hadoop.
-
-The answers equal those of plain names.
-"""
+"""Tests of every command with names that are hard for URLs, patterns and Hadoop."""
 
 import json
 import os
