@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pexeso.engine import copies
 from pexeso.engine.copies import MIN_JACCARD, ColumnSets, fold, lines_of
-from pexeso.results.ranking import Hit
+from pexeso.results.query import Hit
 from pexeso.semantic.partition_loader import sets_of_hits
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from embed.lexical import UNMATCHED_WORDS, create
 from embed.words import hash_strings
-from pexeso.build.parts.models import sparse_vectors
+from pexeso.build.parts.metadata import sparse_vectors
 from pexeso.engine.sparse.marks import REGROUPED, TURNED, marks_in_group
 from pexeso.engine.sparse.vectors import pair_costs, pair_distances
 from pexeso.lake.normalise.distinctions import known_names, marks_of

@@ -4,161 +4,22 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 
 from pexeso.engine.lists import Lists, offsets_of
+from pexeso.engine.sparse.comparison import compare_rows, matches_by_comparison, pool
 from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.vectors import NO_COMMON_PAIR, SparseVectors
 from pexeso.engine.vector_space import BatchColumn, ColumnCounts
 from pexeso.runtime.compiled import compiled
-from pexeso.runtime.memory import FEW_PAIRS, require_memory_for_pairs
 from pexeso.runtime.progress import advance
-from pexeso.runtime.threads import available_threads
 
 loops = compiled("pexeso.engine.sparse.loops")
 kernel_loops = compiled("pexeso.engine.kernels.loops")
-
-PAIRS_AT_ONCE = 1 << 22  # of values whose distances are held together, by all threads: 32 MiB
-
-# Query values that are compared together: what is read of a stored word is read once for them.
-VALUES_AT_ONCE = 256
-
-PAIRS_A_THREAD = 1 << 16  # pairs that are worth a thread of their own
-
-# Query values that are compared together with all stored ones, however many these are.
-LEAST_AT_ONCE = 16
-
-
-@cache
-def pool(n_threads: int) -> ThreadPoolExecutor:
-    """Return the threads of this process for tasks that start none themselves."""
-    return ThreadPoolExecutor(n_threads, thread_name_prefix="pexeso-sparse")
-
-
-def pairs_within(
-    partition: SparsePartition,
-    vectors: SparseVectors,
-    rows: np.ndarray,
-    max_distance: float,
-    *,
-    report: Callable[[int], None] = lambda n_pairs: None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the pairs of query values and some stored rows that match, by brute force.
-
-    `report` is called with the number of pairs of each piece that was compared.
-
-    Returns query: int64; position: int64, in `rows`. Ordered by query value, then position;
-    distance: float64, as a fraction of the largest distance.
-    """
-    matches: list[tuple[np.ndarray, ...]] = []
-
-    def keep(begin: int, first: int, distances: np.ndarray) -> None:
-        query, position = np.nonzero((distances <= max_distance).T)
-        matches.append((query + begin, position + first, distances[position, query]))
-
-    n_pieces = n_matches = 0
-    for n_pairs in compare(partition, vectors, rows, keep):
-        report(n_pairs)
-        n_matches += sum(len(query) for query, *_ in matches[n_pieces:])
-        n_pieces = len(matches)
-        if n_matches > FEW_PAIRS:
-            require_memory_for_pairs(n_matches, max_distance)
-    nothing = np.zeros(0, np.int64)
-    parts = zip((nothing, nothing, np.zeros(0)), *matches, strict=True)
-    query, position, distance = (np.concatenate(part) for part in parts)
-    order = np.lexsort((position, query))
-    return query[order], position[order], distance[order]
-
-
-def compare(
-    partition: SparsePartition,
-    vectors: SparseVectors,
-    rows: np.ndarray,
-    use: Callable[[int, int, np.ndarray], None],
-) -> Iterator[int]:
-    """Compute all distances of query values and some stored rows by the definition, in pieces.
-
-    Nothing is done but while the caller goes through the numbers of pairs of the pieces.
-
-    Parameters
-    ----------
-    use : callable
-        Called with the first query value and the first position in `rows` of each piece, in any
-        order and by several threads, and with its distances, float64 (rows, values), as fractions
-        of the largest distance.
-    """
-    n_pairs = len(vectors) * len(rows)
-    n_threads = n_pairs // PAIRS_A_THREAD
-    n_threads = min(available_threads(), n_threads) if n_threads > 1 else 1
-    chunk_size = max(1, PAIRS_AT_ONCE // n_threads)
-    n_values = max(1, min(VALUES_AT_ONCE, chunk_size, -(-len(vectors) // n_threads)))
-    n_rows = max(1, chunk_size // n_values)
-    for first in range(0, len(rows), n_rows):
-        others = partition.vectors.take(rows[first : first + n_rows])
-
-        def task(begin: int, others: SparseVectors = others, first: int = first) -> int:
-            distances = vectors[begin : begin + n_values].distances(others).T
-            use(begin, first, distances)
-            return distances.size
-
-        begins = range(0, len(vectors), n_values)
-        yield from map(task, begins) if n_threads == 1 else pool(n_threads).map(task, begins)
-
-
-def nearest_in_columns(
-    partition: SparsePartition, vectors: SparseVectors, columns: np.ndarray, max_distance: float
-) -> np.ndarray:
-    """Return the distance of each query value to the nearest value of each column, float64 (r, n).
-
-    It is `max_distance` where no value is nearer.
-    """
-    owner, posting = partition.column_lists.of(columns)
-    rows, position = np.unique(partition.column_lists.members[posting], return_inverse=True)
-    order = np.argsort(position, kind="stable")
-    owner, position = owner[order], position[order]
-    nearest = np.full((len(columns), len(vectors)), max_distance)
-
-    def lower(begin: int, first: int, distances: np.ndarray) -> None:
-        start, stop = np.searchsorted(position, [first, first + len(distances)])
-        loops.keep_nearest(
-            distances, position[start:stop] - first, owner[start:stop],
-            nearest[:, begin : begin + distances.shape[1]],
-        )  # fmt: skip
-
-    for n_pairs in compare(partition, vectors, rows.astype(np.int64), lower):
-        advance(n_pairs)
-    return nearest
-
-
-def matches_by_comparison(
-    partition: SparsePartition, vectors: SparseVectors, max_distance: float
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the number of matching rows of each query value, and the rows, ascending, int32.
-
-    A few query values at a time.
-    """
-    n_rows = partition.n_values
-    n_values = max(LEAST_AT_ONCE, min(VALUES_AT_ONCE, 2 * PAIRS_AT_ONCE // max(1, n_rows)))
-    rows = np.arange(n_rows)
-    for begin in range(0, len(vectors), n_values):
-        some = vectors[begin : begin + n_values]
-        is_match = np.zeros((len(some), n_rows), bool)
-
-        def mark(
-            value: int, row: int, distances: np.ndarray, is_match: np.ndarray = is_match
-        ) -> None:
-            after = value + distances.shape[1], row + len(distances)
-            is_match[value : after[0], row : after[1]] = (distances <= max_distance).T
-
-        for _ in compare(partition, some, rows, mark):
-            pass
-        yield is_match.sum(1), np.nonzero(is_match)[1].astype(np.int32)
-
 
 VALUES_A_TASK = 32  # query values that are worth a thread of their own
 
@@ -362,7 +223,7 @@ def search(
     needed = np.array([query.min_count for query in queries], np.int64)
     n_columns = max(1, partition.n_columns)
     place, count = np.zeros(0, np.int64), np.zeros(0, np.int64)
-    for begin, matches in _runs(partition, vectors, max_distance, n_threads, work):
+    for begin, matches in matches_in_runs(partition, vectors, max_distance, n_threads, work):
         some = (begin <= members) & (members < begin + len(matches))
         offsets = np.searchsorted(owner[some], np.arange(len(queries) + 1))
         query, column, more = count_columns(
@@ -382,13 +243,14 @@ def search(
     ]
 
 
-def _runs(
+def matches_in_runs(
     partition: SparsePartition,
     vectors: SparseVectors,
     max_distance: float,
     n_threads: int,
     work: Work,
 ) -> Iterator[tuple[int, Lists]]:
+    """Yield the first query value of each run of them, and the rows that match its values."""
     chunk_size = max(VALUES_A_CALL * n_threads, MATCHES_AT_ONCE // max(1, partition.n_values))
     for begin in range(0, len(vectors), chunk_size):
         some = vectors[begin : begin + chunk_size]
@@ -421,7 +283,7 @@ def search_in_prefixes(
         weights = query.weights[some]
         left -= int(weights.sum())
         part = vectors[query.members[some]]
-        for first, matches in _runs(partition, part, max_distance, n_threads, work):
+        for first, matches in matches_in_runs(partition, part, max_distance, n_threads, work):
             of_run = weights[first : first + len(matches)]
             _add(partition, matches, of_run, counts, n_threads)
         alive = np.flatnonzero(counts + left >= query.min_count)
@@ -487,7 +349,7 @@ def _compare(
     work: Work,
 ) -> None:
     part = vectors[query.members[positions]]
-    which, row_index, _ = pairs_within(partition, part, rows.astype(np.int64), max_distance)
+    which, row_index, _ = compare_rows(partition, part, rows.astype(np.int64), max_distance)
     work.decided += len(part) * len(rows)
     offsets = np.searchsorted(which, np.arange(len(part) + 1))
     matches = Lists(offsets.astype(np.int64), rows[row_index].astype(np.int32))
@@ -499,7 +361,7 @@ def search_exhaustively(
 ) -> ColumnCounts:
     """Do as `search` for one query column by brute force: the oracle."""
     rows = np.arange(partition.n_values)
-    which, row, _ = pairs_within(partition, vectors[query.members], rows, max_distance)
+    which, row, _ = compare_rows(partition, vectors[query.members], rows, max_distance)
     owner, posting = partition.value_lists.of(row)
     column = partition.value_lists.members[posting].astype(np.int64)
     pairs = np.unique(which[owner] * max(1, partition.n_columns) + column)
