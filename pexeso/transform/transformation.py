@@ -278,7 +278,12 @@ class _Join:
         best: ProgramFit | None = None,
     ) -> None:
         self.direction, self.reading, self.key_column = direction, reading, key_column
-        self.keyed, self.keys, self.column, self.best = keyed, keyed.columns[key_column], column, best
+        self.keyed, self.keys, self.column, self.best = (
+            keyed,
+            keyed.columns[key_column],
+            column,
+            best,
+        )
         self.partners = partners
         self.kinds = np.where(partners >= 0, KINDS.index("equal"), 0).astype(np.int8)
         self.distances = np.zeros(reading.n_rows)

@@ -399,5 +399,7 @@ def test_what_no_program_joins_is_joined_where_it_is_equal_as_it_is_read(mine, k
 
 
 def test_cells_that_are_read_as_others_are_not_joined():
-    joined = learn({"q": ["007", "1.10", "3/5/2020"]}, {"k": ["7", "1.1", "2020-05-03"]}, fuzzy=False)
+    joined = learn(
+        {"q": ["007", "1.10", "3/5/2020"]}, {"k": ["7", "1.1", "2020-05-03"]}, fuzzy=False
+    )
     assert not joined.pairs
