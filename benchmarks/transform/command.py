@@ -74,7 +74,8 @@ def transform_command(request: Request) -> Iterator[tuple[str, dict[str, Any]]]:
 
     PARTS, all by default: cases (the shared pairs of tables, against rivals), restraint (tables
     with other spellings, and columns that are not related), planted (drawn tables whose rule is
-    known), life (rules learned from few rows and applied to later ones). Seconds are processor time.
+    known), life (rules learned from few rows and applied to later ones). Seconds are processor
+    time.
     """
     pin_threads(1)
     pa.set_cpu_count(1)
