@@ -106,12 +106,12 @@ def builds_here():
     seconds each. `test_engines` compares the bytes that all three leave. The machine is measured
     for the first estimate alone, which takes a second.
     """
-    from pexeso.build import build, job
+    from pexeso.build import job
     from pexeso.build.parts import sample
     from pexeso.build.workers import Needs
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(build, "has_session", lambda: False)
+        patched.setattr(job, "has_session", lambda: False)
         patched.setattr(job, "Needs", lambda n_bytes, alone: Needs(n_bytes))
         patched.setattr(sample, "machine_factor", cache(sample.machine_factor))
         yield
@@ -120,7 +120,7 @@ def builds_here():
 @pytest.fixture(scope="session")
 def spark():
     """One small Spark session for all tests that need one: starting it takes several seconds."""
-    from pexeso.build.build import SMALL_LAKE_SETTINGS
+    from pexeso.build.job import SMALL_LAKE_SETTINGS
     from pexeso.build.spark.session import spark_session
 
     conf = {

@@ -28,7 +28,7 @@ from pexeso.semantic.thresholds.advice import ADVICE_OPTIONS, kind_advice
 
 if TYPE_CHECKING:
     from pexeso.joins.match_details import MatchDetails
-    from pexeso.results.ranking import Hit
+    from pexeso.results.query import Hit
     from pexeso.semantic.encoded_query import EncodedQuery
     from pexeso.semantic.executor import Answer, Executor
     from pexeso.semantic.open_index import OpenIndex
@@ -243,9 +243,12 @@ class SemanticSearch:
         options = _by_kind(self.search_options(advised), query, given)
         options = replace(options, min_joinability=None, k=None)
         details = self.details(self.opened, query, [hit], options, SearchStats())
+        if details.are_codes:
+            details.read_codes(0)
         hit = replace(hit, matched=details.matched(0))
         match = _matches(query, options, [hit], details)[0]
-        return Explanation(query.describe(), options, match, match.unmatched())
+        readings = details.would_match(0)
+        return Explanation(query.describe(), options, match, match.unmatched(), readings)
 
     def options_for(
         self,

@@ -2,7 +2,6 @@
 
 import shutil
 
-import numpy as np
 import pytest
 from several_models import (
     DIMENSIONS,
@@ -18,9 +17,7 @@ from several_models import (
 
 import pexeso
 from pexeso.build.diagnostics.info import last_report
-from pexeso.engine.vector_space import LAYOUT_VERSION
 from pexeso.errors import EmbedderError, InputError
-from pexeso.store.manifest import MANIFEST, Manifest
 from pexeso.store.opening import open_store_anywhere
 
 
@@ -57,19 +54,6 @@ def test_what_is_added_is_what_a_build_would_have_written(built, first, tmp_path
     assert manifest.embedder.files == expected.embedder.files
     for name in ("options", "facts", "fingerprints"):
         assert getattr(manifest, name) == getattr(expected, name)
-
-
-def test_an_index_of_the_layout_before_gets_that_of_its_new_vectors(built, first):
-    """What reads layout 2 alone knows no vectors of 16 bits, so it must be told that some came."""
-    path = first.path / MANIFEST
-    manifest = Manifest.from_bytes(path.read_bytes())
-    manifest.options["layout"] = 2
-    path.write_bytes(manifest.to_bytes())
-    first.refresh()
-    first.add_model("hashing", dimensions=DIMENSIONS)
-    assert first.store.manifest.options["layout"] == LAYOUT_VERSION
-    assert [entry.dtype for entry in vectors_of(first.with_model("hashing"))] == [np.float16]
-    require_as_alone(first, built[1])
 
 
 def vectors_of(index):

@@ -133,7 +133,7 @@ def test_a_path_that_is_not_utf8_is_refused_before_spark_is_started(
     lake, tmp_path, monkeypatch, bad
 ):
     """Neither Arrow nor Java can name it."""
-    monkeypatch.setattr("pexeso.build.build.spark_session", None)  # nobody may call it
+    monkeypatch.setattr("pexeso.build.job.spark_session", None)  # nobody may call it
     odd = tmp_path / os.fsdecode(b"odd\xff")
     shutil.copytree(lake, odd / "lake")
     monkeypatch.chdir(odd if bad == "folder of both" else tmp_path)

@@ -242,6 +242,7 @@ def test_the_same_options_by_hand_are_as_published_and_others_are_not(small_lake
         ({"preset": "published", "model": "lexical"}, InputError, "Got model='lexical': leave it"),
         ({"preset": "published", "model": "no.bin"}, EmbedderError, "no fastText model at no.bin"),
         ({"preset": "published", "colour": 1}, InputError, "Build options are model, "),
+        ({"min_rows": 2}, InputError, "Give min_rows by rules=pexeso.ColumnRules(min_rows=...)."),
         (
             {"preset": "published", "n_pivots": 63},
             InputError,

@@ -143,7 +143,7 @@ def test_of_a_lake_that_is_sampled_the_same_sample_is_drawn(tmp_path, monkeypatc
     if many:
         monkeypatch.setattr(semantic_write, "VALUES_PER_CORPUS", 50)
     # Whose processes would not have what is set here.
-    monkeypatch.setattr("pexeso.build.build.has_session", lambda: False)
+    monkeypatch.setattr("pexeso.build.job.has_session", lambda: False)
     lake = first_lake(tmp_path / "lake")
     index = pexeso.build_index(lake, tmp_path / "index")
     update(index, lake)

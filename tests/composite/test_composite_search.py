@@ -19,8 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_runs import EVERYTHING, examples
 
-from pexeso.composite.row_filters import Bloom, Xash
-from pexeso.composite.row_keys import SuperKeys, build_row_keys
+from pexeso.composite.row_keys import Bloom, SuperKeys, Xash, build_row_keys
 from pexeso.composite.search import key_query, search_keys
 from pexeso.errors import IndexCorruptError, InputError
 

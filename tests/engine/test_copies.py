@@ -11,7 +11,7 @@ from long_runs import examples
 
 from pexeso.engine import copies
 from pexeso.engine.copies import MIN_JACCARD, ColumnSets, fold, lines_of
-from pexeso.results.ranking import Hit
+from pexeso.results.query import Hit
 from pexeso.semantic.partition_loader import sets_of_hits
 
 

@@ -14,8 +14,7 @@ from pexeso.errors import InputError
 from pexeso.index import build_index
 from pexeso.redundancy.holding import apply_plan
 from pexeso.redundancy.plan import read_plan, write_plan
-from pexeso.redundancy.planning import Costs, best_with_statements
-from pexeso.redundancy.retention import RetentionProblem, plan_retention
+from pexeso.redundancy.planning import Costs, RetentionProblem, best_with_statements, plan_retention
 from pexeso.redundancy.search import find_redundancy
 from tests.redundancy.messy_lakes import messy_lake, worked_lake
 

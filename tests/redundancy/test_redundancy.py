@@ -16,8 +16,8 @@ from pexeso import build_index
 from pexeso.errors import InputError, LakeError
 from pexeso.redundancy.plan_actions import apply_plan, undo_plan, verify_plan
 from pexeso.redundancy.planning import Costs
+from pexeso.redundancy.rebuilds import Statement, verify_statements
 from pexeso.redundancy.search import find_redundancy
-from pexeso.redundancy.verification import Statement, verify_statements
 
 FREE = Costs(accesses=0.0)
 """Whatever can be rebuilt goes."""

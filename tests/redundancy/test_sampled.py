@@ -17,7 +17,7 @@ from refutation import refutes
 from benchmarks.redundancy.measuring import find_by_samples
 from benchmarks.redundancy.synthetic import synthetic_lake
 from pexeso.errors import InputError, LakeError
-from pexeso.redundancy.column_stats import ColumnStats
+from pexeso.redundancy.candidates import ColumnStats
 from pexeso.redundancy.planning import Costs
 from pexeso.redundancy.sampled import drawn_rows, facts_of_parquet, footer_stats
 from pexeso.redundancy.search import find_redundancy

@@ -9,8 +9,7 @@ from matplotlib import pyplot
 
 import pexeso
 from pexeso.errors import MissingPackageError
-from pexeso.results.charts import COLOURS, MAX_CURVES, plot_curves, plot_kinds
-from pexeso.results.match_kinds import LABELS
+from pexeso.results.match_kinds import COLOURS, LABELS, MAX_CURVES, plot_curves, plot_kinds
 
 CITIES = ["Oslo", "rome", "MADRIT", "Xyzzyx", "Oslo"]
 

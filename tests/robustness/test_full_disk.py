@@ -18,7 +18,7 @@ import gc, os, shutil, subprocess, sys
 from pathlib import Path
 place, lake, index = map(Path, sys.argv[1:])
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96m", "tmpfs", str(place)], check=True)
-from pexeso.build.build import SMALL_LAKE_SETTINGS
+from pexeso.build.job import SMALL_LAKE_SETTINGS
 from pexeso.errors import PexesoError
 from pexeso.index import build_index, open_index
 from pexeso.build.spark.session import spark_session

@@ -16,14 +16,14 @@ from click.testing import CliRunner
 from pexeso import build_index, open_index
 from pexeso.engine.sparse import search
 from pexeso.errors import InputError
-from pexeso.faces.cli import explain as explain_command
 from pexeso.faces.cli import join as join_command
+from pexeso.faces.cli import search as explain_command
 from pexeso.faces.cli.main import cli
 from pexeso.joins import tables
 from pexeso.joins.mapping import PairColumns, loops, make_mapping
 from pexeso.joins.options import join_options
 from pexeso.results import matches
-from pexeso.runtime import memory
+from pexeso.runtime import threads
 from pexeso.runtime.progress import reported_steps
 
 N_QUERIES, N_LAKE = 12, 40
@@ -90,7 +90,7 @@ def test_where_all_pairs_are_listed_none_are_said_to_be_left_out(folder, explana
 
 def test_pairs_that_memory_does_not_hold_are_refused(folder, monkeypatch):
     monkeypatch.setattr(search, "FEW_PAIRS", 0)
-    monkeypatch.setattr(memory, "available_memory", lambda: 50_000)
+    monkeypatch.setattr(threads, "available_memory", lambda: 50_000)
     index = open_index(folder / "index")
     with pytest.raises(InputError) as refused:
         index.explain(drawn(N_QUERIES, 2), "codes.csv", "code")

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pexeso.semantic.spark_executor as distributed
-from pexeso.build.build import SMALL_LAKE_SETTINGS
+from pexeso.build.job import SMALL_LAKE_SETTINGS
 from pexeso.build.spark.java import JAVA_OPTIONS
 from pexeso.build.updates import delete
 from pexeso.errors import IndexNotFoundError, InputError

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from long_runs import examples
 
 from pexeso.errors import IndexCorruptError, InputError, OutputError
+from pexeso.store.arrays import open_texts, require_sound, take_texts, take_wide, write_texts
 from pexeso.store.files import checksum_file
-from pexeso.store.texts import open_texts, require_sound, take_texts, take_wide, write_texts
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +176,7 @@ def test_any_changed_byte_gives_other_texts_or_a_refusal(tmp_path: Path) -> None
 def test_texts_that_are_too_many_when_rows_repeat_get_wide_offsets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pexeso.store.texts.MAX_BYTES", 30)
+    monkeypatch.setattr("pexeso.store.arrays.MAX_BYTES", 30)
     write_texts(tmp_path / "texts", pa.array(["x" * 10, "y", None]))
     texts = open_texts(tmp_path / "texts")
     assert take_texts(texts, [0, 1, 2, 0]).type == pa.string()
@@ -188,7 +188,7 @@ def test_texts_that_are_too_many_when_rows_repeat_get_wide_offsets(
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.binary()])
 def test_offsets_become_wide_where_rows_repeat(monkeypatch, kind) -> None:
-    monkeypatch.setattr("pexeso.store.texts.MAX_BYTES", 30)
+    monkeypatch.setattr("pexeso.store.arrays.MAX_BYTES", 30)
     texts = pa.array(["x" * 10, "y", None], kind)
     few, many = pa.array([0, 1, 2, 0]), pa.array([0, 0, 0, None, 1])
     assert take_wide(texts, few).type == kind

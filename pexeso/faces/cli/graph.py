@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -27,12 +27,8 @@ from pexeso.faces.cli.output import (
 from pexeso.faces.service.graph import ExportRequest, GraphRequest, graph_document
 from pexeso.faces.service.verbs import run
 from pexeso.joins.exports.files import FORMATS
-from pexeso.runtime.formatting import percent
-from pexeso.runtime.shown import many
-
-if TYPE_CHECKING:
-    from pexeso.joins.graph.graphs import EdgeStream
-
+from pexeso.joins.graph.graphs import EdgeStream
+from pexeso.runtime.formatting import many, percent
 
 # Edges that a table shows; the others are counted.
 MAX_SHOWN = 50

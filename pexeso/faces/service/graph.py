@@ -24,21 +24,27 @@ from pexeso.joins.exports.files import (
     FORMATS,
     NAMESPACE,
     OF_FILES,
+    ExportFormat,
     format_named,
     format_of_file,
     namespace_parts,
     target_of,
     write_export,
 )
-from pexeso.joins.graph.graphs import METHODS, OVERLAP, SEMANTIC, GraphOptions
+from pexeso.joins.graph.graphs import (
+    METHODS,
+    OVERLAP,
+    SEMANTIC,
+    ColumnGraph,
+    EdgeStream,
+    GraphOptions,
+)
 from pexeso.options import DEFAULT_COLUMNS, parse_bytes
 from pexeso.runtime.formatting import shown
 
 if TYPE_CHECKING:
     from pexeso.faces.service.verbs import Service
     from pexeso.index import Index
-    from pexeso.joins.exports.files import ExportFormat
-    from pexeso.joins.graph.graphs import ColumnGraph, EdgeStream
 
 
 _OF_VALUES_ALIKE = {"max_distance", "device", "memory_budget", "model"}

@@ -18,7 +18,7 @@ from pexeso.faces.service.schema import option
 from pexeso.lake.columns import by_positions
 
 if TYPE_CHECKING:
-    from pexeso.faces.service.responses import Answer
+    from pexeso.faces.service.bases import Answer
     from pexeso.faces.service.verbs import Service
     from pexeso.index import Index
     from pexeso.lake.catalog import Catalog

@@ -160,7 +160,6 @@ class SearchRequest(QueryRequest, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, query=f"{self.query}:{columns}", keys=None)
 
     def key_options(self, *, similar: bool) -> dict[str, Any]:
-        """Return the options of the search where the query is a composite key."""
         names = (*_OF_KEYS, "max_distance") if similar else _OF_KEYS
         usable = {"index", "query", *names, *(_OF_SIMILAR_KEYS if similar else ())}
         columns = "with similar values" if similar else "without a column marked ~"
@@ -168,7 +167,6 @@ class SearchRequest(QueryRequest, frozen=True, kw_only=True):
         return {name: getattr(self, name) for name in names}
 
     def program_options(self) -> dict[str, Any]:
-        """Return the options of the search where `method` learns programs."""
         names = ("k", "min_joinability", "exclude_self", "fold_copies")
         options = {name: getattr(self, name) for name in names}
         if self.max_candidates is not None:
@@ -176,7 +174,6 @@ class SearchRequest(QueryRequest, frozen=True, kw_only=True):
         return options
 
     def token_options(self) -> dict[str, Any]:
-        """Return the options of the search where `method` compares equal values."""
         names = ("k", "exclude_self", "fold_copies")
         options = {name: getattr(self, name) for name in names}
         if self.method == "containment":

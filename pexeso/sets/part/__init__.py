@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pexeso.build.parts.shards import ShardedPart
+from pexeso.build.parts.base import ShardedPart
 
 if TYPE_CHECKING:
     from pexeso.options import BuildOptions

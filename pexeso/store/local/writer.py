@@ -48,8 +48,8 @@ from pexeso.store.manifest import (
 _NEW = "new"
 _SCRATCH = "scratch"
 
+# Writes a partition's files to an empty folder; returns its facts and its files.
 Fill = Callable[[Path], tuple[dict[str, Any], list[FileEntry]]]
-"""Writes a partition's files to an empty folder; returns its facts and its files."""
 
 
 class PartitionTarget(Protocol):

@@ -14,8 +14,8 @@ from equal_text_lakes import place_rows
 
 from pexeso.build.diagnostics.estimate import estimate_build
 from pexeso.build.job import stage_names
+from pexeso.build.parts.base import Placed
 from pexeso.build.parts.sample import choose_sample, format_name
-from pexeso.build.parts.shards import Placed
 from pexeso.composite.part import ROW_KEYS_PART
 from pexeso.errors import InputError, LakeError
 from pexeso.index import open_index

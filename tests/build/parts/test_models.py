@@ -17,7 +17,7 @@ from several_models import (
 
 import pexeso
 from pexeso.build.job import stage_names
-from pexeso.build.parts.models import options_for_model, store_of_model
+from pexeso.build.parts.metadata import options_for_model, store_of_model
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.options import BuildOptions
 from pexeso.store.opening import open_store_anywhere

@@ -16,10 +16,10 @@ from pexeso.lake.columns import label_columns
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
 from pexeso.lake.tokens import distinct_tokens
+from pexeso.sets.overlap.index import ARRAYS
 from pexeso.sets.overlap.index import build_index as build_overlap
-from pexeso.sets.overlap.saving import ARRAYS
 from pexeso.sets.part.open import LABELS, TABLES
-from pexeso.store.texts import open_texts
+from pexeso.store.arrays import open_texts
 
 OPTIONS = {"model": "hashing", "dimensions": 24, "partition_bytes": 1 << 20}
 PARTS = ("overlap", "containment")

@@ -16,7 +16,6 @@ from pexeso.errors import InputError
 from pexeso.options import BuildOptions
 from pexeso.store.manifest import MANIFEST, Manifest
 
-OLD = Path(__file__).parent / "data" / "format_3"
 NAMES = ["Oslo", "Bergen", "Trondheim", "Stavanger", "Tromsø", "Bodø", "Hamar", "Drammen"]
 NAMES += ["Molde", "Narvik", "Harstad", "Alta"]
 TABLES = {
@@ -148,19 +147,6 @@ def test_updates_and_partitions_keep_it(built, lake, tmp_path, name, n_partition
     require_right_answers(index)
     assert {vectors.dtype for vectors in stored(index)} == {dtype}
     assert len(before) == n_partitions + 1 > len(stored(index))
-    assert index.check() == []
-
-
-def test_an_index_of_the_layout_before_keeps_vectors_of_32_bits(tmp_path):
-    shutil.copytree(OLD, tmp_path / "index")
-    index = pexeso.open_index(tmp_path / "index")
-    assert index.store.manifest.options["layout"] == 2
-    assert index.info().of_parts["vector_precision"] == "single"
-    # The index holds two tables, of which the lake needs one to be the same lake.
-    some = {"cities.csv": "city\n" + "".join(f"{name}\n" for name in NAMES), **MORE}
-    index.append(write_tables(tmp_path / "more", some))
-    assert {vectors.dtype for vectors in stored(index)} == {np.dtype(np.float32)}
-    assert len(stored(index)) == 2
     assert index.check() == []
 
 

@@ -14,7 +14,7 @@ import psutil
 import pyarrow as pa
 import pytest
 
-from pexeso.build.build import SMALL_LAKE_SETTINGS
+from pexeso.build.job import SMALL_LAKE_SETTINGS
 from pexeso.build.spark.java import find_java
 from pexeso.build.spark.session import (
     _root_cause,

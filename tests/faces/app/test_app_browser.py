@@ -59,7 +59,7 @@ def served(browser, tmp_path_factory):
     from pexeso.faces.app.app import create_app
     from pexeso.faces.app.page import Pages
     from pexeso.faces.app.tables import QueryTables
-    from pexeso.faces.service.served_index import ServedIndex
+    from pexeso.faces.service.verbs import ServedIndex
 
     folder = tmp_path_factory.mktemp("app")
     for name, text in LAKE.items():

@@ -19,13 +19,9 @@ from long_runs import examples
 import pexeso
 from pexeso.errors import InputError, PexesoError
 from pexeso.faces.app import actions as join_pages
-from pexeso.faces.app import match as match_pages
 from pexeso.faces.app import search as search_pages
-from pexeso.faces.app.forms import query_fields
-from pexeso.faces.app.links import command_line, python_lines, url
-from pexeso.faces.app.query_columns import QueryColumns
+from pexeso.faces.app.page import QueryColumns, command_line, python_lines, query_fields, url
 from pexeso.faces.app.tables import QueryTables
-from pexeso.faces.cli import explain as explain_command
 from pexeso.faces.cli import join as join_command
 from pexeso.faces.cli import search as search_command
 from pexeso.faces.cli.main import cli
@@ -56,7 +52,7 @@ def parsed(monkeypatch):
     def stop(request):
         raise Parsed(request)
 
-    for module in (search_command, explain_command, join_command):
+    for module in (search_command, join_command):
         monkeypatch.setattr(module, "run", stop)
 
     def parse(line):
@@ -171,7 +167,7 @@ def test_a_command_line_explains_what_the_page_explains(tables, parsed):
     request = ExplainRequest.of(
         index="i", query=f"{table.spec}:#1", lake_column=LAKE_COLUMN, max_distance=0.123456789
     )
-    line = command_line(request, table, "y", "i", LAKE_COLUMN, options=match_pages.OPTIONS)
+    line = command_line(request, table, "y", "i", LAKE_COLUMN, options=search_pages.OF_DISTANCE)
     assert msgspec.structs.replace(parsed(line), query=request.query) == request
 
 

@@ -6,7 +6,7 @@ import pytest
 from app_clients import AppClient, app_of, said
 
 import pexeso
-from pexeso.faces.service import served_index as served_module
+from pexeso.faces.service import verbs as served_module
 
 UPDATED = "The index was updated."
 GONE = "The index was deleted or moved."

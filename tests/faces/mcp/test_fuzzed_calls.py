@@ -21,7 +21,7 @@ from long_runs import EVERYTHING
 from mcp.client.client import Client
 from write_tools import FILE
 
-from pexeso.faces.mcp.budget import DEFAULT_TOKENS, count_tokens
+from pexeso.faces.mcp.answers import DEFAULT_TOKENS, count_tokens
 from pexeso.faces.mcp.server import make_server
 
 N_CALLS = int(os.environ.get("PEXESO_FUZZED_CALLS", "300" if EVERYTHING else "80"))

@@ -21,7 +21,7 @@ from write_tools import FILE, tools_text
 from pexeso.faces.cli.main import cli
 from pexeso.faces.mcp.server import http_app, make_server
 from pexeso.faces.mcp.tool_call import Desk
-from pexeso.faces.service.served_index import ServedIndex
+from pexeso.faces.service.verbs import ServedIndex
 
 QUERY = {"column": "cities.csv:city"}
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}

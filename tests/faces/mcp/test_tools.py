@@ -13,7 +13,7 @@ from mcp.client.client import Client
 import pexeso
 from pexeso.faces.cli.main import cli
 from pexeso.faces.mcp import presentation
-from pexeso.faces.mcp.budget import MAX_TOKENS, MIN_TOKENS, count_tokens
+from pexeso.faces.mcp.answers import MAX_TOKENS, MIN_TOKENS, count_tokens
 from pexeso.faces.mcp.server import make_server
 from pexeso.faces.mcp.tool_call import Call, Desk
 from pexeso.index import open_index

@@ -5,10 +5,9 @@ import shutil
 import pyarrow as pa
 
 import pexeso
-from pexeso.faces.service import served_index as encoded_queries
+from pexeso.faces.service import verbs as encoded_queries
 from pexeso.faces.service.requests import SearchRequest
-from pexeso.faces.service.served_index import EncodedQueries
-from pexeso.faces.service.verbs import Service
+from pexeso.faces.service.verbs import EncodedQueries, Service
 
 
 class Column:

@@ -15,7 +15,7 @@ from pexeso.joins.enrichment.feature_selection import FeatureChoice
 from pexeso.joins.tables import Joined
 from pexeso.lake.frames.tables import Tabular
 from pexeso.redundancy.plan import Deletion, Plan
-from pexeso.runtime.shown import MAX_ROWS, html_table
+from pexeso.runtime.formatting import MAX_ROWS, html_table
 
 CITIES = ["Oslo", "rome", "MADRID", "Xyzzyx"]
 MINE = pd.DataFrame({"place": CITIES, "n": range(4)})
