@@ -13,7 +13,7 @@ from pexeso.errors import InputError
 from pexeso.lake.frames.tables import Tabular
 from pexeso.options import VALUES, SearchOptions, whole_number
 from pexeso.results.column_matches import ColumnMatch, ColumnMatches, Unmatched
-from pexeso.results.match_kinds import KindCounts, Pair
+from pexeso.results.match_kinds import MAX_CURVES, KindCounts, Pair, plot_curves, plot_kinds
 from pexeso.runtime.formatting import many, percent
 
 if TYPE_CHECKING:
@@ -302,8 +302,6 @@ class Match(ColumnMatch, Tabular):
         MissingPackageError
             Matplotlib is not installed.
         """
-        from pexeso.results.match_kinds import plot_kinds
-
         return plot_kinds(
             f"{self.table}:{self.column}", self.kinds().matched, self.joinability_of, ax
         )
@@ -406,8 +404,6 @@ class SearchResult(ColumnMatches[Match]):
         MissingPackageError
             Matplotlib is not installed.
         """
-        from pexeso.results.match_kinds import MAX_CURVES, plot_curves
-
         curves = [
             (f"{match.table}:{match.column}", *match.curve()) for match in self.matches[:MAX_CURVES]
         ]

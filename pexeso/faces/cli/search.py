@@ -13,7 +13,7 @@ from pexeso.composite.key_explanation import FanOut, KeyExplanation, UnmatchedKe
 from pexeso.composite.results import CompositeResult
 from pexeso.errors import QueryError
 from pexeso.faces.cli.errors import Failure, Interrupted, command_again
-from pexeso.faces.cli.layouts import TRANSFORMED
+from pexeso.faces.cli.layouts import COMPOSITE, TRANSFORMED, incomplete_rows
 from pexeso.faces.cli.options import (
     QueryCommand,
     cli_option,
@@ -57,6 +57,7 @@ from pexeso.faces.service.requests import BatchRequest, ExplainRequest, SearchRe
 from pexeso.faces.service.schema import OUTPUT
 from pexeso.faces.service.verbs import run
 from pexeso.lake.columns import spec_of
+from pexeso.results.query import lines_of
 from pexeso.runtime.formatting import many, percent
 
 if TYPE_CHECKING:
@@ -147,8 +148,6 @@ def search(
 def _write_composite(
     result: CompositeResult, form: str | None, n_shown: int, html: str | None, *, explain: bool
 ) -> None:
-    from pexeso.faces.cli.layouts import COMPOSITE, incomplete_rows
-
     if html is not None:
         raise click.UsageError(
             "--html shows the results for one column: leave it out for a composite key."
@@ -240,8 +239,6 @@ def batch(request: BatchRequest) -> None:
 
 
 def _from_standard_input() -> Iterator[NumberedLine]:
-    from pexeso.results.query import lines_of
-
     if sys.stdin is None:
         raise QueryError(
             "Standard input is closed. Pipe JSON lines into the command, or name a file."
