@@ -1035,23 +1035,12 @@ def build_index(
     -------
     Index
 
-    Returns
-    -------
-    OverlapIndex
-        In memory. The same pairs give the same index, in whatever order they come. Sets without a
-        token are not in it.
-
     Raises
     ------
     InputError
         When an option is out of its range, or contradicts the preset.
     LakeError, OutputError, SparkError, EmbedderError, MissingPackageError
         See `pexeso.errors`.
-
-    Notes
-    -----
-    The three jobs of the thesis (lists in order, groups, sets and their postings) as sorts of
-    arrays: O(p log p) time; some 200 bytes a pair at the peak, beside the texts.
     """
     chosen = build_options(options, preset)
     from pexeso.build.job import build

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pexeso.lake.columns import spec_of
+from pexeso.results.column_matches import Hints, WouldMatch
 from pexeso.runtime.formatting import Shown, percent, plain
 
 Cells = tuple[str | None, ...]
@@ -127,6 +128,8 @@ class KeyExplanation(Shown):
     all_tried : bool
         Whether every choice of columns was followed that could be among `others`.
     sample : JoinedRows
+    readings : tuple of WouldMatch
+        Rules that are off by which more keys would match.
     """
 
     query: dict[str, Any]
@@ -141,6 +144,7 @@ class KeyExplanation(Shown):
     others: tuple[OtherColumns, ...]
     all_tried: bool
     sample: JoinedRows
+    readings: tuple[WouldMatch, ...] = ()
 
     def _summary(self) -> str:
         keys = f"{self.matched_keys:,} of {self.total_keys:,} keys match"
@@ -159,5 +163,7 @@ class KeyExplanation(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints."""
         fields = {**asdict(self), "joinability": self.joinability}
+        if fields.pop("readings"):
+            fields["hints"] = Hints(readings=self.readings).to_dict()
         first = ("query", "table", "columns", "matched_keys", "total_keys", "joinability")
         return {name: fields.pop(name) for name in first} | fields

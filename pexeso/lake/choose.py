@@ -253,6 +253,7 @@ class ColumnRules:
             isinstance(value, bool)
             or not isinstance(value, int | float)
             or not low <= value <= high
+            or value == float("inf")
         ):
             bounds = (
                 f"a number of {low} or more"

@@ -12,7 +12,13 @@ import pyarrow as pa
 from pexeso.errors import InputError
 from pexeso.lake.frames.tables import Tabular
 from pexeso.options import VALUES, SearchOptions, whole_number
-from pexeso.results.column_matches import ColumnMatch, ColumnMatches, Unmatched
+from pexeso.results.column_matches import (
+    ColumnMatch,
+    ColumnMatches,
+    Hints,
+    Unmatched,
+    WouldMatch,
+)
 from pexeso.results.match_kinds import MAX_CURVES, KindCounts, Pair, plot_curves, plot_kinds
 from pexeso.runtime.formatting import many, percent
 
@@ -477,12 +483,15 @@ class Explanation(Tabular):
         Joinability and pairs; a joinability of 0 where nothing matches.
     unmatched : tuple of Unmatched
         In the query's order, each text once.
+    readings : tuple of WouldMatch
+        Rules that are off by which more codes would be equal.
     """
 
     query: dict[str, Any]
     options: SearchOptions
     match: Match
     unmatched: tuple[Unmatched, ...]
+    readings: tuple[WouldMatch, ...] = ()
 
     fields = ("query", "value", "distance", "kind", "reason")  # of no dataclass field
 
@@ -526,4 +535,5 @@ class Explanation(Tabular):
             "word_contributions": self.match.word_contributions().to_dict(),
             **pairs_document(self.match),
             "unmatched": [unmatched.to_dict() for unmatched in self.unmatched],
+            **({"hints": Hints(readings=self.readings).to_dict()} if self.readings else {}),
         }

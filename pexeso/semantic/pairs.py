@@ -159,6 +159,21 @@ class PairTable:
         kinds[rows[~same.to_numpy(zero_copy_only=False)]] = KINDS.index(SPELLING)
         return replace(self, found_kinds=kinds)
 
+    def with_equal(self, text: np.ndarray, values: pa.Array, keys: pa.Array) -> PairTable:
+        """Return the same pairs and others at distance 0, of texts that have none."""
+        texts = np.append(self.text, text)
+        order = np.argsort(texts, kind="stable")
+        zeros, rows = np.zeros(len(text)), pa.array(order)
+        return PairTable(
+            self.texts,
+            texts[order],
+            pa.concat_arrays([self.values, values]).take(rows),
+            pa.concat_arrays([self.keys, keys]).take(rows),
+            np.append(self.distances, zeros)[order],
+            np.append(self.costs, zeros)[order],
+            np.append(self.kinds, np.full(len(text), KINDS.index(SPELLING), np.int8))[order],
+        )
+
     def to_pairs(self, limit: int | None = None) -> list[Pair]:
         columns = (
             take_wide(self.texts, pa.array(self.text[:limit])).to_pylist(),

@@ -243,9 +243,12 @@ class SemanticSearch:
         options = _by_kind(self.search_options(advised), query, given)
         options = replace(options, min_joinability=None, k=None)
         details = self.details(self.opened, query, [hit], options, SearchStats())
+        if details.are_codes:
+            details.read_codes(0)
         hit = replace(hit, matched=details.matched(0))
         match = _matches(query, options, [hit], details)[0]
-        return Explanation(query.describe(), options, match, match.unmatched())
+        readings = details.would_match(0)
+        return Explanation(query.describe(), options, match, match.unmatched(), readings)
 
     def options_for(
         self,

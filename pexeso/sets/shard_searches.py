@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from pexeso.errors import IndexCorruptError
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.normalise.rules import RULES
 from pexeso.lake.readings import LOSSY, read_columns
 from pexeso.lake.tokens import DEFAULT_READINGS, distinct_tokens, tokens_of
 from pexeso.options import require_min_containment
@@ -345,8 +344,8 @@ def would_match(
                 if n > n_best:
                     best, n_best = match, n
         if best is not None:
-            does = next(rule.does for rule in RULES if rule.name == name)
-            lines.append(WouldMatch(name, does, best.table, best.column, n_best, len(wanted)))
+            found = best.table, best.column
+            lines.append(WouldMatch.of(name, *found, n_best, len(wanted)))
     return tuple(sorted(lines, key=lambda line: -line.matched))
 
 

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.lake.cells import present
+from pexeso.lake.choose import profile_column
+from pexeso.lake.tokens import tokens_of
 from pexeso.lake.typed.value_texts import value_texts
 from pexeso.sets.containment.hashing import hash_bytes
 
@@ -69,6 +71,11 @@ class TextColumn:
         return self._encoded.dictionary
 
     @cached_property
+    def forms(self) -> pa.Array:
+        """Each of `values` as it is read where cells are compared for equality."""
+        return tokens_of(self.values)
+
+    @cached_property
     def codes(self) -> np.ndarray:
         """Number of each row's text among `values`, or -1: int32 (r,)."""
         codes = pc.fill_null(self._encoded.indices, -1)
@@ -90,6 +97,11 @@ class TextColumn:
     def is_number(self) -> bool:
         are_numbers = pc.match_substring_regex(self.values, NUMBER)
         return len(self.values) > 0 and pc.all(are_numbers).as_py()
+
+    @cached_property
+    def kind(self) -> str:
+        """What most values are: dates, numbers, texts, as `pexeso.lake.choose` says it."""
+        return profile_column(self.values.cast(pa.string())).kind
 
     @cached_property
     def is_counter(self) -> bool:

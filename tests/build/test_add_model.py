@@ -20,8 +20,6 @@ from pexeso.build.diagnostics.info import last_report
 from pexeso.errors import EmbedderError, InputError
 from pexeso.store.opening import open_store_anywhere
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory):
@@ -29,7 +27,7 @@ def lake(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def built(lake, spark):
+def built(lake):
     """Return the index of both models, and that of each."""
     alone = {name: build(lake, lake.parent / name, name) for name in MODELS}
     return build(lake, lake.parent / "both", "lexical,hashing"), alone
@@ -74,7 +72,7 @@ def test_the_main_model_can_be_one_of_vectors(built, tmp_path):
 
 
 @pytest.mark.long
-def test_updates_before_and_after(lake, tmp_path, spark):
+def test_updates_before_and_after(lake, tmp_path):
     """The files of the tables may be gone by then: what the index holds is embedded.
 
     It answers as an index that was built with both models and updated alike. That one answers as
@@ -110,7 +108,7 @@ def test_updates_before_and_after(lake, tmp_path, spark):
 
 
 @pytest.mark.long
-def test_several_models_at_once_with_their_options(lake, tmp_path, spark, first):
+def test_several_models_at_once_with_their_options(lake, tmp_path, first):
     """Options of vectors are for the models that have them, in a build and later."""
     (tmp_path / "words.txt").write_text(vectors_of_all_words(), encoding="utf-8")
     more = f"fasttext,{tmp_path / 'words.txt'}"
@@ -164,7 +162,7 @@ def test_an_index_holds_so_many_models_and_no_more(built, tmp_path):
         index.add_model(f"fasttext,{tmp_path / 'words.txt'}")
 
 
-def test_values_that_no_model_knows_are_not_in_the_index(lake, tmp_path, spark):
+def test_values_that_no_model_knows_are_not_in_the_index(lake, tmp_path):
     (tmp_path / "words.txt").write_text("oslo 1 0\nbergen 0 1\n", encoding="utf-8")
     index = pexeso.build_index(lake, tmp_path / "index", model=str(tmp_path / "words.txt"))
     with pytest.raises(InputError, match="lacks the values that its model knows nothing about"):

@@ -96,7 +96,6 @@ def test_one_process_and_many_leave_the_same_bytes(lake, tmp_path, monkeypatch, 
     assert counts[0]["read"] > 0
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=list(OPTIONS))
 def test_spark_leaves_the_bytes_of_this_machine(lake, tmp_path, spark, monkeypatch, options):
     aliases = tmp_path / "aliases.csv"
@@ -129,7 +128,6 @@ def updated(lake: Path, index: Path, engine: str) -> list[dict[str, bytes]]:
     return after
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("way", ["pool", "spark"])
 def test_updates_leave_the_same_bytes(lake, tmp_path, spark, monkeypatch, way):
     again = tmp_path / "again"
@@ -187,7 +185,6 @@ def test_without_the_package_of_spark_the_way_out_is_named(lake, tmp_path, monke
         pexeso.build_index(lake, tmp_path / "index.pexeso", master="spark://host:7077")
 
 
-@pytest.mark.spark
 def test_a_build_that_was_stopped_here_goes_on_on_spark(lake, tmp_path, spark, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(job, "write_folder", stopped)
@@ -238,7 +235,6 @@ def test_processes_share_the_items_and_keep_their_order(tmp_path):
     assert not any(map(psutil.pid_exists, processes))
 
 
-@pytest.mark.spark
 def test_spark_keeps_the_order_of_items(tmp_path, spark):
     with SparkWorkers(lambda: nullcontext(spark)) as tasks:
         assert os.getpid() not in require_doubled(tasks, tmp_path, 5)

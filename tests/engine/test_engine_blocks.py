@@ -1,7 +1,4 @@
-"""Tests of blocks: every row once, tight boxes on every level, enclosing codes, one order.
-
-The codes enclose their coordinates. The order is the same however it is made.
-"""
+"""Tests of blocks: every row once, tight boxes on every level, enclosing codes, one order."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,4 @@
-"""Tests that a summary never promises less than there is, under every metric and map.
-
-There is no room to spare in the comparison.
-"""
+"""Tests that a summary never promises less than there is, under every metric and map."""
 
 import itertools
 from dataclasses import replace

@@ -1,7 +1,4 @@
-"""Tests of a disk that fills up, on a small file system of its own.
-
-They need a machine that allows such a file system.
-"""
+"""Tests of a disk that fills up, on a small file system of its own."""
 
 import os
 import shutil
@@ -13,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 # Mounts are seen within this process alone, and end with it.
 PROGRAM = """

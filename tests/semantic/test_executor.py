@@ -1,7 +1,4 @@
-"""Tests of search over several partitions against plain loops, and of its memory budget.
-
-Partitions may be skipped, taken in any order, and read ahead or not.
-"""
+"""Tests of search over several partitions against plain loops, and of its memory budget."""
 
 import threading
 import time

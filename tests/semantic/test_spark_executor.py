@@ -1,7 +1,4 @@
-"""Tests that search in Spark's tasks equals local search.
-
-This holds for any threshold, k and division of the queries.
-"""
+"""Tests that search in Spark's tasks equals local search."""
 
 import copy
 import json
@@ -28,8 +25,6 @@ from pexeso.results.query import batch_lines
 from pexeso.semantic import passes
 from pexeso.semantic.batch_file import run_batch
 
-pytestmark = pytest.mark.spark
-
 WORDS = [
     f"{first}{second}"
     for first in ("oslo", "rome", "bern", "kyiv", "cork")
@@ -38,7 +33,7 @@ WORDS = [
 
 
 @pytest.fixture(scope="module")
-def index(spark, tmp_path_factory):
+def index(tmp_path_factory):
     """Index 40 small tables of few words, so that many columns tie, in 5 partitions."""
     lake = tmp_path_factory.mktemp("distributed") / "lake"
     lake.mkdir()

@@ -1,7 +1,4 @@
-"""Tests of writing indexes on S3 like local ones.
-
-Partitions are uploaded from where they are built.
-"""
+"""Tests of writing indexes on S3 like local ones."""
 
 import pickle
 from pathlib import Path

@@ -494,7 +494,9 @@ def build_options(given: Mapping[str, Any], preset: str | None = None) -> BuildO
     """
     names = BuildOptions.__dataclass_fields__
     if unknown := sorted(set(given) - set(names)):
-        raise InputError(f"Build options are {', '.join(names)}. Got {', '.join(unknown)}.")
+        limits = [name for name in unknown if name in ColumnRules.__dataclass_fields__]
+        way = f" Give {limits[0]} by rules=pexeso.ColumnRules({limits[0]}=...)." if limits else ""
+        raise InputError(f"Build options are {', '.join(names)}. Got {', '.join(unknown)}.{way}")
     return BuildOptions(**with_preset(given, preset))
 
 

@@ -87,6 +87,14 @@ class RowShard:
         begin, end = self.rows.table_columns[table : table + 2].tolist()
         return take_texts(self.columns, np.arange(begin, end)).to_pylist()
 
+    def table_columns(self, table: int) -> list[pa.Array]:
+        """Return the cells of each column of a table, in the form in which they are compared."""
+        rows = self.rows
+        begin, end = rows.table_cells[table : table + 2].tolist()
+        cells = rows.cells[begin:end].reshape(-1, int(rows.widths[table])).T
+        values = rows.values.cast(pa.large_string())
+        return [values.take(pa.array(column, mask=column < 0)) for column in cells]
+
     def numbers_of_tables(self, tables: pa.Array) -> np.ndarray:
         from pexeso.sets.overlap.dictionary import find_texts
 

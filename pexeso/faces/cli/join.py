@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from pexeso import __version__
 from pexeso.errors import InputError, OutputError
@@ -44,6 +47,7 @@ from pexeso.faces.service.transform import TransformRequest
 from pexeso.faces.service.verbs import run
 from pexeso.joins.exports.openlineage import DataSet, JoinMade, append_events
 from pexeso.lake.rows import table_path
+from pexeso.results.query import split_spec
 from pexeso.runtime.formatting import many, percent
 
 if TYPE_CHECKING:
@@ -89,6 +93,25 @@ def _query(file: str | None) -> DataSet:
 MAX_SENTENCE = 1000
 
 
+@contextmanager
+def _with_index(request: JoinRequest) -> Iterator[JoinRequest]:
+    """Index the second of two tables while they are joined, where no index is named."""
+    file, column = split_spec(request.query)
+    no_index = os.path.isfile(split_spec(request.index)[0]) and request.lake_column is None
+    if not no_index or request.transform or not os.path.isfile(file):
+        yield request
+        return
+    from pexeso.two_tables import index_of_table
+
+    with index_of_table(file, column) as (index, label):
+        yield msgspec.structs.replace(
+            request,
+            index=index.path,
+            query=request.index,
+            lake_column=f"{os.path.basename(file)}:{label}",
+        )
+
+
 @click.command(cls=QueryCommand)
 @index_argument
 @query_argument
@@ -128,6 +151,7 @@ def join(
       pexeso join lake.pexeso people.csv:company firms.csv:name --values one-to-one --type inner
       pexeso join lake.pexeso people.csv:company firms.csv:name --aggregate staff=sum
       pexeso join lake.pexeso people.csv:name mails.csv:address --transform
+      pexeso join people.csv:company firms.csv:name
 
     The join keeps every row of FILE, in order. It repeats a row that several rows of the lake match
     (--aggregate keeps it one), and leaves cells empty where none does (--type inner drops the row).
@@ -135,6 +159,9 @@ def join(
     TABLE:COLUMN the join takes the column that pexeso search lists first. Cells keep the form that
     they have in both tables, those of CSV and JSON as text; mean, sum, min and max read the numbers
     in them.
+
+    Two files are joined without an index: pexeso join FILE:COLUMN FILE:COLUMN indexes the second
+    in a temporary folder.
 
     FILE:COLUMN,COLUMN is a key of several columns. It is joined with TABLE:COLUMN,COLUMN, or, for
     TABLE alone, with the columns that match most keys. Keys match if they are equal, ignoring case
@@ -163,15 +190,31 @@ def join(
     if lineage is not None and output is None:
         raise click.UsageError("--lineage names the file that the join goes to: add -o OUT.")
     started = datetime.now(UTC)
-    with search_progress():
-        response = run(request)
-    if response.transformed is None:
-        report_column(request, response)
-    else:
-        _report_programs(response.transformed)
-    if response.advised is not None:
-        report_advice([response.advised])
-    write_table(response.joined.table, output, overwrite=overwrite)
+    with _with_index(request) as request:
+        with search_progress():
+            response = run(request)
+        if response.transformed is None:
+            report_column(request, response)
+        else:
+            _report_programs(response.transformed)
+        if response.advised is not None:
+            report_advice([response.advised])
+        write_table(response.joined.table, output, overwrite=overwrite)
+        _write_more(request, response, started, output, conflicts, lineage, overwrite=overwrite)
+    _report_join(response.match, response.joined.report, output, conflicts)
+
+
+def _write_more(
+    request: JoinRequest,
+    response: JoinResponse,
+    started: datetime,
+    output: str | None,
+    conflicts: str | None,
+    lineage: str | None,
+    *,
+    overwrite: bool,
+) -> None:
+    """Write what there is to say of a join that was written."""
     try:
         if lineage is not None and output is not None:
             made = _made(request, response, output)
@@ -182,7 +225,6 @@ def join(
         if output is None:
             raise
         raise OutputError(f"{error} The joined table is whole, in '{output}'.") from error
-    _report_join(response.match, response.joined.report, output, conflicts)
 
 
 def _report_programs(joined: TransformJoin) -> None:
@@ -214,6 +256,8 @@ def _report_join(
 
 
 _SHOWN = 3
+# Rows of a rule that is said to be learned from few.
+_FEW_ROWS = 10
 # Characters of an expression that are shown.
 _LONGEST = 1000
 
@@ -327,13 +371,30 @@ def transform_lines(joined: TransformJoin) -> list[str]:
         lines.append(f"{shared}: look whether these are the same.")
     if joined.tried is not None:
         return [*lines, f"No program: {plain(joined.tried, _LONGEST)}."]
+    if joined.refused is not None:
+        refused = plain(joined.refused, _LONGEST)
+        lines.append(f"Left alone: {refused}. --accept-rule joins these too.")
     for number, words in enumerate(joined.programs, 1):
         n_rows = many(int((joined.program_numbers == number).sum()), "row")
         lines.append(f"Program {number} ({n_rows}): {plain(words, _LONGEST)}")
-    lines += ["", *_examples(joined)]
+    lines += [*_trust(joined), "", *_examples(joined)]
     sql = joined.sql() or ""
     if len(sql) <= _LONGEST:
         lines += ["", "SQL:", *(plain(line, _LONGEST) for line in sql.split("\n"))]
+    return lines
+
+
+def _trust(joined: TransformJoin) -> list[str]:
+    """Return how far a rule can be trusted that was learned now."""
+    lines = []
+    if joined.rule.patterns:
+        return lines
+    if joined.held_out is not None:
+        right, n_rows = joined.held_out
+        lines.append(f"Learned without them, rules write {right} of {n_rows} keys right.")
+    n_rows = joined.n_rows["program"]
+    if n_rows <= _FEW_ROWS:
+        lines.append(f"Learned from {many(n_rows, 'row')}: other rules may fit so few as well.")
     return lines
 
 

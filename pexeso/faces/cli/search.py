@@ -45,6 +45,7 @@ from pexeso.faces.cli.report import (
     ALIKE,
     COMBINED,
     EQUAL,
+    hint_lines,
     indented,
     pair_lines,
     report_work,
@@ -57,6 +58,7 @@ from pexeso.faces.service.requests import BatchRequest, ExplainRequest, SearchRe
 from pexeso.faces.service.schema import OUTPUT
 from pexeso.faces.service.verbs import run
 from pexeso.lake.columns import spec_of
+from pexeso.results.column_matches import Hints
 from pexeso.results.query import lines_of
 from pexeso.runtime.formatting import many, percent
 
@@ -447,6 +449,7 @@ def explain(request: ExplainRequest, html: str | None, overwrite: bool, form: st
         )
     else:
         write_answer(explanation, form, explanation_lines)
+    _report_readings(explanation)
     if html is not None:
         from pexeso.results.pages.page import explanation_page
 
@@ -460,6 +463,12 @@ def _write_key(explanation: KeyExplanation, html: str | None, form: str | None) 
             "key of several columns is a text, or JSON: take --json."
         )
     write_answer(explanation, form, key_explanation_lines)
+    _report_readings(explanation)
+
+
+def _report_readings(explanation: Explanation | KeyExplanation) -> None:
+    for line in hint_lines(Hints(readings=explanation.readings)):
+        talk(line)
 
 
 def explanation_lines(explanation: Explanation) -> list[str]:

@@ -169,6 +169,12 @@ def _examples(match: Any) -> list[list[Any]]:
 
 def why(explanation: Any, what: str) -> tuple[dict[str, Any], Sequence[dict[str, Any]]]:
     if not hasattr(explanation, "match"):
+        if len(explanation.columns) == 1:
+            raise InputError(
+                f"The values of '{explanation.table}:{explanation.columns[0]}' are not compared by "
+                f"their distance: {explanation.matched_keys:,} of {explanation.total_keys:,} of "
+                "yours are equal to one of them. Call preview_join to join these."
+            )
         raise InputError(
             "explain_match takes one column: for a key of several call find_composite_joins."
         )

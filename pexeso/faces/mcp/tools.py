@@ -45,8 +45,7 @@ MAX_ENTRIES = 10_000
 # Where the text for people would mislead an agent.
 _HELP = {
     "min_joinability": f"Minimum share of your values that match; null: {MIN_JOINABILITY}.",
-    "transform": "Join by a learned rule, for candidates of method transform; by equal values, for "
-    "columns of numbers and ids that explain_match refuses.",
+    "transform": "Join by a learned rule, for candidates of method transform.",
     "aggregate": "Keep each row one where several rows of the lake match: how to combine them.",
 }
 

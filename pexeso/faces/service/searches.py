@@ -36,7 +36,7 @@ from pexeso.results.query import QueryColumn, batch_lines
 
 if TYPE_CHECKING:
     from pexeso.composite.key_explanation import KeyExplanation
-    from pexeso.composite.key_table import KeyTable
+    from pexeso.composite.key_table import KeyTable, TablePair
     from pexeso.faces.service.verbs import EncodedQueries, Service
     from pexeso.index import Index
     from pexeso.joins.sql import JoinSql
@@ -98,7 +98,42 @@ def explain(service: Service, request: ExplainRequest) -> Explanation | KeyExpla
         return explain_keys(searches.pair(key, None, table), columns)
     column, index = request.read_column(), service.open_for(request)
     named = split_lake_column(index.catalog, request.lake_column)
+    if not _is_compared(index, named):
+        from pexeso.composite.key_evidence import explain_keys
+
+        request.require_use(("index", "query", "lake_column"), _EQUAL_COLUMN)
+        return explain_keys(_pair_of(service, request, column, named[0]), [named[1]])
     return index.explain(column, *named, **request.options())
+
+
+_OF_KEY_JOINS = ("index", "query", "lake_column", *transform.KEY_JOIN_OPTIONS)
+
+# The values of columns that are left out of the index, such as numbers, are equal or not.
+_EQUAL_COLUMN = "The column of the lake is compared by equal values alone, which"
+
+
+def _is_compared(index: Index, named: tuple[str, str]) -> bool:
+    from pexeso.semantic.explanation import is_compared
+
+    return is_compared(index.store, *named)
+
+
+def _pair_of(
+    service: Service, request: ExplainRequest | JoinRequest, column: QueryColumn, table: str
+) -> TablePair:
+    """Return the table of a query column, which is a key of one column, and one of the lake."""
+    from pexeso.composite.key_table import key_table
+    from pexeso.lake.columns import label_columns
+    from pexeso.lake.containers.reader import read_table
+
+    if column.file is None:
+        name = column.column or "value"
+        key = key_table(pa.table([column.values], names=[name]), ["#0"], min_columns=1)
+    else:
+        labels = label_columns(read_table(column.file, options=column.reading).names)
+        position = labels.index(str(column.column))
+        key = key_table(column.file, [f"#{position}"], reading=column.reading, min_columns=1)
+    return service.searches(request.index).composite.pair(key, None, table)
 
 
 def join(service: Service, request: JoinRequest) -> JoinResponse:
@@ -116,6 +151,9 @@ def join(service: Service, request: JoinRequest) -> JoinResponse:
         named = (match.table, match.column)
     else:
         named = split_lake_column(index.catalog, request.lake_column)
+        if not _is_compared(index, named):
+            request.require_use(_OF_KEY_JOINS, _EQUAL_COLUMN)
+            return _joined_keys(request, _pair_of(service, request, column, named[0]), [named[1]])
     if request.lake_column is not None or request.is_auto:
         # The best distance to find a column with is not the best to join it with.
         explanation = index.explain(column, *named, **options)
@@ -129,8 +167,7 @@ def join(service: Service, request: JoinRequest) -> JoinResponse:
 
 
 def _key_join(service: Service, request: JoinRequest, key: KeyTable) -> JoinResponse:
-    names = transform.KEY_JOIN_OPTIONS
-    request.require_use(("index", "query", "lake_column", *names), "A join by a composite key")
+    request.require_use(_OF_KEY_JOINS, "A join by a composite key")
     searches = service.searches(request.index).composite
     if request.lake_column is None:
         result = searches.search(key, k=1, exclude_self=True)
@@ -143,9 +180,15 @@ def _key_join(service: Service, request: JoinRequest, key: KeyTable) -> JoinResp
         table, columns = result[0].table, list(result[0].columns)
     else:
         table, columns = searches.opened.catalog.split(request.lake_column)
-    pair = searches.pair(key, None, table)
-    lake_key = pair.theirs(columns)
-    joined = pair.join(lake_key, {name: getattr(request, name) for name in names})
+    return _joined_keys(request, searches.pair(key, None, table), columns)
+
+
+def _joined_keys(
+    request: JoinRequest, pair: TablePair, columns: str | list[str] | None
+) -> JoinResponse:
+    key, lake_key = pair.query_table, pair.theirs(columns)
+    options = {name: getattr(request, name) for name in transform.KEY_JOIN_OPTIONS}
+    joined = pair.join(lake_key, options)
     return JoinResponse(key.describe(), pair.keys_joined(lake_key), None, joined)
 
 

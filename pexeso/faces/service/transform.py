@@ -62,6 +62,13 @@ class TransformRequest(ReadingRequest, frozen=True, kw_only=True):
             "named columns have no program."
         ),
     ] = True
+    accept_rule: Annotated[
+        bool,
+        option(
+            "Accept the best rule even if chance may explain it, and apply a saved one also to "
+            "rows unlike those that it was learned from."
+        ),
+    ] = False
     max_programs: Annotated[
         Annotated[int, msgspec.Meta(ge=1, le=MAX_PROGRAMS)],
         option(
@@ -164,6 +171,7 @@ def transform(
         request.target,
         program=request.program,
         fuzzy=request.fuzzy,
+        accept_rule=request.accept_rule,
         max_programs=request.max_programs,
         seed=request.seed,
         reading=request.reading,
@@ -174,7 +182,8 @@ def transform(
     if request.save is not None:
         if joined.tried is not None:
             raise OutputError(
-                f"'{request.save}' is not written, as there is no program: {joined.tried}."
+                f"'{request.save}' is not written, as no rule was learned that could be saved: "
+                f"{joined.tried}. -o writes the joined rows."
             )
         joined.save(request.save, overwrite=request.overwrite)
     return joined

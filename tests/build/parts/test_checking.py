@@ -19,8 +19,6 @@ from pexeso.store.files import write_document
 from pexeso.store.local.reader import open_store
 from pexeso.store.manifest import FolderEntry, Manifest
 
-pytestmark = pytest.mark.spark
-
 Rewrite = Callable[[Manifest], Manifest]
 
 

@@ -1,7 +1,4 @@
-"""Tests that posting lists of an overlap index give containment search exact answers.
-
-The answers are the same as those of brute force.
-"""
+"""Tests that posting lists of an overlap index give containment search exact answers."""
 
 from dataclasses import replace
 

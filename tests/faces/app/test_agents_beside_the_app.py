@@ -9,8 +9,6 @@ from pexeso.faces.app.page import Pages
 from pexeso.faces.app.tables import QueryTables
 from pexeso.faces.service.verbs import ServedIndex
 
-pytestmark = pytest.mark.spark
-
 HEADERS = {"Accept": "application/json, text/event-stream"}
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 

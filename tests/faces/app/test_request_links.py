@@ -227,7 +227,6 @@ def given_file(tmp_path):
     return write
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.parquet", "a.xlsx", "it's.csv.gz"])
 @pytest.mark.parametrize(
     "query_string", ["", "&max_distance=0.2&min_joinability=0.4", "&method=all"]
@@ -261,7 +260,6 @@ def run_lines(lines):
     return [(match.table, match.column) for match in scope["found"]]
 
 
-@pytest.mark.spark
 def test_the_python_lines_of_a_table_of_the_lake_leave_it_out(small_index):
     with app_of(small_index) as client:
         client.enter()

@@ -218,6 +218,11 @@ def test_an_index_that_is_there_is_not_replaced_unasked(fail, small_lake, small_
         (["--column-rule", "rows=3"], "--column-rule takes NAME=N, a name of min_rows, "),
         (["--column-rule", "min_rows=x"], "--column-rule takes NAME=N, a name of min_rows, "),
         (
+            ["--min-rows", "2"],
+            "No such option '--min-rows'. Did you mean '--column-rule min_rows=N'?",
+        ),
+        (["--no-accents"], "'--rule no-accents'?"),
+        (
             ["--spark-conf", "spark.driver.memory"],
             "--spark-conf must be KEY=VALUE, such as spark.driver.memory=8g.",
         ),

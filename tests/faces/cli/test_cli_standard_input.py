@@ -67,7 +67,6 @@ def outcome():
     return invoke
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_a_command_answers_as_from_a_file(command, outcome, small_index, tmp_path):
     file, names = tmp_path / "places.csv", tmp_path / "names.csv"
@@ -87,7 +86,6 @@ def test_a_command_answers_as_from_a_file(command, outcome, small_index, tmp_pat
     assert list(map(without_times, piped)) == list(map(without_times, both))
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("form", FORMS)
 def test_the_format_is_told_by_the_content(form, outcome, small_index):
     code, shown, _ = outcome(["search", small_index, "-:place", "--json"], FORMS[form]())
@@ -95,7 +93,6 @@ def test_the_format_is_told_by_the_content(form, outcome, small_index):
     assert query_of(shown) == ("/dev/stdin", "place", 5)
 
 
-@pytest.mark.spark
 def test_parquet_and_one_value_a_line(outcome, small_index):
     file = io.BytesIO()
     pq.write_table(pa.table({"town": ["Oslo", "Rome"]}), file)
@@ -105,7 +102,6 @@ def test_parquet_and_one_value_a_line(outcome, small_index):
         assert query_of(shown) == ("/dev/stdin", "town", 2)
 
 
-@pytest.mark.spark
 def test_a_pipe_of_the_shell(small_index):
     program = "from pexeso.faces.cli.main import main; main()"
     done = subprocess.run(
@@ -120,7 +116,6 @@ def test_a_pipe_of_the_shell(small_index):
     assert lines[1].startswith("Oslo,0,Oslo,0.0,Oslo,")
 
 
-@pytest.mark.spark
 def test_standard_input_is_what_it_was_afterwards(outcome, small_index):
     before = os.fstat(0)
     outcome(["search", small_index, "-", "--json"], FORMS["csv"]())

@@ -3,7 +3,6 @@
 import shutil
 
 import pyarrow as pa
-import pytest
 
 import pexeso
 from pexeso.faces.service import verbs as encoded_queries
@@ -48,7 +47,6 @@ def document_of(response):
     return {name: value for name, value in document.items() if name != "stats"}
 
 
-@pytest.mark.spark
 def test_answers_are_those_of_a_search_alone(small_index, tmp_path):
     path = tmp_path / "places.csv"
     path.write_text("place\nOslo\nrome\nMADRID\nXyzzyx\nViena\n", encoding="utf-8")
@@ -64,7 +62,6 @@ def test_answers_are_those_of_a_search_alone(small_index, tmp_path):
     assert query.similarities
 
 
-@pytest.mark.spark
 def test_another_state_of_the_index_is_encoded_for_anew(small_index, tmp_path):
     index, file = tmp_path / "lake.pexeso", tmp_path / "a.csv"
     shutil.copytree(small_index, index)

@@ -10,8 +10,6 @@ from pexeso.faces.service import verbs as served_module
 from pexeso.faces.service.lake import BrowseRequest
 from pexeso.faces.service.verbs import ServedIndex
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture
 def copy(small_index, tmp_path, monkeypatch):

@@ -210,7 +210,6 @@ def test_keys_and_learned_joins_take_tables_of_any_kind():
     assert len(repr(again)) < 400
 
 
-@pytest.mark.spark
 def test_a_join_on_spark_is_shown_without_a_job(matches, spark):
     joined = matches[0].join_with_report(spark.createDataFrame(MINE), "place")
     n_columns = len(joined.table.columns)

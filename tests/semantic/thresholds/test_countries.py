@@ -1,7 +1,4 @@
-"""Tests that reworded country names are found at the automatic thresholds, in real tables.
-
-The names are in other words, in capitals and in another order.
-"""
+"""Tests that reworded country names are found at the automatic thresholds, in real tables."""
 
 import re
 

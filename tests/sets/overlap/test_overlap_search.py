@@ -1,7 +1,4 @@
-"""Tests of JOSIE and MergeList against brute force on random lakes.
-
-Their counts are those of the worked examples.
-"""
+"""Tests of JOSIE and MergeList against brute force on random lakes."""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
