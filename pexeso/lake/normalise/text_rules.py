@@ -381,7 +381,7 @@ def without_asian_company_forms(texts: pa.StringArray) -> pa.StringArray:
 # The rules in the order in which they are applied, each with bytes of which a text that it changes
 # holds one; None where any text may. No rule before it adds any.
 TEXT_RULES: dict[str, tuple[bytes | None, Callable[[pa.StringArray], pa.StringArray]]] = {
-    "chinese": (None, with_simplified_characters),
+    "chinese": (bytes(range(0xE2, 0xF1)), with_simplified_characters),  # first bytes, in UTF-8
     "hosts": (b".", with_hosts),
     "footnotes": (
         b"[",
