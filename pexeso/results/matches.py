@@ -12,13 +12,7 @@ import pyarrow as pa
 from pexeso.errors import InputError
 from pexeso.lake.frames.tables import Tabular
 from pexeso.options import VALUES, SearchOptions, whole_number
-from pexeso.results.column_matches import (
-    ColumnMatch,
-    ColumnMatches,
-    Hints,
-    Unmatched,
-    WouldMatch,
-)
+from pexeso.results.column_matches import ColumnMatch, ColumnMatches, Hints, Unmatched, WouldMatch
 from pexeso.results.match_kinds import MAX_CURVES, KindCounts, Pair, plot_curves, plot_kinds
 from pexeso.runtime.formatting import many, percent
 

@@ -23,6 +23,9 @@ EXAMPLES = [
     for left, right in rule.examples
 ]
 APART = [
+    ("長野県", "長野市"),
+    ("5 km²", "5 km"),
+    ("5 sq m", "5 sq km"),
     ("Apollo 11", "Apollo 13"),
     ("Boeing 737-800", "Boeing 737-900"),
     ("World War I", "World War II"),
@@ -49,6 +52,9 @@ APART = [
     ("Super Bowl XL", "Super Bowl XLI"),
 ]
 TOGETHER = [
+    ("上海市", "上海"),
+    ("120 m²", "120 square metres"),
+    ("Germany (1)", "Germany"),
     ("Windows 10", "Windows"),
     ("Apollo 08", "Apollo 8"),
     ("Rate 2.50", "Rate 2.5"),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from long_runs import examples
 
 from pexeso.errors import IndexCorruptError, OutputError
 from pexeso.store.arrays import DTYPES, open_array, write_arrays
@@ -22,7 +23,7 @@ shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
 
 
 @given(st.sampled_from(DTYPES).flatmap(lambda name: hnp.arrays(name, shapes)), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_an_array_comes_back_as_it_was(folder: Path, array: np.ndarray, turned: bool) -> None:
     array = array.T if turned else array
     (folder / "array.npy").unlink(missing_ok=True)
@@ -149,7 +150,7 @@ def opened_or_error(path: Path, n_bytes: int) -> np.ndarray | IndexCorruptError:
 
 
 @given(st.integers(0, 127), st.integers(1, 255))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_a_flip_in_the_header_gives_an_array_or_one_sentence(
     folder: Path, position: int, flip: int
 ) -> None:

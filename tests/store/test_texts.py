@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from pexeso.errors import IndexCorruptError, OutputError
 from pexeso.store.arrays import open_texts, require_sound, take_texts, take_wide, write_texts
@@ -24,7 +25,7 @@ values = st.lists(
 
 
 @given(values, st.sampled_from([pa.string(), pa.large_string()]), st.integers(0, 3))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_texts_come_back_as_they_were(
     folder: Path, texts: list, kind: pa.DataType, skipped: int
 ) -> None:

@@ -386,16 +386,15 @@ def transform_lines(joined: TransformJoin) -> list[str]:
 
 def _trust(joined: TransformJoin) -> list[str]:
     """Return how far a rule can be trusted that was learned now."""
-    lines = []
-    if joined.rule.patterns:
-        return lines
-    if joined.held_out is not None:
-        right, n_rows = joined.held_out
-        lines.append(f"Learned without them, rules write {right} of {n_rows} keys right.")
     n_rows = joined.n_rows["program"]
-    if n_rows <= _FEW_ROWS:
-        lines.append(f"Learned from {many(n_rows, 'row')}: other rules may fit so few as well.")
-    return lines
+    if joined.rule.patterns or joined.held_out is None:
+        return []
+    right, n_held_out = joined.held_out
+    few = f"; {n_rows} rows are few, and other rules may fit them too"
+    return [
+        f"Rules learned without them write {right} of {n_held_out} held-out keys right"
+        f"{few if n_rows <= _FEW_ROWS else ''}."
+    ]
 
 
 def _require_different(*paths: str | None) -> None:

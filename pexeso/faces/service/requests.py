@@ -55,6 +55,7 @@ _OF_TRANSFORM = (
     "provenance",
     "many_to_many",
     "many_to_one",
+    "accept_rule",
 )
 _OF_TOKENS = ("index", "query", "all_columns", "explain", "exclude_self", "k", "fold_copies")
 
@@ -297,6 +298,13 @@ class JoinRequest(QueryRequest, frozen=True, kw_only=True):
             label="Allow a rule that makes one key from several values",
         ),
     ] = False
+    accept_rule: Annotated[
+        bool,
+        option(
+            "Accept a learned rule that chance may explain, and apply a saved one to all rows.",
+            label="Accept a rule that chance may explain",
+        ),
+    ] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -308,10 +316,9 @@ class JoinRequest(QueryRequest, frozen=True, kw_only=True):
                     "{program} is for a table of the lake that you name: add TABLE or TABLE:COLUMN."
                 )
             return
-        if self.program is not None:
-            raise RequestError("{program} is for a join by a program: add {transform}.")
-        if self.many_to_one:
-            raise RequestError("{many_to_one} is for a join by a program: add {transform}.")
+        for name in ("program", "many_to_one", "accept_rule"):
+            if getattr(self, name):
+                raise RequestError(f"{{{name}}} is for a join by a program: add {{transform}}.")
         if self.lake_column is not None and not self.may_be_key:
             require_lake_column(self.lake_column)
 
