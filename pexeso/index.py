@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from pexeso.build.parts.metadata import build_options, models_of, require_searchable
 from pexeso.errors import InputError
-from pexeso.joins.graph.graphs import GraphOptions
+from pexeso.joins.graph.graphs import ColumnGraph, EdgeStream, GraphOptions, stream_edges
 from pexeso.joins.match_details import MatchDetails
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from pexeso.composite.key_explanation import KeyExplanation
     from pexeso.composite.results import CompositeResult
     from pexeso.composite.searches import CompositeSearches
-    from pexeso.joins.graph.graphs import ColumnGraph, EdgeStream
     from pexeso.semantic.combined import CombinedResult
     from pexeso.semantic.encoded_query import EncodedQuery
     from pexeso.semantic.thresholds.advice import Advice
@@ -120,8 +119,6 @@ class Snapshot:
         self, options: GraphOptions, *, passes: int = 1, progress: CountedProgress | None = None
     ) -> EdgeStream:
         """Begin to find all pairs of columns that join; see `pexeso.joins.graph.graphs`."""
-        from pexeso.joins.graph.graphs import stream_edges
-
         edges_on = None
         if (spark := getattr(self.executor, "spark", None)) is not None:
             from pexeso.joins.graph.spark_tasks import edges_on_spark
@@ -807,8 +804,6 @@ class Index(Shown):
             `method`, `min_joinability`, `max_distance`, `k`, `fold_copies`: see
             `pexeso.joins.graph.graphs.GraphOptions`.
         """
-        from pexeso.joins.graph.graphs import ColumnGraph
-
         return ColumnGraph.of(self.stream_graph(progress=progress, **options))
 
     def duckdb(self, connection: Any, matches: Match | Iterable[Match]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import torch
 from engine_lakes import Case, build, cases, kernel_named, real_query, unit
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from pexeso.engine.blocks import FANOUT
 from pexeso.engine.dense.prefixes import look, threshold_of
@@ -19,7 +20,7 @@ from pexeso.engine.vector_space import ALL_LEMMAS, Lemma
 CPU_KERNELS = ("compiled", "torch")
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(cases(), st.sampled_from(CPU_KERNELS))
 def test_no_column_has_more_matches_than_the_summary_allows(case: Case, kernel):
     threshold = threshold_of(case.partition, case.tau, ALL_LEMMAS)

@@ -6,6 +6,7 @@ from functools import reduce
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from pexeso.errors import IndexCorruptError, IndexVersionError, InputError
 from pexeso.store.manifest import FORMAT_VERSION, FileEntry, FolderEntry, Manifest
@@ -108,7 +109,7 @@ def changed(*path: str | int, to: object) -> bytes:
 
 
 @given(manifests())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_a_manifest_comes_back_as_it_was_and_to_the_same_bytes(manifest: Manifest) -> None:
     data = manifest.to_bytes()
     back = Manifest.from_bytes(data)
@@ -117,7 +118,7 @@ def test_a_manifest_comes_back_as_it_was_and_to_the_same_bytes(manifest: Manifes
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_changed_bytes_are_refused(data: st.DataObject) -> None:
     original = example(options={"text": "ü", "number": 0.06}).to_bytes()
     start = data.draw(st.integers(0, len(original)))
@@ -141,7 +142,7 @@ def test_every_single_flipped_byte_is_found() -> None:
 
 
 @given(st.binary(max_size=60))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_any_other_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(IndexCorruptError, match="changed or cut short"):
         Manifest.from_bytes(data)

@@ -9,6 +9,7 @@ import torch
 from bags import SPACE, distance_of, vectors_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from pexeso.engine.sparse import search, sparse_space
 from pexeso.engine.sparse.marks import (
@@ -97,7 +98,7 @@ def marked(values: list[Value]) -> SparseVectors:
     None,
     (9.0, 0),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_every_way_to_compare_keeps_to_the_definition(stored, queries, limit, device, ways):
     vectors = marked(stored)
     whole = np.array([0, len(stored)])

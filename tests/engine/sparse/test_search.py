@@ -7,7 +7,7 @@ import pytest
 from bags import LONG, SPACE, distances_of, vectors_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from long_runs import long_but
+from long_runs import examples, long_but
 
 from pexeso.engine.sparse import comparison, search
 from pexeso.engine.sparse.partition import SparsePartition, build_partition
@@ -107,7 +107,7 @@ def test_pairs_do_not_depend_on_threads_and_pieces(n_threads, at_once, monkeypat
 )
 @example(["a"], ["a"], 0.0)
 @example(["aa aa", "aa"], ["aa", "aaa"], 0.3)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_any_values_are_found(stored, queries, limit):
     check_found(stored, queries, limit)
 
@@ -336,7 +336,7 @@ def test_the_nearest_rows_are_the_first_of_the_nearest(monkeypatch):
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_what_is_read_of_a_match_is_never_below_its_bound(rest, cosine):
     bound = loops.bound_of(rest, cosine)
     rng = np.random.default_rng(0)

@@ -14,6 +14,7 @@ from app_clients import CITIES, app_of
 from click.testing import CliRunner
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 import pexeso
 from pexeso.errors import InputError, PexesoError
@@ -170,7 +171,7 @@ def test_a_command_line_explains_what_the_page_explains(tables, parsed):
     assert msgspec.structs.replace(parsed(line), query=request.query) == request
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     kind=st.sampled_from([SearchRequest, JoinRequest, ExplainRequest]),
     given_=st.dictionaries(
