@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -177,6 +177,8 @@ class SemanticSearch:
     opened: OpenIndex
     executor: Executor
     details: Callable[..., MatchDetails]
+    # Of the columns of tables that were found, what orders them where as many values match.
+    _ranks: dict[str, dict[str, tuple[bool, bool, int, int]]] = field(default_factory=dict)
 
     @cached_property
     def advisor(self) -> Advisor:
@@ -366,18 +368,24 @@ class SemanticSearch:
         tied = [line[0] for line in lines if n_lines[line[0].matched] > 1]
         if not tied:
             return lines
-        names = ["table", "label", "n_rows", "n_missing", "n_distinct"]
-        tables = pa.array(sorted({hit.table for hit in tied}))
-        ranks = {}
-        for row in self.opened.catalog.columns(names, among=tables).to_pylist():
-            n_rows, n_distinct = row["n_rows"] or 0, row["n_distinct"] or 0
-            is_key = n_distinct >= n_rows - (row["n_missing"] or 0)
-            rank = (n_distinct <= SMALL_DOMAIN, not is_key, n_distinct, -n_rows)
-            ranks[row["table"], row["label"]] = rank
+        # To read the catalog takes longer than to search a small lake.
+        if tables := {hit.table for hit in tied} - self._ranks.keys():
+            ranks: dict[str, dict[str, tuple[bool, bool, int, int]]] = {name: {} for name in tables}
+            names = ["table", "label", "n_rows", "n_missing", "n_distinct"]
+            read = self.opened.catalog.columns(names, among=pa.array(sorted(tables)))
+            for row in read.to_pylist():
+                n_rows, n_distinct = row["n_rows"] or 0, row["n_distinct"] or 0
+                is_key = n_distinct >= n_rows - (row["n_missing"] or 0)
+                rank = (n_distinct <= SMALL_DOMAIN, not is_key, n_distinct, -n_rows)
+                ranks[row["table"]][row["label"]] = rank
+            self._ranks.update(ranks)
         last = (True, True, 0, 0)
         return sorted(
             lines,
-            key=lambda line: (-line[0].matched, ranks.get((line[0].table, line[0].label), last)),
+            key=lambda line: (
+                -line[0].matched,
+                self._ranks.get(line[0].table, {}).get(line[0].label, last),
+            ),
         )
 
     def _result(
