@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -177,6 +177,8 @@ class SemanticSearch:
     opened: OpenIndex
     executor: Executor
     details: Callable[..., MatchDetails]
+    # Of the columns of tables that were found, what orders them where as many values match.
+    _ranks: dict[str, dict[str, tuple[bool, bool, int, int]]] = field(default_factory=dict)
 
     @cached_property
     def advisor(self) -> Advisor:
@@ -375,13 +377,17 @@ class SemanticSearch:
         tied = {
             hits[position].table for some in alike.values() if len(some) > 1 for position in some
         }
-        ranks = {}
-        for row in self.opened.catalog.columns(names, among=pa.array(sorted(tied))).to_pylist():
-            n_rows, n_distinct = row["n_rows"] or 0, row["n_distinct"] or 0
-            is_key = n_distinct >= n_rows - (row["n_missing"] or 0)
-            rank = (n_distinct <= SMALL_DOMAIN, not is_key, n_distinct, -n_rows)
-            ranks[row["table"], row["label"]] = rank
-        rank_of = [ranks.get((hit.table, hit.label), (True, True, 0, 0)) for hit in hits]
+        # To read the catalog takes longer than to search a small lake.
+        if new := tied - self._ranks.keys():
+            ranks: dict[str, dict[str, tuple[bool, bool, int, int]]] = {name: {} for name in new}
+            for row in self.opened.catalog.columns(names, among=pa.array(sorted(new))).to_pylist():
+                n_rows, n_distinct = row["n_rows"] or 0, row["n_distinct"] or 0
+                is_key = n_distinct >= n_rows - (row["n_missing"] or 0)
+                rank = (n_distinct <= SMALL_DOMAIN, not is_key, n_distinct, -n_rows)
+                ranks[row["table"]][row["label"]] = rank
+            self._ranks.update(ranks)
+        last = (True, True, 0, 0)
+        rank_of = [self._ranks.get(hit.table, {}).get(hit.label, last) for hit in hits]
         return [at for some in alike.values() for at in sorted(some, key=rank_of.__getitem__)]
 
     def _result(
