@@ -10,6 +10,7 @@ module         what it holds
 `quality`      the part ``cases``: all of these on all cases
 `restraint`    pairs of columns that a program should leave alone
 `planted`      the part ``planted``: seconds, memory and F on these
+`life`         the part ``life``: rules of few rows, applied to later rows
 `tables`       results as text
 `command`      ``python -m benchmarks transform``
 =============  ====================================================================================

@@ -11,6 +11,7 @@ import pyarrow as pa
 from benchmarks.commands import benchmark, setting
 from benchmarks.machine import pin_threads
 from benchmarks.transform import tables
+from benchmarks.transform.life import measured_life
 from benchmarks.transform.planted import measured_planted
 from benchmarks.transform.quality import METHODS, measured_cases
 from benchmarks.transform.restraint import measured_restraint
@@ -24,7 +25,7 @@ class Request:
     methods: tuple[str, ...] = setting(METHODS, "cases: the methods.")
     pairs: int = setting(200, "restraint: pairs of a draw.")
     draws: int = setting(3, "restraint: draws of pairs.")
-    rows: int = setting(10_000, "planted: rows of a table, at most.")
+    rows: int = setting(10_000, "planted: rows of a table, at most; life: later rows.")
     share: float = setting(0.5, "planted: keys with a partner.")
     repeats: int = setting(3, "planted: timed repeats.")
     seed: int = setting(0, "Of samples and drawn tables.")
@@ -51,10 +52,15 @@ def _planted(request: Request) -> dict[str, Any]:
     return measured_planted(seed=request.seed, **sizes)
 
 
+def _life(request: Request) -> dict[str, Any]:
+    return measured_life(seed=request.seed, n_later=request.rows)
+
+
 PARTS = {
     "cases": (_cases, tables.means_table),
     "restraint": (_restraint, tables.restraint_tables),
     "planted": (_planted, tables.planted_page_table),
+    "life": (_life, tables.life_table),
 }
 
 
@@ -68,7 +74,8 @@ def transform_command(request: Request) -> Iterator[tuple[str, dict[str, Any]]]:
 
     PARTS, all by default: cases (the shared pairs of tables, against rivals), restraint (tables
     with other spellings, and columns that are not related), planted (drawn tables whose rule is
-    known). Seconds are processor time.
+    known), life (rules learned from few rows and applied to later ones). Seconds are processor
+    time.
     """
     pin_threads(1)
     pa.set_cpu_count(1)

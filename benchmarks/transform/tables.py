@@ -94,6 +94,20 @@ def planted_page_table(result: Row) -> str:
     return markdown_table(_PLANTED, map(_planted_cells, (*result["planted"], *result["synthetic"])))
 
 
+def life_table(result: Row) -> str:
+    """Return the share of later rows joined with another's key, and of those left alone."""
+    rows = [
+        [
+            f"{row['rows']}",
+            f"{row['learned']} of {row['rules']}",
+            f"{row['wrong']:.2%}",
+            f"{row['alone']:.2%}",
+        ]
+        for row in result["sizes"]
+    ]
+    return markdown_table(["rows", "rules learned", "wrongly joined", "left alone"], rows)
+
+
 _PLANTED = ("rule", "rows", "learn and join, s", "join, s", "MB", "F", "F without fuzzy")
 
 

@@ -175,24 +175,15 @@ def columns_of(table: Any) -> tuple[tuple[str, ...], tuple[pa.Array | pa.Chunked
 
 @dataclass(frozen=True)
 class JoinedKeys:
-    """A table of the lake, and the keys of yours that its rows have.
-
-    Attributes
-    ----------
-    table : str
-    columns : tuple of str
-        One for each column of the key.
-    matched, total : int
-        Distinct keys that are joined, and all.
-    """
+    """A table of the lake, and the keys of yours that its rows have."""
 
     table: str
-    columns: tuple[str, ...]
-    matched: int
+    columns: tuple[str, ...]  # One for each column of the key
+    matched: int  # Distinct keys that are joined, and all
     total: int
 
+    # What `matched` and `total` count.
     joinability_of = "keys"
-    """What `matched` and `total` count."""
 
     @property
     def joinability(self) -> float:

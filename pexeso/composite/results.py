@@ -220,11 +220,11 @@ class CompositeResult(Matches[CompositeMatch]):
     stats: dict[str, Any] = field(compare=False)
 
     noun = "table"
+    # What `to_pandas` and CSV tell of each table.
     fields = (
         "table", "columns", "matched_keys", "total_keys", "joinability", "rows", "relation",
         "rows_per_query_row", "query_rows_per_row", "joined_rows", "brings",
     )  # fmt: skip
-    """What `to_pandas` and CSV tell of each table."""
 
     def hints(self) -> Hints:
         """Find the rules that are off by which more keys would match, where few do."""

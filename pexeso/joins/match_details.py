@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pexeso.results.column_matches import WouldMatch
     from pexeso.results.match_kinds import KindCounts, Pair
     from pexeso.results.matches import Match, Unmatched
-    from pexeso.results.ranking import Hit
+    from pexeso.results.query import Hit
     from pexeso.semantic.encoded_query import EncodedQuery
     from pexeso.semantic.open_index import OpenIndex
     from pexeso.semantic.pairs import PairTable

@@ -26,7 +26,7 @@ from pexeso.lake.frames.tables import take_column_cells
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.tokens import key_forms
 from pexeso.results.column_matches import WouldMatch
-from pexeso.store.texts import take_wide
+from pexeso.store.arrays import take_wide
 
 PROVENANCE_TYPES = {
     "table": pa.string(),

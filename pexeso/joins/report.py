@@ -19,8 +19,8 @@ from pexeso.joins.mapping import JoinMapping
 from pexeso.joins.matched_rows import FoundRows
 from pexeso.joins.options import OF_NUMBERS, JoinOptions
 from pexeso.results.column_matches import WouldMatch
-from pexeso.runtime.shown import Shown, facts_table, many
-from pexeso.store.texts import take_wide
+from pexeso.runtime.formatting import Shown, facts_table, many
+from pexeso.store.arrays import take_wide
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -39,8 +39,8 @@ from pexeso.lake.frames.tables import (
     take_rows,
 )
 from pexeso.lake.rows import read_typed_rows
-from pexeso.runtime.shown import MAX_COLUMNS, MAX_ROWS, Shown
-from pexeso.store.texts import take_wide
+from pexeso.runtime.formatting import MAX_COLUMNS, MAX_ROWS, Shown
+from pexeso.store.arrays import take_wide
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,8 +14,7 @@ from pexeso.lake.frames.tables import Tabular
 from pexeso.lake.normalise.rules import RULES
 from pexeso.lake.readings import LOSSY, read_columns
 from pexeso.lake.tokens import joined_parts
-from pexeso.runtime.formatting import percent, plain
-from pexeso.runtime.shown import MAX_ROWS, Shown, html_table, many, named
+from pexeso.runtime.formatting import MAX_ROWS, Shown, html_table, many, named, percent, plain
 
 if TYPE_CHECKING:
     from pexeso.index import Index
@@ -206,14 +205,14 @@ class Hints(Shown):
         }
 
 
+# Columns that came near which are named where nothing was found.
 MAX_NEAREST = 3
-"""Columns that came near which are named where nothing was found."""
 
 _NAMED_IN_REPR = 3
 
 _SHARES = ("joinability", "containment", "share", "transformed")
+# Fields that are left out where results are shown in a notebook.
 _NOT_SHOWN = ("brings", "joinability_of")
-"""Fields that are left out where results are shown in a notebook."""
 
 _FIELDS = {
     pa.string(): "table column joinability_of program direction relation",
@@ -222,8 +221,8 @@ _FIELDS = {
     pa.float64(): "similarity rows_per_query_row query_rows_per_row " + " ".join(_SHARES),
     pa.bool_(): "estimated",
 }
+# Types of the fields that results have.
 _TYPES = {name: kind for kind, names in _FIELDS.items() for name in names.split()}
-"""Types of the fields that results have."""
 
 SomeMatch = TypeVar("SomeMatch")
 AnyMatch = TypeVar("AnyMatch", bound=ColumnMatch)

@@ -12,16 +12,9 @@ import pyarrow as pa
 from pexeso.errors import InputError
 from pexeso.lake.frames.tables import Tabular
 from pexeso.options import VALUES, SearchOptions, whole_number
-from pexeso.results.column_matches import (
-    ColumnMatch,
-    ColumnMatches,
-    Hints,
-    Unmatched,
-    WouldMatch,
-)
-from pexeso.results.match_kinds import KindCounts, Pair
-from pexeso.runtime.formatting import percent
-from pexeso.runtime.shown import many
+from pexeso.results.column_matches import ColumnMatch, ColumnMatches, Hints, Unmatched, WouldMatch
+from pexeso.results.match_kinds import MAX_CURVES, KindCounts, Pair, plot_curves, plot_kinds
+from pexeso.runtime.formatting import many, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -320,8 +313,6 @@ class Match(ColumnMatch, Tabular):
         MissingPackageError
             Matplotlib is not installed.
         """
-        from pexeso.results.charts import plot_kinds
-
         return plot_kinds(
             f"{self.table}:{self.column}", self.kinds().matched, self.joinability_of, ax
         )
@@ -424,8 +415,6 @@ class SearchResult(ColumnMatches[Match]):
         MissingPackageError
             Matplotlib is not installed.
         """
-        from pexeso.results.charts import MAX_CURVES, plot_curves
-
         curves = [
             (f"{match.table}:{match.column}", *match.curve()) for match in self.matches[:MAX_CURVES]
         ]

@@ -16,7 +16,7 @@ from pexeso.errors import ColumnNotFoundError, IndexCorruptError, InputError
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.columns import find_column
 from pexeso.results.matches import Unmatched
-from pexeso.results.ranking import Hit
+from pexeso.results.query import Hit
 from pexeso.semantic.encoded_query import EncodedQuery
 from pexeso.semantic.pairs import posting_arrays
 from pexeso.semantic.partition_loader import PartitionLoader

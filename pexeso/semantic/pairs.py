@@ -21,11 +21,11 @@ from pexeso.errors import IndexCorruptError
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import SearchOptions
 from pexeso.results.match_kinds import ALIAS, EXACT, KINDS, SPELLING, KindCounts, Pair, kinds_of
-from pexeso.results.ranking import Hit
+from pexeso.results.query import Hit
 from pexeso.runtime.progress import advance, begin_steps
 from pexeso.semantic.encoded_query import EncodedQuery
 from pexeso.semantic.partition_loader import PartitionLoader
-from pexeso.store.texts import take_texts, take_wide
+from pexeso.store.arrays import take_texts, take_wide
 
 
 @dataclass(frozen=True)

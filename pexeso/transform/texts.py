@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.lake.cells import present
+from pexeso.lake.choose import profile_column
 from pexeso.lake.tokens import tokens_of
 from pexeso.lake.typed.value_texts import value_texts
 from pexeso.sets.containment.hashing import hash_bytes
@@ -96,6 +97,11 @@ class TextColumn:
     def is_number(self) -> bool:
         are_numbers = pc.match_substring_regex(self.values, NUMBER)
         return len(self.values) > 0 and pc.all(are_numbers).as_py()
+
+    @cached_property
+    def kind(self) -> str:
+        """What most values are: dates, numbers, texts, as `pexeso.lake.choose` says it."""
+        return profile_column(self.values.cast(pa.string())).kind
 
     @cached_property
     def is_counter(self) -> bool:

@@ -7,7 +7,7 @@ ones before it left.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -27,6 +27,7 @@ from pexeso.transform.learning.finding import (
     find_variant,
 )
 from pexeso.transform.programs.applying import apply_program
+from pexeso.transform.programs.patterns import Pattern, allowed
 from pexeso.transform.programs.program import Program
 from pexeso.transform.texts import TextColumn, TextTable, key_columns
 
@@ -70,6 +71,9 @@ def places(texts: pa.Array, values: pa.Array) -> np.ndarray:
 
 
 Direction = Literal["source to target", "target to source"]
+
+# What the cells of each column that a program reads must look like.
+Patterns = Mapping[int, Pattern]
 
 # How a row was joined, by number.
 KINDS = ("none", "equal", "program", "fuzzy")
@@ -128,6 +132,8 @@ class TransformOptions:
     # Which table's rows programs read
     directions: tuple[Direction, ...] = ("source to target", "target to source")
     keys_repeat: bool = False  # Columns that repeat values may be keys too
+    # Accept the best rule although it may be chance, and cells unlike those it was learned from
+    accept: bool = False
     # Directions in which a lone column of the key table must identify its rows too
     checked: tuple[Direction, ...] = ()
 
@@ -158,6 +164,10 @@ class Transformation:
         What was learned first, also where it was not accepted.
     n_joinable : int
         The smaller number: of the reading table's rows, and of distinct keys.
+    patterns : tuple of dict
+        What the cells must look like that each saved program is applied to, by column.
+    refused : int64, optional
+        Rows that a saved program leaves for that reason.
     """
 
     direction: Direction
@@ -169,6 +179,8 @@ class Transformation:
     distances: np.ndarray
     best: ProgramFit | None
     n_joinable: int
+    patterns: tuple[Patterns, ...] = ()
+    refused: np.ndarray | None = None
 
     @property
     def n_keys(self) -> int:
@@ -185,7 +197,9 @@ def learn_transformation(
         join = _one_way(way, *sides[way], options, best)
         if best is None or join.is_better_than(best):
             best = join
-        if best.n_keys >= _ENOUGH * best.n_joinable and not best.collapses:
+        # One rule of the other direction may do what takes several of this one.
+        is_one = len(best.programs) <= 1
+        if best.n_keys >= _ENOUGH * best.n_joinable and is_one and not best.collapses:
             break
     if best is None:
         raise InputError("directions must name one direction or both. Got none.")
@@ -202,6 +216,7 @@ def apply_programs(
     options: TransformOptions,
     *,
     equal_column: int | None = None,
+    patterns: Sequence[Patterns] = (),
 ) -> Transformation:
     """Join two tables by programs that were saved; the first column of `keyed` is the key."""
     partners = np.full(reading.n_rows, -1, np.int32)
@@ -209,6 +224,7 @@ def apply_programs(
         equal = TextTable((reading.columns[equal_column],))
         partners = by_equality(equal, keyed, [0])[0]
     join = _Join(direction, reading, keyed, 0, partners, 0)
+    join.patterns = tuple(patterns)
     for program in programs:
         join.apply(program)
     join.add_read([0])
@@ -233,6 +249,7 @@ def _one_way(
         candidates = list(range(len(keyed.columns)))
     else:
         candidates = key_columns(keyed)
+    finding = replace(options.finding, named=options.finding.named and not options.checked)
     partners, column, key_column = by_equality(reading, keyed, candidates)
     rest = _free_rows(reading, partners)
     best: ProgramFit | None = None
@@ -244,11 +261,16 @@ def _one_way(
             for number in candidates
         ]
         thorough = other is None or not other.programs
-        best = find_program(rest, targets, options.finding, thorough=thorough)
+        best = find_program(rest, targets, finding, thorough=thorough)
+        if best is not None and options.accept:
+            best = replace(best, accepted=True)
     # Where columns are to be found, equal values of some others may be chance.
     if best is not None and best.accepted and candidates[best.target] != key_column:
-        key_column = candidates[best.target]
-        partners, column, _ = by_equality(reading, keyed, [key_column])
+        instead = by_equality(reading, keyed, [candidates[best.target]])
+        if best.n_keys + _n_keys(instead[0]) >= _n_keys(partners):
+            partners, column, key_column = instead
+        else:
+            best = replace(best, accepted=False, why="other columns have more equal values")
     join = _Join(direction, reading, keyed, key_column, partners, column, best)
     if not candidates:
         join.n_joinable = 0
@@ -259,9 +281,13 @@ def _one_way(
             break
         if len(join.programs) == 1 and other is not None and other.joins_by_first(latest.n_keys):
             break
-        latest = join.next_program(options.finding)
+        latest = join.next_program(finding)
     join.add_read(candidates)
     return join
+
+
+def _n_keys(partners: np.ndarray) -> int:
+    return len(np.unique(partners[partners >= 0]))
 
 
 class _Join:
@@ -289,6 +315,8 @@ class _Join:
         self.distances = np.zeros(reading.n_rows)
         self.programs: list[Program] = []
         self.n_joinable = min(reading.n_rows, len(self.keys.values))
+        self.patterns: tuple[Patterns, ...] = ()
+        self.refused = np.zeros(reading.n_rows, bool)
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -296,7 +324,7 @@ class _Join:
 
     @property
     def n_keys(self) -> int:
-        return len(np.unique(self.partners[self.partners >= 0]))
+        return _n_keys(self.partners)
 
     def is_better_than(self, other: _Join) -> bool:
         """Return whether this direction joins more keys, or nearly as many and whole ones.
@@ -332,8 +360,7 @@ class _Join:
     def apply(self, program: Program) -> None:
         self.programs.append(program)
         free = np.flatnonzero(self.partners < 0)
-        cells = [column.cells.take(pa.array(free)) for column in self.reading.columns]
-        numbers = places(apply_program(program, cells), self.keys.values)
+        numbers = places(self._written(len(self.programs) - 1, free), self.keys.values)
         if len(self.programs) > 1 and self._is_one_to_one():
             is_used = np.zeros(len(self.keys.values) + 1, bool)
             is_used[self.partners] = True
@@ -359,6 +386,16 @@ class _Join:
         self.keys = self.keyed.columns[key_column]
         self.partners[free] = partners[free]
         self.kinds[free] = KINDS.index("equal")
+
+    def _written(self, number: int, rows: np.ndarray) -> pa.Array:
+        """Return what a program writes for rows, null for those that its patterns refuse."""
+        cells = [column.cells.take(pa.array(rows)) for column in self.reading.columns]
+        written = apply_program(self.programs[number], cells)
+        usable = np.ones(len(rows), bool)
+        for column, pattern in (self.patterns[number] if self.patterns else {}).items():
+            usable &= allowed(pattern, cells[column])
+        self.refused[rows[~usable]] = True
+        return pc.if_else(pa.array(usable), written, pa.scalar(None, written.type))
 
     def next_program(self, finding: FindingOptions) -> ProgramFit | None:
         """Return one more program for what is left: one with another constant, or a new one."""
@@ -395,8 +432,8 @@ class _Join:
         First among all texts and all keys, as published: none may have a second partner as near.
         Then among those that are left, where no digit differs and neither is much shorter.
         """
-        cells = [column.cells for column in self.reading.columns]
-        written = pc.coalesce(*(apply_program(program, cells) for program in self.programs))
+        rows = np.arange(self.reading.n_rows)
+        written = pc.coalesce(*(self._written(at, rows) for at in range(len(self.programs))))
         if max(len(pc.unique(written)), len(self.keys.values)) > _MAX_SIMILAR:
             return
         self._add_similar(written, written, self.keys)
@@ -450,6 +487,8 @@ class _Join:
             self.distances,
             self.best,
             self.n_joinable,
+            self.patterns,
+            np.flatnonzero(self.refused & (self.partners < 0)),
         )
 
     def _leave_ambiguous(self) -> None:

@@ -74,7 +74,6 @@ def test_enrichment(index):
     assert filled[columns].isna().all(axis=None)
 
 
-@pytest.mark.spark
 def test_spark(index, spark):
     frame = spark.createDataFrame(MINE)
     joined = index.search(MINE, on="town").join(frame)

@@ -73,10 +73,47 @@ CELLS = (
     "ⓐⒶ ⅻⅫ \u0345 ª",
     "\u00a0no\u2028break\u00a0",
     "x" * 300 + "-Y",
+    "400638133393",
+    "9783161484100",
+    "316148410X DE 3161484107",
+    "000-0-007",
+    "370400440532013000\n",
+    "1234567 1.50 120",
+    "3 März März MÄRZ-Mär İ",
+    "Germany GB \u0131",
+    "Zoë Müller-Łukasz ỳ Ⅷ ²",
+    "١٢٣٤٥٦٧",
 )
 """Cells of other scripts, of signs that languages give a meaning, and of letters hard to case."""
 
 ROWS = [(cell, CELLS[(7 * number + 3) % len(CELLS)]) for number, cell in enumerate(CELLS)]
+
+
+CONVERSIONS = (
+    "pad 3",
+    "pad 14",
+    "strip zeros",
+    "initials",
+    "unaccented",
+    "group ,",
+    "group '",
+    "group \N{NARROW NO-BREAK SPACE}",
+    "with EAN digit",
+    "with Luhn digit",
+    "to ISBN-13",
+    "to ISBN-10",
+    "IBAN DE",
+    "times 2.54",
+    "times 0.001",
+    "times 2.54 to 1",
+    "times 0.5 to 0",
+    "over 60",
+    "German months to numbers",
+    "numbers to short English months",
+    "countries to codes",
+    "codes to countries",
+    "codes to three-letter codes",
+)
 
 
 def random_operator(chance: random.Random, separators: list[str]) -> Constant | Extract:
@@ -103,6 +140,7 @@ def random_operator(chance: random.Random, separators: list[str]) -> Constant | 
             for _ in range(chance.choice((0, 0, 0, 1, 2)))
         ),
         chance.random() < 0.5,
+        chance.choice(CONVERSIONS) if chance.random() < 0.4 else "",
     )
 
 
@@ -138,6 +176,7 @@ extracts = st.builds(
     st.sampled_from(CASINGS),
     st.lists(st.tuples(some, texts), max_size=2).map(tuple),
     st.booleans(),
+    st.just("") | st.sampled_from(CONVERSIONS),
 )
 programs = st.builds(
     Program, st.lists(st.builds(Constant, texts) | extracts, max_size=5).map(tuple)

@@ -23,7 +23,9 @@ def drawn_examples(alphabet, seed):
 @pytest.mark.parametrize("alphabet", ALPHABETS)
 def test_lines_are_in_the_order_of_preference(alphabet, seed):
     examples = examples_of(*drawn_examples(ALPHABETS[alphabet], seed))
-    n_steps = [len(splits) + len(others) for _, splits, others in examples.extractors]
+    n_steps = [
+        len(splits) + len(others) + bool(name) for _, splits, others, name in examples.extractors
+    ]
     expected = []
     for number, sizes in enumerate(examples.size.tolist()):
         for backward in (0, 1) if len(set(sizes)) > 1 else (0,):

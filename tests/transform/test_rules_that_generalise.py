@@ -6,7 +6,7 @@ import pytest
 
 import pexeso
 from pexeso.errors import InputError
-from pexeso.transform.learning.finding import generalised
+from pexeso.transform.learning.generality import generalised
 from pexeso.transform.programs.applying import apply_program
 from pexeso.transform.programs.program import Constant, Extract, Program
 

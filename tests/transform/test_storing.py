@@ -70,7 +70,7 @@ OPERATOR = r"programs\[0\]\[0\]"
     ("path", "value", "message"),
     [
         (("format",), "other", "format of the document is 'other', not 'pexeso transformation'"),
-        (("version",), 2, "version of the document is 2, but this pexeso reads 1; learn"),
+        (("version",), 3, "version of the document is 3, but this pexeso reads 2; learn"),
         (("version",), True, "version of the document is True"),
         (("version",), 10**1000, "version of the document is a number of more than 30 digits"),
         (("more",), 1, "a field of the document is 'more', but must be one of format, version"),
@@ -109,6 +109,9 @@ OPERATOR = r"programs\[0\]\[0\]"
         ((*EXTRACT, "splits", 0, "span"), "all", r"splits\[0\].span is 'all', but must be one of"),
         ((*EXTRACT, "splits", 0, "span"), None, r"splits\[0\].span is None"),
         ((*EXTRACT, "shorter"), 1, f"{OPERATOR}.shorter is 1, but must be true or false"),
+        ((*EXTRACT, "conversion"), "pad 0", "there is no conversion 'pad 0'; learn the program"),
+        ((*EXTRACT, "conversion"), None, f"{OPERATOR}.conversion is None, but must be a text"),
+        ((*EXTRACT, "conversion"), "group {}", r"there is no conversion 'group \{\}'"),
         ((*EXTRACT, "replacements"), "ab", f"{OPERATOR}.replacements is 'ab', but must be a list"),
         ((*EXTRACT, "replacements"), [["a", ""]] * 3, r"replacements has 3 entries; 0 to 2 are"),
         ((*EXTRACT, "replacements", 0), ["a"], r"replacements\[0\] has 1 entries; 2 to 2 are"),
@@ -152,7 +155,7 @@ def test_text_that_is_not_json_is_refused(text, message):
 def test_the_form_that_is_stored():
     assert DOCUMENT == {
         "format": "pexeso transformation",
-        "version": 1,
+        "version": 2,
         "columns": ["Name", "Year"],
         "programs": [
             [
@@ -164,6 +167,7 @@ def test_the_form_that_is_stored():
                     "casing": "lower",
                     "replacements": [[".", ""]],
                     "shorter": False,
+                    "conversion": "",
                 },
                 {"text": " "},
                 {
@@ -174,9 +178,11 @@ def test_the_form_that_is_stored():
                     "casing": "none",
                     "replacements": [],
                     "shorter": False,
+                    "conversion": "",
                 },
             ]
         ],
+        "patterns": [],
         "metadata": {"direction": "forward", "coverage": 0.98},
     }
 

@@ -16,14 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.build.parts.base import Batches, require_part
-from pexeso.build.parts.shards import count_unknown, deleted_numbers
+from pexeso.build.parts.base import Batches, count_unknown, deleted_numbers, require_part
 from pexeso.composite.part import ROW_KEYS_PART
 from pexeso.errors import IndexCorruptError
-from pexeso.store.arrays import open_array
+from pexeso.store.arrays import Texts, open_array, open_texts, require_sound, take_texts
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
-from pexeso.store.texts import Texts, open_texts, require_sound, take_texts
 
 if TYPE_CHECKING:
     from pexeso.composite.row_keys import RowKeys
@@ -52,8 +50,7 @@ class RowShard:
 
     @cached_property
     def rows(self) -> RowKeys:
-        from pexeso.composite.row_filters import filter_from_json
-        from pexeso.composite.row_keys import RowKeys, SuperKeys
+        from pexeso.composite.row_keys import RowKeys, SuperKeys, filter_from_json
 
         super_keys = {}
         for description in self.filters:

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from pexeso.errors import InputError
-from pexeso.faces.mcp.budget import MAX_TEXT, MAX_TOKENS, count_tokens, readable
+from pexeso.faces.mcp.answers import MAX_TEXT, MAX_TOKENS, count_tokens, readable
 from pexeso.faces.mcp.tool_call import Call, reference
-from pexeso.faces.service.bases import reading_of
+from pexeso.faces.service.bases import plain_cells, reading_of
 from pexeso.faces.service.requests import SearchRequest
-from pexeso.faces.service.responses import plain_cells
 from pexeso.joins.sql import LAKES, YOURS
 from pexeso.lake.columns import by_positions, spec_of
 from pexeso.lake.containers.reader import read_table

@@ -12,7 +12,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from pexeso.faces.mcp import answers, presentation
-from pexeso.faces.mcp.budget import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS
+from pexeso.faces.mcp.answers import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS
 from pexeso.faces.mcp.tool_call import Call, Desk, argument_name, writable_file
 from pexeso.faces.service.bases import Request, RequestError
 from pexeso.faces.service.lake import BrowseRequest

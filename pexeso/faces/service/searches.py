@@ -14,7 +14,14 @@ import pyarrow as pa
 
 from pexeso.errors import OutputError
 from pexeso.faces.service import transform
-from pexeso.faces.service.bases import QueryRequest, RequestError
+from pexeso.faces.service.bases import (
+    Answer,
+    BatchResponse,
+    JoinResponse,
+    QueryRequest,
+    RequestError,
+    SearchResponse,
+)
 from pexeso.faces.service.requests import (
     BatchRequest,
     ExplainRequest,
@@ -23,19 +30,18 @@ from pexeso.faces.service.requests import (
     SearchRequest,
     split_lake_column,
 )
-from pexeso.faces.service.responses import Answer, BatchResponse, JoinResponse, SearchResponse
-from pexeso.options import DEFAULT_COLUMNS, parse_bytes
+from pexeso.lake.columns import label_columns
+from pexeso.lake.containers.reader import read_table, read_typed_table
+from pexeso.options import DEFAULT_COLUMNS, SearchOptions, parse_bytes
+from pexeso.results.query import QueryColumn, batch_lines
 
 if TYPE_CHECKING:
     from pexeso.composite.key_explanation import KeyExplanation
     from pexeso.composite.key_table import KeyTable, TablePair
-    from pexeso.faces.service.served_index import EncodedQueries
-    from pexeso.faces.service.verbs import Service
+    from pexeso.faces.service.verbs import EncodedQueries, Service
     from pexeso.index import Index
     from pexeso.joins.sql import JoinSql
-    from pexeso.options import SearchOptions
     from pexeso.results.matches import Explanation, Match
-    from pexeso.results.query import QueryColumn
     from pexeso.semantic.batch_file import BatchRun, NumberedLine
 
 
@@ -84,7 +90,6 @@ def search(
 
 
 def explain(service: Service, request: ExplainRequest) -> Explanation | KeyExplanation:
-    """Answer a request to explain why columns match, or the columns of a composite key."""
     if (key := request.read_key()) is not None:
         request.require_use(("index", "query", "lake_column"), "The explanation of a composite key")
         from pexeso.composite.key_evidence import explain_keys
@@ -206,9 +211,6 @@ def _best_match(index: Index, column: QueryColumn, options: Mapping[str, Any]) -
 
 def _query_table(column: QueryColumn) -> tuple[pa.Table, pa.StringArray]:
     """Return the table of a query column, with the types of its file, and the column as texts."""
-    from pexeso.lake.columns import label_columns
-    from pexeso.lake.containers.reader import read_typed_table
-
     if column.file is None:
         return pa.table([column.values], names=[column.column or "value"]), column.values
     table, typed = read_typed_table(column.file, options=column.reading)
@@ -218,10 +220,7 @@ def _query_table(column: QueryColumn) -> tuple[pa.Table, pa.StringArray]:
 
 
 def join_sql(service: Service, request: JoinSqlRequest) -> JoinSql:
-    """Answer a request for a join as SQL, of tables whose cells are texts."""
     from pexeso.joins.sql import LAKES, YOURS, reader_of_yours
-    from pexeso.lake.columns import label_columns
-    from pexeso.lake.containers.reader import read_table
 
     reader, pair, what = None, None, "A join by a composite key"
     columns: str | list[str] | None
@@ -290,7 +289,6 @@ def batch(
     write: Callable[[list[Answer]], object] | None = None,
     progress: Callable[[BatchRun], None] | None = None,
 ) -> BatchResponse:
-    """Answer many queries, from a file of lines or from lines that are given."""
     from pexeso.semantic.batch_file import BatchRun, answer_lines, run_batch
 
     lines = _batch_lines(request) if lines is None else lines
@@ -314,8 +312,6 @@ def batch(
 
 def _batch_lines(request: BatchRequest) -> Iterable[NumberedLine]:
     """Return the lines of a batch, once their file has proved to be readable."""
-    from pexeso.results.query import batch_lines
-
     if not isinstance(request.queries, str):
         return enumerate(map(json.dumps, request.queries), 1)
     both_exist = os.path.exists(request.queries) and os.path.exists(request.output or "")

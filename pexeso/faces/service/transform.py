@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import msgspec
 
 from pexeso.errors import OutputError
-from pexeso.faces.service.bases import Overwrite, ReadingRequest, RequestError, reading_of
-from pexeso.faces.service.responses import JoinResponse, SearchResponse
+from pexeso.faces.service.bases import (
+    JoinResponse,
+    Overwrite,
+    ReadingRequest,
+    RequestError,
+    SearchResponse,
+    reading_of,
+)
 from pexeso.faces.service.schema import Natural, option
 from pexeso.store.io.temporary import require_free
 from pexeso.transform.programs.storing import MAX_PROGRAMS
@@ -56,6 +62,13 @@ class TransformRequest(ReadingRequest, frozen=True, kw_only=True):
             "named columns have no program."
         ),
     ] = True
+    accept_rule: Annotated[
+        bool,
+        option(
+            "Accept the best rule even if chance may explain it, and apply a saved one also to "
+            "rows unlike those that it was learned from."
+        ),
+    ] = False
     max_programs: Annotated[
         Annotated[int, msgspec.Meta(ge=1, le=MAX_PROGRAMS)],
         option(
@@ -114,6 +127,7 @@ def _learned(service: Service, request: JoinRequest) -> tuple[str, TransformJoin
     from pexeso.semantic.open_index import OpenIndex
     from pexeso.transform.joins.learned import join_learned
     from pexeso.transform.joins.sides import lake_side, side_of
+    from pexeso.transform.transformation import TransformOptions
 
     store = service.store(request.index)
     name, columns = OpenIndex(store).catalog.split(str(request.lake_column))
@@ -121,7 +135,8 @@ def _learned(service: Service, request: JoinRequest) -> tuple[str, TransformJoin
     query = request.query
     source_table = query if isinstance(query, str) else {"values": list(query)}
     source = side_of(source_table, reading=request.reading)
-    return name, join_learned(source, target, program=request.program)
+    options = TransformOptions(accept=request.accept_rule)
+    return name, join_learned(source, target, program=request.program, options=options)
 
 
 def join_by_program(service: Service, request: JoinRequest) -> JoinResponse:
@@ -158,6 +173,7 @@ def transform(
         request.target,
         program=request.program,
         fuzzy=request.fuzzy,
+        accept_rule=request.accept_rule,
         max_programs=request.max_programs,
         seed=request.seed,
         reading=request.reading,
@@ -168,7 +184,8 @@ def transform(
     if request.save is not None:
         if joined.tried is not None:
             raise OutputError(
-                f"'{request.save}' is not written, as there is no program: {joined.tried}."
+                f"'{request.save}' is not written, as no rule was learned that could be saved: "
+                f"{joined.tried}. -o writes the joined rows."
             )
         joined.save(request.save, overwrite=request.overwrite)
     return joined

@@ -84,13 +84,13 @@ def why_no_program(joined: TransformJoin) -> str:
         reason = f"{looked_at}, and no rows that share pieces of text are written by one rule"
     else:
         words = in_words(best.program, joined.reading.texts.names)
-        written = f"{looked_at}; the best rule found, {words}, writes {best.n_keys} of the other "
         reason = (
-            f"{written}column's values, and {best.expected:.1f} would be expected of letters drawn "
-            "at random: too few to trust it"
-            if best.n_keys < 2 * best.expected
-            else f"{written}column's values: too few of them to trust it"
+            f"{looked_at}; the best rule found, {words}, writes {best.n_keys} of the other "
+            f"column's values, but {best.why}; if it is right, accept it by accept_rule "
+            "(--accept-rule)"
         )
+    if joined.proposed is not None:
+        reason = f"{reason}; {joined.proposed}"
     if joined.max_compared is None:
         return reason
     return (

@@ -17,8 +17,7 @@ from pexeso.joins.measures import KeyMatches
 from pexeso.joins.options import free_name, join_options, require_how
 from pexeso.lake.frames.tables import take_column_cells
 from pexeso.runtime.checks import require_flag
-from pexeso.runtime.formatting import percent, plain
-from pexeso.runtime.shown import Shown
+from pexeso.runtime.formatting import Shown, many, percent, plain, shown
 from pexeso.store.io.temporary import written_whole
 from pexeso.transform.joins.details import (
     RowSteps,
@@ -30,7 +29,9 @@ from pexeso.transform.joins.details import (
 )
 from pexeso.transform.joins.sides import Side, chunked, file_name
 from pexeso.transform.learning.finding import collapses
+from pexeso.transform.learning.generality import held_out
 from pexeso.transform.programs.applying import apply_program
+from pexeso.transform.programs.patterns import MAX_ROWS, Pattern, pattern_of
 from pexeso.transform.programs.renderings import (
     Dialect,
     first_as_python,
@@ -40,6 +41,9 @@ from pexeso.transform.programs.renderings import (
 )
 from pexeso.transform.programs.storing import StoredProgram, program_to_json
 from pexeso.transform.transformation import KINDS, Transformation
+
+# Rows that are held out in turn, of the first program; of fewer nothing would be left.
+_HELD_OUT, MIN_HELD_OUT = 60, 3
 
 Cardinality = Literal["none", "1:1", "N:1", "1:N", "N:M"]
 
@@ -61,6 +65,7 @@ class TransformJoin(Shown):
     target: Side
     rule: Transformation = field(repr=False)
     max_compared: int | None = None
+    proposed: str | None = None  # Other columns than those that were named, which a program joins
 
     def _summary(self) -> str:
         joined = f"{percent(self.coverage)} of the keys, {self.cardinality}"
@@ -343,7 +348,51 @@ class TransformJoin(Shown):
                 "equal_column": self._equal_column,
                 "coverage": self.coverage,
             },
+            self.patterns,
         )
+
+    @cached_property
+    def held_out(self) -> tuple[int, int] | None:
+        """How many keys rules write right that are learned from other rows, and of how many."""
+        joined = np.flatnonzero(self.program_numbers == 1)
+        some = joined[
+            np.unique(np.linspace(0, max(len(joined) - 1, 0), _HELD_OUT).astype(int))[: len(joined)]
+        ]
+        if len(some) <= MIN_HELD_OUT:
+            return None
+        keys = self.keyed.texts.columns[self.rule.key_column].values
+        own_keys = keys.take(pa.array(self.rule.partners[some])).to_pylist()
+        return held_out(self.reading.texts.rows(some), own_keys), len(some)
+
+    @cached_property
+    def patterns(self) -> tuple[dict[int, Pattern], ...]:
+        """Of each program, what the cells of the rows that it joins look like, by column."""
+        if self.rule.patterns:
+            return tuple(map(dict, self.rule.patterns))
+        patterns = []
+        for number, program in enumerate(self.rule.programs, 1):
+            joined = np.flatnonzero(self.program_numbers == number)
+            some = np.unique(np.linspace(0, len(joined) - 1, MAX_ROWS).astype(int))
+            rows = self.reading.texts.rows(joined[some])
+            patterns.append({at: pattern_of(rows, program, at) for at in program.columns})
+        return tuple(patterns)
+
+    @property
+    def refused(self) -> str | None:
+        """Which rows a saved program leaves alone, as they are unlike those it was learned from."""
+        rows = self.rule.refused
+        if rows is None or not len(rows):
+            return None
+        for patterns in self.rule.patterns:
+            for column, pattern in patterns.items():
+                text = self.reading.texts.columns[column].cells[int(rows[0])].as_py()
+                if text is not None and not pattern.allows(text):
+                    unlike = f"such as {shown(text)}: {pattern.why_not(text)}"
+                    return (
+                        f"{many(len(rows), 'row')} unlike those that the rule was learned from, "
+                        f"{unlike}"
+                    )
+        return None
 
     @property
     def _equal_column(self) -> str | None:
@@ -389,14 +438,13 @@ class TransformJoin(Shown):
         str or None
             The page, where no stream was given.
         """
-        from pexeso.results.pages.page import written
-        from pexeso.results.pages.transform import transform_page
+        from pexeso.results.pages.page import transform_page, written
 
         return written(iter([transform_page(page_report(self))]), stream)
 
     def _repr_html_(self) -> str:
         """Return what notebooks show: the programs and the first 20 pairs."""
-        from pexeso.results.pages.transform import transform_table
+        from pexeso.results.pages.page import transform_table
 
         return transform_table(self.to_dict())
 
@@ -413,10 +461,12 @@ class TransformJoin(Shown):
             "columns": [names[at] for at in self.rule.columns],
             "key_column": self.key_column,
             "coverage": self.coverage,
+            "held_out": self.held_out,
             "cardinality": self.cardinality,
             "collapse": self.collapse,
             "rows": self.n_rows,
             "tried": self.tried,
+            "refused": self.refused,
             "pairs": [
                 [
                     list(left) if isinstance(left, tuple) else left,

@@ -15,7 +15,7 @@ from pexeso.options import whole_number
 from pexeso.runtime.checks import require_flag
 from pexeso.runtime.formatting import shown
 from pexeso.transform.joins.joined import TransformJoin
-from pexeso.transform.joins.sides import Side, side_of, with_all_columns
+from pexeso.transform.joins.sides import Side, side_of, with_all_columns, without_names
 from pexeso.transform.learning.finding import FindingOptions
 from pexeso.transform.programs.program import Extract, Program
 from pexeso.transform.programs.storing import (
@@ -27,6 +27,7 @@ from pexeso.transform.programs.storing import (
 from pexeso.transform.transformation import (
     DEFAULT_PROGRAMS,
     Direction,
+    Patterns,
     TransformOptions,
     apply_programs,
 )
@@ -41,6 +42,7 @@ def learn_transformation(
     target_columns: str | Iterable[str] | None = None,
     program: str | Path | None = None,
     fuzzy: bool = True,
+    accept_rule: bool = False,
     max_programs: int = DEFAULT_PROGRAMS,
     seed: int = 0,
     reading: ReadingOptions = AS_FOUND,
@@ -64,6 +66,9 @@ def learn_transformation(
         Join what is nearly equal of what programs leave; and the most similar keys where columns
         of both tables are named and no program is found, among at most 15,000 distinct values of
         either.
+    accept_rule : bool
+        Accept the best rule even if chance may explain it, and apply a saved one also to rows that
+        are unlike those that it was learned from.
     max_programs : int
         At least 1; each is learned from the rows that the ones before it left.
     seed : int
@@ -87,10 +92,14 @@ def learn_transformation(
     max_programs = whole_number("max_programs", max_programs, 1, MAX_PROGRAMS)
     seed = whole_number("seed", seed, 0)
     require_flag("fuzzy", fuzzy)
+    require_flag("accept_rule", accept_rule)
     if program is not None and not isinstance(program, str | os.PathLike):
         raise InputError(f"program must be the path of saved programs. Got {shown(program)}.")
     options = TransformOptions(
-        finding=FindingOptions(seed=seed), max_programs=max_programs, fuzzy=fuzzy
+        finding=FindingOptions(seed=seed),
+        max_programs=max_programs,
+        fuzzy=fuzzy,
+        accept=accept_rule,
     )
     sides = (
         side_of(source, columns, reading=reading),
@@ -122,14 +131,33 @@ def join_learned(
     joined = TransformJoin(source, target, learn(source.texts, target.texts, options))
     if not (source.named and target.named):
         return joined if _identifies_rows(joined) else _otherwise(joined, options)
-    if joined.rule.programs or not options.fuzzy:
+    if joined.rule.programs:
         return joined
+    if not options.fuzzy:
+        return replace(joined, proposed=_proposed(source, target, options))
+    joined = replace(joined, proposed=_proposed(source, target, options))
     from pexeso.transform.joins import similar  # brings the model
 
     nearest = similar.with_similar(joined.rule, joined.reading.texts, joined.keyed.texts)
     if nearest is None:
         return replace(joined, max_compared=similar.MAX_VALUES)
     return replace(joined, rule=nearest)
+
+
+def _proposed(source: Side, target: Side, options: TransformOptions) -> str | None:
+    """Return which columns a program joins, where those that were named have none."""
+    named = source.columns, target.columns
+    source, target = without_names(source), without_names(target)
+    if (source.columns, target.columns) == named:
+        return None
+    options = replace(options, accept=False, fuzzy=False)
+    learnt = learn(source.texts, target.texts, options)
+    if not learnt.programs:
+        return None
+    joined = TransformJoin(source, target, learnt)
+    ours = _listed([source.texts.names[at] for at in joined.source_columns])
+    theirs = _listed([target.texts.names[at] for at in joined.target_columns])
+    return f"but a rule joins {ours} of the first table with {theirs} of the second: name these"
 
 
 def _otherwise(joined: TransformJoin, options: TransformOptions) -> TransformJoin:
@@ -159,7 +187,7 @@ def _with_saved(
     direction = saved_direction(stored, path)
     forward = direction == "source to target"
     sides = (source, target) if forward else (target, source)
-    reading, keyed, programs = fitted(stored, *sides, path)
+    reading, keyed, programs, patterns = fitted(stored, *sides, path)
     names, equal = reading.texts.names, stored.metadata.get("equal_column")
     transformation = apply_programs(
         reading.texts,
@@ -168,6 +196,7 @@ def _with_saved(
         programs,
         options,
         equal_column=names.index(str(equal)) if equal in names else None,
+        patterns=() if options.accept else patterns,
     )
     return TransformJoin(*((reading, keyed) if forward else (keyed, reading)), transformation)
 
@@ -205,7 +234,7 @@ def saved_direction(stored: StoredProgram, path: str | Path) -> Direction:
 
 def fitted(
     stored: StoredProgram, reading: Side, keyed: Side, path: str | Path
-) -> tuple[Side, Side, tuple[Program, ...]]:
+) -> tuple[Side, Side, tuple[Program, ...], tuple[Patterns, ...]]:
     used = sorted({at for program in stored.programs for at in program.columns})
     names = [stored.columns[at] for at in used]
     missing = [name for name in names if name not in reading.names]
@@ -230,7 +259,11 @@ def fitted(
     equal = stored.metadata.get("equal_column")
     more = [str(equal)] if equal in reading.names and equal not in names else []
     positions = tuple(reading.names.index(name) for name in [*names, *more])
-    return replace(reading, columns=positions), _with_key(stored, keyed, path), programs
+    patterns = tuple(
+        {number_of[at]: pattern for at, pattern in by_column.items() if at in number_of}
+        for by_column in stored.patterns
+    )
+    return replace(reading, columns=positions), _with_key(stored, keyed, path), programs, patterns
 
 
 def _with_key(stored: StoredProgram, keyed: Side, path: str | Path) -> Side:

@@ -171,6 +171,12 @@ def with_all_columns(side: Side) -> Side:
     return side if columns == side.columns else replace(side, columns=columns)
 
 
+def without_names(side: Side) -> Side:
+    """Return a table with the columns that would have been chosen, had none been named."""
+    columns = _of_text(side.cells)
+    return side if columns == side.columns else replace(side, columns=columns, named=False)
+
+
 def _of_text(cells: tuple[Any, ...]) -> tuple[int, ...]:
     """Return the columns that are not of numbers, which equal each other by chance; else all."""
     usable, others = [], []

@@ -7,6 +7,7 @@ that a program should write for it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,7 +16,18 @@ from typing import Any
 import numpy as np
 
 from pexeso.runtime.compiled import compiled
-from pexeso.transform.programs.program import Casing, Span, Split, lower, upper
+from pexeso.transform.programs.conversions import (
+    FACTORS,
+    FRACTIONS,
+    GROUP_SIGNS,
+    MAX_WIDTH,
+    MEASURES,
+    conversion,
+    list_order,
+    listed_kinds,
+    lower,
+)
+from pexeso.transform.programs.program import Casing, Span, Split, upper
 
 loops = compiled("pexeso.transform.loops")
 
@@ -28,12 +40,15 @@ MAX_LETTERS = 3000
 # Splits and replacements of an operator.
 MAX_STEPS = 4
 
+# Digits of numbers that have no sign between thousands.
+_THOUSAND = 3
+
 # Stands for a letter whose other case is not one letter: it equals nothing.
 NO_LETTER = 0
 
 
-# How a part is made: the column, the splits, and the replacements of an `Extract`.
-_Steps = tuple[int, tuple[Split, ...], tuple[tuple[str, str], ...]]
+# How a part is made: the column, the splits, the replacements, and the conversion of an `Extract`.
+_Steps = tuple[int, tuple[Split, ...], tuple[tuple[str, str], ...], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +96,15 @@ def examples_of(
         cells = tuple(row[column] for row in rows)
         texts = tuple(cell for cell in cells if cell)
         if len(texts) == len(cells):
-            parts.add(texts, (column, (), ()))
+            parts.add(texts, (column, (), (), ""))
     whole = list(parts.steps.items())
     # Signs may give way to nothing, and to the signs of the keys.
     replaced = ["", *_signs(keys)] if extended else []
     once = parts.deeper(whole, 0.4, _splits, any_separator, extended)
     several = parts.deeper(whole, 0.6, _spans, any_separator) if extended else []
     twice = [] if any_separator else parts.deeper(once, 0.8, _splits, False, extended)
+    if extended:
+        parts.deeper([*whole, *once, *twice], 1.0, _conversions, keys)
     others = parts.deeper([*whole, *once, *several, *twice], 0.95, _replacements, replaced)
     parts.deeper(others, 1.0, _replacements, replaced)
     if extended and not any_separator:
@@ -104,7 +121,7 @@ _PIECE = 3
 
 
 def _n_steps(steps: _Steps) -> int:
-    return len(steps[1]) + len(steps[2])
+    return len(steps[1]) + len(steps[2]) + bool(steps[3])
 
 
 def _pieces(keys: Sequence[str]) -> list[list[str]]:
@@ -137,10 +154,10 @@ class _Parts:
         """Add what one step more gives, first of the shortest parts that hold most of the keys."""
         new: _PartList = []
         for texts, steps in sorted(begun, key=self._rank) if len(begun) > 1 else begun:
-            for split, replacement, new_texts in step(texts, *options):
+            for split, replacement, name, new_texts in step(texts, *options):
                 if self.letters > share * MAX_LETTERS:
                     return new
-                longer = steps[0], (*steps[1], *split), (*steps[2], *replacement)
+                longer = steps[0], (*steps[1], *split), (*steps[2], *replacement), name
                 if self.add(new_texts, longer):
                     new.append((new_texts, longer))
         return new
@@ -155,8 +172,8 @@ class _Parts:
         return self.ranks[texts]
 
 
-# The split or the replacement, and the parts that it gives.
-_Made = Iterator[tuple[tuple[Split, ...], tuple[tuple[str, str], ...], tuple[str, ...]]]
+# The split, the replacement or the name of the conversion, and the parts that it gives.
+_Made = Iterator[tuple[tuple[Split, ...], tuple[tuple[str, str], ...], str, tuple[str, ...]]]
 
 
 def _splits(texts: tuple[str, ...], any_separator: bool, extended: bool) -> _Made:
@@ -165,7 +182,7 @@ def _splits(texts: tuple[str, ...], any_separator: bool, extended: bool) -> _Mad
         for part in (*range(fewest), *(range(-1, -fewest - 1, -1) if extended else ())):
             pieces = tuple([text_parts[part] for text_parts in parts])
             if all(pieces):
-                yield (Split(separator, part),), (), pieces
+                yield (Split(separator, part),), (), "", pieces
 
 
 def _spans(texts: tuple[str, ...], any_separator: bool) -> _Made:
@@ -183,7 +200,7 @@ def _spans(texts: tuple[str, ...], any_separator: bool) -> _Made:
                     [separator.join(text_parts[part % len(text_parts) :]) for text_parts in parts]
                 )
             if all(pieces):
-                yield (Split(separator, part, span),), (), pieces
+                yield (Split(separator, part, span),), (), "", pieces
 
 
 @cache
@@ -249,7 +266,60 @@ def _replacements(texts: tuple[str, ...], new_signs: Sequence[str]) -> _Made:
         for new in new_signs:
             new_texts = tuple([text.replace(old, new) for text in texts])
             if all(new_texts):
-                yield (), ((old, new),), new_texts
+                yield (), ((old, new),), "", new_texts
+
+
+def _conversions(texts: tuple[str, ...], keys: Sequence[str]) -> _Made:
+    """Yield the conversions whose whole texts are in the keys; without accents, also any piece."""
+    for name in _conversion_names(texts, keys):
+        new_texts: list[str] = []
+        for text, key in zip(texts, keys, strict=True):
+            new = conversion(name).of(text)
+            if not new or (name != "unaccented" and lower(new) not in lower(key)):
+                break
+            new_texts.append(new)
+        else:
+            yield (), (), name, tuple(new_texts)
+
+
+_DIGITS = re.compile("[0-9]+")
+_NUMBER = re.compile("[0-9]{1,12}([.][0-9]{1,6})?")
+_ISBN = 10
+_UNITS = (
+    *(f"times {factor}" for factor in (*FACTORS, *FRACTIONS, *MEASURES)),
+    *(f"over {factor}" for factor in FACTORS),
+)
+
+
+def _conversion_names(texts: tuple[str, ...], keys: Sequence[str]) -> Iterator[str]:
+    """Yield the names of the conversions that may make some of the keys of texts."""
+    if all(map(_DIGITS.fullmatch, texts)):
+        longest = max(map(len, texts))
+        if any(text[0] == "0" for text in texts):
+            yield "strip zeros"
+        for width in range(min(map(len, keys)), min(map(len, texts)), -1):
+            if longest <= width <= MAX_WIDTH and all(
+                text.rjust(width, "0") in key for text, key in zip(texts, keys, strict=True)
+            ):
+                yield f"pad {width}"
+                break
+        if longest > _THOUSAND:
+            yield from (f"group {sign}" for sign in GROUP_SIGNS if any(sign in key for key in keys))
+            yield from ("with EAN digit", "with Luhn digit", "to ISBN-10")
+            countries = {key[:2] for key in keys}
+            if len(countries) == 1 and re.fullmatch("[A-Z]{2}", *countries):
+                yield f"IBAN {countries.pop()}"
+    if all(map(_NUMBER.fullmatch, texts)):
+        yield from _UNITS
+    elif any(not text.isascii() for text in texts):
+        yield "unaccented"
+    if len(texts[0]) >= _ISBN and texts[0][0].isdigit():
+        yield "to ISBN-13"
+    elif " " in texts[0]:
+        yield "initials"
+    kinds = listed_kinds().get(lower(texts[0]))
+    if kinds:
+        yield from sorted(kinds, key=list_order().__getitem__)
 
 
 def _as_letters(keys: tuple[str, ...], parts: _PartList, extended: bool) -> Examples:

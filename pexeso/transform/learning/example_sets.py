@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cache
 from math import ceil, isqrt
 from typing import Any
 
@@ -32,7 +33,7 @@ from pexeso.transform.learning.examples_to_program import (
     least_pieces,
     piece_starts,
 )
-from pexeso.transform.programs.program import lower
+from pexeso.transform.programs.conversions import lists, lower
 from pexeso.transform.texts import MAX_LEARNED, TextColumn, TextTable, sample_texts
 
 loops = compiled("pexeso.transform.loops")
@@ -174,6 +175,8 @@ class FindingOptions:
     # `pexeso.transform.learning.chance`. With 1, as published, chance is not considered.
     max_luck: float = MAX_LUCK
     seed: int = 0  # Of samples and sets
+    # Whether the columns were named; of others the days of one year are those of another
+    named: bool = True
 
 
 # Pairs that samples must have (kappa / (1 - delta) of the source, with kappa 4 and delta .8).
@@ -262,6 +265,9 @@ def _distinct_by_piece(
     return both[:, 1], np.searchsorted(both[:, 0], np.arange(n_pieces + 1))
 
 
+_PAIR_FIELDS = "sources,targets,holders,lengths"
+
+
 def _sorted_once(
     sources: np.ndarray, targets: np.ndarray, holders: np.ndarray, lengths: np.ndarray
 ) -> np.recarray:
@@ -277,11 +283,7 @@ def _sorted_once(
     more = np.where(holders > 1, pieces, 0)
     order = np.lexsort((targets, sources, -lengths, -more, holders))
     columns = [array[order].astype(np.int32) for array in (sources, targets, holders, lengths)]
-    return _row_pairs(*columns)
-
-
-def _row_pairs(*columns: np.ndarray) -> np.recarray:
-    return np.rec.fromarrays(columns, names="sources,targets,holders,lengths")
+    return np.rec.fromarrays(columns, names=_PAIR_FIELDS)
 
 
 # Characters of the median value of a column above which it is free text, and not a key.
@@ -307,6 +309,9 @@ _MAX_STARTS, _SETS_OF_STARTS = 6, 2
 _MAX_ROWS_BY_WORDS = 400
 _MAX_KEYS_BY_WORDS = 2000
 _MAX_KEYS_OF_WORD = 200
+
+# Pairs of a set of these, which are surer than others.
+_SIZES_BY_WORDS = (6, N_EXAMPLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,25 +421,59 @@ def example_sets_by_words(
             best = shared.most_common(2)
             if best and best[0][1] > 1 and (len(best) == 1 or best[1][1] < best[0][1]):
                 pairs.append((row, best[0][0], best[0][1]))
-        pairs.sort(key=lambda pair: (-pair[2], pair[0]))
+        # Not in the order of rows, where neighbours have much in common that is not the rule's.
+        random.Random(options.seed).shuffle(pairs)
+        pairs.sort(key=lambda pair: -pair[2])
         if pairs:
             at = np.array(pairs, np.int32)
             ones = np.ones(len(at), np.int32)
-            row_pairs = _row_pairs(at[:, 0], at[:, 1], ones, at[:, 2])
+            columns = [at[:, 0], at[:, 1], ones, at[:, 2]]
+            row_pairs = np.rec.fromarrays(columns, names=_PAIR_FIELDS)
             group = ExampleGroup(0, number, row_pairs, rows, keys)
             likely = [cells[row] for row, _, _ in pairs], [keys[key] for _, key, _ in pairs]
-            yield from _sets_of(group, *likely, options.n_sets, options)
+            yield from _sets_of(group, *likely, options.n_sets, options, _SIZES_BY_WORDS)
+
+
+_MONTH_AND_YEAR, _YEAR = 2, re.compile("(19|20)[0-9]{2}")
+_COMPACT_DATE = re.compile("(1[5-9]|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")
+
+
+@cache
+def _month_numbers() -> dict[str, str]:
+    """Return the number of each name of a month, in any language of the lists."""
+    return {
+        text: number
+        for (kind, form), entries in lists().items()
+        if kind.endswith("months") and form == "numbers"
+        for text, number in entries.items()
+    }
 
 
 def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", lower(text))
+    """Return the words of a text; of dates the numbers of day, month and year, without zeros."""
+    words = []
+    for word in re.findall(r"\w+", lower(text)):
+        if _COMPACT_DATE.fullmatch(word):
+            words += [number.lstrip("0") for number in (word[:4], word[4:6], word[6:])]
+        elif word.isdigit():
+            words.append(word.lstrip("0"))
+        else:
+            words.append(_month_numbers().get(word, word))
+    if len(words) == _MONTH_AND_YEAR:
+        words += [word[2:] for word in words if _YEAR.fullmatch(word)]
+    return words
 
 
 def _sets_of(
-    group: ExampleGroup, rows: list[Row], keys: list[str], n_sets: int, options: FindingOptions
+    group: ExampleGroup,
+    rows: list[Row],
+    keys: list[str],
+    n_sets: int,
+    options: FindingOptions,
+    sizes: Sequence[int] = (N_EXAMPLES, 2),
 ) -> Iterator[tuple[ExampleGroup, Pairs, Pairs]]:
     checks = rows[:_CHECKED], keys[:_CHECKED]
-    drawn = _drawn_sets(group, [_form(key) for key in keys], n_sets, options)
+    drawn = _drawn_sets(group, [_form(key) for key in keys], n_sets, options, sizes)
     sets = [([rows[at] for at in one], [keys[at] for at in one]) for one in drawn]
     n_pieces = [max(least_pieces(*examples)) for examples in sets]
     for number in np.argsort(n_pieces, kind="stable").tolist():
@@ -443,7 +482,11 @@ def _sets_of(
 
 
 def _drawn_sets(
-    group: ExampleGroup, forms: Sequence[str], n_sets: int, options: FindingOptions
+    group: ExampleGroup,
+    forms: Sequence[str],
+    n_sets: int,
+    options: FindingOptions,
+    sizes: Sequence[int],
 ) -> Iterator[tuple[int, ...]]:
     """Yield sets of pairs without a value twice, of the best and then of as many as allowed.
 
@@ -455,7 +498,7 @@ def _drawn_sets(
     for position, form in enumerate(forms):
         alike[form].append(position)
     seen: set[tuple[int, ...]] = set()
-    for size in (N_EXAMPLES, 2):
+    for size in sizes:
         for number in range(n_sets):
             # The first sets are of the most telling pairs, which a sample has few of.
             among: Sequence[int] = range(min(len(group.pairs), 2 * size + 4 * number))

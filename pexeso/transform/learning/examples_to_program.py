@@ -16,6 +16,7 @@ import numpy as np
 
 from pexeso.runtime.compiled import compiled
 from pexeso.transform.learning.example_parts import CASINGS, Examples, examples_of
+from pexeso.transform.programs.conversions import conversion, listed_kinds
 from pexeso.transform.programs.program import (
     MAX_OPERATORS,
     Constant,
@@ -58,7 +59,7 @@ def candidates(
             operator = Constant(examples.keys[0][places[0] : places[0] + size[0]])
         else:
             extractor, casing, backward, start = examples.lines[line].tolist()
-            column, splits, replacements = examples.extractors[extractor]
+            column, splits, replacements, converted = examples.extractors[extractor]
             operator = Extract(
                 column,
                 splits,
@@ -67,6 +68,7 @@ def candidates(
                 casing=CASINGS[casing],
                 replacements=replacements,
                 shorter=length >= 0 and examples.extended and not backward,
+                conversion=converted,
             )
         choices.append(Candidate(operator, tuple(places), tuple(size)))
     return choices
@@ -190,6 +192,9 @@ _BETWEEN = "\0"
 
 _WORD = re.compile(r"[^\W_]+")
 
+# Zeros that a number may have in front.
+_ZEROS = 8
+
 # Number of the cell, of the word in it, and of the character in that; -1 where none holds it.
 PieceStart = tuple[int, int, int]
 
@@ -207,6 +212,8 @@ def least_pieces(
     counts = []
     for row, key in zip(rows, plain, strict=True):
         held = _BETWEEN.join(_letters(cell) for cell in row if cell)
+        if constants:
+            held += _BETWEEN + _BETWEEN.join(_listed(cell) for cell in row if cell)
         counts.append(_count(key, held, plain if constants else None))
     return counts
 
@@ -248,6 +255,18 @@ def piece_starts(row: Sequence[str | None], key: str) -> tuple[PieceStart, ...]:
         starts.append((*named[word], position - begins[word]) if position >= 0 else (-1, -1, -1))
         at = end
     return tuple(starts)
+
+
+@lru_cache(maxsize=4096)
+def _listed(text: str) -> str:
+    """Return what lists make of the words of a text, and its numbers with zeros in front."""
+    made = []
+    for word in _WORD.findall(lower(text)):
+        for name in listed_kinds().get(word, ()):
+            made.append(_letters(conversion(name).of(word) or ""))
+        if word.isdigit():
+            made.append(word.rjust(_ZEROS + len(word), "0"))
+    return _BETWEEN.join(made)
 
 
 @lru_cache(maxsize=4096)

@@ -6,10 +6,9 @@ Toronto, 2019, sections 4.2 and 4.3 (``LearnTransform``).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from math import ceil
 
 import numpy as np
 import pyarrow as pa
@@ -26,143 +25,15 @@ from pexeso.transform.learning.example_sets import (
     example_sets_by_words,
 )
 from pexeso.transform.learning.examples_to_program import Effort, learn_program
+from pexeso.transform.learning.generality import (
+    by_lists,
+    generalised,
+    unfolded,
+    whole_conversions,
+)
 from pexeso.transform.programs.applying import apply_program
-from pexeso.transform.programs.program import MAX_OPERATORS, Constant, Extract, Operator, Program
+from pexeso.transform.programs.program import Constant, Extract, Program
 from pexeso.transform.texts import TextColumn, TextTable
-
-_RUN = re.compile(r"[^\W_]+|[\W_]+")
-# Characters of a run that is looked for anywhere in a cell; a shorter one only next to the piece
-# next to it.
-_MIN_LENGTH = 3
-
-
-# Places of a cell at which the text of a constant is looked for.
-_MAX_START = 32
-
-
-def generalised(program: Program, columns: Sequence[pa.Array], keys: pa.Array) -> Program:
-    """Return a program that writes the same keys with fewer letters of its own."""
-    written = apply_program(program, columns)
-    is_key = pc.is_in(written, value_set=pc.cast(keys, written.type), skip_nulls=True)
-    rows = pc.indices_nonzero(is_key)
-    read = program.columns
-    if not len(rows) or not read:
-        return program
-    cells = {column: columns[column].take(rows) for column in read}
-    operators: list[Operator] = []
-    for position, operator in enumerate(program.operators):
-        if not isinstance(operator, Constant):
-            operators.append(operator)
-            continue
-        runs = _RUN.findall(operator.text)
-        for number, run in enumerate(runs):
-            before = operators[-1] if operators else None
-            is_last = number == len(runs) - 1 and position + 1 < len(program.operators)
-            after = program.operators[position + 1] if is_last else None
-            piece = _piece_of(run, cells, before, after) if run[0].isalnum() else None
-            operators.append(Constant(run) if piece is None else piece)
-    changed = Program(_merged(operators))
-    if len(changed.operators) > MAX_OPERATORS:
-        return program
-    same = pc.equal(apply_program(changed, columns).take(rows), written.take(rows))
-    return changed if pc.all(pc.fill_null(same, False)).as_py() else program
-
-
-def unfolded(
-    program: Program, variants: Iterable[Program], columns: Sequence[pa.Array]
-) -> Iterator[Program]:
-    """Yield programs that write in the place of a constant what makes it different in each row."""
-    texts: dict[int, list[str]] = {}
-    for variant in variants:
-        pairs = zip(program.operators, variant.operators, strict=False)
-        differing = [at for at, (one, other) in enumerate(pairs) if one != other]
-        if len(differing) == 1 and len(variant.operators) == len(program.operators):
-            other = variant.operators[differing[0]]
-            if isinstance(other, Constant):
-                texts.setdefault(differing[0], []).append(other.text)
-    for at, others in texts.items():
-        own = program.operators[at]
-        if not isinstance(own, Constant):
-            continue
-        every = [own.text, *others]
-        head = _n_common(every)
-        tail = _n_common([text[head:][::-1] for text in every])
-        middles = {text[head : len(text) - tail] for text in every}
-        if len({len(middle) for middle in middles}) != 1:
-            continue
-        n = len(next(iter(middles)))
-        ends = Constant(own.text[:head]), Constant(own.text[len(own.text) - tail :])
-        for column in program.columns:
-            for start in range(_MAX_START):
-                pieces = pc.unique(pc.utf8_slice_codeunits(columns[column], start, start + n))
-                if middles <= set(pieces.to_pylist()):
-                    middle = [ends[0], Extract(column, (), start, n), ends[1]]
-                    kept = [one for one in middle if not isinstance(one, Constant) or one.text]
-                    operators = [*program.operators[:at], *kept, *program.operators[at + 1 :]]
-                    if len(operators) <= MAX_OPERATORS:
-                        yield Program(_merged(operators))
-
-
-def _n_common(texts: Sequence[str]) -> int:
-    alike = (len(set(letters)) == 1 for letters in zip(*texts, strict=False))
-    return sum(1 for _ in takewhile(bool, alike))
-
-
-def _piece_of(
-    run: str, cells: dict[int, pa.Array], before: Operator | None, after: Operator | None
-) -> Extract | None:
-    """Return the piece of the rows that is always the run, next to its neighbours if it can be."""
-    n = len(run)
-    places = [
-        (piece.column, piece.start - n if is_after else piece.start + (piece.length or 0))
-        for piece, is_after in ((after, True), (before, False))
-        if _is_plain(piece) and isinstance(piece, Extract) and (is_after or piece.length)
-    ]
-    if n >= _MIN_LENGTH:
-        for column, texts in cells.items():
-            first = texts[0].as_py()
-            places += [(column, match.start()) for match in re.finditer(re.escape(run), first)]
-    for column, start in places:
-        if start < 0:
-            continue
-        pieces = pc.utf8_slice_codeunits(cells[column], start, start + n)
-        if pc.all(pc.equal(pieces, run)).as_py():
-            return Extract(column, (), start, n)
-    return None
-
-
-def _is_plain(operator: Operator | None) -> bool:
-    return (
-        isinstance(operator, Extract)
-        and not operator.splits
-        and not operator.replacements
-        and operator.casing == "none"
-        and operator.start >= 0
-    )
-
-
-def _merged(operators: Sequence[Operator]) -> tuple[Operator, ...]:
-    """Return the operators with constants, and pieces that follow each other, made one."""
-    merged: list[Operator] = []
-    for operator in operators:
-        last = merged[-1] if merged else None
-        if isinstance(operator, Constant) and isinstance(last, Constant):
-            merged[-1] = Constant(last.text + operator.text)
-        elif (
-            isinstance(operator, Extract)
-            and isinstance(last, Extract)
-            and _is_plain(operator)
-            and _is_plain(last)
-            and operator.column == last.column
-            and last.length is not None
-            and operator.start == last.start + last.length
-        ):
-            length = None if operator.length is None else last.length + operator.length
-            merged[-1] = Extract(last.column, (), last.start, length)
-        else:
-            merged.append(operator)
-    return tuple(merged)
-
 
 # A program with another constant: what one text of a program may be for the keys that it left.
 #
@@ -267,7 +138,6 @@ _MIN_HITS, _MIN_SHARE, _HARDLY_LUCK = 10, 0.02, 1e-12
 # and what must be left.
 _FEW_TEXTS, _BITS_OF_OPERATOR, _BITS_OF_LUCK = 20, 10, 13.3
 
-_PADDING = "0"
 # Share of the texts that a program of zeros in front writes that must be keys: numbers that fill a
 # range hit each other by chance, and so chance says nothing of them.
 _MIN_PADDED = 0.9
@@ -278,6 +148,13 @@ _FEW_ROWS = 10_000
 
 # Share of the smaller side's values at which no better program is looked for.
 _ENOUGH = 0.95
+
+# Share of it below which pairs of rows by words are looked at too.
+_HALF = 0.5
+
+# The least keys, and their share of both sides, that a program without letters or digits of its own
+# must write, as it is a key in another form then; numbers must be longer.
+_MIN_COPIES, _MIN_COPIED, _MIN_NUMBER = 5, 0.9, 5
 
 _NEARLY_ALL = 0.8
 # As many times the luck is allowed to a program that joins nearly all texts to nearly all keys.
@@ -313,6 +190,7 @@ class ProgramFit:
     agreeing: float = 0.0  # Share of the likeliest pairs of rows that it joins, in [0, 1]
     # Distinct source rows, of the columns that it reads, for which it writes a key
     n_texts: int = 0
+    why: str = ""  # Why it is not accepted
 
     @property
     def collapses(self) -> bool:
@@ -344,21 +222,32 @@ def find_program(
     def likely(min_length: int) -> Sets:
         return example_sets(source, targets, min_length, options)
 
+    for program, number in whole_conversions(source, targets, options.seed):
+        candidate = judged(program, source, targets, number, options)
+        if best is None or _rank(candidate) < _rank(best):
+            best = candidate
     # Nothing is computed before it is asked for.
     ways: list[tuple[Sets, bool]] = [(likely(first), False)]
     if thorough:
+        ways.append((example_sets_by_words(source, targets, options), False))
         ways.append((example_sets_by_starts(source, targets, first, options), False))
         ways += [(likely(first), True), *((likely(length), False) for length in shorter)]
-        ways.append((example_sets_by_words(source, targets, options), False))
     for number, (sets, any_separator) in enumerate(ways):
+        if best is not None and best.accepted and _joins_most(best, source, targets):
+            break
         later = number > 0
         for candidate in _programs(source, targets, sets, any_separator, later, options, effort):
             if best is None or _rank(candidate) < _rank(best):
                 best = candidate
-        if best is not None and best.accepted and not best.collapses:
+        if (
+            best is not None
+            and best.accepted
+            and not best.collapses
+            and (number or best.n_keys >= _HALF * _fewer(best, source, targets))
+        ):
             break
-    if best is None or not best.accepted:
-        return best
+    if best is None:
+        return None
     cells = [column.cells for column in source.columns]
     keys = targets[best.target].values
     if best.collapses:
@@ -367,13 +256,29 @@ def find_program(
             candidate = judged(program, source, targets, best.target, options)
             if candidate.accepted and _rank(candidate) < _rank(best):
                 best = candidate
-    return replace(best, program=generalised(best.program, cells, keys))
+    general = generalised(best.program, cells, keys)
+    fits = [
+        judged(program, source, targets, best.target, options)
+        for program in dict.fromkeys([general, *by_lists(general)])
+    ]
+    most = max(fits, key=lambda fit: fit.n_keys)
+    if best.accepted:
+        return replace(most, accepted=True) if most.n_keys >= best.n_keys else best
+    return most if most.accepted else best
+
+
+def _fewer(fit: ProgramFit, source: TextTable, targets: Sequence[TextColumn]) -> int:
+    return min(source.n_rows, len(targets[fit.target].values))
+
+
+def _joins_most(fit: ProgramFit, source: TextTable, targets: Sequence[TextColumn]) -> bool:
+    return not fit.collapses and fit.n_keys >= _ENOUGH * _fewer(fit, source, targets)
 
 
 def _rank(candidate: ProgramFit) -> tuple[bool, int, int, int]:
     operators = candidate.program.operators
     letters = sum(len(operator.text) for operator in operators if isinstance(operator, Constant))
-    return not candidate.accepted, -candidate.n_keys, len(operators), letters
+    return not candidate.accepted, -candidate.n_keys, letters, len(operators)
 
 
 def _programs(
@@ -470,6 +375,11 @@ def judged(
         luck = bound_on_luck(hits, expected)
         accepted = accepted and hits > fitted and luck <= max_luck
         accepted = accepted or (hits >= few and hits > 2 * fitted and luck <= _HARDLY_LUCK)
+        if hits >= max(_MIN_COPIES, _MIN_COPIED * max(len(written), len(column.values))):
+            short = column.is_number and (
+                pc.mean(pc.utf8_length(column.values)).as_py() < _MIN_NUMBER
+            )
+            accepted = accepted or not (short or _has_letters(program))
         is_padded = _is_padding(program) and hits >= max(_MIN_HITS, _MIN_PADDED * len(written))
         accepted = accepted or is_padded
         if not accepted and hits >= enough and hits > fitted and smaller <= _FEW_TEXTS:
@@ -480,7 +390,17 @@ def judged(
     # Distinct texts of the columns that the program reads, of the rows that it joins.
     codes = [source.columns[at].codes[rows] for at in program.columns or (0,)]
     n_texts = len(np.unique(np.stack(codes, axis=1), axis=0))
-    return ProgramFit(program, target, hits, len(written), expected, accepted, n_texts=n_texts)
+    if not options.named and _is_other_date(program, source, column):
+        accepted, why = False, "dates and numbers with digits of its own join whatever they are of"
+    elif accepted:
+        why = ""
+    elif hits < min(enough, few):
+        why = f"at least {ceil(min(enough, few))} are needed to trust it"
+    elif hits <= fitted:
+        why = f"too few to trust a rule of {fitted} steps"
+    else:
+        why = f"{expected:.1f} would be expected of letters drawn at random, too many to trust it"
+    return ProgramFit(program, target, hits, len(written), expected, accepted, 0.0, n_texts, why)
 
 
 def _bits_of_few(
@@ -494,11 +414,30 @@ def _bits_of_few(
     return bits_of_few(copied.take(rows).to_pylist(), texts, len(written), len(keys))
 
 
+def _has_letters(program: Program) -> bool:
+    return any(map(str.isalnum, _own_text(program)))
+
+
+def _own_text(program: Program) -> str:
+    return "".join(one.text for one in program.operators if isinstance(one, Constant))
+
+
+def _is_other_date(program: Program, source: TextTable, target: TextColumn) -> bool:
+    """Return whether a program writes dates or numbers by putting in some of its own.
+
+    The days of one year are those of another, whatever happened on them.
+    """
+    own = _own_text(program)
+    if not any(map(str.isalnum, own)):
+        return False
+    kinds = {target.kind, *(source.columns[at].kind for at in program.columns)}
+    return ("date" in kinds and any(map(str.isdigit, own))) or kinds <= {"date", "number"}
+
+
 def _is_padding(program: Program) -> bool:
-    zeros, cell = program.operators if len(program.operators) == 2 else (None, None)
-    return (
-        isinstance(zeros, Constant)
-        and not zeros.text.strip(_PADDING)
-        and isinstance(cell, Extract)
-        and cell == Extract(cell.column)
-    )
+    """Return whether a program writes whole cells with zeros in front, or without."""
+    [first, *others] = program.operators or (None,)
+    if others or not isinstance(first, Extract):
+        return False
+    is_whole = first == Extract(first.column, conversion=first.conversion)
+    return is_whole and first.conversion.startswith(("pad ", "strip zeros"))

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
+from pexeso.transform.programs.conversions import conversion, lower
 from pexeso.transform.programs.program import (
     Casing,
     Constant,
@@ -26,7 +27,6 @@ from pexeso.transform.programs.program import (
     Split,
     capital,
     check_written,
-    lower,
 )
 
 # Small letters, capitals and title case of many texts at a time.
@@ -208,6 +208,8 @@ class _Batch:
             if len(new) > len(old):
                 self.check(text, old, len(new) - len(old))
             text = pc.replace_substring(text, old, new)
+        if operator.conversion:
+            text = converted(text, operator.conversion)
         return cased_array(substrings(text, operator), operator.casing)
 
     def check(self, text: pa.Array, old: str, n_more: int) -> None:
@@ -226,6 +228,13 @@ class _Batch:
         if key not in self.lists:
             self.lists[key] = pc.split_pattern(self.part(*key[:2]), last.separator)
         return part(self.lists[key], last) if last.span == "one" else parts(self.lists[key], last)
+
+
+def converted(texts: pa.Array, name: str) -> pa.Array:
+    """Return what a conversion makes of each text, null where it makes nothing."""
+    encoded = texts.dictionary_encode()
+    new = map(conversion(name).of, encoded.dictionary.to_pylist())
+    return pa.array(new, pa.string()).take(encoded.indices)
 
 
 def parts(lists: pa.ListArray, split: Split) -> pa.Array:

@@ -5,7 +5,8 @@ Toronto, 2019, chapter 4. A `Program` is a sequence of logical operators (Theta 
 follow each other: `Constant` is CONSTANT, and an `Extract` is SUBSTR, SPLITSUBSTR or
 SPLITSPLITSUBSTR by the number of its splits. What extends the published operators: parts that are
 counted from the end (a negative `Split.part`) and several parts at a time (`Split.span`), texts
-replaced (`Extract.replacements`), and pieces that may be shorter (`Extract.shorter`).
+replaced (`Extract.replacements`) or converted (`Extract.conversion`), and pieces that may be
+shorter (`Extract.shorter`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from itertools import groupby
 from typing import Literal
 
 from pexeso.errors import InputError
+from pexeso.transform.programs.conversions import conversion, lower
 
 Casing = Literal["none", "lower", "upper", "title"]
 Span = Literal["one", "to", "from"]
@@ -34,20 +36,6 @@ def check_written(n_characters: int) -> None:
             f"most {MAX_WRITTEN:,} are written, so learn the program again or shorten the "
             "replacement"
         )
-
-
-def lower(text: str) -> str:
-    """Return a text in small letters, each made small by itself.
-
-    >>> lower("ΟΔΟΣ İstanbul")
-    'οδοσ istanbul'
-    """
-    if text.isascii():
-        return text.lower()
-    # Two letters that languages and databases make small in different ways.
-    text = text.replace("\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}", "i")
-    text = text.replace("\N{GREEK CAPITAL LETTER SIGMA}", "\N{GREEK SMALL LETTER SIGMA}")
-    return text.lower()
 
 
 def upper(text: str) -> str:
@@ -150,6 +138,7 @@ class Extract:
     casing: Casing = "none"
     replacements: tuple[tuple[str, str], ...] = ()
     shorter: bool = False
+    conversion: str = ""  # Name of a conversion of the text, before a piece of it is cut; or none
 
     @property
     def min_length(self) -> int | None:
@@ -191,6 +180,10 @@ class Extract:
             if len(new) > len(old):
                 check_written(len(text) + text.count(old) * (len(new) - len(old)))
             text = text.replace(old, new)
+        if self.conversion:
+            text = conversion(self.conversion).of(text)
+            if text is None:
+                return None
         start = self.start if self.start >= 0 else len(text) + self.start
         end = len(text) if self.length is None else start + self.length
         if start < 0 or (end > len(text) and not self.shorter) or start >= max(1, len(text)):

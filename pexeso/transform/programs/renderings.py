@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 
 from pexeso.errors import InputError
+from pexeso.transform.programs.conversions import conversion, lower
 from pexeso.transform.programs.program import (
     Casing,
     Constant,
@@ -17,7 +18,6 @@ from pexeso.transform.programs.program import (
     Program,
     Split,
     capital,
-    lower,
     title,
     upper,
 )
@@ -82,6 +82,10 @@ def _words(operator: Operator, named: dict[int, str]) -> str:
             f"{quoted(old)} replaced by {quoted(new)}" if new else f"{quoted(old)} left out"
             for old, new in operator.replacements
         )
+        text = f"({text})" if operator.start or operator.length or operator.conversion else text
+    if operator.conversion:
+        converted = conversion(operator.conversion)
+        text = converted.fill(converted.words, text)
         text = f"({text})" if operator.start or operator.length else text
     return _characters(operator, text) + _CASINGS[operator.casing]
 
@@ -196,11 +200,21 @@ def first_as_python(programs: Sequence[Program], names: Sequence[str]) -> str:
 
 
 def _header(programs: Sequence[Program]) -> str:
-    operators = [operator for program in programs for operator in program.operators]
-    casings: set[Casing] = {extract.casing for extract in operators if isinstance(extract, Extract)}
-    needed = {helper for casing in casings for helper in _HELPERS[casing]}
-    parts = ["from itertools import groupby\n"] if title in needed else []
-    parts += [inspect.getsource(helper) for helper in _HELPERS["title"] if helper in needed]
+    extracts = [
+        operator
+        for program in programs
+        for operator in program.operators
+        if isinstance(operator, Extract)
+    ]
+    named = [conversion(extract.conversion) for extract in extracts if extract.conversion]
+    needed = {helper for extract in extracts for helper in _HELPERS[extract.casing]}
+    imports = {line: None for one in named for line in one.imports}
+    if title in needed:
+        imports["from itertools import groupby"] = None
+    parts = ["\n".join(sorted(imports, key=str.split)) + "\n"] if imports else []
+    helpers = [helper for helper in _HELPERS["title"] if helper in needed]
+    for helper in dict.fromkeys([*helpers, *(helper for one in named for helper in one.helpers)]):
+        parts.append(inspect.getsource(helper))
     return "".join(f"{part}\n\n" for part in parts)
 
 
@@ -225,6 +239,10 @@ class _Body:
             text = self.part(text, split)
         for old, new in operator.replacements:
             text += f".replace({old!r}, {new!r})"
+        if operator.conversion:
+            converted = conversion(operator.conversion)
+            text = self.variable("converted", converted.fill(converted.python, text))
+            self.leave_if(f"{text} is None")
         if operator.min_length is None:
             self.leave_if(f"True:  # no text has {operator.length} characters there")
         elif operator.min_length:
@@ -304,6 +322,7 @@ def first_as_sql(programs: Sequence[Program], names: Sequence[str], dialect: Dia
 
 
 class _Dialect(NamedTuple):
+    is_duckdb: bool
     name: Callable[[str], str]
     literal: Callable[[str], str]
     parts: Callable[[str, Split], str]
@@ -332,6 +351,10 @@ class _Writer:
             text = self.part(text, split)
         for old, new in operator.replacements:
             text = f"replace({text}, {self.dialect.literal(old)}, {self.dialect.literal(new)})"
+        if operator.conversion:
+            converted = conversion(operator.conversion)
+            template = converted.duckdb if self.dialect.is_duckdb else converted.spark
+            text = converted.fill(template, text)
         text = self.substring(text, operator)
         return text if operator.casing == "none" else getattr(self.dialect, operator.casing)(text)
 
@@ -458,6 +481,7 @@ def _spark_title(text: str) -> str:
 
 _DIALECTS = {
     "duckdb": _Dialect(
+        True,
         lambda name: '"' + name.replace('"', '""') + '"',
         _duckdb_literal,
         _duckdb_parts,
@@ -466,6 +490,12 @@ _DIALECTS = {
         _duckdb_title,
     ),
     "spark": _Dialect(
-        _spark_name, _spark_literal, _spark_parts, _spark_lower, _spark_upper, _spark_title
+        False,
+        _spark_name,
+        _spark_literal,
+        _spark_parts,
+        _spark_lower,
+        _spark_upper,
+        _spark_title,
     ),
 }

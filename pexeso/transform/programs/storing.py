@@ -1,22 +1,28 @@
 """Programs as JSON, and what is refused of a file that claims to hold some.
 
-The document, of version 1::
+The document, of version 2::
 
-    {"format": "pexeso transformation", "version": 1, "columns": ["Name", "Title"],
+    {"format": "pexeso transformation", "version": 2, "columns": ["Name", "Title"],
      "programs": [[{"column": 0, "splits": [{"separator": ", ", "part": 1, "span": "one"}],
                     "start": 0, "length": null, "casing": "none",
-                    "replacements": [[".", ""]], "shorter": false}, {"text": " "}]],
+                    "replacements": [[".", ""]], "shorter": false,
+                    "conversion": ""}, {"text": " "}]],
+     "patterns": [{"0": {"open": false, "shapes": [[["letters", ""], ["signs", ", "],
+                                                    ["letters", ""]]]}}],
      "metadata": {"direction": "forward", "coverage": 0.98}}
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, get_args
 
 from pexeso.errors import InputError
+from pexeso.transform.programs.conversions import conversion
+from pexeso.transform.programs.patterns import MAX_ROWS, Pattern, Run
 from pexeso.transform.programs.program import (
     MAX_OPERATORS,
     Casing,
@@ -29,7 +35,7 @@ from pexeso.transform.programs.program import (
 )
 
 FORMAT = "pexeso transformation"
-VERSION = 1
+VERSION = 2
 
 MAX_PROGRAMS = 16
 MAX_COLUMNS = 10_000
@@ -42,10 +48,20 @@ MAX_CHARACTERS = 10_000
 MAX_POSITION = 1_000_000_000
 
 MAX_METADATA = 100
+MAX_SHAPES = MAX_ROWS
 # Characters of a document that is read.
 MAX_DOCUMENT = 1 << 24
 
-_EXTRACT_FIELDS = ("column", "splits", "start", "length", "casing", "replacements", "shorter")
+_EXTRACT_FIELDS = (
+    "column",
+    "splits",
+    "start",
+    "length",
+    "casing",
+    "replacements",
+    "shorter",
+    "conversion",
+)
 
 Metadata = Mapping[str, str | int | float | bool | None]
 
@@ -59,6 +75,8 @@ class StoredProgram:
     columns: tuple[str, ...]  # Of the rows, in the order that the programs count them
     # Anything else, such as the direction, the coverage, or the target's column; kept as it is
     metadata: Metadata = field(default_factory=dict)
+    # Of each program, by the column that it reads: what its cells must look like. Or of none
+    patterns: tuple[Mapping[int, Pattern], ...] = ()
 
 
 def program_to_json(stored: StoredProgram) -> dict[str, Any]:
@@ -69,6 +87,10 @@ def program_to_json(stored: StoredProgram) -> dict[str, Any]:
         "programs": [
             [_operator_to_json(operator) for operator in program.operators]
             for program in stored.programs
+        ],
+        "patterns": [
+            {str(column): _pattern_to_json(pattern) for column, pattern in patterns.items()}
+            for patterns in stored.patterns
         ],
         "metadata": dict(stored.metadata),
     }
@@ -90,15 +112,19 @@ def program_from_json(value: object) -> StoredProgram:
             "the program again, or use the pexeso that wrote it"
         )
     document = _object(
-        document, "the document", ("format", "version", "columns", "programs", "metadata")
+        document,
+        "the document",
+        ("format", "version", "columns", "programs", "patterns", "metadata"),
     )
     columns = _list(document["columns"], "columns", 0, MAX_COLUMNS)
     names = tuple(_text(name, f"columns[{n}]", 0) for n, name in enumerate(columns))
     programs = _list(document["programs"], "programs", 1, MAX_PROGRAMS)
+    patterns = _list(document["patterns"], "patterns", 0, len(programs))
     return StoredProgram(
         tuple(_program(entry, f"programs[{n}]", len(names)) for n, entry in enumerate(programs)),
         names,
         _metadata(document["metadata"]),
+        tuple(_patterns(entry, f"patterns[{n}]", len(names)) for n, entry in enumerate(patterns)),
     )
 
 
@@ -136,6 +162,7 @@ def _operator_to_json(operator: Operator) -> dict[str, Any]:
         "casing": operator.casing,
         "replacements": [list(pair) for pair in operator.replacements],
         "shorter": operator.shorter,
+        "conversion": operator.conversion,
     }
 
 
@@ -153,6 +180,9 @@ def _operator(value: object, where: str, n_columns: int) -> Operator:
     splits = _list(fields["splits"], f"{where}.splits", 0, MAX_SPLITS)
     replacements = _list(fields["replacements"], f"{where}.replacements", 0, MAX_REPLACEMENTS)
     length, shorter = fields["length"], fields["shorter"]
+    converted = _text(fields["conversion"], f"{where}.conversion", 0)
+    if converted:
+        conversion(converted)
     if not isinstance(shorter, bool):
         _refuse(f"{where}.shorter", "true or false", shorter)
     return Extract(
@@ -165,6 +195,45 @@ def _operator(value: object, where: str, n_columns: int) -> Operator:
             _replacement(pair, f"{where}.replacements[{n}]") for n, pair in enumerate(replacements)
         ),
         shorter,
+        converted,
+    )
+
+
+def _pattern_to_json(pattern: Pattern) -> dict[str, Any]:
+    shapes = [[[run.kind, run.text] for run in shape] for shape in pattern.shapes]
+    return {"open": pattern.open, "shapes": shapes}
+
+
+def _patterns(value: object, where: str, n_columns: int) -> dict[int, Pattern]:
+    patterns = {}
+    for name, entry in _object(value, where, ()).items():
+        if not re.fullmatch("[0-9]{1,6}", name) or int(name) >= n_columns:
+            _refuse(f"a field of {where}", "the number of a column", name)
+        patterns[int(name)] = _pattern(entry, f"{where}[{name}]")
+    return patterns
+
+
+def _pattern(value: object, where: str) -> Pattern:
+    fields = _object(value, where, ("open", "shapes"))
+    if not isinstance(fields["open"], bool):
+        _refuse(f"{where}.open", "true or false", fields["open"])
+    shapes = _list(fields["shapes"], f"{where}.shapes", 0, MAX_SHAPES)
+    return Pattern(
+        tuple(
+            tuple(
+                _run(run, f"{where}.shapes[{n}][{at}]")
+                for at, run in enumerate(_list(shape, f"{where}.shapes[{n}]", 0, MAX_CHARACTERS))
+            )
+            for n, shape in enumerate(shapes)
+        ),
+        fields["open"],
+    )
+
+
+def _run(value: object, where: str) -> Run:
+    kind, text = _list(value, where, 2, 2)
+    return Run(
+        _one_of(kind, f"{where}[0]", ("letters", "digits", "signs")), _text(text, f"{where}[1]", 0)
     )
 
 

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from pexeso.engine.copies import ColumnSets, folded
 from pexeso.engine.lists import offsets_of
-from pexeso.lake.choose import profile_column
 from pexeso.lake.left_out import left_out
 from pexeso.options import ALL, columns_wanted, whole_number
 from pexeso.results.column_matches import Hints, TableColumns
@@ -27,7 +26,7 @@ from pexeso.transform.joins.joined import TransformJoin
 from pexeso.transform.joins.sides import Side
 from pexeso.transform.learning.examples_to_program import Effort, LearningOptions, learn_program
 from pexeso.transform.learning.finding import FindingOptions
-from pexeso.transform.programs.program import Constant, Program
+from pexeso.transform.programs.program import Program
 from pexeso.transform.search.candidates import Candidate, find_candidates
 from pexeso.transform.search.grams import QueryGrams
 from pexeso.transform.search.results import TransformMatch, TransformSearchResult
@@ -210,13 +209,14 @@ class _Query:
             min_share=_MIN_SHARE,
             max_luck=_MAX_LUCK / n_tests,
             seed=seed,
+            named=False,
         )
         options = TransformOptions(
             finding, max_programs=_MAX_PROGRAMS, fuzzy=False, directions=(direction,)
         )
         target = _side(candidate.label, candidate.texts)
         transformation = learn_transformation(self.side.texts, target.texts, options)
-        if not transformation.programs or self._is_other_date(transformation.programs, target):
+        if not transformation.programs:
             return None
         joined = transformation.kinds > 0
         equal = int((transformation.kinds == KINDS.index("equal")).sum())
@@ -233,26 +233,6 @@ class _Query:
             equal,
             TransformJoin(self.side, target, transformation),
         )
-
-    def _is_other_date(self, programs: tuple[Program, ...], target: Side) -> bool:
-        """Return whether programs write dates or numbers by putting in some of their own.
-
-        The days of one year are those of another, whatever happened on them.
-        """
-        kinds = {_kind(self.side), _kind(target)}
-        constants = "".join(
-            operator.text
-            for program in programs
-            for operator in program.operators
-            if isinstance(operator, Constant)
-        )
-        if "date" in kinds and any(map(str.isdigit, constants)):
-            return True
-        return kinds <= {"date", "number"} and any(map(str.isalnum, constants))
-
-
-def _kind(side: Side) -> str:
-    return profile_column(side.cells[0].cast(pa.string())).kind
 
 
 def _side(name: str, texts: pa.Array) -> Side:

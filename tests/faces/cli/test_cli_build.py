@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import pexeso
-import pexeso.build.build
+import pexeso.build.job
 import pexeso.index
 from pexeso.build.job import stage_names
 from pexeso.composite.part import ROW_KEYS_PART
@@ -197,7 +197,7 @@ def test_a_folder_with_files_of_others_is_left_alone(fail, small_lake, tmp_path,
     def refuse(*arguments, **options):
         raise OutputError("Tasks were run")
 
-    monkeypatch.setattr(pexeso.build.build, "LocalWorkers", refuse)
+    monkeypatch.setattr(pexeso.build.job, "LocalWorkers", refuse)
     (tmp_path / "thesis.txt").write_text("years of work", encoding="utf-8")
     for options in ([], ["--overwrite"]):
         said = fail(1, "index", small_lake, tmp_path, *options)

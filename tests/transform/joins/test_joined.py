@@ -136,7 +136,9 @@ def test_without_a_program_the_best_one_is_told():
     assert joined.programs == []
     assert re.fullmatch(
         "'k' of the first table and 'k' of the second were compared in both directions; the best "
-        r"rule found, .+, writes 1\d of the other column's values: too few of them to trust it",
+        r"rule found, .+, writes 1\d of the other column's values, but \d\.\d would be expected of "
+        r"letters drawn at random, too many to trust it; if it is right, accept it by accept_rule "
+        r"\(--accept-rule\)",
         joined.tried,
     )
 

@@ -152,7 +152,7 @@ def changed(document, **changes):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 2}, r"cannot be used: version of the document is 2, but this pexeso reads 1"),
+        ({"version": 3}, r"cannot be used: version of the document is 3, but this pexeso reads 2"),
         ({"programs": [[{"text": "same"}]]}, r"reads no column\. The columns are 'age', 'first'"),
         ({"metadata": {}}, r"direction in its metadata is None, not 'source to target' or"),
         (

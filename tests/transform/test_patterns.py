@@ -1,0 +1,119 @@
+"""Patterns of cells: a saved rule leaves rows alone that are unlike those it was learned from."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+import pexeso
+from pexeso.errors import InputError
+from pexeso.transform.programs.patterns import allowed, pattern_of
+from pexeso.transform.programs.program import Constant, Extract, Program, Split
+from tests.transform.random_programs import ROWS, random_programs
+
+DAYS = [[f"2024010{day}"] for day in range(1, 8)]
+OVERFITTED = Program(
+    (Constant("2024-0"), Extract(0, start=5, length=1), Constant("-0"), Extract(0, start=7))
+)
+
+
+def test_a_character_that_is_not_read_must_stay_as_it_was():
+    pattern = pattern_of(DAYS, OVERFITTED, 0)
+    assert pattern.allows("20240208")
+    for text, reason in [
+        ("20241105", "character 5 was always '0'"),
+        ("20230105", "character 4 was always '4'"),
+        ("20240112", "character 7 was always '0'"),
+        ("2024010", "it has 7 digits from character 1 on, where there were always 8"),
+        ("2024-01-05", "its letters, digits and signs follow each other as in no value there"),
+    ]:
+        assert not pattern.allows(text)
+        assert pattern.why_not(text) == reason
+
+
+def test_what_is_read_may_be_anything():
+    copying = Program((Extract(0, length=4), Constant("-"), Extract(0, start=4)))
+    pattern = pattern_of(DAYS, copying, 0)
+    assert all(map(pattern.allows, ["19991231", "20241105"]))
+    assert not pattern.allows("2024115")
+
+
+def test_shapes_are_free_where_the_rule_held_for_many():
+    surname = Program((Extract(0, (Split(" ", -1),)),))
+    few = pattern_of([["Ann Lee"], ["Bo Ek"], ["Cy Fox"]], surname, 0)
+    assert few.allows("Dora Gray")
+    assert not few.allows("Dora May Gray")
+    names = ["Ann Lee", "Bo A Ek", "Cy-Jo Fox", "Di Go-Hu"]
+    assert pattern_of([[name] for name in names], surname, 0).allows("Dora May-Lou O'Hara")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_that_a_program_was_learned_from_are_allowed(seed):
+    n_checked = 0
+    for program in random_programs(60, seed):
+        rows = [row for row in ROWS if all(row) and program.of(row) is not None]
+        for column in program.columns if rows else ():
+            pattern = pattern_of(rows, program, column)
+            cells = pa.array([row[column] for row in rows] + [None], pa.string())
+            assert allowed(pattern, cells).all()
+            n_checked += len(rows)
+    assert n_checked > 400
+
+
+@pytest.fixture
+def rule(tmp_path):
+    """Days of January become days of the first quarter: what April becomes, no row shows."""
+    days = [f"{day:02}" for day in range(1, 29)]
+    learned = pexeso.learn_transformation(
+        {"day": [f"{day}.01.2024 (week)" for day in days]},
+        {"key": [f"quarter one, day {day}" for day in days]},
+        accept_rule=True,
+    )
+    assert learned.n_rows["program"] == 28
+    learned.save(tmp_path / "rule.json")
+    return tmp_path / "rule.json"
+
+
+LATER = {"day": ["05.01.2024 (week)", "05.04.2024 (week)", "07.01.2023 (week)"]}
+KEYS = {"key": ["quarter one, day 05", "quarter one, day 07"]}
+
+
+def test_later_rows_of_another_month_are_left_alone(rule):
+    applied = pexeso.learn_transformation(LATER, KEYS, program=rule)
+    assert [left for left, *_ in applied.pairs] == LATER["day"][:1]
+    assert applied.refused == (
+        "2 rows unlike those that the rule was learned from, such as '05.04.2024 (week)': "
+        "character 5 was always '1'"
+    )
+    accepted = pexeso.learn_transformation(LATER, KEYS, program=rule, accept_rule=True)
+    assert len(accepted.pairs) == 3
+    assert accepted.refused is None
+
+
+def test_a_rule_that_is_saved_again_keeps_its_patterns(rule, tmp_path):
+    applied = pexeso.learn_transformation(LATER, KEYS, program=rule)
+    applied.save(tmp_path / "again.json")
+    before, after = (
+        json.loads(path.read_text())["patterns"] for path in (rule, tmp_path / "again.json")
+    )
+    assert before == after
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([{"7": {"open": True, "shapes": []}}], r"a field of patterns\[0\] is '7', but must be"),
+        ([{"0": {"open": 1, "shapes": []}}], r"patterns\[0\]\[0\].open is 1, but must be true or"),
+        ([{"0": {"open": True, "shapes": [[["x", ""]]]}}], r"shapes\[0\]\[0\]\[0\] is 'x', but"),
+        ([{"0": {"open": True, "shapes": [[["letters"]]]}}], r"\[0\]\[0\] has 1 entries; 2 to 2"),
+        ([{}, {}, {}, {}], "patterns has 4 entries; 0 to"),
+        (None, "patterns is None, but must be a list"),
+    ],
+)
+def test_a_wrong_pattern_is_refused_by_its_name(rule, value, message):
+    document = json.loads(rule.read_text())
+    rule.write_text(json.dumps(document | {"patterns": value}))
+    with pytest.raises(InputError, match=message):
+        pexeso.learn_transformation(LATER, KEYS, program=rule)
