@@ -344,8 +344,8 @@ def would_match(
                 if n > n_best:
                     best, n_best = match, n
         if best is not None:
-            found = best.table, best.column
-            lines.append(WouldMatch.of(name, *found, n_best, len(wanted)))
+            column = best.table, best.column
+            lines.append(WouldMatch.of(name, *column, n_best, len(wanted)))
     return tuple(sorted(lines, key=lambda line: -line.matched))
 
 
