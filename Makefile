@@ -37,7 +37,7 @@ test-benchmarks: $(LOOPS) ## run the tests of the measuring code, which make tes
 	@OMP_NUM_THREADS=1 PEXESO_LOOPS=checked $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder tests/benchmarks $(ARGS)
 
 test-without-unix: $(LOOPS) ## answer on the demo lake, and more, with hidden what Windows lacks
-	@PEXESO_LOOPS=checked $(BIN)/python -m pytest tests/runtime/test_system.py $(ARGS)
+	@ALL_TESTS=1 PEXESO_LOOPS=checked $(BIN)/python -m pytest tests/runtime/test_system.py $(ARGS)
 
 test-all: export ALL_TESTS := 1
 test-all: test ## run the long tests too (most of an hour)

@@ -26,7 +26,7 @@ from pexeso.errors import InputError, LakeError, PexesoError
 from pexeso.index import Index, open_index
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
-from pexeso.store.texts import take_texts
+from pexeso.store.arrays import take_texts
 
 MIN_VALUES, MAX_VALUES = 5, 100  # distinct ones of a query column
 

@@ -24,8 +24,7 @@ from benchmarks.commands import benchmark, setting
 from benchmarks.containment_sets import DATA, ContainmentLake, draw_lake, right_answer, scan, scores
 from benchmarks.machine import pin_threads
 from benchmarks.timing import timed_call
-from pexeso.sets.containment.ensemble import Ensemble
-from pexeso.sets.containment.lists import CsrLists
+from pexeso.sets.containment.ensemble import CsrLists, Ensemble
 from pexeso.sets.overlap.index import build_index
 
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)

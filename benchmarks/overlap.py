@@ -25,10 +25,16 @@ from benchmarks.machine import pin_threads
 from benchmarks.overlap_published import probe_set, published_josie
 from benchmarks.timing import timed_call
 from benchmarks.token_sets import token_sets
-from pexeso.sets.overlap.index import OverlapIndex, Overlaps, build_index, query_of_tokens
+from pexeso.sets.overlap.index import (
+    OverlapIndex,
+    Overlaps,
+    build_index,
+    open_index,
+    query_of_tokens,
+    save_index,
+)
 from pexeso.sets.overlap.josie import josie
 from pexeso.sets.overlap.planner import Planner, merge_list
-from pexeso.sets.overlap.saving import open_index, save_index
 
 # The ways to answer an overlap query that the benchmark measures, with one interface.
 #

@@ -7,6 +7,7 @@ takes it (`sum_of_squares`).
 
 from libc.math cimport sqrt
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp
 from libcpp.vector cimport vector
 
 import numpy as np
@@ -508,6 +509,18 @@ cdef inline uint64_t mix(uint64_t state) noexcept nogil:
     return state ^ (state >> 32)
 
 
+cdef int64_t end_before_city(const uint8_t* text, int64_t start, int64_t stop) noexcept nogil:
+    """Return where a text ends without the word behind the names of cities, in English or Asia."""
+    cdef int64_t size = stop - start
+    if size >= 3 and memcmp(text + stop - 3, b" si", 3) == 0:
+        return stop - 3
+    if size >= 4 and memcmp(text + stop - 4, b" shi", 4) == 0:
+        return stop - 4
+    if size >= 5 and memcmp(text + stop - 5, b" city", 5) == 0:
+        return stop - 5
+    return stop
+
+
 def hash_sounds(
     const uint8_t[::1] text,
     const int64_t[::1] starts,
@@ -525,7 +538,7 @@ def hash_sounds(
     hashes : numpy.ndarray of shape (n,), int64
         Written.
     """
-    cdef int64_t row, n_sounds, n_consonants, position
+    cdef int64_t row, n_sounds, n_consonants, position, stop
     cdef uint64_t of_sounds, of_consonants
     cdef uint8_t consonant, last
     cdef bint has_letter
@@ -533,7 +546,8 @@ def hash_sounds(
     with nogil:
         sounds.resize(2 * longest_run(starts) + 2)
         for row in range(hashes.shape[0]):
-            n_sounds = write_sounds(&text[0], starts[row], starts[row + 1], sounds.data())
+            stop = end_before_city(&text[0], starts[row], starts[row + 1])
+            n_sounds = write_sounds(&text[0], starts[row], stop, sounds.data())
             of_sounds = of_consonants = last = n_consonants = 0
             has_letter = False
             for position in range(n_sounds):

@@ -27,8 +27,8 @@ from pexeso.runtime.compiled import compiled
 loops = compiled("embed.loops")
 
 NOT_SPELLED = r"[\p{Han}\p{Arabic}\p{Hebrew}]"
+_BEYOND_LATIN = r"[\x{b5}\x{250}-\x{10ffff}]"  # soon prepared: a sign or more than plain Latin
 _OTHER_LETTERS = r"[^\PL\p{Latin}\p{Han}\p{Arabic}\p{Hebrew}]"
-_CITY = " (?:si|shi|city)$"  # behind the names of cities in East Asia, and in English
 
 # The scripts of India lie in blocks of one order, so the rules of one are those of all. A consonant
 # without a vowel sign is followed by "a" (ə in rules), but at the end of a word, and between two
@@ -52,9 +52,10 @@ def spellings(words: pa.LargeStringArray) -> pa.LargeStringArray:
     >>> spellings(words).to_pylist()
     ['oslo', 'moskva', 'stokhorm', 'laipsik', '東京']
     """
-    is_other = pc.and_not(
-        pc.invert(pc.string_is_ascii(words)), pc.match_substring_regex(words, NOT_SPELLED)
-    )
+    is_ascii = pc.string_is_ascii(words)
+    if pc.all(is_ascii).as_py():
+        return words
+    is_other = pc.and_not(pc.invert(is_ascii), pc.match_substring_regex(words, NOT_SPELLED))
     others = words.filter(is_other)
     if not len(others):
         return words
@@ -69,10 +70,10 @@ def spellings(words: pa.LargeStringArray) -> pa.LargeStringArray:
 def sounds_of(values: pa.LargeStringArray) -> np.ndarray:
     """Return what normalised values sound like, int64 (n,), 0 where that is not known.
 
-    The lowest bit says whether a value has letters of another script than Latin. The next 32 are a
-    hash of the sounds of its letters, and those above the number of its consonants, 7 at most, in 3
-    bits, and a hash of them, like ones taken for one another: values that sound the same have
-    consonants that do.
+    "City" at the end, or a word for it in East Asia, is passed over. The lowest bit says whether a
+    value has letters of another script than Latin. The next 32 are a hash of the sounds of its
+    letters, and those above the number of its consonants, 7 at most, in 3 bits, and a hash of them,
+    like ones taken for one another: values that sound the same have consonants that do.
 
     Examples
     --------
@@ -80,21 +81,21 @@ def sounds_of(values: pa.LargeStringArray) -> np.ndarray:
     >>> int(sounds[0] ^ sounds[1]), int(sounds[2])
     (1, 0)
     """
-    is_other = pc.match_substring_regex(values, _OTHER_LETTERS)
-    texts = values
-    if pc.any(is_other).as_py():
-        lists = pc.split_pattern(values.filter(is_other), " ")
+    is_other, texts = np.zeros(len(values), bool), values
+    if pc.any(pc.match_substring_regex(values, _BEYOND_LATIN)).as_py():
+        is_other = pc.match_substring_regex(values, _OTHER_LETTERS).to_numpy(zero_copy_only=False)
+    if is_other.any():
+        lists = pc.split_pattern(values.filter(pa.array(is_other)), " ")
         words = lists.flatten().dictionary_encode()
         spelled = spellings(words.dictionary.cast(pa.large_string())).take(words.indices)
         joined = pc.binary_join(
             pa.ListArray.from_arrays(lists.offsets, spelled.cast(pa.string())), " "
         )
-        texts = pc.replace_with_mask(values, is_other, joined.cast(pa.large_string()))
-    texts = pc.replace_substring_regex(texts, _CITY, "")
+        texts = pc.replace_with_mask(values, pa.array(is_other), joined.cast(pa.large_string()))
     text, starts = string_buffers(texts)
     hashes = np.zeros(len(values), np.int64)
     if len(text):
-        loops.hash_sounds(text, starts, is_other.to_numpy(zero_copy_only=False), hashes)
+        loops.hash_sounds(text, starts, is_other, hashes)
     return hashes
 
 

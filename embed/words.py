@@ -137,7 +137,7 @@ class Vocabulary:
         """Return the row of each word, or -1 for a word that is not in the vocabulary."""
         if len(self) == 0 or len(words) == 0:
             return np.full(len(words), -1, np.int64)
-        hashes, rows, collides = self._sorted_hashes
+        hashes, rows, collides = self.sorted_hashes
         if collides:
             return (
                 pc.fill_null(pc.index_in(words, value_set=self.words), -1)
@@ -157,7 +157,7 @@ class Vocabulary:
         return result
 
     @cached_property
-    def _sorted_hashes(self) -> tuple[np.ndarray, np.ndarray, bool]:
+    def sorted_hashes(self) -> tuple[np.ndarray, np.ndarray, bool]:
         """Hashes in ascending order, the row of each, and whether two rows share one."""
         hashes = hash_strings(self.words)
         rows = np.argsort(hashes, kind="stable")

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from pexeso.transform.joins.joined import TransformJoin
     from pexeso.transform.joins.learned import learn_transformation
     from pexeso.transform.search.results import TransformMatch, TransformSearchResult
+    from pexeso.two_tables import fuzzy_join
 
 __version__ = "0.1.0"
 
@@ -77,6 +78,7 @@ _HOMES = {
     "pexeso.transform.joins.joined": ("TransformJoin",),
     "pexeso.transform.joins.learned": ("learn_transformation",),
     "pexeso.transform.search.results": ("TransformMatch", "TransformSearchResult"),
+    "pexeso.two_tables": ("fuzzy_join",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -127,6 +129,7 @@ __all__ = [
     "enrich_from",
     "find_keys",
     "find_redundancy",
+    "fuzzy_join",
     "learn_transformation",
     "open_index",
     "search_combined",

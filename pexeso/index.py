@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.build.parts.metadata import require_searchable
-from pexeso.build.parts.models import build_options, models_of
+from pexeso.build.parts.metadata import build_options, models_of, require_searchable
 from pexeso.errors import InputError
-from pexeso.joins.graph.graphs import GraphOptions
+from pexeso.joins.graph.graphs import ColumnGraph, EdgeStream, GraphOptions, stream_edges
 from pexeso.joins.match_details import MatchDetails
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -32,9 +31,8 @@ from pexeso.options import (
 from pexeso.results.matches import Explanation, Match, SearchResult
 from pexeso.results.query import QueryColumn, query_from_values, require_columns
 from pexeso.runtime.checks import flags, require_choice
-from pexeso.runtime.formatting import shown
+from pexeso.runtime.formatting import Shown, facts_table, many, shown
 from pexeso.runtime.progress import CountedProgress, counted_bar, with_bar
-from pexeso.runtime.shown import Shown, facts_table, many
 from pexeso.semantic.executor import Executor, search_store
 from pexeso.semantic.open_index import OpenIndex, OpenOptions
 from pexeso.semantic.search import SemanticSearch
@@ -55,7 +53,6 @@ if TYPE_CHECKING:
     from pexeso.composite.key_explanation import KeyExplanation
     from pexeso.composite.results import CompositeResult
     from pexeso.composite.searches import CompositeSearches
-    from pexeso.joins.graph.graphs import ColumnGraph, EdgeStream
     from pexeso.semantic.combined import CombinedResult
     from pexeso.semantic.encoded_query import EncodedQuery
     from pexeso.semantic.thresholds.advice import Advice
@@ -122,8 +119,6 @@ class Snapshot:
         self, options: GraphOptions, *, passes: int = 1, progress: CountedProgress | None = None
     ) -> EdgeStream:
         """Begin to find all pairs of columns that join; see `pexeso.joins.graph.graphs`."""
-        from pexeso.joins.graph.graphs import stream_edges
-
         edges_on = None
         if (spark := getattr(self.executor, "spark", None)) is not None:
             from pexeso.joins.graph.spark_tasks import edges_on_spark
@@ -807,8 +802,6 @@ class Index(Shown):
             `method`, `min_joinability`, `max_distance`, `k`, `fold_copies`: see
             `pexeso.joins.graph.graphs.GraphOptions`.
         """
-        from pexeso.joins.graph.graphs import ColumnGraph
-
         return ColumnGraph.of(self.stream_graph(progress=progress, **options))
 
     def duckdb(self, connection: Any, matches: Match | Iterable[Match]) -> tuple[str, ...]:
@@ -1042,26 +1035,15 @@ def build_index(
     -------
     Index
 
-    Returns
-    -------
-    OverlapIndex
-        In memory. The same pairs give the same index, in whatever order they come. Sets without a
-        token are not in it.
-
     Raises
     ------
     InputError
         When an option is out of its range, or contradicts the preset.
     LakeError, OutputError, SparkError, EmbedderError, MissingPackageError
         See `pexeso.errors`.
-
-    Notes
-    -----
-    The three jobs of the thesis (lists in order, groups, sets and their postings) as sorts of
-    arrays: O(p log p) time; some 200 bytes a pair at the peak, beside the texts.
     """
     chosen = build_options(options, preset)
-    from pexeso.build.build import build
+    from pexeso.build.job import build
 
     build(
         lake, path, chosen, overwrite=overwrite, engine=engine, master=master, conf=conf,

@@ -6,6 +6,7 @@ import signal
 import sys
 import tarfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,12 @@ def pytest_sessionfinish() -> None:
     gc.unfreeze()
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what asks for the session of Spark, itself or by another fixture."""
+    if "spark" in getattr(item, "fixturenames", ()):
+        item.add_marker("spark")
+
+
 def pytest_configure() -> None:
     """Leave no process behind, however this run ends, and do not wait for the disk.
 
@@ -91,10 +98,29 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.path not in slow)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def builds_here():
+    """Let builds run in this process, where no other way is named.
+
+    They would take the session of Spark that other tests have started, or start processes, for
+    seconds each. `test_engines` compares the bytes that all three leave. The machine is measured
+    for the first estimate alone, which takes a second.
+    """
+    from pexeso.build import job
+    from pexeso.build.parts import sample
+    from pexeso.build.workers import Needs
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(job, "has_session", lambda: False)
+        patched.setattr(job, "Needs", lambda n_bytes, alone: Needs(n_bytes))
+        patched.setattr(sample, "machine_factor", cache(sample.machine_factor))
+        yield
+
+
 @pytest.fixture(scope="session")
 def spark():
     """One small Spark session for all tests that need one: starting it takes several seconds."""
-    from pexeso.build.build import SMALL_LAKE_SETTINGS
+    from pexeso.build.job import SMALL_LAKE_SETTINGS
     from pexeso.build.spark.session import spark_session
 
     conf = {
@@ -174,7 +200,7 @@ def small_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def told_index(spark, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def told_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Index a lake whose settings say how a table is read, in another way than it would be found.
 
     Its columns would be called town and when, and a name of a city would be another one.
@@ -198,7 +224,7 @@ def told_index(spark, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def small_index(small_lake: Path, spark, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small_index(small_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Index the small lake with a model that needs no training; return the index folder.
 
     The index is built once for all tests.

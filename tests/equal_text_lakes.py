@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from pexeso.build.parts.shards import Placed
+from pexeso.build.parts.base import Placed
 from pexeso.runtime.exchange import BucketWriter
 from pexeso.sets.part.open import Shard
 from pexeso.sets.part.write import write_shard

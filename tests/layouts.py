@@ -10,11 +10,10 @@ import pyarrow as pa
 
 from pexeso.engine.dense.building import build_partition, n_cells, n_coordinates
 from pexeso.engine.options import PartitionLayoutOptions
-from pexeso.store.arrays import write_arrays
+from pexeso.store.arrays import write_arrays, write_texts
 from pexeso.store.files import write_document
 from pexeso.store.local.reader import Store, open_store
 from pexeso.store.manifest import MANIFEST, FolderEntry, Manifest
-from pexeso.store.texts import write_texts
 
 LAYOUTS = {
     "projection-blocks": PartitionLayoutOptions(map="projection", n_axes=7),

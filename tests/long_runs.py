@@ -13,6 +13,11 @@ EVERYTHING = os.environ.get("ALL_TESTS") == "1"
 """Whether this is a run of all tests; what begins processes of its own hands it on to them."""
 
 
+def examples(n: int) -> int:
+    """Return how many examples of hypothesis are tried: all in the long run, else a third."""
+    return n if EVERYTHING else n // 3
+
+
 def long_but(short: Iterable[object], values: Iterable[object]) -> list[object]:
     """Return the values of a parameter, all but a few of them marked `long`."""
     short = list(short)

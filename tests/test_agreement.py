@@ -25,7 +25,7 @@ def indexes(lake, folder):
     return str(one.path), str(many.path)
 
 
-def test_on_a_part_of_the_demo_lake(spark, tmp_path, capsys):
+def test_on_a_part_of_the_demo_lake(tmp_path, capsys):
     assert (
         agreement.main(
             [*indexes(ROOT / "examples" / "lake" / "business", tmp_path), "--queries", str(QUERIES)]
@@ -39,7 +39,7 @@ def test_on_a_part_of_the_demo_lake(spark, tmp_path, capsys):
 
 @pytest.mark.lakes
 @pytest.mark.long
-def test_on_a_real_lake(spark, lake_folder, tmp_path, capsys):
+def test_on_a_real_lake(lake_folder, tmp_path, capsys):
     """Compare with brute force in the same partitions, on some tables of a real lake.
 
     Not all tables are used, since a second build would take half a minute.

@@ -265,7 +265,7 @@ def test_switching_filters_off_changes_no_answer(index):
     assert full.stats["distances"] < bare.stats["distances"]
 
 
-def test_one_partition_and_many_give_the_same_answer(small_lake, small_index, spark, tmp_path):
+def test_one_partition_and_many_give_the_same_answer(small_lake, small_index, tmp_path):
     index = open_index(small_index)
     many = build_index(
         small_lake, tmp_path / "many.pexeso", model=str(index.store.embedder_folder), n_partitions=3

@@ -20,8 +20,7 @@ from benchmarks.datasets.tables import web_sources
 from benchmarks.datasets.tpch import write_tpch
 from benchmarks.machine import pin_threads
 from benchmarks.timing import timed_call
-from pexeso.composite.row_filters import filters_of
-from pexeso.composite.row_keys import RowKeys, build_row_keys, row_keys_of
+from pexeso.composite.row_keys import RowKeys, build_row_keys, filters_of, row_keys_of
 from pexeso.composite.search import KeyMatches, KeyQuery, key_query, search_keys
 from pexeso.engine.lists import offsets_of
 from pexeso.errors import InputError, LakeError, PexesoError

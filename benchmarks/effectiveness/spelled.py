@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from benchmarks.effectiveness.similar import Measure, Pieces
 from embed.protocol import Embedder
-from pexeso.build.parts.models import sparse_vectors
+from pexeso.build.parts.metadata import sparse_vectors
 from pexeso.engine.sparse.partition import SparsePartition, build_partition
 from pexeso.engine.sparse.search import Work, find_rows
 from pexeso.engine.sparse.vectors import pair_distances

@@ -25,7 +25,7 @@ from pexeso.engine.dense.space import DenseSpace
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.options import SearchOptions
-from pexeso.results.ranking import Hit
+from pexeso.results.query import Hit
 from pexeso.semantic.executor import search_store
 from pexeso.semantic.partition_loader import PartitionLoader
 from pexeso.store.local.reader import Store

@@ -17,11 +17,10 @@ from benchmarks.lake import BenchmarkLake
 from benchmarks.out_of_core.grouping import values_of
 from pexeso.engine.dense.building import build_partition
 from pexeso.engine.options import PartitionLayoutOptions
-from pexeso.store.arrays import write_arrays
+from pexeso.store.arrays import write_arrays, write_texts
 from pexeso.store.files import filling, write_document
 from pexeso.store.local.reader import Store, open_store
 from pexeso.store.local.writer import IndexWriter
-from pexeso.store.texts import write_texts
 
 _log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.commands import benchmark, setting
 from benchmarks.redundancy.measuring import LAKES, measured_lake
-from pexeso.redundancy.retention import RetentionProblem, plan_retention
+from pexeso.redundancy.planning import RetentionProblem, plan_retention
 
 SIZES = (500, 2_000, 10_000)
 DEGREES = (2, 5, 10)
@@ -102,7 +102,7 @@ def redundancy_command(request: Request) -> Iterator[tuple[str, dict[str, Any]]]
 
 
 def _lake(name: str, request: Request) -> dict[str, Any]:
-    from pexeso.build.build import SMALL_LAKE_SETTINGS
+    from pexeso.build.job import SMALL_LAKE_SETTINGS
     from pexeso.build.spark.session import spark_session
 
     options = {"seed": request.seed, "repeats": request.repeats, "rows": request.rows}

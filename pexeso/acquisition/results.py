@@ -13,8 +13,7 @@ from pexeso.acquisition.evaluation import Evaluator
 from pexeso.acquisition.plans import FoundPlan, FoundPlans, Join, JoinTree, PlanEstimates
 from pexeso.lake.columns import spec_of
 from pexeso.lake.frames.tables import AsTables, Tabular
-from pexeso.runtime.formatting import percent, plain
-from pexeso.runtime.shown import facts_table, many, named
+from pexeso.runtime.formatting import facts_table, many, named, percent, plain
 
 if TYPE_CHECKING:
     from pexeso.acquisition.graph import JoinGraph
@@ -193,8 +192,8 @@ class AcquisitionPlan(AsTables):
     chance: float | None = None
     estimates: PlanEstimates | None = None
 
+    # What `to_pandas` and the others tell of each table that is bought.
     fields = ("table", "columns", "price", "sql")
-    """What `to_pandas` and the others tell of each table that is bought."""
 
     def _table_rows(self) -> list[dict[str, Any]]:
         return [{name: getattr(table, name) for name in self.fields} for table in self.tables]
@@ -414,11 +413,11 @@ class AcquisitionResult(Tabular, Sequence[AcquisitionPlan]):
     n_more: int = 0
     stats: dict[str, Any] = field(default_factory=dict, compare=False)
 
+    # What `to_pandas` and `to_arrow` tell of each plan.
     fields = (
         "price", "correlation", "share", "chance", "quality", "informativeness", "rows", "optimal",
         "gap", "tables", "path", "want", "sql",
     )  # fmt: skip
-    """What `to_pandas` and `to_arrow` tell of each plan."""
 
     @classmethod
     def of(

@@ -7,14 +7,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from pexeso.build import build
+from pexeso.build import job
 from pexeso.build.spark import session
 from pexeso.build.spark.java import JAVA_OPTIONS, RETRY_SECONDS, archive_path, find_java
 from pexeso.options import BuildOptions
 from pexeso.runtime.system import give_way
 
+# Most archives that are kept: one for each installation of Spark or Java.
 MAX_ARCHIVES = 3
-"""Most archives that are kept: one for each installation of Spark or Java."""
 
 
 def make_archive() -> Path | None:
@@ -32,14 +32,14 @@ def make_archive() -> Path | None:
     attempt = path.with_suffix(f".{os.getpid()}.part")
     session.STOP_SECONDS = 600  # Java writes it after Spark has stopped
     # The compilers and collectors of small builds; those of others can use the classes too.
-    java = f"{build.SMALL_LAKE_SETTINGS[JAVA_OPTIONS]} -XX:ArchiveClassesAtExit={attempt}"
+    java = f"{job.SMALL_LAKE_SETTINGS[JAVA_OPTIONS]} -XX:ArchiveClassesAtExit={attempt}"
     try:
         with tempfile.TemporaryDirectory(prefix="pexeso-spark-") as folder:
             lake = Path(folder, "cities.csv")
             rows = (f"city {number},country {number % 5}\n" for number in range(20))
             lake.write_text("".join(["city,country\n", *rows]), encoding="ascii")
             index = Path(folder, "lake.pexeso")
-            build.build(lake, index, BuildOptions(), master="local[2]", conf={JAVA_OPTIONS: java})
+            job.build(lake, index, BuildOptions(), master="local[2]", conf={JAVA_OPTIONS: java})
         if not attempt.is_file():
             return None
         attempt.chmod(0o600)

@@ -20,8 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pexeso.build.stages import Facts
-from pexeso.build.workers import Attempt, Needs, Workers, run_tasks
+from pexeso.build.workers import Attempt, Facts, Needs, Workers, run_tasks
 from pexeso.lake.catalog import (
     COLUMNS,
     COLUMNS_SCHEMA,
@@ -45,16 +44,16 @@ from pexeso.store.io.parquet import n_bytes_of, n_rows_of, parquet_files
 from pexeso.store.io.temporary import written_whole
 
 SCHEMAS = {TABLES: TABLES_SCHEMA, COLUMNS: COLUMNS_SCHEMA}
+# About how many rows a file of the catalog has.
 ROWS_PER_FILE = 1 << 18
-"""About how many rows a file of the catalog has."""
 
 POSTINGS, VALUES = "postings", "values"
 POSTINGS_SCHEMA = pa.schema(
     [("column_id", pa.int64()), *(SCHEMA.field(name) for name in ("value", "text", "count"))]
 )
 VALUES_SCHEMA = pa.schema([("value", pa.string())])
+# About how many distinct values a bucket has at most: what one task holds of them.
 VALUES_PER_BUCKET = 500_000
-"""About how many distinct values a bucket has at most: what one task holds of them."""
 
 IDS, _ITEM = "ids", "item"
 IDS_SCHEMA = pa.schema(
@@ -65,8 +64,8 @@ _ORDER = {TABLES: ("table",), COLUMNS: ("table", "name", "position")}
 _SAMPLED_NAMES = 10_000
 _BATCH_ROWS = 1 << 17
 
+# Reads the rows of an item: what a task sorts.
 Rows = Callable[[Any], pa.Table]
-"""Reads the rows of an item: what a task sorts."""
 
 
 @dataclass(frozen=True)
@@ -184,14 +183,12 @@ def _write_range(
 def read_record_files(
     paths: Sequence[Path], names: Sequence[str], schema: pa.Schema = SCHEMA
 ) -> pa.Table:
-    """Read some fields of records, from files of one kind."""
     empty = pa.schema([schema.field(name).with_nullable(True) for name in names]).empty_table()
     read = [pq.ParquetFile(path).read(columns=list(names)).select(list(names)) for path in paths]
     return pa.concat_tables([empty, *read], promote_options="default")
 
 
 def record_files(records: Path, kind: str) -> list[Path]:
-    """Return the files of the records of a kind that the reading stage left."""
     return parquet_files(records / f"record={kind}")
 
 

@@ -29,8 +29,7 @@ from pexeso.build.source import (
     n_reading_tasks,
     rows_by_file,
 )
-from pexeso.build.stages import Facts
-from pexeso.build.workers import Attempt
+from pexeso.build.workers import Attempt, Facts
 from pexeso.errors import PlaceError
 from pexeso.lake.catalog import TABLES, TABLES_SCHEMA
 from pexeso.lake.containers.formats import READERS
@@ -48,26 +47,26 @@ if TYPE_CHECKING:
 _Names = TypeVar("_Names", pa.Array, pa.ChunkedArray)
 
 NEW, CHANGED, GONE, UNCHANGED = "new", "changed", "gone", "unchanged"
+# Of a format that is read in another way than when the index was written.
 REREAD = "reread"
-"""Of a format that is read in another way than when the index was written."""
+# A table of an existing file or folder that cannot be opened: it may be as it was.
 CLOSED = "closed"
-"""A table of an existing file or folder that cannot be opened: it may be as it was."""
+# A table of the index whose file can no longer be read as one.
 NO_TABLE = "no table"
-"""A table of the index whose file can no longer be read as one."""
+# What is no table and was none: left out for another reason than before, and no longer there.
 OTHER_REASON, FORGOTTEN = "other reason", "forgotten"
-"""What is no table and was none: left out for another reason than before, and no longer there."""
 
 _DOUBTFUL, _KNOWN_SKIPPED = "doubtful", "skipped before"
 
 _TO_READ = (NEW, CHANGED, REREAD)
 _LEFT_OUT = (SKIPPED, NO_TABLE, OTHER_REASON)
+# What the catalog knows and no longer holds.
 REPLACED = (CHANGED, REREAD, NO_TABLE, OTHER_REASON, FORGOTTEN)
-"""What the catalog knows and no longer holds."""
 
+# The fact of an index that lists the tables that are read again once they are there.
+#
+# They could not be read when a part was added, or when the reader of a format had changed.
 READ_ONCE_BACK = "read_once_back"
-"""The fact of an index that lists the tables that are read again once they are there.
-
-They could not be read when a part was added, or when the reader of a format had changed."""
 
 _KNOWN = ("n_bytes", "modified", "version", "fingerprint", "reason")
 _THERE = pa.schema([*LISTING_SCHEMA, SKIPPED_SCHEMA.field("reason")])

@@ -1,4 +1,4 @@
-"""One build or update: stages, folders that tasks write, and one commit.
+"""A build, and what it shares with updates: stages, folders that tasks write, and one commit.
 
 Each stage reads what the stages before it left. The driver holds summaries, the training sample and
 the codebook; file names, values, vectors and postings pass between tasks only, through files in the
@@ -7,9 +7,13 @@ scratch folder. What each part of an index adds is in `pexeso.build.parts`.
 
 from __future__ import annotations
 
+import importlib.util
+import json
+import os
+import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,37 +24,55 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from embed.registry import check_model
 from pexeso import __version__, registry
 from pexeso.build.catalog_writer import record_files, write_catalog
 from pexeso.build.parts.base import Filled, IndexPart, Written
-from pexeso.build.parts.metadata import described
-from pexeso.build.parts.models import models_of, put_models
+from pexeso.build.parts.metadata import described, models_of, put_models
 from pexeso.build.report import (
     REPORT_FILE,
     BuildReport,
     StageReport,
     stage_report,
 )
-from pexeso.build.source import Source
-from pexeso.build.stages import Facts, Stages
-from pexeso.build.sums import added, empty_sums
-from pexeso.build.workers import Attempt, Needs, Task, Workers, run_tasks
+from pexeso.build.source import LISTING, SKIPPED, Source, source_of
+from pexeso.build.spark.java import make_archive_later
+from pexeso.build.spark.session import plain_task_errors, spark_session
+from pexeso.build.workers import (
+    Attempt,
+    Facts,
+    LocalWorkers,
+    Needs,
+    SparkWorkers,
+    Stages,
+    Task,
+    Workers,
+    added,
+    empty_sums,
+    run_tasks,
+)
+from pexeso.errors import InputError, LakeError, MissingPackageError, SparkError
 from pexeso.lake.catalog import REMOVED, REMOVED_SCHEMA, TABLES, Catalog, files_in, write_rows
-from pexeso.lake.left_out import ReasonGroup, in_words, left_out
+from pexeso.lake.containers.formats import READERS
+from pexeso.lake.left_out import ReasonGroup, groups_in, in_words, left_out
 from pexeso.options import BuildOptions
-from pexeso.runtime.progress import StageProgress, stage_bar
+from pexeso.runtime.checks import require_choice, require_flag
+from pexeso.runtime.extras import lack_of
+from pexeso.runtime.progress import StageProgress, stage_bar, with_bar
 from pexeso.runtime.ranges import Ranges
 from pexeso.store.files import write_document
+from pexeso.store.io.location import Location
 from pexeso.store.local.reader import Store
 from pexeso.store.local.writer import BuildWriter, PartitionTarget
 from pexeso.store.manifest import FolderEntry, Manifest
+from pexeso.store.opening import open_writer
 
 _WRITTEN, RECORDS = "partitions.parquet", "records"
+# The fact of a stage that says which listing of the lake it was made from.
 _LISTING = "listing"
-"""The fact of a stage that says which listing of the lake it was made from."""
 
+# Folders of parts, by the name of the part.
 Folders = Mapping[str, Sequence[FolderEntry]]
-"""Folders of parts, by the name of the part."""
 
 
 def write_folder(
@@ -72,7 +94,6 @@ def stage_names(n_models: int = 1) -> tuple[str, ...]:
 
 
 def build_bar() -> AbstractContextManager[StageProgress]:
-    """Return a bar of the stages of a build or an update."""
     return stage_bar(stage_names())
 
 
@@ -96,8 +117,8 @@ class BuildJob:
         self.workers = cast("Workers", workers)
         self.tell = progress or (lambda stage: None)
         self.stages = Stages(writer.scratch, progress, self._keep)
+        # Models of the index that were made again, and where they are.
         self.renewed_models: dict[int, Path] = {}
-        """Models of the index that were made again, and where they are."""
         self._digest: str | None = None
         self._n_folders = 0
         self._sums = empty_sums()
@@ -129,14 +150,12 @@ class BuildJob:
     def run(
         self, task: Task, items: Sequence[Any], folder: Path, *, n_bytes: int, alone: bool = False
     ) -> list[Any]:
-        """Run a task for every item within a stage; see `pexeso.build.workers.run_tasks`."""
         needs = Needs(n_bytes, alone)
         results, sums = run_tasks(self.workers, task, items, folder, needs)
         self.measure(sums)
         return results
 
     def measure(self, sums: Facts) -> None:
-        """Add what tasks measured to the report of the stage."""
         self._sums = added(self._sums, sums)
 
     def report(self) -> BuildReport:
@@ -176,7 +195,6 @@ class BuildJob:
         return self.stage("read", work)
 
     def record_files(self, kind: str) -> list[Path]:
-        """Return the files with the records of one kind that the reading stage left."""
         return record_files(self.stages.folder("read") / RECORDS, kind)
 
     def write_catalog(self, first_id: int, skipped: Path) -> Facts:
@@ -189,7 +207,6 @@ class BuildJob:
         return self.stage("catalog", work)
 
     def write_parts(self) -> dict[str, Written]:
-        """Have every part write its folders of what was read."""
         return {part.name: part.write(self) for part in self.parts}
 
     def write_folders(
@@ -226,11 +243,9 @@ class BuildJob:
         return [FolderEntry.from_json(text) for text in entries["entry"].to_pylist()]
 
     def left_out(self) -> tuple[ReasonGroup, ...]:
-        """Count what this job read and left out, by reason."""
         return left_out(Catalog(files_in([self.writer.catalog_folder])))
 
     def no_column(self, lake: str) -> str:
-        """Return why no column of a lake can be a join key."""
         reasons = in_words(sorted(self.left_out(), key=lambda group: group.kind == TABLES))
         return (
             f"No column in '{lake}' can be a join key. Left out: {reasons}. The rules "
@@ -282,7 +297,7 @@ class BuildJob:
             catalogs = [*before.catalogs] if removed is not None else []
             parts, facts = {**before.parts, **parts}, {**before.facts, **facts}
             fingerprints, embedder = dict(before.fingerprints), before.embedder
-            changed = ("model", "grid", "layout", "parts") if makes_models else ("parts",)
+            changed = ("model", "grid", "parts") if makes_models else ("parts",)
             options = {**before.options, **{name: options[name] for name in changed}}
             deleted = before.deleted_columns if deleted is None else deleted
         for name, output in written.items():
@@ -305,3 +320,161 @@ def ids_of(store: Store, tables: pa.Array) -> np.ndarray:
     """Return the ids of the indexed columns of some tables, int64, ascending."""
     chosen = Catalog(store.catalog_files).columns(["column_id"], among=tables)["column_id"]
     return np.sort(chosen.drop_null().to_numpy())
+
+
+# Spark settings where Java does no more than hand out tasks; the caller's own go before them.
+SMALL_LAKE_SETTINGS = {
+    # Java's best compiler and its parallel collector cost more than they save in a minute.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+}
+
+ENGINES = AUTO, LOCAL, SPARK = ("auto", "local", "spark")
+
+Progress = Callable[[str], None]
+
+
+@with_bar(build_bar)
+def build(
+    lake: Any,
+    path: str | os.PathLike[str] | Location,
+    options: BuildOptions,
+    *,
+    overwrite: bool = False,
+    engine: str = AUTO,
+    master: str | None = None,
+    conf: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Manifest:
+    """Index a lake; parameters and errors as for `pexeso.build_index`.
+
+    A build that was killed or interrupted is taken up by the next one with the same lake, options
+    and path, after the last stage that it finished, unless the lake has changed since.
+    """
+    require_flag("overwrite", overwrite)
+    for model in options.models:
+        check_model(model)
+    source, options = source_of(lake), options.with_aliases_read()
+    request = {
+        "lake": source.name,
+        "dimensions": options.dimensions,
+        "value_vectors": options.value_vectors,
+        "readers": READERS,
+        **described(options),
+    }
+    purpose = f"build {json.dumps(request, sort_keys=True)}"
+    with (
+        open_writer(path, overwrite=overwrite, purpose=purpose) as writer,
+        workers_for(source, writer, engine, master, conf) as workers,
+    ):
+        job = BuildJob(writer, options, workers=workers, progress=progress)
+        listing = job.list_tables(source)
+        if not listing["tables"]:
+            writer.keep = False
+            left_out = in_words(groups_in(job.stages.folder("list") / SKIPPED))
+            raise LakeError(
+                f"There is no table in '{lake}': no name of a file there ends as those of tables "
+                f"do, such as .csv, .xlsx, .json, .parquet or .sqlite. Left out: {left_out}."
+            )
+        job.read(source, job.stages.folder("list") / LISTING, listing["bytes"])
+        counts = job.write_catalog(0, job.stages.folder("list") / SKIPPED)
+        if not counts["postings"] and "fasttext" in options.models:
+            writer.keep = False
+            raise LakeError(
+                f"{job.no_column(source.name)} The model fasttext is trained on the values of such "
+                "columns; another one, such as lexical, needs none."
+            )
+        written = job.write_parts()
+        if not any(part.folders for part in written.values()):
+            writer.keep = False
+            raise LakeError(job.no_column(source.name))
+        facts = {"lake": source.name, "next_column": counts["columns"], "readers": READERS}
+        if (aliases := options.normaliser.aliases) is not None:
+            facts["aliases"] = aliases.count
+        return job.commit({}, written, facts=facts)
+
+
+def workers_for(
+    source: Source | None,
+    writer: BuildWriter,
+    engine: str,
+    master: str | None,
+    conf: Mapping[str, Any] | None,
+) -> AbstractContextManager[Workers]:
+    """Return what runs the tasks of work on an index; what it raises becomes errors of pexeso.
+
+    A master, settings, an active session, or tables of Spark say that the work is for Spark.
+    """
+    require_choice("engine", engine, ENGINES)
+    is_of_spark = source is not None and not source.is_files
+    if engine == LOCAL and (master is not None or conf):
+        raise InputError(
+            "The engine 'local' runs on this machine's processes and takes no master or settings "
+            "of Spark: leave them out, or use the engine 'spark'."
+        )
+    if engine == LOCAL and is_of_spark:
+        raise InputError(
+            f"The engine 'local' reads files, and '{source.name}' is a table of Spark: use the "
+            "engine 'spark', or give the folder of its files."
+        )
+    on_spark = engine == SPARK or master is not None or bool(conf) or is_of_spark
+    if engine == AUTO:
+        on_spark |= has_session()
+    if not on_spark:
+        return _local_workers(writer)
+    _require_spark(is_of_spark or master is not None)
+    settings = {**({} if is_of_spark else SMALL_LAKE_SETTINGS), **(conf or {})}
+    return _spark_workers(writer, master, settings)
+
+
+def _require_spark(needs_spark: bool) -> None:
+    """Refuse to go on without the package of Spark, and say what does without."""
+    if importlib.util.find_spec("pyspark") is not None:
+        return
+    instead = (
+        ""
+        if needs_spark
+        else "build with the engine 'local' (--engine local), which takes all processors of this "
+        "machine, and for each about four times the memory of the largest partition or file"
+    )
+    raise MissingPackageError(lack_of("pyspark", "Spark", instead))
+
+
+@contextmanager
+def _local_workers(writer: BuildWriter) -> Iterator[LocalWorkers]:
+    with LocalWorkers() as workers, _plain_errors(writer):
+        yield workers
+
+
+@contextmanager
+def _spark_workers(
+    writer: BuildWriter, master: str | None, settings: Mapping[str, Any]
+) -> Iterator[SparkWorkers]:
+    workers = SparkWorkers(partial(spark_session, master, conf=settings))
+    try:
+        with workers, _plain_errors(writer):
+            yield workers
+    except SparkError:
+        if not workers.has_spark and not writer.resumed:
+            writer.keep = False  # it could not be started, and little was done before
+        raise
+    if workers.has_spark:
+        make_archive_later()
+
+
+def _plain_errors(writer: BuildWriter) -> AbstractContextManager[None]:
+    return plain_task_errors(
+        f"building '{writer.name}'",
+        f"the index '{writer.name}' was not written. Free some space and run the command again, "
+        "which goes on with the stages that are finished, or choose another place.",
+    )
+
+
+def has_session() -> bool:
+    """Return whether this process has a session of Spark already, or was started by Spark."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # under `spark-submit`
+        return True
+    if "pyspark.sql" not in sys.modules:
+        return False
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession() is not None

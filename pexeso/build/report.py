@@ -13,40 +13,31 @@ from typing import TYPE_CHECKING, Any
 
 from pexeso import registry
 from pexeso.build.parts.base import OfParts
-from pexeso.build.sums import SUMS, median
+from pexeso.build.workers import SUMS, median
 from pexeso.errors import InputError
 
 if TYPE_CHECKING:
     from pexeso.lake.left_out import ReasonGroup
     from pexeso.store.manifest import FolderEntry
 
+# The report of a build or an update, in its folder of the catalog.
 REPORT_FILE = "report.json"
-"""The report of a build or an update, in its folder of the catalog."""
 
 
 @dataclass(frozen=True)
 class StageReport:
-    """What a stage did. A number that was not measured is None.
-
-    Attributes
-    ----------
-    seconds : float
-        Wall time.
-    task_seconds : float or None
-        Wall time of all of them together, the wait for their input included.
-    slowest_seconds, median_seconds : float or None
-        Of one task; the median to 2.5 %.
-    """
+    """What a stage did. A number that was not measured is None."""
 
     stage: str
-    seconds: float
+    seconds: float  # Wall time
     rows_in: int | None = None
     rows_out: int | None = None
     bytes_in: int | None = None
     bytes_out: int | None = None
     tasks: int | None = None
+    # Wall time of all of them together, the wait for their input included.
     task_seconds: float | None = None
-    slowest_seconds: float | None = None
+    slowest_seconds: float | None = None  # Of one task; the median to 2.5 %.
     median_seconds: float | None = None
 
     @property
@@ -88,7 +79,6 @@ class BuildReport:
 
     @property
     def seconds(self) -> float:
-        """Wall time of all stages."""
         return sum(stage.seconds for stage in self.stages)
 
     def to_dict(self) -> dict[str, Any]:
@@ -107,7 +97,6 @@ class BuildReport:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> BuildReport:
-        """Read the plain JSON form."""
         stages = document.get("stages")
         if not isinstance(stages, list) or not all(isinstance(stage, Mapping) for stage in stages):
             raise InputError(

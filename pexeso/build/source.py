@@ -27,9 +27,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pexeso.build.spark_tables import SparkTable, find_spark_tables, frame_records
-from pexeso.build.stages import Facts
-from pexeso.build.sums import empty_sums
-from pexeso.build.workers import Attempt, Needs, SparkWorkers, Workers, run_tasks
+from pexeso.build.workers import Attempt, Facts, Needs, SparkWorkers, Workers, empty_sums, run_tasks
 from pexeso.errors import LakeError
 from pexeso.lake.catalog import SCHEMA
 from pexeso.lake.files import (
@@ -56,30 +54,30 @@ if TYPE_CHECKING:
 LISTING, SKIPPED, FOLDERS, HANDS = "listing", "skipped", "folders", "hands"
 _TABLE, FOLDER = "table", "folder"
 
+# Folders that the first task lists, and a task of each later round, before they pass on the rest.
 FIRST_FOLDERS, MORE_FOLDERS = 256, 1024
-"""Folders that the first task lists, and a task of each later round, before they hand on the
-rest."""
 
 BATCH_ROWS = 1 << 14
+# Folders of another storage that a task requests at a time: listing is waiting for answers.
 _REQUESTS = 16
-"""Folders of another storage that a task requests at a time: listing is waiting for answers."""
 
 READ_BYTES_PER_TASK = 32 << 20
+# A task more for each so many bytes, up to four for each core.
 SMALL_READ_BYTES = 2 << 20
-"""A task more for each so many bytes, up to four for each core."""
 
+# Memory of a task that reads, as a multiple of its largest file, and what its records take.
 READ_MEMORY_FACTOR, HELD_RECORDS_BYTES = 3, 256 << 20
-"""Memory of a task that reads, as a multiple of its largest file, and what its records take."""
 
+# Rows or bytes of records that a task holds of one kind before it writes them.
 _ROWS_PER_GROUP, _BYTES_PER_GROUP = 1 << 17, 16 << 20
-"""Rows or bytes of records that a task holds of one kind before it writes them."""
 
+# What the name of a lake begins with where it is not one of files.
 SPARK_PREFIX = "spark:"
-"""What the name of a lake begins with where it is not one of files."""
 
 _SPARK_NAME = re.compile(r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+){0,2}", re.ASCII)
 
 
+# One row a table; see `pexeso.lake.files.TableFile`.
 LISTING_SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("table", "path", "format")),
@@ -87,15 +85,14 @@ LISTING_SCHEMA = pa.schema(
         *((name, pa.string()) for name in ("version", "member", "reading")),
     ]
 )
-"""One row a table; see `pexeso.lake.files.TableFile`."""
 
+# One row a file that is none; see `pexeso.lake.files.SkippedFile`.
 SKIPPED_SCHEMA = pa.schema(
     [("table", pa.string()), ("reason", pa.string()), ("is_closed", pa.bool_())]
 )
-"""One row a file that is none; see `pexeso.lake.files.SkippedFile`."""
 
+# One row a folder that is still to be walked.
 _FOLDERS_SCHEMA = pa.schema([("table", pa.string())])
-"""One row a folder that is still to be walked."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +104,6 @@ class FolderNames:
     end: int
 
     def read(self) -> list[str]:
-        """Return their names."""
         rows = pq.read_table(self.path, columns=["table"], partitioning=None)
         return rows.slice(self.first, self.end - self.first)["table"].to_pylist()
 
@@ -233,12 +229,10 @@ def walk_from(
 
 
 def skipped_row(file: SkippedFile) -> dict[str, object]:
-    """Return the row for a file that is no table."""
     return {"table": file.path, "reason": file.reason, "is_closed": file.is_closed}
 
 
 def source_of(lake: Any) -> Source:
-    """Return what is meant by a lake."""
     if hasattr(lake, "sparkSession"):
         return SparkSource(lake)
     if (
@@ -330,7 +324,6 @@ class SparkSource:
         self.name = SPARK_PREFIX + name
 
     def list_into(self, workers: SparkWorkers, folder: Path) -> Facts:
-        """See `FolderSource`."""
         tables = self._tables(workers.spark)
         if not tables:
             raise LakeError(
@@ -353,7 +346,6 @@ class SparkSource:
         options: BuildOptions,
         wanted: Sequence[Records],
     ) -> Facts:
-        """See `FolderSource`."""
         frame = frame_records(
             self._tables(workers.spark),
             options.rules,
@@ -409,7 +401,6 @@ def _read_hand(hand: int, attempt: Attempt, *, read: Any, dealt: Path, n_hands: 
 
 
 def write_records(records: Batches, attempt: Attempt) -> None:
-    """Write records as Parquet, each kind in a folder of its own."""
     fields = pa.schema([field for field in SCHEMA if field.name != "record"])
     writers: dict[str, pq.ParquetWriter] = {}
     held: dict[str, list[pa.RecordBatch]] = {}
@@ -437,7 +428,6 @@ def write_records(records: Batches, attempt: Attempt) -> None:
 
 
 def spark_schema(schema: pa.Schema) -> Any:
-    """Return the Spark form of an Arrow schema."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return from_arrow_schema(schema)

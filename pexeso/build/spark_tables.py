@@ -57,14 +57,14 @@ def _texts(values: pa.Array) -> pa.Array:
     return value_texts(in_utc(values), pa.string())
 
 
+# The format of such tables in the catalog.
 FORMAT = "spark"
-"""The format of such tables in the catalog."""
 
+# The position under which the rows of a table are counted.
 _TABLE = -1
-"""The position under which the rows of a table are counted."""
 
+# Bytes of a value in a task next to its text: offset, count and place.
 _VALUE_BYTES = 16
-"""Bytes of a value in a task next to its text: offset, count and place."""
 
 _COUNTED = (
     "table string, position int, name string, label string, reason string, value string, count long"
@@ -80,7 +80,6 @@ class SparkTable:
 
 
 def find_spark_tables(spark: SparkSession, name: str) -> list[SparkTable]:
-    """Find the tables that a name means in Spark's catalog."""
     from pyspark.errors import PySparkException
 
     try:

@@ -20,7 +20,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from embed.registry import check_model
-from pexeso.build.build import AUTO, workers_for
 from pexeso.build.catalog_writer import read_record_files, rewrite_sorted
 from pexeso.build.changes import (
     CHANGED,
@@ -36,10 +35,9 @@ from pexeso.build.changes import (
     names_of,
     stale_formats,
 )
-from pexeso.build.job import BuildJob, build_bar, ids_of
+from pexeso.build.job import AUTO, BuildJob, build_bar, ids_of, workers_for
 from pexeso.build.parts.base import OfParts
-from pexeso.build.parts.metadata import options_of
-from pexeso.build.parts.models import models_of, stale_models
+from pexeso.build.parts.metadata import models_of, options_of, stale_models
 from pexeso.build.report import Update, folder_counts
 from pexeso.build.source import (
     LISTING,
@@ -48,7 +46,7 @@ from pexeso.build.source import (
     FolderSource,
     source_of,
 )
-from pexeso.build.stages import Facts
+from pexeso.build.workers import Facts
 from pexeso.errors import InputError, LakeError
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.containers.formats import READERS
@@ -330,8 +328,6 @@ def compact(
 
 
 def rewrite_catalog(job: BuildJob) -> None:
-    """Write all of the catalog that holds as one folder."""
-
     def work(folder: Path) -> None:
         rewrite_sorted(job.workers, job.index.catalog_files, job.writer.catalog_folder, folder)
 

@@ -7,10 +7,16 @@ and leaves the same bytes whoever runs it.
 
 A process of this machine is an interpreter that receives tasks on its input. It imports nothing of
 the program that started it, and ends when that program does, however it ends.
+
+Each attempt at a stage of a build writes to a folder of its own, and a small document names that
+folder once everything in it is on the disk. So a task of a driver that died, which may go on
+writing for a while, cannot spoil what a later attempt wrote; and whenever a build ends, a stage is
+finished or it is not. A build that was interrupted resumes after its finished stages.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import signal
@@ -19,8 +25,8 @@ import sys
 import threading
 import time
 import traceback
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from multiprocessing.reduction import ForkingPickler
@@ -28,27 +34,145 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
-from pexeso.build.stages import Facts
-from pexeso.build.sums import added, empty_sums, sums_of_task
-from pexeso.errors import BuildError, PexesoError
+from pexeso.errors import BuildError, IndexCorruptError, PexesoError
 from pexeso.runtime.formatting import first_line
+from pexeso.runtime.progress import log_event
 from pexeso.runtime.system import available_memory, available_processors, signals
 from pexeso.runtime.threads import freeze_imports, take_one_thread
-from pexeso.store.files import remove_tree
+from pexeso.store.files import read_document, remove_tree, replace_document, sync_tree
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+
+Facts = dict[str, Any]
+
+
+class Stages:
+    """The stages of one build, in its scratch folder."""
+
+    def __init__(
+        self,
+        scratch: Path,
+        progress: Callable[[str], None] | None = None,
+        on_finished: Callable[[], None] | None = None,
+    ) -> None:
+        self.scratch = scratch
+        self.names: list[str] = []
+        self.resumed: list[str] = []
+        self._tell = progress or (lambda stage: None)
+        self._on_finished = on_finished or (lambda: None)
+
+    def run(self, stage: str, work: Callable[[Path], Facts | None]) -> Facts:
+        """Do a stage, unless it is finished, and return its facts with the ``seconds`` it took."""
+        self._tell(stage)
+        log_event("stage", stage=stage)
+        self.names.append(stage)
+        earlier_facts = self.finished(stage)
+        if earlier_facts is not None:
+            log_event("stage finished earlier", stage=stage)
+            self.resumed.append(stage)
+            self._on_finished()
+            return earlier_facts
+        self._clear(stage)
+        attempt = self.scratch / f"{stage}.{secrets.token_hex(6)}"
+        attempt.mkdir()
+        started = time.perf_counter()
+        facts = work(attempt) or {}
+        sync_tree(attempt)
+        facts = {**facts, "seconds": round(time.perf_counter() - started, 3)}
+        replace_document(self._marker(stage), {"folder": attempt.name, "facts": facts})
+        log_event(
+            "stage finished",
+            **{**facts.get("report", {}), "stage": stage, "seconds": facts["seconds"]},
+        )
+        self._on_finished()
+        return facts
+
+    def finished(self, stage: str) -> Facts | None:
+        document = self._document(stage)
+        return None if document is None else document["facts"]
+
+    def all_finished(self) -> dict[str, Facts]:
+        stages = [path.stem for path in sorted(self.scratch.glob("*.json"))]
+        return {stage: facts for stage in stages if (facts := self.finished(stage)) is not None}
+
+    def folder(self, stage: str) -> Path:
+        document = self._document(stage)
+        if document is None:
+            raise IndexCorruptError(
+                f"The stage {stage} of the build in '{self.scratch}' is not finished."
+            )
+        return self.scratch / document["folder"]
+
+    def forget(self, stage: str) -> None:
+        self._marker(stage).unlink(missing_ok=True)
+        self._clear(stage)
+
+    def _document(self, stage: str) -> dict[str, Any] | None:
+        path = self._marker(stage)
+        if not path.is_file():
+            return None
+        document = read_document(path)
+        folder = self.scratch / document["folder"]
+        return document if folder.parent == self.scratch and folder.is_dir() else None
+
+    def _marker(self, stage: str) -> Path:
+        return self.scratch / f"{stage}.json"
+
+    def _clear(self, stage: str) -> None:
+        for path in self.scratch.glob(f"{stage}.*"):
+            remove_tree(path)
+
+
+# Seconds of tasks are kept in classes this factor wide: the median is known to 2.5 %.
+_STEP = 1.05
+
+_MIN_SECONDS = 1e-3
+SUMS = ("tasks", "rows_in", "rows_out", "bytes_in", "bytes_out", "task_seconds")
+
+
+def empty_sums() -> dict[str, Any]:
+    return {**dict.fromkeys(SUMS, 0), "slowest": 0.0, "classes": {}}
+
+
+def added(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    sums = {name: one[name] + other[name] for name in SUMS}
+    classes = dict(Counter(one["classes"]) + Counter(other["classes"]))
+    return {**sums, "slowest": max(one["slowest"], other["slowest"]), "classes": classes}
+
+
+def class_of(seconds: float) -> int:
+    return round(math.log(max(seconds, _MIN_SECONDS), _STEP))
+
+
+def median(classes: Mapping[int, int]) -> float:
+    """Return the median of tasks that are counted by class: the lower one of two in the middle."""
+    middle = (sum(classes.values()) + 1) // 2
+    for key in sorted(classes):
+        middle -= classes[key]
+        if middle <= 0:
+            return _STEP**key
+    return 0.0
+
+
+def sums_of_task(counted: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    """Return the sums of one task: the rows and bytes that it counted, and its seconds."""
+    classes = {class_of(seconds): 1}
+    one = {"tasks": 1, "task_seconds": seconds, "slowest": seconds, "classes": classes}
+    return {**counted, **one}
+
+
 Task = Callable[[Any, "Attempt"], Any]
 
+# Most bytes that this process reads itself: about what it does in the time in which the processes
+# of a pool start; and where they have been started, in that in which tasks are sent to them.
 HERE_BYTES, LITTLE_BYTES = 8 << 20, 1 << 20
-"""Most bytes that this process reads itself: about what it does in the time in which the processes
-of a pool start; and where they have been started, in that in which tasks are sent to them."""
 
+# Memory of a task as a multiple of the compressed files that it reads, and the share of the free
+# memory that tasks take together: as many run at a time as fit.
 MEMORY_FACTOR, SHARE_OF_MEMORY = 10, 0.75
-"""Memory of a task as a multiple of the compressed files that it reads, and the share of the free
-memory that tasks take together: as many run at a time as fit."""
 
 _ATTEMPTS = "attempts"
 _END_SECONDS = 5
@@ -94,7 +218,6 @@ class Attempt:
         self._started = time.perf_counter()
 
     def path(self, kind: str, name: str) -> Path:
-        """Return the path of a new file of some kind."""
         path = self.folder / kind / name
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
@@ -105,36 +228,24 @@ class Attempt:
         self._sums[f"bytes_{side}"] += rows.nbytes
 
     def counted(self, batches: Iterator[pa.RecordBatch], side: str) -> Iterator[pa.RecordBatch]:
-        """Count batches as they pass by."""
         for batch in batches:
             self.count(batch, side)
             yield batch
 
     def sums(self) -> Facts:
-        """Return what was measured."""
         return sums_of_task(self._sums, time.perf_counter() - self._started)
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What the tasks of a run need.
+    """What the tasks of a run need."""
 
-    Attributes
-    ----------
-    n_bytes : int
-        What all of them read, on the disk.
-    alone : bool
-        Whether they need a process of their own, with one thread.
-    memory : int, optional
-        Bytes of memory of the largest task; by default `MEMORY_FACTOR` times what one reads.
-    """
-
-    n_bytes: int = 0
-    alone: bool = False
+    n_bytes: int = 0  # What all of them read, on the disk
+    alone: bool = False  # Whether they need a process of their own, with one thread
+    # Bytes of memory of the largest task; by default `MEMORY_FACTOR` times what one reads.
     memory: int | None = None
 
     def memory_of_one(self, n_tasks: int) -> int:
-        """Return the bytes of memory of one of so many tasks."""
         if self.memory is not None:
             return self.memory
         return MEMORY_FACTOR * self.n_bytes // max(1, n_tasks)
@@ -162,7 +273,6 @@ Runs = list[tuple[Any, Path, Facts]]
 
 
 def run_attempt(task: Task, item: Any, folder: Path) -> tuple[Any, Path, Facts]:
-    """Make an attempt at a task in a new folder below `folder`."""
     attempt = Attempt(folder / secrets.token_hex(8))
     return task(item, attempt), attempt.folder, attempt.sums()
 
@@ -209,7 +319,6 @@ class LocalWorkers:
 
     @property
     def facts(self) -> Facts:
-        """See `Workers`."""
         return {"master": "none", "cores": max(1, len(self._processes))}
 
     def __enter__(self) -> LocalWorkers:
@@ -223,7 +332,6 @@ class LocalWorkers:
         self._processes = []
 
     def run(self, task: Task, items: Sequence[Any], folder: Path, needs: Needs) -> Runs:
-        """See `Workers`."""
         if not needs.alone and needs.n_bytes <= (LITTLE_BYTES if self._processes else HERE_BYTES):
             return [run_attempt(task, item, folder) for item in items]
         n_processes = min(self.cores, len(items), _fitting(needs.memory_of_one(len(items))))
@@ -328,8 +436,8 @@ class _Process:
                 cast(IO[bytes], pipe).close()
 
 
+# Processes run side by side already: a pool of threads inside each would only make them wait.
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1"}
-"""Processes run side by side already: a pool of threads inside each would only make them wait."""
 
 
 def _import_path() -> str:
@@ -400,21 +508,17 @@ class SparkWorkers(ExitStack):
 
     @property
     def has_spark(self) -> bool:
-        """Whether a session was needed so far."""
         return self._spark is not None
 
     @property
     def cores(self) -> int:
-        """See `Workers`."""
         return self.spark.sparkContext.defaultParallelism
 
     @property
     def facts(self) -> Facts:
-        """See `Workers`."""
         return {"master": self.spark.sparkContext.master, "cores": self.cores}
 
     def run(self, task: Task, items: Sequence[Any], folder: Path, needs: Needs) -> Runs:
-        """See `Workers`."""
         import pyarrow as pa
 
         shared = self.spark.sparkContext.broadcast([_packed(item) for item in items])

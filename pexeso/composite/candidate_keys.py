@@ -46,8 +46,7 @@ from pexeso.lake.containers.reader import read_table
 from pexeso.lake.frames.tables import ACCEPTED, AsTables, frame_of
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.tokens import key_texts, texts_of_cells
-from pexeso.runtime.formatting import percent, plain
-from pexeso.runtime.shown import Shown, many, named
+from pexeso.runtime.formatting import Shown, many, named, percent, plain
 
 _WHOLE = r"^[0-9]+(\.0+)?$"
 _MIN_WHOLE = 0.95
@@ -227,8 +226,8 @@ class FoundKeys(AsTables):
     reason: str | None
     notes: tuple[str, ...]
 
+    # What `to_pandas` and the others tell of each key.
     fields = (*KEY_FIELDS, "columns")
-    """What `to_pandas` and the others tell of each key."""
 
     def _table_rows(self) -> list[dict[str, Any]]:
         rows = [{"key": key.spec, **vars(key)} for key in self.keys]

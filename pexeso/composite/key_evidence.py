@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -25,11 +25,15 @@ from pexeso.composite.key_explanation import (
 )
 from pexeso.composite.row_keys import RowKeys, build_row_keys
 from pexeso.composite.search import KeyQuery, key_query, relation_of, search_keys
-from pexeso.lake.columns import label_columns
+from pexeso.engine.lists import offsets_of
+from pexeso.lake.columns import label_columns, spec_of
 from pexeso.lake.frames.columns import texts_of_cells
+from pexeso.lake.readings import LOSSY, read_columns
+from pexeso.results.column_matches import WouldMatch
 
 if TYPE_CHECKING:
     from pexeso.composite.key_table import TablePair
+    from pexeso.composite.part.open import RowShard
     from pexeso.joins.composite_join import KeyedTable
 
 # Cells and values of keys that a search for other mappings compares at most: where dozens of
@@ -189,6 +193,68 @@ def one_table(key: Sequence[pa.Array | pa.ChunkedArray], table: pa.Table) -> One
     return OneTable(build_row_keys([table]), key_query(key))
 
 
+# Cells of a lake up to which they are read for hints, and tables of a shard that are compared then.
+MAX_CELLS_READ, MAX_TABLES_READ = 10_000_000, 3
+
+
+def would_match_keys(
+    shards: Sequence[RowShard],
+    key: Sequence[pa.Array],
+    readings: Collection[str],
+    share: float,
+    exclude_table: str | None,
+) -> tuple[WouldMatch, ...]:
+    """Return of each reading that is off the table that has most keys by it, the best first.
+
+    Only where it has a larger share of them than `share`. `key` has the cells of each part in the
+    form in which they are compared.
+    """
+    if sum(len(shard.rows.cells) for shard in shards) > MAX_CELLS_READ:
+        return ()
+    lines = []
+    for name in LOSSY:
+        if name in readings:
+            continue
+        parts = [read_columns(part, [name]) for part in key]
+        n_keys = key_query(parts).n_keys
+        best, n_best = None, math.floor(share * n_keys)
+        for shard in shards:
+            for table in _likely_tables(shard, name, parts, exclude_table):
+                held = [read_columns(column, [name]) for column in shard.table_columns(table)]
+                columns = [f"{number}" for number in range(len(held))]
+                found = one_table(parts, pa.Table.from_arrays(held, names=columns)).best()
+                if found is not None and found.matched > n_best:
+                    labels, n_best = shard.labels(table), found.matched
+                    column = spec_of(labels[position] for position in found.columns)
+                    best = shard.table_names([table])[0], column
+        if best is not None:
+            lines.append(WouldMatch.of(name, *best, n_best, n_keys))
+    return tuple(sorted(lines, key=lambda line: -line.matched))
+
+
+def _likely_tables(
+    shard: RowShard, name: str, parts: Sequence[pa.Array], exclude_table: str | None
+) -> list[int]:
+    """Return the tables with most rows of which enough cells are, by a reading, of the keys."""
+    rows = shard.rows
+    values = rows.values.cast(pa.large_string())
+    # What a column decides is left open here: every text is one of its own.
+    read = LOSSY[name](values, np.arange(len(values)))
+    wanted = pc.unique(pa.chunked_array(parts))
+    is_wanted = pc.is_in(read, value_set=wanted).to_numpy(zero_copy_only=False)
+    n_rows = np.diff(rows.table_rows)
+    if not len(rows.cells) or not is_wanted.any():
+        return []
+    counts = is_wanted[rows.cells] & (rows.cells >= 0)
+    widths = np.repeat(rows.widths, n_rows)
+    per_row = np.add.reduceat(counts, offsets_of(widths)[:-1], dtype=np.int64)
+    table_of_row = np.repeat(np.arange(rows.n_tables), n_rows)
+    scores = np.bincount(table_of_row[per_row >= len(parts)], minlength=rows.n_tables)
+    scores[shard.hidden(exclude_table)] = 0
+    best = np.argsort(-scores, kind="stable")[:MAX_TABLES_READ]
+    return best[scores[best] > 0].tolist()
+
+
 # Share of the keys that are joined which another choice of columns must join to be listed.
 NEARLY = 0.9
 
@@ -223,6 +289,7 @@ def explain_keys(pair: TablePair, columns: str | Iterable[str] | None = None) ->
         others,
         all_tried,
         _sample(pair, right),
+        pair.would_match(right),
     )
 
 

@@ -10,67 +10,44 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pexeso.lake.columns import spec_of
-from pexeso.runtime.formatting import percent, plain
-from pexeso.runtime.shown import Shown
+from pexeso.results.column_matches import Hints, WouldMatch
+from pexeso.runtime.formatting import Shown, percent, plain
 
 Cells = tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
 class PartOverlap:
-    """A column of the key and the lake's column next to it, each for itself.
-
-    Attributes
-    ----------
-    column, lake_column : str
-    matched, total : int
-        Distinct values of the column, of rows with a whole key, and those that the lake's column
-        has in whatever row.
-    """
+    """A column of the key and the lake's column next to it, each for itself."""
 
     column: str
     lake_column: str
+    # Distinct values of the column, of rows with a whole key, and those that the lake's column has
+    # in whatever row.
     matched: int
     total: int
 
 
 @dataclass(frozen=True)
 class NearRow:
-    """A key without a match, and the row of the lake's table that has most parts of it.
+    """A key without a match, and the row of the lake's table that has most parts of it."""
 
-    Attributes
-    ----------
-    key : tuple of str
-        The cells as they stand in the first row of yours with the key.
-    nearest : tuple of str, or None
-        Those of the first such row of the lake, in its columns; None where none has a part.
-    parts : int
-        Parts of the key that the row has.
-    """
-
-    key: Cells
+    key: Cells  # The cells as they stand in the first row of yours with the key.
+    # Those of the first such row of the lake, in its columns; None where none has a part.
     nearest: Cells | None
-    parts: int
+    parts: int  # Parts of the key that the row has
 
 
 @dataclass(frozen=True)
 class UnmatchedKeys:
-    """Keys without a match of which the same parts are in the lake's columns.
+    """Keys without a match of which the same parts are in the lake's columns."""
 
-    Attributes
-    ----------
-    there, missing : tuple of str
-        Columns of the key whose values stand somewhere in the lake's column, and the others. All
-        of them may be there: in different rows.
-    keys : int
-    examples : tuple of NearRow
-        In the order of your rows.
-    """
-
+    # Columns of the key whose values stand somewhere in the lake's column, and the others. All of
+    # them may be there: in different rows.
     there: tuple[str, ...]
     missing: tuple[str, ...]
     keys: int
-    examples: tuple[NearRow, ...]
+    examples: tuple[NearRow, ...]  # In the order of your rows
 
 
 @dataclass(frozen=True)
@@ -119,16 +96,9 @@ class OtherColumns:
 
 @dataclass(frozen=True)
 class JoinedRows:
-    """The first of your rows that are joined, each with the first row of the lake that it meets.
+    """The first of your rows that are joined, each with the first row of the lake that it meets."""
 
-    Attributes
-    ----------
-    columns, lake_columns : tuple of str
-        Those of the key first.
-    rows : tuple of (cells, cells)
-    """
-
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # Those of the key first
     lake_columns: tuple[str, ...]
     rows: tuple[tuple[Cells, Cells], ...]
 
@@ -158,6 +128,8 @@ class KeyExplanation(Shown):
     all_tried : bool
         Whether every choice of columns was followed that could be among `others`.
     sample : JoinedRows
+    readings : tuple of WouldMatch
+        Rules that are off by which more keys would match.
     """
 
     query: dict[str, Any]
@@ -172,6 +144,7 @@ class KeyExplanation(Shown):
     others: tuple[OtherColumns, ...]
     all_tried: bool
     sample: JoinedRows
+    readings: tuple[WouldMatch, ...] = ()
 
     def _summary(self) -> str:
         keys = f"{self.matched_keys:,} of {self.total_keys:,} keys match"
@@ -190,5 +163,7 @@ class KeyExplanation(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints."""
         fields = {**asdict(self), "joinability": self.joinability}
+        if fields.pop("readings"):
+            fields["hints"] = Hints(readings=self.readings).to_dict()
         first = ("query", "table", "columns", "matched_keys", "total_keys", "joinability")
         return {name: fields.pop(name) for name in first} | fields

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -29,6 +29,7 @@ from pexeso.lake.frames.tables import ACCEPTED, KINDS, frame_of
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.rows import read_typed_rows, require_reading
 from pexeso.lake.tokens import DEFAULT_READINGS, key_texts
+from pexeso.results.column_matches import WouldMatch, pair_would_match
 from pexeso.results.query import split_spec
 
 if TYPE_CHECKING:
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
     from pexeso.lake.normalise.normaliser import Normaliser
     from pexeso.semantic.open_index import OpenIndex
     from pexeso.store.io.location import Location
+
+
+def readings_of(normaliser: Normaliser | None) -> Collection[str]:
+    return DEFAULT_READINGS if normaliser is None else normaliser.readings
 
 
 @dataclass(frozen=True)
@@ -67,8 +72,7 @@ class KeyTable:
         columns = [self.cells[column.position] for column in self.key]
         if normaliser is not None and normaliser.aliases is not None:
             columns = [normaliser.resolved(column_texts(column)) for column in columns]
-        readings = DEFAULT_READINGS if normaliser is None else normaliser.readings
-        return [key_texts(column, readings, **options) for column in columns]
+        return [key_texts(column, readings_of(normaliser), **options) for column in columns]
 
     def ways(self, normaliser: Normaliser | None = None) -> list[list[pa.LargeStringArray]]:
         """Return the cells in the readings of which a table of the lake may fit one best.
@@ -129,6 +133,7 @@ def key_table(
     columns: str | Iterable[str] | None = None,
     *,
     reading: ReadingOptions = AS_FOUND,
+    min_columns: int = 2,
 ) -> KeyTable:
     if isinstance(table, KeyTable):
         return table
@@ -139,7 +144,8 @@ def key_table(
             "Name the columns of the composite key, such as country,year. The columns are "
             f"{', '.join(map(repr, names[:20]))}."
         )
-    return KeyTable(names, cells, tuple(find_key_columns(names, columns)), file, reading)
+    key = find_key_columns(names, columns, min_columns=min_columns)
+    return KeyTable(names, cells, tuple(key), file, reading)
 
 
 def composite_spec(spec: Any, reading: ReadingOptions = AS_FOUND) -> KeyTable | None:
@@ -169,24 +175,15 @@ def columns_of(table: Any) -> tuple[tuple[str, ...], tuple[pa.Array | pa.Chunked
 
 @dataclass(frozen=True)
 class JoinedKeys:
-    """A table of the lake, and the keys of yours that its rows have.
-
-    Attributes
-    ----------
-    table : str
-    columns : tuple of str
-        One for each column of the key.
-    matched, total : int
-        Distinct keys that are joined, and all.
-    """
+    """A table of the lake, and the keys of yours that its rows have."""
 
     table: str
-    columns: tuple[str, ...]
-    matched: int
+    columns: tuple[str, ...]  # One for each column of the key
+    matched: int  # Distinct keys that are joined, and all
     total: int
 
+    # What `matched` and `total` count.
     joinability_of = "keys"
-    """What `matched` and `total` count."""
 
     @property
     def joinability(self) -> float:
@@ -262,7 +259,7 @@ class TablePair:
                     "which parts it has."
                 )
             columns = [f"#{position}" for position in best.columns]
-        lake_table = key_table(self.rows, columns)
+        lake_table = key_table(self.rows, columns, min_columns=1)
         if len(lake_table.key) != len(self.mine.labels):
             labels = ", ".join(column.label for column in lake_table.key)
             raise QueryError(
@@ -295,7 +292,15 @@ class TablePair:
         frame = frame_of(table)
         source = table if frame is not None and frame.kind in KINDS else self._in_memory
         chosen = join_options(options)
-        return join_keys(source, self.mine, self.rows, self.table, theirs, chosen, to, self.typed)
+        hints = partial(self.would_match, theirs)
+        tables = self.mine, self.rows, self.table, theirs
+        return join_keys(source, *tables, chosen, to, self.typed, hints)
+
+    def would_match(self, theirs: KeyedTable) -> tuple[WouldMatch, ...]:
+        """Return the readings that are off by which more keys would be joined, the best first."""
+        found = self.table, spec_of(theirs.labels)
+        sides = self.mine.parts, theirs.parts
+        return pair_would_match(*found, *sides, readings_of(self.normaliser))
 
     def sql(
         self,

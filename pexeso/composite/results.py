@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pexeso.results.column_matches import Matches, ShownMatch
+from pexeso.results.column_matches import Hints, Matches, ShownMatch
 from pexeso.runtime.formatting import percent
 
 if TYPE_CHECKING:
@@ -220,11 +220,15 @@ class CompositeResult(Matches[CompositeMatch]):
     stats: dict[str, Any] = field(compare=False)
 
     noun = "table"
+    # What `to_pandas` and CSV tell of each table.
     fields = (
         "table", "columns", "matched_keys", "total_keys", "joinability", "rows", "relation",
         "rows_per_query_row", "query_rows_per_row", "joined_rows", "brings",
     )  # fmt: skip
-    """What `to_pandas` and CSV tell of each table."""
+
+    def hints(self) -> Hints:
+        """Find the rules that are off by which more keys would match, where few do."""
+        return self._find_hints()
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the values of `fields` for each table found."""
@@ -237,4 +241,4 @@ class CompositeResult(Matches[CompositeMatch]):
     def to_dict(self, *, explain: bool = False, hints: bool = False) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints."""
         results = [match.to_dict(explain=explain) for match in self.matches]
-        return {**self._as_json(results), "stats": self.stats}
+        return {**self._as_json(results, hints=hints), "stats": self.stats}

@@ -9,14 +9,16 @@ from functools import cached_property, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pexeso.composite.key_table import KeyTable, TablePair, key_table, open_pair
+from pexeso.composite.key_table import KeyTable, TablePair, key_table, open_pair, readings_of
 from pexeso.composite.part.open import RowShard, open_row_shards
 from pexeso.composite.results import CompositeMatch, CompositeResult, FanOut
 from pexeso.errors import InputError
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.options import ALL, columns_wanted
+from pexeso.results.column_matches import Hints
 from pexeso.runtime.checks import named_options, require_share
 from pexeso.semantic.open_index import OpenIndex
+from pexeso.sets.shard_searches import FEW_SHARE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -110,6 +112,22 @@ class CompositeSearches:
             tuple(self._match(query_table, *way, *hit) for _, *hit, way in hits),
             stats,
             n_more=0 if limit is None or len(hits) < limit else None,
+            _find_hints=partial(self._hints, query_table, own_table, hits, query.n_keys),
+        )
+
+    def _hints(
+        self, query_table: KeyTable, own_table: str | None, hits: list[KeyHit], n_keys: int
+    ) -> Hints:
+        """Find the readings by which more keys would match, where few keys of a table do."""
+        share = max((-hit[0] for hit in hits), default=0) / max(n_keys, 1)
+        if query_table.is_similar or share >= FEW_SHARE:
+            return Hints()
+        from pexeso.composite.key_evidence import would_match_keys
+
+        normaliser = self.opened.normaliser
+        key, readings = query_table.key_texts(normaliser), readings_of(normaliser)
+        return Hints(
+            readings=would_match_keys(self._shards, key, readings, share, exclude_table=own_table)
         )
 
     def pair(
@@ -125,7 +143,7 @@ class CompositeSearches:
                 "A Spark DataFrame is joined by one column. To join by a key of several, give what "
                 "its toPandas() or toArrow() gives."
             )
-        query_table = key_table(table, columns, reading=reading)
+        query_table = key_table(table, columns, reading=reading, min_columns=1)
         return open_pair(self.opened, query_table, lake_table)
 
     def _keys(

@@ -17,7 +17,7 @@ import numpy as np
 
 from pexeso.engine.lists import ranges
 from pexeso.errors import InputError
-from pexeso.runtime.memory import FEW_PAIRS, require_memory_for_pairs
+from pexeso.runtime.threads import FEW_PAIRS, require_memory_for_pairs
 
 if TYPE_CHECKING:
     import torch
@@ -73,8 +73,6 @@ WORKING_BYTES = 128 << 20
 
 # Of the arrays of a partition: changes when an older version could not search them.
 LAYOUT_VERSION = 3
-
-READ_LAYOUTS = (2, 3)  # those that are searched: in 2 all vectors were float32
 
 _DECIMALS = 10**9
 

@@ -18,13 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.joins.mapping import JoinMapping
-from pexeso.joins.matched_rows import FoundRows, joined_rows
+from pexeso.joins.matched_rows import FindHints, FoundRows, joined_rows
 from pexeso.joins.options import JoinOptions
 from pexeso.joins.tables import Joined, join_texts
 from pexeso.lake.columns import names_in, spec_of
-
-# Between the parts of a key: white space, which `key_texts` leaves in no part.
-SEPARATOR = "\x1f"
+from pexeso.lake.tokens import joined_parts
 
 _TO_QUOTE = '[",\r\n]'
 
@@ -53,18 +51,13 @@ class KeyedTable:
 
     @cached_property
     def keys(self) -> pa.LargeStringArray:
-        return _joined(self.parts)
+        return joined_parts(self.parts)
 
     @cached_property
     def texts(self) -> pa.LargeStringArray:
         """The cells of each row's key as in the table, null where a part is missing."""
-        texts = _joined([pc.utf8_trim_whitespace(cells) for cells in self.cells])
+        texts = joined_parts([pc.utf8_trim_whitespace(cells) for cells in self.cells])
         return pc.if_else(self.keys.is_valid(), texts, pa.scalar(None, texts.type))
-
-
-def _joined(parts: Sequence[pa.Array]) -> pa.LargeStringArray:
-    parts = [part.cast(pa.large_string()) for part in parts]
-    return pc.binary_join_element_wise(*parts, pa.scalar(SEPARATOR, pa.large_string()))
 
 
 @dataclass(frozen=True)
@@ -91,9 +84,10 @@ def join_keys(
     options: JoinOptions,
     to: str | None = None,
     typed: Sequence[pa.ChunkedArray] | None = None,
+    hints: FindHints = tuple,
 ) -> Joined:
     """Join a table in memory with a table of the lake, by a key of several columns."""
-    found_rows = find_key_rows(mine, rows, name, theirs, options, typed)
+    found_rows = find_key_rows(mine, rows, name, theirs, options, typed, hints)
     # Each row has its key with it: there is none that was not searched.
     return join_texts(table, mine.texts, found_rows, mine.texts, to=to, noun="key")
 
@@ -105,6 +99,7 @@ def find_key_rows(
     theirs: KeyedTable,
     options: JoinOptions,
     typed: Sequence[pa.ChunkedArray] | None = None,
+    hints: FindHints = tuple,
 ) -> FoundKeyRows:
     mapping = equal_keys(mine, theirs)
     key = _positions(theirs.keys, mapping.lake_keys)
@@ -118,6 +113,7 @@ def find_key_rows(
         joined_rows(key, mapping, (mapping.texts, theirs.texts)),
         written_keys(theirs.cells),
         typed=typed,
+        hints=hints,
     )
 
 

@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 
 from pexeso.results.match_kinds import Pair
 from pexeso.runtime.compiled import compiled
-from pexeso.store.texts import take_wide
+from pexeso.store.arrays import take_wide
 
 loops = compiled("pexeso.runtime.loops")
 

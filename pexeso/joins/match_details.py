@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from pexeso.joins.sql import JoinSql, LakeTable
     from pexeso.joins.tables import Joined
     from pexeso.options import SearchOptions
+    from pexeso.results.column_matches import WouldMatch
     from pexeso.results.match_kinds import KindCounts, Pair
     from pexeso.results.matches import Match, Unmatched
-    from pexeso.results.ranking import Hit
+    from pexeso.results.query import Hit
     from pexeso.semantic.encoded_query import EncodedQuery
     from pexeso.semantic.open_index import OpenIndex
     from pexeso.semantic.pairs import PairTable
@@ -69,6 +70,50 @@ class MatchDetails:
         if position not in self._tables:
             self.find(range(len(self._hits)))
         return self._tables[position]
+
+    def read_codes(self, position: int) -> None:
+        """Add the pairs of cells that are equal as they are read, of values without another."""
+        from pexeso.joins.matched_rows import equal_pairs
+
+        table = self.table(position)
+        free = np.flatnonzero(~table.is_matched)
+        ours, theirs = self._read(position)
+        one, other = equal_pairs(ours.take(pa.array(free)), theirs)
+        texts = (part.take(pa.array(other)) for part in self._column(position))
+        self._tables[position] = table.with_equal(free[one], *texts)
+
+    def would_match(self, position: int) -> tuple[WouldMatch, ...]:
+        """Return the readings that are off by which more codes of a column would be equal."""
+        if not self.are_codes:
+            return ()
+        from pexeso.results.column_matches import pair_would_match
+
+        hit = self._hits[position]
+        sides = ([texts] for texts in self._read(position))
+        return pair_would_match(hit.table, hit.label, *sides, self._opened.normaliser.readings)
+
+    @property
+    def are_codes(self) -> bool:
+        """Whether equal values alone match, as near ones are others."""
+        advice = self._options.advice
+        return advice is not None and "kind" in advice.evidence
+
+    def _read(self, position: int) -> tuple[pa.LargeStringArray, pa.LargeStringArray]:
+        """Return the texts of the query and of a column as they are read."""
+        from pexeso.lake.tokens import key_texts
+
+        texts, readings = self.table(position).texts, self._opened.normaliser.readings
+        return key_texts(texts, readings), key_texts(self._column(position)[0], readings)
+
+    def _column(self, position: int) -> tuple[pa.Array, pa.Array]:
+        """Return the texts of a column, one of each value, and these values."""
+        from pexeso.semantic.pairs import posting_arrays
+
+        hit, loader = self._hits[position], self._opened.loader
+        lists = loader.open_in_place(hit.partition).column_lists
+        return posting_arrays(
+            loader, hit.partition, np.arange(*lists.offsets[hit.position : hit.position + 2])
+        )
 
     def pairs(self, position: int, limit: int | None = None) -> list[Pair]:
         return self.table(position).to_pairs(limit)

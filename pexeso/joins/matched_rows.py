@@ -8,7 +8,7 @@ The same code runs where a table is joined in memory and in a task of Spark, so 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -25,7 +25,8 @@ from pexeso.lake.columns import find_column
 from pexeso.lake.frames.tables import take_column_cells
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.tokens import key_forms
-from pexeso.store.texts import take_wide
+from pexeso.results.column_matches import WouldMatch
+from pexeso.store.arrays import take_wide
 
 PROVENANCE_TYPES = {
     "table": pa.string(),
@@ -34,6 +35,8 @@ PROVENANCE_TYPES = {
     "distance": pa.float64(),
 }
 
+
+FindHints = Callable[[], tuple[WouldMatch, ...]]
 
 _SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
@@ -98,6 +101,7 @@ class FoundRows:
     key: np.ndarray
     joined: JoinedRows
     typed: Sequence[pa.ChunkedArray] | None = field(default=None, kw_only=True)
+    hints: FindHints = field(default=tuple, kw_only=True)
 
     @property
     def text(self) -> np.ndarray:
@@ -287,7 +291,7 @@ def _own_forms(
     their_texts = forms.take(pa.array(among)).cast(pa.large_string())
     pairs: list[tuple[np.ndarray, np.ndarray]] = []
     for ours, theirs in ((our_texts, their_texts), (key_forms(our_texts), key_forms(their_texts))):
-        one, other = _equal_pairs(ours, theirs)
+        one, other = equal_pairs(ours, theirs)
         same = lake_of_text[texts[one]] == lake_of_form[among[other]]
         pairs.append((texts[one[same]], among[other[same]]))
     (text, form), (folded_text, folded_form) = pairs
@@ -295,7 +299,7 @@ def _own_forms(
     return np.append(text, folded_text[left]), np.append(form, folded_form[left])
 
 
-def _equal_pairs(ours: pa.Array, theirs: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+def equal_pairs(ours: pa.Array, theirs: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """Return the pairs of positions that hold equal texts; null equals nothing."""
     known = pc.unique(theirs).drop_null()
     one, other = (

@@ -6,7 +6,7 @@ It states how many rows were joined, and where the join had to choose.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,8 +18,9 @@ from pexeso.joins.aggregation import differing, not_numbers
 from pexeso.joins.mapping import JoinMapping
 from pexeso.joins.matched_rows import FoundRows
 from pexeso.joins.options import OF_NUMBERS, JoinOptions
-from pexeso.runtime.shown import Shown, facts_table, many
-from pexeso.store.texts import take_wide
+from pexeso.results.column_matches import WouldMatch
+from pexeso.runtime.formatting import Shown, facts_table, many
+from pexeso.store.arrays import take_wide
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -318,6 +319,8 @@ class JoinReport(Shown):
         What to know about the names of columns.
     noun : str
         What `lines` calls that by which rows are joined: a value, or a key of several columns.
+    readings : tuple of WouldMatch
+        Rules that are off by which more values would be equal, where values are joined by equality.
     conflicts : pyarrow.Table
         Of `pexeso.joins.report.CONFLICTS`: every value and cell that takes part in a conflict.
     counts : dict
@@ -329,6 +332,7 @@ class JoinReport(Shown):
     joined_rows: int
     note: str | None = None
     noun: str = "value"
+    readings: tuple[WouldMatch, ...] = ()
     conflicts: pa.Table = field(repr=False, kw_only=True)
     counts: dict[str, int] = field(kw_only=True)
 
@@ -350,6 +354,7 @@ class JoinReport(Shown):
             "matched_rows": self.matched_rows,
             "joined_rows": self.joined_rows,
             "note": self.note,
+            **({"readings": list(map(asdict, self.readings))} if self.readings else {}),
             "conflicts": {
                 kind: {
                     "count": number,
@@ -372,7 +377,7 @@ class JoinReport(Shown):
         for kind, number in self.counts.items():
             what = (KINDS[kind].one if number == 1 else KINDS[kind].several).format(noun=self.noun)
             lines.append(f"{number:,} {what}, such as {_shown(self._example(kind, 0))}.")
-        return lines
+        return [*lines, *(one.sentence() for one in self.readings)]
 
     def _of(self, kind: str) -> pa.Table:
         return self.conflicts.filter(pc.equal(self.conflicts["kind"], kind))

@@ -19,13 +19,12 @@ from pexeso.joins.matched_rows import FoundRows
 from pexeso.joins.options import free_name, join_options
 from pexeso.joins.tables import rows_of_match
 from pexeso.lake.columns import find_column, spec_of
-from pexeso.lake.containers.tables_inside import split_member
+from pexeso.lake.containers.formats import split_member
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.rows import table_path
 from pexeso.results.matches import PAIR_FIELDS, Match
 from pexeso.runtime.extras import require
-from pexeso.runtime.formatting import is_hidden, shown
-from pexeso.runtime.shown import Shown, facts_table, many
+from pexeso.runtime.formatting import Shown, facts_table, is_hidden, many, shown
 from pexeso.store.io.location import Location, locate
 
 if TYPE_CHECKING:

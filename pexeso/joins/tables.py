@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +39,8 @@ from pexeso.lake.frames.tables import (
     take_rows,
 )
 from pexeso.lake.rows import read_typed_rows
-from pexeso.runtime.shown import MAX_COLUMNS, MAX_ROWS, Shown
-from pexeso.store.texts import take_wide
+from pexeso.runtime.formatting import MAX_COLUMNS, MAX_ROWS, Shown
+from pexeso.store.arrays import take_wide
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -297,7 +297,8 @@ def _report(
     if noun == "value" and "shared" in counts:
         notes.append(_one_to_one_note(texts, found_rows))
     note = " ".join(filter(None, notes)) or None
-    return JoinReport(*rows, note, noun, conflicts=conflicts, counts=counts)
+    readings = found_rows.hints()
+    return JoinReport(*rows, note, noun, readings, conflicts=conflicts, counts=counts)
 
 
 def _one_to_one_note(texts: pa.StringArray, found_rows: FoundRows) -> str | None:
@@ -330,12 +331,13 @@ def rows_of_match(
     rows, typed = read_typed_rows(opened.lake, match.table, max_bytes=max_bytes)
     mapping, normaliser = mapping_of_match(query, match, options), opened.normaliser
     try:
-        return find_rows(match.table, match.column, rows, mapping, normaliser, options, typed)
+        found = find_rows(match.table, match.column, rows, mapping, normaliser, options, typed)
     except ColumnNotFoundError as error:
         raise ColumnNotFoundError(
             f"'{match.table}' has changed since it was indexed, so bring the index up to date "
             f"(pexeso append). {error}"
         ) from None
+    return replace(found, hints=partial(match._details.would_match, match._position))
 
 
 def mapping_of_match(query: EncodedQuery, match: Match, options: JoinOptions) -> JoinMapping:

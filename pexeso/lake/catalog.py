@@ -317,11 +317,7 @@ def write_rows(folder: Path, kind: str, rows: pa.Table) -> Path:
 
 
 def is_part(kind: str, name: str) -> bool:
-    """Return whether a file is a part of a kind.
-
-    ``tables.parquet``, the name in the first format, is a part too.
-    """
-    return re.fullmatch(rf"{kind}(-[0-9]{{5,9}})?\.parquet", name, re.ASCII) is not None
+    return re.fullmatch(rf"{kind}-[0-9]{{5,9}}\.parquet", name, re.ASCII) is not None
 
 
 def _nullable(kind: str, names: Sequence[str]) -> pa.Schema:

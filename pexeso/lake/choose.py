@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pexeso.errors import InputError
 from pexeso.lake.cells import CountedCells
 from pexeso.lake.normalise.dates import canonical_dates
-from pexeso.runtime.shown import many
+from pexeso.runtime.formatting import many
 
 ColumnKind = Literal["text", "date", "number", "empty"]
 ValueKind = Literal[ColumnKind, "code"]
@@ -51,24 +51,18 @@ KINDS = ("text", "date", "number")
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """Facts about one column.
-
-    Attributes
-    ----------
-    n_numbers, n_dates
-        Cells that are numbers or dates; dates are not counted (0) in columns of numbers.
-    n_codes
-        Cells that are codes: one word with a digit, an address of a page or of mail, or digits with
-        few letters. They are counted in columns of text alone, and are 0 in others.
-    """
+    """Facts about one column."""
 
     kind: ColumnKind
     n_rows: int
     n_missing: int
     n_distinct: int
+    # Cells that are numbers or dates; dates are not counted (0) in columns of numbers.
     n_numbers: int
     n_dates: int
     median_tokens: float
+    # Cells that are codes: one word with a digit, an address of a page or of mail, or digits with
+    # few letters. They are counted in columns of text alone, and are 0 in others.
     n_codes: int = 0
 
     @property
@@ -259,6 +253,7 @@ class ColumnRules:
             isinstance(value, bool)
             or not isinstance(value, int | float)
             or not low <= value <= high
+            or value == float("inf")
         ):
             bounds = (
                 f"a number of {low} or more"

@@ -168,7 +168,9 @@ def names_one_column(names: Sequence[str], spec: str) -> bool:
     return spec in names or len(names_in(spec)) == 1
 
 
-def find_key_columns(names: Sequence[str], specs: str | Iterable[str]) -> list[KeyColumn]:
+def find_key_columns(
+    names: Sequence[str], specs: str | Iterable[str], *, min_columns: int = 2
+) -> list[KeyColumn]:
     column_specs = specs_in(specs)
     labels = label_columns(names)
     columns = [_find(names, labels, spec) for spec in column_specs]
@@ -178,7 +180,7 @@ def find_key_columns(names: Sequence[str], specs: str | Iterable[str]) -> list[K
         raise QueryError(
             f"A composite key names each column once. Got {twice.label!r} twice: leave one out."
         )
-    if len(columns) < 2:
+    if len(columns) < min_columns:
         raise QueryError(
             "A composite key has two columns or more. Got "
             f"{', '.join(repr(spec) for spec in column_specs) or 'none'}: for one column search by "

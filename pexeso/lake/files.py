@@ -18,11 +18,9 @@ from typing import Any, NamedTuple
 
 from pexeso.errors import LakeError, PlaceError, TableReadError
 from pexeso.lake.containers.folders import HIVE, CannotRead, folder_kind, folder_table
-from pexeso.lake.containers.formats import SETTINGS_NAME, format_of, reason_not_read
-from pexeso.lake.containers.tables_inside import tables_inside
-from pexeso.lake.readers.file_source import FileSource, log_beside
+from pexeso.lake.containers.formats import SETTINGS_NAME, format_of, reason_not_read, tables_inside
 from pexeso.lake.readers.options import LakeSettings
-from pexeso.lake.readers.table import DEFAULT_MAX_BYTES
+from pexeso.lake.readers.table import DEFAULT_MAX_BYTES, FileSource, log_beside
 from pexeso.store.io.location import Location, PlaceEntry, is_refusal, locate
 
 # Folders whose names end so are indexes.
@@ -98,39 +96,26 @@ def _reason_link_not_followed(entry: os.DirEntry[str], resolved_root: Path) -> s
 
 @dataclass(frozen=True)
 class TableFile:
-    """One file that its name says is a table, or a table inside a file.
+    """One file that its name says is a table, or a table inside a file."""
 
-    Attributes
-    ----------
-    table
-        POSIX path relative to the lake, the table's name everywhere; never absolute, never with
-        ``.`` or ``..`` parts. That of a table inside a file goes on with `member`.
-    path
-        Where the file can be opened: a path of this machine, or a place of another storage.
-    format
-        The name of one of `pexeso.lake.containers.formats.FORMATS`.
-    n_bytes
-        Size on disk in bytes, before any decompression; of a member of an archive unpacked, of a
-        sheet or a database's table its share of the file.
-    modified
-        When the file was last changed, in nanoseconds since 1970; None where nobody knows.
-    version
-        What its storage calls this state of the file (an ETag); None where it has no name for it.
-    member
-        What follows the file's own name in the name of a table inside it, such as ``#Sheet1`` or
-        ``/inner.csv``; None where the file is one table.
-    reading
-        What `lake.toml` says of the table, as `LakeSettings.digest_of` gives it. A version goes on
-        with it, so that a file counts as changed where it is to be read in another way.
-    """
-
+    # POSIX path relative to the lake, the table's name everywhere; never absolute, never with ``.``
+    # or ``..`` parts. That of a table inside a file goes on with `member`.
     table: str
+    # Where the file can be opened: a path of this machine, or a place of another storage.
     path: Path | Location
-    format: str
+    format: str  # The name of one of `pexeso.lake.containers.formats.FORMATS`.
+    # Size on disk in bytes, before any decompression; of a member of an archive unpacked, of a
+    # sheet or a database's table its share of the file.
     n_bytes: int
+    # When the file was last changed, in nanoseconds since 1970; None where nobody knows.
     modified: int | None = None
+    # What its storage calls this state of the file (an ETag); None where it has no name for it.
     version: str | None = None
+    # What follows the file's own name in the name of a table inside it, such as ``#Sheet1`` or
+    # ``/inner.csv``; None where the file is one table.
     member: str | None = None
+    # What `lake.toml` says of the table, as `LakeSettings.digest_of` gives it. A version goes on
+    # with it, so that a file counts as changed where it is to be read in another way.
     reading: str | None = None
 
 
@@ -180,13 +165,6 @@ def find_tables(
     tables, skipped
         Both sorted by code point of the relative POSIX path. Memory grows with the number of files,
         not their size.
-
-    Raises
-    ------
-    LakeError
-        The path does not exist, cannot be listed, or is itself an index.
-    PlaceError
-        The lake is elsewhere, and its storage broke off meanwhile.
     """
     root, single = look_at_lake(lake)
     tables: list[TableFile] = []

@@ -25,14 +25,14 @@ import pyarrow.parquet as pq
 from pexeso.lake.catalog import COLUMNS, TABLES, Catalog
 from pexeso.runtime.formatting import plain
 
+# What is listed next to `TABLES` and `COLUMNS`: notes about tables that were repaired.
 NOTES = "notes"
-"""What is listed next to `TABLES` and `COLUMNS`: notes about tables that were repaired."""
 
+# Examples of a group.
 MAX_EXAMPLES = 3
-"""Examples of a group."""
 
+# Reads rows of one file of a catalog: ``table, column, reason``; tables have no `column`.
 Piece = Callable[[], pa.Table]
-"""Reads rows of one file of a catalog: ``table, column, reason``; tables have no `column`."""
 
 _NOUNS = {TABLES: "file", COLUMNS: "column"}
 _NOTED = ("table", "notes")
@@ -134,25 +134,14 @@ def _without_name(reason: str, table: str) -> str:
 
 @dataclass(frozen=True)
 class ReasonGroup:
-    """Tables or columns that were left out for one reason, or tables that have one note.
+    """Tables or columns that were left out for one reason, or tables that have one note."""
 
-    Attributes
-    ----------
-    kind : str
-        ``tables`` or ``columns``.
-    reason : str
-        What is the same for all of them; a number that differs is a range.
-    count : int
-    examples : tuple of str
-        The first names, at most `MAX_EXAMPLES`, of different tables where there are several.
-    detail : str or None
-        The whole reason, without names, where all of them have the same but for numbers.
-    """
-
-    kind: str
-    reason: str
+    kind: str  # ``tables`` or ``columns``
+    reason: str  # What is the same for all of them; a number that differs is a range.
     count: int
+    # The first names, at most `MAX_EXAMPLES`, of different tables where there are several.
     examples: tuple[str, ...]
+    # The whole reason, without names, where all of them have the same but for numbers.
     detail: str | None = None
 
     def counted(self, noun: str | None = None) -> str:
@@ -166,8 +155,8 @@ class ReasonGroup:
         return {"reason": self.reason, self.kind: self.count, "examples": list(self.examples)}
 
 
+# A group, its key, and what reads the rows among which its own are.
 Counted = tuple[ReasonGroup, tuple[str, ...], Sequence[Piece]]
-"""A group, its key, and what reads the rows among which its own are."""
 
 
 def left_out(catalog: Catalog) -> tuple[ReasonGroup, ...]:

@@ -555,7 +555,7 @@ def _calling_codes(texts: pa.Array, columns: np.ndarray) -> pa.Array:
     two, one = _CODES
     # Codes are no starts of each other.
     local = pc.replace_substring_regex(
-        texts, rf"^(?:\+(?:{one}|{two}|[2-9][0-9]{{2}})|0)([1-9][0-9]{{5,13}})$", r"\1"
+        texts, rf"^(?:(?:\+|00)(?:{one}|{two}|[2-9][0-9]{{2}})|0)([1-9][0-9]{{5,13}})$", r"\1"
     )
     return pc.if_else(pa.array(is_phone & of_phones[columns]), local, texts)
 

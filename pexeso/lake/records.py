@@ -27,8 +27,12 @@ from pexeso.lake.columns import label_columns
 from pexeso.lake.containers.reader import OpenTable, TablesInTurn, reading_options, with_reading
 from pexeso.lake.files import TableFile
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.readers.file_source import fingerprint_file
-from pexeso.lake.readers.table import DEFAULT_MAX_BYTES, DEFAULT_MAX_CELL_BYTES, Table
+from pexeso.lake.readers.table import (
+    DEFAULT_MAX_BYTES,
+    DEFAULT_MAX_CELL_BYTES,
+    Table,
+    fingerprint_file,
+)
 from pexeso.lake.typed.parquet import TypedRows
 
 # Tables are taken together up to so many bytes of cells; a larger one is taken alone.

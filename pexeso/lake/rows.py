@@ -10,9 +10,8 @@ import pyarrow as pa
 
 from pexeso.errors import InputError
 from pexeso.lake.columns import find_column, label_columns
-from pexeso.lake.containers.formats import holds_several, table_format
+from pexeso.lake.containers.formats import holds_several, split_member, table_format
 from pexeso.lake.containers.reader import OpenTable, open_table, reading_options
-from pexeso.lake.containers.tables_inside import split_member
 from pexeso.lake.files import TableFile
 from pexeso.lake.readers.options import LakeSettings, ReadingOptions
 from pexeso.lake.readers.table import DEFAULT_MAX_BYTES, DEFAULT_MAX_CELL_BYTES
@@ -160,17 +159,6 @@ def read_rows(
     -------
     pa.Table
         String columns under their unique labels (see `label_columns`), null where a cell is empty.
-
-    Raises
-    ------
-    InputError
-        The table's name leads out of the lake, or a column is asked for twice.
-    ColumnNotFoundError
-        The table has no such column.
-    TableReadError
-        The file cannot be read as a table.
-    PlaceError
-        The lake is elsewhere, and its storage cannot be reached.
     """
     opened = _opened(lake, table, max_bytes)
     text_table = opened.text(max_cell_bytes=max_cell_bytes)

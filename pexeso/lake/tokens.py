@@ -180,6 +180,16 @@ def key_texts(
     return texts.take(values.indices)
 
 
+# Between the parts of a key: white space, which `key_texts` leaves in no part.
+SEPARATOR = "\x1f"
+
+
+def joined_parts(parts: Sequence[pa.Array]) -> pa.LargeStringArray:
+    """Return the key of each row as one text, null where it lacks a part."""
+    parts = [part.cast(pa.large_string()) for part in parts]
+    return pc.binary_join_element_wise(*parts, pa.scalar(SEPARATOR, pa.large_string()))
+
+
 def key_forms(values: pa.Array) -> pa.LargeStringArray:
     """Return the forms of texts as `key_texts` does, whatever stands for a missing value.
 

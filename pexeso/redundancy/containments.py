@@ -44,42 +44,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of the search.
-
-    Attributes
-    ----------
-    name : str
-    edges : int
-        That it left.
-    seconds : float
-    """
+    """A stage of the search."""
 
     name: str
-    edges: int
+    edges: int  # That it left
     seconds: float
 
 
 @dataclass(frozen=True)
 class Edge:
-    """Rows of a table that occur in another.
+    """Rows of a table that occur in another."""
 
-    Attributes
-    ----------
-    parent, child : str
-        Tables by name.
-    containment : float
-        The share of the child's rows, 0 to 1.
-    rows : int
-        Rows of the child.
-    exact : bool
-        All rows were compared; else some rows of the child, which the parent has.
-    """
-
-    parent: str
+    parent: str  # Tables by name
     child: str
-    containment: float
-    rows: int
-    exact: bool = True
+    containment: float  # The share of the child's rows, 0 to 1
+    rows: int  # Rows of the child
+    exact: bool = True  # All rows were compared; else some rows of the child, which the parent has.
 
 
 @dataclass(frozen=True)
@@ -92,31 +72,16 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Containments:
-    """The graph of contained tables of a lake.
+    """The graph of contained tables of a lake."""
 
-    Attributes
-    ----------
-    lake : str
-        Its name.
-    edges : tuple of Edge
-        By parent and child.
-    stages : tuple of Stage
-    tables : tuple of TableOfPieces
-        By name. Their cells are gone once the search is over.
-    files : dict of str to tuple of ReadFile
-        Of each table, also of those that are left out.
-    left_out : tuple of LeftOut
-    """
-
-    lake: str
-    edges: tuple[Edge, ...]
+    lake: str  # Its name
+    edges: tuple[Edge, ...]  # By parent and child
     stages: tuple[Stage, ...]
-    tables: tuple[TableOfPieces, ...]
-    files: Mapping[str, tuple[ReadFile, ...]]
+    tables: tuple[TableOfPieces, ...]  # By name. Their cells are gone once the search is over.
+    files: Mapping[str, tuple[ReadFile, ...]]  # Of each table, also of those that are left out
     left_out: tuple[LeftOut, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return edges, stages and what was left out as plain JSON."""
         return {
             "edges": [asdict(edge) for edge in self.edges],
             "stages": [asdict(stage) for stage in self.stages],

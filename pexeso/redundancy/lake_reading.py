@@ -30,8 +30,7 @@ from pexeso.lake.containers.folders import (
 )
 from pexeso.lake.containers.reader import open_table, reading_options
 from pexeso.lake.files import INDEX_EXTENSION, TableFile, find_tables, table_of_row, table_row
-from pexeso.lake.readers.file_source import fingerprint_file
-from pexeso.lake.readers.table import DEFAULT_MAX_BYTES
+from pexeso.lake.readers.table import DEFAULT_MAX_BYTES, fingerprint_file
 from pexeso.lake.typed.parquet import TypedRows, parquet_rows
 from pexeso.redundancy.pieces import StoredPiece, pieces_of, stored_pieces, write_pieces
 from pexeso.redundancy.schema_tokens import Token
@@ -108,7 +107,6 @@ def table_of_file(file: str) -> FileOfTable:
 
 
 def files_of_tables(files: Iterable[str]) -> dict[str, list[FileOfTable]]:
-    """Return the files of each table, tables and files by name."""
     by_table: dict[str, list[FileOfTable]] = {}
     for file in map(table_of_file, sorted(files)):
         by_table.setdefault(file.table, []).append(file)

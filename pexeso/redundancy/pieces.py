@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from pexeso.lake.typed.parquet import JSON, TypedRows
 from pexeso.lake.typed.value_texts import plain
-from pexeso.redundancy.column_stats import ColumnStats, merged, scan_stats
+from pexeso.redundancy.candidates import ColumnStats, merged, scan_stats
 from pexeso.redundancy.row_hashes import (
     HALVES,
     HashedColumn,
@@ -380,5 +380,4 @@ def ordered_tokens(table: TableOfPieces) -> list[Token]:
 
 
 def name_of(token: Token) -> str:
-    """Return a token as a text of its own."""
     return json.dumps(token, ensure_ascii=False)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pexeso.errors import InputError
 from pexeso.lake.frames.tables import AsTables
 from pexeso.runtime.extras import require
-from pexeso.runtime.shown import Shown, many
+from pexeso.runtime.formatting import Shown, many
 from pexeso.store.io.temporary import written_whole
 from pexeso.store.manifest import is_unicode
 

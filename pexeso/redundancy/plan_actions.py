@@ -13,7 +13,7 @@ from pexeso.redundancy import holding as set_aside
 from pexeso.redundancy.holding_folder import default_holding, local_holding, local_lake, reason_of
 from pexeso.redundancy.plan import Applied, Deletion, Plan, Refusal, read_plan
 from pexeso.redundancy.table_files import TableRefused, table_fingerprint
-from pexeso.runtime.shown import Shown, many
+from pexeso.runtime.formatting import Shown, many
 
 PlanOrPath = Plan | str | os.PathLike[str]
 
@@ -63,7 +63,7 @@ def verify_plan(
     InputError, LakeError, SparkError
         See `pexeso.errors`.
     """
-    from pexeso.redundancy.verification import Statement, verify_statements
+    from pexeso.redundancy.rebuilds import Statement, verify_statements
 
     plan = _read(plan)
     lake = local_lake(plan.lake)

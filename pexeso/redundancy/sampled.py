@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from pexeso.errors import InputError, PexesoError
 from pexeso.lake.files import TableFile, table_row
 from pexeso.lake.typed.parquet import JSON, TypedRows, open_parquet, parquet_rows
-from pexeso.redundancy.column_stats import Bound, ColumnStats, merged, scan_stats, whole_or_fraction
+from pexeso.redundancy.candidates import Bound, ColumnStats, merged, scan_stats, whole_or_fraction
 from pexeso.redundancy.containments import (
     Candidates,
     Clock,
@@ -184,7 +184,7 @@ def _chunk_stats(chunk: Any, leaf: Any, kind: pa.DataType) -> ColumnStats:
 
 
 def _bound(raw: Any, leaf: Any, kind: pa.DataType) -> Bound | None:
-    """Return a bound of a footer in the form of `pexeso.redundancy.column_stats.scan_stats`."""
+    """Return a bound of a footer in the form of `pexeso.redundancy.candidates.scan_stats`."""
     types, physical = pa.types, leaf.physical_type
     if types.is_dictionary(kind):
         kind = kind.value_type

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pexeso.build.build import SMALL_LAKE_SETTINGS
+from pexeso.build.job import SMALL_LAKE_SETTINGS
 from pexeso.build.source import SparkSource, source_of
 from pexeso.build.spark.session import plain_task_errors, spark_session
 from pexeso.build.workers import SparkWorkers
@@ -42,12 +42,11 @@ from pexeso.redundancy.planning import (
     read_accesses,
     read_costs,
 )
-from pexeso.redundancy.rebuilds import Rebuilds, read_statements
+from pexeso.redundancy.rebuilds import Rebuilds, Statement, read_statements, verify_statements
 from pexeso.redundancy.sampled import SAMPLE_ROWS, ExactCheck, sampled_containments
 from pexeso.redundancy.schema_tokens import read_synonyms
-from pexeso.redundancy.verification import Statement, verify_statements
+from pexeso.runtime.formatting import many
 from pexeso.runtime.progress import stage_bar, with_bar
-from pexeso.runtime.shown import many
 from pexeso.store.io.location import Location
 from pexeso.store.io.temporary import temporary_folder
 

@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from pexeso.lake.readers.file_source import fingerprint_file
+from pexeso.lake.readers.table import fingerprint_file
 from pexeso.runtime.system import has_writer, open_folder, open_step, open_unlinked, sync_folder
 
 _NOT_OVER = 1  # RENAME_NOREPLACE of Linux

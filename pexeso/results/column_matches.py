@@ -7,11 +7,14 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pexeso.lake.columns import spec_of
 from pexeso.lake.frames.tables import Tabular
-from pexeso.runtime.formatting import percent, plain
-from pexeso.runtime.shown import MAX_ROWS, Shown, html_table, many, named
+from pexeso.lake.normalise.rules import RULES
+from pexeso.lake.readings import LOSSY, read_columns
+from pexeso.lake.tokens import joined_parts
+from pexeso.runtime.formatting import MAX_ROWS, Shown, html_table, many, named, percent, plain
 
 if TYPE_CHECKING:
     from pexeso.index import Index
@@ -107,12 +110,64 @@ class WouldMatch:
     matched: int
     total: int
 
+    @classmethod
+    def of(cls, rule: str, table: str, column: str, matched: int, total: int) -> WouldMatch:
+        does = next(one.does for one in RULES if one.name == rule)
+        return cls(rule, does, table, column, matched, total)
+
     def sentence(self) -> str:
         column, does = f"{self.table}:{self.column}", self.does.split(".")[0]
         return (
             f"{self.matched:,} of {self.total:,} would match {column} if the index were built with "
             f"--rule {self.rule}, which {does}."
         )
+
+
+# Share of the values without a match that a reading must match to be named, inclusive.
+MIN_SHARE_OF_REST = 0.1
+
+
+def pair_would_match(
+    table: str,
+    column: str,
+    ours: Sequence[pa.Array],
+    theirs: Sequence[pa.Array],
+    readings: Collection[str],
+) -> tuple[WouldMatch, ...]:
+    """Return the readings that are off by which more keys of a table of the lake are yours.
+
+    Parameters
+    ----------
+    ours, theirs : sequence of pa.LargeStringArray
+        A column for each part of a key, as `pexeso.lake.tokens.key_texts` returns them.
+    readings
+        Those that are on.
+
+    Returns
+    -------
+    tuple of WouldMatch
+        The best first.
+    """
+    matched, total = _n_shared(ours, theirs)
+    if matched == total:
+        return ()
+    lines = []
+    for name in LOSSY:
+        if name in readings:
+            continue
+        n_matched, n_keys = _n_shared(
+            *([read_columns(part, [name]) for part in side] for side in (ours, theirs))
+        )
+        if n_matched - matched >= max(1, MIN_SHARE_OF_REST * (total - matched)):
+            lines.append(WouldMatch.of(name, table, column, n_matched, n_keys))
+    return tuple(sorted(lines, key=lambda line: -line.matched))
+
+
+def _n_shared(ours: Sequence[pa.Array], theirs: Sequence[pa.Array]) -> tuple[int, int]:
+    """Count the distinct keys of one table that the other has, and all."""
+    keys, others = map(joined_parts, (ours, theirs))
+    keys = pc.unique(keys).drop_null()
+    return pc.sum(pc.is_in(keys, value_set=others), min_count=0).as_py(), len(keys)
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,14 +205,14 @@ class Hints(Shown):
         }
 
 
+# Columns that came near which are named where nothing was found.
 MAX_NEAREST = 3
-"""Columns that came near which are named where nothing was found."""
 
 _NAMED_IN_REPR = 3
 
 _SHARES = ("joinability", "containment", "share", "transformed")
+# Fields that are left out where results are shown in a notebook.
 _NOT_SHOWN = ("brings", "joinability_of")
-"""Fields that are left out where results are shown in a notebook."""
 
 _FIELDS = {
     pa.string(): "table column joinability_of program direction relation",
@@ -166,8 +221,8 @@ _FIELDS = {
     pa.float64(): "similarity rows_per_query_row query_rows_per_row " + " ".join(_SHARES),
     pa.bool_(): "estimated",
 }
+# Types of the fields that results have.
 _TYPES = {name: kind for kind, names in _FIELDS.items() for name in names.split()}
-"""Types of the fields that results have."""
 
 SomeMatch = TypeVar("SomeMatch")
 AnyMatch = TypeVar("AnyMatch", bound=ColumnMatch)

@@ -12,10 +12,9 @@ import pyarrow as pa
 from pexeso.errors import InputError
 from pexeso.lake.frames.tables import Tabular
 from pexeso.options import VALUES, SearchOptions, whole_number
-from pexeso.results.column_matches import ColumnMatch, ColumnMatches, Unmatched
-from pexeso.results.match_kinds import KindCounts, Pair
-from pexeso.runtime.formatting import percent
-from pexeso.runtime.shown import many
+from pexeso.results.column_matches import ColumnMatch, ColumnMatches, Hints, Unmatched, WouldMatch
+from pexeso.results.match_kinds import MAX_CURVES, KindCounts, Pair, plot_curves, plot_kinds
+from pexeso.runtime.formatting import many, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -303,8 +302,6 @@ class Match(ColumnMatch, Tabular):
         MissingPackageError
             Matplotlib is not installed.
         """
-        from pexeso.results.charts import plot_kinds
-
         return plot_kinds(
             f"{self.table}:{self.column}", self.kinds().matched, self.joinability_of, ax
         )
@@ -407,8 +404,6 @@ class SearchResult(ColumnMatches[Match]):
         MissingPackageError
             Matplotlib is not installed.
         """
-        from pexeso.results.charts import MAX_CURVES, plot_curves
-
         curves = [
             (f"{match.table}:{match.column}", *match.curve()) for match in self.matches[:MAX_CURVES]
         ]
@@ -482,12 +477,15 @@ class Explanation(Tabular):
         Joinability and pairs; a joinability of 0 where nothing matches.
     unmatched : tuple of Unmatched
         In the query's order, each text once.
+    readings : tuple of WouldMatch
+        Rules that are off by which more codes would be equal.
     """
 
     query: dict[str, Any]
     options: SearchOptions
     match: Match
     unmatched: tuple[Unmatched, ...]
+    readings: tuple[WouldMatch, ...] = ()
 
     fields = ("query", "value", "distance", "kind", "reason")  # of no dataclass field
 
@@ -531,4 +529,5 @@ class Explanation(Tabular):
             "word_contributions": self.match.word_contributions().to_dict(),
             **pairs_document(self.match),
             "unmatched": [unmatched.to_dict() for unmatched in self.unmatched],
+            **({"hints": Hints(readings=self.readings).to_dict()} if self.readings else {}),
         }

@@ -1,4 +1,4 @@
-"""Query columns from a table file, from values in memory, or from lines of a batch file."""
+"""Query columns from a file, from values or from lines of a batch; columns found, by number."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,14 +22,15 @@ from pexeso.lake.frames.columns import CountedValues, column_texts, is_spark_col
 from pexeso.lake.frames.tables import Frame, frame_of
 from pexeso.lake.readers.json_text import read_json
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
+from pexeso.store.arrays import Texts, require_sound
 
+# Kinds of columns that a semantic search is for.
 TEXT_KINDS = ("text", "date")
-"""Kinds of columns that a semantic search is for."""
 
 _TEXTS = {str, type(None)}
 
+# Kinds of columns whose near values are other values: 14 July is written nearly as 15 July.
 EXACT_KINDS = ("date", "number", "code")
-"""Kinds of columns whose near values are other values: 14 July is written nearly as 15 July."""
 
 
 @dataclass(frozen=True)
@@ -405,3 +407,30 @@ def _batch_query(document: dict[str, Any], reading: ReadingOptions) -> QueryColu
         raise QueryError("'file' and 'column' must be texts.")
     options = {name: document[name] for name in vars(reading) if name in document}
     return read_query(document["file"], column, reading=replace(reading, **options))
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A found column: its location, and the number of query values, or rows, that match it."""
+
+    column_id: int
+    matched: int
+    partition: int
+    position: int
+    table: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class ColumnNames:
+    """Ids and names of the columns of a partition; mapped files, read where they are looked up."""
+
+    ids: np.ndarray
+    tables: Texts
+    labels: Texts
+
+    @cached_property
+    def sound_tables(self) -> Texts:
+        """The tables, all of them looked at once, so that they can be compared as a whole."""
+        require_sound(self.tables)
+        return self.tables

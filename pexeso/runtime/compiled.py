@@ -9,9 +9,9 @@ from types import ModuleType
 
 from pexeso.errors import PexesoError
 
+# `portable` runs on every processor of its kind, and all give the same answers; `checked` is for
+# tests, and there only where it was asked for when pexeso was built.
 BUILDS = ("portable", "avx2", "checked")
-"""`portable` runs on every processor of its kind, and all give the same answers; `checked` is for
-tests, and there only where it was asked for when pexeso was built."""
 
 
 def compiled(name: str) -> ModuleType:

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 
 from pexeso.runtime.compiled import compiled
 
+# Most bytes of rows that a writer holds before it writes them.
 ROUND_BYTES = 32 << 20
-"""Most bytes of rows that a writer holds before it writes them."""
 
 SUFFIX = ".arrow"
 

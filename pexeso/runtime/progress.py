@@ -147,11 +147,11 @@ Given = ParamSpec("Given")
 Result = TypeVar("Result")
 Verbosity = Literal["quiet", "normal", "verbose"]
 
+# Called with how much is done, and how much there is.
 CountedProgress = Callable[[int, int], None]
-"""Called with how much is done, and how much there is."""
 
+# Called with the name of each stage as it starts.
 StageProgress = Callable[[str], None]
-"""Called with the name of each stage as it starts."""
 
 _LEVELS = {"quiet": logging.ERROR, "normal": logging.NOTSET, "verbose": logging.INFO}
 _HANDLER = logging.StreamHandler()

@@ -12,16 +12,13 @@ import errno
 import mmap
 import os
 import signal
+import socket
 import stat
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import socket
-    import subprocess
 
 try:
     import fcntl
@@ -32,16 +29,16 @@ try:
 except ModuleNotFoundError:
     resource = None  # type: ignore[assignment]
 
+# Whether open files and folders can be locked, and renamed or removed while they are open.
 HAS_LOCKS = fcntl is not None
-"""Whether open files and folders can be locked, and renamed or removed while they are open."""
 
+# Whether a path can be walked step by step in opened folders, following no link.
 HAS_FOLDER_STEPS = (
     hasattr(os, "O_DIRECTORY") and hasattr(os, "O_NOFOLLOW") and os.open in os.supports_dir_fd
 )
-"""Whether a path can be walked step by step in opened folders, following no link."""
 
+# Whether the system takes advice on how a mapped file will be read.
 GIVES_ADVICE = hasattr(mmap, "MADV_WILLNEED")
-"""Whether the system takes advice on how a mapped file will be read."""
 
 SHARED, EXCLUSIVE = (fcntl.LOCK_SH, fcntl.LOCK_EX) if HAS_LOCKS else (1, 2)
 
@@ -259,11 +256,11 @@ def signals(*names: str) -> tuple[signal.Signals, ...]:
     return tuple(getattr(signal, name) for name in names if hasattr(signal, name))
 
 
+# The number of SIGPIPE, in the exit codes of systems without it too.
 PIPE_SIGNAL = 13
-"""The number of SIGPIPE, in the exit codes of systems without it too."""
 
+# What a process ends with whose time is spent: minus the number of SIGXCPU.
 OUT_OF_TIME = -24
-"""What a process ends with whose time is spent: minus the number of SIGXCPU."""
 
 
 def interrupt_later(exception: BaseException, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Threads and memory of a process: how many threads it may use, counters, garbage."""
+"""Threads and memory of a process: how many it may use, counters, garbage, what memory is left."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import threading
 
 import numpy as np
 
-from pexeso.runtime.system import after_fork, available_processors
+from pexeso.errors import InputError
+from pexeso.runtime.formatting import format_bytes
+from pexeso.runtime.system import after_fork, available_memory, available_processors
 
+# ``given.threads`` is what the caller's thread may use, where something else was set for torch.
 given = threading.local()
-"""``given.threads`` is what the caller's thread may use, where something else was set for torch."""
 
 _alone = False
 
@@ -94,3 +96,21 @@ def freeze_imports() -> None:
         _n_frozen_modules = len(sys.modules)
         gc.collect()  # first, or garbage of this task would stay for good
         gc.freeze()
+
+
+# What a matching pair takes at the most, from the comparison to the joined mapping.
+BYTES_OF_A_PAIR = 250
+
+# For so many pairs nobody asks how much memory is left.
+FEW_PAIRS = 1 << 18
+
+
+def require_memory_for_pairs(n_pairs: int, max_distance: float) -> None:
+    """Refuse so many matching pairs of values where the memory left does not hold them."""
+    needed, available = n_pairs * BYTES_OF_A_PAIR, available_memory()
+    if available is not None and needed > available:
+        raise InputError(
+            f"More than {n_pairs:,} pairs of values match within distance {max_distance:g}, which "
+            f"take {format_bytes(needed)} of memory, and {format_bytes(available)} is available: "
+            "take a smaller max_distance, or give fewer values."
+        )

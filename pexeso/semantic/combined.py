@@ -42,8 +42,7 @@ from pexeso.sets.searches import OverlapList, sets_of_matches
 
 if TYPE_CHECKING:
     from pexeso.index import Index
-    from pexeso.results.query import QueryColumn
-    from pexeso.results.ranking import Hit
+    from pexeso.results.query import Hit, QueryColumn
     from pexeso.semantic.search import SemanticSearch
     from pexeso.sets.results import TokenMatch, TokenSearchResult
     from pexeso.sets.searches import OverlapList

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from embed.protocol import Embedder
-from pexeso.build.parts.models import encode_values
+from pexeso.build.parts.metadata import encode_values
 from pexeso.engine.vector_space import Vectors, known_vectors
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import ROWS

@@ -19,7 +19,7 @@ from pexeso.runtime.progress import advance, begin_steps
 
 if TYPE_CHECKING:
     from pexeso.options import SearchOptions
-    from pexeso.results.ranking import Hit
+    from pexeso.results.query import Hit
     from pexeso.semantic.encoded_query import EncodedQuery
     from pexeso.semantic.partition_loader import PartitionLoader
     from pexeso.semantic.passes import ProbeResult, SharedPass, SingleQueryPass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ from pexeso.errors import ColumnNotFoundError, IndexCorruptError, InputError
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.columns import find_column
 from pexeso.results.matches import Unmatched
-from pexeso.results.ranking import Hit
+from pexeso.results.query import Hit
 from pexeso.semantic.encoded_query import EncodedQuery
 from pexeso.semantic.pairs import posting_arrays
 from pexeso.semantic.partition_loader import PartitionLoader
@@ -32,6 +33,29 @@ def locate_column(store: Store, table: str, column: str) -> Hit:
     for name, value in (("table", table), ("column", column)):
         if not isinstance(value, str):
             raise InputError(f"{name} must be a text, as results name it. Got {value!r} instead.")
+    table, row = _catalog_entry(store, table, column)
+    if row["column_id"] is None:
+        raise ColumnNotFoundError(
+            f"The column {row['label']!r} of '{table}' is not in the index: {row['reason']}. "
+            "It is joined by equal values: pexeso join, in Python explain_composite of one column, "
+            "or pexeso.learn_transformation."
+        )
+    hit = next(stored_columns(store, {row["column_id"]: (table, row["label"])}), None)
+    if hit is None:
+        raise IndexCorruptError(
+            f"The index '{store.path}' lists the column {column!r} of '{table}', but no partition "
+            "holds it: build the index again."
+        )
+    return hit
+
+
+def is_compared(store: Store, table: str, column: str) -> bool:
+    """Return whether a column of the lake is one whose values are compared by their distance."""
+    return _catalog_entry(store, table, column)[1]["column_id"] is not None
+
+
+def _catalog_entry(store: Store, table: str, column: str) -> tuple[str, dict[str, Any]]:
+    """Return the table and the row of the catalog of a column."""
     catalog = Catalog(store.catalog_files)
     table = catalog.named(table)
     if not catalog.has(table):  # labels cut a column whose name holds colons at the last one
@@ -47,20 +71,7 @@ def locate_column(store: Store, table: str, column: str) -> Hit:
         position = find_column(rows["name"].to_pylist(), column)
     except ColumnNotFoundError as error:
         raise ColumnNotFoundError(f"'{table}': {error}") from None
-    row = rows.slice(position, 1).to_pylist()[0]
-    if row["column_id"] is None:
-        raise ColumnNotFoundError(
-            f"The column {row['label']!r} of '{table}' is not in the index: {row['reason']}. "
-            "By equal values it can be joined all the same: pexeso join --transform, in Python "
-            "pexeso.learn_transformation, by agents preview_join with by_program."
-        )
-    hit = next(stored_columns(store, {row["column_id"]: (table, row["label"])}), None)
-    if hit is None:
-        raise IndexCorruptError(
-            f"The index '{store.path}' lists the column {column!r} of '{table}', but no partition "
-            "holds it: build the index again."
-        )
-    return hit
+    return table, rows.slice(position, 1).to_pylist()[0]
 
 
 def locate_columns(store: Store, names: Sequence[tuple[str, str]]) -> list[Hit]:

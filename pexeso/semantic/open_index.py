@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pexeso.build.parts.base import parts_of
-from pexeso.build.parts.metadata import choose_device, require_contents, stored_normaliser
-from pexeso.build.parts.models import embedder_folder, number_of_model, store_of_model
+from pexeso.build.parts.metadata import (
+    choose_device,
+    embedder_folder,
+    number_of_model,
+    require_contents,
+    store_of_model,
+    stored_normaliser,
+)
 from pexeso.errors import EmbedderError
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser

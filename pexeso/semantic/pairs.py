@@ -21,11 +21,11 @@ from pexeso.errors import IndexCorruptError
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import SearchOptions
 from pexeso.results.match_kinds import ALIAS, EXACT, KINDS, SPELLING, KindCounts, Pair, kinds_of
-from pexeso.results.ranking import Hit
+from pexeso.results.query import Hit
 from pexeso.runtime.progress import advance, begin_steps
 from pexeso.semantic.encoded_query import EncodedQuery
 from pexeso.semantic.partition_loader import PartitionLoader
-from pexeso.store.texts import take_texts, take_wide
+from pexeso.store.arrays import take_texts, take_wide
 
 
 @dataclass(frozen=True)
@@ -158,6 +158,21 @@ class PairTable:
         kinds = self.kinds.copy()
         kinds[rows[~same.to_numpy(zero_copy_only=False)]] = KINDS.index(SPELLING)
         return replace(self, found_kinds=kinds)
+
+    def with_equal(self, text: np.ndarray, values: pa.Array, keys: pa.Array) -> PairTable:
+        """Return the same pairs and others at distance 0, of texts that have none."""
+        texts = np.append(self.text, text)
+        order = np.argsort(texts, kind="stable")
+        zeros, rows = np.zeros(len(text)), pa.array(order)
+        return PairTable(
+            self.texts,
+            texts[order],
+            pa.concat_arrays([self.values, values]).take(rows),
+            pa.concat_arrays([self.keys, keys]).take(rows),
+            np.append(self.distances, zeros)[order],
+            np.append(self.costs, zeros)[order],
+            np.append(self.kinds, np.full(len(text), KINDS.index(SPELLING), np.int8))[order],
+        )
 
     def to_pairs(self, limit: int | None = None) -> list[Pair]:
         columns = (

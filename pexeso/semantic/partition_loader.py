@@ -23,11 +23,10 @@ from pexeso.engine.vector_space import (
     VectorSpace,
 )
 from pexeso.errors import DeviceError, IndexCorruptError, InputError
-from pexeso.results.ranking import ColumnNames, Hit
+from pexeso.results.query import ColumnNames, Hit
 from pexeso.runtime.formatting import format_bytes
-from pexeso.store.arrays import FaultWatch, MappedPages
+from pexeso.store.arrays import FaultWatch, MappedPages, take_texts
 from pexeso.store.local.reader import Store
-from pexeso.store.texts import take_texts
 
 if TYPE_CHECKING:
     import torch

@@ -25,10 +25,10 @@ from pexeso.engine.vector_space import (
     count_needed,
 )
 from pexeso.options import SearchOptions
-from pexeso.results.ranking import ColumnNames, Hit
+from pexeso.results.query import ColumnNames, Hit
 from pexeso.semantic.encoded_query import EncodedQuery
 from pexeso.semantic.partition_loader import PartitionLoader
-from pexeso.store.texts import take_texts
+from pexeso.store.arrays import take_texts
 
 KEPT_VALUES = 1 << 16
 """(Query value, partition) pairs whose summaries are looked at once where all partitions are ranked

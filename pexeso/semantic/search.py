@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from pexeso.engine.copies import (
     MOST_LINES,
@@ -28,13 +31,16 @@ from pexeso.semantic.thresholds.advice import ADVICE_OPTIONS, kind_advice
 
 if TYPE_CHECKING:
     from pexeso.joins.match_details import MatchDetails
-    from pexeso.results.ranking import Hit
+    from pexeso.results.query import Hit
     from pexeso.semantic.encoded_query import EncodedQuery
     from pexeso.semantic.executor import Answer, Executor
     from pexeso.semantic.open_index import OpenIndex
     from pexeso.semantic.thresholds.advisor import Advisor
 
     Search = Callable[[Sequence[EncodedQuery], Sequence[SearchOptions]], list[Answer]]
+
+SMALL_DOMAIN = 3
+"""Distinct values of a column that says little about its rows, such as a flag or a sex."""
 
 WIDER = ((1.0, 0.0), (1.15, 0.02), (1.3, 0.05), (1.5, 0.1))
 """The distances at which the nearest columns are looked for, until there are some: so many times
@@ -243,9 +249,12 @@ class SemanticSearch:
         options = _by_kind(self.search_options(advised), query, given)
         options = replace(options, min_joinability=None, k=None)
         details = self.details(self.opened, query, [hit], options, SearchStats())
+        if details.are_codes:
+            details.read_codes(0)
         hit = replace(hit, matched=details.matched(0))
         match = _matches(query, options, [hit], details)[0]
-        return Explanation(query.describe(), options, match, match.unmatched())
+        readings = details.would_match(0)
+        return Explanation(query.describe(), options, match, match.unmatched(), readings)
 
     def options_for(
         self,
@@ -297,7 +306,7 @@ class SemanticSearch:
         Of those that are wanted by their number alone the joinability decides, and of equal ones
         the similarity.
         """
-        lines, similarities, limit = answer.lines, None, answer.n_wanted
+        lines, similarities, limit = self._better_first(answer.lines), None, answer.n_wanted
         if rerank:
             from pexeso.semantic.similarity import by_similarity
 
@@ -321,6 +330,30 @@ class SemanticSearch:
         elif n_more is not None:
             n_more += len(lines[limit:])
         return Lines(lines[:limit], n_more, answer.stats, limit, similarities)
+
+    def _better_first(self, lines: list[list[Hit]]) -> list[list[Hit]]:
+        """Order lines of equally many matches by what makes the better join.
+
+        Columns of few distinct values come last, and keys of their tables before other columns.
+        Then it counts how few values a column has beside those that match, and how many rows.
+        """
+        n_lines = Counter(line[0].matched for line in lines)
+        tied = [line[0] for line in lines if n_lines[line[0].matched] > 1]
+        if not tied:
+            return lines
+        names = ["table", "label", "n_rows", "n_missing", "n_distinct"]
+        tables = pa.array(sorted({hit.table for hit in tied}))
+        ranks = {}
+        for row in self.opened.catalog.columns(names, among=tables).to_pylist():
+            n_rows, n_distinct = row["n_rows"] or 0, row["n_distinct"] or 0
+            is_key = n_distinct >= n_rows - (row["n_missing"] or 0)
+            rank = (n_distinct <= SMALL_DOMAIN, not is_key, n_distinct, -n_rows)
+            ranks[row["table"], row["label"]] = rank
+        last = (True, True, 0, 0)
+        return sorted(
+            lines,
+            key=lambda line: (-line[0].matched, ranks.get((line[0].table, line[0].label), last)),
+        )
 
     def _result(
         self,

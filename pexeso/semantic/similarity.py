@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pexeso.engine.stats import SearchStats
-from pexeso.results.ranking import Hit
+from pexeso.results.query import Hit
 from pexeso.runtime.progress import advance, begin_steps
 from pexeso.semantic.encoded_query import EncodedQuery
 from pexeso.semantic.partition_loader import PartitionLoader

@@ -21,8 +21,7 @@ from pexeso.build.spark.session import plain_task_errors
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
 from pexeso.options import SearchOptions
-from pexeso.results.query import QueryColumn
-from pexeso.results.ranking import Hit
+from pexeso.results.query import Hit, QueryColumn
 from pexeso.runtime.threads import freeze_imports, take_one_thread
 from pexeso.semantic.batch_file import MAX_CHUNK_QUERIES
 from pexeso.semantic.encoded_query import EncodedQuery

@@ -21,11 +21,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from embed.protocol import Embedder
-from pexeso.build.parts.models import encode_values
+from pexeso.build.parts.metadata import encode_values
 from pexeso.engine.vector_space import VectorSpace
 from pexeso.results.match_kinds import LEAST_LIKENESS
-from pexeso.runtime.formatting import percent
-from pexeso.runtime.shown import Shown, many, named
+from pexeso.runtime.formatting import Shown, many, named, percent
 
 MAX_TEXTS = 4096
 """Most texts that are embedded for a column: of a column with more, pairs evenly spread over it are

@@ -41,7 +41,7 @@ from pexeso.errors import IndexCorruptError
 from pexeso.runtime.compiled import compiled
 from pexeso.sets.overlap.index import OverlapIndex
 from pexeso.sets.part.open import Shard, require_part
-from pexeso.store.texts import take_texts
+from pexeso.store.arrays import take_texts
 
 if TYPE_CHECKING:
     from pexeso.semantic.open_index import OpenIndex

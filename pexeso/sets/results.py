@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pexeso.results.column_matches import ColumnMatch, ColumnMatches, Hints
-from pexeso.runtime.formatting import percent
-from pexeso.runtime.shown import many
+from pexeso.runtime.formatting import many, percent
 
 if TYPE_CHECKING:
     from pexeso.sets.part.open import Shard

@@ -45,7 +45,7 @@ from pexeso.sets.shard_searches import (
     token_query,
     would_match,
 )
-from pexeso.store.texts import take_texts
+from pexeso.store.arrays import take_texts
 
 if TYPE_CHECKING:
     from pexeso.semantic.open_index import OpenIndex

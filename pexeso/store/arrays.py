@@ -1,4 +1,4 @@
-"""Arrays on disk as ``.npy`` files, written with their checksum, memory-mapped, never unpickled.
+"""Arrays as ``.npy`` and texts as Arrow files, with their checksum, memory-mapped, never unpickled.
 
 Of mapped arrays only the pages used are read, and they are requested in advance.
 """
@@ -9,23 +9,24 @@ import ast
 import math
 import mmap
 import os
-import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.lib import format as npy
 
-from pexeso.errors import IndexCorruptError, InputError
+from pexeso.errors import IndexCorruptError
 from pexeso.runtime.system import GIVES_ADVICE, usage
 from pexeso.store.files import CHUNK_BYTES, new_file, open_plain, sync_folder, writing
 from pexeso.store.manifest import FileEntry
 
+# Pages that a process may find missing now and then, as its own code does when a function first
+# runs.
 FEW_FAULTS = 8
-"""Pages that a process may find missing now and then, as its own code does when a function first
-runs."""
 
 PAGE_BYTES = mmap.PAGESIZE
 
@@ -96,7 +97,6 @@ def page_runs(rows: np.ndarray, n_rows: int, row_bytes: int, offset: int) -> lis
 
 DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
 _STORED = {(kind := np.dtype(name).newbyteorder("<")).str: kind for name in DTYPES}
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 _MAX_HEADER_BYTES = 4096
 _MAX_AXES = 32
 
@@ -104,15 +104,8 @@ _MAX_AXES = 32
 def write_arrays(folder: Path, arrays: Mapping[str, np.ndarray]) -> list[FileEntry]:
     """Write each array to ``name.npy`` in an existing folder and wait until all are on the disk.
 
-    Parameters
-    ----------
-    arrays
-        Name (a letter, then letters, digits, underscores) to array of one of `DTYPES`, of any
-        shape, empty ones included. Arrays that are not in C order, or not little-endian, are copied
-        once; others are not copied.
+    They are of `DTYPES`. Those that are not in C order, or not little-endian, are copied once.
     """
-    for name, array in arrays.items():
-        _require_storable(name, array)
     entries = [_write_array(folder / f"{name}.npy", array) for name, array in arrays.items()]
     with writing(folder):
         sync_folder(folder)
@@ -144,19 +137,6 @@ def map_array(file: BinaryIO, path: Path, n_bytes: int | None = None) -> np.ndar
         empty.flags.writeable = False
         return empty
     return np.memmap(file, dtype, "r", offset, shape, "C")
-
-
-def _require_storable(name: str, array: np.ndarray) -> None:
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise InputError(
-            f"An array's name must be a letter, then letters, digits or underscores. Got {name!r}."
-        )
-    if not isinstance(array, np.ndarray):
-        raise InputError(f"The array {name!r} must be a NumPy array. Got {type(array).__name__}.")
-    if array.dtype.newbyteorder("<").str not in _STORED:
-        raise InputError(
-            f"The array {name!r} has dtype {array.dtype}; allowed are {', '.join(DTYPES)}."
-        )
 
 
 def _write_array(path: Path, array: np.ndarray) -> FileEntry:
@@ -210,3 +190,225 @@ def _shape_and_dtype(header: bytes) -> tuple[tuple[int, ...], np.dtype]:
     if math.prod([max(n, 1) for n in shape]) * _STORED[descr].itemsize > 2**62:
         raise ValueError("a shape that no file has")
     return shape, _STORED[descr]
+
+
+# Of the texts, or bytes, of an array whose offsets have 32 bits.
+MAX_BYTES = 2**31 - 1
+
+_LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
+
+_Texts = TypeVar("_Texts", pa.Array, pa.ChunkedArray)
+
+
+def wide_for(texts: _Texts, rows: pa.Array) -> _Texts:
+    """Return texts that some rows can be taken of: with offsets of 64 bits where that is needed.
+
+    Parameters
+    ----------
+    texts : pyarrow.Array or pyarrow.ChunkedArray
+        Of any type; those that are no texts or bytes stay as they are.
+    rows : pyarrow.Array of int64
+        Nulls are allowed.
+
+    Examples
+    --------
+    >>> wide_for(pa.array(["a"]), pa.array([0, 0])).type
+    DataType(string)
+    """
+    large = _LARGE.get(texts.type)
+    if large is not None and texts.nbytes * len(rows) > MAX_BYTES:
+        sizes = pc.binary_length(texts)
+        # Arrow puts all chunks together before it takes rows of them.
+        needed = (pc.sum(lengths, min_count=0).as_py() for lengths in (sizes, sizes.take(rows)))
+        if max(needed) > MAX_BYTES:
+            return texts.cast(large)
+    return texts
+
+
+def take_wide(texts: _Texts, rows: pa.Array) -> _Texts:
+    """Return rows of texts in a new order, with offsets that are wide enough."""
+    return wide_for(texts, rows).take(rows)
+
+
+# A few bytes of a compressed file may ask for any amount of memory, and Arrow grants it as soon as
+# the batch is looked at. So the batch's description is read by hand first: a flatbuffer, whose
+# tables say where each of their fields is (`Message`, `RecordBatch` and `Footer` in Arrow's
+# ``Message.fbs`` and ``File.fbs``).
+
+_MAGIC = b"ARROW1"
+_CONTINUES = 0xFFFFFFFF
+_MAX_DESCRIPTION_BYTES = 1 << 16
+
+_FOOTER_BATCHES = 3
+_MESSAGE_KIND, _MESSAGE_HEADER = 1, 2
+_BATCH_COMPRESSION = 3
+_RECORD_BATCH = 3
+_BLOCK = struct.Struct("<qi4xq")
+
+
+def is_plain(file: BinaryIO) -> bool:
+    """Return whether an Arrow file, of any content, holds one record batch, not compressed."""
+    try:
+        size = file.seek(0, os.SEEK_END)
+        ends = _read(file, size - 10, 10)
+        (length,) = struct.unpack_from("<i", ends)
+        if ends[4:] != _MAGIC or not 0 < length <= min(_MAX_DESCRIPTION_BYTES, size - 10):
+            return False
+        footer = _read(file, size - 10 - length, length)
+        batches = _inner(footer, _root(footer), _FOOTER_BATCHES)
+        if batches is None or struct.unpack_from("<I", footer, batches)[0] != 1:
+            return False
+        offset, length, _ = _BLOCK.unpack_from(footer, batches + 4)
+        if not (0 <= offset < size and 8 < length <= _MAX_DESCRIPTION_BYTES):
+            return False
+        message = _read(file, offset, length)
+        if struct.unpack_from("<I", message)[0] != _CONTINUES:
+            return False
+        return _is_plain_message(message[8:])
+    except (struct.error, ValueError):
+        return False
+
+
+def _is_plain_message(message: bytes) -> bool:
+    root = _root(message)
+    kind = _field(message, root, _MESSAGE_KIND)
+    header = _inner(message, root, _MESSAGE_HEADER)
+    if kind is None or header is None or message[kind] != _RECORD_BATCH:
+        return False
+    return _field(message, header, _BATCH_COMPRESSION) is None
+
+
+def _read(file: BinaryIO, start: int, length: int) -> bytes:
+    if start < 0:
+        raise ValueError("a file that is too short")
+    file.seek(start)
+    return file.read(length)
+
+
+def _root(buffer: bytes) -> int:
+    return struct.unpack_from("<I", buffer)[0]
+
+
+def _field(buffer: bytes, table: int, number: int) -> int | None:
+    """Return the place of a field of a table; None where the table does not have it."""
+    fields = table - struct.unpack_from("<i", buffer, table)[0]
+    if fields < 0:
+        raise ValueError("a table that begins before its buffer")
+    (length,) = struct.unpack_from("<H", buffer, fields)
+    if 6 + 2 * number > length:
+        return None
+    (distance,) = struct.unpack_from("<H", buffer, fields + 4 + 2 * number)
+    if not distance:
+        return None
+    if table + distance >= len(buffer):
+        raise ValueError("a field beyond its buffer")
+    return table + distance
+
+
+def _inner(buffer: bytes, table: int, number: int) -> int | None:
+    """Return the place of the table or vector that a field refers to."""
+    position = _field(buffer, table, number)
+    return None if position is None else position + struct.unpack_from("<I", buffer, position)[0]
+
+
+Texts = pa.StringArray | pa.LargeStringArray
+
+_COLUMN = "text"
+_TYPES = (pa.string(), pa.large_string())
+_DAMAGED = (
+    "A list of texts of the index is damaged: 'pexeso check' tells which. Restore it from "
+    "a copy, or build the index again."
+)
+_SCHEMAS = tuple(pa.schema([(_COLUMN, kind)]) for kind in _TYPES)
+
+
+def write_texts(path: Path, texts: Texts | pa.ChunkedArray) -> FileEntry:
+    """Write texts as one record batch of one column, and wait until the file is on the disk."""
+    array = _one_array(texts)
+    schema = pa.schema([(_COLUMN, array.type)])
+    batch = pa.record_batch([array], schema=schema)
+    with new_file(path) as file, pa.ipc.new_file(pa.PythonFile(file, mode="w"), schema) as writer:
+        writer.write_batch(batch)
+    return file.entry(path.name)
+
+
+def open_texts(path: Path) -> Texts:
+    """Open texts memory-mapped; their bytes are read when they are used.
+
+    They may be damaged: Arrow goes wherever an offset of the file leads. So texts are taken with
+    `take_texts`, and used as a whole after `require_sound` alone.
+    """
+    return open_mapped_texts(path)[0]
+
+
+def open_mapped_texts(path: Path) -> tuple[Texts, np.ndarray]:
+    """Open texts as `open_texts` does, with the bytes of the file, np.memmap of uint8.
+
+    Pages of the bytes can be requested before texts on them are read.
+    """
+    try:
+        with open_plain(path) as file:
+            return map_texts(file, path)
+    except OSError as error:
+        raise IndexCorruptError(
+            f"'{path}' is not a list of texts that pexeso wrote: {error.strerror or error}."
+        ) from error
+
+
+def map_texts(file: BinaryIO, path: Path) -> tuple[Texts, np.ndarray]:
+    """Map the texts of an open file, which may be closed afterwards; messages name its path."""
+    try:
+        if not is_plain(file):
+            raise pa.ArrowInvalid("it must hold one batch of one column of texts, not compressed")
+        mapped = np.memmap(file, np.uint8, "r")
+        reader = pa.ipc.open_file(pa.py_buffer(mapped))
+        if reader.schema not in _SCHEMAS or reader.num_record_batches != 1:
+            raise pa.ArrowInvalid("it must hold one batch of one column of texts")
+        texts = reader.get_batch(0).column(0)
+        texts.validate()
+    except (pa.ArrowException, ValueError) as error:
+        reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+        raise IndexCorruptError(
+            f"'{path}' is not a list of texts that pexeso wrote: {reason}."
+        ) from error
+    return texts, mapped
+
+
+def take_texts(texts: Texts, rows: np.ndarray | Sequence[int]) -> Texts:
+    """Return selected texts, the position and the characters of each of them checked."""
+    rows = np.asarray(rows, dtype=np.int64)
+    outside = (rows < 0) | (rows >= len(texts))
+    if outside.any():
+        raise IndexCorruptError(
+            f"A file of the index names the text {rows[outside][0]}, and there are "
+            f"{len(texts):,}: it was changed. 'pexeso check' tells which."
+        )
+    if len(rows) == 0:
+        return texts.slice(0, 0)
+    _, offsets, data = texts.buffers()
+    positions = np.frombuffer(offsets, np.int32 if texts.type == pa.string() else np.int64)
+    first, last = positions[rows + texts.offset], positions[rows + texts.offset + 1]
+    if ((first < 0) | (last < first) | (last > (0 if data is None else data.size))).any():
+        raise IndexCorruptError(_DAMAGED)
+    if texts.type == pa.string() and (last - first).sum(dtype=np.int64) > MAX_BYTES:
+        texts = texts.cast(pa.large_string())
+    selection = texts.take(pa.array(rows))
+    require_sound(selection)
+    return selection
+
+
+def require_sound(texts: Texts) -> None:
+    """Read all of the texts, and refuse them where one leads out of its file or is no UTF-8."""
+    try:
+        texts.validate(full=True)
+    except pa.ArrowException as error:
+        raise IndexCorruptError(f"{_DAMAGED} ({error})") from error
+
+
+def _one_array(texts: Texts | pa.ChunkedArray) -> Texts:
+    if isinstance(texts, pa.Array):
+        return texts
+    if texts.type == pa.string() and texts.nbytes > MAX_BYTES:
+        texts = texts.cast(pa.large_string())
+    joined = texts.combine_chunks()
+    return joined if isinstance(joined, pa.Array) else joined.chunk(0)

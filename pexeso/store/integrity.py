@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from pexeso.errors import IndexCorruptError, IndexVersionError, PlaceError
-from pexeso.store.arrays import open_array
+from pexeso.store.arrays import open_array, open_texts, require_sound
 from pexeso.store.files import checksum_file, read_document
 from pexeso.store.io.location import Location, PlaceEntry
 from pexeso.store.local.reader import require_index, retired_files
@@ -22,13 +22,12 @@ from pexeso.store.manifest import (
     plain_file_size,
     read_manifest,
 )
-from pexeso.store.texts import open_texts, require_sound
 
 NOTES = ("foreign", "unfinished")
 _RESTORE = "restore it from a copy, or build the index again."
 
+# Called with the bytes of each piece read.
 Count = Callable[[int], None]
-"""Called with the bytes of each piece read."""
 
 
 @dataclass(frozen=True)

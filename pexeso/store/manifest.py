@@ -30,23 +30,20 @@ EMBEDDER = "embedder"
 PARTITIONS = "partitions"
 RETIRED = "retired"
 
+# The document of a partition, which is written last: its facts, and how its map was chosen.
 META, CHOICE, METRIC = "meta.json", "choice", "metric"
-"""The document of a partition, which is written last: its facts, and how its map was chosen."""
 
 SEMANTIC = "semantic"
 FORMAT_VERSION = 4
-OLDEST_VERSION = 3
 MAX_MANIFEST_BYTES = 1 << 30
 
 _FOLDER = re.compile(
     r"(?:catalog|embedder)(?:\.[1-9][0-9]{0,17})?|partitions/[0-9]{5,18}", re.ASCII
 )
+# Letters of a path: every step of it is looked at, and file systems allow four times as many
+# bytes.
 _MAX_PATH = 1024
-"""Letters of a path: every step of it is looked at, and file systems allow four times as many
-bytes."""
 _FORBIDDEN = re.compile(r"[\x00-\x1f\x7f\\]")
-_FORMER_FIELDS = {"partitions": SEMANTIC, "token_sets": "token_sets"}
-"""The fields of a manifest that listed folders before version 4, and the part that each is now."""
 
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _Text = Annotated[str, Meta(min_length=1)]
@@ -197,8 +194,7 @@ class Manifest:
         Ids of columns that are still in the files but must not be returned, as ranges (first, end),
         `end` exclusive, ascending and apart.
     format_version
-        Version of the layout of all files, this one included. Version 3 had two lists of folders in
-        place of `parts`.
+        Version of the layout of all files, this one included.
     """
 
     written_by: _Text
@@ -263,15 +259,8 @@ class Manifest:
         Keys are sorted, there is no white space between tokens, and a newline is at the end. Its
         field ``checksum`` is BLAKE2b with 128 bits over the canonical form of all other fields.
         """
-        document = self._document()
-        return _canonical({**document, "checksum": _checksum(document)})
-
-    def _document(self) -> dict[str, Any]:
         document = msgspec.json.decode(msgspec.json.encode(self))
-        if self.format_version == 3:
-            parts = document.pop("parts")
-            document |= {name: parts.get(part, []) for name, part in _FORMER_FIELDS.items()}
-        return document
+        return _canonical({**document, "checksum": _checksum(document)})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Manifest":
@@ -287,9 +276,9 @@ class Manifest:
         document = _verified_document(data)
         _require_version(document.get("format_version"))
         try:
-            manifest = msgspec.convert(_in_parts(document), cls)
+            manifest = msgspec.convert(document, cls)
             # What a field has besides, or has in another order, would be lost.
-            if manifest._document() != document:
+            if msgspec.json.decode(msgspec.json.encode(manifest)) != document:
                 raise InputError("it has other fields, or files that are not sorted by path.")
         except (InputError, msgspec.ValidationError) as error:
             raise IndexCorruptError(
@@ -365,23 +354,11 @@ def _require_version(version: Any) -> None:
             f"The index has format version {version}, and this pexeso reads up to version "
             f"{FORMAT_VERSION}: upgrade pexeso, or build the index again with this one."
         )
-    if version < OLDEST_VERSION:
+    if version < FORMAT_VERSION:
         raise IndexVersionError(
-            f"The index has format version {version}, and this pexeso reads versions "
-            f"{OLDEST_VERSION} to {FORMAT_VERSION}: build the index again."
+            f"The index has format version {version}, and this pexeso reads version "
+            f"{FORMAT_VERSION}: build the index again."
         )
-
-
-def _in_parts(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a document with its folders under `parts`, whatever the version of the format."""
-    if document["format_version"] != 3:
-        return document
-    if "parts" in document or not set(_FORMER_FIELDS) <= set(document):
-        raise InputError(
-            f"an index of format version 3 lists its folders as {' and '.join(_FORMER_FIELDS)}."
-        )
-    others = {name: value for name, value in document.items() if name not in _FORMER_FIELDS}
-    return {**others, "parts": {part: document[name] for name, part in _FORMER_FIELDS.items()}}
 
 
 def _require_distinct_files(folder: FolderEntry) -> None:

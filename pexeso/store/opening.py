@@ -64,29 +64,6 @@ def publish_index(
     """Put an index that was built in a local folder in place on other storage.
 
     The local index stays.
-
-    Parameters
-    ----------
-    local : path
-        The index.
-    location : Location
-        Where it is to be.
-    overwrite : bool
-        Replace an existing index.
-    progress : callable, optional
-        Called with the bytes uploaded so far and altogether.
-
-    Returns
-    -------
-    Manifest
-        The manifest now in place.
-
-    Raises
-    ------
-    StoredIndexError
-        `local` is no index.
-    OutputError
-        It cannot be put there.
     """
     from pexeso.store.remote.publish import begin, publish
 

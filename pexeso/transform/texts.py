@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from pexeso.lake.cells import present
 from pexeso.lake.choose import profile_column
+from pexeso.lake.tokens import tokens_of
 from pexeso.lake.typed.value_texts import value_texts
 from pexeso.sets.containment.hashing import hash_bytes
 
@@ -68,6 +69,11 @@ class TextColumn:
     @cached_property
     def values(self) -> pa.Array:
         return self._encoded.dictionary
+
+    @cached_property
+    def forms(self) -> pa.Array:
+        """Each of `values` as it is read where cells are compared for equality."""
+        return tokens_of(self.values)
 
     @cached_property
     def codes(self) -> np.ndarray:

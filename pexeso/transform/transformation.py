@@ -33,10 +33,11 @@ from pexeso.transform.texts import TextColumn, TextTable, key_columns
 
 
 def by_equality(
-    reading: TextTable, keyed: TextTable, candidates: Sequence[int]
+    reading: TextTable, keyed: TextTable, candidates: Sequence[int], *, as_read: bool = False
 ) -> tuple[np.ndarray, int, int]:
     """Join rows by the columns that have most values in common.
 
+    With `as_read` cells are read first, so that more of them are equal (`pexeso.lake.readings`).
     Numbers equal each other by chance: of several columns two of numbers count only where they
     have more in common than their digits explain.
     """
@@ -46,7 +47,8 @@ def by_equality(
     for key_column in candidates:
         values = keyed.columns[key_column].values
         for number, column in enumerate(reading.columns):
-            numbers = places(column.values, values)
+            forms = (column.forms, keyed.columns[key_column].forms)
+            numbers = places(*forms) if as_read else places(column.values, values)
             hits = int((numbers >= 0).sum())
             both_numbers = column.is_number and keyed.columns[key_column].is_number
             if hits > max_hits and not (
@@ -64,7 +66,7 @@ def _is_chance(hits: int, texts: pa.Array, keys: pa.Array) -> bool:
 
 
 def places(texts: pa.Array, values: pa.Array) -> np.ndarray:
-    numbers = pc.index_in(texts.cast(values.type), values)
+    numbers = pc.index_in(texts.cast(values.type), values, skip_nulls=True)
     return pc.fill_null(numbers, -1).to_numpy(zero_copy_only=False)
 
 
@@ -225,6 +227,7 @@ def apply_programs(
     join.patterns = tuple(patterns)
     for program in programs:
         join.apply(program)
+    join.add_read([0])
     if options.fuzzy:
         join.add_similar()
     return join.result()
@@ -276,6 +279,7 @@ def _one_way(
         if len(join.programs) == 1 and other is not None and other.joins_by_first(latest.n_keys):
             break
         latest = join.next_program(finding)
+    join.add_read(candidates)
     return join
 
 
@@ -297,7 +301,12 @@ class _Join:
         best: ProgramFit | None = None,
     ) -> None:
         self.direction, self.reading, self.key_column = direction, reading, key_column
-        self.keys, self.column, self.best = keyed.columns[key_column], column, best
+        self.keyed, self.keys, self.column, self.best = (
+            keyed,
+            keyed.columns[key_column],
+            column,
+            best,
+        )
         self.partners = partners
         self.kinds = np.where(partners >= 0, KINDS.index("equal"), 0).astype(np.int8)
         self.distances = np.zeros(reading.n_rows)
@@ -355,6 +364,25 @@ class _Join:
             numbers = np.where(is_used[numbers], -1, numbers)
         self.partners[free] = numbers
         self.kinds[free[numbers >= 0]] = KINDS.index("program")
+
+    def add_read(self, candidates: Sequence[int]) -> None:
+        """Join rows without a partner to keys that are equal to them as cells are read."""
+        numbers = self.columns or (self.column,)
+        if len(numbers) > 1:
+            return
+        if (self.partners >= 0).any():
+            candidates = [self.key_column]
+        else:
+            numbers = tuple(range(len(self.reading.columns)))
+        columns = TextTable(tuple(self.reading.columns[number] for number in numbers))
+        partners, place, key_column = by_equality(columns, self.keyed, candidates, as_read=True)
+        free = np.flatnonzero((self.partners < 0) & (partners >= 0))
+        if not len(free):
+            return
+        self.column, self.key_column = numbers[place], key_column
+        self.keys = self.keyed.columns[key_column]
+        self.partners[free] = partners[free]
+        self.kinds[free] = KINDS.index("equal")
 
     def _written(self, number: int, rows: np.ndarray) -> pa.Array:
         """Return what a program writes for rows, null for those that its patterns refuse."""

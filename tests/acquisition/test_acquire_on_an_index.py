@@ -17,7 +17,7 @@ from pexeso.faces.service.verbs import Service
 from pexeso.index import build_index, open_index
 from pexeso.semantic.open_index import open_without_models
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 ZIPS = [f"{7000 + 37 * at:05}" for at in range(16)]
 STATES = ["NJ", "NY", "MA", "CT"]
@@ -76,7 +76,7 @@ def patients():
 
 
 @pytest.fixture(scope="module")
-def places(spark, tmp_path_factory):
+def places(tmp_path_factory):
     folder = tmp_path_factory.mktemp("acquisition")
     for name, table in lake_tables().items():
         path = folder / "lake" / name

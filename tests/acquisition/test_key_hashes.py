@@ -123,7 +123,6 @@ def test_tokens_of_keys():
     ]
 
 
-@pytest.mark.spark
 def test_ac20_spark_has_the_same_positions(spark):
     table = drawn(np.random.default_rng(2), 300)
     names = ["n", "t\u00e9xt", "zeros"]

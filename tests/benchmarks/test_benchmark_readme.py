@@ -1,8 +1,4 @@
-"""Tests of the benchmark README: its commands, links, figures and sweeps.
-
-The commands run, or at least are understood. The links lead somewhere. No figure and no sweep is
-left out.
-"""
+"""Tests of the benchmark README: its commands, links, figures and sweeps."""
 
 import re
 import shlex

@@ -1,8 +1,4 @@
-"""Tests of the effectiveness measures.
-
-They cover what is judged, what each method finds, thresholds chosen on other columns, and the
-command.
-"""
+"""Tests of the effectiveness measures."""
 
 import gzip
 import json

@@ -1,7 +1,4 @@
-"""Tests of effectiveness on judged values.
-
-They cover tasks, nearest values and their thresholds, partner columns, and names of countries.
-"""
+"""Tests of effectiveness on judged values."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,7 +1,4 @@
-"""Tests of the fused kernel of brute force: its machine code, its choices, and its answers.
-
-They run in processes of their own: Triton decides when it is imported whether its interpreter runs.
-"""
+"""Tests of the fused kernel of brute force: its machine code, its choices, and its answers."""
 
 import os
 import subprocess

@@ -1,7 +1,4 @@
-"""Tests of the command for a GPU machine, run on the CPU at a small scale.
-
-They cover what it prints and writes, what it refuses, and that it needs few packages.
-"""
+"""Tests of the command for a GPU machine, run on the CPU at a small scale."""
 
 import json
 import os

@@ -1,7 +1,4 @@
-"""Tests of the command that searches a lake on disk, at a size that takes a second.
-
-They cover the answers, the counts, and that a wrong answer is noticed.
-"""
+"""Tests of the command that searches a lake on disk, at a size that takes a second."""
 
 import json
 from dataclasses import replace

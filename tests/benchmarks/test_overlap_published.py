@@ -1,8 +1,4 @@
-"""Tests of JOSIE as published and ProbeSet.
-
-They cover the worked examples, formulas against their definitions, and answers equal to those of
-MergeList.
-"""
+"""Tests of JOSIE as published and ProbeSet."""
 
 from types import SimpleNamespace
 

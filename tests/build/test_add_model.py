@@ -2,7 +2,6 @@
 
 import shutil
 
-import numpy as np
 import pytest
 from several_models import (
     DIMENSIONS,
@@ -18,12 +17,8 @@ from several_models import (
 
 import pexeso
 from pexeso.build.diagnostics.info import last_report
-from pexeso.engine.vector_space import LAYOUT_VERSION
 from pexeso.errors import EmbedderError, InputError
-from pexeso.store.manifest import MANIFEST, Manifest
 from pexeso.store.opening import open_store_anywhere
-
-pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +27,7 @@ def lake(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def built(lake, spark):
+def built(lake):
     """Return the index of both models, and that of each."""
     alone = {name: build(lake, lake.parent / name, name) for name in MODELS}
     return build(lake, lake.parent / "both", "lexical,hashing"), alone
@@ -61,19 +56,6 @@ def test_what_is_added_is_what_a_build_would_have_written(built, first, tmp_path
         assert getattr(manifest, name) == getattr(expected, name)
 
 
-def test_an_index_of_the_layout_before_gets_that_of_its_new_vectors(built, first):
-    """What reads layout 2 alone knows no vectors of 16 bits, so it must be told that some came."""
-    path = first.path / MANIFEST
-    manifest = Manifest.from_bytes(path.read_bytes())
-    manifest.options["layout"] = 2
-    path.write_bytes(manifest.to_bytes())
-    first.refresh()
-    first.add_model("hashing", dimensions=DIMENSIONS)
-    assert first.store.manifest.options["layout"] == LAYOUT_VERSION
-    assert [entry.dtype for entry in vectors_of(first.with_model("hashing"))] == [np.float16]
-    require_as_alone(first, built[1])
-
-
 def vectors_of(index):
     return [index.store.array(number, "vectors") for number in range(index.store.n_partitions)]
 
@@ -90,7 +72,7 @@ def test_the_main_model_can_be_one_of_vectors(built, tmp_path):
 
 
 @pytest.mark.long
-def test_updates_before_and_after(lake, tmp_path, spark):
+def test_updates_before_and_after(lake, tmp_path):
     """The files of the tables may be gone by then: what the index holds is embedded.
 
     It answers as an index that was built with both models and updated alike. That one answers as
@@ -126,7 +108,7 @@ def test_updates_before_and_after(lake, tmp_path, spark):
 
 
 @pytest.mark.long
-def test_several_models_at_once_with_their_options(lake, tmp_path, spark, first):
+def test_several_models_at_once_with_their_options(lake, tmp_path, first):
     """Options of vectors are for the models that have them, in a build and later."""
     (tmp_path / "words.txt").write_text(vectors_of_all_words(), encoding="utf-8")
     more = f"fasttext,{tmp_path / 'words.txt'}"
@@ -180,7 +162,7 @@ def test_an_index_holds_so_many_models_and_no_more(built, tmp_path):
         index.add_model(f"fasttext,{tmp_path / 'words.txt'}")
 
 
-def test_values_that_no_model_knows_are_not_in_the_index(lake, tmp_path, spark):
+def test_values_that_no_model_knows_are_not_in_the_index(lake, tmp_path):
     (tmp_path / "words.txt").write_text("oslo 1 0\nbergen 0 1\n", encoding="utf-8")
     index = pexeso.build_index(lake, tmp_path / "index", model=str(tmp_path / "words.txt"))
     with pytest.raises(InputError, match="lacks the values that its model knows nothing about"):

@@ -15,8 +15,6 @@ from pexeso.faces.cli.main import cli
 from pexeso.index import build_index, open_index
 from pexeso.lake.normalise.normaliser import Normaliser
 
-pytestmark = pytest.mark.spark
-
 ALIASES = {
     "NYC": "New York City",
     "Big Apple": "nyc",  # by way of another alias
@@ -109,7 +107,7 @@ def requires_equal_answers(index, by_hand, seed):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory, spark):
+def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("aliases")
     write_aliases(folder / "aliases.csv", ALIASES.items())
     return folder

@@ -48,7 +48,7 @@ def test_the_catalog_lists_every_file_and_column_with_the_reason(small_index):
     assert all((row["column_id"] is None) == (row["reason"] is not None) for row in columns)
 
 
-def test_stages_are_told_as_they_start(lake, tmp_path, spark):
+def test_stages_are_told_as_they_start(lake, tmp_path):
     stages = []
     index = build_index(
         lake,
@@ -63,7 +63,7 @@ def test_stages_are_told_as_they_start(lake, tmp_path, spark):
     assert not (tmp_path / "out.pexeso" / ".building").exists()
 
 
-def broken_off(lake, path, after, spark):
+def broken_off(lake, path, after):
     """Build until a stage begins, and be interrupted there."""
 
     def progress(stage):
@@ -74,16 +74,16 @@ def broken_off(lake, path, after, spark):
         build_index(lake, path, model="hashing", dimensions=16, progress=progress)
 
 
-def test_a_build_that_was_broken_off_goes_on_unless_the_lake_has_changed(lake, tmp_path, spark):
+def test_a_build_that_was_broken_off_goes_on_unless_the_lake_has_changed(lake, tmp_path):
     path = tmp_path / "out.pexeso"
-    broken_off(lake, path, "partition", spark)
+    broken_off(lake, path, "partition")
     with pytest.raises(IndexNotFoundError, match=r"a build of one.*"):
         open_index(path)
     index = build_index(lake, path, model="hashing", dimensions=16)
     assert last_report(index.store).facts["taken_up"] == ["read", "catalog", "train", "embed"]
     assert index.check() == []
     assert not (path / ".building").exists()
-    broken_off(lake, tmp_path / "two.pexeso", "embed", spark)
+    broken_off(lake, tmp_path / "two.pexeso", "embed")
     (lake / "more.csv").write_text(
         (lake / "cities.csv").read_text(encoding="utf-8"), encoding="utf-8"
     )
@@ -97,9 +97,9 @@ def test_a_build_that_was_broken_off_goes_on_unless_the_lake_has_changed(lake, t
     }
 
 
-def test_a_build_with_other_options_begins_anew(lake, tmp_path, spark):
+def test_a_build_with_other_options_begins_anew(lake, tmp_path):
     path = tmp_path / "out.pexeso"
-    broken_off(lake, path, "partition", spark)
+    broken_off(lake, path, "partition")
     index = build_index(lake, path, model="hashing", dimensions=24)
     assert last_report(index.store).facts["taken_up"] == []
     assert index.info().dimensions == 24
@@ -133,7 +133,7 @@ def test_a_path_that_is_not_utf8_is_refused_before_spark_is_started(
     lake, tmp_path, monkeypatch, bad
 ):
     """Neither Arrow nor Java can name it."""
-    monkeypatch.setattr("pexeso.build.build.spark_session", None)  # nobody may call it
+    monkeypatch.setattr("pexeso.build.job.spark_session", None)  # nobody may call it
     odd = tmp_path / os.fsdecode(b"odd\xff")
     shutil.copytree(lake, odd / "lake")
     monkeypatch.chdir(odd if bad == "folder of both" else tmp_path)
@@ -170,7 +170,7 @@ def test_a_lake_without_tables(tmp_path):
         build_index(tmp_path / "lake", tmp_path / "out.pexeso")
 
 
-def test_a_lake_without_a_column_to_join_by_says_why(tmp_path, spark):
+def test_a_lake_without_a_column_to_join_by_says_why(tmp_path):
     (tmp_path / "lake").mkdir()
     (tmp_path / "lake" / "numbers.csv").write_text("a\n1\n2\n3\n4\n5\n", encoding="utf-8")
     with pytest.raises(
@@ -190,7 +190,7 @@ def test_a_folder_of_foreign_files_is_not_written_to(lake, tmp_path):
     assert [path.name for path in place.iterdir()] == ["thesis.doc"]
 
 
-def test_an_index_is_replaced_only_when_told_and_only_by_a_finished_one(lake, tmp_path, spark):
+def test_an_index_is_replaced_only_when_told_and_only_by_a_finished_one(lake, tmp_path):
     path = tmp_path / "out.pexeso"
     build_index(lake, path, model="hashing", dimensions=16)
     with pytest.raises(OutputError, match="overwrite"):
@@ -206,7 +206,7 @@ def test_an_index_is_replaced_only_when_told_and_only_by_a_finished_one(lake, tm
     assert open_index(path).check() == []
 
 
-def test_an_index_keeps_how_words_make_up_a_value(lake, tmp_path, spark):
+def test_an_index_keeps_how_words_make_up_a_value(lake, tmp_path):
     pytest.importorskip("fasttext")
     path = tmp_path / "out.pexeso"
     build_index(lake, path, model="fasttext", dimensions=8, value_vectors="mean")
@@ -216,7 +216,7 @@ def test_an_index_keeps_how_words_make_up_a_value(lake, tmp_path, spark):
 
 
 @pytest.mark.parametrize("options", [{"dims": 3}, {"n_pivots": 99}, {"model": "word2vec"}])
-def test_wrong_options_are_refused(lake, tmp_path, options, spark):
+def test_wrong_options_are_refused(lake, tmp_path, options):
     with pytest.raises(InputError):
         build_index(lake, tmp_path / "out.pexeso", **options)
     assert not (tmp_path / "out.pexeso").exists()

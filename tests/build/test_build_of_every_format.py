@@ -5,7 +5,7 @@ import pytest
 import pexeso
 from tests.lake.every_format import TABLE, every_file
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 CITIES = TABLE["city"].to_pylist()
 

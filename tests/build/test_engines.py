@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 import pexeso
-from pexeso.build import build, job, workers
+from pexeso.build import job, workers
 from pexeso.build.workers import LocalWorkers, Needs, SparkWorkers, run_tasks
 from pexeso.errors import BuildError, InputError, LakeError, MissingPackageError, SparkError
 
@@ -58,8 +58,8 @@ def no_spark(monkeypatch):
     def start(*_, **__):
         raise AssertionError("Spark was started")
 
-    monkeypatch.setattr(build, "has_session", lambda: False)
-    monkeypatch.setattr(build, "spark_session", start)
+    monkeypatch.setattr(job, "has_session", lambda: False)
+    monkeypatch.setattr(job, "spark_session", start)
     return monkeypatch
 
 
@@ -96,7 +96,6 @@ def test_one_process_and_many_leave_the_same_bytes(lake, tmp_path, monkeypatch, 
     assert counts[0]["read"] > 0
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=list(OPTIONS))
 def test_spark_leaves_the_bytes_of_this_machine(lake, tmp_path, spark, monkeypatch, options):
     aliases = tmp_path / "aliases.csv"
@@ -129,7 +128,6 @@ def updated(lake: Path, index: Path, engine: str) -> list[dict[str, bytes]]:
     return after
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("way", ["pool", "spark"])
 def test_updates_leave_the_same_bytes(lake, tmp_path, spark, monkeypatch, way):
     again = tmp_path / "again"
@@ -157,7 +155,7 @@ def test_who_names_spark_gets_spark(lake, tmp_path, no_spark, setup):
 
 
 def test_a_session_that_is_active_is_used(lake, tmp_path, no_spark):
-    no_spark.setattr(build, "has_session", lambda: True)
+    no_spark.setattr(job, "has_session", lambda: True)
     with pytest.raises(AssertionError, match="Spark was started"):
         pexeso.build_index(lake, tmp_path / "index.pexeso")
     pexeso.build_index(lake, tmp_path / "index.pexeso", engine="local")
@@ -180,14 +178,13 @@ def test_an_engine_that_cannot_is_refused(lake, tmp_path, monkeypatch, lake_name
 
 
 def test_without_the_package_of_spark_the_way_out_is_named(lake, tmp_path, monkeypatch):
-    monkeypatch.setattr(build.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(job.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingPackageError, match=r"'pexeso\[spark\]', or build with the engine"):
         pexeso.build_index(lake, tmp_path / "index.pexeso", engine="spark")
     with pytest.raises(MissingPackageError, match=r"'pexeso\[spark\]'$"):
         pexeso.build_index(lake, tmp_path / "index.pexeso", master="spark://host:7077")
 
 
-@pytest.mark.spark
 def test_a_build_that_was_stopped_here_goes_on_on_spark(lake, tmp_path, spark, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(job, "write_folder", stopped)
@@ -207,7 +204,7 @@ def test_a_spark_that_cannot_be_started_leaves_nothing(lake, tmp_path, no_spark)
     def start(*_, **__):
         raise SparkError("no Java")
 
-    no_spark.setattr(build, "spark_session", start)
+    no_spark.setattr(job, "spark_session", start)
     with pytest.raises(SparkError, match="no Java"):
         pexeso.build_index(lake, tmp_path / "index.pexeso", engine="spark")
     assert not (tmp_path / "index.pexeso").exists()
@@ -238,7 +235,6 @@ def test_processes_share_the_items_and_keep_their_order(tmp_path):
     assert not any(map(psutil.pid_exists, processes))
 
 
-@pytest.mark.spark
 def test_spark_keeps_the_order_of_items(tmp_path, spark):
     with SparkWorkers(lambda: nullcontext(spark)) as tasks:
         assert os.getpid() not in require_doubled(tasks, tmp_path, 5)

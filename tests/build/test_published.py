@@ -1,6 +1,5 @@
-"""An index by the preset ``"published"``: built on Spark, the published system, exact answers."""
+"""An index by the preset ``"published"``: the published system, exact answers."""
 
-import json
 import shutil
 from fractions import Fraction
 
@@ -14,8 +13,6 @@ from pexeso.errors import EmbedderError, InputError
 from pexeso.faces.cli.inspect import info_lines
 from pexeso.lake.containers.reader import read_table
 from pexeso.semantic.spark_executor import on_spark
-
-pytestmark = pytest.mark.spark
 
 LAKES = {"countries": 2, "pudding": 12}
 """Real lakes, and the how manieth of their tables are taken."""
@@ -43,7 +40,7 @@ def made_up_lake(folder, *, n_tables=24):
 
 
 @pytest.fixture(scope="module")
-def made_up(spark, tmp_path_factory):
+def made_up(tmp_path_factory):
     folder = tmp_path_factory.mktemp("published")
     lake = made_up_lake(folder / "lake")
     return pexeso.build_index(
@@ -194,7 +191,7 @@ def test_an_index_as_published_is_kept_up_to_date(made_up, tmp_path):
 @pytest.mark.lakes
 @pytest.mark.slow
 @pytest.mark.parametrize("name", long_but(["countries"], LAKES))
-def test_answers_on_a_real_lake_are_those_of_brute_force(spark, lake_folder, tmp_path, name):
+def test_answers_on_a_real_lake_are_those_of_brute_force(lake_folder, tmp_path, name):
     lake = tmp_path / "lake"
     lake.mkdir()
     for path in sorted(lake_folder(name).rglob("*.csv"))[:: LAKES[name]]:
@@ -212,13 +209,7 @@ def test_a_lake_of_one_table_is_built_without_spark(small_lake, tmp_path):
     assert index.info().to_dict()["as_published"]
 
 
-def test_the_report_names_the_master(made_up):
-    [path] = made_up.path.glob("catalog*/report.json")
-    facts = json.loads(path.read_text(encoding="utf-8"))["facts"]
-    assert facts["master"] == "local[2]"
-
-
-def test_fewer_columns_make_fewer_partitions(spark, small_lake, tmp_path):
+def test_fewer_columns_make_fewer_partitions(small_lake, tmp_path):
     index = pexeso.build_index(small_lake / "cities.csv", tmp_path / "a.pexeso", preset="published")
     info = index.info()
     assert len(info.partitions) == info.columns_indexed == 2
@@ -228,7 +219,7 @@ def test_fewer_columns_make_fewer_partitions(spark, small_lake, tmp_path):
     assert (len(few.info().partitions), few.info().to_dict()["as_published"]) == (1, True)
 
 
-def test_the_same_options_by_hand_are_as_published_and_others_are_not(spark, small_lake, tmp_path):
+def test_the_same_options_by_hand_are_as_published_and_others_are_not(small_lake, tmp_path):
     options = {
         "model": "fasttext",
         "value_vectors": "mean",
@@ -251,6 +242,7 @@ def test_the_same_options_by_hand_are_as_published_and_others_are_not(spark, sma
         ({"preset": "published", "model": "lexical"}, InputError, "Got model='lexical': leave it"),
         ({"preset": "published", "model": "no.bin"}, EmbedderError, "no fastText model at no.bin"),
         ({"preset": "published", "colour": 1}, InputError, "Build options are model, "),
+        ({"min_rows": 2}, InputError, "Give min_rows by rules=pexeso.ColumnRules(min_rows=...)."),
         (
             {"preset": "published", "n_pivots": 63},
             InputError,
@@ -265,7 +257,7 @@ def test_bad_options_are_refused_before_anything_is_read(tmp_path, options, erro
     assert not (tmp_path / "out.pexeso").exists()
 
 
-def test_a_file_that_is_no_model_is_refused(spark, small_lake, tmp_path):
+def test_a_file_that_is_no_model_is_refused(small_lake, tmp_path):
     model = tmp_path / "wrong.bin"
     model.write_bytes(b"no model" * 40)
     with pytest.raises(EmbedderError, match=r"wrong\.bin is not a "):

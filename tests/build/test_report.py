@@ -11,8 +11,7 @@ from pexeso.build.report import (
     StageReport,
     stage_report,
 )
-from pexeso.build.sums import added, class_of, empty_sums, median
-from pexeso.build.workers import LocalWorkers, run_tasks
+from pexeso.build.workers import LocalWorkers, added, class_of, empty_sums, median, run_tasks
 from pexeso.errors import InputError
 from pexeso.faces.cli.inspect import report_lines
 

@@ -10,8 +10,6 @@ from pexeso.lake.files import TableFile
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.records import lake_records
 
-pytestmark = pytest.mark.spark
-
 HEADER = ["city", "name", "name", "since", "empty", "a.b", "one"]
 ROWS = [
     (" Oslo ", "Nord", "x", "1814-05-17", None, "r1", "same"),

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from pexeso.build.stages import Stages
+from pexeso.build.workers import Stages
 from pexeso.errors import IndexCorruptError
 
 

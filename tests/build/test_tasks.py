@@ -11,17 +11,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from equal_text_lakes import place_rows
+from pexeso.build.parts.shards import Placed
 
 from pexeso.build.changes import compare_contents
 from pexeso.build.job import write_folder
-from pexeso.build.parts.shards import Placed
 from pexeso.build.source import LISTING_SCHEMA
 from pexeso.build.workers import Attempt
 from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.lake.containers.reader import TablesInTurn
 from pexeso.lake.files import find_tables, table_row
-from pexeso.lake.readers import file_source
-from pexeso.lake.readers.file_source import FileSource, fingerprint_file, read_content
+from pexeso.lake.readers import table as file_source
+from pexeso.lake.readers.table import FileSource, fingerprint_file, read_content
 from pexeso.semantic.part import write as semantic_placed
 from pexeso.semantic.part.write import write_partition
 from pexeso.store.files import filling

@@ -26,8 +26,6 @@ from pexeso.redundancy.part.open import pieces_by_table
 from pexeso.runtime.ranges import merge_ranges, ranges_of
 from pexeso.store.local.writer import IndexWriter
 
-pytestmark = pytest.mark.spark
-
 WORDS = [
     f"{first} {second}"
     for first in ("north", "old", "lower", "saint")
@@ -98,7 +96,7 @@ def agrees(index, lake):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory, spark):
+def built(tmp_path_factory):
     """A lake of six tables and its index, to be copied."""
     folder = tmp_path_factory.mktemp("built")
     lake = Lake(folder / "lake", seed=1)

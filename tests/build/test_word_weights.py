@@ -123,8 +123,7 @@ def test_after_a_compaction_answers_are_those_of_a_fresh_build(tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.spark
-def test_on_spark_and_with_further_models_too(tmp_path, spark):
+def test_on_spark_and_with_further_models_too(tmp_path):
     lake = first_lake(tmp_path / "lake")
     options = {"model": "lexical,hashing", "dimensions": 24, "n_partitions": 2, "parts": PARTS}
     index = pexeso.build_index(lake, tmp_path / "index", **options)
@@ -138,13 +137,13 @@ def test_on_spark_and_with_further_models_too(tmp_path, spark):
     assert index.store.manifest.embedder.folder != before.embedder.folder
 
 
-@pytest.mark.parametrize("many", [False, pytest.param(True, marks=pytest.mark.spark)])
+@pytest.mark.parametrize("many", [False, True])
 def test_of_a_lake_that_is_sampled_the_same_sample_is_drawn(tmp_path, monkeypatch, many, request):
     monkeypatch.setattr(semantic_write, "write_corpus", partial(write_corpus, max_tokens=60))
     if many:
         monkeypatch.setattr(semantic_write, "VALUES_PER_CORPUS", 50)
     # Whose processes would not have what is set here.
-    monkeypatch.setattr("pexeso.build.build.has_session", lambda: False)
+    monkeypatch.setattr("pexeso.build.job.has_session", lambda: False)
     lake = first_lake(tmp_path / "lake")
     index = pexeso.build_index(lake, tmp_path / "index")
     update(index, lake)
@@ -182,24 +181,27 @@ def test_a_model_that_was_read_keeps_its_weights(tmp_path):
     assert index.info().word_weights is None
 
 
-@pytest.mark.parametrize("stage", ["values", "train", "partition", "index", "commit"])
-def test_a_compaction_that_is_interrupted_leaves_the_index_and_is_taken_up(tmp_path, stage):
+def test_a_compaction_that_is_interrupted_leaves_the_index_and_is_taken_up(tmp_path):
     class Stop(Exception):
         pass
-
-    def stop(name):
-        if name == stage:
-            raise Stop
 
     lake = first_lake(tmp_path / "lake")
     index = pexeso.build_index(lake, tmp_path / "index")
     update(index, lake)
-    before = answers(index)
-    with pytest.raises(Stop):
-        index.compact(progress=stop)
-    reopened = pexeso.open_index(index.path)
+    before, manifest = answers(index), index.store.manifest
+    for stage in ("values", "train", "partition", "index", "commit"):
+
+        def stop(name, stage=stage):
+            if name == stage:
+                raise Stop
+
+        reopened = pexeso.open_index(index.path)
+        with pytest.raises(Stop):
+            reopened.compact(progress=stop)
+        reopened = pexeso.open_index(index.path)
+        assert reopened.store.manifest == manifest
+        assert [problem.kind for problem in reopened.check()] == ["unfinished"]
     assert answers(reopened) == before
-    assert [problem.kind for problem in reopened.check()] == ["unfinished"]
     reopened.compact()
     require_fresh(reopened, lake, tmp_path / "fresh")
     assert answers(index) == before, "who has it open reads it as it was"

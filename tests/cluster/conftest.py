@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.cluster.spark_cluster import Cluster, running_cluster
-from pexeso.build.build import SMALL_LAKE_SETTINGS
+from pexeso.build.job import SMALL_LAKE_SETTINGS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SETTINGS = {

@@ -1,7 +1,4 @@
-"""Tests that a build on a cluster equals a local build, even if a worker dies.
-
-The cluster has several worker processes.
-"""
+"""Tests that a build on a cluster equals a local build, even if a worker dies."""
 
 import json
 from pathlib import Path
@@ -12,14 +9,14 @@ from benchmarks.cluster.spark_cluster import running_cluster
 from pexeso.index import build_index, open_index
 from pexeso.lake.catalog import Catalog
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 PROGRAM = Path(__file__).with_name("build_on_cluster.py")
 OPTIONS = {"model": "hashing", "dimensions": 64, "n_partitions": 3}
 
 
 @pytest.fixture(scope="module")
-def expected(small_lake, spark, tmp_path_factory):
+def expected(small_lake, tmp_path_factory):
     """Build the small lake in this process."""
     return build_index(small_lake, tmp_path_factory.mktemp("expected") / "lake.pexeso", **OPTIONS)
 

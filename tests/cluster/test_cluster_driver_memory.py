@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 PROGRAM = Path(__file__).with_name("peak_of_driver.py")
 OPTIONS = {"model": "hashing", "dimensions": 16, "n_partitions": 4}

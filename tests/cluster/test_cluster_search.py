@@ -10,7 +10,7 @@ from benchmarks.cluster.spark_cluster import running_cluster
 from pexeso.index import open_index
 from pexeso.results.query import batch_lines
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 PROGRAM = Path(__file__).with_name("search_on_cluster.py")
 OPTIONS = {"max_distance": 0.3, "min_joinability": 0.1}

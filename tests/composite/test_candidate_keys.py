@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 import pexeso
 from pexeso.composite import candidate_keys, unique_columns
@@ -79,7 +80,7 @@ class Oracle:
         return list(zip(kinds, [*unique, *near, *others], strict=True))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(tables(), st.integers(1, 5), st.sampled_from([1, 0.98, 0.8, 0.5]))
 def test_keys_are_those_of_all_combinations_in_order(columns, max_columns, nearly):
     oracle = Oracle(columns)

@@ -6,7 +6,7 @@ from composite_oracle import as_integers, bloom, murmur3
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.composite.row_filters import Bloom, hashes_for
+from pexeso.composite.row_keys import Bloom, hashes_for
 from pexeso.errors import InputError
 
 

@@ -7,8 +7,7 @@ from composite_oracle import as_integers, keys_of, xash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.composite.row_filters import Xash
-from pexeso.composite.row_keys import build_row_keys
+from pexeso.composite.row_keys import Xash, build_row_keys
 from pexeso.composite.search import key_query
 from pexeso.errors import QueryError
 

@@ -10,8 +10,14 @@ from composite_oracle import as_integers, bloom, xash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.composite.row_filters import Bloom, Xash
-from pexeso.composite.row_keys import SuperKeys, build_row_keys, faults_within, row_keys_of
+from pexeso.composite.row_keys import (
+    Bloom,
+    SuperKeys,
+    Xash,
+    build_row_keys,
+    faults_within,
+    row_keys_of,
+)
 from pexeso.errors import IndexCorruptError, InputError
 
 FILTERS = (Xash(), Bloom(64, 2))

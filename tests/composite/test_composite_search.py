@@ -17,10 +17,9 @@ from composite_lakes import (
 from composite_oracle import best_mapping, keys_of, search
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from long_runs import EVERYTHING
+from long_runs import EVERYTHING, examples
 
-from pexeso.composite.row_filters import Bloom, Xash
-from pexeso.composite.row_keys import SuperKeys, build_row_keys
+from pexeso.composite.row_keys import Bloom, SuperKeys, Xash, build_row_keys
 from pexeso.composite.search import key_query, search_keys
 from pexeso.errors import IndexCorruptError, InputError
 
@@ -44,7 +43,7 @@ def in_short(answer):
 QUERIES = st.integers(1, 3).flatmap(lambda m: st.tuples(st.just(m), rows_of(m, limit=8)))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     st.lists(TABLES, max_size=6),
     QUERIES,

@@ -10,6 +10,7 @@ from composite_lakes import CELLS, TABLES, arrow_table, rows_of
 from composite_oracle import keys_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from pexeso.composite.row_keys import build_row_keys
 from pexeso.composite.search import key_query, search_keys
@@ -111,7 +112,7 @@ def known_triples(query, similar):
     }
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(
     st.lists(TABLES, max_size=4),
     SEARCHES,

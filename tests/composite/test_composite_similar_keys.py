@@ -80,12 +80,12 @@ def lake(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def by_letters(lake, spark):
+def by_letters(lake):
     return pexeso.build_index(lake, lake.parent / "letters.pexeso", parts=["composite"])
 
 
 @pytest.fixture(scope="module")
-def by_vectors(lake, spark):
+def by_vectors(lake):
     """An index with vectors, in which case matters, and with aliases that make a chain."""
     aliases = lake.parent / "aliases.csv"
     aliases.write_text("alias,canonical\nNYC,new york\nnew york,new york city\n", encoding="utf-8")

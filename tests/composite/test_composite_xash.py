@@ -7,7 +7,7 @@ from composite_oracle import as_integers, xash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.composite.row_filters import Xash
+from pexeso.composite.row_keys import Xash
 from pexeso.errors import InputError
 from pexeso.registry import FILTER_BITS as BITS
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from pexeso.composite.key_evidence import NEARLY, explain_keys
 from pexeso.composite.key_table import TablePair, key_table
@@ -181,7 +182,7 @@ def test_what_cannot_be_explained_is_refused_in_a_sentence():
 values = st.sampled_from(["a", "b", "c", "d", None])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.lists(st.tuples(values, values), min_size=1, max_size=9),
     st.lists(st.tuples(values, values, values), min_size=1, max_size=9),

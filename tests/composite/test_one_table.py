@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from pexeso.composite import key_evidence as module
 from pexeso.composite.key_evidence import KeyMapping, one_table
@@ -46,7 +47,7 @@ def texts_of(table, key):
     return tuple(table.query.values[int(number)].as_py() for number in table.query.keys[key])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(pairs_of_tables())
 def test_mappings_are_those_that_loops_find(drawn):
     n_parts, keys, width, rows = drawn
@@ -63,7 +64,7 @@ def test_mappings_are_those_that_loops_find(drawn):
         assert table.matched(mapping.columns) == mapping.matched
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(pairs_of_tables())
 def test_rows_and_parts_are_those_that_loops_find(drawn):
     n_parts, keys, width, rows = drawn
@@ -88,7 +89,7 @@ def test_rows_and_parts_are_those_that_loops_find(drawn):
                 assert which.sum() == max(parts)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(pairs_of_tables())
 def test_overlaps_are_those_that_loops_find(drawn):
     n_parts, keys, width, rows = drawn
@@ -102,7 +103,7 @@ def test_overlaps_are_those_that_loops_find(drawn):
     ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(pairs_of_tables())
 def test_the_first_row_of_each_key_is_that_of_loops(drawn):
     _, keys, *_ = drawn

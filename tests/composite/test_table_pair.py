@@ -18,7 +18,7 @@ MINE = {"where": ["PARIS", "paris", "Rome", None], "when": [1900, 1924, 1961, 19
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory, spark):
+def index(tmp_path_factory):
     """Index a lake with the part for composite keys and an alias."""
     lake = tmp_path_factory.mktemp("pairs") / "lake"
     for name, text in LAKE.items():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from pexeso.composite import unique_columns
 from pexeso.composite.unique_columns import (
@@ -59,7 +60,7 @@ def searched(codes, needed, max_size, begin=0):
     return [columns for size in range(1, max_size + 1) for columns in search.of_size(size, begin)]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @pytest.mark.parametrize("limits", [{}, SMALL_LIMITS], ids=["usual", "small"])
 @given(CODES, st.integers(0, 3), st.integers(1, 5))
 def test_every_smallest_combination_is_found_in_order(limits, codes, lost, max_size):

@@ -256,7 +256,6 @@ def runs(page: Path) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.spark
 @pytest.mark.parametrize(
     "page",
     long_but(

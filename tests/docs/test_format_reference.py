@@ -11,7 +11,7 @@ PAGE = ROOT / "docs" / "reference" / "format.md"
 
 
 @pytest.mark.slow
-def test_every_file_of_an_index_is_described(small_lake, spark, tmp_path):
+def test_every_file_of_an_index_is_described(small_lake, tmp_path):
     index = build_index(
         small_lake,
         tmp_path / "lake.pexeso",

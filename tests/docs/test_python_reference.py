@@ -116,6 +116,7 @@ FUNCTIONS = [
             "search_combined",
             "find_keys",
             "find_redundancy",
+            "fuzzy_join",
             "learn_transformation",
             "verify_plan",
             "apply_plan",

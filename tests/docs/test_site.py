@@ -1,7 +1,4 @@
-"""The site builds without a warning, its links and anchors lead somewhere, and it loads nothing.
-
-Its pages ask for nothing from another host.
-"""
+"""The site builds without a warning, its links and anchors lead somewhere, and it loads nothing."""
 
 import os
 import re

@@ -77,7 +77,6 @@ def embed_broken(batches):
         yield embed_batch(batch.column(VALUE), Broken("rome", (np.inf, 0.0)))
 
 
-@pytest.mark.spark
 def test_a_build_is_refused(spark):
     """A task that meets such a vector ends the build, with the sentence that names the value."""
     frame = spark.createDataFrame(

@@ -1,7 +1,4 @@
-"""Tests that fastText vectors equal those of the package, without output from training.
-
-Wrong input gives one sentence.
-"""
+"""Tests that fastText vectors equal those of the package, without output from training."""
 
 import sys
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""Tests of the code around sentence-transformers, with a stand-in for the package.
-
-The answers of the stand-in depend on the shape of the batch.
-"""
+"""Tests of the code around sentence-transformers, with a stand-in for the package."""
 
 import sys
 from pathlib import Path

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from embed.spelling import sounds_of, spellings
 
@@ -43,7 +44,7 @@ def test_words_are_spelled_near_the_way_names_have_in_english():
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs", "Zs", "Cc", "Zl", "Zp"]))))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_each_word_is_spelled_by_itself_whatever_others_there_are(words):
     words = ["".join(word.split()) for word in words]
     alone = [spellings(strings([word]))[0].as_py() for word in words]
@@ -104,7 +105,7 @@ def consonants(heard: str) -> str:
 
 
 @given(st.lists(st.text("abcdeghijklnopqstuvwxyz5", min_size=1, max_size=8), min_size=2))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_sounds_are_those_of_plain_patterns(texts):
     texts = [text for text in texts if not text.isdigit()]
     result = sounds_of(strings(texts))

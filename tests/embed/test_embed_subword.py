@@ -1,7 +1,4 @@
-"""Tests that a vector depends on its value alone.
-
-It does not depend on the batch, the order of words, the threads or the chunks.
-"""
+"""Tests that a vector depends on its value alone."""
 
 import numpy as np
 import pyarrow as pa

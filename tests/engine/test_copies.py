@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from pexeso.engine import copies
 from pexeso.engine.copies import MIN_JACCARD, ColumnSets, fold, lines_of
-from pexeso.results.ranking import Hit
+from pexeso.results.query import Hit
 from pexeso.semantic.partition_loader import sets_of_hits
 
 
@@ -55,7 +56,7 @@ def lakes(draw):
     return draw(st.permutations(columns))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(columns=lakes(), size=st.sampled_from([1, 7, 1 << 20]))
 def test_folding_is_that_of_plain_loops(columns, size):
     with pytest.MonkeyPatch.context() as patch:

@@ -1,7 +1,4 @@
-"""Tests of blocks: every row once, tight boxes on every level, enclosing codes, one order.
-
-The codes enclose their coordinates. The order is the same however it is made.
-"""
+"""Tests of blocks: every row once, tight boxes on every level, enclosing codes, one order."""
 
 import numpy as np
 import pytest
@@ -9,6 +6,7 @@ import torch
 from engine_lakes import threads_of_torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from pexeso.engine.blocks import (
     AXES_MULTIPLE,
@@ -163,7 +161,7 @@ def test_padding_adds_zeros_or_what_is_asked_for():
     assert torch.equal(pad_axes(mapped[:, :AXES_MULTIPLE]), mapped[:, :AXES_MULTIPLE])
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(lakes(), st.sampled_from((*SIZES, 5, 100)))
 def test_the_compiled_order_is_the_same_to_the_last_row(mapped, size):
     assert torch.equal(compiled.order_by_splits(mapped, size), order_by_splits(mapped, size))

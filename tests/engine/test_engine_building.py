@@ -1,7 +1,4 @@
-"""Tests of building from tensors and from pieces, in bounded memory.
-
-The partition and the refusals are the same as from arrays.
-"""
+"""Tests of building from tensors and from pieces, in bounded memory."""
 
 import numpy as np
 import pytest

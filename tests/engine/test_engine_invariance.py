@@ -1,8 +1,4 @@
-"""Tests that one lake has one answer, whatever the layout and the kind of execution.
-
-The map, the cells, their size, the kernel, the threads, the room for pairs, and single or batch
-search vary.
-"""
+"""Tests that one lake has one answer, whatever the layout and the kind of execution."""
 
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,4 @@
-"""Tests of search memory: pairs keep their budget, fewer of them after a device runs out.
-
-Memory is measured on the process itself.
-"""
+"""Tests of search memory: pairs keep their budget, fewer of them after a device runs out."""
 
 import weakref
 

@@ -17,7 +17,7 @@ from engine_lakes import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from long_runs import EVERYTHING
+from long_runs import examples
 
 from pexeso.engine.dense import prefixes
 from pexeso.engine.dense.prefixes import prefix_sizes
@@ -39,7 +39,7 @@ def test_what_no_prefix_has_matched_often_enough_cannot_be_found(weights, min_co
         assert int(weights[size:].sum()) < min_count
 
 
-@settings(max_examples=150 if EVERYTHING else 60)
+@settings(max_examples=examples(150))
 @given(cases(), st.sampled_from(KERNELS), st.sampled_from((1, 0)))
 def test_answers_are_those_of_the_definition(case, name, row_cost):
     for needed in {1, max(1, case.total // 2), case.total}:

@@ -22,7 +22,7 @@ from engine_lakes import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from long_runs import EVERYTHING
+from long_runs import examples
 
 from pexeso.engine.dense import prefixes, products
 from pexeso.engine.dense.prefixes import prepare_query
@@ -63,7 +63,7 @@ def walks_cost(costs):
         yield
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(BLOCK_CASES, st.sampled_from((1, 3, 20, MAX_PAIRS)))
 def test_products_leave_out_no_match_and_are_sure_of_nothing_else(case, max_pairs):
     query, matches = real_query(case)
@@ -88,7 +88,7 @@ def test_products_leave_out_no_match_and_are_sure_of_nothing_else(case, max_pair
     assert stats.distances >= len(query) * case.partition.n_values
 
 
-@settings(max_examples=150 if EVERYTHING else 50)
+@settings(max_examples=examples(150))
 @given(
     BLOCK_CASES,
     st.sampled_from(ROW_KERNELS),

@@ -1,7 +1,4 @@
-"""Tests that search answers equal plain loops over all pairs.
-
-This holds for any lake, query, options and filters.
-"""
+"""Tests that search answers equal plain loops over all pairs."""
 
 import functools
 

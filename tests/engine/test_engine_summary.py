@@ -1,7 +1,4 @@
-"""Tests that a summary never promises less than there is, under every metric and map.
-
-There is no room to spare in the comparison.
-"""
+"""Tests that a summary never promises less than there is, under every metric and map."""
 
 import itertools
 from dataclasses import replace
@@ -11,6 +8,7 @@ import torch
 from engine_lakes import Case, build, cases, kernel_named, real_query, unit
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from pexeso.engine.blocks import FANOUT
 from pexeso.engine.dense.prefixes import look, threshold_of
@@ -22,7 +20,7 @@ from pexeso.engine.vector_space import ALL_LEMMAS, Lemma
 CPU_KERNELS = ("compiled", "torch")
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(cases(), st.sampled_from(CPU_KERNELS))
 def test_no_column_has_more_matches_than_the_summary_allows(case: Case, kernel):
     threshold = threshold_of(case.partition, case.tau, ALL_LEMMAS)

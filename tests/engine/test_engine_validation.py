@@ -1,7 +1,4 @@
-"""Tests that built partitions are valid and that every broken promise is reported.
-
-Damaged numbers lead no loop out of an array.
-"""
+"""Tests that built partitions are valid and that every broken promise is reported."""
 
 import itertools
 import os

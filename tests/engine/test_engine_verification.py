@@ -1,7 +1,4 @@
-"""Tests of counting: the paper's worked example, and query values that must count once.
-
-The worked example takes two distances.
-"""
+"""Tests of counting: the paper's worked example, and query values that must count once."""
 
 import numpy as np
 import pytest

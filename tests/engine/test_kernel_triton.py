@@ -1,8 +1,4 @@
-"""Tests of the Triton kernel: brute force, compilation for a Hopper GPU, and requirements.
-
-The comparison with brute force runs in the interpreter. The requirements are those beside its
-programs.
-"""
+"""Tests of the Triton kernel: brute force, compilation for a Hopper GPU, and requirements."""
 
 import math
 import os
@@ -23,8 +19,11 @@ HERE = Path(__file__).resolve().parent
 
 
 RUNS = {
-    "programs": ("1", "triton_in_interpreter.py"),
-    "grids": ("1", "triton_grids_in_interpreter.py"),
+    "programs": (
+        "1",
+        "triton_in_interpreter.py",
+        "tests/engine/triton_grids_in_interpreter.py",
+    ),
     "answers": ("1", "test_engine_invariance.py", "-k", "triton and (64 or grid)"),
     "pairs": (
         "1",
@@ -36,12 +35,12 @@ RUNS = {
 }
 """What runs in a process of its own.
 
-For each run: whether in Triton's interpreter, the file, and which of its tests.
+For each run: whether in Triton's interpreter, the file, and which of its tests or which other file.
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", long_but(["programs", "grids", "pairs"], RUNS))
+@pytest.mark.parametrize("name", long_but(["programs", "pairs"], RUNS))
 def test_in_a_process_of_its_own(name):
     """Triton decides when it is imported whether its interpreter runs."""
     interpreted, file, *chosen = RUNS[name]

@@ -1,7 +1,4 @@
-"""Tests of the demo lake: written by its program, messy as intended, with the two joins.
-
-The joins are those that the demo shows.
-"""
+"""Tests of the demo lake: written by its program, messy as intended, with the two joins."""
 
 import csv
 import gzip

@@ -1,7 +1,4 @@
-"""Tests of the enrichment experiment: its ways to find tables, its page and its tasks.
-
-The ways to find tables are computed by hand. The page agrees with the stored result.
-"""
+"""Tests of the enrichment experiment: its ways to find tables, its page and its tasks."""
 
 import importlib.util
 import json

@@ -50,7 +50,6 @@ def folder(tmp_path_factory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.spark
 @pytest.mark.parametrize("name", long_but(NOTEBOOKS[:1], NOTEBOOKS))
 def test_a_notebook_shows_what_happens(name, folder):
     assert differences(kept(name), execute(EXAMPLES / name, folder)) == {}, (

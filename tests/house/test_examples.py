@@ -5,8 +5,6 @@ import importlib
 from itertools import chain
 from pathlib import Path
 
-import pytest
-
 import embed
 import partition
 import pexeso
@@ -23,7 +21,6 @@ def modules_with_examples(package):
             yield ".".join(parts[:-1] if path.stem == "__init__" else parts)
 
 
-@pytest.mark.spark
 def test_examples_in_docstrings_show_what_happens(spark):
     """One begins a session, and is given that of the tests."""
     tried, failed = 0, []

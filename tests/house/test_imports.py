@@ -13,7 +13,7 @@ OURS = ("embed", "partition", "pexeso")
 
 SPARK_MODULES = {
     "embed.batches",
-    "pexeso.build.build",
+    "pexeso.build.job",
     "pexeso.build.source",
     "pexeso.build.spark_tables",
     "pexeso.build.workers",
@@ -27,7 +27,6 @@ SPARK_MODULES = {
     "pexeso.redundancy.rebuilds",
     "pexeso.redundancy.search",
     "pexeso.redundancy.sampled",
-    "pexeso.redundancy.verification",
     "pexeso.semantic.spark_executor",
 }
 """What runs on Spark.

@@ -20,6 +20,7 @@ A third of it is code, the rest says what its methods take and give.
 # Put together here, so that this file is none of those that hold them.
 MACHINE_PATHS = ["/" + start + "/" for start in ("work", "root", "Users", "tmp/lakes", "home/user")]
 UNSAFE_MODULES = {"pickle", "cPickle", "cloudpickle", "dill", "marshal", "shelve"}
+PICKLER = "imports multiprocessing.reduction"
 UNSAFE_CALLS = {"eval", "exec", "compile", "__import__", "os.system", "os.popen"}
 
 
@@ -41,7 +42,9 @@ def unsafe(tree: ast.Module) -> list[str]:
                 else [node.module]
             )
             reasons += [
-                f"imports {name}" for name in names if name.partition(".")[0] in UNSAFE_MODULES
+                f"imports {name}"
+                for name in names
+                if name.partition(".")[0] in UNSAFE_MODULES or name == "multiprocessing.reduction"
             ]
         elif isinstance(node, ast.Assert):
             reasons.append(f"line {node.lineno}: asserts")
@@ -78,7 +81,10 @@ def product() -> dict[str, str]:
 
 def test_every_module_is_safe(product):
     reasons_by_path = {path: unsafe(ast.parse(text)) for path, text in product.items()}
-    assert {path: reasons for path, reasons in reasons_by_path.items() if reasons} == {}
+    # A build sends tasks to processes that it has started, over pipes that no one else has.
+    assert {path: reasons for path, reasons in reasons_by_path.items() if reasons} == {
+        "pexeso/build/workers.py": [PICKLER]
+    }
 
 
 def test_every_module_has_a_docstring(product):
@@ -113,6 +119,7 @@ def test_modules_that_a_package_lists_are_there(product):
     [
         "import pickle",
         "from pickle import loads",
+        "from multiprocessing.reduction import ForkingPickler",
         "def f():\n    eval('1')",
         "subprocess.run('ls', shell=True)",
         "np.load(path, allow_pickle=True)",

@@ -92,7 +92,6 @@ def test_the_service_names_the_field(folder):
         Service().answer(json.loads(json.dumps(request)))
 
 
-@pytest.mark.spark
 def test_spark(index, mine, spark):
     frame = spark.createDataFrame(mine)
     match = index.search(mine, on="town", k=1)[0]

@@ -1,7 +1,4 @@
-"""Tests that a Spark DataFrame joined by tasks gives the rows and the report of a local join.
-
-The local join is one in memory.
-"""
+"""Tests that a Spark DataFrame joined by tasks gives the rows and the report of a local join."""
 
 import datetime
 from pathlib import Path
@@ -16,8 +13,6 @@ from pexeso.index import open_index
 from pexeso.joins.options import JoinOptions
 from pexeso.joins.spark import FoundTable, join_frame
 from pexeso.lake.normalise.normaliser import Normaliser
-
-pytestmark = pytest.mark.spark
 
 CITIES = ["Oslo", "rome", None, " MADRID ", "Xyzzyx", "Oslo", "--"]
 

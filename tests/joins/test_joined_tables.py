@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from joined_by_loops import join_by_loops
-from long_runs import EVERYTHING
+from long_runs import examples
 
 from pexeso.errors import ColumnNotFoundError, InputError
 from pexeso.joins.mapping import make_mapping
@@ -112,7 +112,7 @@ links = st.dictionaries(
 )
 
 
-@settings(max_examples=300 if EVERYTHING else 120)
+@settings(max_examples=examples(300))
 @given(
     st.lists(cells),
     lake_rows,

@@ -11,8 +11,8 @@ from pexeso.joins.matched_rows import find_rows
 from pexeso.joins.options import JoinOptions
 from pexeso.joins.tables import join_table
 from pexeso.lake.frames.tables import take_column_cells
-from pexeso.store import texts as texts_module
-from pexeso.store.texts import take_wide
+from pexeso.store import arrays as texts_module
+from pexeso.store.arrays import take_wide
 
 KEYS = ["a", "b", None]
 ODD = {

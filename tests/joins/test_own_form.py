@@ -62,7 +62,6 @@ def test_a_statement_for_duckdb_makes_the_same_rows(index):
     assert rows[0] == rows[1]
 
 
-@pytest.mark.spark
 def test_spark_makes_the_same_rows(index, spark):
     frame = spark.createDataFrame([(text,) for text in MINE], "q string")
     joined = index.search(MINE, k=1, max_distance=0)[0].join(frame, on="q").toPandas()

@@ -64,7 +64,6 @@ def lake(tmp_path):
     return tmp_path
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("table", ["types.parquet", "data.sqlite#sums", "texts.csv"])
 @pytest.mark.parametrize("aggregate", [None, {"whole": "sum"}], ids=["rows", "sums"])
 def test_columns_keep_the_types_that_they_have_in_memory(spark, lake, table, aggregate):
@@ -105,7 +104,6 @@ def test_columns_keep_the_types_that_they_have_in_memory(spark, lake, table, agg
         assert any(column.type != pa.string() for column in joined.columns[5:])
 
 
-@pytest.mark.spark
 def test_a_table_of_spark_keeps_its_types(spark):
     given = of_every_type().drop_columns(["small", "large", "hour", "many"])
     spark.createDataFrame(given).repartition(3).createOrReplaceTempView("typed_in_spark")

@@ -1,14 +1,13 @@
 """Tables of bytes in memory, as the tests of readers look at them."""
 
-from pexeso.lake.containers.formats import holds_several
+from pexeso.lake.containers.formats import Container, holds_several, only_member
 from pexeso.lake.containers.reader import OpenTable
-from pexeso.lake.containers.tables_inside import Container, only_member
 from pexeso.lake.readers.delimited import parse_delimited
-from pexeso.lake.readers.file_source import FileSource
 from pexeso.lake.readers.options import ReadingOptions
 from pexeso.lake.readers.table import (
     DEFAULT_MAX_BYTES,
     DEFAULT_MAX_CELL_BYTES,
+    FileSource,
     ReadingBudget,
     Table,
 )

@@ -1,12 +1,16 @@
 """What tells normalised values apart, by the rules' own examples and by others of their kinds."""
 
+import itertools
+import re
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from embed.lexical import UNMATCHED_WORDS, create
-from pexeso.build.parts.models import sparse_vectors
-from pexeso.engine.sparse.marks import REGROUPED, TURNED
+from embed.words import hash_strings
+from pexeso.build.parts.metadata import sparse_vectors
+from pexeso.engine.sparse.marks import REGROUPED, TURNED, marks_in_group
 from pexeso.engine.sparse.vectors import pair_costs, pair_distances
 from pexeso.lake.normalise.distinctions import known_names, marks_of
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -19,6 +23,9 @@ EXAMPLES = [
     for left, right in rule.examples
 ]
 APART = [
+    ("長野県", "長野市"),
+    ("5 km²", "5 km"),
+    ("5 sq m", "5 sq km"),
     ("Apollo 11", "Apollo 13"),
     ("Boeing 737-800", "Boeing 737-900"),
     ("World War I", "World War II"),
@@ -45,6 +52,9 @@ APART = [
     ("Super Bowl XL", "Super Bowl XLI"),
 ]
 TOGETHER = [
+    ("上海市", "上海"),
+    ("120 m²", "120 square metres"),
+    ("Germany (1)", "Germany"),
     ("Windows 10", "Windows"),
     ("Apollo 08", "Apollo 8"),
     ("Rate 2.50", "Rate 2.5"),
@@ -144,6 +154,66 @@ def test_values_have_marks_of_their_own_whatever_others_there_are():
         alone = marks_of(values.slice(row, 1), DISTINCTIONS)
         assert alone.members.tolist() == every.take(np.array([row])).members.tolist(), values[row]
     assert len(marks_of(values.slice(0, 0), DISTINCTIONS)) == 0
+
+
+SPOKEN = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+SPOKEN += ["eleven", "twelve"]
+ROMAN = {"i": "1", "v": "5", "x": "10", "xl": "40", "l": "50"}
+PIECES = [*"0123456789", *".. -ab", "é", "1.50", "007", "2..3", "one", "twelve", "xl", "i", "ab"]
+
+
+def numbers_in(word: str) -> list[str]:
+    """Return the numbers of a word by patterns."""
+    word = str(1 + SPOKEN.index(word)) if word in SPOKEN else word
+    numbers = []
+    for piece in re.split(r"[^0-9.]+|\.(?:[^0-9]|$)", word):
+        piece = re.sub(r"^0+([0-9])", r"\1", piece)
+        piece = re.sub(r"(\.[0-9]*?)0+$", r"\1", piece)
+        numbers.append(re.sub(r"\.$", "", piece))
+    return [number for number in numbers if re.search("[0-9]", number)]
+
+
+def texts_by_group(value: str) -> set[tuple[int, str]]:
+    """Return the numbers, repeated words, and letters of a value, with the groups of their marks.
+
+    Runs of numbers and repeated values, whose marks are no hashes of texts, have the text "".
+    """
+    words = value.split(" ")
+    made = set()
+    if len(words) <= 8:
+        made |= {(1, number) for word in words for number in numbers_in(word)}
+        if len(words) > 1 and words[-1] in ROMAN:
+            made.add((1, ROMAN[words[-1]]))
+        alone = [bool(re.fullmatch("-?[0-9.]+", word) or word in SPOKEN) for word in words]
+        if any(one and other for one, other in itertools.pairwise(alone)):
+            made.add((2, ""))
+    if 1 < len(words) <= 3 and words[0] == words[1]:
+        made.add((65, words[0]))
+    if any(words[: len(words) // n] * n == words for n in (2, 3, 4) if len(words) > n):
+        made.add((66, ""))
+    if re.fullmatch("[a-zé]{5,6}", value):
+        made |= {(127, value), *((127, value[:k] + value[k + 1 :]) for k in range(1, len(value)))}
+    return made
+
+
+def test_marks_are_those_that_patterns_find():
+    generator = np.random.default_rng(5)
+    values = ["".join(generator.choice(PIECES, generator.integers(0, 14))) for _ in range(3000)]
+    values += [" ".join(generator.choice(SPOKEN[:3], 4)) for _ in range(200)]
+    values += ["".join(generator.choice([*"abé"], 5 + k % 2)) for k in range(100)]
+    marks = marks_of(pa.array(values, pa.large_string()), ["different-numbers", "repeated-words"])
+    n_compared = 0
+    for row, value in enumerate(values):
+        own = marks.take(np.array([row])).members
+        expected = sorted(texts_by_group(value))
+        groups = np.array([group for group, _ in expected], np.int64)
+        hashes = hash_strings(pa.array([text for _, text in expected], pa.large_string()))
+        known = np.isin(groups, [1, 65, 127])
+        of_texts = own[np.isin(own >> 56, [1, 65, 127])]
+        assert sorted(set(marks_in_group(groups, hashes)[known])) == of_texts.tolist(), value
+        assert sorted(set(groups[~known])) == sorted(set(own[~np.isin(own, of_texts)] >> 56)), value
+        n_compared += len(expected)
+    assert n_compared > 3000
 
 
 def test_opposites_are_few_enough_to_be_told_from_strict_marks():

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from long_runs import EVERYTHING
+from long_runs import examples
 
 from pexeso.errors import IndexCorruptError, InputError, TableReadError
 from pexeso.lake.cells import CountedCells
@@ -123,7 +123,7 @@ def test_a_long_chain_and_many_rows_end_at_the_same_value(tmp_path, monkeypatch)
     assert set(as_dict(read(tmp_path, rows[::-1])).values()) == {"v1000"}
 
 
-@settings(max_examples=100 if EVERYTHING else 40)
+@settings(max_examples=examples(100))
 @given(
     st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from("abcdefghij")),
     st.lists(st.sampled_from([*"abcdefghij", None]), max_size=8),

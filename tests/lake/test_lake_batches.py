@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from long_runs import EVERYTHING
+from long_runs import EVERYTHING, examples
 
 from pexeso.lake import records
 from pexeso.lake.catalog import SCHEMA
@@ -70,7 +70,7 @@ _COLUMNS = st.lists(st.lists(_CELLS, max_size=8), min_size=1, max_size=4)
 
 
 @settings(
-    max_examples=40 if EVERYTHING else 20,
+    max_examples=examples(40),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     deadline=None,
 )

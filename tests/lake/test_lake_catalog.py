@@ -57,7 +57,7 @@ def test_only_some_tables_are_read(catalog):
 @pytest.mark.parametrize(
     ("name", "is_one"),
     [
-        ("tables.parquet", True),
+        ("tables.parquet", False),
         ("tables-00000.parquet", True),
         ("tables-000000012.parquet", True),
         ("tables-1.parquet", False),

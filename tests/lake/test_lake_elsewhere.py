@@ -20,7 +20,7 @@ from pexeso.lake.choose import ColumnRules
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import TableFile, find_tables, list_folder, look_at_lake, path_from_text
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.readers.file_source import fingerprint_file, read_content
+from pexeso.lake.readers.table import fingerprint_file, read_content
 from pexeso.lake.records import lake_records
 from pexeso.lake.rows import read_rows, table_path
 from pexeso.results.matches import Pair

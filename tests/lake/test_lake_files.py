@@ -11,7 +11,7 @@ from pexeso.lake.containers.formats import table_format
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables, list_folder, path_from_text
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.readers.file_source import FileSource, bytes_fingerprint
+from pexeso.lake.readers.table import FileSource, bytes_fingerprint
 from pexeso.results.query import read_batch_line
 from pexeso.store.manifest import FileEntry, FolderEntry, Manifest
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 from read_tables import read_data as read
 from read_tables import rows_of
 
@@ -348,7 +349,7 @@ def test_plain_tables_are_read_under_every_delimiter(delimiter, words):
     assert rows_of(table) == words
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     data=st.binary(max_size=400),
     name=st.sampled_from(["t.csv", "t.tsv", "t.parquet", "t.jsonl", "t", "t.csv.gz"]),

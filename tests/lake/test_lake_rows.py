@@ -7,7 +7,7 @@ import pytest
 from read_tables import read_delimited as read
 
 from pexeso.lake.files import find_tables
-from pexeso.lake.readers.file_source import FileSource
+from pexeso.lake.readers.table import FileSource
 from pexeso.lake.rows import name_within
 from pexeso.lake.typed.spreadsheets import SHEETS
 from pexeso.store.io.location import locate

@@ -1,6 +1,7 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from partition.balance import cut, fixed_limits, partition_bytes, place, size_limits
 
@@ -23,7 +24,7 @@ def _divide(lake, limits, n_centres=6):
     return sizes, pieces, piece_of, place(pieces, limits, distances.__getitem__)[piece_of]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(LAKES, st.integers(1, 12))
 def test_a_fixed_number_of_partitions_is_met_and_none_is_too_large(lake, n_partitions):
     total = sum(size for _, size, _ in lake)
@@ -36,7 +37,7 @@ def test_a_fixed_number_of_partitions_is_met_and_none_is_too_large(lake, n_parti
         assert (partitions == partition).sum() == 1, loads
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(LAKES, st.integers(1, 4000), st.sampled_from([1, 1, 3, 12, 500]))
 def test_a_size_limit_is_kept_unless_one_column_alone_is_larger(lake, limit_bytes, min_partitions):
     total = sum(size for _, size, _ in lake)

@@ -10,8 +10,15 @@ import pytest
 from refutation import refutes
 
 from pexeso.redundancy import candidates as module
-from pexeso.redundancy.candidates import Profile, prune, schema_graph
-from pexeso.redundancy.column_stats import MAX_BOUND_BYTES, ColumnStats, merged, scan_stats
+from pexeso.redundancy.candidates import (
+    MAX_BOUND_BYTES,
+    ColumnStats,
+    Profile,
+    merged,
+    prune,
+    scan_stats,
+    schema_graph,
+)
 from pexeso.redundancy.schema_tokens import compatible, family
 
 WORKED = [frozenset(columns) for columns in ("1234", "345", "12", "34", "1", "56")]

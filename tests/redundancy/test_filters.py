@@ -165,7 +165,7 @@ def test_dates_that_python_cannot_hold_and_views_of_texts_are_no_obstacle():
     assert [condition.column for condition in selection.conditions] == ["text"]
 
 
-def test_rows_that_have_a_value_and_no_rows_at_all(spark):
+def test_rows_that_have_a_value_and_no_rows_at_all():
     parent = {"a": pa.array([1, 2, 3]), "x": pa.array([NAN, None, 0.5])}
     rows = hashes(parent, ["a"])
     for positions, text in ([0, 2], "`x` IS NOT NULL"), ([], "FALSE"):

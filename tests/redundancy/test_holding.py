@@ -15,7 +15,7 @@ from holding_lakes import GONE, contents, held_tables, plan_of, write_lake
 
 from pexeso.errors import InputError, LakeError, OutputError, TableReadError
 from pexeso.lake.files import find_tables
-from pexeso.lake.readers.file_source import read_content
+from pexeso.lake.readers.table import read_content
 from pexeso.redundancy import holding as holding_module
 from pexeso.redundancy import table_files as moving
 from pexeso.redundancy.holding import (

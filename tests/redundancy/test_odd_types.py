@@ -11,7 +11,7 @@ import pytest
 from benchmarks.redundancy.measuring import find_containments
 from pexeso.lake.typed.parquet import TypedRows
 from pexeso.lake.typed.value_texts import plain
-from pexeso.redundancy.column_stats import MAX_BOUND_BYTES, scan_stats
+from pexeso.redundancy.candidates import MAX_BOUND_BYTES, scan_stats
 from pexeso.redundancy.pieces import pieces_of
 from pexeso.redundancy.row_hashes import hashed_column, row_hashes, value_hashes
 from pexeso.redundancy.schema_tokens import leaves

@@ -14,8 +14,7 @@ from pexeso.errors import InputError
 from pexeso.index import build_index
 from pexeso.redundancy.holding import apply_plan
 from pexeso.redundancy.plan import read_plan, write_plan
-from pexeso.redundancy.planning import Costs, best_with_statements
-from pexeso.redundancy.retention import RetentionProblem, plan_retention
+from pexeso.redundancy.planning import Costs, RetentionProblem, best_with_statements, plan_retention
 from pexeso.redundancy.search import find_redundancy
 from tests.redundancy.messy_lakes import messy_lake, worked_lake
 
@@ -58,7 +57,7 @@ def test_the_worked_lake(spark, tmp_path):
     assert {table.name for table in left.tables} == set(plan.keep)
 
 
-def test_accesses_of_no_table_of_the_lake_are_refused(spark, tmp_path):
+def test_accesses_of_no_table_of_the_lake_are_refused(tmp_path):
     worked_lake(tmp_path)
     known = Costs(accesses=0, accesses_of={"D1.parquet": 1e9, "gone.csv": 3})
     assert "D1.parquet" in find_redundancy(tmp_path, costs=known).plan.keep
@@ -80,14 +79,14 @@ def test_derived_tables(spark, tmp_path):
     [Costs(max_rebuild_seconds=0), pytest.param(Costs(accesses=1e6), marks=pytest.mark.long)],
     ids=["takes too long", "costs more"],
 )
-def test_nothing_goes_that_takes_too_long_or_costs_more_to_rebuild(spark, tmp_path, costs):
+def test_nothing_goes_that_takes_too_long_or_costs_more_to_rebuild(tmp_path, costs):
     worked_lake(tmp_path)
     plan = find_redundancy(tmp_path, costs=costs).plan
     assert plan.delete == ()
     assert plan.cost == pytest.approx(plan.keep_all_cost)
 
 
-def test_tables_that_were_repaired_stay(spark, tmp_path):
+def test_tables_that_were_repaired_stay(tmp_path):
     (tmp_path / "whole.csv").write_text("a,b\n1,x\n2,\n")
     (tmp_path / "short.csv").write_text("a,b\n1,x\n2\n")
     (tmp_path / "whole.json").write_text('[{"n": 1}, {"n": 2}]')
@@ -98,7 +97,7 @@ def test_tables_that_were_repaired_stay(spark, tmp_path):
     assert "short.csv" in plan.keep
 
 
-def test_a_plan_is_written_beside_an_archive_whose_names_lead_out_of_it(spark, tmp_path):
+def test_a_plan_is_written_beside_an_archive_whose_names_lead_out_of_it(tmp_path):
     lake = tmp_path / "lake"
     lake.mkdir()
     worked_lake(lake)
@@ -112,7 +111,7 @@ def test_a_plan_is_written_beside_an_archive_whose_names_lead_out_of_it(spark, t
     assert "odd.zip/c.csv" in read_plan(tmp_path / "plan.json").keep
 
 
-def test_a_messy_lake_has_a_plan(spark, tmp_path):
+def test_a_messy_lake_has_a_plan(tmp_path):
     messy_lake(tmp_path)
     plan = find_redundancy(tmp_path, costs=Costs(accesses=0)).plan
     assert plan.optimal

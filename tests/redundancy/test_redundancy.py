@@ -16,10 +16,8 @@ from pexeso import build_index
 from pexeso.errors import InputError, LakeError
 from pexeso.redundancy.plan_actions import apply_plan, undo_plan, verify_plan
 from pexeso.redundancy.planning import Costs
+from pexeso.redundancy.rebuilds import Statement, verify_statements
 from pexeso.redundancy.search import find_redundancy
-from pexeso.redundancy.verification import Statement, verify_statements
-
-pytestmark = pytest.mark.spark
 
 FREE = Costs(accesses=0.0)
 """Whatever can be rebuilt goes."""
@@ -86,7 +84,7 @@ def test_tables_of_the_catalog(spark):
         spark.sql("drop database redundant cascade")
 
 
-def test_tables_of_several_files_and_folders_of_values(spark, tmp_path):
+def test_tables_of_several_files_and_folders_of_values(tmp_path):
     lake = tmp_path / "lake"
     write_parts(lake / "whole", WHOLE, 4)
     pq.write_table(WHOLE.filter(pc.equal(WHOLE["kind"], "k2")), lake / "two.parquet")
@@ -107,7 +105,7 @@ def test_tables_of_several_files_and_folders_of_values(spark, tmp_path):
     assert pairs(find_redundancy(lake, costs=FREE)) == pairs(result)
 
 
-def test_links_and_what_they_lead_to_stay(spark, tmp_path):
+def test_links_and_what_they_lead_to_stay(tmp_path):
     lake = tmp_path / "lake"
     (lake / "deep").mkdir(parents=True)
     for name in ("a", "b", "c", "deep/d"):
@@ -147,7 +145,7 @@ def test_a_folder_with_tables_that_are_not_compared_stays(spark, tmp_path):
     assert {omission.table for omission in find_by_samples(spark, lake).left_out} == set(reasons)
 
 
-def test_a_folder_with_files_that_no_statement_gives_back_stays(spark, tmp_path):
+def test_a_folder_with_files_that_no_statement_gives_back_stays(tmp_path):
     lake = tmp_path / "lake"
     texts = ("deep/terms.txt", ".git/HEAD", "_notes/read.me", "_SUCCESS", ".old.parquet.crc")
     for number, name in enumerate(("none", *texts)):
@@ -167,7 +165,7 @@ def test_a_folder_with_files_that_no_statement_gives_back_stays(spark, tmp_path)
     assert set(apply_plan(plan).moved) == {"t0", "t4", "t5"}
 
 
-def test_a_folder_with_a_table_that_is_newer_than_the_index_stays(spark, tmp_path):
+def test_a_folder_with_a_table_that_is_newer_than_the_index_stays(tmp_path):
     lake = tmp_path / "lake"
     write_parts(lake / "some", WHOLE.slice(5, 20), 2)
     pq.write_table(WHOLE, lake / "whole.parquet")
@@ -178,7 +176,7 @@ def test_a_folder_with_a_table_that_is_newer_than_the_index_stays(spark, tmp_pat
     assert gone(find_redundancy(index.path, costs=FREE, verified=True)) == {}
 
 
-def test_a_folder_that_has_gone_since_the_index_rebuilds_nothing(spark, tmp_path):
+def test_a_folder_that_has_gone_since_the_index_rebuilds_nothing(tmp_path):
     lake = tmp_path / "lake"
     write_parts(lake / "whole", WHOLE, 2)
     pq.write_table(WHOLE.slice(5, 20), lake / "some.parquet")
@@ -188,7 +186,7 @@ def test_a_folder_that_has_gone_since_the_index_rebuilds_nothing(spark, tmp_path
     assert gone(find_redundancy(index.path, costs=FREE, verified=True)) == {}
 
 
-def test_tables_inside_a_file_stay(spark, tmp_path):
+def test_tables_inside_a_file_stay(tmp_path):
     lake = tmp_path / "lake"
     lake.mkdir()
     lines = [f"{number},k{number}\n" for number in range(9)]
@@ -247,7 +245,7 @@ def test_a_parent_that_is_gone_is_a_reason(spark, tmp_path):
     assert flaws["child.parquet"].startswith("its parent 'gone.parquet' cannot be read")
 
 
-def test_statements_that_people_know_count_once_they_were_run(spark, tmp_path):
+def test_statements_that_people_know_count_once_they_were_run(tmp_path):
     lake = tmp_path / "lake"
     lake.mkdir()
     pq.write_table(WHOLE, lake / "whole.parquet")
@@ -306,7 +304,7 @@ def test_wrong_files_of_statements_are_refused(tmp_path, text):
         find_redundancy({}, statements=path)
 
 
-def test_files_are_read_as_the_lake_says_by_every_step(spark, tmp_path):
+def test_files_are_read_as_the_lake_says_by_every_step(tmp_path):
     lake = tmp_path / "lake"
     (lake / "parts").mkdir(parents=True)
     rows = [f"{number},k{number % 4}" for number in range(40)]

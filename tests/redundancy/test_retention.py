@@ -8,7 +8,7 @@ import pytest
 from long_runs import EVERYTHING
 
 from pexeso.errors import InputError
-from pexeso.redundancy.retention import (
+from pexeso.redundancy.planning import (
     Retention,
     RetentionProblem,
     dominated,

@@ -17,7 +17,7 @@ from refutation import refutes
 from benchmarks.redundancy.measuring import find_by_samples
 from benchmarks.redundancy.synthetic import synthetic_lake
 from pexeso.errors import InputError, LakeError
-from pexeso.redundancy.column_stats import ColumnStats
+from pexeso.redundancy.candidates import ColumnStats
 from pexeso.redundancy.planning import Costs
 from pexeso.redundancy.sampled import drawn_rows, facts_of_parquet, footer_stats
 from pexeso.redundancy.search import find_redundancy
@@ -54,7 +54,6 @@ def test_the_worked_lake(tmp_path, n_files, seed):
     ]
 
 
-@pytest.mark.spark
 def test_tasks_of_spark_find_what_threads_find(spark, tmp_path):
     worked_lake(tmp_path, n_files=3)
     alone, tasks = (find_by_samples(session, tmp_path, sample_rows=1) for session in (None, spark))
@@ -134,7 +133,7 @@ def planted_lake(folder, seed):
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])
 @pytest.mark.parametrize("seed", long_but([0], range(4)))
-def test_planted_tables_are_found_and_nothing_else_can_go(spark, tmp_path, file_format, seed):
+def test_planted_tables_are_found_and_nothing_else_can_go(tmp_path, file_format, seed):
     lake = tmp_path / "lake"
     lake.mkdir()
     planted = planted_lake(lake, seed)
@@ -159,7 +158,7 @@ def test_planted_tables_are_found_and_nothing_else_can_go(spark, tmp_path, file_
         assert item == other or item.derived != other.derived or item.parent != other.parent
 
 
-def test_a_plan_of_samples_can_be_verified_and_applied(spark, tmp_path):
+def test_a_plan_of_samples_can_be_verified_and_applied(tmp_path):
     lake = tmp_path / "lake"
     lake.mkdir()
     truth = planted_lake(lake, 5)
@@ -170,7 +169,7 @@ def test_a_plan_of_samples_can_be_verified_and_applied(spark, tmp_path):
     assert result.to_dict()["stages"][-2]["name"] == "sampled"
 
 
-def test_a_table_that_changes_after_it_was_sampled_stays(spark, tmp_path, monkeypatch):
+def test_a_table_that_changes_after_it_was_sampled_stays(tmp_path, monkeypatch):
     from pexeso.redundancy import sampled
 
     pq.write_table(pa.table({"a": list(range(50))}), tmp_path / "whole.parquet")

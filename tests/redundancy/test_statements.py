@@ -9,10 +9,9 @@ import pytest
 from drawn_statements import ALLOWED, REFUSED
 
 from pexeso.errors import InputError
-from pexeso.redundancy.rebuilds import read_statements
+from pexeso.redundancy.rebuilds import Statement, read_statements, verify_statements
 from pexeso.redundancy.statements import MAX_BYTES, MAX_TOKENS, checked_statement
 from pexeso.redundancy.transformations import literal
-from pexeso.redundancy.verification import Statement, verify_statements
 
 
 @pytest.mark.parametrize("sql", ALLOWED)

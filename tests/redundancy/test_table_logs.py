@@ -63,7 +63,7 @@ def test_rows_of_older_versions_are_not_rows_of_the_table(spark, tmp_path, write
     assert edges_of(find_by_samples(None, tmp_path)) == {("t", "now.parquet")}
 
 
-def test_an_index_leaves_the_files_of_a_log_to_the_folder(spark, tmp_path):
+def test_an_index_leaves_the_files_of_a_log_to_the_folder(tmp_path):
     lake = tmp_path / "lake"
     delta(lake / "t", rows(1, 2, 3), rows(4, 5))
     pq.write_table(rows(1, 2), lake / "old.parquet")
@@ -86,7 +86,7 @@ def test_partitions_of_a_log_are_columns(spark, tmp_path):
 
 
 @pytest.mark.parametrize("write", [delta, iceberg])
-def test_a_table_with_a_log_stays_and_rebuilds_others(spark, tmp_path, write):
+def test_a_table_with_a_log_stays_and_rebuilds_others(tmp_path, write):
     lake = tmp_path / "lake"
     lake.mkdir()
     write(lake / "t", rows(1, 7), rows(*range(20)))

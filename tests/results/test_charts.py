@@ -9,8 +9,7 @@ from matplotlib import pyplot
 
 import pexeso
 from pexeso.errors import MissingPackageError
-from pexeso.results.charts import COLOURS, MAX_CURVES, plot_curves, plot_kinds
-from pexeso.results.match_kinds import LABELS
+from pexeso.results.match_kinds import COLOURS, LABELS, MAX_CURVES, plot_curves, plot_kinds
 
 CITIES = ["Oslo", "rome", "MADRIT", "Xyzzyx", "Oslo"]
 
@@ -30,7 +29,6 @@ def index(small_index):
     return pexeso.open_index(small_index, device="cpu")
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("counted", ["values", "rows"])
 def test_curves_are_the_joinability_at_every_distance(index, counted):
     options = {"min_joinability": 0.2, "max_distance": 0.6, "joinability_of": counted}
@@ -52,7 +50,6 @@ def test_curves_are_the_joinability_at_every_distance(index, counted):
     assert counted in ax.get_ylabel()
 
 
-@pytest.mark.spark
 def test_bars_are_the_kinds_of_a_match(index):
     match = index.search(CITIES, k=1, max_distance=0.6)[0]
     _, own = pyplot.subplots()
@@ -66,7 +63,6 @@ def test_bars_are_the_kinds_of_a_match(index):
     assert ax.get_title() == f"{match.table}:{match.column}"
 
 
-@pytest.mark.spark
 def test_nothing_found_is_an_empty_chart(index):
     ax = index.search(["qqqq"], max_distance=0).plot()
     assert len(ax.lines) == 0

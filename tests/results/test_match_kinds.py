@@ -1,7 +1,4 @@
-"""Tests of the kinds of pairs (equal, near in letters, semantic), and of the counts.
-
-The counts are by pair and by row.
-"""
+"""Tests of the kinds of pairs (equal, near in letters, semantic), and of the counts."""
 
 import numpy as np
 import pyarrow as pa

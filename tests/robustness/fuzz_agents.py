@@ -20,7 +20,7 @@ from fuzz_documents import Bytes  # noqa: E402
 from sandbox import MARKER  # noqa: E402
 
 from pexeso.faces.mcp.tool_call import Desk  # noqa: E402
-from pexeso.faces.service.served_index import ServedIndex  # noqa: E402
+from pexeso.faces.service.verbs import ServedIndex  # noqa: E402
 
 TOOLS = json.loads((TESTS / "faces" / "mcp" / "tools.json").read_text(encoding="utf-8"))["tools"]
 _NEVER = ("Traceback", "not foreseen", "root:", MARKER)

@@ -22,7 +22,7 @@ from pexeso.faces.app.app import create_app
 from pexeso.faces.app.guard import HEADERS, Access
 from pexeso.faces.app.page import Pages
 from pexeso.faces.app.tables import QueryTables, UnknownTableError
-from pexeso.faces.service.served_index import ServedIndex
+from pexeso.faces.service.verbs import ServedIndex
 
 HOST = "here:1"
 MARKER = "lies-beside-the-lake"

@@ -25,8 +25,11 @@ from planted_holdings import require_nothing_lost  # noqa: E402
 from transform.random_programs import ROWS, random_programs  # noqa: E402
 
 from pexeso.errors import PexesoError  # noqa: E402
-from pexeso.faces.service.bases import REQUESTS, Request  # noqa: E402
-from pexeso.faces.service.responses import json_text  # noqa: E402
+from pexeso.faces.service.bases import (  # noqa: E402
+    REQUESTS,
+    Request,
+    json_text,
+)
 from pexeso.faces.service.verbs import Service  # noqa: E402
 from pexeso.redundancy.plan import Deletion, Plan, plan_from_json, plan_to_json, read_plan  # noqa: E402
 from pexeso.redundancy.plan_actions import before_applying  # noqa: E402

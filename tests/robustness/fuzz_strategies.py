@@ -212,7 +212,7 @@ def npy_files(draw: st.DrawFn) -> bytes:
     return npy_file(header, draw(st.binary(max_size=64)))
 
 
-def manifest_document(version: int = 4) -> dict[str, object]:
+def manifest_document() -> dict[str, object]:
     """What a small manifest holds; its checksum is for the target to set."""
     file = {"path": "a.npy", "n_bytes": 128, "checksum": "0" * 32}
     names = ("catalog", "embedder", "partitions/00000")
@@ -221,11 +221,11 @@ def manifest_document(version: int = 4) -> dict[str, object]:
     )
     later = {"folder": "catalog.2", "files": [file, {**file, "path": "b/c.json"}], "facts": {}}
     document = {
-        "format_version": version,
+        "format_version": 4,
         "written_by": "pexeso",
         "created": "2025-01-01T00:00:00+00:00",
         "generation": 1,
-        "options": {"layout": 2, "grid": {"metric": "euclidean"}},
+        "options": {"layout": 3, "grid": {"metric": "euclidean"}},
         "fingerprints": {"embedder": "x"},
         "facts": {"values": 3},
         "embedder": embedder,
@@ -236,8 +236,6 @@ def manifest_document(version: int = 4) -> dict[str, object]:
         "files": [file],
         "facts": {"sets": 3, "deleted": [[0, 1]]},
     }
-    if version == 3:
-        return {**newer, "partitions": [partition], "token_sets": [shard]}
     return {**newer, "parts": {"semantic": [partition], "token_sets": [shard]}}
 
 
@@ -394,7 +392,7 @@ def seeds_of(name: str) -> tuple[bytes, ...]:
             b'{"id": 1, "values": ["Oslo", 3, null]}\n{"file": "t.csv", "column": '
             b'"city"}\n{"file": "t.csv"}\nx\n',
         ),
-        "manifest": tuple(json.dumps(manifest_document(version)).encode() for version in (3, 4)),
+        "manifest": (json.dumps(manifest_document()).encode(),),
         "array": (array.getvalue(),),
         "texts": arrow_files(),
         "document": (b'{"a": [1, {"b": null}], "c": 1.5e3}',),

@@ -37,10 +37,9 @@ from pexeso.results.query import (
     read_every_query,
     read_query,
 )
-from pexeso.store.arrays import open_array
+from pexeso.store.arrays import open_array, open_texts, require_sound, take_texts
 from pexeso.store.files import read_document
 from pexeso.store.manifest import Manifest
-from pexeso.store.texts import open_texts, require_sound, take_texts
 
 MAX_BYTES = 1 << 22
 """Most that a table may unpack to here: what a small file may cost is then small too."""
@@ -300,17 +299,17 @@ def _app(data: bytes, folder: Path) -> None:
 @contextlib.contextmanager
 def without_workers():
     """Refuse to start what runs tasks, so that a build ends after all its checks."""
-    from pexeso.build import build
+    from pexeso.build import job
 
     def refuse(*arguments: object, **options: object) -> None:
         raise SparkError(_NO_SPARK)
 
-    kept = build.spark_session, build.LocalWorkers
-    build.spark_session = build.LocalWorkers = refuse
+    kept = job.spark_session, job.LocalWorkers
+    job.spark_session = job.LocalWorkers = refuse
     try:
         yield
     finally:
-        build.spark_session, build.LocalWorkers = kept
+        job.spark_session, job.LocalWorkers = kept
 
 
 class BrokenPromiseError(AssertionError):

@@ -44,7 +44,7 @@ from kill_operations import (  # noqa: E402
     write_lakes,
 )
 
-from pexeso.build.build import SMALL_LAKE_SETTINGS  # noqa: E402
+from pexeso.build.job import SMALL_LAKE_SETTINGS  # noqa: E402
 
 KILLS, SHORT_KILLS = 200, 7
 SEED = 20_250_101

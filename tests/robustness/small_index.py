@@ -22,9 +22,5 @@ def build_small_index(folder: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    conf = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
     options = {"model": "hashing", "dimensions": 64, "parts": ["bands"]}
-    index = build_index(
-        folder / "lake", folder / "lake.pexeso", master="local[1]", conf=conf, **options
-    )
-    return index.path
+    return build_index(folder / "lake", folder / "lake.pexeso", **options).path

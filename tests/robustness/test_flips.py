@@ -1,7 +1,4 @@
-"""Tests that a check finds every flipped byte and that no search fails on one.
-
-A further test shows that the flip test can fail.
-"""
+"""Tests that a check finds every flipped byte and that no search fails on one."""
 
 from pathlib import Path
 
@@ -20,8 +17,6 @@ from flip_run import (
 )
 
 from pexeso.store.integrity import Problem
-
-pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")

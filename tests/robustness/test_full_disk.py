@@ -1,7 +1,4 @@
-"""Tests of a disk that fills up, on a small file system of its own.
-
-They need a machine that allows such a file system.
-"""
+"""Tests of a disk that fills up, on a small file system of its own."""
 
 import os
 import shutil
@@ -13,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 # Mounts are seen within this process alone, and end with it.
 PROGRAM = """
@@ -21,7 +18,7 @@ import gc, os, shutil, subprocess, sys
 from pathlib import Path
 place, lake, index = map(Path, sys.argv[1:])
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96m", "tmpfs", str(place)], check=True)
-from pexeso.build.build import SMALL_LAKE_SETTINGS
+from pexeso.build.job import SMALL_LAKE_SETTINGS
 from pexeso.errors import PexesoError
 from pexeso.index import build_index, open_index
 from pexeso.build.spark.session import spark_session

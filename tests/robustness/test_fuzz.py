@@ -84,7 +84,6 @@ def test_a_short_fuzz_by_atheris_finds_nothing(name: str, tmp_path: Path) -> Non
     assert (outcome.inputs, outcome.failed) == (250, False)
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("name", ["command", "agent", "request"])
 def test_a_short_fuzz_on_an_index_finds_nothing(
     name: str, small_index: Path, tmp_path: Path
@@ -104,7 +103,6 @@ def test_a_short_fuzz_on_an_index_finds_nothing(
     "ignore:Exception ignored in.*SpooledTemporaryFile:pytest.PytestUnraisableExceptionWarning",
     "ignore:Unclosed file:ResourceWarning",
 )
-@pytest.mark.spark
 def test_a_short_fuzz_of_the_app_finds_nothing(small_index: Path) -> None:
     statuses = Counter()
     for data in seeds_of("app"):
@@ -124,7 +122,6 @@ def test_a_short_fuzz_of_the_app_finds_nothing(small_index: Path) -> None:
     ("body", "status"),
     [("Traceback (most recent call last)", 200), (fuzz_app.MARKER, 200), ("well", 500)],
 )
-@pytest.mark.spark
 def test_a_fault_of_the_app_is_found(small_index: Path, monkeypatch, body, status) -> None:
     from starlette.responses import HTMLResponse
 

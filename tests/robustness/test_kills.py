@@ -1,7 +1,4 @@
-"""An update is killed at a random moment, and a rerun finishes; and the test of that can fail.
-
-Builds that are killed: tests/faces/cli/test_cli_signals.py.
-"""
+"""An update is killed at a random moment, and a rerun finishes; and the test of that can fail."""
 
 from pathlib import Path
 
@@ -12,11 +9,10 @@ from kill_run import KILLS, SEED, SHARES, SHORT_KILLS, Kill, KillTest, choose_op
 from long_runs import long_but
 
 
-@pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", long_but(["delete"], ["append", "delete"]))
 def test_what_is_killed_is_as_before_or_as_after_and_a_rerun_finishes(
-    spark, tmp_path: Path, monkeypatch, operation: str
+    tmp_path: Path, monkeypatch, operation: str
 ) -> None:
     test = KillTest(tmp_path, [operation], SEED)
     [kill] = test.run()

@@ -1,7 +1,4 @@
-"""Tests that malicious indexes are refused with an error of pexeso.
-
-No byte outside of the index folder is read, and no memory is taken for what the index claims.
-"""
+"""Tests that malicious indexes are refused with an error of pexeso."""
 
 import json
 import os
@@ -13,7 +10,7 @@ import malicious_indexes as harm
 import pytest
 from long_runs import EVERYTHING
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 MOST_GROWN = 300 << 20
 EVERY = 1 if EVERYTHING else 3

@@ -1,7 +1,4 @@
-"""Tests of search memory in a process of its own: budgets are kept, also for large queries.
-
-A query column may have very many values.
-"""
+"""Tests of search memory in a process of its own: budgets are kept, also for large queries."""
 
 import json
 import os

@@ -164,7 +164,6 @@ def outputs_of(name: str, folder: Path) -> dict[str, object]:
     return outputs
 
 
-@pytest.mark.spark
 @pytest.mark.long
 def test_commands_on_the_demo_lake_answer_alike_under_every_setting(tmp_path):
     expected = outputs_of("as it is", tmp_path / "usual")

@@ -13,8 +13,6 @@ from long_runs import EVERYTHING
 from pexeso.build.diagnostics.info import check_index
 from pexeso.index import open_index
 
-pytestmark = pytest.mark.spark
-
 ROUNDS = int(os.environ.get("PEXESO_ROUNDS", "3"))
 """Searches of each reader; a longer run: ``PEXESO_ROUNDS=1000``."""
 
@@ -107,7 +105,7 @@ def test_two_writers_at_once_both_write_or_one_is_told_to_wait(index: Path):
 
 
 def test_readers_beside_an_append_and_a_compaction_see_one_state_or_the_other(
-    index: Path, small_lake, tmp_path, spark
+    index: Path, small_lake, tmp_path
 ):
     lake = Path(shutil.copytree(small_lake, tmp_path / "lake"))
     more = "town\n" + "\n".join([*VALUES, "Paris"]) + "\n"

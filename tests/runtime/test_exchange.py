@@ -2,7 +2,6 @@
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,7 +27,6 @@ def test_hashes_are_those_published():
     assert hash_rows(pa.array([], pa.string())).tolist() == []
 
 
-@pytest.mark.spark
 def test_hashes_are_those_of_spark(spark):
     from pyspark.sql import functions as sql
 

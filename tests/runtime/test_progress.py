@@ -72,8 +72,7 @@ def test_a_call_stays_what_it_was():
         staged(other=1)
 
 
-@pytest.mark.spark
-def test_a_build_an_update_and_a_check_show_bars(restored, small_lake, spark, tmp_path, capsys):
+def test_a_build_an_update_and_a_check_show_bars(restored, small_lake, tmp_path, capsys):
     pexeso.set_verbosity("verbose")
     index = pexeso.build_index(small_lake, tmp_path / "lake.pexeso", model="hashing", dimensions=64)
     assert "catalog" in capsys.readouterr().err

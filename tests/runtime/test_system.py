@@ -36,15 +36,17 @@ NAMES = {
     },
     "signal": {"alarm", "setitimer"},
 }
+WORDS = OF_SYSTEM.union(*NAMES.values(), ["os.O_", "signal.SIG"])
+"""One of these is in the text of a module that names what systems lack."""
 
 
 def test_one_module_knows_what_systems_lack():
     named = set()
     for package in ("embed", "partition", "pexeso"):
         for path in (ROOT / package).rglob("*.py"):
-            name = path.relative_to(ROOT).as_posix()
-            if name != "pexeso/runtime/system.py":
-                tree = ast.parse(path.read_text(encoding="utf-8"))
+            name, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+            if name != "pexeso/runtime/system.py" and any(word in text for word in WORDS):
+                tree = ast.parse(text)
                 named |= {(name, what) for node in ast.walk(tree) for what in missing_in(node)}
     assert named == set()
 
@@ -61,7 +63,7 @@ def missing_in(node: ast.AST) -> list[str]:
     return []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_golden_answer_is_given_without_it(tmp_path):
     program = """
 import without_unix

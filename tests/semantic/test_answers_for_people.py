@@ -10,8 +10,6 @@ import pexeso
 from pexeso.faces.cli.main import cli
 from pexeso.faces.service.verbs import Service
 
-pytestmark = pytest.mark.spark
-
 WORDS = [
     *("Oslo", "Rome", "Madrid", "Vienna", "Lisbon", "Dublin", "Helsinki", "Athens", "Prague"),
     *("Warsaw", "Budapest", "Brussels", "Paris", "Berlin", "London", "Copenhagen", "Stockholm"),
@@ -21,7 +19,7 @@ ODD = ["Quetzal", "Xylophone", "Zirconium", "Wombat", "Vaporware"]
 
 
 @pytest.fixture(scope="module")
-def index(spark, tmp_path_factory):
+def index(tmp_path_factory):
     """Index 3 copies of one column, one of them in another order, and 24 columns like no other."""
     lake = tmp_path_factory.mktemp("people") / "lake"
     lake.mkdir()

@@ -9,8 +9,6 @@ from long_runs import long_but
 import pexeso
 from pexeso.semantic import combined as module
 
-pytestmark = pytest.mark.spark
-
 CITIES = [
     *("Oslo", "Rome", "Madrid", "Vienna", "Lisbon", "Dublin", "Helsinki", "Athens", "Prague"),
     *("Warsaw", "Budapest", "Brussels", "Paris", "Berlin", "London"),
@@ -44,7 +42,7 @@ def column_of(drawn):
 @pytest.fixture(
     scope="module", params=long_but(["lexical,hashing"], ["lexical", "lexical,hashing"])
 )
-def index(request, spark, tmp_path_factory):
+def index(request, tmp_path_factory):
     drawn, folder = random.Random(3), tmp_path_factory.mktemp("lists")
     lake = folder / "lake"
     lake.mkdir()

@@ -1,7 +1,4 @@
-"""Tests of search over several partitions against plain loops, and of its memory budget.
-
-Partitions may be skipped, taken in any order, and read ahead or not.
-"""
+"""Tests of search over several partitions against plain loops, and of its memory budget."""
 
 import threading
 import time
@@ -12,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 from searching_stores import SmallLake, query_of, scan_of
 
 from pexeso.engine import metrics
@@ -96,7 +94,7 @@ def exact_fraction(metric: str, query, vectors: np.ndarray, rng: np.random.Gener
     return min(1.0, float(Metric(metric).fraction(distances)[0]))
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(
     lakes(),
     st.sampled_from([None, 1, 3]),

@@ -38,7 +38,7 @@ CODES = {f"parts-{seed}.csv": codes(seed, 40) for seed in range(6)}
 
 
 @pytest.fixture(scope="module", params=["lexical", "hashing"])
-def index(request, spark, tmp_path_factory):
+def index(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     (folder / "lake").mkdir()
     for number, (name, dates) in enumerate(LAKE.items()):
@@ -65,7 +65,6 @@ def shared(query, lake):
     return {name: n for name, n in counts.items() if n}
 
 
-@pytest.mark.spark
 def test_dates_match_where_they_are_equal(index):
     for seed in range(20, 26):
         query = days(seed, 15)
@@ -81,7 +80,6 @@ def test_dates_match_where_they_are_equal(index):
         assert found_in(batched, "day") == shared(query, LAKE)
 
 
-@pytest.mark.spark
 def test_numbers_match_where_they_are_equal(index):
     query = list(range(120, 150))
     result = index.search(query, k=50, fold_copies=False)
@@ -89,7 +87,6 @@ def test_numbers_match_where_they_are_equal(index):
     assert result.options.advice.evidence == {"kind": "number"}
 
 
-@pytest.mark.spark
 def test_codes_match_where_they_are_equal(index):
     query = codes(20, 60)
     result = index.search(query, k=50, fold_copies=False)
@@ -104,7 +101,6 @@ def test_codes_match_where_they_are_equal(index):
     assert joined["mine"].tolist() == joined["code"].str.strip().str.upper().tolist()
 
 
-@pytest.mark.spark
 def test_what_is_asked_for_is_done(index):
     query = ["2021-03-01", "2021-03-02", "2021-03-03"]
     for distance in (0.0, 0.4):
@@ -126,7 +122,6 @@ def test_what_is_asked_for_is_done(index):
         assert (advice.max_distance, advice.evidence) == (0.0, {"kind": "date"})
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize(("column", "lake"), [("day", LAKE), ("code", CODES)])
 def test_edges_of_a_graph_are_those_of_searches(index, column, lake):
     edges = index.graph(method="semantic", min_joinability=0.05, fold_copies=False).to_pandas()
@@ -140,7 +135,6 @@ def test_edges_of_a_graph_are_those_of_searches(index, column, lake):
     }
 
 
-@pytest.mark.spark
 def test_a_batch_is_resumed_with_the_distance_it_was_begun_with(index, tmp_path):
     queries = [["2021-03-01", "2021-03-02"], ["guest 1", "guest 2"]]
     lines = [(at, json.dumps({"values": values})) for at, values in enumerate(queries, 1)]

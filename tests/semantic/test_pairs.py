@@ -28,7 +28,7 @@ def test_pairs_are_the_same_with_wide_offsets(tmp_path, monkeypatch):
         plain = explained(index)
         assert len(plain[0]) >= 3
         with monkeypatch.context() as patched:
-            patched.setattr("pexeso.store.texts.MAX_BYTES", 10)
+            patched.setattr("pexeso.store.arrays.MAX_BYTES", 10)
             assert explained(index) == plain
 
 

@@ -10,8 +10,7 @@ import pytest
 import torch
 from searching_stores import SmallLake, query_of
 
-from pexeso.build.parts.metadata import choose_device
-from pexeso.build.parts.models import build_options
+from pexeso.build.parts.metadata import build_options, choose_device
 from pexeso.engine import partition as device_stage
 from pexeso.engine.dense.space import DenseSpace
 from pexeso.engine.kernels.choice import choose_kernel

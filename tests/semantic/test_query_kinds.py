@@ -309,7 +309,6 @@ def frame(spark):
     return spark.createDataFrame(pd.DataFrame({"n": range(6), "place": PLACES}))
 
 
-@pytest.mark.spark
 def test_a_column_of_spark_is_collected_as_distinct_values_with_counts(index, frame):
     query = query_from_values(frame, on="place")
     assert query.values.to_pylist() == ["MADRID", "Oslo", "Xyzzyx", "rome", None]
@@ -322,7 +321,6 @@ def test_a_column_of_spark_is_collected_as_distinct_values_with_counts(index, fr
     assert index.overlap(frame, on="place").rows() == index.overlap(plain).rows()
 
 
-@pytest.mark.spark
 def test_what_of_spark_is_refused(frame, monkeypatch):
     with pytest.raises(QueryError, match=r"Got a Column of Spark, which has no rows: give"):
         query_from_values(frame["place"])

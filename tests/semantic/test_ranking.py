@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.results.ranking import ColumnNames
+from pexeso.results.query import ColumnNames
 from pexeso.semantic.passes import Ranking
 
 COLUMN = st.tuples(

@@ -31,7 +31,7 @@ def index(small_index):
 
 
 @pytest.fixture(scope="module")
-def companies(spark, tmp_path_factory):
+def companies(tmp_path_factory):
     """An index by spelling of company names, as they are and with ' Inc' behind them."""
     lake = tmp_path_factory.mktemp("companies") / "lake"
     lake.mkdir()
@@ -151,7 +151,7 @@ def test_python_a_batch_and_the_service_agree(companies):
 
 
 @pytest.fixture(scope="module")
-def alike(spark, tmp_path_factory):
+def alike(tmp_path_factory):
     """An index where 40 columns match the company names, from the least alike to the most."""
     lake = tmp_path_factory.mktemp("alike") / "lake"
     lake.mkdir()

@@ -1,7 +1,4 @@
-"""Tests that search in Spark's tasks equals local search.
-
-This holds for any threshold, k and division of the queries.
-"""
+"""Tests that search in Spark's tasks equals local search."""
 
 import copy
 import json
@@ -19,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pexeso.semantic.spark_executor as distributed
-from pexeso.build.build import SMALL_LAKE_SETTINGS
+from pexeso.build.job import SMALL_LAKE_SETTINGS
 from pexeso.build.spark.java import JAVA_OPTIONS
 from pexeso.build.updates import delete
 from pexeso.errors import IndexNotFoundError, InputError
@@ -27,8 +24,6 @@ from pexeso.index import Index, build_index, open_index
 from pexeso.results.query import batch_lines
 from pexeso.semantic import passes
 from pexeso.semantic.batch_file import run_batch
-
-pytestmark = pytest.mark.spark
 
 WORDS = [
     f"{first}{second}"
@@ -38,7 +33,7 @@ WORDS = [
 
 
 @pytest.fixture(scope="module")
-def index(spark, tmp_path_factory):
+def index(tmp_path_factory):
     """Index 40 small tables of few words, so that many columns tie, in 5 partitions."""
     lake = tmp_path_factory.mktemp("distributed") / "lake"
     lake.mkdir()

@@ -7,11 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pexeso.store.arrays import write_arrays
+from pexeso.store.arrays import write_arrays, write_texts
 from pexeso.store.files import filling, write_document
 from pexeso.store.local.writer import IndexWriter
 from pexeso.store.manifest import Manifest
-from pexeso.store.texts import write_texts
 
 BuildIndex = Callable[..., Manifest]
 

@@ -7,14 +7,13 @@ import pyarrow as pa
 import pytest
 
 from pexeso.errors import IndexNotFoundError, OutputError
-from pexeso.store.arrays import write_arrays
+from pexeso.store.arrays import write_arrays, write_texts
 from pexeso.store.io.location import Location
 from pexeso.store.local.reader import Store, open_store
 from pexeso.store.local.writer import IndexWriter
 from pexeso.store.opening import open_store_anywhere, open_writer, publish_index
 from pexeso.store.remote.store import RemoteStore
 from pexeso.store.remote.writer import RemoteWriter
-from pexeso.store.texts import write_texts
 
 
 @pytest.fixture

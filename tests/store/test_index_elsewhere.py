@@ -8,7 +8,7 @@ from pexeso.build.diagnostics.info import last_report
 from pexeso.errors import OutputError
 from pexeso.store.io.location import Location
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 TOWNS = ["oslo", "Rome", "Madrid", "vienna", "Paris"]
 
 
@@ -55,7 +55,7 @@ def no_luck(*_: object, **__: object) -> None:
 
 
 def test_lake_and_index_elsewhere_answer_as_those_here(
-    spark, reached, lake, bucket, small_index, small_lake, tmp_path, monkeypatch
+    reached, lake, bucket, small_index, small_lake, tmp_path, monkeypatch
 ):
     here = pexeso.open_index(small_index, device="cpu")
     url = f"{bucket}/lake.pexeso"
@@ -106,7 +106,7 @@ def test_lake_and_index_elsewhere_answer_as_those_here(
 
 @pytest.mark.long
 def test_updates_of_an_index_elsewhere_give_the_answers_of_those_here(
-    spark, reached, lake, bucket, small_index
+    reached, lake, bucket, small_index
 ):
     here = pexeso.open_index(small_index, device="cpu")
     url, place = f"{bucket}/lake.pexeso", bucket.joined("lake.pexeso")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pexeso.store.texts import is_plain
+from pexeso.store.arrays import is_plain
 
 
 def file_of(array: pa.Array, n_batches: int = 1, **options: object) -> bytes:

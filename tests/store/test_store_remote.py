@@ -1,7 +1,4 @@
-"""Tests of an index on other storage: opening, fetching, verification and bounded cache.
-
-It answers like the same index on this machine.
-"""
+"""Tests of an index on other storage: opening, fetching, verification and bounded cache."""
 
 import os
 import pickle

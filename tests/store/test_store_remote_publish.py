@@ -1,7 +1,4 @@
-"""Tests of putting an index on S3: of two builds one wins, and no file in use is removed.
-
-This holds whatever instant an upload ends at.
-"""
+"""Tests of putting an index on S3: of two builds one wins, and no file in use is removed."""
 
 import json
 import threading

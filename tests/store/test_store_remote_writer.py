@@ -1,7 +1,4 @@
-"""Tests of writing indexes on S3 like local ones.
-
-Partitions are uploaded from where they are built.
-"""
+"""Tests of writing indexes on S3 like local ones."""
 
 import pickle
 from pathlib import Path
@@ -11,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pexeso.errors import IndexNotFoundError, OutputError
-from pexeso.store.arrays import write_arrays
+from pexeso.store.arrays import write_arrays, write_texts
 from pexeso.store.files import write_document
 from pexeso.store.io.location import Location
 from pexeso.store.local.writer import BuildWriter
@@ -20,7 +17,6 @@ from pexeso.store.remote import writer as remote_target
 from pexeso.store.remote.publish import begin
 from pexeso.store.remote.store import Cache, open_remote_store, read_remote_manifest
 from pexeso.store.remote.writer import RemoteWriter, local_folder
-from pexeso.store.texts import write_texts
 
 
 @pytest.fixture

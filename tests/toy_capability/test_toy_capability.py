@@ -48,8 +48,7 @@ def longest(index):
     return capability.longest(index.store)
 
 
-@pytest.mark.spark
-def test_every_verb_and_report_knows_a_part_that_is_registered(lake, tmp_path, spark):
+def test_every_verb_and_report_knows_a_part_that_is_registered(lake, tmp_path):
     path, stages = tmp_path / "toy.pexeso", []
     index = build_index(lake, path, parts=["longest"], progress=stages.append, **OPTIONS)
     assert stages == [
@@ -93,8 +92,7 @@ def test_every_verb_and_report_knows_a_part_that_is_registered(lake, tmp_path, s
 
 
 @pytest.mark.long
-@pytest.mark.spark
-def test_it_is_added_to_an_index_that_has_none(lake, tmp_path, spark):
+def test_it_is_added_to_an_index_that_has_none(lake, tmp_path):
     index = build_index(lake, tmp_path / "toy.pexeso", **OPTIONS)
     assert longest(index) == []
     added = index.add_parts(["longest"])
@@ -107,8 +105,7 @@ def test_it_is_added_to_an_index_that_has_none(lake, tmp_path, spark):
     assert check_index(index.path) == []
 
 
-@pytest.mark.spark
-def test_it_is_checked(lake, tmp_path, spark):
+def test_it_is_checked(lake, tmp_path):
     from pexeso.store.manifest import Manifest
 
     index = build_index(lake, tmp_path / "toy.pexeso", parts="longest", **OPTIONS)
@@ -141,8 +138,7 @@ def test_words_and_names_are_taken_once():
         BuildOptions(parts="other")
 
 
-@pytest.mark.spark
-def test_it_has_a_command_and_answers_in_json(lake, tmp_path, spark):
+def test_it_has_a_command_and_answers_in_json(lake, tmp_path):
     path = tmp_path / "toy.pexeso"
     build_index(lake, path, parts=["longest"], **OPTIONS)
     run = CliRunner().invoke

@@ -101,7 +101,6 @@ def test_duckdb_on_hard_rows():
     assert differences(drawn, ROWS, in_duckdb(drawn, ROWS)) == []
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("seed", long_but([4], [4, 5]))
 def test_spark_on_hard_rows(spark, seed):
     drawn = random_programs(100, seed)
@@ -141,7 +140,6 @@ def test_duckdb_takes_no_text_for_sql():
     assert differences(QUOTING, QUOTING_ROWS, in_duckdb(QUOTING, QUOTING_ROWS)) == []
 
 
-@pytest.mark.spark
 def test_spark_takes_no_text_for_sql(spark):
     # Every fourth has each text and each kind of part.
     some = QUOTING if EVERYTHING else QUOTING[::4]
@@ -188,7 +186,6 @@ def test_duckdb_cases_every_character():
 
 
 @pytest.mark.long
-@pytest.mark.spark
 def test_spark_cases_every_character_that_both_know(spark):
     small, capitals, title = characters_that_differ(in_spark(spark, CASED, CHARACTER_ROWS))
     assert small == set(NEW_SMALL_LETTERS)

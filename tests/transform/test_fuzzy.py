@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from long_runs import EVERYTHING
+from long_runs import examples
 
 from pexeso.runtime.compiled import compiled
 from pexeso.transform.fuzzy import (
@@ -94,7 +94,7 @@ texts = st.lists(
 
 
 @given(texts, texts, st.booleans(), st.sampled_from([1.0, 0.5, 0.3, 0.0]), st.data())
-@settings(max_examples=300 if EVERYTHING else 100)
+@settings(max_examples=examples(300))
 def test_the_optimum_is_that_of_an_exhaustive_search(derived, keys, one_to_one, max_distance, data):
     configurations = data.draw(
         st.one_of(

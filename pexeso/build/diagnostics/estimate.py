@@ -25,11 +25,11 @@ from pexeso.options import BuildOptions
 from pexeso.registry import registered, requested_parts
 
 SAMPLE_FILES = 200
+# Largest sample, on disk; a single larger file is sampled only where there is no smaller one.
 SAMPLE_BYTES = 64 << 20
-"""Largest sample, on disk; a single larger file is sampled only where there is no smaller one."""
 
+# Memory of a build of a small lake, and of each process that it starts, with their packages.
 BASE_BYTES, BYTES_PER_PROCESS = 500_000_000, 200_000_000
-"""Memory of a build of a small lake, and of each process that it starts, with their packages."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,10 +107,6 @@ def estimate_build(
         The largest sample.
     progress : callable, optional
         Called with the files read and the files to read.
-
-    Returns
-    -------
-    Estimate
 
     Raises
     ------

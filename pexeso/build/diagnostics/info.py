@@ -31,15 +31,15 @@ from pexeso.lake.left_out import (
     left_out,
 )
 from pexeso.registry import choices, registered
+from pexeso.runtime.formatting import many
 from pexeso.runtime.progress import counted_bar, with_bar
-from pexeso.runtime.shown import many
 from pexeso.store.integrity import Problem, check_store
 from pexeso.store.io.location import Location, locate
 from pexeso.store.local.reader import Store
 from pexeso.store.opening import open_store_anywhere, require_openable
 
+# Rows that are turned into Python objects together.
 _ROWS = 1 << 14
-"""Rows that are turned into Python objects together."""
 
 
 class ReasonRow(NamedTuple):
@@ -77,12 +77,6 @@ class ReasonListing(Tabular):
     Iterates over `ReasonRow`, those of a group together, in the order of `groups` and within a
     group in that of the catalog. The catalog is read a file at a time, once for each group that has
     rows in it, so memory grows with the rows left out in one file, however many there are in all.
-
-    Parameters
-    ----------
-    catalog : Catalog
-    notes : bool
-        List notes, instead of what was left out.
 
     Attributes
     ----------
@@ -174,7 +168,7 @@ class IndexInfo(OfParts):
         Tables that were repaired while they were read, or read by a guess: those with notes.
     of_parts : dict
         What each part says of itself: see `pexeso.semantic.part.info.info` and
-        `pexeso.build.parts.shards.ShardedPart.info`.
+        `pexeso.build.parts.base.ShardedPart.info`.
     """
 
     path: str
@@ -227,7 +221,6 @@ def list_reasons(store: Store, *, notes: bool = False) -> ReasonListing:
 
 
 def last_report(store: Store) -> BuildReport:
-    """Return the report of the last build, append or compact."""
     for folder in reversed(store.manifest.catalogs):
         if folder.file(REPORT_FILE) is not None:
             return BuildReport.from_dict(store.catalog_document(folder, REPORT_FILE))
@@ -247,26 +240,12 @@ def check_index(
 
     The index is read twice. Contents are checked against what a search takes for granted.
 
-    Parameters
-    ----------
-    path : path, URL or Place
-        The index.
-    progress : callable, optional
-        Called with the bytes checked so far and those to check altogether.
-
     Returns
     -------
     list of Problem
         As `pexeso.store.integrity.check_store` gives them; then, where every byte is as it was
         written, those of kind ``content`` and ``version``. Where none is a failure, the index is
         whole.
-
-    Raises
-    ------
-    IndexNotFoundError
-        There is no index at the path.
-    InputError
-        The path is not UTF-8.
     """
     location = locate(path)
     if isinstance(location, Path):

@@ -1,4 +1,4 @@
-"""The interface of index parts, and the records that a part yields.
+"""The interface of index parts, what they yield, and what is the same in all parts in shards.
 
 Builds, updates, checks and reports use parts only through this interface.
 """
@@ -6,16 +6,26 @@ Builds, updates, checks and reports use parts only through this interface.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pexeso.build.workers import Attempt, Facts
 from pexeso.errors import IndexCorruptError, InputError
-from pexeso.runtime.formatting import plain
-from pexeso.runtime.ranges import Ranges
-from pexeso.runtime.shown import Shown, facts_table
-from pexeso.store.manifest import FileEntry, FolderEntry
+from pexeso.lake.catalog import SCHEMA, Catalog
+from pexeso.runtime.exchange import BucketWriter, buckets_by_hash, read_bucket
+from pexeso.runtime.formatting import Shown, facts_table, plain
+from pexeso.runtime.ranges import Ranges, are_ranges, merge_ranges, numbers_in, ranges_of
+from pexeso.store.files import read_document
+from pexeso.store.io.parquet import n_bytes_of
+from pexeso.store.manifest import MANIFEST, META, FileEntry, FolderEntry
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,61 +37,40 @@ if TYPE_CHECKING:
     from pexeso.store.integrity import Problem
     from pexeso.store.local.reader import Store
 
+
 Batches = Iterator["pa.RecordBatch"]
 
+# Facts and files of a folder of an index.
 Filled = tuple[dict[str, Any], list[FileEntry]]
-"""Facts and files of a folder of an index."""
 
+# A folder of which more columns are deleted is rewritten by a compaction.
 MAX_DELETED_SHARE = 0.2
-"""A folder of which more columns are deleted is rewritten by a compaction."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """What a part wrote in a build or an update.
+    """What a part wrote in a build or an update."""
 
-    Attributes
-    ----------
-    folders : sequence of FolderEntry
-        The new ones, in search order.
-    facts, fingerprints : dict
-        What the manifest is to say of the index besides.
-    deleted : tuple of (int, int)
-        After a rewriting: ids of deleted columns that folders which were kept still hold.
-    replaced : sequence of int, optional
-        After a rewriting of other folders than those that were to be rewritten: their numbers.
-    """
-
-    folders: Sequence[FolderEntry]
+    folders: Sequence[FolderEntry]  # The new ones, in search order
+    # What the manifest is to say of the index besides
     facts: Mapping[str, Any] = field(default_factory=dict)
     fingerprints: Mapping[str, Any] = field(default_factory=dict)
+    # After a rewriting: ids of deleted columns that folders which were kept still hold.
     deleted: Ranges = ()
+    # After a rewriting of other folders than those that were to be rewritten: their numbers.
     replaced: Sequence[int] | None = None
 
 
 @dataclass(frozen=True)
 class PartEstimate:
-    """What a part of an index will cost.
+    """What a part of an index will cost."""
 
-    Attributes
-    ----------
-    fields : dict
-        What `pexeso.build.diagnostics.estimate.Estimate` says of it.
-    n_bytes : int
-        On disk.
-    memory_bytes : int
-        Of the largest task.
-    driver_bytes : int
-        Of what the driver does alone.
-    seconds : dict of str to float
-        By stage, the part's own and the shared ones that it makes longer.
-    """
-
-    fields: Mapping[str, Any]
-    n_bytes: int
-    memory_bytes: int
+    fields: Mapping[str, Any]  # What `pexeso.build.diagnostics.estimate.Estimate` says of it.
+    n_bytes: int  # On disk
+    memory_bytes: int  # Of the largest task
+    # By stage, the part's own and the shared ones that it makes longer.
     seconds: Mapping[str, float]
-    driver_bytes: int = 0
+    driver_bytes: int = 0  # Of what the driver does alone
 
 
 class IndexPart(Protocol):
@@ -172,15 +161,15 @@ class PackagePart:
         return partial(function, model=self.model) if self.model else function
 
 
+# In which module of a package each method of a part is.
 _MODULES = {
     **{method: method for method in ("records", "write", "rewrite", "check", "info", "estimate")},
     **{"delete": "rewrite", "worn": "rewrite", "totals": "info"},
 }
-"""In which module of a package each method of a part is."""
 
 
+# Most counts of a result in its line.
 _MAX_COUNTS = 6
-"""Most counts of a result in its line."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -216,7 +205,6 @@ class OfParts(Shown):
 
 
 def require_part(store: Store, word: str, purpose: str) -> None:
-    """Refuse to search an index without a part."""
     if word not in parts_of(store):
         raise InputError(
             f"The index '{store.path}' has no part for {purpose}. Add it with 'pexeso add-part "
@@ -226,7 +214,6 @@ def require_part(store: Store, word: str, purpose: str) -> None:
 
 
 def parts_of(store: Store) -> Sequence[str]:
-    """Return the parts that an index has; see `pexeso.registry.choices`."""
     parts = store.manifest.options.get("parts", [])
     return parts if isinstance(parts, list) else []
 
@@ -234,7 +221,6 @@ def parts_of(store: Store) -> Sequence[str]:
 def problems_of(
     store: Store, entries: Sequence[FolderEntry], check: Callable[[FolderEntry], Iterable[str]]
 ) -> list[Problem]:
-    """Return what is wrong with folders of an index."""
     from pexeso.store.integrity import Problem
 
     problems = []
@@ -270,3 +256,283 @@ def worn_folders(
             small.append(number)
     worthwhile = len(small) + len(full_of_deleted) > 1 and len(entries) > min_count
     return sorted(full_of_deleted + (small if worthwhile else []))
+
+
+# The fact of a shard's entry that lists what is not to be found, as ranges (first, end).
+DELETED = "deleted"
+
+
+class ShardedPart:
+    """An index part whose folders are shards; a package's modules do what differs.
+
+    ``records``: ``records``. ``open``: ``open_shard``, whose shards have ``folder``, ``deleted``,
+    ``numbers_of_tables`` and ``stored``, and ``check_shard``. ``write``: ``sizes`` of some rows
+    under a name, ``shards_needed`` for these, ``write_shard`` and ``estimate``.
+
+    Attributes
+    ----------
+    stages : (str, str)
+        Of laying the rows out, and of building shards.
+    rows : tuple of (str, str, tuple of str)
+        What is laid out for a shard: names, each with the kind of its records and their fields.
+    divided_by : tuple of str
+        The fields whose equal values stay in one shard.
+    counts : tuple of str
+        Facts of a shard; the first counts what its numbers, those of deleted ones too, are of.
+    summed : tuple of (str, str)
+        Names that an update reports, each with the fact that is summed over shards.
+    """
+
+    package: str
+    name: str
+    choices: tuple[str, ...]
+    stages: tuple[str, ...]
+    folders_are: str
+    reads_rows: bool = False
+    rows: tuple[tuple[str, str, tuple[str, ...]], ...]
+    divided_by: tuple[str, ...]
+    counts: tuple[str, ...]
+    summed: tuple[tuple[str, str], ...]
+    content: str
+    form: str | None = None
+
+    def _module(self, name: str) -> Any:
+        return import_module(f"{self.package}.{name}")
+
+    def records(self, tables: Sequence[ReadTable]) -> Iterator[pa.RecordBatch]:
+        return self._module("records").records(tables)
+
+    def estimate(self, sample: LakeSample) -> PartEstimate:
+        return self._module("write").estimate(sample)
+
+    def entries(self, store: Store) -> tuple[FolderEntry, ...]:
+        return store.manifest.parts.get(self.name, ())
+
+    def facts_hold(self, facts: Mapping[str, Any]) -> bool:
+        return all(type(facts.get(name)) is int and facts[name] >= 0 for name in self.counts)
+
+    def require_facts(self, entry: FolderEntry) -> None:
+        """Refuse an entry whose facts cannot be those of a shard, or that has another form."""
+        facts = entry.facts
+        deleted = facts.get(DELETED, [])
+        if not self.facts_hold(facts) or not are_ranges(deleted, facts[self.counts[0]]):
+            raise IndexCorruptError(
+                f"The manifest of the index does not tell of '{entry.folder}' what a folder of "
+                f"{self.content} holds: it was not written by pexeso. Build the index again."
+            )
+        if self.form is not None and facts.get("form") != self.form:
+            raise IndexCorruptError(
+                f"The cells in '{entry.folder}' have the form {facts.get('form')!r}, and this "
+                f"version of pexeso compares the form {self.form!r}: build the index again."
+            )
+
+    def write_options(self, options: BuildOptions) -> dict[str, Any]:
+        """Return what ``write_shard`` receives by name."""
+        return {}
+
+    def write(self, job: BuildJob) -> Written:
+        files = {name: job.record_files(kind) for name, kind, _ in self.rows}
+        items = [(name, path) for name, paths in files.items() for path in paths]
+        read = partial(read_records, fields={name: fields for name, _, fields in self.rows})
+        return self._divide_and_write(job, items, read, n_bytes_of(path for _, path in items))
+
+    def rewrite(self, job: BuildJob, numbers: Sequence[int]) -> Written:
+        if not numbers:
+            return Written([])
+        items = [(name, number) for number in numbers for name, _, _ in self.rows]
+        read = partial(self.read_shard, store=job.index)
+        entries = [self.entries(job.index)[number] for number in numbers]
+        return self._divide_and_write(job, items, read, sum(entry.n_bytes for entry in entries))
+
+    def read_shard(self, item: tuple[str, int], *, store: Store) -> Batches:
+        """Read one kind of rows of a shard, without deleted ones."""
+        name, number = item
+        shard = self._module("open").open_shard(store, self.entries(store)[number])
+        for stored in shard.stored(name):
+            yield stored.cast(self.schema_of(name))
+
+    def schema_of(self, name: str) -> pa.Schema:
+        fields = next(fields for known, _, fields in self.rows if known == name)
+        return pa.schema([SCHEMA.field(field).with_nullable(True) for field in fields])
+
+    def _divide_and_write(
+        self,
+        job: BuildJob,
+        items: Sequence[tuple[str, Any]],
+        read: Callable[[tuple[str, Any]], Batches],
+        n_bytes: int,
+    ) -> Written:
+        writing = self._module("write")
+
+        def lay_out(folder: Path) -> Facts:
+            measure = partial(_measure, read=read, sizes=writing.sizes)
+            measured = job.run(measure, items, folder, n_bytes=n_bytes)
+            n_buckets = 0
+            if measured:
+                sizes = [sum(sizes) for sizes in zip(*measured, strict=True)]
+                n_buckets = writing.shards_needed(*sizes, job.options)
+            if not n_buckets:
+                return {"shards": [], "buckets": 0}
+            split = partial(
+                _split, read=read, by=self.divided_by, n_buckets=n_buckets, schemas=self.schema_of
+            )
+            counts = job.run(split, items, folder, n_bytes=n_bytes)
+            first = self.rows[0][0]
+            of_first = [count for (name, _), count in zip(items, counts, strict=True)
+                        if name == first]  # fmt: skip
+            # Buckets that have rows may be few: shards are numbered without gaps.
+            filled = np.flatnonzero(np.sum(of_first, axis=0)).tolist()
+            return {"shards": filled, "buckets": n_buckets}
+
+        first, last = self.stages
+        laid_out = job.stage(first, lay_out)
+        if not laid_out["shards"]:
+            return Written([])
+        placed = Placed(job.stages.folder(first), laid_out["shards"], laid_out["buckets"])
+        fill = partial(writing.write_shard, placed, **self.write_options(job.options))
+        return Written(job.write_folders(last, len(placed.buckets), fill, n_bytes=n_bytes))
+
+    def delete(self, store: Store, tables: pa.Array) -> list[FolderEntry]:
+        """Return the entries of shards with what is of some tables deleted; empty ones drop out."""
+        entries = []
+        for entry in self.entries(store):
+            numbers = self._module("open").open_shard(store, entry).numbers_of_tables(tables)
+            if len(numbers):
+                ranges = merge_ranges(entry.facts.get(DELETED, []), ranges_of(numbers))
+                deleted = [list(span) for span in ranges]
+                entry = replace(entry, facts={**entry.facts, DELETED: deleted})
+            if len(deleted_numbers(entry)) < entry.facts[self.counts[0]]:
+                entries.append(entry)
+        return entries
+
+    def worn(self, store: Store, options: BuildOptions) -> list[int]:
+        entries = self.entries(store)
+        shares = [
+            len(deleted_numbers(entry)) / max(1, entry.facts[self.counts[0]]) for entry in entries
+        ]
+        return worn_folders(entries, shares, options.partition_bytes)
+
+    def check(
+        self, store: Store, progress: Callable[[int, int], None] | None = None
+    ) -> list[Problem]:
+        if not self.entries(store):
+            return []
+        try:
+            listed = Catalog(store.catalog_files).tables(["table"])["table"].combine_chunks()
+        except IndexCorruptError as error:
+            from pexeso.store.integrity import Problem
+
+            return [Problem(MANIFEST, "content", str(error))]
+        opening = self._module("open")
+
+        def check_shard(entry: FolderEntry) -> Iterator[str]:
+            return opening.check_shard(opening.open_shard(store, entry), entry, listed)
+
+        return problems_of(store, self.entries(store), check_shard)
+
+    def wrong_counts(
+        self, folder: Path, entry: FolderEntry, numbers: Iterable[int]
+    ) -> Iterator[str]:
+        """Compare the counts of a shard, in the order of `counts`, with those recorded of it."""
+        document = read_document(folder / META)
+        recorded = {MANIFEST: entry.facts, META: document if isinstance(document, dict) else {}}
+        counts = dict(zip(self.counts, numbers, strict=True))
+        for where, facts in recorded.items():
+            for name, number in counts.items():
+                if facts.get(name) != number:
+                    yield (
+                        f"{where}: it records {facts.get(name)!r} {name}, and there are {number:,}."
+                    )
+
+    def info(self, store: Store) -> dict[str, Any]:
+        """Return what is in the shards, by the manifest alone."""
+        shards = []
+        for entry in self.entries(store):
+            self.require_facts(entry)
+            n_deleted = len(deleted_numbers(entry))
+            shards.append({**self.shown(entry.facts), "deleted": n_deleted, "bytes": entry.n_bytes})
+        return {self.name: shards}
+
+    def shown(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what `pexeso info` says of a shard besides its bytes and what is deleted."""
+        return {name: facts[name] for name in self.counts}
+
+    def totals(self, folders: Sequence[FolderEntry]) -> dict[str, int]:
+        return {name: sum(entry.facts[fact] for entry in folders) for name, fact in self.summed}
+
+
+def estimated(field: str, sizes: Any, *costs: Any) -> PartEstimate:
+    """Return the estimate of a part; without `costs`, that of an index without it."""
+    n_bytes, memory_bytes, seconds = costs or (0, 0, {})
+    return PartEstimate({field: asdict(sizes)}, n_bytes, memory_bytes, seconds)
+
+
+def count_unknown(names: pa.Array, listed: pa.Array) -> int:
+    distinct = pc.unique(names).cast(pa.string())
+    return len(distinct) - (pc.sum(pc.is_in(distinct, value_set=listed)).as_py() or 0)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """What tasks laid out for folders of an index: which bucket each of them is made of.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder, rows = Path(tempfile.mkdtemp()), pa.table({"table": ["a", "b", "c"]})
+    >>> with BucketWriter(folder / "sets" / "1.arrow", 2, rows.schema) as writer:
+    ...     writer.add(rows, np.array([1, 0, 1]))
+    >>> Placed(folder, (1,), 2).read("sets", 0, rows.schema).to_pylist()
+    [{'table': 'a'}, {'table': 'c'}]
+    """
+
+    folder: Path
+    buckets: Sequence[int]
+    n_buckets: int
+
+    def read(self, name: str, number: int, schema: pa.Schema) -> pa.Table:
+        return read_bucket(self.folder / name, self.buckets[number], self.n_buckets, schema)
+
+
+def read_rows(placed: Placed, name: str, number: int, columns: Sequence[str]) -> pa.Table:
+    schema = pa.schema([SCHEMA.field(column).with_nullable(True) for column in columns])
+    return placed.read(name, number, schema)
+
+
+def read_records(item: tuple[str, Path], *, fields: Mapping[str, Sequence[str]]) -> Batches:
+    name, path = item
+    yield from pq.ParquetFile(path).iter_batches(_BATCH_ROWS, columns=list(fields[name]))
+
+
+_BATCH_ROWS = 1 << 16
+
+_Read = Callable[[tuple[str, Any]], Batches]
+
+
+def _measure(
+    item: tuple[str, Any], attempt: Attempt, *, read: _Read, sizes: Callable[..., tuple[int, ...]]
+) -> tuple[int, ...]:
+    totals = [sizes(item[0], batch) for batch in read(item)] or [sizes(item[0], None)]
+    return tuple(sum(sizes) for sizes in zip(*totals, strict=True))
+
+
+def _split(
+    item: tuple[str, Any],
+    attempt: Attempt,
+    *,
+    read: _Read,
+    by: Sequence[str],
+    n_buckets: int,
+    schemas: Callable[[str], pa.Schema],
+) -> np.ndarray:
+    name, _ = item
+    with BucketWriter(attempt.path(name, "part.arrow"), n_buckets, schemas(name)) as writer:
+        for batch in read(item):
+            columns = [batch.column(field) for field in by]
+            writer.add(batch, buckets_by_hash(n_buckets, *columns))
+    return writer.counts
+
+
+def deleted_numbers(entry: FolderEntry) -> np.ndarray:
+    """Return the numbers of what is deleted in a shard, int64, ascending."""
+    return numbers_in(entry.facts.get(DELETED, []))

@@ -69,7 +69,6 @@ class LakeSample:
 
     @property
     def exact(self) -> bool:
-        """Whether the whole lake was read."""
         return len(self.chosen) == len(self.files)
 
     @property
@@ -91,7 +90,6 @@ class LakeSample:
 
     @cached_property
     def bytes_by_format(self) -> Counter[str]:
-        """Bytes of the files that were read."""
         return _totals(self.chosen, [file.n_bytes for file in self.chosen])
 
     def count(self, kind: str, *, kept: bool = True) -> int:
@@ -102,7 +100,6 @@ class LakeSample:
         return sum(len(self._of(records, kind, kept)) for records in self.records)
 
     def rows(self, kind: str) -> list[pa.Table]:
-        """Return for each file its records of a kind."""
         return [self._of(records, kind, True) for records in self.records]
 
     def values(self, kind: str) -> list[pa.Array]:
@@ -155,7 +152,6 @@ def choose_sample(
 
 
 def _totals(files: Sequence[TableFile], numbers: Sequence[int]) -> Counter[str]:
-    """Add up a number of each file by its format."""
     totals: Counter[str] = Counter()
     for file, number in zip(files, numbers, strict=True):
         totals[format_name(file)] += number
@@ -163,7 +159,6 @@ def _totals(files: Sequence[TableFile], numbers: Sequence[int]) -> Counter[str]:
 
 
 def by_format(files: Sequence[TableFile]) -> dict[str, dict[str, int]]:
-    """Return ``files`` and ``bytes`` of each format."""
     counts = _totals(files, [1] * len(files))
     n_bytes = _totals(files, [file.n_bytes for file in files])
     return {name: {"files": counts[name], "bytes": n_bytes[name]} for name in sorted(counts)}
@@ -199,18 +194,17 @@ def grown(sample: Sequence[pa.Array], pairs: int) -> tuple[int, float]:
 
 
 def n_distinct(values: Sequence[pa.Array]) -> int:
-    """Count the distinct values of some files together."""
     return pc.count_distinct(pa.chunked_array(values, pa.string())).as_py()
 
 
+# What each shared stage takes for the smallest lake.
 FIXED_SECONDS: Mapping[str, float] = {"list": 0.1, "read": 0.1, "catalog": 0.1, "commit": 0.1}
-"""What each shared stage takes for the smallest lake."""
 
+# What the catalog does with each (column, value) pair: its id, its files; seconds of one core.
 SECONDS_PER_POSTING = 2e-6
-"""What the catalog does with each (column, value) pair: its id, its files; seconds of one core."""
 
+# What passing on one table's records costs besides reading it; seconds of one core.
 SECONDS_PER_TABLE = 3e-3
-"""What passing on one table's records costs besides reading it; seconds of one core."""
 
 _TEXT = b"".join(
     f"{number * 7919 % 10007} join lake table column {number}\n".encode() for number in range(8192)
@@ -241,7 +235,6 @@ def machine_factor(cores: int) -> float:
 def shared_seconds(
     *, read: float, tables: int, postings: int, cores: int, factor: float
 ) -> dict[str, float]:
-    """Predict the seconds of each shared stage."""
     seconds = {stage: factor * fixed for stage, fixed in FIXED_SECONDS.items()}
     seconds["read"] += (read + factor * SECONDS_PER_TABLE * tables) / cores
     seconds["catalog"] += factor * SECONDS_PER_POSTING * postings / cores

@@ -65,7 +65,6 @@ class Java:
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> Java:
-    """Find a Java of version 17 or newer."""
     unfit = []
     for origin, command in _candidates(environment):
         version = java_version(command)
@@ -83,7 +82,6 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
 
 
 def java_version(command: Path) -> int | None:
-    """Ask a `java` program for its feature release."""
     try:
         answer = subprocess.run(
             [command, "-version"],
@@ -131,14 +129,14 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 # looks whether an archive is of the same Java and the same files, and does without one that is
 # not.
 
+# An environment variable: ``0`` neither uses an archive nor makes one, ``use`` makes none.
 VARIABLE = "PEXESO_CLASS_ARCHIVE"
-"""An environment variable: ``0`` neither uses an archive nor makes one, ``use`` makes none."""
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 RETRY_SECONDS = 24 * 3600
 _PLAIN_PATH = re.compile(r"[\w./+@=:-]+", re.ASCII)
+# Archives that a session of this process did without.
 _missing: set[Path] = set()
-"""Archives that a session of this process did without."""
 
 
 def archive_path(java: Java) -> Path | None:

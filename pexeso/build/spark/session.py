@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 STOP_SECONDS = 20
 _ENDING_SECONDS = 1
+# Bytes for what Java says of itself; where it has no room for that, its start never ends.
 _LEAST_ROOM = 1 << 16
-"""Bytes for what Java says of itself; where it has no room for that, its start never ends."""
 # Tasks of a shuffle for each core. Spark merges small ones by itself, so a few more than cores cost
 # next to nothing, and keep each task's share of a large lake small.
 SHUFFLE_TASKS_PER_CORE = 4
 
+# Hosts of a master address that mean this machine.
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
-"""Hosts of a master address that mean this machine."""
 
 _LOCAL_MASTER = re.compile(r"local(?:\[\s*(\*|\d+)\s*(?:,\s*\d+\s*)?\])?")
 _SEPARATORS = (",", os.pathsep)
@@ -154,7 +154,6 @@ def is_on_this_machine(master: str) -> bool:
 def session_settings(
     master: str | None, conf: Mapping[str, Any], app_name: str, folder: Path
 ) -> dict[str, str]:
-    """Return the Spark settings of a new session."""
     settings = {
         "spark.app.name": app_name,
         "spark.ui.showConsoleProgress": "false",

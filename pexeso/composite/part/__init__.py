@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pexeso.build.parts.shards import ShardedPart
+from pexeso.build.parts.base import ShardedPart
 from pexeso.lake.tokens import NAME
 
 if TYPE_CHECKING:

@@ -16,14 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.build.parts.base import Batches, require_part
-from pexeso.build.parts.shards import count_unknown, deleted_numbers
+from pexeso.build.parts.base import Batches, count_unknown, deleted_numbers, require_part
 from pexeso.composite.part import ROW_KEYS_PART
 from pexeso.errors import IndexCorruptError
-from pexeso.store.arrays import open_array
+from pexeso.store.arrays import Texts, open_array, open_texts, require_sound, take_texts
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
-from pexeso.store.texts import Texts, open_texts, require_sound, take_texts
 
 if TYPE_CHECKING:
     from pexeso.composite.row_keys import RowKeys
@@ -52,8 +50,7 @@ class RowShard:
 
     @cached_property
     def rows(self) -> RowKeys:
-        from pexeso.composite.row_filters import filter_from_json
-        from pexeso.composite.row_keys import RowKeys, SuperKeys
+        from pexeso.composite.row_keys import RowKeys, SuperKeys, filter_from_json
 
         super_keys = {}
         for description in self.filters:
@@ -89,6 +86,14 @@ class RowShard:
     def labels(self, table: int) -> list[str]:
         begin, end = self.rows.table_columns[table : table + 2].tolist()
         return take_texts(self.columns, np.arange(begin, end)).to_pylist()
+
+    def table_columns(self, table: int) -> list[pa.Array]:
+        """Return the cells of each column of a table, in the form in which they are compared."""
+        rows = self.rows
+        begin, end = rows.table_cells[table : table + 2].tolist()
+        cells = rows.cells[begin:end].reshape(-1, int(rows.widths[table])).T
+        values = rows.values.cast(pa.large_string())
+        return [values.take(pa.array(column, mask=column < 0)) for column in cells]
 
     def numbers_of_tables(self, tables: pa.Array) -> np.ndarray:
         from pexeso.sets.overlap.dictionary import find_texts

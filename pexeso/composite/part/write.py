@@ -5,27 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.build.parts.base import Filled, PartEstimate
+from pexeso.build.parts.base import Filled, PartEstimate, Placed, estimated, read_rows
 from pexeso.build.parts.sample import LakeSample, grown
-from pexeso.build.parts.shards import Placed, estimated, read_rows
 from pexeso.composite.part import FIELDS, RECORD, ROW_KEYS_PART, ROWS
 from pexeso.composite.part.open import ARRAYS, COLUMNS, SUPER_KEYS, TABLES, VALUES
 from pexeso.engine.lists import offsets_of
 from pexeso.lake.catalog import SCHEMA
 from pexeso.lake.tokens import NAME
-from pexeso.store.arrays import write_arrays
+from pexeso.options import BuildOptions
+from pexeso.store.arrays import write_arrays, write_texts
 from pexeso.store.files import write_document
 from pexeso.store.manifest import META
-from pexeso.store.texts import write_texts
-
-if TYPE_CHECKING:
-    from pexeso.options import BuildOptions
 
 # Bytes that a cell and a row count for when tables are divided: about twice what they take on the
 # disk, half of what building takes.
@@ -60,8 +55,7 @@ def shards_needed(n_cells: int, n_rows: int, text_bytes: int, options: BuildOpti
 
 
 def write_shard(placed: Placed, number: int, folder: Path, *, filters: tuple[str, ...]) -> Filled:
-    from pexeso.composite.row_filters import filter_to_json, filters_of
-    from pexeso.composite.row_keys import row_keys_of
+    from pexeso.composite.row_keys import filter_to_json, filters_of, row_keys_of
 
     records = read_rows(placed, ROWS, number, FIELDS).cast(_LONG)
     records = records.sort_by([("table", "ascending"), ("first_row", "ascending")])

@@ -6,6 +6,7 @@ arrays of the types that are written here; numbers that lead from one array of a
 into another are looked at before they are followed.
 """
 
+from cpython.exc cimport PyErr_CheckSignals
 from cython cimport view
 from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint64_t
@@ -54,6 +55,8 @@ cpdef enum:
     BITS_OF_BLOCKS = 12
     BLOCKS = (1 << 12) - 1
     FIRST_BLOCK = 63 << 6
+
+    VALUES_BETWEEN_SIGNALS = 64
 
     LANES = 6  # query values for which rows are gone through at once
 
@@ -249,3 +252,4 @@ include "products.pxi"
 include "lists.pxi"
 include "rows.pxi"
 include "searches.pxi"
+include "completion.pxi"

@@ -95,17 +95,6 @@ def rows_by_letters(letters: np.ndarray) -> np.ndarray:
     return np.argsort(letters, kind="stable").astype(np.int32)
 
 
-def consonants_of(sounds: np.ndarray) -> np.ndarray:
-    """Return the hashes of consonants in what values sound like, int64."""
-    return sounds >> loops.BITS_BELOW_CONSONANTS
-
-
-def by_script(sounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return which values are Latin and which of another script, of those that sound known."""
-    is_other = (sounds & loops.OTHER_SCRIPT) != 0
-    return np.flatnonzero((sounds != 0) & ~is_other), np.flatnonzero(is_other)
-
-
 def sums_of(vectors: SparseVectors) -> tuple[np.ndarray, np.ndarray]:
     """Return the sum of each value's scaled weights, rounded up, and the order of the values.
 
@@ -417,29 +406,19 @@ class SparsePartition:
         return len(self.vectors)
 
     @cached_property
-    def ordered_letters(self) -> np.ndarray:
-        """Hashes of the letters of values, in the order of `rows_by_letters`."""
-        order = self.rows_by_letters
-        if len(order) and (order.min() < 0 or order.max() >= self.n_values):
+    def orders(self) -> list[object]:
+        """The rows by what they may match for beside words, as `complete_rows` takes them."""
+        marks, rows = self.vectors.marks, self.rows_by_letters
+        if len(rows) and (rows.min() < 0 or rows.max() >= self.n_values):
             raise IndexCorruptError(loops.NO_LIST)
-        return self.vectors.marks.letters[order]
-
-    @cached_property
-    def rows_by_mark_of_letters(self) -> tuple[np.ndarray, np.ndarray]:
-        """The marks of letters, ascending, and the row that has each."""
-        marks, rows = self.vectors.marks.of_letters()
-        order = np.argsort(marks, kind="stable")
-        return marks[order], rows[order]
-
-    @cached_property
-    def rows_by_consonants(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The consonants of Latin values, ascending, and their rows; and those of the others."""
-        sides = []
-        for rows in by_script(self.vectors.marks.sounds):
-            consonants = consonants_of(self.vectors.marks.sounds[rows])
-            order = np.argsort(consonants, kind="stable")
-            sides.append((consonants[order], rows[order]))
-        return sides
+        orders = [loops.Order(marks.letters[rows], rows)]
+        consonants = marks.sounds >> loops.BITS_BELOW_CONSONANTS
+        has_sounds, is_other = marks.sounds != 0, (marks.sounds & loops.OTHER_SCRIPT) != 0
+        sides = [np.flatnonzero(has_sounds & some) for some in (~is_other, is_other)]
+        for numbers, owners in (marks.of_letters(), *((consonants[some], some) for some in sides)):
+            order = np.argsort(numbers, kind="stable")
+            orders.append(loops.Order(numbers[order], owners[order].astype(np.int32)))
+        return orders
 
     @cached_property
     def n_words(self) -> int:

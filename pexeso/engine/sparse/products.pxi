@@ -415,38 +415,61 @@ cdef double square_of_many(
     return total
 
 
-def pair_products(
-    Values values not None, Values others not None, double letters, double[::1] dots
-):
-    """Compute the dot product of each value with that of the same row, float64."""
-    cdef int64_t row, first, n_words, position, number
+cdef cppclass Pairs:
+    """Working memory for the distances of one value to others: keys of their words, its features.
+    """
+
+    vector[int64_t] keys
+    vector[double] squares
+    vector[double] similarities
+    Features features
+
+
+cdef void note_value(Values values, int64_t value, Pairs& pairs) noexcept nogil:
+    """Note the words of a value, for its distances to others."""
+    cdef int64_t first = values.offsets[value], n_words = values.offsets[value + 1] - first
+    if n_words:
+        note_features(values, &values.members[first], n_words, pairs.features)
+        squares_of(values.squares, &values.members[first], n_words, pairs.squares)
+    pairs.similarities.resize(n_words)
+
+
+cdef double distance_of(
+    Values values, int64_t value, Values others, int64_t row, double letters, Pairs& pairs
+) noexcept nogil:
+    """Return the distance of a value that was noted to another; infinite where one has no words."""
+    cdef int64_t first = values.offsets[value], n_words = values.offsets[value + 1] - first
+    cdef int64_t position, number
     cdef int32_t word
-    cdef double total, nearness
+    cdef double total = 0.0, nearness
     cdef const int32_t* words
-    cdef vector[int64_t] keys
-    cdef vector[double] squares, similarities
-    cdef Features features
+    if not (values.norms[value] > 0.0 and others.norms[row] > 0.0):
+        return INFINITY
+    words = &values.members[first]
+    for position in range(others.offsets[row], others.offsets[row + 1]):
+        word, nearness = others.members[position], 0.0
+        add_similarities(
+            values, words, pairs.squares, others, word, pairs.keys, pairs.features, letters,
+            pairs.similarities,
+        )
+        for number in range(n_words):
+            nearness += <double>values.weights[words[number]] * pairs.similarities[number]
+        total += <double>others.weights[word] * nearness
+    total = sqrt(max(1.0 - total / sqrt(values.norms[value] * others.norms[row]), 0.0) * 0.5)
+    return with_marks(total, values, value, others, row)
+
+
+def pair_distances(
+    Values values not None, Values others not None, double letters, double[::1] distances
+):
+    """Compute the distance of each value to that of the same row, float64."""
+    cdef int64_t row
+    cdef Pairs pairs
     with nogil:
-        keys.resize(2 * longest_word(others.starts) + 1)
-        for row in range(dots.shape[0]):
-            first = values.offsets[row]
-            n_words = values.offsets[row + 1] - first
-            total = 0.0
-            if n_words > 0:
-                words = &values.members[first]
-                note_features(values, words, n_words, features)
-                squares_of(values.squares, words, n_words, squares)
-                similarities.resize(n_words)
-                for position in range(others.offsets[row], others.offsets[row + 1]):
-                    word = others.members[position]
-                    add_similarities(
-                        values, words, squares, others, word, keys, features, letters, similarities
-                    )
-                    nearness = 0.0
-                    for number in range(n_words):
-                        nearness += <double>values.weights[words[number]] * similarities[number]
-                    total += <double>others.weights[word] * nearness
-            dots[row] = total
+        pairs.keys.resize(2 * longest_word(others.starts) + 1)
+        for row in range(distances.shape[0]):
+            note_value(values, row, pairs)
+            distances[row] = distance_of(values, row, others, row, letters, pairs)
 
 
 def unmatched_shares(

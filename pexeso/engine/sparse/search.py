@@ -4,162 +4,22 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 
-from pexeso.engine.lists import Lists, offsets_of, ranges
-from pexeso.engine.sparse.marks import ONE_LETTER, REGROUPED, TURNED
-from pexeso.engine.sparse.partition import SparsePartition, by_script, consonants_of
-from pexeso.engine.sparse.vectors import NO_COMMON_PAIR, SparseVectors, pair_distances
+from pexeso.engine.lists import Lists, offsets_of
+from pexeso.engine.sparse.comparison import compare_rows, matches_by_comparison, pool
+from pexeso.engine.sparse.partition import SparsePartition
+from pexeso.engine.sparse.vectors import NO_COMMON_PAIR, SparseVectors
 from pexeso.engine.vector_space import BatchColumn, ColumnCounts
 from pexeso.runtime.compiled import compiled
-from pexeso.runtime.memory import FEW_PAIRS, require_memory_for_pairs
 from pexeso.runtime.progress import advance
-from pexeso.runtime.threads import available_threads
 
 loops = compiled("pexeso.engine.sparse.loops")
 kernel_loops = compiled("pexeso.engine.kernels.loops")
-
-PAIRS_AT_ONCE = 1 << 22  # of values whose distances are held together, by all threads: 32 MiB
-
-# Query values that are compared together: what is read of a stored word is read once for them.
-VALUES_AT_ONCE = 256
-
-PAIRS_A_THREAD = 1 << 16  # pairs that are worth a thread of their own
-
-# Query values that are compared together with all stored ones, however many these are.
-LEAST_AT_ONCE = 16
-
-
-@cache
-def pool(n_threads: int) -> ThreadPoolExecutor:
-    """Return the threads of this process for tasks that start none themselves."""
-    return ThreadPoolExecutor(n_threads, thread_name_prefix="pexeso-sparse")
-
-
-def pairs_within(
-    partition: SparsePartition,
-    vectors: SparseVectors,
-    rows: np.ndarray,
-    max_distance: float,
-    *,
-    report: Callable[[int], None] = lambda n_pairs: None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the pairs of query values and some stored rows that match, by brute force.
-
-    `report` is called with the number of pairs of each piece that was compared.
-
-    Returns query: int64; position: int64, in `rows`. Ordered by query value, then position;
-    distance: float64, as a fraction of the largest distance.
-    """
-    matches: list[tuple[np.ndarray, ...]] = []
-
-    def keep(begin: int, first: int, distances: np.ndarray) -> None:
-        query, position = np.nonzero((distances <= max_distance).T)
-        matches.append((query + begin, position + first, distances[position, query]))
-
-    n_pieces = n_matches = 0
-    for n_pairs in compare(partition, vectors, rows, keep):
-        report(n_pairs)
-        n_matches += sum(len(query) for query, *_ in matches[n_pieces:])
-        n_pieces = len(matches)
-        if n_matches > FEW_PAIRS:
-            require_memory_for_pairs(n_matches, max_distance)
-    nothing = np.zeros(0, np.int64)
-    parts = zip((nothing, nothing, np.zeros(0)), *matches, strict=True)
-    query, position, distance = (np.concatenate(part) for part in parts)
-    order = np.lexsort((position, query))
-    return query[order], position[order], distance[order]
-
-
-def compare(
-    partition: SparsePartition,
-    vectors: SparseVectors,
-    rows: np.ndarray,
-    use: Callable[[int, int, np.ndarray], None],
-) -> Iterator[int]:
-    """Compute all distances of query values and some stored rows by the definition, in pieces.
-
-    Nothing is done but while the caller goes through the numbers of pairs of the pieces.
-
-    Parameters
-    ----------
-    use : callable
-        Called with the first query value and the first position in `rows` of each piece, in any
-        order and by several threads, and with its distances, float64 (rows, values), as fractions
-        of the largest distance.
-    """
-    n_pairs = len(vectors) * len(rows)
-    n_threads = n_pairs // PAIRS_A_THREAD
-    n_threads = min(available_threads(), n_threads) if n_threads > 1 else 1
-    chunk_size = max(1, PAIRS_AT_ONCE // n_threads)
-    n_values = max(1, min(VALUES_AT_ONCE, chunk_size, -(-len(vectors) // n_threads)))
-    n_rows = max(1, chunk_size // n_values)
-    for first in range(0, len(rows), n_rows):
-        others = partition.vectors.take(rows[first : first + n_rows])
-
-        def task(begin: int, others: SparseVectors = others, first: int = first) -> int:
-            distances = vectors[begin : begin + n_values].distances(others).T
-            use(begin, first, distances)
-            return distances.size
-
-        begins = range(0, len(vectors), n_values)
-        yield from map(task, begins) if n_threads == 1 else pool(n_threads).map(task, begins)
-
-
-def nearest_in_columns(
-    partition: SparsePartition, vectors: SparseVectors, columns: np.ndarray, max_distance: float
-) -> np.ndarray:
-    """Return the distance of each query value to the nearest value of each column, float64 (r, n).
-
-    It is `max_distance` where no value is nearer.
-    """
-    owner, posting = partition.column_lists.of(columns)
-    rows, position = np.unique(partition.column_lists.members[posting], return_inverse=True)
-    order = np.argsort(position, kind="stable")
-    owner, position = owner[order], position[order]
-    nearest = np.full((len(columns), len(vectors)), max_distance)
-
-    def lower(begin: int, first: int, distances: np.ndarray) -> None:
-        start, stop = np.searchsorted(position, [first, first + len(distances)])
-        loops.keep_nearest(
-            distances, position[start:stop] - first, owner[start:stop],
-            nearest[:, begin : begin + distances.shape[1]],
-        )  # fmt: skip
-
-    for n_pairs in compare(partition, vectors, rows.astype(np.int64), lower):
-        advance(n_pairs)
-    return nearest
-
-
-def matches_by_comparison(
-    partition: SparsePartition, vectors: SparseVectors, max_distance: float
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the number of matching rows of each query value, and the rows, ascending, int32.
-
-    A few query values at a time.
-    """
-    n_rows = partition.n_values
-    n_values = max(LEAST_AT_ONCE, min(VALUES_AT_ONCE, 2 * PAIRS_AT_ONCE // max(1, n_rows)))
-    rows = np.arange(n_rows)
-    for begin in range(0, len(vectors), n_values):
-        some = vectors[begin : begin + n_values]
-        is_match = np.zeros((len(some), n_rows), bool)
-
-        def mark(
-            value: int, row: int, distances: np.ndarray, is_match: np.ndarray = is_match
-        ) -> None:
-            after = value + distances.shape[1], row + len(distances)
-            is_match[value : after[0], row : after[1]] = (distances <= max_distance).T
-
-        for _ in compare(partition, some, rows, mark):
-            pass
-        yield is_match.sum(1), np.nonzero(is_match)[1].astype(np.int32)
-
 
 VALUES_A_TASK = 32  # query values that are worth a thread of their own
 
@@ -328,112 +188,24 @@ def find_rows(
     work: Work,
 ) -> Lists:
     """Find the stored rows that match each query value, ascending."""
-    alike = _alike_rows(partition, vectors, max_distance, n_threads, work)
-    if max_distance >= 1.0:
-        return alike
-    if max_distance >= REGROUPED:
-        alike = _with_same_letters(partition, vectors, alike)
-    if max_distance >= ONE_LETTER:
-        alike = _with_a_letter_else(partition, vectors, alike)
-    alike = _with_same_consonants(partition, vectors, alike, max_distance)
-    sizes = np.empty(len(alike), np.int64)
-    rows = loops.rows_not_apart(
-        vectors.view, partition.vectors.view, alike.offsets, alike.members, sizes
-    )
-    matches = Lists(offsets_of(sizes), rows)
-    return matches if max_distance >= TURNED else _not_turned(partition, vectors, matches)
-
-
-def _with_same_letters(partition: SparsePartition, vectors: SparseVectors, alike: Lists) -> Lists:
-    """Add the rows of the same letters in other words."""
-    letters, known = vectors.marks.letters, partition.ordered_letters
-    first, last = (np.searchsorted(known, letters, side) for side in ("left", "right"))
-    sizes = np.where((letters != 0) & vectors.is_known, last - first, 0)
-    query = np.repeat(np.arange(len(vectors)), sizes)
-    rows = partition.rows_by_letters[ranges(first, sizes)]
-    # Most are alike in their words, being the same.
-    other = vectors.marks.forms[query] != partition.vectors.marks.forms[rows]
-    return _with_more(alike, query[other], rows[other], partition.n_values)
-
-
-def _with_a_letter_else(partition: SparsePartition, vectors: SparseVectors, alike: Lists) -> Lists:
-    """Add the rows of short words that differ in a letter."""
-    marks, owners = vectors.marks.of_letters()
-    known, rows = partition.rows_by_mark_of_letters
-    first, last = (np.searchsorted(known, marks, side) for side in ("left", "right"))
-    sizes = np.where(vectors.is_known[owners], last - first, 0)
-    query, rows = np.repeat(owners, sizes), rows[ranges(first, sizes)]
-    return _with_more(alike, query, rows, partition.n_values)
-
-
-def _with_more(alike: Lists, query: np.ndarray, rows: np.ndarray, n_rows: int) -> Lists:
-    """Add pairs of a query value and a row, which may be there already."""
-    if not len(query):
-        return alike
-    owners = np.repeat(np.arange(len(alike)), np.diff(alike.offsets))
-    pairs = np.union1d(owners * n_rows + alike.members, query * n_rows + rows)
-    sizes = np.bincount(pairs // n_rows, minlength=len(alike))
-    return Lists(offsets_of(sizes), (pairs % n_rows).astype(np.int32))
-
-
-def _with_same_consonants(
-    partition: SparsePartition, vectors: SparseVectors, alike: Lists, max_distance: float
-) -> Lists:
-    """Add the rows of another script that are near enough since they sound alike."""
-    sounds = np.where(vectors.is_known, vectors.marks.sounds, 0)
-    for values, (consonants, candidates) in zip(
-        by_script(sounds), reversed(partition.rows_by_consonants), strict=True
-    ):
-        own = consonants_of(sounds[values])
-        first, last = (np.searchsorted(consonants, own, side) for side in ("left", "right"))
-        # As many values at a time as have a bounded number of pairs, or one.
-        runs = np.cumsum(last - first) // PAIRS_A_THREAD
-        for some in np.split(np.arange(len(values)), np.flatnonzero(np.diff(runs)) + 1):
-            sizes = (last - first)[some]
-            query, rows = np.repeat(values[some], sizes), candidates[ranges(first[some], sizes)]
-            if not len(query):
-                continue
-            distances = pair_distances(vectors.take(query), partition.vectors.take(rows))
-            near = distances <= max_distance
-            alike = _with_more(alike, query[near], rows[near], partition.n_values)
-    return alike
-
-
-def _not_turned(partition: SparsePartition, vectors: SparseVectors, matches: Lists) -> Lists:
-    """Leave out the pairs of values of the same words in another order."""
-    stored, rows = partition.vectors, matches.members
-    query = np.repeat(np.arange(len(matches)), np.diff(matches.offsets))
-    stays = vectors.marks.forms[query] == stored.marks.forms[rows]
-    doubtful = np.flatnonzero(~stays)
-    for begin in range(0, len(doubtful), PAIRS_A_THREAD):
-        some = doubtful[begin : begin + PAIRS_A_THREAD]
-        distances = pair_distances(vectors.take(query[some]), stored.take(rows[some]))
-        stays[some] = distances < TURNED
-    sizes = np.bincount(query[stays], minlength=len(matches))
-    return Lists(offsets_of(sizes), rows[stays])
-
-
-def _alike_rows(
-    partition: SparsePartition,
-    vectors: SparseVectors,
-    max_distance: float,
-    n_threads: int,
-    work: Work,
-) -> Lists:
-    """Find the stored rows whose words are near enough, ascending.
-
-    From the distance on that values without a common feature have, those of all are.
-    """
     if max_distance >= NO_COMMON_PAIR:
-        known = vectors.is_known
-        offsets = np.concatenate([[0], np.cumsum(known * partition.n_values)]).astype(np.int64)
-        rows = np.arange(partition.n_values, dtype=np.int32)
-        return Lists(offsets, np.tile(rows, int(known.sum())))
-    if partition.device is not None:
+        known, every = vectors.is_known, np.arange(partition.n_values, dtype=np.int32)
+        sizes = known * len(every)
+        alike = Lists(offsets_of(sizes), np.tile(every, int(known.sum())))
+    elif partition.device is not None:
         from pexeso.engine.sparse import torch_rows  # brings torch
 
-        return torch_rows.matching_rows(partition, vectors, max_distance, work)
-    return matching_rows(partition, vectors, max_distance, n_threads, work)
+        alike = torch_rows.matching_rows(partition, vectors, max_distance, work)
+    else:
+        alike = matching_rows(partition, vectors, max_distance, n_threads, work)
+    if max_distance >= 1.0:
+        return alike
+    sizes = np.empty(len(vectors), np.int64)
+    rows = loops.complete_rows(
+        vectors.view, partition.vectors.view, *partition.orders, partition.space.letters,
+        max_distance, partition.longest_word, alike.offsets, alike.members, sizes,
+    )  # fmt: skip
+    return Lists(offsets_of(sizes), rows)
 
 
 def search(
@@ -451,7 +223,7 @@ def search(
     needed = np.array([query.min_count for query in queries], np.int64)
     n_columns = max(1, partition.n_columns)
     place, count = np.zeros(0, np.int64), np.zeros(0, np.int64)
-    for begin, matches in _runs(partition, vectors, max_distance, n_threads, work):
+    for begin, matches in matches_in_runs(partition, vectors, max_distance, n_threads, work):
         some = (begin <= members) & (members < begin + len(matches))
         offsets = np.searchsorted(owner[some], np.arange(len(queries) + 1))
         query, column, more = count_columns(
@@ -471,13 +243,14 @@ def search(
     ]
 
 
-def _runs(
+def matches_in_runs(
     partition: SparsePartition,
     vectors: SparseVectors,
     max_distance: float,
     n_threads: int,
     work: Work,
 ) -> Iterator[tuple[int, Lists]]:
+    """Yield the first query value of each run of them, and the rows that match its values."""
     chunk_size = max(VALUES_A_CALL * n_threads, MATCHES_AT_ONCE // max(1, partition.n_values))
     for begin in range(0, len(vectors), chunk_size):
         some = vectors[begin : begin + chunk_size]
@@ -510,7 +283,7 @@ def search_in_prefixes(
         weights = query.weights[some]
         left -= int(weights.sum())
         part = vectors[query.members[some]]
-        for first, matches in _runs(partition, part, max_distance, n_threads, work):
+        for first, matches in matches_in_runs(partition, part, max_distance, n_threads, work):
             of_run = weights[first : first + len(matches)]
             _add(partition, matches, of_run, counts, n_threads)
         alive = np.flatnonzero(counts + left >= query.min_count)
@@ -576,7 +349,7 @@ def _compare(
     work: Work,
 ) -> None:
     part = vectors[query.members[positions]]
-    which, row_index, _ = pairs_within(partition, part, rows.astype(np.int64), max_distance)
+    which, row_index, _ = compare_rows(partition, part, rows.astype(np.int64), max_distance)
     work.decided += len(part) * len(rows)
     offsets = np.searchsorted(which, np.arange(len(part) + 1))
     matches = Lists(offsets.astype(np.int64), rows[row_index].astype(np.int32))
@@ -588,7 +361,7 @@ def search_exhaustively(
 ) -> ColumnCounts:
     """Do as `search` for one query column by brute force: the oracle."""
     rows = np.arange(partition.n_values)
-    which, row, _ = pairs_within(partition, vectors[query.members], rows, max_distance)
+    which, row, _ = compare_rows(partition, vectors[query.members], rows, max_distance)
     owner, posting = partition.value_lists.of(row)
     column = partition.value_lists.members[posting].astype(np.int64)
     pairs = np.unique(which[owner] * max(1, partition.n_columns) + column)

@@ -9,21 +9,29 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from pexeso.engine.sparse.partition import SparsePartition
+from pexeso.engine.lists import offsets_of, ranges
+from pexeso.engine.sparse.comparison import compare, compare_rows
+from pexeso.engine.sparse.partition import SparsePartition, build_partition
 from pexeso.engine.sparse.search import (
     Work,
-    nearest_in_columns,
-    pairs_within,
+    matches_in_runs,
     search,
     search_exhaustively,
     search_in_prefixes,
 )
-from pexeso.engine.sparse.vectors import LetterSpace, SparseVectors, pair_costs, pair_distances
+from pexeso.engine.sparse.vectors import (
+    NO_COMMON_PAIR,
+    LetterSpace,
+    SparseVectors,
+    pair_costs,
+    pair_distances,
+)
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import BatchColumn, ColumnCounts, Goal, VectorSpace, best_columns
 from pexeso.errors import IndexCorruptError
+from pexeso.runtime.compiled import compiled
 from pexeso.runtime.progress import advance
-from pexeso.runtime.threads import available_threads
+from pexeso.runtime.threads import FEW_PAIRS, available_threads, require_memory_for_pairs
 
 if TYPE_CHECKING:
     import torch
@@ -31,7 +39,16 @@ if TYPE_CHECKING:
     from pexeso.engine.kernel import Kernel
     from pexeso.engine.partition import Pages
 
+loops = compiled("pexeso.engine.sparse.loops")
+
 ROWS_LOOKED_AT = 16
+
+# From so many stored rows, and pairs of a query value and one of them, on lists are worth making;
+# unless more than one of so many pairs matches.
+ROWS_WORTH_LISTS, PAIRS_WORTH_LISTS, PAIRS_A_MATCH = 1 << 9, 1 << 19, 32
+
+# Lists of a whole partition serve for some of its rows if these are at least such a share of it.
+SHARE_WORTH_ALL = 0.25
 
 _ROWS_AT_ONCE = 1 << 14
 _PAIRS_AT_ONCE = 1 << 16
@@ -179,8 +196,18 @@ class SparseSpace(VectorSpace):
         max_distance: float,
         stats: SearchStats,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        stats.defining_distances += len(vectors) * len(rows)
-        return pairs_within(partition, vectors, rows, max_distance, report=advance)
+        if not _is_worth_lists(vectors, rows, max_distance):
+            stats.defining_distances += len(vectors) * len(rows)
+            return compare_rows(partition, vectors, rows, max_distance, report=advance)
+        parts, n_pairs = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))], 0
+        for pairs in _pairs_by_lists(partition, vectors, rows, max_distance, stats):
+            parts.append(pairs)
+            n_pairs += len(pairs[0])
+            if n_pairs > FEW_PAIRS:
+                require_memory_for_pairs(n_pairs, max_distance)
+        query, position, distance = (np.concatenate(part) for part in zip(*parts, strict=True))
+        order = np.lexsort((position, query))
+        return query[order], position[order], distance[order]
 
     def costs(
         self,
@@ -205,8 +232,32 @@ class SparseSpace(VectorSpace):
         max_distance: float,
         stats: SearchStats,
     ) -> np.ndarray:
-        stats.defining_distances += len(vectors) * int(partition.column_lists.sizes(columns).sum())
-        return nearest_in_columns(partition, vectors, columns, max_distance)
+        owner, posting = partition.column_lists.of(columns)
+        rows, position = np.unique(partition.column_lists.members[posting], return_inverse=True)
+        order = np.argsort(position, kind="stable")
+        owner, position = owner[order], position[order]
+        nearest = np.full((len(columns), len(vectors)), max_distance)
+        if _is_worth_lists(vectors, rows, max_distance):
+            first = offsets_of(np.bincount(position, minlength=len(rows)))
+            pairs = _pairs_by_lists(partition, vectors, rows.astype(np.int64), max_distance, stats)
+            for query, places, distances in pairs:
+                sizes = np.diff(first)[places]
+                pair = np.repeat(np.arange(len(query)), sizes)
+                of_pair = owner[ranges(first[places], sizes)], query[pair]
+                np.minimum.at(nearest, of_pair, distances[pair])
+            return nearest
+        stats.defining_distances += len(vectors) * len(rows)
+
+        def lower(begin: int, first: int, distances: np.ndarray) -> None:
+            start, stop = np.searchsorted(position, [first, first + len(distances)])
+            loops.keep_nearest(
+                distances, position[start:stop] - first, owner[start:stop],
+                nearest[:, begin : begin + distances.shape[1]],
+            )  # fmt: skip
+
+        for n_pairs in compare(partition, vectors, rows.astype(np.int64), lower):
+            advance(n_pairs)
+        return nearest
 
     def nearest(
         self, partition: SparsePartition, vectors: SparseVectors, rows: np.ndarray
@@ -222,6 +273,57 @@ class SparseSpace(VectorSpace):
             nearer = distance < nearest
             position[nearer], nearest[nearer] = which[nearer] + begin, distance[nearer]
         return position, nearest
+
+
+def _is_worth_lists(vectors: SparseVectors, rows: np.ndarray, max_distance: float) -> bool:
+    n_rows = len(rows)
+    is_large = n_rows >= ROWS_WORTH_LISTS and len(vectors) * n_rows >= PAIRS_WORTH_LISTS
+    return is_large and max_distance < NO_COMMON_PAIR
+
+
+def _pairs_by_lists(
+    partition: SparsePartition,
+    vectors: SparseVectors,
+    rows: np.ndarray,
+    max_distance: float,
+    stats: SearchStats,
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield the matching pairs of query values and some stored rows, some query values at a time.
+
+    Query values, positions in `rows`, and distances. Few rows of a partition get lists of their
+    own, which takes less time than to search all of it.
+    """
+    if len(rows) >= SHARE_WORTH_ALL * partition.n_values:
+        part, positions = partition, np.full(partition.n_values, -1)
+        positions[rows] = np.arange(len(rows))
+    else:
+        none = np.zeros(0, np.int64)
+        arrays, positions = build_partition(
+            partition.vectors.take(rows), np.zeros(1, np.int64), none
+        )
+        part = SparsePartition.from_arrays(arrays, partition.space, partition.device)
+    work, n_threads = Work(), available_threads()
+    for begin, matches in matches_in_runs(part, vectors, max_distance, n_threads, work):
+        n_compared = len(matches) * len(rows)
+        if PAIRS_A_MATCH * len(matches.members) > n_compared:
+            some_vectors = vectors[begin : begin + len(matches)]
+            query, places, distances = compare_rows(partition, some_vectors, rows, max_distance)
+            work.decided += n_compared
+            yield query + begin, places, distances
+            advance(n_compared)
+            continue
+        query = np.repeat(np.arange(len(matches)) + begin, np.diff(matches.offsets))
+        is_own = positions[matches.members] >= 0
+        query, members = query[is_own], matches.members[is_own].astype(np.int64)
+        distances = np.empty(len(query))
+        for first in range(0, len(query), _PAIRS_AT_ONCE):
+            some = slice(first, first + _PAIRS_AT_ONCE)
+            stored = part.vectors.take(members[some])
+            distances[some] = pair_distances(vectors.take(query[some]), stored)
+        yield query, positions[members], distances
+        stats.defining_distances += len(query)
+        advance(n_compared)
+    stats.defining_distances += work.decided
 
 
 @contextmanager

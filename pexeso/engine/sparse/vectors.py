@@ -103,15 +103,6 @@ class LetterSpace:
 letter_space = cache(LetterSpace)
 
 
-def fractions_of(dots: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """Return distances from dot products, as fractions of the largest distance, float64.
-
-    dots: float64; squares: float64, the product of the dot products of both values with themselves;
-    not 0.
-    """
-    return np.sqrt(np.maximum(1.0 - dots / np.sqrt(squares), 0.0) * 0.5)
-
-
 loops = compiled("pexeso.engine.sparse.loops")
 
 _SIMILARITIES = 1 << 22  # of words, held together: 32 MiB
@@ -291,11 +282,8 @@ def pair_distances(left: SparseVectors, right: SparseVectors) -> np.ndarray:
 
     It is infinite where one has no words.
     """
-    dots = np.empty(len(left))
-    loops.pair_products(left.view, right.view, left.space.letters, dots)
-    distances, known = np.full(len(left), np.inf), left.is_known & right.is_known
-    distances[known] = fractions_of(dots[known], (left.norms * right.norms)[known])
-    loops.add_marks(left.view, right.view, distances)
+    distances = np.empty(len(left))
+    loops.pair_distances(left.view, right.view, left.space.letters, distances)
     return distances
 
 

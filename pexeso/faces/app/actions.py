@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
+import pyarrow as pa
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from pexeso.errors import InputError, PexesoError
-from pexeso.faces.app.forms import Control, Form, controls, query_fields
 from pexeso.faces.app.graph import graph_file, match_path
-from pexeso.faces.app.links import command_line, url
-from pexeso.faces.app.page import Page, Pages
-from pexeso.faces.app.query_columns import QueryColumns, lake_table_to_search, only, query_columns
-from pexeso.faces.app.tables import UnknownTableError, safe_name
-from pexeso.faces.service.bases import CsvOptions
+from pexeso.faces.app.page import (
+    Control,
+    Form,
+    Page,
+    Pages,
+    QueryColumns,
+    command_line,
+    controls,
+    lake_table_to_search,
+    only,
+    query_columns,
+    query_fields,
+    url,
+)
+from pexeso.faces.app.tables import QueryTable, UnknownTableError, safe_name
+from pexeso.faces.service.bases import CsvOptions, JoinResponse
 from pexeso.faces.service.requests import JoinRequest
 from pexeso.joins.options import AGGREGATIONS
 from pexeso.lake.frames.columns import cells_to_show
 from pexeso.lake.frames.writing import WRITERS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pyarrow as pa
-    from starlette.requests import Request
-
-    from pexeso.faces.app.tables import QueryTable
-    from pexeso.faces.service.responses import JoinResponse
-
 
 OF_DISTANCE = ("max_distance", "joinability_of")
 OF_JOIN = ("how", "suffix", "many_to_many")
@@ -83,7 +86,6 @@ def join(pages: Pages, request: Request) -> Page:
 
 
 def first_rows(table: pa.Table) -> list[dict[str, Any]]:
-    """Return the first rows of a joined table, as its page shows them."""
     first = table.slice(0, PREVIEW_ROWS)
     columns = [cells_to_show(column) for column in first.columns]
     return [
@@ -92,7 +94,6 @@ def first_rows(table: pa.Table) -> list[dict[str, Any]]:
 
 
 def joined_file(pages: Pages, request: Request, ending: str) -> tuple[str, bytes]:
-    """Return the name and the bytes of a joined table, as a file that ends so."""
     columns, parameters = query_columns(pages, request), dict(request.query_params)
     escapes = _escapes_formulas(parameters)
     response: JoinResponse = pages.served.run(read_join(pages, columns, parameters))

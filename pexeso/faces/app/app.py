@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, nullcontext
 from functools import cache
 from importlib import import_module
@@ -16,23 +16,19 @@ from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from pexeso.errors import PexesoError
-from pexeso.faces.app.guard import AGENTS_PATH, Guard, TooLargeError
+from pexeso.faces.app.guard import AGENTS_PATH, Access, Guard, TooLargeError
 from pexeso.faces.app.page import FOLDER, Handler, Page, Pages, asset_answer
 from pexeso.faces.app.tables import UnknownTableError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from pexeso.faces.app.guard import Access
-    from pexeso.faces.service.served_index import ServedIndex
+    from pexeso.faces.service.verbs import ServedIndex
 
 
 class Agents:
@@ -86,14 +82,14 @@ PAGES = {
     "/": "lake:home",
     "/tables/{table}": "search:columns",
     "/tables/{table}/search": "search:search",
-    "/tables/{table}/match": "match:match",
+    "/tables/{table}/match": "search:match",
     "/tables/{table}/join": "actions:join",
     "/lake": "lake:tables",
     "/lake/table": "lake:table",
     "/lake/left-out": "lake:left_out",
     "/graph": "graph:graph",
-    "/redundancy": "plans:redundancy",
-    "/acquire": "plans:acquire",
+    "/redundancy": "lake:redundancy",
+    "/acquire": "lake:acquire",
 }
 
 

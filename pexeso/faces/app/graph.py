@@ -6,32 +6,35 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
+from starlette.requests import Request
 
 from pexeso.errors import InputError
-from pexeso.faces.app.forms import ON, Form, controls, query_fields
-from pexeso.faces.app.links import option_words, url
-from pexeso.faces.app.page import Page, Pages
-from pexeso.faces.app.query_columns import lake_table_to_search, only, position_of
+from pexeso.faces.app.page import (
+    ON,
+    Form,
+    Page,
+    Pages,
+    controls,
+    lake_table_to_search,
+    only,
+    option_words,
+    position_of,
+    query_fields,
+    url,
+)
+from pexeso.faces.service.bases import json_pieces
 from pexeso.faces.service.graph import GraphRequest, graph_document
 from pexeso.faces.service.lake import BrowseRequest
-from pexeso.faces.service.responses import json_pieces
 from pexeso.joins.exports.files import OF_FILES, strongest, write_export
-from pexeso.joins.graph.graphs import METHODS, OVERLAP, GraphOptions
+from pexeso.joins.graph.graphs import METHODS, OVERLAP, EdgeStream, GraphOptions
 from pexeso.options import DEFAULT_COLUMNS
 from pexeso.results.pages.join_drawing import BOX_WIDTH, MAX_LINES, MAX_OF_COLUMN, join_drawing
 from pexeso.store.io.temporary import temporary_folder
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pyarrow as pa
-    from starlette.requests import Request
-
-    from pexeso.joins.graph.graphs import EdgeStream
-
 
 # Joins that the picture is made from, and those of the list; all are counted, and in the files.
 LOOKED_AT, LISTED = 500, 100

@@ -1,32 +1,323 @@
-"""Pages: a document for programs, a template for people, and the styles and scripts of both."""
+"""Pages: a document for programs, a template for people; their forms, links, columns, scripts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from hashlib import blake2b
 from importlib.resources import files
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
+from urllib.parse import quote, urlencode
 
+import msgspec
+import pyarrow as pa
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 import pexeso
-from pexeso.faces.app.links import url
-from pexeso.faces.service.responses import json_text
+from pexeso.errors import InputError
+from pexeso.faces.service.bases import QueryRequest, Request, json_text
+from pexeso.faces.service.schema import (
+    alternatives,
+    bare,
+    bounds_of,
+    defaults_of,
+    facts_of,
+    help_text,
+    hints_of,
+    option,
+    option_names,
+)
+from pexeso.lake.columns import (
+    find_column,
+    find_key_columns,
+    label_columns,
+    names_one_column,
+    spec_of,
+)
+from pexeso.lake.containers.reader import read_table
 from pexeso.results.pages.page import environment
-from pexeso.runtime.formatting import cell_text
+from pexeso.runtime.formatting import cell_text, shown
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-    from starlette.requests import Request
     from starlette.requests import Request as HttpRequest
 
-    from pexeso.faces.app.tables import QueryTables
-    from pexeso.faces.service.served_index import ServedIndex
+    from pexeso.faces.app.tables import QueryTable, QueryTables
+    from pexeso.faces.service.requests import SearchRequest
+    from pexeso.faces.service.verbs import ServedIndex
+    from pexeso.lake.readers.options import ReadingOptions
+
+
+ON = "1"
+OFF = "0"
+
+
+class TableFields(msgspec.Struct):
+    """What the first page asks for: a table to search with."""
+
+    file: Annotated[
+        bytes,
+        option(
+            "CSV, TSV, Excel, OpenDocument, Parquet, JSON, SQLite and more. You can drop it on the "
+            "button.",
+            label="A file",
+        ),
+    ] = b""
+    text: Annotated[
+        str,
+        option(
+            "With its header, as a spreadsheet copies it, or as CSV.",
+            label="Or paste a table",
+            rows=6,
+        ),
+    ] = ""
+
+
+def query_fields(kind: type, given: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of a request that a URL has, with their types.
+
+    Examples
+    --------
+    >>> from pexeso.faces.service.requests import SearchRequest
+    >>> query_fields(SearchRequest, {"k": "5", "max_distance": "0.2", "exclude_self": "1"})
+    {'k': 5, 'max_distance': 0.2, 'exclude_self': True}
+    """
+    hints = hints_of(kind)
+    return {
+        name: _value(hints[name], text, name)
+        for name, text in given.items()
+        if name in kind.__struct_fields__ and text != ""
+    }
+
+
+def _value(hint: Any, text: str, name: str) -> Any:
+    kinds = [bare(kind) for kind in alternatives(hint)]
+    if bool in kinds:
+        if text not in (ON, OFF):
+            raise InputError(f"{name} must be {ON} or {OFF}. Got {shown(text)} instead.")
+        return text == ON
+    if any(get_origin(kind) is Literal and text in get_args(kind) for kind in kinds):
+        return text
+    for kind in (int, float):
+        if kind in kinds:
+            try:
+                return kind(text)
+            except ValueError:
+                what = "whole number" if kind is int else "number"
+                raise InputError(f"{name} must be a {what}. Got {shown(text)} instead.") from None
+    return text
+
+
+@dataclass(frozen=True)
+class Control:
+    """A control of a form, for a field of a request."""
+
+    name: str
+    label: str
+    help: str
+    kind: Literal["checkbox", "file", "number", "range", "text", "textarea"]
+    value: Any
+    rows: int = 0
+    placeholder: str = ""
+    choices: tuple[tuple[str, str], ...] = ()
+    missing: Sequence[str] = ()
+    bounds: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form of a page: its path, its button, its controls, and the fields that nobody sees.
+
+    `live` has the id of the part of the page that is renewed while a control is moved.
+    """
+
+    action: str
+    button: str
+    controls: Sequence[Control]
+    hidden: Mapping[str, Any] = field(default_factory=dict)
+    live: str | None = None
+
+
+def controls(
+    kind: type[Request] | type[msgspec.Struct],
+    values: Mapping[str, Any],
+    *,
+    missing: Sequence[str] = (),
+    **choices: Any,
+) -> list[Control]:
+    """Return controls for fields of a request, with the label and range that it declares.
+
+    `values` are shown, by the names of fields; `missing` are choices that the index does not have.
+    `choices` are those of a field where its type has none: values, or pairs of value and text.
+    """
+    return [_control(kind, name, values[name], missing, choices.get(name)) for name in values]
+
+
+def _control(
+    kind: type, name: str, value: Any, missing: Sequence[str], choices: Sequence[Any] | None
+) -> Control:
+    hint = hints_of(kind)[name]
+    facts, kinds = facts_of(hint), [bare(one) for one in alternatives(hint)]
+    if choices is None:
+        literals = [one for one in kinds if get_origin(one) is Literal]
+        choices = get_args(literals[0]) if literals else ()
+    labels, ends, bounds = facts.get("labels", {}), bounds_of(hint), {}
+    pairs = [(one, labels.get(one, one)) if isinstance(one, str) else one for one in choices]
+    rows, sort = facts.get("rows", 0), "textarea" if facts.get("rows") else "text"
+    if float in kinds:
+        low = ends.get("minimum", "0.01" if "exclusiveMinimum" in ends else "0")
+        bounds = {"min": f"{low}", "step": "0.01" if "maximum" in ends else "any"}
+        bounds |= {"max": f"{ends['maximum']}"} if "maximum" in ends else {}
+        sort = "range" if facts.get("is_slider") else "number"
+    elif bool in kinds or bytes in kinds:
+        sort = "checkbox" if bool in kinds else "file"
+    text = help_text(kind, name).removesuffix(" May be repeated.")
+    return Control(
+        name,
+        facts.get("label") or text.removesuffix("."),
+        text,
+        sort,
+        "" if value is None else value,
+        rows,
+        facts.get("placeholder", ""),
+        tuple(pairs),
+        missing,
+        bounds,
+    )
+
+
+def url(path: str, parameters: Mapping[str, Any]) -> str:
+    """Return a path with parameters; those that are None are left out.
+
+    Examples
+    --------
+    >>> url("/lake", {"text": "a&b", "page": None, "left_out": True})
+    '/lake?text=a%26b&left_out=1'
+    """
+    query = {
+        name: (ON if value else OFF) if isinstance(value, bool) else value
+        for name, value in parameters.items()
+        if value is not None
+    }
+    return f"{path}?{urlencode(query)}" if query else path
+
+
+# What a name of a column has a meaning for in `FILE:COLUMN`: such a column goes by position.
+_MARKS = ":,~"
+
+
+def command_line(
+    request: QueryRequest,
+    table: QueryTable,
+    column: str,
+    index: str,
+    *more: str,
+    options: Iterable[str],
+) -> str:
+    """Return the command line that does the same, in the folder of the file that was given."""
+    if any(mark in column for mark in _MARKS):
+        column = str(request.column)
+    words = ["pexeso", request.verb, index, f"{_own_name(table)}:{column}", *more]
+    return shlex.join([*words, *option_words(request, options), *reading_words(request)])
+
+
+def option_words(request: Request, options: Iterable[str]) -> list[str]:
+    """Return the options of a shell command that a request was given, of those named."""
+    words: list[str] = []
+    for option_field, default in defaults_of(type(request)).items():
+        value = getattr(request, option_field)
+        if option_field not in options or value == default:
+            continue
+        name = option_names(type(request), option_field)[0]
+        if isinstance(value, bool):
+            words.append(name if value else f"--no-{name[2:]}")
+        elif isinstance(value, Mapping):
+            for column, way in value.items():
+                words += [name, way if column == "*" else f"{column}={way}"]
+        elif isinstance(value, tuple):
+            words += [name, ",".join(map(str, value)) or "none"]
+        else:
+            words += [name, str(value)]
+    return words
+
+
+def reading_words(request: QueryRequest) -> list[str]:
+    r"""Return the options of a shell command that say how the file of the query is read.
+
+    Examples
+    --------
+    >>> from pexeso.faces.service.requests import SearchRequest
+    >>> reading_words(SearchRequest.of(index="i", query="f:c", delimiter="\t", skip_rows=2))
+    ['--read', 'delimiter=tab', '--read', 'skip_rows=2']
+    """
+    options = request.reading.to_dict()
+    if options.get("delimiter") == "\t":
+        options["delimiter"] = "tab"
+    return [word for name, value in options.items() for word in ("--read", f"{name}={value}")]
+
+
+def python_lines(
+    request: SearchRequest, table: QueryTable, column: str, index: str, options: Iterable[str]
+) -> str:
+    # A table in memory is not known as the lake's own; it is left out of the results.
+    names = {*options} - {"exclude_self"}
+    arguments = [
+        f"{field}={value!r}"
+        for field, default in defaults_of(type(request)).items()
+        if field in names and (value := getattr(request, field)) != default
+    ]
+    on = column[1:] if column.startswith("#") else repr(column)
+    lines = [
+        "import pandas",
+        "import pexeso",
+        "",
+        f"table = {_reading(table)}",
+        f"index = pexeso.open_index({index!r})",
+        f"found = index.search({', '.join(['table', f'on={on}', *arguments])})",
+    ]
+    if request.exclude_self:
+        lines.append(f"found = [match for match in found if match.table != {table.name!r}]")
+    return "\n".join(lines)
+
+
+_AS_TEXT = "dtype=str, keep_default_na=False"
+_READERS = {".parquet": "read_parquet", ".feather": "read_feather"}
+_SHEET = re.compile(r"([^#]*\.(?:xlsx|xls|ods))#(.*)", re.DOTALL | re.IGNORECASE)
+
+
+def _reading(table: QueryTable) -> str:
+    """Return how pandas reads a table; of what it cannot read alone, what is to be put there."""
+    name = table.spec if table.is_of_lake else table.name
+    if table.delimiter is not None:
+        separator = "" if table.delimiter == "," else f"sep={table.delimiter!r}, "
+        arguments = _said_to_pandas(table.reading)
+        if arguments is not None:
+            return f"pandas.read_csv({name!r}, {separator}{arguments}{_AS_TEXT})"
+    if sheet := _SHEET.fullmatch(name):
+        return f"pandas.read_excel({sheet[1]!r}, sheet_name={sheet[2]!r}, {_AS_TEXT})"
+    reader = _READERS.get(os.path.splitext(name)[1].lower())
+    return f"...  # {name!r} as a DataFrame" if reader is None else f"pandas.{reader}({name!r})"
+
+
+def _said_to_pandas(reading: ReadingOptions) -> str | None:
+    """Return options of `pandas.read_csv`; None of what it has no option for."""
+    if (reading.header or 0) > 1:
+        return None
+    values = {"encoding": reading.encoding, "skiprows": reading.skip_rows or None}
+    options = [f"{name}={value!r}, " for name, value in values.items() if value is not None]
+    return "".join([*options, *(["header=None, "] if reading.header == 0 else [])])
+
+
+def _own_name(table: QueryTable) -> str:
+    if table.is_of_lake:
+        return table.spec
+    return f"./{table.name}" if table.name.startswith("-") else table.name
 
 
 FOLDER = "/static"
@@ -60,7 +351,7 @@ def version() -> str:
     return digest.hexdigest()
 
 
-async def asset_answer(request: Request) -> Response:
+async def asset_answer(request: HttpRequest) -> Response:
     """Answer with a style or a script, from memory; a browser keeps it under its version."""
     name = request.path_params["name"]
     if name not in assets():
@@ -137,3 +428,87 @@ def templates() -> Environment:
         "cell": cell_text,
     }
     return together
+
+
+@dataclass(frozen=True)
+class QueryColumns:
+    table: QueryTable
+    labels: tuple[str, ...]
+    parameter: str
+
+    @property
+    def is_key(self) -> bool:
+        return len(self.labels) > 1
+
+    @property
+    def name(self) -> str:
+        return ", ".join(self.labels)
+
+    @property
+    def spec(self) -> str:
+        return spec_of(self.labels) if self.is_key else self.labels[0]
+
+    @property
+    def query(self) -> dict[str, Any]:
+        """The fields of requests that say what they are called, and how their file is read."""
+        query = f"{self.table.spec}:{self.parameter}"
+        return {"query": query, **self.table.reading.to_dict()}
+
+    @property
+    def path(self) -> str:
+        return f"/tables/{self.table.id}"
+
+
+def query_columns(pages: Pages, request: HttpRequest) -> QueryColumns:
+    """Return the columns that an URL names, by ``column=``, which may occur several times."""
+    table = pages.tables[request.path_params["table"]]
+    # An uploaded file does not change, and each move of a slider needs its names again.
+    names = (_names if table.is_of_lake else _names_once)(table.spec, table.reading)
+    requested = [name for name in request.query_params.getlist("column") if name] or ["#0"]
+    if len(requested) == 1 and names_one_column(names, requested[0]):
+        position = find_column(names, requested[0])
+        return QueryColumns(table, (label_columns(names)[position],), f"#{position}")
+    key = find_key_columns(names, requested[0] if len(requested) == 1 else requested)
+    marks = [f"#{column.position}{'~' if column.similar else ''}" for column in key]
+    return QueryColumns(table, tuple(column.label for column in key), ",".join(marks))
+
+
+def _names(spec: str, reading: ReadingOptions) -> tuple[str, ...]:
+    return tuple(read_table(spec, options=reading).names)
+
+
+_names_once = lru_cache(maxsize=20)(_names)
+
+
+def only(given: Any, names: Iterable[str]) -> dict[str, Any]:
+    return {name: given[name] for name in names if name in given}
+
+
+def has_part(pages: Pages, name: str) -> bool:
+    return name in pages.served.index.store.manifest.options.get("parts", ())
+
+
+def lake_table(pages: Pages, name: str) -> dict[str, Any]:
+    """Return what the catalog has about the table that a name means; see `Catalog.named`."""
+    index = pages.served.index
+    name = index.catalog.named(name)
+    tables = index.catalog.tables(among=pa.array([name], pa.string())).to_pylist()
+    if not tables:
+        raise InputError(index.catalog.why_not(name, index.lake))
+    return tables[0]
+
+
+def lake_table_to_search(pages: Pages, name: str) -> QueryTable:
+    return pages.tables.add_lake_table(
+        str(pages.served.index.lake), lake_table(pages, name)["table"]
+    )
+
+
+def position_of(pages: Pages, table: str, label: str) -> str:
+    """Return what names a column of the lake behind the name of a file, as ``#3``."""
+    among = pa.array([table], pa.string())
+    columns = pages.served.index.catalog.columns(["label", "position"], among=among)
+    labels = columns.sort_by("position")["label"].to_pylist()
+    if label not in labels:
+        raise InputError(f"The index has no column {label!r} of {table!r}.")
+    return f"#{labels.index(label)}"

@@ -37,7 +37,7 @@ def serve(
     from pexeso.faces.app.app import agents_of, create_app
     from pexeso.faces.app.page import Pages
     from pexeso.faces.app.tables import QueryTables
-    from pexeso.faces.service.served_index import ServedIndex
+    from pexeso.faces.service.verbs import ServedIndex
 
     served = ServedIndex.of(index)
     agents = agents_of(served)

@@ -7,23 +7,20 @@ import re
 import secrets
 import shutil
 from collections import OrderedDict
+from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from pexeso.errors import InputError, OutputError, PexesoError, TableReadError
+from pexeso.lake.containers.formats import split_member
 from pexeso.lake.containers.reader import read_table
-from pexeso.lake.containers.tables_inside import split_member
 from pexeso.lake.files import find_tables
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.rows import table_to_read
 from pexeso.store.io.location import locate
 from pexeso.store.io.temporary import temporary_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 # Files that are kept; of more, the one not used for longest is removed.
 UPLOADS_KEPT = 20
@@ -60,11 +57,6 @@ class QueryTable:
 
 class QueryTables:
     r"""Tables by id.
-
-    Parameters
-    ----------
-    max_bytes : int
-        Of one file.
 
     Examples
     --------

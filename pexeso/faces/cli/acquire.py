@@ -27,8 +27,7 @@ from pexeso.faces.cli.output import (
 )
 from pexeso.faces.service.acquisition import AcquireRequest
 from pexeso.faces.service.verbs import run
-from pexeso.runtime.formatting import figure, percent, shown
-from pexeso.runtime.shown import many
+from pexeso.runtime.formatting import figure, many, percent, shown
 
 if TYPE_CHECKING:
     from pexeso.acquisition.results import AcquisitionPlan, AcquisitionResult

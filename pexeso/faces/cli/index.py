@@ -37,8 +37,7 @@ from pexeso.faces.service.index_requests import (
 )
 from pexeso.faces.service.requests import InfoRequest
 from pexeso.faces.service.verbs import run
-from pexeso.runtime.formatting import human_bytes, plain
-from pexeso.runtime.shown import many
+from pexeso.runtime.formatting import human_bytes, many, plain
 
 if TYPE_CHECKING:
     from pexeso.build.diagnostics.estimate import Estimate

@@ -41,14 +41,14 @@ from pexeso.faces.service.requests import (
     TuneRequest,
 )
 from pexeso.faces.service.verbs import run
-from pexeso.runtime.formatting import human_bytes, percent, plain
-from pexeso.runtime.shown import many
+from pexeso.lake.normalise.rules import RULES
+from pexeso.runtime.formatting import human_bytes, many, percent, plain
 
 if TYPE_CHECKING:
     from pexeso.build.diagnostics.info import IndexInfo, ReasonListing
     from pexeso.build.report import BuildReport, StageReport
     from pexeso.composite.candidate_keys import CandidateKey, FoundKeys, Uniqueness
-    from pexeso.faces.service.responses import CheckResponse, DoctorResponse, RulesResponse
+    from pexeso.faces.service.bases import CheckResponse, DoctorResponse, RulesResponse
     from pexeso.lake.left_out import ReasonGroup
     from pexeso.semantic.thresholds.advice import Advice
 
@@ -378,8 +378,6 @@ def rules(request: RulesRequest, form: str | None) -> None:
 
 
 def _rule_lines(response: RulesResponse) -> list[str]:
-    from pexeso.lake.normalise.rules import RULES
-
     rows = [
         (
             "on" if rule.name in response.on else "off",

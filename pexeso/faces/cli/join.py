@@ -3,37 +3,56 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from pexeso import __version__
 from pexeso.errors import InputError, OutputError
-from pexeso.faces.cli.options import QueryCommand, cli_option, index_argument, query_argument, takes
+from pexeso.faces.cli.options import (
+    QueryCommand,
+    cli_option,
+    file_argument,
+    index_argument,
+    query_argument,
+    reading_option,
+    takes,
+)
 from pexeso.faces.cli.output import (
     MAX_NAME,
     escape_formulas_option,
+    html_option,
+    output_options,
     plain,
     report_advice,
     report_column,
+    require_page,
     require_writable,
     search_progress,
+    table_lines,
     talk,
     warn,
+    write_answer,
+    write_page,
     write_table,
 )
-from pexeso.faces.cli.report import percent
 from pexeso.faces.service.requests import JoinRequest
 from pexeso.faces.service.schema import OUTPUT
+from pexeso.faces.service.transform import TransformRequest
 from pexeso.faces.service.verbs import run
 from pexeso.joins.exports.openlineage import DataSet, JoinMade, append_events
 from pexeso.lake.rows import table_path
-from pexeso.runtime.shown import many
+from pexeso.results.query import split_spec
+from pexeso.runtime.formatting import many, percent
 
 if TYPE_CHECKING:
     from pexeso.composite.key_table import JoinedKeys
-    from pexeso.faces.service.responses import JoinResponse
+    from pexeso.faces.service.bases import JoinResponse
     from pexeso.joins.report import JoinReport
     from pexeso.results.matches import Match
     from pexeso.transform.joins.joined import TransformJoin
@@ -72,6 +91,25 @@ def _query(file: str | None) -> DataSet:
 
 
 MAX_SENTENCE = 1000
+
+
+@contextmanager
+def _with_index(request: JoinRequest) -> Iterator[JoinRequest]:
+    """Index the second of two tables while they are joined, where no index is named."""
+    file, column = split_spec(request.query)
+    no_index = os.path.isfile(split_spec(request.index)[0]) and request.lake_column is None
+    if not no_index or request.transform or not os.path.isfile(file):
+        yield request
+        return
+    from pexeso.two_tables import index_of_table
+
+    with index_of_table(file, column) as (index, label):
+        yield msgspec.structs.replace(
+            request,
+            index=index.path,
+            query=request.index,
+            lake_column=f"{os.path.basename(file)}:{label}",
+        )
 
 
 @click.command(cls=QueryCommand)
@@ -113,6 +151,7 @@ def join(
       pexeso join lake.pexeso people.csv:company firms.csv:name --values one-to-one --type inner
       pexeso join lake.pexeso people.csv:company firms.csv:name --aggregate staff=sum
       pexeso join lake.pexeso people.csv:name mails.csv:address --transform
+      pexeso join people.csv:company firms.csv:name
 
     The join keeps every row of FILE, in order. It repeats a row that several rows of the lake match
     (--aggregate keeps it one), and leaves cells empty where none does (--type inner drops the row).
@@ -120,6 +159,9 @@ def join(
     TABLE:COLUMN the join takes the column that pexeso search lists first. Cells keep the form that
     they have in both tables, those of CSV and JSON as text; mean, sum, min and max read the numbers
     in them.
+
+    Two files are joined without an index: pexeso join FILE:COLUMN FILE:COLUMN indexes the second
+    in a temporary folder.
 
     FILE:COLUMN,COLUMN is a key of several columns. It is joined with TABLE:COLUMN,COLUMN, or, for
     TABLE alone, with the columns that match most keys. Keys match if they are equal, ignoring case
@@ -148,15 +190,31 @@ def join(
     if lineage is not None and output is None:
         raise click.UsageError("--lineage names the file that the join goes to: add -o OUT.")
     started = datetime.now(UTC)
-    with search_progress():
-        response = run(request)
-    if response.transformed is None:
-        report_column(request, response)
-    else:
-        _report_programs(response.transformed)
-    if response.advised is not None:
-        report_advice([response.advised])
-    write_table(response.joined.table, output, overwrite=overwrite)
+    with _with_index(request) as request:
+        with search_progress():
+            response = run(request)
+        if response.transformed is None:
+            report_column(request, response)
+        else:
+            _report_programs(response.transformed)
+        if response.advised is not None:
+            report_advice([response.advised])
+        write_table(response.joined.table, output, overwrite=overwrite)
+        _write_more(request, response, started, output, conflicts, lineage, overwrite=overwrite)
+    _report_join(response.match, response.joined.report, output, conflicts)
+
+
+def _write_more(
+    request: JoinRequest,
+    response: JoinResponse,
+    started: datetime,
+    output: str | None,
+    conflicts: str | None,
+    lineage: str | None,
+    *,
+    overwrite: bool,
+) -> None:
+    """Write what there is to say of a join that was written."""
     try:
         if lineage is not None and output is not None:
             made = _made(request, response, output)
@@ -167,7 +225,6 @@ def join(
         if output is None:
             raise
         raise OutputError(f"{error} The joined table is whole, in '{output}'.") from error
-    _report_join(response.match, response.joined.report, output, conflicts)
 
 
 def _report_programs(joined: TransformJoin) -> None:
@@ -196,3 +253,169 @@ def _report_join(
         talk(f"Every conflict, one row for each value that takes part, is in '{conflicts}'.")
     elif conflicts is not None:
         talk(f"There was no conflict: '{conflicts}' has only a header.")
+
+
+_SHOWN = 3
+# Rows of a rule that is said to be learned from few.
+_FEW_ROWS = 10
+# Characters of an expression that are shown.
+_LONGEST = 1000
+
+
+@click.command(cls=QueryCommand)
+@file_argument("source")
+@file_argument("target")
+@cli_option(
+    "-o",
+    "--output",
+    group=OUTPUT,
+    metavar="OUT",
+    help="Write the joined table: a .csv, .parquet, .arrow or .feather file.",
+)
+@cli_option(
+    "--many-to-many",
+    is_flag=True,
+    help="Write OUT even if keys have several rows in both tables.",
+)
+@cli_option(
+    "--many-to-one",
+    is_flag=True,
+    help="Write OUT even if the rule makes one key from several values.",
+)
+@html_option
+@reading_option(of="SOURCE", and_target=True)
+@escape_formulas_option
+@output_options("json")
+@takes(TransformRequest, without=("max_programs", "seed"))
+def transform(
+    request: TransformRequest,
+    output: str | None,
+    html: str | None,
+    many_to_many: bool,
+    many_to_one: bool,
+    form: str | None,
+) -> None:
+    """Join two tables by a learned rule that rewrites keys.
+
+    \b
+    Example:
+      pexeso transform people.csv:name mails.csv:address
+      pexeso transform people.csv mails.csv -o joined.csv --save rule.json
+      pexeso transform more_people.csv:name mails.csv:address --program rule.json
+
+    SOURCE and TARGET are FILE or FILE:COLUMN, or INDEX:TABLE:COLUMN for a table of the lake.
+    FILE:COLUMN,COLUMN is a key of several columns. Without columns, pexeso finds those that join
+    best.
+
+    The rule cuts one key into pieces, changes their case and puts them together until they make the
+    other key: "Obama, Barack(1961-)" becomes "Barack Obama". It is shown in words and as SQL
+    (--json: Python too). Equal keys are joined first, then keys by one program after another, each
+    learned from the rows that the others left, then nearly equal keys. A program is kept only if
+    random letters would hardly join as many keys.
+
+    In Python: pexeso.learn_transformation(FILE, FILE).
+    """  # noqa: D301  click reads \b
+    if output is not None:
+        require_writable(output, overwrite=request.overwrite, option="OUT")
+    if html is not None:
+        require_page(html, overwrite=request.overwrite)
+    _require_different(output, html, request.save)
+
+    def check(joined: TransformJoin) -> None:
+        if output is not None:
+            from pexeso.transform.joins.details import require_distinct  # brings numpy
+
+            require_distinct(joined, many_to_one=many_to_one)
+        if output is not None and joined.multiplies and not many_to_many:
+            joined.table(many_to_one=many_to_one)  # says why it is refused before a file is written
+
+    joined = run(request, check=check)
+    write_answer(joined, form, transform_lines)
+    if html is not None:
+        write_page(iter([joined.to_html() or ""]), html, overwrite=request.overwrite)
+    if output is not None:
+        table = joined.table(many_to_many=many_to_many, many_to_one=many_to_one)
+        write_table(table, output, overwrite=request.overwrite)
+        talk(f"Joined: '{output}'")
+    if request.save is not None:
+        talk(f"Program: '{request.save}'")
+
+
+def transform_lines(joined: TransformJoin) -> list[str]:
+    counts = joined.n_rows
+    ways = ", ".join(
+        f"{counts[kind]:,} {how}"
+        for kind, how in (("equal", "equal"), ("program", "by program"), ("fuzzy", "nearly equal"))
+        if counts[kind]
+    )
+    names = joined.reading.texts.names
+    columns = ",".join(names[at] for at in joined.rule.columns)
+    reading, keyed = joined.reading.file or "", joined.keyed.file or ""
+    n_rows = sum(counts.values())
+    lines = [
+        f"{_file(reading)}:{plain(columns, MAX_NAME)} is joined with "
+        f"{_file(keyed)}:{plain(joined.key_column, MAX_NAME)}",
+        f"Rows of {_file(reading)} joined: {n_rows - counts['none']:,} of {n_rows:,}"
+        f"{f' ({ways})' if ways else ''}",
+    ]
+    repeated = "; some keys have several rows in both tables, which -o refuses"
+    lines.append(
+        f"Keys joined by equal values or a program: {percent(joined.coverage)}"
+        f"{f'; {joined.cardinality}' if joined.cardinality != 'none' else ''}"
+        f"{repeated if joined.multiplies else ''}"
+    )
+    if joined.collapse is not None:
+        lines.append(f"{joined.collapse}, which -o refuses without --many-to-one.")
+    if joined.shared_keys is not None:
+        shared = plain(joined.shared_keys, _LONGEST)
+        lines.append(f"{shared}: look whether these are the same.")
+    if joined.tried is not None:
+        return [*lines, f"No program: {plain(joined.tried, _LONGEST)}."]
+    if joined.refused is not None:
+        refused = plain(joined.refused, _LONGEST)
+        lines.append(f"Left alone: {refused}. --accept-rule joins these too.")
+    for number, words in enumerate(joined.programs, 1):
+        n_rows = many(int((joined.program_numbers == number).sum()), "row")
+        lines.append(f"Program {number} ({n_rows}): {plain(words, _LONGEST)}")
+    lines += [*_trust(joined), "", *_examples(joined)]
+    sql = joined.sql() or ""
+    if len(sql) <= _LONGEST:
+        lines += ["", "SQL:", *(plain(line, _LONGEST) for line in sql.split("\n"))]
+    return lines
+
+
+def _trust(joined: TransformJoin) -> list[str]:
+    """Return how far a rule can be trusted that was learned now."""
+    n_rows = joined.n_rows["program"]
+    if joined.rule.patterns or joined.held_out is None:
+        return []
+    right, n_held_out = joined.held_out
+    few = f"; {n_rows} rows are few, and other rules may fit them too"
+    return [
+        f"Rules learned without them write {right} of {n_held_out} held-out keys right"
+        f"{few if n_rows <= _FEW_ROWS else ''}."
+    ]
+
+
+def _require_different(*paths: str | None) -> None:
+    named = [os.path.abspath(path) for path in paths if path is not None]
+    if len(set(named)) < len(named):
+        raise InputError("OUT, --html and --save name the same file. Give each its own.")
+
+
+def _file(spec: str) -> str:
+    from pexeso.transform.joins.sides import file_name
+
+    return plain(file_name(spec) or "", MAX_NAME)
+
+
+def _examples(joined: TransformJoin) -> list[str]:
+    rows = list(islice((pair for pair in joined.pairs if pair[2] != "equal"), _SHOWN))
+    if not rows:
+        return ["No row was joined by a program."]
+    cells = [(_one(left), _one(right), kind) for left, right, kind in rows]
+    return table_lines(("source", "target", "joined"), cells, "<<<", limit=MAX_NAME)
+
+
+def _one(value: str | tuple[str, ...]) -> str:
+    return plain(value if isinstance(value, str) else ", ".join(map(str, value)), MAX_NAME)

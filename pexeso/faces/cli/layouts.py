@@ -16,8 +16,7 @@ from pexeso.faces.cli.report import (
     shortened,
     transformed_lines,
 )
-from pexeso.runtime.formatting import percent, plain
-from pexeso.runtime.shown import many
+from pexeso.runtime.formatting import many, percent, plain
 
 if TYPE_CHECKING:
     from pexeso.composite.results import CompositeMatch, CompositeResult, FanOut

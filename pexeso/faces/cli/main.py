@@ -32,6 +32,7 @@ _WITHOUT_FRAMES = frozenset(
 )
 
 
+# The modules of the commands, in the order in which a newcomer meets them.
 _MODULES = {
     "demo": "demo",
     "index": "index",
@@ -43,9 +44,9 @@ _MODULES = {
     "search": "search",
     "batch": "search",
     "join": "join",
-    "explain": "explain",
+    "explain": "search",
     "tune": "inspect",
-    "transform": "transform",
+    "transform": "join",
     "acquire": "acquire",
     "graph": "graph",
     "export": "graph",
@@ -59,7 +60,6 @@ _MODULES = {
     "check": "inspect",
     "doctor": "inspect",
 }
-"""The modules of the commands, in the order in which a newcomer meets them."""
 
 
 class _Commands(Mapping[str, click.Command]):

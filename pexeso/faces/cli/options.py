@@ -32,6 +32,8 @@ from pexeso.faces.service.schema import (
 from pexeso.joins.options import AGGREGATIONS, OTHERS
 from pexeso.lake.choose import KINDS, ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake.normalise.rules import ALL_RULES
+from pexeso.lake.readers.table import DEFAULT_MAX_BYTES
 from pexeso.options import ALL, parse_bytes
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -76,6 +78,17 @@ class GroupedCommand(click.Command):
     Where some are for experts, ``--help`` says in short what the command does and leaves them out,
     so that it fits on a screen; ``--help-all`` has everything.
     """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse arguments; what is the value of an option, and no option, is refused with it."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            known = {name for option in self.params for name in option.opts}
+            written = _as_value(error.option_name.lstrip("-").replace("-", "_"))
+            if written is not None and written.split()[0] in known:
+                error.possibilities = [written]
+            raise
 
     @property
     def has_experts(self) -> bool:
@@ -175,8 +188,6 @@ def take_standard_input(context: click.Context, argument: click.Parameter, spec:
 
 def _keep_standard_input(context: click.Context) -> None:
     """Put a temporary file in the place of standard input, until the command has ended."""
-    from pexeso.lake.readers.table import DEFAULT_MAX_BYTES
-
     if sys.stdin is None:
         raise TableReadError(
             "Standard input is closed. Pipe a table into the command, or name a file."
@@ -404,6 +415,22 @@ def read_ways(texts: Sequence[str]) -> dict[str, str]:
             raise InputError(f"--aggregate was given twice for {what}: {ways[column]} and {way}.")
         ways[column] = way
     return ways
+
+
+def _as_value(name: str) -> str | None:
+    """Return how a name is given that is part of the value of an option.
+
+    Examples
+    --------
+    >>> _as_value("min_rows"), _as_value("leading_zeros"), _as_value("no_accents")
+    ('--column-rule min_rows=N', '--rule leading-zeros', '--rule no-accents')
+    """
+    rule = name.replace("_", "-")
+    if name in LIMITS:
+        return f"--column-rule {name}=N"
+    if name in READING_FIELDS:
+        return f"--read {name}=VALUE"
+    return f"--rule {rule}" if rule.removeprefix("no-") in ALL_RULES else None
 
 
 LIMITS = tuple(name for name in ColumnRules.__dataclass_fields__ if name != "kinds")

@@ -9,19 +9,28 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import pyarrow as pa
 
 from pexeso.errors import InputError
 from pexeso.faces.cli.errors import Interrupted, command_again
 from pexeso.faces.cli.options import Command, cli_option, command, takes, with_options
 from pexeso.faces.cli.streams import styled
-from pexeso.faces.service.bases import CsvOptions, Request
-from pexeso.faces.service.responses import json_line, json_pieces, json_text
+from pexeso.faces.service.bases import (
+    CsvOptions,
+    QueryRequest,
+    Request,
+    json_line,
+    json_pieces,
+    json_text,
+)
 from pexeso.faces.service.schema import OUTPUT, defaults_of, facts_of, help_text, hints_of
 from pexeso.faces.service.verbs import run
 from pexeso.lake.frames.writing import WRITERS, csv_text, without_formula, write_file
+from pexeso.options import SearchOptions
+from pexeso.results.query import batch_lines
 from pexeso.runtime.formatting import MAX_CELL, cells_of, csv_row, human_bytes, plain
 from pexeso.runtime.progress import (
     CountedProgress,
@@ -34,14 +43,8 @@ from pexeso.runtime.progress import (
     reported_steps,
     stage_bar,
 )
+from pexeso.semantic.thresholds.advice import Advice
 from pexeso.store.io.temporary import require_free, written_whole
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from pexeso.faces.service.bases import QueryRequest
-    from pexeso.options import SearchOptions
-    from pexeso.semantic.thresholds.advice import Advice
 
 # Characters of names, paths and sentences, which one may want to copy.
 MAX_NAME = 1000
@@ -114,12 +117,10 @@ def log_json_option(command: Command) -> Command:
 
 
 def escapes_formulas() -> bool:
-    """Return whether the command that is running was given ``--escape-formulas``."""
     return _has(_FORMULAS)
 
 
 def logs_json() -> bool:
-    """Return whether the command that is running was given ``--log-json``."""
     return _has(_LOGS_JSON)
 
 
@@ -387,8 +388,6 @@ def query_progress(queries: str) -> Iterator[Callable[[Any], None] | None]:
         return
     with bar(desc="answering", unit=" queries") as shown:
         if queries != "-":
-            from pexeso.results.query import batch_lines
-
             shown.total = sum(1 for _ in batch_lines(queries))
         yield lambda run: shown.update(run.answered - shown.n) and None
 

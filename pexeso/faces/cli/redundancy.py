@@ -29,8 +29,7 @@ from pexeso.faces.service.redundancy import (
     VerifyPlanRequest,
 )
 from pexeso.faces.service.verbs import run
-from pexeso.runtime.formatting import percent
-from pexeso.runtime.shown import many
+from pexeso.runtime.formatting import many, percent
 
 if TYPE_CHECKING:
     from pexeso.redundancy.plan import Applied

@@ -26,8 +26,7 @@ from pexeso.faces.cli.output import (
 from pexeso.faces.cli.streams import styled
 from pexeso.faces.service.schema import OUTPUT
 from pexeso.options import ROWS
-from pexeso.runtime.formatting import percent, plain
-from pexeso.runtime.shown import many
+from pexeso.runtime.formatting import many, percent, plain
 
 if TYPE_CHECKING:
     from pexeso.lake.left_out import ReasonGroup

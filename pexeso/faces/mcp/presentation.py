@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from pexeso.errors import InputError
-from pexeso.faces.mcp.budget import MAX_TEXT, MAX_TOKENS, count_tokens, readable
+from pexeso.faces.mcp.answers import MAX_TEXT, MAX_TOKENS, count_tokens, readable
 from pexeso.faces.mcp.tool_call import Call, reference
-from pexeso.faces.service.bases import reading_of
+from pexeso.faces.service.bases import plain_cells, reading_of
 from pexeso.faces.service.requests import SearchRequest
-from pexeso.faces.service.responses import plain_cells
 from pexeso.joins.sql import LAKES, YOURS
 from pexeso.lake.columns import by_positions, spec_of
 from pexeso.lake.containers.reader import read_table
@@ -170,6 +169,12 @@ def _examples(match: Any) -> list[list[Any]]:
 
 def why(explanation: Any, what: str) -> tuple[dict[str, Any], Sequence[dict[str, Any]]]:
     if not hasattr(explanation, "match"):
+        if len(explanation.columns) == 1:
+            raise InputError(
+                f"The values of '{explanation.table}:{explanation.columns[0]}' are not compared by "
+                f"their distance: {explanation.matched_keys:,} of {explanation.total_keys:,} of "
+                "yours are equal to one of them. Call preview_join to join these."
+            )
         raise InputError(
             "explain_match takes one column: for a key of several call find_composite_joins."
         )

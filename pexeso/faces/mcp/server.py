@@ -11,7 +11,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, redirect_stdout
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
@@ -36,6 +36,7 @@ from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pexeso import __version__
 from pexeso.errors import InputError
@@ -44,10 +45,6 @@ from pexeso.faces.mcp.tool_call import MAX_ERROR, Desk, failed, sentence
 from pexeso.faces.mcp.tools import TOOLS
 from pexeso.runtime.formatting import visible
 from pexeso.runtime.system import reuse_port
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
-
 
 # A line that the library refuses as no request.
 _NO_REQUEST = "0\n"

@@ -19,11 +19,10 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, TextContent
 
 from pexeso.errors import InputError, OutputError, PexesoError
-from pexeso.faces.mcp.budget import count_tokens, page, require_tokens, written
+from pexeso.faces.mcp.answers import count_tokens, page, require_tokens, written
 from pexeso.faces.service.bases import Request, RequestError
 from pexeso.faces.service.lake import lake_file, split_lake_spec
-from pexeso.faces.service.served_index import ServedIndex
-from pexeso.faces.service.verbs import Service
+from pexeso.faces.service.verbs import ServedIndex, Service
 from pexeso.results.query import split_spec
 from pexeso.runtime.formatting import is_hidden, visible
 
@@ -213,7 +212,7 @@ class Call:
     def page(
         self, frame: dict[str, Any], name: str, entries: Sequence[Any], **options: Any
     ) -> dict[str, Any]:
-        """Return the requested page of a list; see `pexeso.faces.mcp.budget.page`."""
+        """Return the requested page of a list; see `pexeso.faces.mcp.answers.page`."""
         options |= {"offset": self.offset, "limit": self.limit, "max_tokens": self.max_tokens}
         return page(frame, name, entries, **options)
 

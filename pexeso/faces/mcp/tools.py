@@ -12,7 +12,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from pexeso.faces.mcp import answers, presentation
-from pexeso.faces.mcp.budget import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS
+from pexeso.faces.mcp.answers import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS
 from pexeso.faces.mcp.tool_call import Call, Desk, argument_name, writable_file
 from pexeso.faces.service.bases import Request, RequestError
 from pexeso.faces.service.lake import BrowseRequest
@@ -45,8 +45,7 @@ MAX_ENTRIES = 10_000
 # Where the text for people would mislead an agent.
 _HELP = {
     "min_joinability": f"Minimum share of your values that match; null: {MIN_JOINABILITY}.",
-    "transform": "Join by a learned rule, for candidates of method transform; by equal values, for "
-    "columns of numbers and ids that explain_match refuses.",
+    "transform": "Join by a learned rule, for candidates of method transform.",
     "aggregate": "Keep each row one where several rows of the lake match: how to combine them.",
 }
 

@@ -24,21 +24,28 @@ from pexeso.joins.exports.files import (
     FORMATS,
     NAMESPACE,
     OF_FILES,
+    ExportFormat,
     format_named,
     format_of_file,
     namespace_parts,
     target_of,
     write_export,
 )
-from pexeso.joins.graph.graphs import METHODS, OVERLAP, SEMANTIC, GraphOptions
+from pexeso.joins.graph.graphs import (
+    METHODS,
+    OVERLAP,
+    SEMANTIC,
+    ColumnGraph,
+    EdgeStream,
+    GraphOptions,
+    stream_edges,
+)
 from pexeso.options import DEFAULT_COLUMNS, parse_bytes
 from pexeso.runtime.formatting import shown
 
 if TYPE_CHECKING:
     from pexeso.faces.service.verbs import Service
     from pexeso.index import Index
-    from pexeso.joins.exports.files import ExportFormat
-    from pexeso.joins.graph.graphs import ColumnGraph, EdgeStream
 
 
 _OF_VALUES_ALIKE = {"max_distance", "device", "memory_budget", "model"}
@@ -208,8 +215,6 @@ def graph(
     with _edges(service, request, request.options(GraphOptions.min_joinability), live) as stream:
         if take is not None:
             return take(stream)
-        from pexeso.joins.graph.graphs import ColumnGraph
-
         return ColumnGraph.of(stream)
 
 
@@ -247,8 +252,6 @@ def _written(
 def _edges(
     service: Service, request: GraphBase, options: GraphOptions, live: Mapping[str, Any]
 ) -> Iterator[EdgeStream]:
-    from pexeso.joins.graph.graphs import stream_edges
-
     opened_sets = service.searches(request.index).opened
     if options.method_for(opened_sets.store) == OVERLAP:
         # Models are not loaded.

@@ -8,7 +8,7 @@ import msgspec
 
 from embed.corpus import VALUE_VECTORS
 from embed.stored import PRECISIONS
-from pexeso.build.parts.models import PRESETS, with_preset
+from pexeso.build.parts.metadata import PRESETS, with_preset
 from pexeso.faces.service.bases import (
     Conf,
     Engine,

@@ -13,7 +13,7 @@ from pexeso.composite import (
     DEFAULT_NEARLY,
     LARGEST_KEY,
 )
-from pexeso.errors import InputError
+from pexeso.errors import InputError, QueryError
 from pexeso.faces.service.bases import (
     Conf,
     DistanceRequest,
@@ -36,10 +36,10 @@ from pexeso.faces.service.schema import FIND, OUTPUT, THRESHOLDS, Positive, Shar
 from pexeso.joins.options import AGGREGATIONS, HOW, PROVENANCE, VALUES, JoinOptions
 from pexeso.lake.choose import KINDS
 from pexeso.options import DEFAULT_COLUMNS, DEFAULT_MIN_CONTAINMENT, METHODS
+from pexeso.results.query import TEXT_KINDS, QueryColumn, read_every_query
 
 if TYPE_CHECKING:
     from pexeso.lake.catalog import Catalog
-    from pexeso.results.query import QueryColumn
 
 _OF_KEYS = ("k", "min_joinability", "exclude_self")
 _OF_SIMILAR_KEYS = ("max_distance", "explain", "device", "memory_budget", "model")
@@ -161,7 +161,6 @@ class SearchRequest(QueryRequest, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, query=f"{self.query}:{columns}", keys=None)
 
     def key_options(self, *, similar: bool) -> dict[str, Any]:
-        """Return the options of the search where the query is a composite key."""
         names = (*_OF_KEYS, "max_distance") if similar else _OF_KEYS
         usable = {"index", "query", *names, *(_OF_SIMILAR_KEYS if similar else ())}
         columns = "with similar values" if similar else "without a column marked ~"
@@ -169,7 +168,6 @@ class SearchRequest(QueryRequest, frozen=True, kw_only=True):
         return {name: getattr(self, name) for name in names}
 
     def program_options(self) -> dict[str, Any]:
-        """Return the options of the search where `method` learns programs."""
         names = ("k", "min_joinability", "exclude_self", "fold_copies")
         options = {name: getattr(self, name) for name in names}
         if self.max_candidates is not None:
@@ -177,7 +175,6 @@ class SearchRequest(QueryRequest, frozen=True, kw_only=True):
         return options
 
     def token_options(self) -> dict[str, Any]:
-        """Return the options of the search where `method` compares equal values."""
         names = ("k", "exclude_self", "fold_copies")
         options = {name: getattr(self, name) for name in names}
         if self.method == "containment":
@@ -188,9 +185,6 @@ class SearchRequest(QueryRequest, frozen=True, kw_only=True):
 
     def read_columns(self, *, numbers: bool) -> list[QueryColumn]:
         """Return the query columns; `all_columns` takes those of numbers only with `numbers`."""
-        from pexeso.errors import QueryError
-        from pexeso.results.query import TEXT_KINDS, read_every_query
-
         if not self.all_columns:
             return [self.read_column()]
         queries = read_every_query(

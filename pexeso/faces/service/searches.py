@@ -14,7 +14,13 @@ import pyarrow as pa
 
 from pexeso.errors import OutputError
 from pexeso.faces.service import transform
-from pexeso.faces.service.bases import RequestError
+from pexeso.faces.service.bases import (
+    Answer,
+    BatchResponse,
+    JoinResponse,
+    RequestError,
+    SearchResponse,
+)
 from pexeso.faces.service.requests import (
     BatchRequest,
     ExplainRequest,
@@ -23,19 +29,18 @@ from pexeso.faces.service.requests import (
     SearchRequest,
     split_lake_column,
 )
-from pexeso.faces.service.responses import Answer, BatchResponse, JoinResponse, SearchResponse
-from pexeso.options import DEFAULT_COLUMNS, parse_bytes
+from pexeso.lake.columns import label_columns
+from pexeso.lake.containers.reader import read_table, read_typed_table
+from pexeso.options import DEFAULT_COLUMNS, SearchOptions, parse_bytes
+from pexeso.results.query import QueryColumn, batch_lines
 
 if TYPE_CHECKING:
     from pexeso.composite.key_explanation import KeyExplanation
-    from pexeso.composite.key_table import KeyTable
-    from pexeso.faces.service.served_index import EncodedQueries
-    from pexeso.faces.service.verbs import Service
+    from pexeso.composite.key_table import KeyTable, TablePair
+    from pexeso.faces.service.verbs import EncodedQueries, Service
     from pexeso.index import Index
     from pexeso.joins.sql import JoinSql
-    from pexeso.options import SearchOptions
     from pexeso.results.matches import Explanation, Match
-    from pexeso.results.query import QueryColumn
     from pexeso.semantic.batch_file import BatchRun, NumberedLine
 
 
@@ -84,7 +89,6 @@ def search(
 
 
 def explain(service: Service, request: ExplainRequest) -> Explanation | KeyExplanation:
-    """Answer a request to explain why columns match, or the columns of a composite key."""
     if (key := request.read_key()) is not None:
         request.require_use(("index", "query", "lake_column"), "The explanation of a composite key")
         from pexeso.composite.key_evidence import explain_keys
@@ -94,7 +98,42 @@ def explain(service: Service, request: ExplainRequest) -> Explanation | KeyExpla
         return explain_keys(searches.pair(key, None, table), columns)
     column, index = request.read_column(), service.open_for(request)
     named = split_lake_column(index.catalog, request.lake_column)
+    if not _is_compared(index, named):
+        from pexeso.composite.key_evidence import explain_keys
+
+        request.require_use(("index", "query", "lake_column"), _EQUAL_COLUMN)
+        return explain_keys(_pair_of(service, request, column, named[0]), [named[1]])
     return index.explain(column, *named, **request.options())
+
+
+_OF_KEY_JOINS = ("index", "query", "lake_column", *transform.KEY_JOIN_OPTIONS)
+
+# The values of columns that are left out of the index, such as numbers, are equal or not.
+_EQUAL_COLUMN = "The column of the lake is compared by equal values alone, which"
+
+
+def _is_compared(index: Index, named: tuple[str, str]) -> bool:
+    from pexeso.semantic.explanation import is_compared
+
+    return is_compared(index.store, *named)
+
+
+def _pair_of(
+    service: Service, request: ExplainRequest | JoinRequest, column: QueryColumn, table: str
+) -> TablePair:
+    """Return the table of a query column, which is a key of one column, and one of the lake."""
+    from pexeso.composite.key_table import key_table
+    from pexeso.lake.columns import label_columns
+    from pexeso.lake.containers.reader import read_table
+
+    if column.file is None:
+        name = column.column or "value"
+        key = key_table(pa.table([column.values], names=[name]), ["#0"], min_columns=1)
+    else:
+        labels = label_columns(read_table(column.file, options=column.reading).names)
+        position = labels.index(str(column.column))
+        key = key_table(column.file, [f"#{position}"], reading=column.reading, min_columns=1)
+    return service.searches(request.index).composite.pair(key, None, table)
 
 
 def join(service: Service, request: JoinRequest) -> JoinResponse:
@@ -112,6 +151,9 @@ def join(service: Service, request: JoinRequest) -> JoinResponse:
         named = (match.table, match.column)
     else:
         named = split_lake_column(index.catalog, request.lake_column)
+        if not _is_compared(index, named):
+            request.require_use(_OF_KEY_JOINS, _EQUAL_COLUMN)
+            return _joined_keys(request, _pair_of(service, request, column, named[0]), [named[1]])
     if request.lake_column is not None or request.is_auto:
         # The best distance to find a column with is not the best to join it with.
         explanation = index.explain(column, *named, **options)
@@ -125,8 +167,7 @@ def join(service: Service, request: JoinRequest) -> JoinResponse:
 
 
 def _key_join(service: Service, request: JoinRequest, key: KeyTable) -> JoinResponse:
-    names = transform.KEY_JOIN_OPTIONS
-    request.require_use(("index", "query", "lake_column", *names), "A join by a composite key")
+    request.require_use(_OF_KEY_JOINS, "A join by a composite key")
     searches = service.searches(request.index).composite
     if request.lake_column is None:
         result = searches.search(key, k=1, exclude_self=True)
@@ -139,9 +180,15 @@ def _key_join(service: Service, request: JoinRequest, key: KeyTable) -> JoinResp
         table, columns = result[0].table, list(result[0].columns)
     else:
         table, columns = searches.opened.catalog.split(request.lake_column)
-    pair = searches.pair(key, None, table)
-    lake_key = pair.theirs(columns)
-    joined = pair.join(lake_key, {name: getattr(request, name) for name in names})
+    return _joined_keys(request, searches.pair(key, None, table), columns)
+
+
+def _joined_keys(
+    request: JoinRequest, pair: TablePair, columns: str | list[str] | None
+) -> JoinResponse:
+    key, lake_key = pair.query_table, pair.theirs(columns)
+    options = {name: getattr(request, name) for name in transform.KEY_JOIN_OPTIONS}
+    joined = pair.join(lake_key, options)
     return JoinResponse(key.describe(), pair.keys_joined(lake_key), None, joined)
 
 
@@ -165,9 +212,6 @@ def _best_match(index: Index, column: QueryColumn, options: Mapping[str, Any]) -
 
 def _query_table(column: QueryColumn) -> tuple[pa.Table, pa.StringArray]:
     """Return the table of a query column, with the types of its file, and the column as texts."""
-    from pexeso.lake.columns import label_columns
-    from pexeso.lake.containers.reader import read_typed_table
-
     if column.file is None:
         return pa.table([column.values], names=[column.column or "value"]), column.values
     table, typed = read_typed_table(column.file, options=column.reading)
@@ -177,10 +221,7 @@ def _query_table(column: QueryColumn) -> tuple[pa.Table, pa.StringArray]:
 
 
 def join_sql(service: Service, request: JoinSqlRequest) -> JoinSql:
-    """Answer a request for a join as SQL, of tables whose cells are texts."""
     from pexeso.joins.sql import LAKES, YOURS, reader_of_yours
-    from pexeso.lake.columns import label_columns
-    from pexeso.lake.containers.reader import read_table
 
     reader = None
     if request.may_be_key and (key := request.read_key()) is not None:
@@ -242,7 +283,6 @@ def batch(
     write: Callable[[list[Answer]], object] | None = None,
     progress: Callable[[BatchRun], None] | None = None,
 ) -> BatchResponse:
-    """Answer many queries, from a file of lines or from lines that are given."""
     from pexeso.semantic.batch_file import BatchRun, answer_lines, run_batch
 
     lines = _batch_lines(request) if lines is None else lines
@@ -266,8 +306,6 @@ def batch(
 
 def _batch_lines(request: BatchRequest) -> Iterable[NumberedLine]:
     """Return the lines of a batch, once their file has proved to be readable."""
-    from pexeso.results.query import batch_lines
-
     if not isinstance(request.queries, str):
         return enumerate(map(json.dumps, request.queries), 1)
     both_exist = os.path.exists(request.queries) and os.path.exists(request.output or "")

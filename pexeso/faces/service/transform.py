@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import msgspec
 
 from pexeso.errors import OutputError
-from pexeso.faces.service.bases import Overwrite, ReadingRequest, RequestError, reading_of
-from pexeso.faces.service.responses import JoinResponse, SearchResponse
+from pexeso.faces.service.bases import (
+    JoinResponse,
+    Overwrite,
+    ReadingRequest,
+    RequestError,
+    SearchResponse,
+    reading_of,
+)
 from pexeso.faces.service.schema import Natural, option
 from pexeso.store.io.temporary import require_free
 from pexeso.transform.programs.storing import MAX_PROGRAMS

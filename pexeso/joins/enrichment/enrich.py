@@ -27,8 +27,7 @@ from pexeso.joins.tables import position_of
 from pexeso.lake.frames.tables import Frame, Tabular, put_beside, table_in_memory
 from pexeso.options import ALL, VALUES, whole_number
 from pexeso.runtime.checks import require_flag
-from pexeso.runtime.formatting import percent, shown
-from pexeso.runtime.shown import many
+from pexeso.runtime.formatting import many, percent, shown
 
 if TYPE_CHECKING:
     from pexeso.index import Index

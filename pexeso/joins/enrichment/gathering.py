@@ -26,7 +26,7 @@ from pexeso.lake.frames.columns import arrow_column, column_texts, texts_of_cell
 from pexeso.lake.frames.tables import NOT_OF_ARROW
 from pexeso.runtime.checks import require_share
 from pexeso.runtime.formatting import plain_scalar
-from pexeso.store.texts import take_wide
+from pexeso.store.arrays import take_wide
 
 if TYPE_CHECKING:
     from pexeso.results.matches import Match

@@ -26,8 +26,7 @@ from pexeso.engine.lists import damage_made_plain, offsets_of, ranges
 from pexeso.engine.vector_space import count_needed
 from pexeso.errors import IndexCorruptError
 from pexeso.options import SearchOptions
-from pexeso.results.query import EXACT_KINDS, QueryColumn
-from pexeso.results.ranking import Hit
+from pexeso.results.query import EXACT_KINDS, Hit, QueryColumn
 from pexeso.runtime.compiled import compiled
 from pexeso.runtime.ranges import merge_ranges, ranges_of
 from pexeso.semantic.batch_file import MAX_CHUNK_QUERIES
@@ -38,7 +37,7 @@ from pexeso.semantic.partition_loader import PartitionLoader, loader_of, sets_of
 from pexeso.sets.lake_columns import DAMAGED_LISTS, LakeColumns
 from pexeso.sets.overlap.dictionary import find_texts
 from pexeso.sets.overlap.index import OverlapIndex
-from pexeso.store.texts import take_texts, take_wide
+from pexeso.store.arrays import take_texts, take_wide
 
 loops = compiled("pexeso.joins.loops")
 

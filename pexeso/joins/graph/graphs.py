@@ -31,8 +31,8 @@ from pexeso.options import (
     make_plain,
 )
 from pexeso.runtime.checks import require_choice, require_flag
+from pexeso.runtime.formatting import MAX_ROWS, Shown, facts_table, many
 from pexeso.runtime.progress import CountedProgress
-from pexeso.runtime.shown import MAX_ROWS, Shown, facts_table, many
 
 if TYPE_CHECKING:
     import pandas as pd

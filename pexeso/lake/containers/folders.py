@@ -23,8 +23,13 @@ import pyarrow as pa
 
 from pexeso.errors import TableReadError
 from pexeso.lake.containers.formats import format_of
-from pexeso.lake.readers.file_source import bytes_fingerprint, fingerprint_file
-from pexeso.lake.readers.table import DEFAULT_MAX_CELL_BYTES, Table, check_width
+from pexeso.lake.readers.table import (
+    DEFAULT_MAX_CELL_BYTES,
+    Table,
+    bytes_fingerprint,
+    check_width,
+    fingerprint_file,
+)
 from pexeso.lake.typed.parquet import TypedRows
 from pexeso.runtime.extras import installation
 from pexeso.runtime.formatting import first_line

@@ -18,18 +18,27 @@ from pexeso.lake.containers.folders import (
     folder_table,
     kind_of_folder,
 )
-from pexeso.lake.containers.formats import format_of, without_packing
-from pexeso.lake.containers.tables_inside import Container, only_member, read_inner, split_member
+from pexeso.lake.containers.formats import (
+    Container,
+    format_of,
+    only_member,
+    read_inner,
+    split_member,
+    without_packing,
+)
 from pexeso.lake.readers.delimited import parse_delimited
-from pexeso.lake.readers.file_source import (
+from pexeso.lake.readers.json_text import parse_json, starts_as_json
+from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
+from pexeso.lake.readers.table import (
+    DEFAULT_MAX_BYTES,
+    DEFAULT_MAX_CELL_BYTES,
     FileSource,
+    Table,
     bytes_fingerprint,
+    clean_name,
     fingerprint_file,
     read_content,
 )
-from pexeso.lake.readers.json_text import parse_json, starts_as_json
-from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
-from pexeso.lake.readers.table import DEFAULT_MAX_BYTES, DEFAULT_MAX_CELL_BYTES, Table, clean_name
 from pexeso.lake.typed.parquet import (
     ROWS_A_BATCH,
     TypedRows,
@@ -325,18 +334,6 @@ def read_table(
         Limit on the file's size in bytes, also after it is unpacked; at least 1.
     max_cell_bytes
         Limit on one cell in bytes of UTF-8; larger cells are read as empty, with a note.
-
-    Returns
-    -------
-    Table
-        Names, columns of strings, and notes about what was repaired.
-
-    Raises
-    ------
-    TableReadError
-        The file cannot be read as a table: one sentence says why.
-    PlaceError
-        The file is elsewhere, and its storage cannot be reached.
     """
     table = open_named(path, options=options, max_bytes=max_bytes)
     return table.text(max_cell_bytes=max_cell_bytes, is_meant=True)

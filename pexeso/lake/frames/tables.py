@@ -31,9 +31,8 @@ from pexeso.lake.frames.columns import (
 from pexeso.lake.typed.text import as_text
 from pexeso.lake.typed.value_texts import is_bytes, is_text, plain
 from pexeso.runtime.extras import require
-from pexeso.runtime.formatting import cell_text, json_line, plain_json, shown
-from pexeso.runtime.shown import Shown
-from pexeso.store.texts import wide_for
+from pexeso.runtime.formatting import Shown, cell_text, json_line, plain_json, shown
+from pexeso.store.arrays import wide_for
 
 if TYPE_CHECKING:
     import pandas as pd

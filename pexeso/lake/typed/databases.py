@@ -27,8 +27,7 @@ import pyarrow as pa
 
 from pexeso.errors import TableReadError
 from pexeso.lake.columns import no_such_table
-from pexeso.lake.readers.file_source import check_size
-from pexeso.lake.readers.table import ReadingBudget, check_width, strings
+from pexeso.lake.readers.table import ReadingBudget, check_size, check_width, strings
 from pexeso.lake.typed.sandbox import Answer, SandboxedFormat, budget_of, gathered, require_package
 from pexeso.lake.typed.value_texts import EXACT, cell_text
 from pexeso.runtime.formatting import first_line

@@ -25,8 +25,7 @@ from typing import Any, BinaryIO, NamedTuple
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
-from pexeso.lake.readers.file_source import FileSource
-from pexeso.lake.readers.table import ReadingBudget
+from pexeso.lake.readers.table import FileSource, ReadingBudget
 from pexeso.runtime.extras import lack_of
 from pexeso.runtime.system import OUT_OF_TIME, ended_in_time, limit_process
 
@@ -70,15 +69,11 @@ class SandboxedFormat:
     A request has a `path`, `bounds` and the name of a `table`. Answered are the table and its
     `notes`; without a name `tables`, each with the reason why it cannot be read. Memory: the table,
     at most `max_bytes` of the source, here and in the process that reads.
-
-    Attributes
-    ----------
-    prepared : callable
-        From a file to the path that is read, and its bytes unpacked. The process may take 2 GiB of
-        address space and 64 bytes more for each of these.
     """
 
     module: str
+    # From a file to the path that is read, and its bytes unpacked. The process may take 2 GiB of
+    # address space and 64 bytes more for each of these.
     prepared: Callable[[FileSource, Path], contextlib.AbstractContextManager[tuple[str, int]]] = (
         _as_stored
     )
@@ -99,13 +94,7 @@ class SandboxedFormat:
 
 
 def ask(module: str, request: dict[str, Any], budget: ReadingBudget, n_bytes: int) -> Answer:
-    """Return what `answer(request)` of a module gives in the process, for so many bytes unpacked.
-
-    Raises
-    ------
-    TableReadError
-        The function raised it, or the process ended.
-    """
+    """Return what `answer(request)` of a module gives for a file that unpacks to `n_bytes`."""
     limits = {"bytes": _BASE_BYTES + _BYTES_A_BYTE * n_bytes, "seconds": budget.max_seconds}
     request = {"bounds": bounds(budget), **request}
     message = {"limits": limits, "module": module, "request": request}

@@ -37,8 +37,7 @@ from pexeso.lake.readers.conventions import (
     repeats_header,
     without_total,
 )
-from pexeso.lake.readers.file_source import FileSource
-from pexeso.lake.readers.table import MAX_COLUMNS, ReadingBudget, check_width
+from pexeso.lake.readers.table import MAX_COLUMNS, FileSource, ReadingBudget, check_width
 from pexeso.lake.typed.sandbox import Answer, SandboxedFormat, budget_of, check_table
 from pexeso.lake.typed.value_texts import cell_text, column_array
 from pexeso.runtime.formatting import first_line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from pexeso.build.parts.shards import ShardedPart
+from pexeso.build.parts.base import ShardedPart
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,13 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.build.parts.base import Batches, require_part
-from pexeso.build.parts.shards import count_unknown, deleted_numbers
+from pexeso.build.parts.base import Batches, count_unknown, deleted_numbers, require_part
 from pexeso.errors import IndexCorruptError
 from pexeso.redundancy.part import ROW_HASHES_PART
+from pexeso.store.arrays import Texts, open_texts, require_sound
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import FolderEntry
-from pexeso.store.texts import Texts, open_texts, require_sound
 
 if TYPE_CHECKING:
     from pexeso.redundancy.pieces import StoredPiece

@@ -8,26 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.build.parts.base import Filled, PartEstimate
+from pexeso.build.parts.base import Filled, PartEstimate, Placed, estimated, read_rows
 from pexeso.build.parts.sample import LakeSample
-from pexeso.build.parts.shards import Placed, estimated, read_rows
 from pexeso.errors import TableReadError
 from pexeso.lake.catalog import batch_of
 from pexeso.lake.records import ReadTable
+from pexeso.options import BuildOptions
 from pexeso.redundancy.part import FIELDS, RECORD, ROW_HASHES_PART
 from pexeso.redundancy.part.open import PIECES, TABLES
 from pexeso.redundancy.pieces import SCHEMA, n_columns, packed, pieces_of, write_packed
+from pexeso.store.arrays import write_texts
 from pexeso.store.files import new_file, write_document
 from pexeso.store.manifest import META
-from pexeso.store.texts import write_texts
-
-if TYPE_CHECKING:
-    from pexeso.options import BuildOptions
 
 
 def records(tables: Sequence[ReadTable]) -> Iterator[pa.RecordBatch]:
@@ -48,7 +44,6 @@ _SIZES = ("hashes", "codes", "facts")  # What differs in size from piece to piec
 
 
 def sizes(name: str, rows: pa.RecordBatch | None) -> tuple[int]:
-    """Return the bytes of some pieces."""
     return (0,) if rows is None else (_piece_bytes(rows),)
 
 

@@ -12,8 +12,8 @@ from pexeso.results.pages.page import MAX_NAME, rendered
 from pexeso.runtime.formatting import figure, plain
 
 BOX_WIDTH = 224
+# Columns in a box; how many more there are is written there.
 MAX_COLUMNS = 12
-"""Columns in a box; how many more there are is written there."""
 
 _GAP, _MARGIN, _HEAD, _ROW = 26, 8, 48, 18
 _CURVE, _LABEL = 44, 168
@@ -160,11 +160,11 @@ def _steps(largest: float) -> list[float]:
     return [step * number for number in range(math.ceil(largest / step - 1e-9) + 1)]
 
 
+# Plans shown in full; the others are counted.
 MAX_PLANS = 50
-"""Plans shown in full; the others are counted."""
 
+# Longest statement shown, in characters.
 MAX_STATEMENT = 20_000
-"""Longest statement shown, in characters."""
 
 BEST_SEEN = {
     "price": "The least price of a plan that keeps all other bounds",

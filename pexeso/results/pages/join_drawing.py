@@ -24,11 +24,11 @@ from pexeso.results.pages.page import rendered
 from pexeso.runtime.formatting import percent
 
 MAX_TABLES = 40
+# Tables and lines of a drawing.
 MAX_LINES = 60
-"""Tables and lines of a drawing."""
 
+# Lines of one column: where many columns have the same values, some of their lines show it.
 MAX_OF_COLUMN = 4
-"""Lines of one column: where many columns have the same values, some of their lines show it."""
 
 BOX_WIDTH = 212
 
@@ -37,11 +37,11 @@ _GAP, _LINE_GAP, _PART_GAP, _COLUMN_GAP, _MARGIN = 22, 12, 30, 70, 8
 _ARC, _MAX_ARC = 18, 44
 _MAX_LEVELS, _STACK = 4, 5
 _TABLE_CELLS, _COLUMN_CELLS, _SAID_CELLS = 26, 32, 60
+# So wide a drawing may be without scrolling on a desk; connected tables are side by side.
 _WIDTH = 1120
-"""So wide a drawing may be without scrolling on a desk; connected tables are side by side."""
 
+# The names of a table and of a column.
 Column = tuple[str, str]
-"""The names of a table and of a column."""
 
 
 @dataclass(frozen=True)

@@ -14,17 +14,17 @@ from itertools import accumulate, pairwise
 
 from pexeso.runtime.formatting import cells_of, plain
 
+# Letters of a name in a box, those of East Asia counted twice.
 NAME_CELLS = 28
-"""Letters of a name in a box, those of East Asia counted twice."""
 
 _HEAD = 9
 
+# Rounds in which levels are ordered, each from left to right and back.
 SWEEPS = 8
-"""Rounds in which levels are ordered, each from left to right and back."""
 
 _ALIGNMENTS = 6
+# Means are compared in these parts: a whole number of them for up to 16 neighbours.
 _FRACTION = 720_720
-"""Means are compared in these parts: a whole number of them for up to 16 neighbours."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Pages of search results and explanations: templates of Jinja that escape every text."""
+"""Pages of searches, explanations and learned programs: templates of Jinja escape every text."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pexeso.results.matches import Explanation, Match, SearchResult
 
 
+# The kind of rows without a match.
 NONE = "none"
-"""The kind of rows without a match."""
 
 
 class Limits(NamedTuple):
@@ -31,11 +31,11 @@ class Limits(NamedTuple):
     words: int = 12
 
 
+# Pairs that are seen before the others are opened.
 PAIRS_FIRST = 8
-"""Pairs that are seen before the others are opened."""
 
+# Pairs of the values that match least, seen next to the first ones.
 WEAKEST = 4
-"""Pairs of the values that match least, seen next to the first ones."""
 
 OF_RESULTS = Limits()
 OF_EXPLANATION = Limits(pairs=1000, unmatched=200, rows=50)
@@ -126,14 +126,14 @@ def _bar(match: Match) -> list[dict[str, Any]]:
     ]
 
 
+# Longest value shown on a page, in characters; longer ones are cut, with their length.
 MAX_VALUE = 160
-"""Longest value shown on a page, in characters; longer ones are cut, with their length."""
 
+# The same for names of tables, columns and files.
 MAX_NAME = 240
-"""The same for names of tables, columns and files."""
 
+# The same for sentences that say why something is not shown.
 MAX_SENTENCE = 1000
-"""The same for sentences that say why something is not shown."""
 
 BUFFER_SIZE = 64
 
@@ -217,3 +217,70 @@ def environment() -> Environment:
         "width": lambda share: f"{100 * share:.3f}%",
     }
     return environment
+
+
+# Characters of SQL or Python above which it is left out.
+MAX_CODE = 50_000
+
+NOTEBOOK_PAIRS = 20
+
+# Kinds of a join, the colours that they have on all pages, and what they are called.
+_KINDS = (
+    ("equal", "exact", "equal"),
+    ("program", "alias", "by a program"),
+    ("fuzzy", "spelling", "nearly equal"),
+    ("none", "none", "not joined"),
+)
+
+CARDINALITIES = {
+    "none": "no key is joined",
+    "1:1": "each key has one row in either table",
+    "N:1": "keys have several rows in the first table",
+    "1:N": "keys have several rows in the second table",
+    "N:M": "keys have several rows in the first table and in the second; where one has in both, "
+    "rows multiply",
+}
+
+
+def transform_page(report: Mapping[str, Any]) -> str:
+    return rendered("transform.html", transform_shown(report))
+
+
+def transform_shown(report: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "title": f"{_columns(report['source'])} joined with {_columns(report['target'])}",
+        "segments": _segments(report["rows"]),
+        "n_rows": sum(report["rows"].values()),
+        "cardinality_said": CARDINALITIES[report["cardinality"]],
+        "code": _code,
+        **report,
+    }
+
+
+def transform_table(report: Mapping[str, Any]) -> str:
+    shown = {"report": report, "segments": _segments(report["rows"]), "most": NOTEBOOK_PAIRS}
+    return rendered("transform_notebook.html", {**shown, "one": _one})
+
+
+def _segments(rows: Mapping[str, int]) -> list[dict[str, Any]]:
+    total = max(1, sum(rows.values()))
+    return [
+        {"kind": colour, "said": name, "matched": rows[kind], "share": rows[kind] / total}
+        for kind, colour, name in _KINDS
+    ]
+
+
+def _columns(side: Mapping[str, Any]) -> str:
+    names = ", ".join(side["columns"])
+    return plain(f"{names} of {side['file']}" if side["file"] else names, MAX_NAME)
+
+
+def _code(text: str) -> str | None:
+    """Return lines of code with what cannot be seen escaped; None where they are too many."""
+    if len(text) > MAX_CODE:
+        return None
+    return "\n".join(plain(line, MAX_CODE) for line in text.split("\n"))
+
+
+def _one(value: str | Sequence[str]) -> str:
+    return value if isinstance(value, str) else ", ".join(value)

@@ -4,7 +4,7 @@ Every index has that of its main model, and one for each further model.
 """
 
 from pexeso.build.parts.base import PackagePart
-from pexeso.build.parts.models import part_of
+from pexeso.build.parts.metadata import part_of
 
 
 def _part(model: int) -> PackagePart:

@@ -11,17 +11,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from embed.registry import load_embedder
-from pexeso.build.parts.metadata import require_contents, stored_normaliser, stored_space
-from pexeso.build.parts.models import embedder_folder, models_of, store_of_model
+from pexeso.build.parts.metadata import (
+    embedder_folder,
+    models_of,
+    require_contents,
+    store_of_model,
+    stored_normaliser,
+    stored_space,
+)
 from pexeso.engine.sparse.partition import check_arrays as check_sparse_arrays
 from pexeso.engine.sparse.sparse_space import SparseSpace
-from pexeso.engine.vector_space import READ_LAYOUTS, VectorSpace
+from pexeso.engine.vector_space import LAYOUT_VERSION, VectorSpace
 from pexeso.errors import EmbedderError, IndexCorruptError, InputError, MissingPackageError
 from pexeso.lake.catalog import Catalog
+from pexeso.store.arrays import Texts, require_sound, take_texts
 from pexeso.store.integrity import Problem
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import MANIFEST, FolderEntry
-from pexeso.store.texts import Texts, require_sound, take_texts
 
 Progress = Callable[[int, int], None]
 
@@ -49,11 +55,11 @@ def check_model(store: Store) -> list[Problem]:
         require_contents(manifest)
     except IndexCorruptError as error:
         return [Problem(MANIFEST, "content", str(error))]
-    layout = manifest.options.get("layout", 1)
-    if layout not in READ_LAYOUTS:
+    layout = manifest.options.get("layout")
+    if layout != LAYOUT_VERSION:
         sentence = (
             f"'{store.path}' has partitions of layout {layout!r}, and this version reads "
-            f"layout {' and '.join(map(str, READ_LAYOUTS))}: build it again."
+            f"layout {LAYOUT_VERSION}: build it again."
         )
         problems.append(Problem(MANIFEST, "version", sentence))
     try:

@@ -23,7 +23,7 @@ from embed.registry import create_embedder
 from embed.stored import with_precision
 from partition.balance import partition_bytes
 from pexeso.build.parts.base import PartEstimate
-from pexeso.build.parts.models import entry_bytes, options_for_model, sparse_vectors
+from pexeso.build.parts.metadata import entry_bytes, options_for_model, sparse_vectors
 from pexeso.build.parts.sample import LakeSample, grown, n_distinct
 from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.engine.sparse import partition as sparse

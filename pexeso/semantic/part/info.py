@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from embed.stored import SINGLE
-from pexeso.build.parts.models import (
+from pexeso.build.parts.metadata import (
     WEIGHED,
     is_as_published,
     models_of,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pexeso.build.parts.base import Written, worn_folders
-from pexeso.build.parts.models import (
+from pexeso.build.parts.metadata import (
     WEIGHED_BY,
     embedder_folder,
     entry_bytes,

@@ -16,13 +16,13 @@ from pexeso.build.catalog_writer import split_values, value_buckets, write_disti
 from pexeso.build.parts.base import Batches
 from pexeso.build.workers import Attempt
 from pexeso.runtime.exchange import BucketWriter, buckets_by_hash, read_bucket
+from pexeso.store.arrays import take_texts
 from pexeso.store.io.parquet import parquet_files
 from pexeso.store.local.reader import Store
-from pexeso.store.texts import take_texts
 
 if TYPE_CHECKING:
     from pexeso.build.job import BuildJob
-    from pexeso.build.stages import Facts
+    from pexeso.build.workers import Facts
 
 
 POSTINGS = pa.schema([("column_id", pa.int64()), ("value", pa.string()), ("text", pa.string())])

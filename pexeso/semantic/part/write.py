@@ -22,8 +22,8 @@ from embed.corpus import MAX_TOKENS, write_corpus
 from embed.registry import create_embedder, load_embedder
 from embed.stored import with_precision
 from partition.plan import limits_of, plan_partitions, planned
-from pexeso.build.parts.base import Filled, Written
-from pexeso.build.parts.models import (
+from pexeso.build.parts.base import Filled, Placed, Written
+from pexeso.build.parts.metadata import (
     WEIGHED,
     WEIGHED_BY,
     embedder_folder,
@@ -37,7 +37,6 @@ from pexeso.build.parts.models import (
     store_of_model,
     written_fields,
 )
-from pexeso.build.parts.shards import Placed
 from pexeso.build.workers import Attempt
 from pexeso.errors import InputError
 from pexeso.lake.catalog import COLUMNS as CATALOG_COLUMNS
@@ -45,17 +44,16 @@ from pexeso.lake.catalog import Catalog, files_in
 from pexeso.runtime.exchange import BucketWriter, buckets_by_hash, hash_rows, read_bucket
 from pexeso.semantic.part import stage_of
 from pexeso.semantic.part.stored import POSTINGS, ROWS_PER_BATCH, VECTORS, stored_postings
-from pexeso.store.arrays import write_arrays
+from pexeso.store.arrays import write_arrays, write_texts
 from pexeso.store.files import empty_folder, write_document
 from pexeso.store.io.parquet import n_bytes_of, parquet_files
 from pexeso.store.manifest import CHOICE, META, METRIC, FolderEntry
-from pexeso.store.texts import write_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pexeso.build.job import BuildJob
-    from pexeso.build.stages import Facts
+    from pexeso.build.workers import Facts
     from pexeso.engine.options import PartitionLayoutOptions
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pexeso.results.query import exact_kind
 from pexeso.runtime.checks import require_share
-from pexeso.runtime.shown import Shown, facts_table
+from pexeso.runtime.formatting import Shown, facts_table
 
 DEFAULT_MIN_PRECISION = 0.9
 HALF = 0.5

@@ -32,8 +32,7 @@ from pexeso.engine.lists import damage_made_plain
 from pexeso.engine.vector_space import Vectors, count_needed
 from pexeso.errors import InputError
 from pexeso.options import ALL, VALUES, SearchOptions
-from pexeso.results.query import QueryColumn
-from pexeso.results.ranking import Hit
+from pexeso.results.query import Hit, QueryColumn
 from pexeso.runtime.compiled import compiled
 from pexeso.semantic.encoded_query import EncodedQuery
 from pexeso.semantic.executor import search_store

@@ -20,7 +20,7 @@ from pexeso.engine.vector_space import Vectors, VectorSpace, known_vectors
 from pexeso.runtime.ranges import mixed
 from pexeso.semantic.partition_loader import PartitionLoader
 from pexeso.semantic.thresholds.advice import HALF
-from pexeso.store.texts import take_texts
+from pexeso.store.arrays import take_texts
 
 MIN_VALUES = 5
 """A column with fewer distinct values says too little about how far its values lie apart."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pexeso.build.parts.shards import ShardedPart
+from pexeso.build.parts.base import ShardedPart
 
 if TYPE_CHECKING:
     from pexeso.options import BuildOptions
@@ -48,7 +48,7 @@ class TokenSetsPart(ShardedPart):
     def check(
         self, store: Store, progress: Callable[[int, int], None] | None = None
     ) -> list[Problem]:
-        return self._module("check").check(store)
+        return self._module("open").check(store)
 
     def shown(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         return {name: facts[fact] for name, fact in self.summed}

@@ -5,27 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.build.parts.base import Filled, PartEstimate
+from pexeso.build.parts.base import Filled, PartEstimate, Placed, estimated, read_rows
 from pexeso.build.parts.sample import LakeSample, grown
-from pexeso.build.parts.shards import Placed, estimated, read_rows
+from pexeso.options import BuildOptions
 from pexeso.sets.containment import DOCUMENT, FEW_SETS, LISTS_ALONE, EnsembleOptions
-from pexeso.sets.overlap.index import build_index
-from pexeso.sets.overlap.saving import save_index
+from pexeso.sets.overlap.index import build_index, save_index
 from pexeso.sets.part import SET_FIELDS, SETS, TOKEN_FIELDS, TOKEN_SETS_PART, TOKENS
 from pexeso.sets.part.open import LABELS, POSITIONS, TABLES
-from pexeso.store.arrays import write_arrays
+from pexeso.store.arrays import write_arrays, write_texts
 from pexeso.store.files import write_document
 from pexeso.store.manifest import META
-from pexeso.store.texts import write_texts
-
-if TYPE_CHECKING:
-    from pexeso.options import BuildOptions
 
 # Bytes that a (column, token) pair counts for when sets are divided: about twice what it takes on
 # the disk, a third of what building takes.

@@ -40,28 +40,17 @@ _PAUSE_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class PlaceEntry:
-    """What a storage says about one name.
+    """What a storage says about one name."""
 
-    Attributes
-    ----------
-    name
-        The last part of the path; empty for a folder without a name, as the key ``a//b.csv`` makes
-        one.
-    kind
-        ``file``, ``folder``, or ``other``.
-    n_bytes
-        Size in bytes; 0 where it is no file.
-    modified
-        When it was last changed, in nanoseconds since 1970; None where the storage does not say.
-        Whole seconds where there is a version: some requests return no more.
-    version
-        A text that changes whenever the bytes do (the ETag of S3); None where the storage has none.
-    """
-
+    # The last part of the path; empty for a folder without a name, as the key ``a//b.csv`` makes
+    # one.
     name: str
-    kind: Literal["file", "folder", "other"]
-    n_bytes: int
+    kind: Literal["file", "folder", "other"]  # ``file``, ``folder``, or ``other``
+    n_bytes: int  # Size in bytes; 0 where it is no file
+    # When it was last changed, in nanoseconds since 1970; None where the storage does not say.
+    # Whole seconds where there is a version: some requests return no more.
     modified: int | None
+    # A text that changes whenever the bytes do (the ETag of S3); None where the storage has none.
     version: str | None
 
 
@@ -212,8 +201,8 @@ def _secrets(options: Mapping[str, Any]) -> Iterator[str]:
             yield value
 
 
+# Bytes asked of a storage at a time.
 READ_BYTES = 16 << 20
-"""Bytes asked of a storage at a time."""
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://")
 
@@ -253,29 +242,14 @@ class Location:
 
     @property
     def filesystem(self) -> Any:
-        """The fsspec filesystem; one object a process for equal options.
-
-        Raises
-        ------
-        MissingPackageError
-            The package for this storage is not installed.
-        PlaceError
-            The options do not fit the storage.
-        """
+        """The fsspec filesystem; one object a process for equal options."""
         if self.given is not None:
             return self.given
         with self._plain_errors("opened"):
             return import_fsspec().filesystem(self.protocol, **self.options)
 
     def joined(self, relative: str) -> Location:
-        """Return the place of a name below this one.
-
-        Raises
-        ------
-        InputError
-            The name is absolute, empty, or has an empty, ``.`` or ``..`` part: it would lead
-            elsewhere.
-        """
+        """Return the place of a name below this one."""
         if (
             not relative
             or "\0" in relative

@@ -18,12 +18,10 @@ def parquet_files(folder: Path) -> list[Path]:
 
 
 def n_bytes_of(paths: Iterable[Path]) -> int:
-    """Return the bytes of files on the disk."""
     return sum(path.stat().st_size for path in paths)
 
 
 def n_rows_of(paths: Iterable[Path]) -> int:
-    """Return how many rows files of Parquet have, by their metadata."""
     return sum(pq.read_metadata(path).num_rows for path in paths)
 
 

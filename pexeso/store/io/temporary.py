@@ -14,8 +14,8 @@ from pathlib import Path
 from pexeso.errors import OutputError
 from pexeso.runtime.system import EXCLUSIVE, HAS_LOCKS, is_own, lock, open_unlinked, sync_file
 
+# The file in a folder that is locked as long as the process lives that made it.
 LOCK = "in-use"
-"""The file in a folder that is locked as long as the process lives that made it."""
 
 
 @contextmanager
@@ -69,8 +69,8 @@ def _remove_if_unlocked(file: Path, path: Path) -> None:
         os.close(descriptor)
 
 
+# What the name of a file ends in as long as it is not whole.
 _PART = ".part"
-"""What the name of a file ends in as long as it is not whole."""
 
 
 @contextmanager

@@ -53,24 +53,13 @@ def lock_folder(root: Path) -> tuple[int, bool]:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a build is about to do, so that another can take it up.
+    """What a build is about to do, so that another can take it up."""
 
-    Attributes
-    ----------
-    purpose : str or None
-        What is built, of which options; None for a build that is not to be taken up.
-    generation : int
-        Of the index to be written.
-    names : dict of str to str
-        The folder names chosen for the catalog and the embedder.
-    first_partition : int
-        Number of the first new partition.
-    """
-
+    # What is built, of which options; None for a build that is not to be taken up.
     purpose: str | None
-    generation: int
-    names: dict[str, str]
-    first_partition: int
+    generation: int  # Of the index to be written
+    names: dict[str, str]  # The folder names chosen for the catalog and the embedder
+    first_partition: int  # Number of the first new partition
 
 
 def announce(root: Path, plan: Plan) -> None:

@@ -25,9 +25,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from pexeso.errors import IndexCorruptError, IndexNotFoundError, InputError, StoredIndexError
+from pexeso.errors import IndexCorruptError, IndexNotFoundError, StoredIndexError
 from pexeso.runtime.system import EXCLUSIVE, HAS_LOCKS, SHARED, link_file, lock, open_unlinked
-from pexeso.store.arrays import map_array
+from pexeso.store.arrays import Texts, map_array, map_texts
 from pexeso.store.files import (
     Descriptor,
     RootFolder,
@@ -52,10 +52,9 @@ from pexeso.store.manifest import (
     read_manifest,
     require_readable_size,
 )
-from pexeso.store.texts import Texts, map_texts
 
+# How long superseded files are kept where no lock shows whether they are in use.
 RETENTION_SECONDS = 24 * 3600
-"""How long superseded files are kept where no lock shows whether they are in use."""
 
 _COPY = ".copy.json"
 _ATTEMPTS = 50
@@ -245,9 +244,9 @@ def link_files(root: Path, relative_paths: Iterable[str]) -> Links | None:
     return None
 
 
+# Files of at most this size are compared with their checksums whenever they are opened; all others
+# by `pexeso check`.
 SMALL_FILE_BYTES = 1 << 16
-"""Files of at most this size are compared with their checksums whenever they are opened; all others
-by `pexeso check`."""
 
 _NOT_AS_WRITTEN = (
     "'{path}' is not as it was written, by its checksum: restore it from a copy, "
@@ -350,12 +349,7 @@ class Store:
         return self.catalog_document(self.partition_entry(number), f"{name}.json")
 
     def partition_entry(self, number: int) -> FolderEntry:
-        partitions = self.manifest.partitions
-        if not 0 <= number < len(partitions):
-            raise InputError(
-                f"The index '{self.path}' has partitions 0 to {len(partitions) - 1}. Got {number}."
-            )
-        return partitions[number]
+        return self.manifest.partitions[number]
 
     def folder(self, entry: FolderEntry) -> Path:
         """Return the path of a folder of the index that has all its files, for other code to open.

@@ -207,10 +207,10 @@ def _unsafe(location: Location, why: str) -> OutputError:
 
 _FILES_AT_ONCE = 8
 _FIRST_NUMBER = 10**16
+# What builds that died may have left, next to ``.building``, where there is no index yet.
 _LEFT = re.compile(
     rf"{re.escape(BUILDING)}|{RETIRED}|{PARTITIONS}|(?:{CATALOG}|{EMBEDDER})\.[0-9]{{17}}", re.ASCII
 )
-"""What builds that died may have left, next to ``.building``, where there is no index yet."""
 
 
 @dataclass(frozen=True)

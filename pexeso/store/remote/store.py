@@ -122,14 +122,14 @@ def _require_there(location: Location, n_bytes: int) -> None:
         )
 
 
+# Most bytes that a cache holds unless set otherwise: 20 GiB.
 DEFAULT_BYTES = 20 << 30
-"""Most bytes that a cache holds unless set otherwise: 20 GiB."""
 
+# Environment variables: the folder of the cache; its size in GiB, a number such as 50 or 0.5.
 FOLDER_VARIABLE, SIZE_VARIABLE = "PEXESO_CACHE", "PEXESO_CACHE_GIB"
-"""Environment variables: the folder of the cache; its size in GiB, a number such as 50 or 0.5."""
 
+# How long a folder counts as in use after its last use, where the file system cannot lock.
 UNLOCKED_SECONDS = 3600
-"""How long a folder counts as in use after its last use, where the file system cannot lock."""
 
 _PART = ".part"
 
@@ -376,22 +376,7 @@ class RemoteStore(Store):
 
 
 def open_remote_store(location: Location, cache: Cache | None = None) -> RemoteStore:
-    """Open the index at a place, read-only: its manifest is read, and all sizes are requested.
-
-    Parameters
-    ----------
-    location
-        The folder of the index.
-    cache
-        Where files are kept on this machine; the user's cache by default.
-
-    Raises
-    ------
-    IndexNotFoundError, IndexVersionError, IndexCorruptError
-        No index is there, it is of another format version, or a file is not there in its size.
-    PlaceError
-        The storage cannot be reached.
-    """
+    """Open the index at a place, read-only: its manifest is read, and all sizes are requested."""
     manifest, _ = read_remote_manifest(location)
     require_sizes(location, manifest)
     return RemoteStore(location, manifest, cache=cache or default_cache())

@@ -17,8 +17,7 @@ from pexeso.joins.measures import KeyMatches
 from pexeso.joins.options import free_name, join_options, require_how
 from pexeso.lake.frames.tables import take_column_cells
 from pexeso.runtime.checks import require_flag
-from pexeso.runtime.formatting import percent, plain, shown
-from pexeso.runtime.shown import Shown, many
+from pexeso.runtime.formatting import Shown, many, percent, plain, shown
 from pexeso.store.io.temporary import written_whole
 from pexeso.transform.joins.details import (
     RowSteps,
@@ -439,14 +438,13 @@ class TransformJoin(Shown):
         str or None
             The page, where no stream was given.
         """
-        from pexeso.results.pages.page import written
-        from pexeso.results.pages.transform import transform_page
+        from pexeso.results.pages.page import transform_page, written
 
         return written(iter([transform_page(page_report(self))]), stream)
 
     def _repr_html_(self) -> str:
         """Return what notebooks show: the programs and the first 20 pairs."""
-        from pexeso.results.pages.transform import transform_table
+        from pexeso.results.pages.page import transform_table
 
         return transform_table(self.to_dict())
 

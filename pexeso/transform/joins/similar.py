@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from embed.corpus import write_corpus
 from embed.registry import create_embedder
-from pexeso.build.parts.models import sparse_vectors
+from pexeso.build.parts.metadata import sparse_vectors
 from pexeso.engine.sparse.partition import SparsePartition, build_partition
 from pexeso.engine.sparse.search import Work, find_rows
 from pexeso.engine.sparse.vectors import pair_costs, pair_distances

@@ -16,7 +16,7 @@ import pyarrow as pa
 from embed.words import hash_strings
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.ranges import mixed
-from pexeso.store.texts import take_texts
+from pexeso.store.arrays import take_texts
 from pexeso.transform.search.grams import QueryGrams, SharedGrams
 from pexeso.transform.texts import cleaned
 

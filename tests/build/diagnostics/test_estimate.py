@@ -4,7 +4,6 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +14,8 @@ from equal_text_lakes import place_rows
 
 from pexeso.build.diagnostics.estimate import estimate_build
 from pexeso.build.job import stage_names
-from pexeso.build.parts import sample
+from pexeso.build.parts.base import Placed
 from pexeso.build.parts.sample import choose_sample, format_name
-from pexeso.build.parts.shards import Placed
 from pexeso.composite.part import ROW_KEYS_PART
 from pexeso.errors import InputError, LakeError
 from pexeso.index import open_index
@@ -60,14 +58,6 @@ def shard_of_lake(lake, folder, parts):
 
 def file(name, n_bytes, kind="delimited"):
     return TableFile(name, Path(name), kind, n_bytes)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def machine_measured_once():
-    """Measure how fast the machine is for the first estimate alone, which takes a second."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sample, "machine_factor", cache(sample.machine_factor))
-        yield
 
 
 @pytest.fixture(scope="module")

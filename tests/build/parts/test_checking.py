@@ -14,13 +14,10 @@ import pytest
 
 from pexeso.build.diagnostics.info import check_index
 from pexeso.errors import IndexCorruptError, IndexNotFoundError
-from pexeso.store.arrays import write_arrays
+from pexeso.store.arrays import open_texts, write_arrays, write_texts
 from pexeso.store.files import write_document
 from pexeso.store.local.reader import open_store
 from pexeso.store.manifest import FolderEntry, Manifest
-from pexeso.store.texts import open_texts, write_texts
-
-pytestmark = pytest.mark.spark
 
 Rewrite = Callable[[Manifest], Manifest]
 

@@ -20,7 +20,7 @@ MORE = "place,code\nOslo,OSL\nBergen,BGO\nTrondheim,TRD\nStavanger,SVG\nTromsø,
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory, spark):
+def lake(tmp_path_factory):
     folder = tmp_path_factory.mktemp("lexical") / "lake"
     folder.mkdir()
     for name, rows in TABLES.items():
@@ -29,7 +29,7 @@ def lake(tmp_path_factory, spark):
     return folder
 
 
-def build(lake, path, spark, **options):
+def build(lake, path, **options):
     return pexeso.build_index(lake, path, model="lexical", **options)
 
 
@@ -47,9 +47,9 @@ EXPECTED = [("cities.csv", "city", 5), ("towns.csv", "town", 3)]
 
 
 @pytest.fixture(scope="module")
-def built(lake, spark):
+def built(lake):
     """Index the lake in one partition and in two; return the indexes by these numbers."""
-    return {n: build(lake, lake.parent / f"index_{n}", spark, n_partitions=n) for n in (1, 2)}
+    return {n: build(lake, lake.parent / f"index_{n}", n_partitions=n) for n in (1, 2)}
 
 
 @pytest.mark.parametrize("n_partitions", [1, 2])
@@ -79,10 +79,10 @@ def test_torch_gives_the_answers_of_compiled_loops_and_other_kernels_are_refused
 
 
 @pytest.mark.long
-def test_updates_give_the_answers_of_a_fresh_build(lake, tmp_path, spark):
+def test_updates_give_the_answers_of_a_fresh_build(lake, tmp_path):
     folder = tmp_path / "lake"
     shutil.copytree(lake, folder)
-    index = build(folder, tmp_path / "index", spark)
+    index = build(folder, tmp_path / "index")
     (folder / "more.csv").write_text(MORE, encoding="utf-8")
     (folder / "towns.csv").unlink()
     index.append(folder)
@@ -119,13 +119,13 @@ ODD = {
 """Values, and each as another column has it."""
 
 
-def test_odd_values_are_searched_as_brute_force_does(tmp_path, spark):
+def test_odd_values_are_searched_as_brute_force_does(tmp_path):
     folder = tmp_path / "lake"
     folder.mkdir()
     for name, values in (("odd", ODD), ("other", ODD.values())):
         lines = [f"{name},n", *(f"{value},{n}" for n, value in enumerate(values))]
         (folder / f"{name}.csv").write_text("\n".join(lines), encoding="utf-8")
-    index = build(folder, tmp_path / "index", spark)
+    index = build(folder, tmp_path / "index")
     query, table = list(ODD), "other.csv"
     at_least = {0.0: 3, 0.1: 4, 0.4: 5}
     for distance, n_least in at_least.items():

@@ -17,7 +17,7 @@ from several_models import (
 
 import pexeso
 from pexeso.build.job import stage_names
-from pexeso.build.parts.models import options_for_model, store_of_model
+from pexeso.build.parts.metadata import options_for_model, store_of_model
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.options import BuildOptions
 from pexeso.store.opening import open_store_anywhere
@@ -29,7 +29,7 @@ def lake(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def built(lake, tmp_path_factory, spark):
+def built(lake, tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     both = build(lake, folder / "both", "lexical,hashing")
     return both, {name: build(lake, folder / name, name) for name in MODELS}
@@ -54,7 +54,7 @@ def test_an_index_keeps_its_model_where_it_is_sent_and_renewed(built):
 
 
 @pytest.mark.long
-def test_updates_keep_every_model(built, lake, tmp_path, spark):
+def test_updates_keep_every_model(built, lake, tmp_path):
     folder = tmp_path / "lake"
     shutil.copytree(lake, folder)
     both = build(folder, tmp_path / "both", "lexical,hashing")
@@ -82,7 +82,7 @@ def test_updates_keep_every_model(built, lake, tmp_path, spark):
 
 
 @pytest.mark.long
-def test_several_partitions_of_each_model(lake, built, tmp_path, spark):
+def test_several_partitions_of_each_model(lake, built, tmp_path):
     both = build(lake, tmp_path / "both", "lexical,hashing", n_partitions=2)
     assert both.with_model("hashing").store.n_partitions == 2
     require_as_alone(both, built[1])
@@ -137,7 +137,7 @@ def test_options_of_vectors_are_for_the_models_that_have_them(built):
     assert options_for_model(options, 1).metric == "angular"
 
 
-def test_each_model_has_the_metric_of_its_own(lake, tmp_path, spark):
+def test_each_model_has_the_metric_of_its_own(lake, tmp_path):
     both = pexeso.build_index(lake, tmp_path / "both", model="lexical,hashing", metric="angular")
     metrics = [info["metric"] for info in (both.info().to_dict(), *both.info().further_models)]
     assert metrics == ["euclidean", "angular"]

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from pexeso.build.parts.models import build_options, is_as_published, with_preset
+from pexeso.build.parts.metadata import build_options, is_as_published, with_preset
 from pexeso.errors import InputError
 from pexeso.faces.service.bases import Request
 from pexeso.faces.service.index_requests import BuildRequest, EstimateRequest

@@ -25,8 +25,6 @@ from pexeso.redundancy.pieces import read_columns
 from pexeso.redundancy.search import find_redundancy
 from pexeso.store.opening import open_store_anywhere
 
-pytestmark = pytest.mark.spark
-
 OPTIONS = {"partition_bytes": 1 << 20}
 TOWNS = ["Oslo", "Rome", "Bern", "Kyiv", None]
 
@@ -97,7 +95,7 @@ def edges_of(source, **options):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory, spark):
+def built(tmp_path_factory):
     folder = tmp_path_factory.mktemp("row_hashes")
     write_lake(folder / "lake")
     build_index(folder / "lake", folder / "with.pexeso", parts=["redundancy"], **OPTIONS)

@@ -1,7 +1,4 @@
-"""The part for composite keys of an index: built by Spark, added later, updated, looked through.
-
-What is found is held against every mapping of every table, tried with plain sets.
-"""
+"""The part for composite keys of an index: built by Spark, added later, updated, looked through."""
 
 import csv
 import re
@@ -21,8 +18,6 @@ from pexeso.errors import InputError
 from pexeso.index import build_index, open_index
 from pexeso.options import BuildOptions
 from pexeso.store.opening import open_store_anywhere
-
-pytestmark = pytest.mark.spark
 
 OPTIONS = {"partition_bytes": 1 << 20}
 WORDS = ["Oslo", "oslo ", "ROME", "Rome", "Bern", "", "  ", "Straße", "STRASSE", "7", "07", "x/y"]
@@ -108,7 +103,7 @@ def agrees(index, tables, filters=("auto",)):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory, spark):
+def built(tmp_path_factory):
     folder = tmp_path_factory.mktemp("row_keys")
     write_lake(folder / "lake")
     build_index(folder / "lake", folder / "with.pexeso", parts=["composite"], **OPTIONS)
@@ -197,7 +192,7 @@ def test_adding_the_part_gives_what_building_with_it_gives(built):
 
 
 @pytest.mark.long
-def test_random_updates_keep_the_answers_and_compaction_is_a_fresh_build(built, tmp_path, spark):
+def test_random_updates_keep_the_answers_and_compaction_is_a_fresh_build(built, tmp_path):
     lake, path = tmp_path / "lake", tmp_path / "updated.pexeso"
     shutil.copytree(built / "lake", lake)
     build_index(lake, path, parts=["composite"], **OPTIONS)
@@ -231,7 +226,7 @@ def test_an_estimate_counts_what_a_build_holds(built):
     assert estimate_build(built / "lake", BuildOptions(**OPTIONS)).composite["bytes"] == 0
 
 
-def test_filters_are_kept_as_asked(built, tmp_path, spark):
+def test_filters_are_kept_as_asked(built, tmp_path):
     small = tmp_path / "lake"
     write_table(small / "a.csv", [[["Oslo", "Bern"][n % 2], str(n)] for n in range(9)])
     options = {"parts": ["composite"], "row_filters": ["xash-256"]}
@@ -248,7 +243,7 @@ def test_filters_are_kept_as_asked(built, tmp_path, spark):
     assert [shard["filters"] for shard in index.info().row_keys] == [["xash-256"]] * 2
 
 
-def test_aliases_hold_for_keys(tmp_path, spark):
+def test_aliases_hold_for_keys(tmp_path):
     lake = tmp_path / "lake"
     write_table(lake / "a.csv", [[["Kristiania", "Bern"][n % 2], str(n)] for n in range(9)])
     aliases = tmp_path / "aliases.csv"

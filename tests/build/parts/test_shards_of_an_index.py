@@ -1,7 +1,4 @@
-"""Tests of an index's token sets: built by Spark, added to an existing index, and updated.
-
-Spark builds them as one machine would.
-"""
+"""Tests of an index's token sets: built by Spark, added to an existing index, and updated."""
 
 import os
 import shutil
@@ -19,12 +16,10 @@ from pexeso.lake.columns import label_columns
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
 from pexeso.lake.tokens import distinct_tokens
+from pexeso.sets.overlap.index import ARRAYS
 from pexeso.sets.overlap.index import build_index as build_overlap
-from pexeso.sets.overlap.saving import ARRAYS
 from pexeso.sets.part.open import LABELS, TABLES
-from pexeso.store.texts import open_texts
-
-pytestmark = pytest.mark.spark
+from pexeso.store.arrays import open_texts
 
 OPTIONS = {"model": "hashing", "dimensions": 24, "partition_bytes": 1 << 20}
 PARTS = ("overlap", "containment")
@@ -68,7 +63,7 @@ def agrees(index, columns):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory, spark):
+def built(tmp_path_factory):
     folder = tmp_path_factory.mktemp("token_sets")
     write_lake(folder / "lake")
     build_index(folder / "lake", folder / "with.pexeso", parts=PARTS, **OPTIONS)

@@ -1,8 +1,4 @@
-"""Tests of the costs of parts for exact-value search.
-
-Token sets of a sample are counted, bytes are as files have them, and some tokens occur in many
-shards.
-"""
+"""Tests of the costs of parts for exact-value search."""
 
 from dataclasses import replace
 from pathlib import Path

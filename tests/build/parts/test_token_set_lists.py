@@ -1,7 +1,4 @@
-"""Tests that posting lists of an overlap index give containment search exact answers.
-
-The answers are the same as those of brute force.
-"""
+"""Tests that posting lists of an overlap index give containment search exact answers."""
 
 from dataclasses import replace
 
@@ -13,12 +10,10 @@ from hypothesis import strategies as st
 
 from pexeso.errors import IndexCorruptError
 from pexeso.sets.containment import EnsembleOptions
-from pexeso.sets.containment.ensemble import ensemble_over, read_ensemble, write_ensemble
-from pexeso.sets.containment.lists import CsrLists
+from pexeso.sets.containment.ensemble import CsrLists, ensemble_over, read_ensemble, write_ensemble
 from pexeso.sets.overlap.dictionary import find_texts
-from pexeso.sets.overlap.index import build_index
-from pexeso.sets.overlap.saving import open_index, save_index
-from pexeso.sets.part.check import check_ensemble
+from pexeso.sets.overlap.index import build_index, open_index, save_index
+from pexeso.sets.part.open import check_ensemble
 
 OPTIONS = EnsembleOptions(permutations=32, partitions=3)
 TEXTS = st.integers(0, 30).map(lambda n: f"v{n}") | st.text(max_size=3)

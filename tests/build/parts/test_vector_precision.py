@@ -16,7 +16,6 @@ from pexeso.errors import InputError
 from pexeso.options import BuildOptions
 from pexeso.store.manifest import MANIFEST, Manifest
 
-OLD = Path(__file__).parent / "data" / "format_3"
 NAMES = ["Oslo", "Bergen", "Trondheim", "Stavanger", "Tromsø", "Bodø", "Hamar", "Drammen"]
 NAMES += ["Molde", "Narvik", "Harstad", "Alta"]
 TABLES = {
@@ -43,7 +42,7 @@ def lake(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def built(lake, tmp_path_factory, spark):
+def built(lake, tmp_path_factory):
     folder = tmp_path_factory.mktemp("precision")
     return {
         name: pexeso.build_index(lake, folder / name, vector_precision=name, **SETTINGS)
@@ -84,7 +83,6 @@ def require_right_answers(index):
 
 
 @pytest.mark.long
-@pytest.mark.spark
 def test_half_stores_the_rounded_vectors(built):
     half, single = built["half"], built["single"]
     assert [vectors.dtype for vectors in stored(half)] == [np.float16]
@@ -99,14 +97,12 @@ def test_half_stores_the_rounded_vectors(built):
         require_right_answers(index)
 
 
-@pytest.mark.spark
 def test_equal_text_is_at_distance_zero(built):
     for index in built.values():
         matches = index.search(NAMES[:8], max_distance=0.0, min_joinability=1.0)
         assert [match.column for match in matches] == ["place"]
 
 
-@pytest.mark.spark
 def test_info_and_the_recorded_options_tell_it(built):
     for name, index in built.items():
         assert index.info().of_parts["vector_precision"] == name
@@ -129,12 +125,11 @@ def test_estimates_tell_it_and_count_the_bytes(lake):
     assert vectors[0] - vectors[1] == 2 * 48 * half.values
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize(
     ("name", "n_partitions"),
     long_cases_but([("half", 1)], [("half", 1), ("half", 2), ("single", 2)]),
 )
-def test_updates_and_partitions_keep_it(built, lake, tmp_path, name, n_partitions, spark):
+def test_updates_and_partitions_keep_it(built, lake, tmp_path, name, n_partitions):
     if n_partitions == 1:
         index = pexeso.open_index(shutil.copytree(built[name].path, tmp_path / "index"))
     else:
@@ -155,21 +150,6 @@ def test_updates_and_partitions_keep_it(built, lake, tmp_path, name, n_partition
     assert index.check() == []
 
 
-@pytest.mark.spark
-def test_an_index_of_the_layout_before_keeps_vectors_of_32_bits(tmp_path, spark):
-    shutil.copytree(OLD, tmp_path / "index")
-    index = pexeso.open_index(tmp_path / "index")
-    assert index.store.manifest.options["layout"] == 2
-    assert index.info().of_parts["vector_precision"] == "single"
-    # The index holds two tables, of which the lake needs one to be the same lake.
-    some = {"cities.csv": "city\n" + "".join(f"{name}\n" for name in NAMES), **MORE}
-    index.append(write_tables(tmp_path / "more", some))
-    assert {vectors.dtype for vectors in stored(index)} == {np.dtype(np.float32)}
-    assert len(stored(index)) == 2
-    assert index.check() == []
-
-
-@pytest.mark.spark
 def test_check_finds_vectors_of_another_precision_than_is_told(built, tmp_path):
     shutil.copytree(built["half"].path, tmp_path / "index")
     path = tmp_path / "index" / MANIFEST

@@ -9,8 +9,6 @@ from pexeso.build.spark_tables import cell_text
 from pexeso.lake.frames.columns import distinct_values
 from pexeso.lake.typed.value_texts import value_texts
 
-pytestmark = pytest.mark.spark
-
 FLOATS = [
     *(0.0, -0.0, 1.0, 1e7, 1.5e7, 12345678.5, 49301234567.0, 12345678901.5, 1e15, 1e16, 1e17),
     *(2.0**53, 2.0**53 - 1, -2.5, 0.001, 1.2e-4, 1e-5, 1e-7, 2e23, 1e300, 5e-324, 16777217.0),

@@ -121,7 +121,7 @@ def test_archives_of_other_environments_stay_while_they_are_used(java, monkeypat
         Path(conf[JAVA_OPTIONS].rpartition("=")[2]).write_bytes(b"classes")
 
     monkeypatch.setattr(archive_maker, "find_java", lambda: java)
-    monkeypatch.setattr("pexeso.build.build.build", build)
+    monkeypatch.setattr("pexeso.build.job.build", build)
     monkeypatch.setattr("pexeso.build.spark.session.STOP_SECONDS", 1)
     tried = made.with_name("gone.tried")
     tried.touch()

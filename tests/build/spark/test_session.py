@@ -14,7 +14,7 @@ import psutil
 import pyarrow as pa
 import pytest
 
-from pexeso.build.build import SMALL_LAKE_SETTINGS
+from pexeso.build.job import SMALL_LAKE_SETTINGS
 from pexeso.build.spark.java import find_java
 from pexeso.build.spark.session import (
     _root_cause,
@@ -159,7 +159,6 @@ def test_the_reason_of_a_java_exception_is_its_root():
     )
 
 
-@pytest.mark.spark
 def test_workers_run_this_interpreter_with_our_packages_and_one_thread(spark):
     def tell(batches):
         import pexeso
@@ -176,14 +175,12 @@ def test_workers_run_this_interpreter_with_our_packages_and_one_thread(spark):
     assert [text for text in texts if text] == [sys.executable, "1", pexeso.__file__]
 
 
-@pytest.mark.spark
 def test_a_running_session_is_used_and_left_running(spark):
     with spark_session("local[7]", app_name="another") as session:
         assert session is spark
     assert spark.range(3).count() == 3
 
 
-@pytest.mark.spark
 @pytest.mark.long
 def test_a_session_without_a_java_of_the_machine_leaves_nothing_behind(tmp_path):
     programs = tmp_path / "programs"
@@ -215,7 +212,6 @@ def test_a_session_without_a_java_of_the_machine_leaves_nothing_behind(tmp_path)
     assert what_is_left(tmp_path) == []
 
 
-@pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.long
 def test_ctrl_c_stops_the_work_and_java(tmp_path):
@@ -309,7 +305,6 @@ def test_java_that_refuses_a_setting_is_one_sentence(tmp_path):
     assert what_is_left(tmp_path) == []
 
 
-@pytest.mark.spark
 @pytest.mark.long
 def test_a_wrong_sql_setting_is_told_and_a_second_start_works(tmp_path):
     program = """

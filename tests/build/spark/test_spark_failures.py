@@ -17,7 +17,6 @@ from pexeso.build.spark.session import (
 from pexeso.errors import SparkError
 
 
-@pytest.mark.spark
 def test_a_killed_worker_is_one_sentence(spark):
     def die(batches):
         os.kill(os.getpid(), signal.SIGKILL)

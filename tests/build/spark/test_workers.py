@@ -5,8 +5,6 @@ import subprocess
 import sys
 from contextlib import nullcontext
 
-import pytest
-
 from pexeso.build.workers import SparkWorkers, run_tasks
 
 ALONE = """
@@ -50,7 +48,6 @@ def frozen(item, attempt):
     return gc.get_freeze_count()
 
 
-@pytest.mark.spark
 def test_a_worker_that_ran_a_task_has_frozen_its_imports(spark, tmp_path):
     with SparkWorkers(lambda: nullcontext(spark)) as workers:
         counts = [run_tasks(workers, frozen, [0], tmp_path)[0][0] for _ in range(7)]

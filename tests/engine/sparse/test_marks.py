@@ -1,6 +1,7 @@
 """Marks tell values apart, and every search keeps to the definition, in plain Python here."""
 
 import dataclasses
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -8,8 +9,9 @@ import torch
 from bags import SPACE, distance_of, vectors_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
-from pexeso.engine.sparse import search
+from pexeso.engine.sparse import search, sparse_space
 from pexeso.engine.sparse.marks import (
     LETTERS_GROUP,
     ONE_LETTER,
@@ -23,7 +25,9 @@ from pexeso.engine.sparse.marks import (
 )
 from pexeso.engine.sparse.partition import SparsePartition, build_partition, check_arrays
 from pexeso.engine.sparse.search import Work
+from pexeso.engine.sparse.sparse_space import SparseSpace
 from pexeso.engine.sparse.vectors import SparseVectors, pair_distances
+from pexeso.engine.stats import SearchStats
 
 GROUPS = (1, 2, STRICT_GROUPS, LETTERS_GROUP)
 # Its words, its marks as (group, member), and its consonants, sounds and script, if known.
@@ -85,15 +89,17 @@ def marked(values: list[Value]) -> SparseVectors:
     st.lists(values_with_marks, min_size=1, max_size=5),
     st.sampled_from([0.0, 0.05, TURNED, 0.3, REGROUPED, ONE_LETTER, 0.72, 0.99, 1.0]),
     st.sampled_from([None, torch.device("cpu")]),
+    st.sampled_from([(0.0, 0), (0.0, 4), (9.0, 0), (9.0, 4)]),
 )
 @example(
     [("a", frozenset({(LETTERS_GROUP, 1)}), None)],
     [("", frozenset({(LETTERS_GROUP, 1)}), None)],
     0.375,
     None,
+    (9.0, 0),
 )
-@settings(max_examples=200, deadline=None)
-def test_every_way_to_compare_keeps_to_the_definition(stored, queries, limit, device):
+@settings(max_examples=examples(200), deadline=None)
+def test_every_way_to_compare_keeps_to_the_definition(stored, queries, limit, device, ways):
     vectors = marked(stored)
     whole = np.array([0, len(stored)])
     arrays, order = build_partition(vectors, whole, np.arange(len(stored)))
@@ -111,6 +117,19 @@ def test_every_way_to_compare_keeps_to_the_definition(stored, queries, limit, de
     hits = search.find_rows(partition, query_vectors, limit, 1, Work())
     rows = np.repeat(np.arange(len(queries)), np.diff(hits.offsets))
     np.testing.assert_array_equal(np.stack([rows, hits.members], 1), expected)
+    space, rows = SparseSpace(SPACE, device), np.arange(0, len(kept), 2)
+    share, a_match = ways
+    always = {"ROWS_WORTH_LISTS": 0, "PAIRS_WORTH_LISTS": 0}
+    with patch.multiple(
+        sparse_space, SHARE_WORTH_ALL=share, PAIRS_A_MATCH=a_match, _PAIRS_AT_ONCE=2, **always
+    ):
+        pairs = space.pairs_within(partition, query_vectors, rows, limit, SearchStats())
+        columns = np.zeros(1, np.int64)
+        nearest = space.nearest_in_columns(partition, query_vectors, columns, limit, SearchStats())
+    expected = np.argwhere(exact[:, rows] <= limit)
+    np.testing.assert_array_equal(np.stack(pairs[:2], 1), expected)
+    np.testing.assert_array_equal(pairs[2], exact[:, rows][tuple(expected.T)])
+    np.testing.assert_array_equal(nearest[0], exact.min(1, initial=limit))
 
 
 def test_marks_go_with_their_values():

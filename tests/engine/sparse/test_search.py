@@ -7,10 +7,9 @@ import pytest
 from bags import LONG, SPACE, distances_of, vectors_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from long_runs import long_but
+from long_runs import examples, long_but
 
-from pexeso.engine.sparse import search
-from pexeso.engine.sparse import search as comparison
+from pexeso.engine.sparse import comparison, search
 from pexeso.engine.sparse.partition import SparsePartition, build_partition
 from pexeso.engine.sparse.search import Work
 from pexeso.engine.sparse.sparse_space import SparseSpace
@@ -94,7 +93,7 @@ def test_pairs_do_not_depend_on_threads_and_pieces(n_threads, at_once, monkeypat
     monkeypatch.setattr(comparison, "PAIRS_AT_ONCE", at_once)
     monkeypatch.setattr(comparison, "PAIRS_A_THREAD", 64)
     rows = np.arange(0, len(values), 2)
-    pairs = comparison.pairs_within(partition, vectors_of(queries), rows, 0.4)
+    pairs = comparison.compare_rows(partition, vectors_of(queries), rows, 0.4)
     expected = np.argwhere(exact[:, rows] <= 0.4)
     assert len(expected) > 40
     np.testing.assert_array_equal(np.stack(pairs[:2], 1), expected)
@@ -108,7 +107,7 @@ def test_pairs_do_not_depend_on_threads_and_pieces(n_threads, at_once, monkeypat
 )
 @example(["a"], ["a"], 0.0)
 @example(["aa aa", "aa"], ["aa", "aaa"], 0.3)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_any_values_are_found(stored, queries, limit):
     check_found(stored, queries, limit)
 
@@ -337,7 +336,7 @@ def test_the_nearest_rows_are_the_first_of_the_nearest(monkeypatch):
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_what_is_read_of_a_match_is_never_below_its_bound(rest, cosine):
     bound = loops.bound_of(rest, cosine)
     rng = np.random.default_rng(0)
@@ -468,7 +467,7 @@ def test_a_search_tells_how_far_it_is(monkeypatch):
         columns = np.arange(partition.n_columns)
         rows = np.unique(partition.column_lists.members)
         begin_steps(90 * len(rows))
-        comparison.nearest_in_columns(partition, vectors, columns, 0.5)
+        SparseSpace(SPACE).nearest_in_columns(partition, vectors, columns, 0.5, SearchStats())
         assert reports[-1] == (90 * len(rows), 90 * len(rows))
     before = len(reports)
     search.find_rows(partition, vectors, 0.4, 1, Work())

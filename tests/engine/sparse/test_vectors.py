@@ -7,6 +7,7 @@ import pytest
 from bags import LONG, SPACE, common_features, distances_of, unmatched_share, vectors_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from embed.lexical import SPELLED
 from pexeso.engine.sparse.vectors import (
@@ -57,7 +58,7 @@ def test_values_of_ten_thousand_letters_have_the_distances_of_the_definition():
 
 
 @given(st.lists(st.tuples(texts, texts), min_size=1, max_size=10), st.sampled_from([0.0, 0.3]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_pairs_with_unmatched_words_on_both_sides_cost_more(pairs, penalty):
     space = LetterSpace(0.1, penalty)
     left, right = (vectors_of(side, space) for side in zip(*pairs, strict=True))
@@ -94,14 +95,14 @@ def test_time_does_not_grow_with_the_square_of_the_letters_of_a_value(value):
 
 
 @given(st.lists(texts, max_size=6), st.lists(texts, max_size=6))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_distances_are_those_of_the_definition(left, right):
     distances = vectors_of([*left, "a"])[: len(left)].distances(vectors_of([*right, "b"]))
     np.testing.assert_array_equal(distances[:, :-1], distances_of(left, right))
 
 
 @given(st.lists(texts, min_size=1, max_size=6))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_a_value_is_at_distance_0_of_itself_whatever_the_order_of_its_words(values):
     turned = [" ".join(reversed(value.split())) for value in values]
     distances = pair_distances(vectors_of(values), vectors_of(turned))

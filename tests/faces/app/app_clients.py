@@ -14,7 +14,7 @@ from pexeso.faces.app.app import create_app
 from pexeso.faces.app.guard import Access
 from pexeso.faces.app.page import Pages
 from pexeso.faces.app.tables import QueryTables
-from pexeso.faces.service.served_index import ServedIndex
+from pexeso.faces.service.verbs import ServedIndex
 
 HOST = "testserver"
 

@@ -45,7 +45,6 @@ def test_guesses_open_nothing(guess):
     assert not access.knows(access.token)
 
 
-@pytest.mark.spark
 def test_the_link_opens_the_app_for_one_browser(visitor):
     refused = visitor.get("/")
     assert refused.status_code == 403
@@ -68,7 +67,6 @@ def test_the_link_opens_the_app_for_one_browser(visitor):
     assert visitor.get(f"/?token={visitor.tokens[0]}").status_code == 200
 
 
-@pytest.mark.spark
 def test_a_session_takes_the_token_out_of_the_address_and_leaves_the_link_for_others(client):
     token = client.access.token
     answer = client.get("/", params={"token": token}, follow_redirects=False)
@@ -77,7 +75,6 @@ def test_a_session_takes_the_token_out_of_the_address_and_leaves_the_link_for_ot
     assert client.get("/?token=wrong", follow_redirects=False).headers["location"] == "/"
 
 
-@pytest.mark.spark
 def test_looking_at_a_link_does_not_use_it(visitor):
     token = visitor.access.token
     assert visitor.head(f"/?token={token}").status_code == 403
@@ -85,7 +82,6 @@ def test_looking_at_a_link_does_not_use_it(visitor):
     assert visitor.access.token == token
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize(
     "path",
     [
@@ -114,7 +110,6 @@ def test_a_link_leads_to_no_other_host(visitor, path):
     assert "a=b" not in answer.headers["set-cookie"]
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize(
     "cookie", ["pexeso=guessed", "pexeso=", "other=1", 'pexeso="\\377"', ";;="]
 )
@@ -122,7 +117,6 @@ def test_a_wrong_cookie_is_none(visitor, cookie):
     assert visitor.get("/", headers={"cookie": cookie}).status_code == 403
 
 
-@pytest.mark.spark
 def test_cookies_of_other_programs_do_not_hide_ours(client):
     session = client.cookies["pexeso"]
     client.cookies.clear()

@@ -7,9 +7,7 @@ from pexeso.faces.app.app import agents_of, create_app
 from pexeso.faces.app.guard import AGENTS_PATH, Access
 from pexeso.faces.app.page import Pages
 from pexeso.faces.app.tables import QueryTables
-from pexeso.faces.service.served_index import ServedIndex
-
-pytestmark = pytest.mark.spark
+from pexeso.faces.service.verbs import ServedIndex
 
 HEADERS = {"Accept": "application/json, text/event-stream"}
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}

@@ -1,7 +1,4 @@
-"""Tests of the app in a real browser: the whole way by mouse, by keyboard, and without scripts.
-
-One server and one index answer all of them.
-"""
+"""Tests of the app in a real browser: the whole way by mouse, by keyboard, and without scripts."""
 
 import socket
 import threading
@@ -14,8 +11,6 @@ from long_runs import EVERYTHING, long_but
 
 from pexeso.faces.app.guard import Access
 from pexeso.index import build_index
-
-pytestmark = pytest.mark.spark
 
 BROKEN_OFF = ("htmx:afterRequest", "htmx:sendAbort")
 """What is told of a request that a later one broke off, as it should."""
@@ -58,13 +53,13 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def served(browser, spark, tmp_path_factory):
+def served(browser, tmp_path_factory):
     """Serve an index; return its address and what opens it."""
     uvicorn = pytest.importorskip("uvicorn", reason="the extra app is not installed")
     from pexeso.faces.app.app import create_app
     from pexeso.faces.app.page import Pages
     from pexeso.faces.app.tables import QueryTables
-    from pexeso.faces.service.served_index import ServedIndex
+    from pexeso.faces.service.verbs import ServedIndex
 
     folder = tmp_path_factory.mktemp("app")
     for name, text in LAKE.items():

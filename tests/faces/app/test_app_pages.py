@@ -19,7 +19,6 @@ from pexeso.index import build_index
 from pexeso.joins import report
 from pexeso.options import METHODS
 
-pytestmark = pytest.mark.spark
 CAPITALS = "nested/capitals.tsv:Capital"
 PATHS = (
     "/", "/lake", "/lake?text=cap", "/lake?page=2", "/lake/left-out", "/lake/table?name=cities.csv",
@@ -106,7 +105,7 @@ def test_each_page_answers_on_when_the_index_has_been_deleted(small_index, tmp_p
             assert both[0] == both[1], path
 
 
-def test_the_file_of_one_table_stands_for_it_in_addresses(spark, tmp_path):
+def test_the_file_of_one_table_stands_for_it_in_addresses(tmp_path):
     lake = tmp_path / "lake"
     lake.mkdir()
     with zipfile.ZipFile(lake / "one.zip", "w") as archive:

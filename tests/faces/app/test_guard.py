@@ -3,7 +3,6 @@
 import pytest
 from app_clients import HOST, app_of, require_answer_of_ours, said
 
-pytestmark = pytest.mark.spark
 OWN = f"http://{HOST}"
 
 

@@ -11,7 +11,7 @@ import pytest
 from app_clients import Access, Pages, QueryTables, ServedIndex, create_app
 from browsers import started_browser
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 HARM = (
     "<script>window.hit=1;alert(1)</script>",
@@ -49,7 +49,7 @@ def hostile_table(path):
 
 
 @pytest.fixture(scope="module")
-def hostile_app(spark, tmp_path_factory):
+def hostile_app(tmp_path_factory):
     """Index a lake of hostile cells, and serve it; return the link."""
     from pexeso.index import build_index
 

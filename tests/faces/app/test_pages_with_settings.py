@@ -3,8 +3,6 @@
 import pytest
 from app_clients import app_of
 
-pytestmark = pytest.mark.spark
-
 OTHER = "cities.csv:name"
 
 

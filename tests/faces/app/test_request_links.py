@@ -14,17 +14,14 @@ from app_clients import CITIES, app_of
 from click.testing import CliRunner
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 import pexeso
 from pexeso.errors import InputError, PexesoError
 from pexeso.faces.app import actions as join_pages
-from pexeso.faces.app import match as match_pages
 from pexeso.faces.app import search as search_pages
-from pexeso.faces.app.forms import query_fields
-from pexeso.faces.app.links import command_line, python_lines, url
-from pexeso.faces.app.query_columns import QueryColumns
+from pexeso.faces.app.page import QueryColumns, command_line, python_lines, query_fields, url
 from pexeso.faces.app.tables import QueryTables
-from pexeso.faces.cli import explain as explain_command
 from pexeso.faces.cli import join as join_command
 from pexeso.faces.cli import search as search_command
 from pexeso.faces.cli.main import cli
@@ -55,7 +52,7 @@ def parsed(monkeypatch):
     def stop(request):
         raise Parsed(request)
 
-    for module in (search_command, explain_command, join_command):
+    for module in (search_command, join_command):
         monkeypatch.setattr(module, "run", stop)
 
     def parse(line):
@@ -170,11 +167,11 @@ def test_a_command_line_explains_what_the_page_explains(tables, parsed):
     request = ExplainRequest.of(
         index="i", query=f"{table.spec}:#1", lake_column=LAKE_COLUMN, max_distance=0.123456789
     )
-    line = command_line(request, table, "y", "i", LAKE_COLUMN, options=match_pages.OPTIONS)
+    line = command_line(request, table, "y", "i", LAKE_COLUMN, options=search_pages.OF_DISTANCE)
     assert msgspec.structs.replace(parsed(line), query=request.query) == request
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     kind=st.sampled_from([SearchRequest, JoinRequest, ExplainRequest]),
     given_=st.dictionaries(
@@ -231,7 +228,6 @@ def given_file(tmp_path):
     return write
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.parquet", "a.xlsx", "it's.csv.gz"])
 @pytest.mark.parametrize(
     "query_string", ["", "&max_distance=0.2&min_joinability=0.4", "&method=all"]
@@ -265,7 +261,6 @@ def run_lines(lines):
     return [(match.table, match.column) for match in scope["found"]]
 
 
-@pytest.mark.spark
 def test_the_python_lines_of_a_table_of_the_lake_leave_it_out(small_index):
     with app_of(small_index) as client:
         client.enter()

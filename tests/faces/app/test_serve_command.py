@@ -19,8 +19,6 @@ from click.testing import CliRunner
 
 from pexeso.faces.cli.main import cli
 
-pytestmark = pytest.mark.spark
-
 START_SECONDS = 120
 END_SECONDS = 10
 """It takes under 2 seconds; machines are shared."""

@@ -6,9 +6,8 @@ import pytest
 from app_clients import AppClient, app_of, said
 
 import pexeso
-from pexeso.faces.service import served_index as served_module
+from pexeso.faces.service import verbs as served_module
 
-pytestmark = pytest.mark.spark
 UPDATED = "The index was updated."
 GONE = "The index was deleted or moved."
 

@@ -1,7 +1,4 @@
-"""Tests of `pexeso batch` and `pexeso.semantic.batch_file`.
-
-Every line is answered once, in order, whatever interrupts the run.
-"""
+"""Tests of `pexeso batch` and `pexeso.semantic.batch_file`."""
 
 import json
 import os

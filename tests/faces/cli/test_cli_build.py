@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import pexeso
-import pexeso.build.build
+import pexeso.build.job
 import pexeso.index
 from pexeso.build.job import stage_names
 from pexeso.composite.part import ROW_KEYS_PART
@@ -197,7 +197,7 @@ def test_a_folder_with_files_of_others_is_left_alone(fail, small_lake, tmp_path,
     def refuse(*arguments, **options):
         raise OutputError("Tasks were run")
 
-    monkeypatch.setattr(pexeso.build.build, "LocalWorkers", refuse)
+    monkeypatch.setattr(pexeso.build.job, "LocalWorkers", refuse)
     (tmp_path / "thesis.txt").write_text("years of work", encoding="utf-8")
     for options in ([], ["--overwrite"]):
         said = fail(1, "index", small_lake, tmp_path, *options)
@@ -217,6 +217,11 @@ def test_an_index_that_is_there_is_not_replaced_unasked(fail, small_lake, small_
     [
         (["--column-rule", "rows=3"], "--column-rule takes NAME=N, a name of min_rows, "),
         (["--column-rule", "min_rows=x"], "--column-rule takes NAME=N, a name of min_rows, "),
+        (
+            ["--min-rows", "2"],
+            "No such option '--min-rows'. Did you mean '--column-rule min_rows=N'?",
+        ),
+        (["--no-accents"], "'--rule no-accents'?"),
         (
             ["--spark-conf", "spark.driver.memory"],
             "--spark-conf must be KEY=VALUE, such as spark.driver.memory=8g.",

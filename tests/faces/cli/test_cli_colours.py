@@ -91,7 +91,6 @@ def on_a_terminal(small_index, places):
     return shown("search", small_index, f"{places}:place")
 
 
-@pytest.mark.spark
 def test_headers_scores_and_warnings_on_a_terminal(on_a_terminal):
     out, err = on_a_terminal
     header, first, *_ = out.splitlines()
@@ -101,7 +100,6 @@ def test_headers_scores_and_warnings_on_a_terminal(on_a_terminal):
     assert f"{YELLOW}Of the 5 rows of 'place' these match nothing: 1 empty" in err
 
 
-@pytest.mark.spark
 def test_the_text_is_the_same_without_colours(small_index, places, on_a_terminal):
     coloured = on_a_terminal
     plain = shown("search", small_index, f"{places}:place", NO_COLOR="1")
@@ -133,7 +131,6 @@ def test_what_says_whether(monkeypatch, terminal, variables, expected):
     assert wants_colours(stream) is expected
 
 
-@pytest.mark.spark
 def test_colours_can_be_forced_into_a_file_but_not_into_data(small_index, places, shown_here):
     arguments = ("search", small_index, f"{places}:place")
     out, err = shown_here(*arguments, FORCE_COLOR="1")

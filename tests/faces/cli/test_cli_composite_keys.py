@@ -14,7 +14,7 @@ MINE = 'when,where,n\n1900,PARIS,1\n1924, paris ,2\n1952,Paris,3\n,Rome,4\n1960,
 
 
 @pytest.fixture(scope="module")
-def key_index(tmp_path_factory, spark):
+def key_index(tmp_path_factory):
     """Index two tables that hold the same years and cities, with the part for composite keys."""
     lake = tmp_path_factory.mktemp("games") / "lake"
     lake.mkdir()

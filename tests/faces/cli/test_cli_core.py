@@ -46,17 +46,30 @@ def run(program: str, *arguments: str) -> str:
     return done.stdout
 
 
+UPDATES = (
+    "index lake new.pexeso",
+    "add-part new.pexeso composite",
+    "delete new.pexeso science/scientists.csv",
+    "append new.pexeso",
+    "compact new.pexeso --all",
+    "demo",
+)
+
+
 @pytest.mark.slow
-def test_every_golden_answer_is_given(tmp_path):
+def test_every_golden_answer_is_given_and_every_update_made(tmp_path):
     program = """
 import test_cli_golden_answers as golden
 
 golden.set_out(Path(sys.argv[3]))
 kept = json.loads(golden.GOLDEN.read_text(encoding="utf-8"))
 wrong = [name for name, command in golden.COMMANDS.items() if golden.answer(command) != kept[name]]
+for command in sys.argv[4:]:
+    done = golden.CliRunner().invoke(golden.cli, command.split(), prog_name="pexeso")
+    wrong += [done.output] if done.exit_code else []
 print(json.dumps([wrong, sorted(HIDDEN & set(sys.modules))]))
 """
-    assert json.loads(run(program, str(tmp_path / "demo"))) == [[], []]
+    assert json.loads(run(program, str(tmp_path / "demo"), *UPDATES)) == [[], []]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,4 @@
-"""Tests of the exact output of the commands for exact-value search.
-
-These are `pexeso search --method overlap`, `containment` and `all`, and `pexeso add-part`.
-"""
+"""Tests of the exact output of the commands for exact-value search."""
 
 import json
 import shutil
@@ -15,8 +12,6 @@ from pexeso.faces.cli.report import EQUAL, write_results
 from pexeso.index import open_index
 from pexeso.sets.results import TokenMatch, TokenSearchResult
 from pexeso.sets.shard_searches import CONTAINMENT_FIELDS
-
-pytestmark = pytest.mark.spark
 
 NUMBERS = """\
 containment  overlap  values  table        column  brings
@@ -50,7 +45,7 @@ def bare(small_index, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def built(bare, spark, tmp_path_factory):
+def built(bare, tmp_path_factory):
     """Add the overlap part to that index by the command; return the index and the output."""
     return added("overlap", bare, tmp_path_factory.mktemp("overlap"))
 

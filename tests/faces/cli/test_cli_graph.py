@@ -11,8 +11,6 @@ from pexeso.faces.cli import graph as command
 from pexeso.faces.service.verbs import Service
 from tests.bare_indexes import without_parts
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture(scope="module")
 def rows(small_index):

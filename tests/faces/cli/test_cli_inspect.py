@@ -82,7 +82,7 @@ def test_rows_whose_reasons_differ_tell_them():
     ]
 
 
-def test_notes_about_tables(run, spark, tmp_path):
+def test_notes_about_tables(run, tmp_path):
     lake = tmp_path / "lake"
     lake.mkdir()
     (lake / "states.csv").write_bytes("state\nBayern\nThüringen\na\nb\nc\n".encode("cp1252"))

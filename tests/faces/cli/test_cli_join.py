@@ -39,6 +39,14 @@ def test_without_a_lake_column_the_best_is_taken(run, small_index, places):
     assert result.stdout == JOINED
 
 
+def test_two_files_are_joined_without_an_index(run, fail, small_lake, places, tmp_path):
+    joined = run("join", f"{places}:place", f"{small_lake / 'cities.csv'}:city")
+    assert (joined.exit_code, joined.stdout) == (0, JOINED)
+    assert sorted(os.listdir(tmp_path)) == ["places.csv"]
+    message = fail(2, "join", f"{places}:place", f"{small_lake / 'cities.csv'}:town")
+    assert "There is no column 'town'" in message
+
+
 def test_the_best_is_never_the_table_itself(run, small_index, small_lake):
     result = run("join", small_index, f"{small_lake / 'cities.csv'}:city")
     assert "Joined with nested/companies.csv:place" in result.stderr

@@ -1,7 +1,4 @@
-"""Tests of every stored layout through the command line: all give the same answers.
-
-The answers of a warm process and of a new process on cold files are compared.
-"""
+"""Tests of every stored layout through the command line: all give the same answers."""
 
 import json
 import os
@@ -17,8 +14,6 @@ from long_runs import long_but
 from pexeso.build.diagnostics.info import check_index
 from pexeso.index import build_index, open_index
 
-pytestmark = pytest.mark.spark
-
 SEARCH = ("search", "{index}", "{query}", "--min-joinability", "0.12", "--no-rerank", "--json")
 PROGRAM = """
 import sys
@@ -33,7 +28,7 @@ print(any(seen), file=sys.stderr)
 
 
 @pytest.fixture(scope="module")
-def built(spark, tmp_path_factory) -> Path:
+def built(tmp_path_factory) -> Path:
     """A lake of twenty columns in two partitions, to be laid out in other ways."""
     folder = tmp_path_factory.mktemp("layouts")
     rng = np.random.default_rng(0)

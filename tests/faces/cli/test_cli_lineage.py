@@ -9,8 +9,6 @@ import pytest
 from pexeso import build_index
 from tests.joins.exports.openlineage_rules import events_of
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture
 def joined(run, small_index, places, tmp_path):

@@ -7,8 +7,6 @@ import pytest
 
 import pexeso
 
-pytestmark = pytest.mark.spark
-
 MODELS = ("lexical", "hashing")
 
 
@@ -28,7 +26,7 @@ def lake(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def built(lake, spark):
+def built(lake):
     """Return the paths of indexes of both models and of each."""
     names = {"both": "lexical,hashing", **{name: name for name in MODELS}}
     for name, model in names.items():

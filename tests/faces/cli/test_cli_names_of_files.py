@@ -12,8 +12,6 @@ from pexeso.faces.service import verbs
 from pexeso.faces.service.lake import BrowseRequest
 from pexeso.faces.service.requests import SearchRequest
 
-pytestmark = pytest.mark.spark
-
 CITIES = ["Oslo", "Rome", "Madrid", "Vienna", "Lisbon", "Dublin"]
 RIVERS = ["Glomma", "Tiber", "Manzanares", "Danube", "Tagus", "Liffey"]
 
@@ -43,7 +41,7 @@ def lake(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def index(lake, spark, tmp_path_factory):
+def index(lake, tmp_path_factory):
     path = tmp_path_factory.mktemp("files_index") / "lake.pexeso"
     return pexeso.build_index(
         lake, path, model="hashing", dimensions=32, parts=["overlap", "composite"]

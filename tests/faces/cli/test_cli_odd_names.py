@@ -1,7 +1,4 @@
-"""Tests of every command with names that are hard for URLs, patterns and Hadoop.
-
-The answers equal those of plain names.
-"""
+"""Tests of every command with names that are hard for URLs, patterns and Hadoop."""
 
 import json
 import os
@@ -15,8 +12,6 @@ from long_runs import long_but
 
 from pexeso.index import build_index
 
-pytestmark = pytest.mark.spark
-
 ROOT = Path(__file__).resolve().parents[3]
 ENCODED, PATTERN, SEPARATORS = "a%20b ü#", "[x]{y,z}*?", "c:d\\'\"=1&"
 TOGETHER = f"{ENCODED} {PATTERN} {SEPARATORS}"
@@ -29,7 +24,7 @@ ODD_TABLE = "x:y%20[1]{2}#?.csv"
 
 
 @pytest.fixture(scope="module")
-def plain(small_lake, spark, tmp_path_factory):
+def plain(small_lake, tmp_path_factory):
     """Build an index of the small lake and an oddly named table; return the lake and the index.
 
     The other names are plain.
@@ -68,7 +63,7 @@ def outputs(run, index, query):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_every_command_takes_any_name(run, plain, tmp_path, name):
+def test_every_command_takes_any_name(run, plain, spark, tmp_path, name):
     there = tmp_path / name
     lake = there / f"lake {name}"
     shutil.copytree(plain[0], lake)

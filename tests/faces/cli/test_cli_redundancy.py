@@ -33,7 +33,6 @@ def free(tmp_path):
     return path
 
 
-@pytest.mark.usefixtures("spark")
 def test_from_a_lake_to_tables_set_aside_and_back(run, fail, lake, free, tmp_path):
     plan, page = tmp_path / "plan.json", tmp_path / "page.html"
     done = run("redundancy", lake, "--costs", free, "--plan", plan)
@@ -111,7 +110,6 @@ def fail_output(run, *arguments):
     return done.stdout
 
 
-@pytest.mark.usefixtures("spark")
 @pytest.mark.long
 def test_a_changed_table_is_refused_by_name(run, lake, free, tmp_path):
     plan = tmp_path / "plan.json"
@@ -129,7 +127,6 @@ def test_a_changed_table_is_refused_by_name(run, lake, free, tmp_path):
     assert not (lake / "old" / "2001.csv").exists()
 
 
-@pytest.mark.usefixtures("spark")
 def test_partial_containment(run, lake):
     (lake / "other.csv").write_text("id,city\n1,town 1\n2,town 2\n3,town 3\n4,town 5\n")
     document = json.loads(run("redundancy", lake, "--min-containment", 0.7, "--json").stdout)
@@ -166,7 +163,6 @@ def test_a_plan_that_is_none(fail, tmp_path, verb):
     assert "cannot be used" in fail(2, "redundancy", verb, path)
 
 
-@pytest.mark.usefixtures("spark")
 def test_lakes_without_contained_tables(run, fail, tmp_path):
     lake = tmp_path / "lake"
     lake.mkdir()
@@ -175,7 +171,6 @@ def test_lakes_without_contained_tables(run, fail, tmp_path):
     assert run("redundancy", lake).stdout == "None of 1 table is contained whole in another.\n"
 
 
-@pytest.mark.usefixtures("spark")
 def test_a_page_is_written_and_not_replaced_unasked(run, fail, tmp_path):
     lake, costs, page = tmp_path / "lake", tmp_path / "costs.toml", tmp_path / "page.html"
     lake.mkdir()

@@ -148,10 +148,6 @@ def test_why_two_columns_do_not_match(run, small_index, places):
             "cities.csv:town",
             "There is no column 'town'. The columns are 'city', 'country', 'people'.",
         ),
-        (
-            "cities.csv:people",
-            "The column 'people' of 'cities.csv' is not in the index: numbers: 100 %",
-        ),
         ("broken.parquet:x", "The table 'broken.parquet' is not in the index: "),
         (
             "towns.csv:x",

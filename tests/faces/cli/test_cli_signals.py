@@ -72,7 +72,6 @@ def wait_for(process, condition):
         time.sleep(0.05)
 
 
-@pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_build_that_is_stopped_leaves_nothing_and_goes_on(

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-import pexeso.lake.readers.file_source
+import pexeso.faces.cli.options
+import pexeso.lake.containers.reader
 from pexeso.faces.cli.main import cli
 
 COMMANDS = [
@@ -66,7 +67,6 @@ def outcome():
     return invoke
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_a_command_answers_as_from_a_file(command, outcome, small_index, tmp_path):
     file, names = tmp_path / "places.csv", tmp_path / "names.csv"
@@ -86,7 +86,6 @@ def test_a_command_answers_as_from_a_file(command, outcome, small_index, tmp_pat
     assert list(map(without_times, piped)) == list(map(without_times, both))
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("form", FORMS)
 def test_the_format_is_told_by_the_content(form, outcome, small_index):
     code, shown, _ = outcome(["search", small_index, "-:place", "--json"], FORMS[form]())
@@ -94,7 +93,6 @@ def test_the_format_is_told_by_the_content(form, outcome, small_index):
     assert query_of(shown) == ("/dev/stdin", "place", 5)
 
 
-@pytest.mark.spark
 def test_parquet_and_one_value_a_line(outcome, small_index):
     file = io.BytesIO()
     pq.write_table(pa.table({"town": ["Oslo", "Rome"]}), file)
@@ -104,7 +102,6 @@ def test_parquet_and_one_value_a_line(outcome, small_index):
         assert query_of(shown) == ("/dev/stdin", "town", 2)
 
 
-@pytest.mark.spark
 def test_a_pipe_of_the_shell(small_index):
     program = "from pexeso.faces.cli.main import main; main()"
     done = subprocess.run(
@@ -119,7 +116,6 @@ def test_a_pipe_of_the_shell(small_index):
     assert lines[1].startswith("Oslo,0,Oslo,0.0,Oslo,")
 
 
-@pytest.mark.spark
 def test_standard_input_is_what_it_was_afterwards(outcome, small_index):
     before = os.fstat(0)
     outcome(["search", small_index, "-", "--json"], FORMS["csv"]())
@@ -132,7 +128,7 @@ def test_no_input_is_an_empty_table(outcome, tmp_path):
 
 
 def test_more_than_a_table_may_hold(outcome, monkeypatch):
-    monkeypatch.setattr(pexeso.lake.readers.file_source, "DEFAULT_MAX_BYTES", 20)
+    monkeypatch.setattr(pexeso.faces.cli.options, "DEFAULT_MAX_BYTES", 20)
     monkeypatch.setitem(pexeso.lake.containers.reader.read_table.__kwdefaults__, "max_bytes", 20)
     code, _, said = outcome(["keys", "-"], b"name\n" + b"x\n" * 5_000)
     assert code == 1

@@ -56,7 +56,6 @@ def on_terminal(monkeypatch):
     return invoke
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("command", [("join",), ("explain", "--csv")])
 def test_cells_cannot_steer_a_terminal_and_are_byte_exact_elsewhere(
     command, on_terminal, run, small_index, hostile
@@ -70,7 +69,6 @@ def test_cells_cannot_steer_a_terminal_and_are_byte_exact_elsewhere(
     assert HOSTILE in run(*arguments).stdout
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("command", [("join",), ("explain", "--csv")])
 def test_formulas_are_neutralised_where_that_is_asked_for(command, run, small_index, hostile):
     name, *options = command
@@ -85,7 +83,6 @@ def test_formulas_are_neutralised_where_that_is_asked_for(command, run, small_in
         assert escaped.startswith("place,'=n,")
 
 
-@pytest.mark.spark
 def test_formulas_are_neutralised_in_files_too(run, small_index, hostile, tmp_path):
     joined, conflicts = tmp_path / "joined.csv", tmp_path / "conflicts.csv"
     arguments = (
@@ -103,7 +100,6 @@ def test_formulas_are_neutralised_in_files_too(run, small_index, hostile, tmp_pa
     assert conflicts.is_file()
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("command", [("join",), ("explain", "--csv")])
 def test_a_carriage_return_ends_no_row_and_starts_no_formula(command, run, small_index, tmp_path):
     path, cells = tmp_path / "returns.csv", ["x\r=1+1", "\r=2", "\n=3"]

@@ -17,7 +17,7 @@ def copied(small_index, small_lake, tmp_path):
     return tmp_path
 
 
-def test_a_table_is_deleted_and_comes_back_with_the_next_append(run, copied, spark):
+def test_a_table_is_deleted_and_comes_back_with_the_next_append(run, copied):
     index = copied / "lake.pexeso"
     done = run("delete", str(index), "cities.csv", "nested/capitals.tsv")
     assert done.exit_code == 0

@@ -8,8 +8,6 @@ import pytest
 
 import pexeso
 
-pytestmark = pytest.mark.spark
-
 CITIES = ["oslo fjord", "bergen harbour", "trondheim", "narvik harbour", "hamar"]
 TOWNS = ["bergen port", "oslo", "narvik", "hamar fjord", "molde port"]
 WORDS = sorted({word for value in (*CITIES, *TOWNS) for word in value.split()})

@@ -53,7 +53,7 @@ def hostile_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def hostile_index(hostile_lake: Path, spark, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def hostile_index(hostile_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Index the hostile lake, with every part; return the index folder."""
     from pexeso.index import build_index
 

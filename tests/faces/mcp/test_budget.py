@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pexeso.errors import InputError
-from pexeso.faces.mcp.budget import (
+from pexeso.faces.mcp.answers import (
     MAX_TOKENS,
     MIN_TOKENS,
     count_tokens,

@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 
 import anyio
-import pytest
 
 import pexeso
 from pexeso.faces.mcp.tool_call import Desk
@@ -53,7 +52,6 @@ def called(function) -> tuple[Counter, int]:
     return counts, len(moves)
 
 
-@pytest.mark.spark
 def test_a_warm_search_reads_no_manifest(small_index):
     find_joins = TOOLS["find_joins"].at(Desk.of(str(small_index)))
     values = ["Oslo", "Rome", "Madrid", "Vienna", "Bern", "Prague"]

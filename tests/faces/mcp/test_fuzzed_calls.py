@@ -16,16 +16,13 @@ from collections import Counter
 from pathlib import Path
 
 import anyio
-import pytest
 from drawn_arguments import arguments_of
 from long_runs import EVERYTHING
 from mcp.client.client import Client
 from write_tools import FILE
 
-from pexeso.faces.mcp.budget import DEFAULT_TOKENS, count_tokens
+from pexeso.faces.mcp.answers import DEFAULT_TOKENS, count_tokens
 from pexeso.faces.mcp.server import make_server
-
-pytestmark = pytest.mark.spark
 
 N_CALLS = int(os.environ.get("PEXESO_FUZZED_CALLS", "300" if EVERYTHING else "80"))
 CLIENTS = 4

@@ -5,7 +5,7 @@ from starlette.testclient import TestClient
 
 from pexeso.faces.mcp.server import http_app
 from pexeso.faces.mcp.tool_call import Desk
-from pexeso.faces.service.served_index import ServedIndex
+from pexeso.faces.service.verbs import ServedIndex
 
 PORT = 8765
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}

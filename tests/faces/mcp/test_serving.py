@@ -10,7 +10,6 @@ import sys
 from contextlib import contextmanager
 
 import anyio
-import pytest
 from click.testing import CliRunner
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -22,7 +21,7 @@ from write_tools import FILE, tools_text
 from pexeso.faces.cli.main import cli
 from pexeso.faces.mcp.server import http_app, make_server
 from pexeso.faces.mcp.tool_call import Desk
-from pexeso.faces.service.served_index import ServedIndex
+from pexeso.faces.service.verbs import ServedIndex
 
 QUERY = {"column": "cities.csv:city"}
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
@@ -54,7 +53,6 @@ def test_writing_is_offered_where_a_folder_is_allowed():
     assert "write_join" not in anyio.run(names, Desk(ServedIndex("lake.pexeso")))
 
 
-@pytest.mark.spark
 def test_standard_streams(hostile_index, call):
     server = StdioServerParameters(
         command=sys.executable,
@@ -89,7 +87,6 @@ def served(index):
         process.stderr.close()
 
 
-@pytest.mark.spark
 def test_http(hostile_index, call):
     async def ask(port):
         with anyio.fail_after(240):

@@ -14,13 +14,13 @@ import anyio
 from answered_lines import BEGIN, answered, request
 
 from pexeso.faces.mcp.tool_call import Desk
-from pexeso.faces.service.served_index import ServedIndex
+from pexeso.faces.service.verbs import ServedIndex
 
 N_LINES = int(os.environ.get("PEXESO_FUZZED_LINES", "600"))
 SERVE = """
 from pexeso.faces.mcp.tool_call import Desk
 from pexeso.faces.mcp.server import serve_stdio
-from pexeso.faces.service.served_index import ServedIndex
+from pexeso.faces.service.verbs import ServedIndex
 serve_stdio(Desk(ServedIndex("lake.pexeso")))
 """
 

@@ -11,8 +11,6 @@ from pexeso.faces.mcp import presentation
 from pexeso.faces.mcp.server import make_server
 from pexeso.redundancy import search as redundancy
 
-pytestmark = pytest.mark.spark
-
 QUERY = {"column": "cities.csv:city"}
 MATCH = {**QUERY, "lake_column": "visits.csv:place"}
 CALLS = (

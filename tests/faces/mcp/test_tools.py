@@ -13,15 +13,13 @@ from mcp.client.client import Client
 import pexeso
 from pexeso.faces.cli.main import cli
 from pexeso.faces.mcp import presentation
-from pexeso.faces.mcp.budget import MAX_TOKENS, MIN_TOKENS, count_tokens
+from pexeso.faces.mcp.answers import MAX_TOKENS, MIN_TOKENS, count_tokens
 from pexeso.faces.mcp.server import make_server
 from pexeso.faces.mcp.tool_call import Call, Desk
 from pexeso.index import open_index
 from pexeso.joins import report
 from pexeso.runtime.formatting import is_hidden
 from tests.faces.mcp.conftest import CITIES
-
-pytestmark = pytest.mark.spark
 
 QUERY = {"column": "cities.csv:city"}
 UNFOLDED = {**QUERY, "fold_copies": False}
@@ -439,7 +437,6 @@ def test_candidates_show_values_that_match_whatever_found_them(call, method):
     assert answer["candidates"]
 
 
-@pytest.mark.usefixtures("spark")
 def test_ids_of_many_digits_are_searched_as_they_are(tmp_path, caller_of):
     ids = [9007199254740993 + at for at in range(8)]
     (tmp_path / "lake").mkdir()
@@ -450,9 +447,6 @@ def test_ids_of_many_digits_are_searched_as_they_are(tmp_path, caller_of):
     for values in (ids[:3], [*map(str, ids[:2]), ids[2], None, True]):
         [candidate] = call("find_joins", values=values, method="overlap")["candidates"][:1]
         assert (candidate["lake_column"], candidate["matched"]) == ("ids.csv:tweet", 3)
-
-
-pytestmark = pytest.mark.spark
 
 
 def test_agents_are_answered_alike(told_index, caller_of):

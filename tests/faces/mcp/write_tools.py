@@ -8,7 +8,7 @@ from mcp.client.client import Client
 
 from pexeso.faces.mcp.server import make_server
 from pexeso.faces.mcp.tool_call import Desk
-from pexeso.faces.service.served_index import ServedIndex
+from pexeso.faces.service.verbs import ServedIndex
 
 FILE = Path(__file__).parent / "tools.json"
 

@@ -11,8 +11,6 @@ from pexeso.faces.service.requests import SearchRequest
 from pexeso.faces.service.verbs import Service, run
 from pexeso.index import open_index
 
-pytestmark = pytest.mark.spark
-
 
 def browsed(index, **fields):
     return run(BrowseRequest.of(index=str(index), **fields)).to_dict()

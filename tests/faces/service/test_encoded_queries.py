@@ -3,13 +3,11 @@
 import shutil
 
 import pyarrow as pa
-import pytest
 
 import pexeso
-from pexeso.faces.service import served_index as encoded_queries
+from pexeso.faces.service import verbs as encoded_queries
 from pexeso.faces.service.requests import SearchRequest
-from pexeso.faces.service.served_index import EncodedQueries
-from pexeso.faces.service.verbs import Service
+from pexeso.faces.service.verbs import EncodedQueries, Service
 
 
 class Column:
@@ -49,7 +47,6 @@ def document_of(response):
     return {name: value for name, value in document.items() if name != "stats"}
 
 
-@pytest.mark.spark
 def test_answers_are_those_of_a_search_alone(small_index, tmp_path):
     path = tmp_path / "places.csv"
     path.write_text("place\nOslo\nrome\nMADRID\nXyzzyx\nViena\n", encoding="utf-8")
@@ -65,7 +62,6 @@ def test_answers_are_those_of_a_search_alone(small_index, tmp_path):
     assert query.similarities
 
 
-@pytest.mark.spark
 def test_another_state_of_the_index_is_encoded_for_anew(small_index, tmp_path):
     index, file = tmp_path / "lake.pexeso", tmp_path / "a.csv"
     shutil.copytree(small_index, index)

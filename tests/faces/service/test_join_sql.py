@@ -10,8 +10,6 @@ import pytest
 from pexeso.faces.service.requests import JoinRequest, JoinSqlRequest
 from pexeso.faces.service.verbs import run
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture
 def mine(tmp_path):

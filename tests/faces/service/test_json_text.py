@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
-from pexeso.faces.service.responses import (
+from pexeso.faces.service.bases import (
     JoinResponse,
     json_line,
     json_pieces,

@@ -15,15 +15,13 @@ from pexeso.faces.service.verbs import run
 from pexeso.index import build_index
 from pexeso.lake.columns import spec_of
 
-pytestmark = pytest.mark.spark
-
 CITIES = ("Oslo", "Rome", "Madrid", "Vienna", "Lisbon", "Dublin", "Helsinki", "Athens")
 TABLES = ["games.csv", "other:games.csv"]
 COLUMN, KEY = "ratio:city", ("in:year", "ratio:city")
 
 
 @pytest.fixture(scope="module")
-def places(spark, tmp_path_factory):
+def places(tmp_path_factory):
     """Write a lake and a table of ours, and build the index: (index, table)."""
     folder = tmp_path_factory.mktemp("colons")
     (folder / "lake").mkdir()

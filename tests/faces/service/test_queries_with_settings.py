@@ -1,11 +1,7 @@
 """A table of the lake is a query as the index read it: the settings of the lake say how."""
 
-import pytest
-
 from pexeso.faces.service.requests import ExplainRequest, JoinRequest, SearchRequest
 from pexeso.faces.service.verbs import run
-
-pytestmark = pytest.mark.spark
 
 OTHER = "cities.csv:name"
 

@@ -6,11 +6,9 @@ import pytest
 
 import pexeso
 from pexeso.errors import IndexNotFoundError
-from pexeso.faces.service import served_index as served_module
+from pexeso.faces.service import verbs as served_module
 from pexeso.faces.service.lake import BrowseRequest
-from pexeso.faces.service.served_index import ServedIndex
-
-pytestmark = pytest.mark.spark
+from pexeso.faces.service.verbs import ServedIndex
 
 
 @pytest.fixture

@@ -13,8 +13,6 @@ from pexeso.faces.service.requests import JoinRequest, SearchRequest
 from pexeso.faces.service.verbs import Service, run
 from pexeso.index import build_index
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture
 def places(tmp_path):

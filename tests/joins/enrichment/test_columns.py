@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from pexeso.joins.enrichment.gathering import Column, column_by_key, column_of_lists, trimmed
-from pexeso.store import texts
+from pexeso.store import arrays
 
 TEXTS = pa.array(["oslo", " rome ", "", None])
 
@@ -18,7 +18,7 @@ def test_columns_are_the_same_with_wide_offsets(monkeypatch):
         return own, again, column_by_key(own, key), column_of_lists(lists, 0.5)
 
     plain = columns()
-    monkeypatch.setattr(texts, "MAX_BYTES", 1)
+    monkeypatch.setattr(arrays, "MAX_BYTES", 1)
     wide = columns()
     assert [column.cells.to_pylist() for column in wide] == [
         column.cells.to_pylist() for column in plain

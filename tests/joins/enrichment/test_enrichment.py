@@ -369,7 +369,6 @@ def test_wrong_arguments_are_told(options, error, said):
         enriched(**options)
 
 
-@pytest.mark.spark
 def test_an_index_finds_joins_and_adds(small_index):
     index = pexeso.open_index(small_index)
     mine = pd.DataFrame(

@@ -37,7 +37,7 @@ def lake_files(seed, n_tables):
 
 
 @pytest.fixture(scope="module")
-def index(spark, tmp_path_factory):
+def index(tmp_path_factory):
     folder = tmp_path_factory.mktemp("graph_lake")
     lake = folder / "lake"
     lake.mkdir()
@@ -87,7 +87,6 @@ def edges_by_distance(columns, min_joinability, max_distance, k=None):
     return edges
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize(
     ("distance", "share", "k"), [(0.0, 0.3, None), (0.2, 0.6, 2), (0.35, 0.4, 5)]
 )
@@ -105,7 +104,6 @@ def test_edges_are_those_of_distances_in_float64(index, monkeypatch, distance, s
         assert other.graph(method="semantic", **options).rows() == graph.rows()
 
 
-@pytest.mark.spark
 def test_edges_are_those_of_searches_with_each_column(index):
     rows = pairs_of(index.graph(method="semantic", k="all").rows())
     for table, column in columns_of(index):
@@ -117,7 +115,6 @@ def test_edges_are_those_of_searches_with_each_column(index):
         assert mine == {(m.table, m.column): (m.matched, m.total) for m in matches}
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("method", ["overlap", "semantic"])
 @pytest.mark.parametrize("fold_copies", [False, True])
 def test_spark_gives_what_this_process_gives(index, spark, method, fold_copies):
@@ -130,7 +127,6 @@ def test_spark_gives_what_this_process_gives(index, spark, method, fold_copies):
     assert here.n_cut > 0
 
 
-@pytest.mark.spark
 def test_copies_are_folded_by_values_alike_too(index):
     columns = columns_of(index)
     leaders = jaccard_leaders({name: set(texts) for name, (texts, _) in columns.items()})
@@ -149,7 +145,6 @@ def test_copies_are_folded_by_values_alike_too(index):
     )
 
 
-@pytest.mark.spark
 def test_deleted_tables_are_no_nodes(index, tmp_path):
     import shutil
 
@@ -164,7 +159,6 @@ def test_deleted_tables_are_no_nodes(index, tmp_path):
         assert other.graph(method=method, k="all").rows() == left != before
 
 
-@pytest.mark.spark
 def test_the_method_follows_the_index(index, tmp_path):
     assert index.graph().options["method"] == "overlap"
     assert index.graph(max_distance=0.1).options == {
@@ -177,7 +171,6 @@ def test_the_method_follows_the_index(index, tmp_path):
         bare.graph(method="overlap")
 
 
-@pytest.mark.spark
 def test_a_graph_is_had_as_tables_and_texts(index, tmp_path):
     graph = index.graph(k=2)
     assert len(graph) == len(graph.rows()) == graph.to_arrow().num_rows > 5
@@ -193,7 +186,6 @@ def test_a_graph_is_had_as_tables_and_texts(index, tmp_path):
     assert graph.write(tmp_path / "b.jsonl").read_bytes() == streamed.read_bytes()
 
 
-@pytest.mark.spark
 def test_progress_ends_with_all_columns(index):
     for method in ("overlap", "semantic"):
         said = []

@@ -13,7 +13,7 @@ MINE = pd.DataFrame({"town": TOWNS[:4], "n": range(4)})
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory, spark):
+def index(tmp_path_factory):
     lake = tmp_path_factory.mktemp("names") / "lake"
     lake.mkdir()
     for place, name in enumerate(["in.csv", "In.csv", "latin.csv", "Latin.csv"]):
@@ -28,7 +28,6 @@ def found_in(index, *tables):
     return [index.explain(MINE["town"], table, "town").match for table in tables]
 
 
-@pytest.mark.spark
 def test_columns_of_a_table_in_memory_that_differ_in_case(index):
     [match] = found_in(index, "latin.csv")
     with duckdb.connect() as database:
@@ -38,7 +37,6 @@ def test_columns_of_a_table_in_memory_that_differ_in_case(index):
     assert sorted(row[3] for row in rows) == sorted(MINE["town"])
 
 
-@pytest.mark.spark
 def test_files_whose_names_differ_in_case_are_views_of_their_own(index):
     matches = found_in(index, "in.csv", "In.csv", "latin.csv")
     with duckdb.connect() as database:
@@ -48,7 +46,6 @@ def test_files_whose_names_differ_in_case_are_views_of_their_own(index):
     assert [str(table) for table in tables] == ["0", "1", "2"]
 
 
-@pytest.mark.spark
 def test_tables_in_memory_whose_names_differ_in_case_are_refused(index):
     matches = found_in(index, "latin.csv", "Latin.csv")
     with duckdb.connect() as database, pytest.raises(InputError, match="in two connections"):

@@ -27,7 +27,7 @@ LAKE = {
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory, spark):
+def index(tmp_path_factory):
     lake = tmp_path_factory.mktemp("sql") / "lake"
     for name, text in LAKE.items():
         file = lake / name
@@ -76,7 +76,6 @@ def same_rows(connection, match, mine, name, on, **options):
     return made.num_rows
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("how", ["left", "inner"])
 @pytest.mark.parametrize("values", ["nearest", "one-to-one", "all"])
 def test_duckdb_makes_the_rows_of_the_join(connection, matches, values, how):
@@ -86,7 +85,6 @@ def test_duckdb_makes_the_rows_of_the_join(connection, matches, values, how):
         assert same_rows(connection, match, MINE, "mi ne", "to'wn", values=values, how=how) > 1
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("column", ["x", "y"])
 def test_columns_of_numbers_are_joined_as_the_join_does(index, column):
     mine = pd.DataFrame({"k": NUMBERS})
@@ -97,7 +95,6 @@ def test_columns_of_numbers_are_joined_as_the_join_does(index, column):
         assert match.matched >= 3
 
 
-@pytest.mark.spark
 def test_spans_of_time_which_parquet_keeps_as_numbers_stay_spans(index):
     mine = pd.DataFrame({"k": TRAINS})
     match = index.explain(TRAINS, "spans.parquet", "train", max_distance=0).match
@@ -108,7 +105,6 @@ def test_spans_of_time_which_parquet_keeps_as_numbers_stay_spans(index):
     assert [row[2] for row in made] == [dt.timedelta(seconds=seconds) for seconds in range(5)]
 
 
-@pytest.mark.spark
 def test_integers_and_dates_of_yours_are_compared_as_their_texts(index):
     mine = pd.DataFrame({"k": [1, 2, 3, 9]})
     match = index.explain(mine["k"], "numbers.parquet", "y").match
@@ -117,7 +113,6 @@ def test_integers_and_dates_of_yours_are_compared_as_their_texts(index):
         assert same_rows(database, match, mine, "mine", "k", how="inner") == 3
 
 
-@pytest.mark.spark
 def test_files_are_read_by_duckdb_where_the_rows_are_the_same(matches):
     read = {match.table: "read_" in match.sql(on="x") for match in matches}
     assert read == {
@@ -132,7 +127,6 @@ def test_files_are_read_by_duckdb_where_the_rows_are_the_same(matches):
     assert 'temp.main."latin.csv"' in latin.sql(on="x")
 
 
-@pytest.mark.spark
 def test_what_is_found_is_registered(index, matches, connection):
     names = index.duckdb(connection, matches)
     assert names == (
@@ -157,7 +151,6 @@ def test_what_is_found_is_registered(index, matches, connection):
         index.duckdb("own.db", matches)
 
 
-@pytest.mark.spark
 def test_a_database_that_is_read_alone_can_be_used(index, matches, tmp_path):
     file = str(tmp_path / "own.db")
     duckdb.connect(file).close()
@@ -167,7 +160,6 @@ def test_a_database_that_is_read_alone_can_be_used(index, matches, tmp_path):
         assert names[-2:] == ("pexeso_found", "pexeso_pairs")
 
 
-@pytest.mark.spark
 def test_names_must_be_told_and_seen(index, matches):
     with pytest.raises(InputError, match="characters that are not seen"):
         matches[0].sql(on="a\u200bb")
@@ -180,7 +172,6 @@ def test_names_must_be_told_and_seen(index, matches):
         matches[0].sql(on="x", values="best")
 
 
-@pytest.mark.spark
 def test_without_duckdb_it_is_said_how_to_get_it(index, matches, monkeypatch):
     monkeypatch.setattr("pexeso.joins.sql.find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "duckdb", None)

@@ -15,8 +15,6 @@ from pexeso.errors import MissingPackageError, QueryError
 from pexeso.faces.service.requests import JoinRequest, JoinSqlRequest
 from pexeso.faces.service.verbs import run
 
-pytestmark = pytest.mark.spark
-
 FULL_WIDTH_ROME = "\uff32\uff2f\uff2d\uff25"
 TOWNS = [
     "Oslo",
@@ -43,7 +41,7 @@ LAKE = {
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory, spark):
+def lake(tmp_path_factory):
     folder = tmp_path_factory.mktemp("keys") / "lake"
     folder.mkdir()
     for name, text in LAKE.items():

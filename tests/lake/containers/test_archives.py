@@ -10,12 +10,12 @@ import pytest
 
 from pexeso.errors import PlaceError, TableReadError
 from pexeso.lake.choose import ColumnRules
-from pexeso.lake.containers import tables_inside
+from pexeso.lake.containers import formats
+from pexeso.lake.containers.formats import Archive, inner_name
 from pexeso.lake.containers.reader import TablesInTurn, read_table
-from pexeso.lake.containers.tables_inside import Archive, inner_name
 from pexeso.lake.files import find_tables
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.readers.file_source import FileSource
+from pexeso.lake.readers.table import FileSource
 from pexeso.lake.records import lake_records
 from pexeso.lake.rows import read_rows
 from pexeso.results.query import read_query
@@ -59,7 +59,7 @@ def opened(monkeypatch):
             names.append(name)
         return parse(stream, *given, **named)
 
-    monkeypatch.setattr(tables_inside.zipfile, "ZipFile", parsing)
+    monkeypatch.setattr(formats.zipfile, "ZipFile", parsing)
     return names
 
 

@@ -203,7 +203,6 @@ def test_without_polars_it_is_said_how_to_get_it(monkeypatch):
         to_polars(pa.table(TABLE))
 
 
-@pytest.mark.spark
 def test_a_spark_table_is_not_read_whole_unless_it_is_asked_for(spark):
     frame = frame_of(spark.createDataFrame(pd.DataFrame({"n": [1, 2]})))
     for read in (frame.columns, frame.arrow_columns, frame.whole):

@@ -28,7 +28,7 @@ from pexeso.redundancy.search import Redundancy
 from pexeso.results.column_matches import Hints, NearColumn
 from pexeso.results.match_kinds import KindCounts, Pair
 from pexeso.results.matches import Explanation, Match, SearchResult, Unmatched
-from pexeso.runtime.shown import MAX_ROWS, Shown
+from pexeso.runtime.formatting import MAX_ROWS, Shown
 from pexeso.semantic.combined import CombinedMatch, CombinedResult
 from pexeso.semantic.thresholds.advice import Advice
 from pexeso.semantic.word_contributions import ContributingWord, WordContributions

@@ -15,7 +15,7 @@ from pexeso.joins.enrichment.feature_selection import FeatureChoice
 from pexeso.joins.tables import Joined
 from pexeso.lake.frames.tables import Tabular
 from pexeso.redundancy.plan import Deletion, Plan
-from pexeso.runtime.shown import MAX_ROWS, html_table
+from pexeso.runtime.formatting import MAX_ROWS, html_table
 
 CITIES = ["Oslo", "rome", "MADRID", "Xyzzyx"]
 MINE = pd.DataFrame({"place": CITIES, "n": range(4)})
@@ -210,7 +210,6 @@ def test_keys_and_learned_joins_take_tables_of_any_kind():
     assert len(repr(again)) < 400
 
 
-@pytest.mark.spark
 def test_a_join_on_spark_is_shown_without_a_job(matches, spark):
     joined = matches[0].join_with_report(spark.createDataFrame(MINE), "place")
     n_columns = len(joined.table.columns)

@@ -183,7 +183,7 @@ def test_each_file_of_a_messy_lake_is_in_the_group_that_a_person_expects(tmp_pat
         return open(path, *arguments, **options)
 
     # The tests may run as a user who may read everything.
-    monkeypatch.setattr("pexeso.lake.readers.file_source.open", denied, raising=False)
+    monkeypatch.setattr("pexeso.lake.readers.table.open", denied, raising=False)
     tables, skipped = find_tables(lake)
     batches = lake_records(tables, ColumnRules(), Normaliser())
     records = [row for batch in batches for row in batch.to_pylist()]

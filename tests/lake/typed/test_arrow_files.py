@@ -9,7 +9,7 @@ import pyarrow.orc
 import pytest
 
 from pexeso.errors import TableReadError
-from pexeso.lake.readers.file_source import FileSource
+from pexeso.lake.readers.table import FileSource
 from pexeso.lake.typed.table_files import TABLE_FILES
 
 TABLE = pa.table(

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from pexeso.errors import TableReadError
-from pexeso.lake.readers.file_source import FileSource
+from pexeso.lake.readers.table import FileSource
 from pexeso.lake.typed import sandbox, table_files
 from pexeso.lake.typed.table_files import TABLE_FILES
 

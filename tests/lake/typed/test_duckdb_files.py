@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from pexeso.errors import TableReadError
-from pexeso.lake.readers.file_source import FileSource
+from pexeso.lake.readers.table import FileSource
 from pexeso.lake.typed import databases, sandbox
 from pexeso.lake.typed.databases import DATABASES
 from pexeso.lake.typed.sandbox import InnerTable, bounds

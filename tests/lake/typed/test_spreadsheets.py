@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from pexeso.errors import TableReadError
-from pexeso.lake.readers.file_source import FileSource
+from pexeso.lake.readers.table import FileSource
 from pexeso.lake.typed.sandbox import InnerTable
 from pexeso.lake.typed.spreadsheets import SHEETS
 

@@ -1,7 +1,4 @@
-"""Tests of the page in a real browser: its looks, and that nothing in it runs or loads.
-
-The looks are tested at two widths and in two colour schemes.
-"""
+"""Tests of the page in a real browser: its looks, and that nothing in it runs or loads."""
 
 import re
 

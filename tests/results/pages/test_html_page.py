@@ -1,7 +1,4 @@
-"""Tests of the page as text: its content, user texts that stay texts, bounds, and pieces.
-
-The page is bounded and written in pieces.
-"""
+"""Tests of the page as text: its content, user texts that stay texts, bounds, and pieces."""
 
 import io
 

@@ -7,7 +7,7 @@ from hand_made import HOSTILE, require_only_texts
 from test_redundancy_page import Reader
 
 import pexeso
-from pexeso.results.pages.transform import MAX_CODE, transform_page
+from pexeso.results.pages.page import MAX_CODE, transform_page
 from pexeso.transform.joins.details import MAX_LISTED, MAX_STEPS, page_report
 from tests.transform.joins.small_tables import (
     EMAILS,

@@ -11,16 +11,6 @@ import pytest
 from hand_made import HOSTILE, Reader
 from long_runs import long_but
 
-from pexeso.results.pages.containment import (
-    MAX_DRAWINGS,
-    MAX_PARTLY_CONTAINED,
-    MAX_TABLES,
-    closure,
-    connected_parts,
-    lake_graph,
-    reduction,
-    skeleton,
-)
 from pexeso.results.pages.layered_layout import (
     NAME_CELLS,
     LevelLine,
@@ -28,7 +18,18 @@ from pexeso.results.pages.layered_layout import (
     layered_layout,
     short_name,
 )
-from pexeso.results.pages.redundancy import MAX_ROWS, redundancy_page
+from pexeso.results.pages.redundancy import (
+    MAX_DRAWINGS,
+    MAX_PARTLY_CONTAINED,
+    MAX_ROWS,
+    MAX_TABLES,
+    closure,
+    connected_parts,
+    lake_graph,
+    reduction,
+    redundancy_page,
+    skeleton,
+)
 
 
 def report_of(pairs, plan=(), *, sizes=None, shares=None, alone=(), **changes):

@@ -143,7 +143,7 @@ LAST = ["Meier", "Schulz", "Novak", "Rossi", "Dubois", "Smith", "Garcia"]
 
 
 @pytest.fixture(scope="module")
-def people(tmp_path_factory, spark):
+def people(tmp_path_factory):
     """Index 70 names by two models."""
     lake = tmp_path_factory.mktemp("people") / "lake"
     lake.mkdir()

@@ -1,7 +1,4 @@
-"""Tests that reworded country names are found at the automatic thresholds, in real tables.
-
-The names are in other words, in capitals and in another order.
-"""
+"""Tests that reworded country names are found at the automatic thresholds, in real tables."""
 
 import re
 
@@ -16,8 +13,7 @@ from pexeso.lake.choose import profile_column
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import USUAL_MAX_DISTANCES, SearchOptions
-from pexeso.results.query import QueryColumn
-from pexeso.results.ranking import Hit
+from pexeso.results.query import Hit, QueryColumn
 from pexeso.semantic.encoded_query import prepare
 from pexeso.semantic.executor import search_store
 from pexeso.semantic.thresholds.advisor import Advisor

@@ -3,9 +3,8 @@
 import numpy as np
 import pyarrow as pa
 
-from pexeso.sets.containment.ensemble import Ensemble
+from pexeso.sets.containment.ensemble import CsrLists, Ensemble
 from pexeso.sets.containment.hashing import distinct_sorted
-from pexeso.sets.containment.lists import CsrLists
 
 SMALLEST, LARGEST = 30, 20_000
 

@@ -1,7 +1,4 @@
-"""Tests of the recall and precision of the first stage at every threshold.
-
-The lake has heavy-tailed sizes.
-"""
+"""Tests of the recall and precision of the first stage at every threshold."""
 
 import numpy as np
 import pytest

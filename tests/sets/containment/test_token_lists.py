@@ -8,8 +8,8 @@ from synthetic_sets import NumberLists, ragged, some_of, vocabularies
 
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.threads import borrow_counters, give_back
-from pexeso.sets.containment import lists as lists_module
-from pexeso.sets.containment.lists import CsrLists
+from pexeso.sets.containment import ensemble as lists_module
+from pexeso.sets.containment.ensemble import CsrLists
 
 HALF = 1 << 32
 TOKENS = st.sets(

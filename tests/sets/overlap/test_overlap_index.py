@@ -9,12 +9,14 @@ from pexeso.errors import IndexCorruptError, OutputError
 from pexeso.sets.overlap import index as module
 from pexeso.sets.overlap.dictionary import Dictionary
 from pexeso.sets.overlap.index import (
+    ARRAYS,
     build_index,
     duplicate_groups,
     global_order,
     hash_lists,
+    open_index,
+    save_index,
 )
-from pexeso.sets.overlap.saving import ARRAYS, open_index, save_index
 
 
 def lists_of(index, text):

@@ -22,10 +22,9 @@ from pexeso.sets.overlap.dictionary import (
     MappedRuns,
     heads_of,
 )
-from pexeso.sets.overlap.index import build_index
+from pexeso.sets.overlap.index import build_index, check_overlap, open_index, save_index
 from pexeso.sets.overlap.josie import josie
 from pexeso.sets.overlap.planner import merge_list
-from pexeso.sets.overlap.saving import check_overlap, open_index, save_index
 
 
 def saved(tmp_path, index):

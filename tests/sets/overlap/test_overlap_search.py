@@ -1,7 +1,4 @@
-"""Tests of JOSIE and MergeList against brute force on random lakes.
-
-Their counts are those of the worked examples.
-"""
+"""Tests of JOSIE and MergeList against brute force on random lakes."""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -10,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from long_runs import EVERYTHING, long_but
+from long_runs import EVERYTHING, examples, long_but
 from overlap_lakes import (
     brute_force,
     by_text,
@@ -115,7 +112,7 @@ TOKENS = st.integers(0, 12).map("v{}".format)
     some_at_a_time=st.integers(1, 4),
     at_least=st.integers(1, 5),
 )
-@settings(max_examples=300 if EVERYTHING else 100)
+@settings(max_examples=examples(300))
 def test_josie_equals_brute_force_on_any_small_lake(
     sets, query, k, some_at_a_time, at_least, **how
 ):

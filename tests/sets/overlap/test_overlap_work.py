@@ -14,10 +14,15 @@ from overlap_lakes import index_of, query_of, random_lake, random_query, skewed_
 from pexeso.errors import DeviceError, IndexCorruptError
 from pexeso.sets.overlap import batched
 from pexeso.sets.overlap.batched import BatchedMergeList
-from pexeso.sets.overlap.index import OverlapQuery, build_index, query_of_tokens
+from pexeso.sets.overlap.index import (
+    OverlapQuery,
+    build_index,
+    open_index,
+    query_of_tokens,
+    save_index,
+)
 from pexeso.sets.overlap.josie import JosieRun, ReadCosts, expected_matches, josie, rate_since_first
 from pexeso.sets.overlap.planner import Planner, merge_list
-from pexeso.sets.overlap.saving import open_index, save_index
 from pexeso.store.arrays import FaultWatch
 
 CHEAP_LISTS = ReadCosts(1, 0.00125, 1, 0.0017)

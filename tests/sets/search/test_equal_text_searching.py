@@ -6,7 +6,7 @@ import pytest
 from equal_text_lakes import overlaps, shard_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from long_runs import EVERYTHING
+from long_runs import examples
 
 from pexeso.errors import InputError
 from pexeso.registry import choices
@@ -32,7 +32,7 @@ def overlaps_of(result):
     return [(match.table, match.column, match.overlap) for match in result]
 
 
-@settings(max_examples=40 if EVERYTHING else 15)
+@settings(max_examples=examples(40))
 @given(lake=lakes, query=tokens, data=st.data())
 def test_shards_together_find_what_brute_force_finds(tmp_path_factory, lake, query, data):
     folder = tmp_path_factory.mktemp("shards")
@@ -68,7 +68,7 @@ def test_shards_together_find_what_brute_force_finds(tmp_path_factory, lake, que
     assert [0 if match is None else match.overlap for match in every] == expected
 
 
-@settings(max_examples=40 if EVERYTHING else 15)
+@settings(max_examples=examples(40))
 @given(lake=lakes, query=tokens, data=st.data())
 def test_containment_over_shards_is_what_brute_force_counts(tmp_path_factory, lake, query, data):
     of_shard = {name: data.draw(st.integers(0, 1)) for name in lake}

@@ -7,7 +7,7 @@ import pytest
 from equal_text_lakes import shard_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from long_runs import EVERYTHING
+from long_runs import examples
 
 import pexeso
 from pexeso.faces.cli.report import hint_lines
@@ -36,7 +36,7 @@ def tokens_as(cells, readings):
     return set(distinct_tokens_of([pa.array(cells)], readings)[0].to_pylist())
 
 
-@settings(max_examples=40 if EVERYTHING else 12)
+@settings(max_examples=examples(40))
 @given(
     st.lists(columns_of_cells, min_size=1, max_size=5),
     columns_of_cells,

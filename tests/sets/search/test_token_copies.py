@@ -8,7 +8,7 @@ import pytest
 from equal_text_lakes import overlaps, shard_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from long_runs import EVERYTHING
+from long_runs import examples
 
 from pexeso.engine import copies as search_copies
 from pexeso.sets import searches as copies
@@ -52,7 +52,7 @@ def named(result):
     return [[(hit.table, hit.column) for hit in (match, *match.copies)] for match in result]
 
 
-@settings(max_examples=60 if EVERYTHING else 25)
+@settings(max_examples=examples(60))
 @given(lake=lakes(), query=tokens, data=st.data())
 def test_lines_over_shards_are_those_of_brute_force(tmp_path_factory, lake, query, data):
     folder, shards = tmp_path_factory.mktemp("shards"), []

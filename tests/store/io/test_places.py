@@ -293,7 +293,6 @@ def test_no_credentials_are_shown(bucket, s3_server):
         assert "hunter2" not in str(raised.value)
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("name", ["plain", "[x]{y,z}*?", "a%20b ü#", "c:d", "[e]:f\\\\", "k=1"])
 def test_spark_writes_each_row_once_whatever_the_name(spark, tmp_path, name):
     folder = tmp_path / name

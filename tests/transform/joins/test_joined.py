@@ -377,3 +377,31 @@ def test_few_values_that_share_a_key_are_named():
     assert joined.shared_keys == ("2 source values share a key, such as 'Anna Berg', 'Adam Berg'")
     others = pexeso.learn_transformation({"name": names[1:]}, {"mail": sorted(mails[1:])})
     assert others.shared_keys is None
+
+
+@pytest.mark.parametrize(
+    ("mine", "keys"),
+    [
+        (
+            ["5 Jan 2024", "2024/01/06", "20240107", "8. 1. 2024"],
+            ["2024-01-05", "2024-01-06", "2024-01-07", "2024-01-08"],
+        ),
+        (["2020.0", "2021.0", "7"], ["2020", "2021", "7.0"]),
+        (["'00501", "02139", "0-306-40615-2"], ["00501", '="02139"', "0306406152"]),
+    ],
+)
+@pytest.mark.parametrize("named", [False, True])
+def test_what_no_program_joins_is_joined_where_it_is_equal_as_it_is_read(mine, keys, named):
+    columns = {"columns": "q", "target_columns": "k"} if named else {}
+    others = [[f"{letter}{at}" for at in range(len(mine))] for letter in "ab"]
+    joined = learn({"q": mine, "n": others[0]}, {"k": keys, "m": others[1]}, **columns)
+    expected = list(zip(mine, keys, ["equal"] * len(mine), strict=True))
+    assert sorted(joined.pairs) == sorted(expected)
+    assert not joined.programs
+
+
+def test_cells_that_are_read_as_others_are_not_joined():
+    joined = learn(
+        {"q": ["007", "1.10", "3/5/2020"]}, {"k": ["7", "1.1", "2020-05-03"]}, fuzzy=False
+    )
+    assert not joined.pairs

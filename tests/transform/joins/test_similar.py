@@ -9,7 +9,7 @@ import pytest
 from embed.corpus import write_corpus
 from embed.registry import create_embedder
 from pexeso import learn_transformation
-from pexeso.build.parts.models import sparse_vectors
+from pexeso.build.parts.metadata import sparse_vectors
 from pexeso.engine.sparse.vectors import pair_distances
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.transform.joins import similar

@@ -81,7 +81,6 @@ def test_python_and_duckdb_write_what_a_join_joins_by(case):
     assert joined_by
 
 
-@pytest.mark.spark
 def test_spark_writes_what_a_join_joins_by(spark):
     for case in CASES:
         joined, table, expected = of_join(case)
@@ -109,7 +108,6 @@ def test_python_and_duckdb_take_the_first_program_that_applies():
     assert n_null > 100
 
 
-@pytest.mark.spark
 def test_spark_takes_the_first_program_that_applies(spark):
     for programs in several(6)[::4]:
         expected = [written(programs, row) for row in ROWS]

@@ -21,8 +21,6 @@ from pexeso.transform.search.candidates import find_candidates, order_of
 from pexeso.transform.search.grams import QueryGrams
 from pexeso.transform.search.searches import TransformSearches
 
-pytestmark = pytest.mark.spark
-
 FIRST = [
     *("Suhela", "Maureen", "Carolyn", "Kelly", "Missy", "Barack", "Ronald", "Bill", "George"),
     *("Ingrid", "Tomás", "Zoë", "Akira", "Farid", "Wanjiru", "Pedro", "Olga", "Niamh", "Rajesh"),
@@ -113,7 +111,7 @@ def lake(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def path(lake, spark, tmp_path_factory):
+def path(lake, tmp_path_factory):
     out = tmp_path_factory.mktemp("planted_index") / "lake.pexeso"
     return build_index(lake, out, n_partitions=2, parts=["overlap"]).path
 
@@ -180,7 +178,7 @@ def test_copies_are_folded_unless_asked_not_to(index):
     ]
 
 
-def test_how_many_more_there_are_does_not_depend_on_how_many_are_wanted(tmp_path, spark):
+def test_how_many_more_there_are_does_not_depend_on_how_many_are_wanted(tmp_path):
     folder = tmp_path / "lake"
     folder.mkdir()
     urls = [f"https://wiki.example/{name.replace(' ', '_')}" for name in NAMES]
@@ -271,7 +269,7 @@ def test_queries_that_nothing_is_learned_from(index, values):
     assert result.hints().nearest == ()
 
 
-def test_the_same_days_of_another_year_are_no_join(tmp_path, spark):
+def test_the_same_days_of_another_year_are_no_join(tmp_path):
     folder = tmp_path / "lake"
     folder.mkdir()
     every = [f"{month} {day}" for month in MONTHS for day in range(1, 29)]

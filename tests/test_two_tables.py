@@ -1,0 +1,82 @@
+"""Two tables are joined by similar values without an index that stays."""
+
+import os
+import tempfile
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import pexeso
+
+PEOPLE = pa.table({"firm": ["Acme Ltd", "Globex Corporation", None, "Initech"], "n": [4, 9, 1, 3]})
+FIRMS = pa.table({"name": ["Globex Corp.", "ACME Limited", None], "city": ["Rome", "Oslo", "Bern"]})
+CITIES = ["Oslo", "Rome", None, None]
+
+
+@pytest.fixture(autouse=True)
+def temporary_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", os.fspath(tmp_path))
+    yield
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("kind", ["arrow", "pandas", "polars"])
+def test_tables_of_every_kind_are_joined(kind):
+    convert = {"arrow": lambda table: table, "pandas": pa.Table.to_pandas, "polars": pl.from_arrow}
+    left, right = convert[kind](PEOPLE), convert[kind](FIRMS)
+    joined = pexeso.fuzzy_join(left, right, left_on="firm", right_on="name")
+    assert type(joined) is type(left)
+    cities = joined["city"]
+    if kind == "pandas":
+        cities = cities.astype(object).where(cities.notna(), None)
+    assert list(cities.to_pylist() if kind == "arrow" else cities.to_list()) == CITIES
+
+
+def test_a_column_may_be_named_by_position_and_options_are_those_of_a_join():
+    joined = pexeso.fuzzy_join(PEOPLE, FIRMS, 0, how="inner", provenance=("distance",))
+    assert joined.column_names == ["firm", "n", "match_distance", "name", "city"]
+    assert joined["match_distance"].to_pylist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        (["5 Jan 2024", "2024-02-01"], ["2024-01-05", "2024-03-01"], ["2024-01-05", None]),
+        ([10, 20], [20, 30], [None, 20]),
+        (["A-1", "A-2"], ["A-2", "A-3"], [None, "A-2"]),
+        (["Terminal 1"], ["Terminal 2"], [None]),
+        (["n/a", None], ["N/A", "a"], [None, None]),
+        ([], ["a"], []),
+    ],
+)
+def test_values_of_every_kind(left, right, expected):
+    kind = pa.string() if not left or isinstance(left[0], str) else pa.int64()
+    mine, others = (pa.table({"key": pa.array(side, kind)}) for side in (left, right))
+    joined = pexeso.fuzzy_join(mine, others, on="key", provenance=())
+    assert joined[joined.column_names[-1]].to_pylist() == expected
+
+
+def test_max_distance_is_that_of_the_search():
+    left, right = pd.DataFrame({"key": ["Amsterdam"]}), pd.DataFrame({"key": ["Amsterdm"]})
+    assert pexeso.fuzzy_join(left, right, "key")["match_value"].tolist() == ["Amsterdm"]
+    joined = pexeso.fuzzy_join(left, right, "key", max_distance=0.01)
+    assert joined["match_value"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ((PEOPLE, FIRMS), pexeso.InputError, "Name the column to join by"),
+        ((PEOPLE, FIRMS, "name"), pexeso.ColumnNotFoundError, "'name'"),
+        ((PEOPLE, FIRMS, "firm"), pexeso.ColumnNotFoundError, "'firm'"),
+        (("people.csv", FIRMS, "firm"), pexeso.InputError, "Got str instead"),
+        ((PEOPLE, None, "firm"), pexeso.InputError, "Got NoneType instead"),
+        ((PEOPLE, FIRMS[:0], 0), pexeso.InputError, "'name' of the table on the right has no valu"),
+        ((PEOPLE, pa.table({"key": ["n/a", None]}), 0), pexeso.InputError, "has no values"),
+    ],
+)
+def test_what_is_no_table_or_column_is_refused(arguments, error, words):
+    with pytest.raises(error, match=words):
+        pexeso.fuzzy_join(*arguments)
