@@ -30,6 +30,9 @@ __all__ = ["Explanation", "Match", "Pair", "SearchResult", "Unmatched"]
 PAIR_FIELDS = ("query", "value", "distance", "key", "kind")
 
 
+# Pairs of a column of which it is said in what forms they are compared.
+MAX_FORMS = 1000
+
 # Pairs of a column that JSON and a text for people list.
 MAX_LISTED_PAIRS = 100_000
 
@@ -108,6 +111,14 @@ class Match(ColumnMatch, Tabular):
     def kinds(self) -> KindCounts:
         """Count pairs and values by what makes them match; see `pexeso.results.match_kinds`."""
         return self._details.kinds(self._position)
+
+    def forms(self, limit: int = MAX_FORMS) -> dict[str, str]:
+        """Return the forms in which texts of the first pairs are compared, if they are others.
+
+        A form is another where it has other words: ``mount everest`` of ``Mt. Everest``, or
+        ``moskva (Latin spelling)`` of ``Москва``.
+        """
+        return self._details.forms(self._position, limit)
 
     def word_contributions(self, n: int = 10) -> WordContributions:
         """Find the words that carry the match, at most `n`, heaviest first.
@@ -528,6 +539,7 @@ class Explanation(Tabular):
             "kinds": self.match.kinds().to_dict(),
             "word_contributions": self.match.word_contributions().to_dict(),
             **pairs_document(self.match),
+            "compared_as": self.match.forms(),
             "unmatched": [unmatched.to_dict() for unmatched in self.unmatched],
             **({"hints": Hints(readings=self.readings).to_dict()} if self.readings else {}),
         }

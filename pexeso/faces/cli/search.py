@@ -399,6 +399,9 @@ def _shown(cell: str | None) -> str:
 # Carrying words in a table for people; JSON has ten.
 N_WORDS = 6
 
+# Texts that are shown as they are compared.
+N_FORMS = 10
+
 _REASONS = {
     "unknown": "the model knows nothing about it",
     "empty": "nothing is left of it without punctuation",
@@ -489,6 +492,12 @@ def explanation_lines(explanation: Explanation) -> list[str]:
                 f"    and {many(left_out, 'more pair')}: these are the nearest of each value, and "
                 "--csv lists all"
             )
+        forms = match.forms()
+        if forms:
+            shown = list(forms.items())[:N_FORMS]
+            lines += ["", "Compared as:", *indented([(text, form) for text, form in shown], "<<")]
+            if left_out := len(forms) - len(shown):
+                lines.append(f"    and {many(left_out, 'more text')} (--json)")
     if explanation.unmatched:
         rows = [
             (unmatched.query, "", _REASONS[unmatched.reason], "")
@@ -497,7 +506,9 @@ def explanation_lines(explanation: Explanation) -> list[str]:
                 unmatched.query,
                 "is not" if unmatched.reason == "apart" else "nearest",
                 unmatched.value or "",
-                "" if unmatched.distance is None else f"{unmatched.distance:.3f}",
+                unmatched.because or ""
+                if unmatched.reason == "apart"
+                else f"{unmatched.distance or 0:.3f}",
             )
             for unmatched in explanation.unmatched
         ]

@@ -393,7 +393,10 @@ def judged(
     if not options.named and _is_other_date(program, source, column):
         accepted, why = False, "dates and numbers with digits of its own join whatever they are of"
     elif accepted and options.max_luck < 1 and _fills_range(program, source):
-        accepted, why = False, "its numbers fill a range, so that those of any other table would fit"
+        accepted, why = (
+            False,
+            "its numbers fill a range, so that those of any other table would fit",
+        )
     elif accepted:
         why = ""
     elif hits < min(enough, few):
