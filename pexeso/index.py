@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from pexeso.build.parts.metadata import build_options, models_of, require_searchable
 from pexeso.errors import InputError
-from pexeso.joins.graph.graphs import GraphOptions
+from pexeso.joins.graph.graphs import ColumnGraph, EdgeStream, GraphOptions, stream_edges
 from pexeso.joins.match_details import MatchDetails
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from pexeso.composite.key_explanation import KeyExplanation
     from pexeso.composite.results import CompositeResult
     from pexeso.composite.searches import CompositeSearches
-    from pexeso.joins.graph.graphs import ColumnGraph, EdgeStream
     from pexeso.semantic.combined import CombinedResult
     from pexeso.semantic.encoded_query import EncodedQuery
     from pexeso.semantic.thresholds.advice import Advice
@@ -120,8 +119,6 @@ class Snapshot:
         self, options: GraphOptions, *, passes: int = 1, progress: CountedProgress | None = None
     ) -> EdgeStream:
         """Begin to find all pairs of columns that join; see `pexeso.joins.graph.graphs`."""
-        from pexeso.joins.graph.graphs import stream_edges
-
         edges_on = None
         if (spark := getattr(self.executor, "spark", None)) is not None:
             from pexeso.joins.graph.spark_tasks import edges_on_spark
@@ -140,13 +137,13 @@ class Snapshot:
             self._by_model[model] = Snapshot(opened, self.executor)
         return self._by_model[model]
 
-    def require_known(self, table: str | None) -> None:
+    def require_known(self, table: str) -> None:
         """Refuse a table that a search was to leave out, and that the index does not know.
 
         To be called after the search, which has mapped the names of columns: the catalog, which
         has tables without columns too, takes as long to read as a small lake to search.
         """
-        if table is None or self._has_columns(table):
+        if self._has_columns(table):
             return
         catalog = self.opened.catalog
         if not catalog.tables(["table"], among=pa.array([table])).num_rows:
@@ -461,7 +458,8 @@ class Index(Shown):
         snapshot = self._snapshot  # another thread may refresh this index meanwhile
         chosen = flags(exclude_self=exclude_self, rerank=rerank, fold_copies=fold_copies)
         results = snapshot.semantic.search_batch(queries, given=options, **chosen)
-        snapshot.require_known(options.get("exclude_table"))
+        if (table := options.get("exclude_table")) is not None:
+            snapshot.require_known(table)
         return results
 
     def explain(
@@ -805,8 +803,6 @@ class Index(Shown):
             `method`, `min_joinability`, `max_distance`, `k`, `fold_copies`: see
             `pexeso.joins.graph.graphs.GraphOptions`.
         """
-        from pexeso.joins.graph.graphs import ColumnGraph
-
         return ColumnGraph.of(self.stream_graph(progress=progress, **options))
 
     def duckdb(self, connection: Any, matches: Match | Iterable[Match]) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import blake2b
 
 import numpy as np
 
@@ -86,7 +87,7 @@ class Evaluator:
         self._dependencies: dict[tuple[str, Dependency], CodedDependency] = {}
         self._numbers: dict[Column, CodedNumbers] = {}
         self._marginals: dict[tuple[tuple[int, ...], tuple[Column, ...]], tuple[float, float]] = {}
-        self._cumulative: dict[tuple[JoinTree, Column], float] = {}
+        self._entropies: dict[tuple[Column, bytes], float] = {}
 
     def measures(self, tree: JoinTree) -> PlanMeasures:
         bounds = self.bounds(tree)
@@ -110,16 +111,16 @@ class Evaluator:
         )
 
     def n_rows(self, tree: JoinTree) -> int:
-        return round(float(self._rows.of_rows(tree, tree.tables[0]).sum()))
+        return round(float(self._rows.of_rows(tree.joins, tree.tables[0]).sum()))
 
     def share_of_rows(self, tree: JoinTree, table: str) -> float:
-        counts = self._rows.of_rows(tree, table)
+        counts = self._rows.of_rows(tree.joins, table)
         return float(np.count_nonzero(counts) / len(counts)) if len(counts) else 0.0
 
     def quality(self, tree: JoinTree) -> float:
         """Return the quality of the join result: 0 without rows, 1 without dependencies."""
         root = tree.tables[0]
-        n_rows = float(self._rows.of_rows(tree, root).sum())
+        n_rows = float(self._rows.of_rows(tree.joins, root).sum())
         if not n_rows:
             return 0.0
         masks = {}
@@ -130,7 +131,7 @@ class Evaluator:
         if not masks:
             return 1.0
         start = next(iter(masks)) if len(masks) == 1 else root
-        return float(self._rows.of_rows(tree, start, masks=masks).sum()) / n_rows
+        return float(self._rows.of_rows(tree.joins, start, masks=masks).sum()) / n_rows
 
     def _correct_rows(self, tree: JoinTree, table: str, columns: set[str]) -> np.ndarray | None:
         """Return the rows that are correct for all dependencies within some columns.
@@ -146,7 +147,7 @@ class Evaluator:
             if coded.holds:
                 continue
             if counts is None:
-                counts = self._rows.of_rows(tree, table)
+                counts = self._rows.of_rows(tree.joins, table)
             rows = coded.correct(counts)
             correct = rows if correct is None else correct & rows
         return correct
@@ -237,7 +238,7 @@ class Evaluator:
     def _of_one_table(
         self, tree: JoinTree, table: str, columns: dict[Column, np.ndarray]
     ) -> tuple[float, float]:
-        counts = self._rows.of_rows(tree, table)
+        counts = self._rows.of_rows(tree.joins, table)
         mask = counts > 0
         return information(_cell_counts([codes[mask] for codes in columns.values()], counts[mask]))
 
@@ -251,7 +252,10 @@ class Evaluator:
         tables = sorted({column[0], *(table for table, _ in y)})
         whole = self._cumulative_entropy(tree, column)
         if len(tables) == 1:
-            numbers, counts = self._numbers_of(column).numbers, self._rows.of_rows(tree, tables[0])
+            numbers, counts = (
+                self._numbers_of(column).numbers,
+                self._rows.of_rows(tree.joins, tables[0]),
+            )
             rows = np.flatnonzero((counts > 0) & ~np.isnan(numbers))
             of_y, _ = compact_codes([codes[rows] for codes in y.values()], len(rows))
             weights = counts[rows].astype(np.int64)
@@ -282,16 +286,42 @@ class Evaluator:
         return max(whole - math.fsum(parts) / total, 0.0) if total else 0.0
 
     def _cumulative_entropy(self, tree: JoinTree, column: Column) -> float:
-        key = (tree, column)
-        if key not in self._cumulative:
+        counts = self._rows.of_rows(tree.joins, column[0])
+        key = column, blake2b(counts, digest_size=16).digest()
+        return self._entropies[key] if key in self._entropies else self._entropy(key, counts)
+
+    def _entropy(self, key: tuple[Column, bytes], counts: np.ndarray) -> float:
+        """Return the entropy of a column, cumulative if it is numerical; many plans share one.
+
+        `key` is the column with a hash of the counts of its rows.
+        """
+        column = key[0]
+        if self._is_numeric(column):
             numbers = self._numbers_of(column)
-            counts = self._rows.of_rows(tree, column[0])
             weights = np.bincount(numbers.codes, counts, minlength=len(numbers.distinct))
             known = (weights > 0) & ~np.isnan(numbers.distinct)
-            self._cumulative[key] = cumulative_entropy(
-                numbers.distinct[known], weights[known].astype(np.int64)
-            )
-        return self._cumulative[key]
+            entropy = cumulative_entropy(numbers.distinct[known], weights[known].astype(np.int64))
+        else:
+            part, n_rows = information(np.bincount(self._values(column), counts))
+            entropy = part / n_rows
+        self._entropies[key] = entropy
+        return entropy
+
+    def ceiling(self, joins: tuple[Join, ...], have: Sequence[Column]) -> float:
+        """Return a bound on the correlation of a plan that counts rows of what it explains alone.
+
+        It is the sum of the entropies of the columns, negative where the plan has no rows. The
+        joins are in the order that a plan has them in.
+        """
+        total = 0.0 if have else math.inf
+        for column in have:
+            counts = self._rows.of_rows(joins, column[0], keep=False)
+            if not np.logical_or.reduce(counts):
+                return -math.inf
+            key = column, blake2b(counts, digest_size=16).digest()
+            known = self._entropies.get(key)
+            total += self._entropy(key, counts) if known is None else known
+        return total
 
     def tighter_bound(self, tree: JoinTree) -> float:
         """Return a bound on the correlation that takes a pass over the rows of X and of Y.
@@ -345,8 +375,8 @@ class Evaluator:
         return total
 
     def _key_entropy(self, tree: JoinTree, join: Join) -> float:
-        left = self._rows.of_keys(tree, join, join.left)
-        right = self._rows.of_keys(tree, join, join.right)
+        left = self._rows.of_keys(tree.joins, join, join.left)
+        right = self._rows.of_keys(tree.joins, join, join.right)
         part, n_rows = information(left * right)
         return part / n_rows
 
@@ -360,7 +390,7 @@ class Evaluator:
         """Return the codes of a column of Y, numbers cut into bins as the join result has them."""
         if not self._is_numeric(column):
             return self._values(column)
-        counts = self._rows.of_rows(tree, column[0])
+        counts = self._rows.of_rows(tree.joins, column[0])
         return bins_of(self._numbers_of(column).numbers, counts)
 
     def _numbers_of(self, column: Column) -> CodedNumbers:

@@ -21,6 +21,7 @@ from itertools import islice
 from pexeso.acquisition.evaluation import Column, Evaluator, OutOfTime, PlanBounds
 from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import (
+    BY_ENDS,
     DEFAULT_STATES,
     AcquisitionRequest,
     Distances,
@@ -130,12 +131,21 @@ class _Search:
     def plans(self) -> FoundPlans:
         trees = TreeSearch(self._graph, self._request, self._limits.max_states)
         is_whole = True
-        for tree in trees:
+        columns = [terminal.column for terminal in self._request.have]
+        beaten = set()
+        # Most plans have no rows, or too little to tell of what is explained.
+        for joins, sources in trees.parts():
             self._n_trees += 1
-            self._bound(tree)
+            have = [*zip(sources, columns, strict=False)]
+            ceiling = self._evaluator.ceiling(tuple(sorted(joins, key=BY_ENDS)), have)
+            if ceiling >= 0 and ceiling not in beaten:
+                if self._graph.is_free and self._front.beats(0.0, 1.0, ceiling):
+                    beaten.add(ceiling)
+                else:
+                    self._bound(trees.tree(joins, sources))
             if len(self._waiting) % _BATCH == _BATCH - 1:
                 self._measure_best(1)
-            if self._is_late():
+            if time.perf_counter() > self._evaluator.deadline:
                 is_whole = False
                 break
         self._measure_best()
@@ -158,9 +168,6 @@ class _Search:
             stopped,
             best_seen,
         )
-
-    def _is_late(self) -> bool:
-        return time.perf_counter() - self._started > self._limits.max_seconds
 
     def _bound(self, tree: JoinTree) -> None:
         price = tree.price(self._graph)
@@ -234,7 +241,7 @@ class _Search:
         """Measure a plan's correlation; where time is over it is put back."""
         bounds = plan.bounds
         try:
-            if self._is_late() and self._front.plans:
+            if time.perf_counter() > self._evaluator.deadline and self._front.plans:
                 raise OutOfTime
             correlation = self._evaluator.correlation(plan.tree)
         except OutOfTime:

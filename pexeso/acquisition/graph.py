@@ -20,7 +20,7 @@ from itertools import combinations
 
 import numpy as np
 
-from pexeso.acquisition.tables import CodedColumns, JoinKeys, MarketTable
+from pexeso.acquisition.tables import CodedColumns, JoinKeys, MarketTable, free
 from pexeso.errors import InputError
 from pexeso.joins.measures import information
 
@@ -125,6 +125,11 @@ class JoinGraph:
     @cached_property
     def has_natural(self) -> bool:
         return any(edge.natural for edge in self.edges.values())
+
+    @cached_property
+    def is_free(self) -> bool:
+        """Whether no table costs anything."""
+        return all(table.owned or table.price is free for table in self.tables.values())
 
     def edges_of(self, table: str) -> tuple[JoinEdge, ...]:
         return self._edges_of[table]

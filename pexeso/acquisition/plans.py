@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 
 from pexeso.acquisition import DEFAULT_MAX_TABLES
 from pexeso.acquisition.graph import JoinGraph, JoinSet
@@ -83,6 +84,9 @@ class Join:
         return self.right if table == self.left else self.left
 
 
+BY_ENDS = attrgetter("left", "right")  # the order of the joins of a plan
+
+
 @dataclass(frozen=True)
 class JoinTree:
     """A plan: tables that joins connect without a circle, and where each wanted column is from."""
@@ -105,7 +109,7 @@ class JoinTree:
         have: Iterable[tuple[str, str]],
         want: Iterable[tuple[str, str]],
     ) -> JoinTree:
-        ordered = sorted(joins, key=lambda join: (join.left, join.right))
+        ordered = sorted(joins, key=BY_ENDS)
         return cls(tuple(ordered), tuple(have), tuple(want))
 
     @cached_property
@@ -154,6 +158,8 @@ class JoinTree:
     def price(self, graph: JoinGraph) -> float:
         """Return what the plan costs: the prices of its projections, one's own tables for free."""
         tables = graph.tables
+        if graph.is_free:
+            return 0.0
         prices = [
             tables[name].price(columns)
             for name, columns in self.columns.items()
@@ -183,26 +189,16 @@ class JoinTree:
         """Return the joins that have all of some tables on one side and all others beyond it."""
         joins = []
         for join in self.joins:
-            _, side = self.beyond(join, join.left)
+            side, tables = {join.left}, [join.left]
+            for name in tables:
+                for further in self.joins_at[name]:
+                    table = further.other(name)
+                    if further is not join and table not in side:
+                        side.add(table)
+                        tables.append(table)
             if (one <= side and not other & side) or (other <= side and not one & side):
                 joins.append(join)
         return joins
-
-    def beyond(self, join: Join, table: str) -> tuple[frozenset[int], set[str]]:
-        """Return the joins and tables on a table's side of one of its joins, the join apart.
-
-        Joins are numbered as in `join_ids`.
-        """
-        joins, tables, stack = set(), {table}, [table]
-        while stack:
-            name = stack.pop()
-            for next_join in self.joins_at[name]:
-                if next_join is not join and id(next_join) not in joins:
-                    joins.add(id(next_join))
-                    other = next_join.right if name == next_join.left else next_join.left
-                    tables.add(other)
-                    stack.append(other)
-        return frozenset(joins), tables
 
 
 @dataclass(frozen=True)
@@ -290,11 +286,14 @@ class TreeSearch:
 
     def __iter__(self) -> Iterator[JoinTree]:
         """Yield plans, fewest tables first, then the lightest."""
-        columns = [terminal.column for terminal in self._request.terminals]
-        n_have = len(self._request.have)
         for joins, sources in self.parts():
-            named = list(zip(sources, columns, strict=True))
-            yield JoinTree.of(joins, named[:n_have], named[n_have:])
+            yield self.tree(joins, sources)
+
+    def tree(self, joins: tuple[Join, ...], sources: tuple[str, ...]) -> JoinTree:
+        """Return a plan of `parts`."""
+        columns = [terminal.column for terminal in self._request.terminals]
+        named, n_have = list(zip(sources, columns, strict=True)), len(self._request.have)
+        return JoinTree.of(joins, named[:n_have], named[n_have:])
 
     def parts(self) -> Iterator[tuple[tuple[Join, ...], tuple[str, ...]]]:
         """Yield the joins of plans, path by path, and the table of each required column."""

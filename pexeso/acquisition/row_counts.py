@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import Join, JoinTree
-from pexeso.acquisition.tables import CodedColumns
+from pexeso.acquisition.tables import CodedColumns, JoinKeys
 from pexeso.joins.measures import paired_codes
 from pexeso.runtime.compiled import compiled
 
@@ -44,72 +45,102 @@ class RowCounts:
         self._bytes = 0
         # What is kept is found by the numbers of joins, which stay theirs while they are held.
         self._held: dict[int, Join] = {}
+        # Keys of joins as long as `coded` keeps them.
+        self._keys: WeakValueDictionary[int, JoinKeys] = WeakValueDictionary()
 
     def keys(self, join: Join, table: str) -> np.ndarray:
         """Return the number of the key of a join in each row of one of its tables, or -1."""
+        keys = self._keys_of(join)
+        return keys.left if table == join.left else keys.right
+
+    def _keys_of(self, join: Join) -> JoinKeys:
         tables = self.graph.tables
         keys = self._coded.keys(tables[join.left], tables[join.right], join.join_set.pairs)
-        return keys.left if table == join.left else keys.right
+        self._held[id(join)], self._keys[id(join)] = join, keys
+        return keys
 
     def of_rows(
         self,
-        tree: JoinTree,
+        joins: tuple[Join, ...],
         table: str,
         *,
         without: Collection[Join] = (),
         masks: Mapping[str, np.ndarray] | None = None,
+        keep: bool = True,
     ) -> np.ndarray:
-        key = (tree.join_ids, table)
-        is_whole = not without and masks is None
-        if is_whole and key in self._kept:
-            self._kept.move_to_end(key)
-            return self._kept[key]
-        counts = np.ones(self.graph.tables[table].n_rows)
-        if self._rows_of is not None:
-            chosen = self._rows_of(tree, table)
-            if chosen is not None:
-                counts = chosen.astype(np.float64)
-        if masks is not None and table in masks:
-            counts = counts * masks[table]
-        for join in tree.joins_at.get(table, ()):
-            if join not in without:
-                key_counts = self.of_keys(tree, join, join.other(table), masks=masks)
-                counts = counts * key_counts[self.keys(join, table)]
-        if is_whole:
-            self._keep(tree, key, counts)
+        """Return how often each row of a table is in the result of the joins of a plan.
+
+        The joins are in the order that a plan has them in. `without` some of the table, each row
+        counts as if they were not there; `masks` are the rows of tables that count. It is one loop
+        without calls, since plans are counted thousands of times.
+        """
+        kept, known_keys = self._kept, self._keys
+        keep = keep and not without and masks is None
+        whole = (*map(id, joins), table)
+        if not without and masks is None and whole in kept:
+            kept.move_to_end(whole)
+            return kept[whole]
+        # Each join with the table that it leads to, from the first table outwards.
+        order: list[tuple[Join | None, str]] = [(None, table)]
+        done = set(map(id, without))
+        for _, name in order:
+            for join in joins:
+                if (name == join.left or name == join.right) and id(join) not in done:
+                    done.add(id(join))
+                    order.append((join, join.right if name == join.left else join.left))
+        messages: dict[int, np.ndarray] = {}
+        beyond: dict[int, frozenset[int]] = {}
+        masked: set[int] = set()
+        for join, name in reversed(order):
+            further = [
+                other
+                for other in joins
+                if id(other) in messages and (name == other.left or name == other.right)
+            ]
+            if join is not None:
+                beyond[id(join)] = frozenset(map(id, further)).union(
+                    *[beyond[id(other)] for other in further]
+                )
+                if masks is not None and (name in masks or not masked.isdisjoint(map(id, further))):
+                    masked.add(id(join))
+                key = (id(join), name, beyond[id(join)])
+                if id(join) not in masked and key in kept:
+                    kept.move_to_end(key)
+                    messages[id(join)] = kept[key]
+                    continue
+            counts = np.ones(self.graph.tables[name].n_rows)
+            if self._rows_of is not None:
+                chosen = self._rows_of(JoinTree(joins, (), ()), name)
+                counts = counts if chosen is None else chosen.astype(np.float64)
+            if masks is not None and name in masks:
+                counts = counts * masks[name]
+            for other in further:
+                keys = known_keys.get(id(other)) or self._keys_of(other)
+                counts = (
+                    counts * messages[id(other)][keys.left if name == other.left else keys.right]
+                )
+            if join is None:
+                break
+            keys = known_keys.get(id(join)) or self._keys_of(join)
+            codes = keys.left if name == join.left else keys.right
+            matched = codes >= 0
+            messages[id(join)] = np.bincount(codes[matched], counts[matched], keys.n_codes + 1)
+            if id(join) not in masked:
+                kept[key] = messages[id(join)]
+                self._bytes += kept[key].nbytes
+        if keep:
+            kept[whole] = counts
+            self._bytes += counts.nbytes
+        while self._bytes > MAX_BYTES and len(kept) > 1:
+            self._bytes -= kept.popitem(last=False)[1].nbytes
         return counts
 
-    def of_keys(
-        self,
-        tree: JoinTree,
-        join: Join,
-        table: str,
-        *,
-        masks: Mapping[str, np.ndarray] | None = None,
-    ) -> np.ndarray:
-        """Return how many rows the part of the tree beyond a join has for each of its keys."""
-        joins, tables = tree.beyond(join, table)
-        masked = masks is not None and any(name in masks for name in tables)
-        key = (id(join), table, joins)
-        if not masked and key in self._kept:
-            self._kept.move_to_end(key)
-            return self._kept[key]
-        counts = self.of_rows(tree, table, without=(join,), masks=masks)
-        tables = self.graph.tables
-        keys = self._coded.keys(tables[join.left], tables[join.right], join.join_set.pairs)
+    def of_keys(self, joins: tuple[Join, ...], join: Join, table: str) -> np.ndarray:
+        """Return how many rows the part of a plan beyond a join has for each of its keys."""
+        counts, keys = self.of_rows(joins, table, without=(join,)), self._keys_of(join)
         codes = keys.left if table == join.left else keys.right
         matched = codes >= 0
-        key_counts = np.bincount(codes[matched], counts[matched], minlength=keys.n_codes + 1)
-        if not masked:
-            self._keep(tree, key, key_counts)
-        return key_counts
-
-    def _keep(self, tree: JoinTree, key: object, key_counts: np.ndarray) -> None:
-        self._held.update(zip(tree.join_ids, tree.joins, strict=True))
-        self._kept[key] = key_counts
-        self._bytes += key_counts.nbytes
-        while self._bytes > MAX_BYTES and len(self._kept) > 1:
-            self._bytes -= self._kept.popitem(last=False)[1].nbytes
+        return np.bincount(codes[matched], counts[matched], keys.n_codes + 1)
 
 
 DEFAULT_ENTRIES = 5_000_000
@@ -149,8 +180,10 @@ def joint_counts(
         # What parts without a chosen column have is in the counts. Entries may repeat: products
         # add them up.
         to_come = [join for join in tree.joins_at.get(table, ()) if join.other(table) in needed]
-        counts = rows.of_rows(tree, table, without=to_come)
-        joined = np.flatnonzero(rows.of_rows(tree, table) > 0)  # others have no partner somewhere
+        counts = rows.of_rows(tree.joins, table, without=to_come)
+        joined = np.flatnonzero(
+            rows.of_rows(tree.joins, table) > 0
+        )  # others have no partner somewhere
         keys = {join: rows.keys(join, table)[joined] for join in to_come}
         codes = [column[joined] for column in chosen.get(table, ())]
         return JointCounts({table: codes}, counts[joined], keys)

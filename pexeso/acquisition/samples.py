@@ -388,8 +388,8 @@ class SampledPlans:
         rate = self.rate_of(join)
         if rate == 1:
             return 0.0
-        rows = self._rows.of_keys(tree, join, join.left) * self._rows.of_keys(
-            tree, join, join.right
+        rows = self._rows.of_keys(tree.joins, join, join.left) * self._rows.of_keys(
+            tree.joins, join, join.right
         )
         codes = self._rows.keys(join, join.left)
         lacking = np.zeros(len(rows), bool)

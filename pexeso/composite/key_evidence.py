@@ -222,10 +222,10 @@ def would_match_keys(
             for table in _likely_tables(shard, name, parts, exclude_table):
                 held = [read_columns(column, [name]) for column in shard.table_columns(table)]
                 columns = [f"{number}" for number in range(len(held))]
-                found = one_table(parts, pa.Table.from_arrays(held, names=columns)).best()
-                if found is not None and found.matched > n_best:
-                    labels, n_best = shard.labels(table), found.matched
-                    column = spec_of(labels[position] for position in found.columns)
+                mapping = one_table(parts, pa.Table.from_arrays(held, names=columns)).best()
+                if mapping is not None and mapping.matched > n_best:
+                    labels, n_best = shard.labels(table), mapping.matched
+                    column = spec_of(labels[position] for position in mapping.columns)
                     best = shard.table_names([table])[0], column
         if best is not None:
             lines.append(WouldMatch.of(name, *best, n_best, n_keys))

@@ -34,7 +34,7 @@ from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readings import read_cells
 from pexeso.lake.tokens import key_forms
 from pexeso.options import SearchOptions
-from pexeso.results.query import query_from_values
+from pexeso.results.query import Hit, query_from_values
 from pexeso.semantic.pairs import posting_arrays
 from pexeso.sets.overlap.dictionary import find_texts
 from pexeso.store.arrays import take_texts, take_wide
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from pexeso.composite.key_table import KeyTable
     from pexeso.composite.part.open import RowShard
     from pexeso.composite.search import KeyMatch, KeyQuery
-    from pexeso.results.query import Hit
     from pexeso.semantic.encoded_query import EncodedQuery
     from pexeso.semantic.executor import Executor
     from pexeso.semantic.open_index import OpenIndex

@@ -154,6 +154,25 @@ class MatchDetails:
             self._query.values.take(pa.array(values)), keys, self._opened.embedder, space, n
         )
 
+    def forms(self, position: int, limit: int) -> dict[str, str]:
+        """Return how texts of the first pairs are compared, where that has other words.
+
+        Your texts come before those of the column.
+        """
+        from pexeso.semantic.explanation import compared_forms
+
+        table = self.table(position)
+        rows = pa.array(np.arange(min(limit, len(table))))
+        text = table.text[: len(rows)]
+        ours = self._query.values.take(pa.array(self._query.texts[1][text]))
+        texts = (table.texts.take(pa.array(text)), table.values.take(rows))
+        sides = zip(texts, (ours, table.keys.take(rows)), strict=True)
+        return compared_forms(
+            pair
+            for some, keys in sides
+            for pair in zip(some.to_pylist(), keys.to_pylist(), strict=True)
+        )
+
     def unmatched(self, position: int, limit: int | None) -> tuple[Unmatched, ...]:
         """List the query texts without a match in a column, with the nearest lake value of each."""
         from pexeso.semantic.explanation import find_unmatched

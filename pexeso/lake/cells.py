@@ -7,10 +7,12 @@ behind one another.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from importlib.resources import files
 from itertools import pairwise
 from typing import TypeVar
 
@@ -19,6 +21,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _Texts = TypeVar("_Texts", pa.StringArray, pa.LargeStringArray)
+
+
+def _foreign_words() -> list[str]:
+    """Return words of other languages than English, of ``missing.json``."""
+    page = files("pexeso.lake.normalise").joinpath("missing.json")
+    return [word for words in json.loads(page.read_text("utf-8")).values() for word in words]
+
 
 _WORDS = (
     *("null", "nil", "none", "nan", "-nan", "+nan", "nat", "undefined", "missing", "unknown"),
@@ -29,8 +38,7 @@ _WORDS = (
     *("missing value", "missing data", "data not available", "information not available"),
     *("tbd", "tba", "tbc", "t.b.d.", "t.b.a.", "t.b.c."),
     *("to be determined", "to be announced", "to be confirmed", "to be defined"),
-    *("k.a.", "k. a.", "keine angabe", "keine angaben", "unbekannt", "inconnu", "inconnue"),
-    *("desconocido", "desconocida", "desconhecido", "sconosciuto", "onbekend", "sin datos", "s/d"),
+    *_foreign_words(),
 )
 _BRACKETED_ONLY = ("na", "blank", "empty", "no entry")
 _ERRORS = (
@@ -53,7 +61,7 @@ MISSING = (
 # Texts that are gaps in some columns and codes in others, their case folded.
 AMBIGUOUS = ("na", "tba", "tbc", "tbd")
 
-_MARKS = "^[\\-\u2010-\u2015\u2212_.\u2026?/]+$"
+_MARKS = "^[\\-\u2010-\u2015\u2212\uff0d_.\u2026?\uff1f/]+$"
 _CODE = r"^(?:[\p{Lu}\pN]{1,3}|[\p{Ll}\pN]{1,3}|\p{Lu}\p{Ll})$"
 _LETTER = r"\pL"
 _MAX_BYTES = max(len(word.encode()) for word in MISSING)

@@ -374,12 +374,15 @@ class Unmatched:
         The nearest lake value by its words, where the reason is ``"too far"`` or ``"apart"``.
     distance : float or None
         How far that is, in [0, 1].
+    because : str or None
+        The words that tell the two apart, such as ``11 against 13``.
     """
 
     query: str
     reason: str
     value: str | None = None
     distance: float | None = None
+    because: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""

@@ -12,14 +12,8 @@ import pyarrow as pa
 from pexeso.errors import InputError
 from pexeso.lake.frames.tables import Tabular
 from pexeso.options import VALUES, SearchOptions, whole_number
-from pexeso.results.column_matches import (
-    ColumnMatch,
-    ColumnMatches,
-    Hints,
-    Unmatched,
-    WouldMatch,
-)
-from pexeso.results.match_kinds import KindCounts, Pair
+from pexeso.results.column_matches import ColumnMatch, ColumnMatches, Hints, Unmatched, WouldMatch
+from pexeso.results.match_kinds import MAX_CURVES, KindCounts, Pair, plot_curves, plot_kinds
 from pexeso.runtime.formatting import many, percent
 
 if TYPE_CHECKING:
@@ -35,6 +29,9 @@ __all__ = ["Explanation", "Match", "Pair", "SearchResult", "Unmatched"]
 
 PAIR_FIELDS = ("query", "value", "distance", "key", "kind")
 
+
+# Pairs of a column of which it is said in what forms they are compared.
+MAX_FORMS = 1000
 
 # Pairs of a column that JSON and a text for people list.
 MAX_LISTED_PAIRS = 100_000
@@ -114,6 +111,14 @@ class Match(ColumnMatch, Tabular):
     def kinds(self) -> KindCounts:
         """Count pairs and values by what makes them match; see `pexeso.results.match_kinds`."""
         return self._details.kinds(self._position)
+
+    def forms(self, limit: int = MAX_FORMS) -> dict[str, str]:
+        """Return the forms in which texts of the first pairs are compared, if they are others.
+
+        A form is another where it has other words: ``mount everest`` of ``Mt. Everest``, or
+        ``moskva (Latin spelling)`` of ``Москва``.
+        """
+        return self._details.forms(self._position, limit)
 
     def word_contributions(self, n: int = 10) -> WordContributions:
         """Find the words that carry the match, at most `n`, heaviest first.
@@ -308,8 +313,6 @@ class Match(ColumnMatch, Tabular):
         MissingPackageError
             Matplotlib is not installed.
         """
-        from pexeso.results.match_kinds import plot_kinds
-
         return plot_kinds(
             f"{self.table}:{self.column}", self.kinds().matched, self.joinability_of, ax
         )
@@ -412,8 +415,6 @@ class SearchResult(ColumnMatches[Match]):
         MissingPackageError
             Matplotlib is not installed.
         """
-        from pexeso.results.match_kinds import MAX_CURVES, plot_curves
-
         curves = [
             (f"{match.table}:{match.column}", *match.curve()) for match in self.matches[:MAX_CURVES]
         ]
@@ -538,6 +539,7 @@ class Explanation(Tabular):
             "kinds": self.match.kinds().to_dict(),
             "word_contributions": self.match.word_contributions().to_dict(),
             **pairs_document(self.match),
+            "compared_as": self.match.forms(),
             "unmatched": [unmatched.to_dict() for unmatched in self.unmatched],
             **({"hints": Hints(readings=self.readings).to_dict()} if self.readings else {}),
         }

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from embed.spelling import spellings
 from pexeso.engine.lists import damage_made_plain
-from pexeso.engine.vector_space import Vectors
 from pexeso.errors import ColumnNotFoundError, IndexCorruptError, InputError
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.columns import find_column
@@ -116,7 +117,7 @@ def find_unmatched(
         for position in np.flatnonzero(~is_matched)[:limit].tolist()
     ]
     values = sorted({value for _, value in left if known[value]})
-    nearest = dict(zip(values, _nearest(scan, query.vectors[values], hit), strict=True))
+    nearest = dict(zip(values, _nearest(scan, query, values, hit), strict=True))
     unmatched = [
         Unmatched(text, *nearest[value]) if value in nearest else Unmatched(text, UNKNOWN)
         for text, value in left
@@ -131,20 +132,61 @@ def texts_without_value(query: EncodedQuery) -> pa.Array:
     return pc.drop_null(query.column.values.filter(query.value_of_row.is_null())).unique()
 
 
+# Values without a match of which it is said by what a rule tells them apart.
+MAX_REASONS = 1000
+
+
+def compared_forms(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the forms in which texts are compared, where these have other words than the texts.
+
+    Parameters
+    ----------
+    texts : iterable of (str, str)
+        Texts of tables, and their normalised values.
+    """
+    pairs = dict(texts)
+    words = pc.split_pattern(pa.array(pairs.values(), pa.string()), " ")
+    spelled = spellings(words.flatten().cast(pa.large_string())).cast(pa.string())
+    latin = pc.binary_join(pa.ListArray.from_arrays(words.offsets, spelled), " ").to_pylist()
+    plain = (_plain_letters(text) for text in pairs)
+    return {
+        text: form if form == own else f"{form} (Latin spelling)"
+        for text, own, form, letters in zip(pairs, pairs.values(), latin, plain, strict=True)
+        if form.replace(" ", "") != letters
+    }
+
+
+def _plain_letters(text: str) -> str:
+    """Return the letters and digits of a text, small and without accents."""
+    apart = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(letter for letter in apart if letter.isalnum())
+
+
 def _nearest(
-    scan: PartitionLoader, vectors: Vectors, hit: Hit
-) -> list[tuple[str, str | None, float | None]]:
-    """Return why each query vector has no match, the nearest value of a column, and its distance.
+    scan: PartitionLoader, query: EncodedQuery, values: Sequence[int], hit: Hit
+) -> list[tuple[str, str | None, float | None, str | None]]:
+    """Return why query values have no match, the nearest of a column, its distance, and a reason.
 
     The nearest value by its words may be one that marks tell apart.
     """
+    vectors = query.vectors[values]
     partition = scan.open_in_place(hit.partition)
     rows = partition.column_lists[hit.position]
     if not len(rows) or not len(vectors):
-        return [(TOO_FAR, None, None)] * len(vectors)
+        return [(TOO_FAR, None, None, None)] * len(vectors)
     position, distance = scan.space.nearest(partition, vectors, rows)
     defined = scan.space.pair_distances(vectors, scan.space.stored(partition, rows[position]))
     reasons = np.where((defined >= 1.0) & (distance < 1.0), APART, TOO_FAR)
     start = partition.column_lists.offsets[hit.position]
-    texts, _ = posting_arrays(scan, hit.partition, position + start)
-    return list(zip(reasons.tolist(), texts.to_pylist(), distance.tolist(), strict=True))
+    texts, keys = posting_arrays(scan, hit.partition, position + start)
+    words: list[str | None] = [None] * len(vectors)
+    apart = np.flatnonzero(reasons == APART)[:MAX_REASONS]
+    if len(apart):
+        from pexeso.lake.normalise.distinctions import differences
+
+        ours = query.values.take(pa.array(np.asarray(values)[apart])).to_pylist()
+        theirs = keys.take(pa.array(apart)).to_pylist()
+        rules = () if query.normaliser is None else query.normaliser.rules
+        for at, some in zip(apart.tolist(), differences(ours, theirs, rules), strict=True):
+            words[at] = some
+    return list(zip(reasons.tolist(), texts.to_pylist(), distance.tolist(), words, strict=True))

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from pexeso.engine.copies import (
     MOST_LINES,
     first_request,
-    folded,
+    fold,
+    lines_of,
     next_request,
 )
 from pexeso.engine.lists import damage_of
@@ -21,7 +25,7 @@ from pexeso.lake.left_out import left_out
 from pexeso.options import SearchOptions, search_options
 from pexeso.results.column_matches import MAX_NEAREST, Hints, NearColumn, TableColumns
 from pexeso.results.matches import Explanation, Match, SearchResult
-from pexeso.results.query import QueryColumn, query_from_values
+from pexeso.results.query import QueryColumn, exact_kind, query_from_values
 from pexeso.semantic.executor import search_store
 from pexeso.semantic.partition_loader import PartitionLoader, sets_of_hits
 from pexeso.semantic.thresholds.advice import ADVICE_OPTIONS, kind_advice
@@ -35,6 +39,9 @@ if TYPE_CHECKING:
     from pexeso.semantic.thresholds.advisor import Advisor
 
     Search = Callable[[Sequence[EncodedQuery], Sequence[SearchOptions]], list[Answer]]
+
+SMALL_DOMAIN = 3
+"""Distinct values of a column that says little about its rows, such as a flag or a sex."""
 
 WIDER = ((1.0, 0.0), (1.15, 0.02), (1.3, 0.05), (1.5, 0.1))
 """The distances at which the nearest columns are looked for, until there are some: so many times
@@ -129,7 +136,7 @@ def find_lines(
                 stats[position].add(spent)
             limit, n_wanted = limits[position], options[position].limit
             if folds and len(hits) > 1:
-                lines = folded(sets_of_hits(loader, hits), hits, n_wanted)
+                lines = lines_of(fold(sets_of_hits(loader, hits), n_wanted), hits)
             else:
                 lines = [[hit] for hit in hits]
             if limit is None or n_wanted is None:
@@ -246,7 +253,7 @@ class SemanticSearch:
         if details.are_codes:
             details.read_codes(0)
         hit = replace(hit, matched=details.matched(0))
-        match = _matches(query, options, [hit], details)[0]
+        match = self.matches_of(query, options, [hit], details)[0]
         readings = details.would_match(0)
         return Explanation(query.describe(), options, match, match.unmatched(), readings)
 
@@ -285,12 +292,36 @@ class SemanticSearch:
         query: EncodedQuery,
         options: SearchOptions,
         hits: Sequence[Hit],
-        stats: SearchStats,
-        columns: TableColumns,
+        evidence: SearchStats | MatchDetails,
+        columns: TableColumns | None = None,
+        similarities: Sequence[float | None] | None = None,
+        copies: Sequence[tuple[Match, ...]] | None = None,
     ) -> tuple[Match, ...]:
-        """Describe columns found; their evidence is found together when it is asked for."""
-        details = self.details(self.opened, query, hits, options, stats)
-        return _matches(query, options, hits, details, columns=columns)
+        """Describe columns found.
+
+        `evidence` is found for them together, when it is asked for, and counted; or it is known.
+        """
+        if isinstance(evidence, SearchStats):
+            evidence = self.details(self.opened, query, hits, options, evidence)
+        total = query.total(options)
+        matches = [
+            Match(
+                table=hit.table,
+                column=hit.label,
+                joinability=hit.matched / total if total else 0.0,
+                matched=hit.matched,
+                total=total,
+                column_id=hit.column_id,
+                _details=evidence,
+                _position=position,
+                similarity=None if similarities is None else similarities[position],
+                joinability_of=options.joinability_of,
+                copies=() if copies is None else copies[position],
+                _columns=columns,
+            )
+            for position, hit in enumerate(hits)
+        ]
+        return tuple(matches)
 
     def _ranked(
         self, query: EncodedQuery, options: SearchOptions, answer: Lines, rerank: bool
@@ -300,7 +331,7 @@ class SemanticSearch:
         Of those that are wanted by their number alone the joinability decides, and of equal ones
         the similarity.
         """
-        lines, similarities, limit = answer.lines, None, answer.n_wanted
+        lines, similarities, limit = self._better_first(answer.lines), None, answer.n_wanted
         if rerank:
             from pexeso.semantic.similarity import by_similarity
 
@@ -325,6 +356,30 @@ class SemanticSearch:
             n_more += len(lines[limit:])
         return Lines(lines[:limit], n_more, answer.stats, limit, similarities)
 
+    def _better_first(self, lines: list[list[Hit]]) -> list[list[Hit]]:
+        """Order lines of equally many matches by what makes the better join.
+
+        Columns of few distinct values come last, and keys of their tables before other columns.
+        Then it counts how few values a column has beside those that match, and how many rows.
+        """
+        n_lines = Counter(line[0].matched for line in lines)
+        tied = [line[0] for line in lines if n_lines[line[0].matched] > 1]
+        if not tied:
+            return lines
+        names = ["table", "label", "n_rows", "n_missing", "n_distinct"]
+        tables = pa.array(sorted({hit.table for hit in tied}))
+        ranks = {}
+        for row in self.opened.catalog.columns(names, among=tables).to_pylist():
+            n_rows, n_distinct = row["n_rows"] or 0, row["n_distinct"] or 0
+            is_key = n_distinct >= n_rows - (row["n_missing"] or 0)
+            rank = (n_distinct <= SMALL_DOMAIN, not is_key, n_distinct, -n_rows)
+            ranks[row["table"], row["label"]] = rank
+        last = (True, True, 0, 0)
+        return sorted(
+            lines,
+            key=lambda line: (-line[0].matched, ranks.get((line[0].table, line[0].label), last)),
+        )
+
     def _result(
         self,
         query: EncodedQuery,
@@ -341,8 +396,9 @@ class SemanticSearch:
         for line in ranking.lines:
             by_line.append(of_copies[end : end + len(line) - 1])
             end += len(line) - 1
-        details = self.details(self.opened, query, leaders, options, stats)
-        matches = _matches(query, options, leaders, details, ranking.similarities, columns, by_line)
+        matches = self.matches_of(
+            query, options, leaders, stats, columns, ranking.similarities, by_line
+        )
         return SearchResult(
             query.describe(),
             options,
@@ -355,41 +411,13 @@ class SemanticSearch:
         )
 
 
-def _matches(
-    query: EncodedQuery,
-    options: SearchOptions,
-    hits: Sequence[Hit],
-    details: MatchDetails,
-    similarities: Sequence[float | None] | None = None,
-    columns: TableColumns | None = None,
-    copies: Sequence[tuple[Match, ...]] | None = None,
-) -> tuple[Match, ...]:
-    total = query.total(options)
-    matches = [
-        Match(
-            table=hit.table,
-            column=hit.label,
-            joinability=hit.matched / total if total else 0.0,
-            matched=hit.matched,
-            total=total,
-            column_id=hit.column_id,
-            _details=details,
-            _position=position,
-            similarity=None if similarities is None else similarities[position],
-            joinability_of=options.joinability_of,
-            copies=() if copies is None else copies[position],
-            _columns=columns,
-        )
-        for position, hit in enumerate(hits)
-    ]
-    return tuple(matches)
-
-
 def _by_kind(
     options: SearchOptions, query: EncodedQuery, user_options: Mapping[str, Any]
 ) -> SearchOptions:
     """Match equal values alone where near ones are others, unless a distance is asked for."""
     if user_options.get("max_distance") is not None:
         return options
-    advice = kind_advice(query.column.values)
-    return options if advice is None else replace(options, max_distance=0.0, advice=advice)
+    kind = exact_kind(query.column.values)
+    if kind is None:
+        return options
+    return replace(options, max_distance=0.0, advice=kind_advice(kind))

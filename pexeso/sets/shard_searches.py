@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,18 +18,12 @@ from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readings import LOSSY, read_columns
 from pexeso.lake.tokens import DEFAULT_READINGS, distinct_tokens, tokens_of
 from pexeso.options import require_min_containment
-from pexeso.results.column_matches import (
-    MAX_NEAREST,
-    WouldMatch,
-)
+from pexeso.results.column_matches import MAX_NEAREST, WouldMatch
 from pexeso.results.query import QueryColumn, query_from_values
 from pexeso.sets.overlap.index import Overlaps, Reads, prepare_query
 from pexeso.sets.part.open import Shard
 from pexeso.sets.results import TokenMatch, TokenSearchResult
 from pexeso.store.arrays import take_texts
-
-if TYPE_CHECKING:
-    pass
 
 OVERLAP_FIELDS = ("table", "column", "overlap")
 CONTAINMENT_FIELDS = ("table", "column", "containment", "estimated")
@@ -350,8 +344,7 @@ def would_match(
                 if n > n_best:
                     best, n_best = match, n
         if best is not None:
-            found = best.table, best.column
-            lines.append(WouldMatch.of(name, *found, n_best, len(wanted)))
+            lines.append(WouldMatch.of(name, best.table, best.column, n_best, len(wanted)))
     return tuple(sorted(lines, key=lambda line: -line.matched))
 
 

@@ -9,7 +9,6 @@ import ast
 import math
 import mmap
 import os
-import re
 import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.lib import format as npy
 
-from pexeso.errors import IndexCorruptError, InputError
+from pexeso.errors import IndexCorruptError
 from pexeso.runtime.system import GIVES_ADVICE, usage
 from pexeso.store.files import CHUNK_BYTES, new_file, open_plain, sync_folder, writing
 from pexeso.store.manifest import FileEntry
@@ -98,7 +97,6 @@ def page_runs(rows: np.ndarray, n_rows: int, row_bytes: int, offset: int) -> lis
 
 DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
 _STORED = {(kind := np.dtype(name).newbyteorder("<")).str: kind for name in DTYPES}
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 _MAX_HEADER_BYTES = 4096
 _MAX_AXES = 32
 
@@ -106,15 +104,8 @@ _MAX_AXES = 32
 def write_arrays(folder: Path, arrays: Mapping[str, np.ndarray]) -> list[FileEntry]:
     """Write each array to ``name.npy`` in an existing folder and wait until all are on the disk.
 
-    Parameters
-    ----------
-    arrays
-        Name (a letter, then letters, digits, underscores) to array of one of `DTYPES`, of any
-        shape, empty ones included. Arrays that are not in C order, or not little-endian, are copied
-        once; others are not copied.
+    They are of `DTYPES`. Those that are not in C order, or not little-endian, are copied once.
     """
-    for name, array in arrays.items():
-        _require_storable(name, array)
     entries = [_write_array(folder / f"{name}.npy", array) for name, array in arrays.items()]
     with writing(folder):
         sync_folder(folder)
@@ -146,19 +137,6 @@ def map_array(file: BinaryIO, path: Path, n_bytes: int | None = None) -> np.ndar
         empty.flags.writeable = False
         return empty
     return np.memmap(file, dtype, "r", offset, shape, "C")
-
-
-def _require_storable(name: str, array: np.ndarray) -> None:
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise InputError(
-            f"An array's name must be a letter, then letters, digits or underscores. Got {name!r}."
-        )
-    if not isinstance(array, np.ndarray):
-        raise InputError(f"The array {name!r} must be a NumPy array. Got {type(array).__name__}.")
-    if array.dtype.newbyteorder("<").str not in _STORED:
-        raise InputError(
-            f"The array {name!r} has dtype {array.dtype}; allowed are {', '.join(DTYPES)}."
-        )
 
 
 def _write_array(path: Path, array: np.ndarray) -> FileEntry:
@@ -428,9 +406,6 @@ def require_sound(texts: Texts) -> None:
 
 
 def _one_array(texts: Texts | pa.ChunkedArray) -> Texts:
-    kind = getattr(texts, "type", type(texts).__name__)
-    if kind not in _TYPES:
-        raise InputError(f"Texts must be an Arrow array of string or large_string. Got {kind}.")
     if isinstance(texts, pa.Array):
         return texts
     if texts.type == pa.string() and texts.nbytes > MAX_BYTES:

@@ -217,7 +217,7 @@ def test_keys_that_are_missing_join_nothing():
             r"Got 2 of your columns \(city, year\) and 3 of 'g",
         ),
         (QueryError, {"columns": "when,when"}, "names each column once. Got 'when' twice"),
-        (QueryError, {"columns": "when"}, "has two columns or more"),
+        (QueryError, {"columns": "when"}, "Got 2 of your columns"),
         (QueryError, {"on": "city~,year"}, "Got city~: leave the ~ out"),
         (QueryError, {"columns": "where~,when"}, "Got where~: leave the ~ out"),
         (ColumnNotFoundError, {"columns": "where,wen"}, r"no column 'wen' \(did you mean 'when'"),

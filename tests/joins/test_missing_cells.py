@@ -7,7 +7,7 @@ import pytest
 import pexeso
 from pexeso.index import build_index
 
-GAPS = ["N/A", "null", "-", "unknown", "#REF!", "NA", "(blank)"]
+GAPS = ["N/A", "null", "-", "unknown", "#REF!", "NA", "(blank)", "нет данных", "不明"]
 TOWNS = ["Oslo", "Rome", "Bern", "Bonn", "Lima"]
 MINE = pd.DataFrame(
     {"town": [*GAPS, *GAPS, *TOWNS], "year": ["2020"] * (2 * len(GAPS) + len(TOWNS))}
@@ -78,3 +78,23 @@ def test_spark(index, spark):
     frame = spark.createDataFrame(MINE)
     joined = index.search(MINE, on="town").join(frame)
     assert towns_joined(joined.toPandas()) == sorted(TOWNS)
+
+
+def test_aliases_of_a_missing_word_are_missing(tmp_path):
+    (tmp_path / "lake").mkdir()
+    own = ["-999", "see note", "n.n."]
+    rows = [f"{town},2020,{number}" for number, town in enumerate([*own, *TOWNS])]
+    (tmp_path / "lake" / "t.csv").write_text("\n".join(["name,when,n", *rows]))
+    lines = [f"{gap},N/A" for gap in own]
+    (tmp_path / "aliases.csv").write_text("\n".join(["alias,stands for", *lines]))
+    index = build_index(
+        tmp_path / "lake",
+        tmp_path / "ix",
+        parts=["overlap", "composite"],
+        aliases=tmp_path / "aliases.csv",
+    )
+    mine = pd.DataFrame({"town": [*own, *TOWNS], "year": ["2020"] * 8})
+    assert towns_joined(index.search(mine, on="town").join(mine)) == sorted(TOWNS)
+    assert index.overlap(mine, on="town").matches[0].overlap == len(TOWNS)
+    [match] = index.search_composite(mine, ["town", "year"]).matches
+    assert towns_joined(match.join(mine)) == sorted(TOWNS)

@@ -12,7 +12,7 @@ from embed.words import hash_strings
 from pexeso.build.parts.metadata import sparse_vectors
 from pexeso.engine.sparse.marks import REGROUPED, TURNED, marks_in_group
 from pexeso.engine.sparse.vectors import pair_costs, pair_distances
-from pexeso.lake.normalise.distinctions import known_names, marks_of
+from pexeso.lake.normalise.distinctions import differences, known_names, marks_of
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.normalise.rules import DISTINCTIONS, RULES
 
@@ -23,6 +23,9 @@ EXAMPLES = [
     for left, right in rule.examples
 ]
 APART = [
+    ("長野県", "長野市"),
+    ("5 km²", "5 km"),
+    ("5 sq m", "5 sq km"),
     ("Apollo 11", "Apollo 13"),
     ("Boeing 737-800", "Boeing 737-900"),
     ("World War I", "World War II"),
@@ -49,6 +52,9 @@ APART = [
     ("Super Bowl XL", "Super Bowl XLI"),
 ]
 TOGETHER = [
+    ("上海市", "上海"),
+    ("120 m²", "120 square metres"),
+    ("Germany (1)", "Germany"),
     ("Windows 10", "Windows"),
     ("Apollo 08", "Apollo 8"),
     ("Rate 2.50", "Rate 2.5"),
@@ -93,6 +99,23 @@ def test_different_things_are_apart(left, right):
 @pytest.mark.parametrize(("left", "right"), TOGETHER)
 def test_forms_of_one_thing_are_not(left, right):
     assert not apart(left, right)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "words"),
+    [
+        ("apollo 11", "apollo 13", "11 against 13"),
+        ("springfield illinois", "springfield missouri", "illinois against missouri"),
+        ("<5", ">5", "<5 against >5"),
+        ("baden baden", "baden", "baden baden against baden"),
+        ("2 1", "1 2", "2 1 against 1 2"),
+        ("world war i", "world war 2", "war i against 2"),
+        ("paris", "pariz", None),
+    ],
+)
+def test_the_words_that_tell_apart_are_named(left, right, words):
+    assert differences([left, "oslo"], [right, "rome"], DISTINCTIONS) == [words, None]
+    assert differences([left], [right], []) == [None]
 
 
 def test_words_in_another_order_are_near_and_not_equal():

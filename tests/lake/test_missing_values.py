@@ -10,10 +10,21 @@ GAPS = [
     *("N/A", "n/a", "NULL", "null", "None", "NaN", "nan", "nil", "n.a.", ".", "-", "--", "—", "?"),
     *("#VALUE!", "#REF!", "#N/A", "#DIV/0!", "(blank)", "<NA>", "(none)", "[null]", "TBD", "tba"),
     *("unknown", "Unknown", "UNKNOWN", "not available", "Not Applicable", "\\N", "…", "???", "___"),
-    *(" N/A ", "\tnull\n", "\u00a0n/a", "", "  ", "//"),
+    *(" N/A ", "\tnull\n", "\u00a0n/a", "", "  ", "//", "\uff2e\uff0f\uff21", "\uff0d"),
+    *("н/д", "Нет данных", "НЕИЗВЕСТНО", "不明", "なし", "无数据", "없음", "غير معروف"),
+    *(
+        "Brak danych",
+        "n.v.t.",
+        "Não informado",
+        "Nincs adat",
+        "Uppgift saknas",
+        "(Άγνωστο)",
+        "לא ידוע",
+    ),
 ]
 VALUES = [
     *("Oslo", "Nana", "nano", "Nullarbor", "None such", "unknown soldier", "-1", "0", "A-", "x.y"),
+    *("Нет", "无锡", "なしの木", "Brak", "明", "Ukjent soldat", "okänt land"),
     *("blank", "empty", "#1", "C#", "?!", "N", "Nantes", "n/a/b", "not", "TBDX", "+", "&", "★"),
 ]
 

@@ -14,10 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from pexeso import build_index, open_index
-from pexeso.engine.sparse import search
+from pexeso.engine.sparse import comparison
 from pexeso.errors import InputError
-from pexeso.faces.cli import join as join_command
-from pexeso.faces.cli import search as explain_command
+from pexeso.faces.cli import join, search
 from pexeso.faces.cli.main import cli
 from pexeso.joins import tables
 from pexeso.joins.mapping import PairColumns, loops, make_mapping
@@ -89,7 +88,7 @@ def test_where_all_pairs_are_listed_none_are_said_to_be_left_out(folder, explana
 
 
 def test_pairs_that_memory_does_not_hold_are_refused(folder, monkeypatch):
-    monkeypatch.setattr(search, "FEW_PAIRS", 0)
+    monkeypatch.setattr(comparison, "FEW_PAIRS", 0)
     monkeypatch.setattr(threads, "available_memory", lambda: 50_000)
     index = open_index(folder / "index")
     with pytest.raises(InputError) as refused:
@@ -121,8 +120,8 @@ def test_a_mapping_is_that_of_all_pairs(explanation, values):
     assert (len(mapping.query) < len(whole.query)) == (values == "nearest")
 
 
-@pytest.mark.parametrize("module", [explain_command, join_command])
-def test_a_join_and_an_explanation_report_how_far_they_are(folder, monkeypatch, module):
+@pytest.mark.parametrize(("command", "module"), [("explain", search), ("join", join)])
+def test_a_join_and_an_explanation_report_how_far_they_are(folder, monkeypatch, command, module):
     steps = []
 
     @contextmanager
@@ -131,7 +130,7 @@ def test_a_join_and_an_explanation_report_how_far_they_are(folder, monkeypatch, 
             yield
 
     monkeypatch.setattr(module, "search_progress", watched)
-    run(folder, module.__name__.rpartition(".")[2])
+    run(folder, command)
     assert steps[-1] == (N_QUERIES * N_LAKE, N_QUERIES * N_LAKE)
 
 

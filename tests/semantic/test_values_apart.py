@@ -1,8 +1,11 @@
 """What is reasons apart never matches at the default distance, and an explanation says so."""
 
+import re
+
 import pytest
 
 import pexeso
+from pexeso.faces.cli.explain import explanation_lines
 
 STORED = ["Terminal 2", "Southern Region", "North Korea", "Rocky III", "Wal-Mart", "Moskva"]
 QUERIES = ["Terminal 1", "Northern Region", "South Korea", "Rocky II", "WalMart", "Москва", "Zzyzx"]
@@ -31,6 +34,27 @@ def test_an_explanation_names_what_tells_apart(index):
     assert reasons == {
         query: ("apart", value) for query, value in zip(QUERIES[:4], STORED[:4], strict=True)
     }
+    because = {unmatched.query: unmatched.because for unmatched in explanation.unmatched}
+    assert because == {
+        "Terminal 1": "1 against 2",
+        "Northern Region": "northern against southern",
+        "South Korea": "south against north",
+        "Rocky II": "2 against 3",
+        "Zzyzx": None,
+    }
+    lines = "\n".join(explanation_lines(explanation))
+    assert re.search("Terminal 1 +is not +Terminal 2 +1 against 2\n", lines)
+    assert "northern against southern" in explanation.to_html()
+
+
+def test_an_explanation_says_in_what_form_values_are_compared(index):
+    explanation = index.explain(QUERIES, "t.csv", "name")
+    assert explanation.match.forms() == {"Москва": "moskva (Latin spelling)"}
+    assert explanation.to_dict()["compared_as"] == explanation.match.forms()
+    assert re.search(
+        "Москва +moskva \\(Latin spelling\\)", "\n".join(explanation_lines(explanation))
+    )
+    assert "moskva (Latin spelling)" in explanation.to_html()
 
 
 def test_a_rule_that_is_off_tells_nothing_apart(index, tmp_path):

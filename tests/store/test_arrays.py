@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from long_runs import examples
 
-from pexeso.errors import IndexCorruptError, InputError, OutputError
+from pexeso.errors import IndexCorruptError, OutputError
 from pexeso.store.arrays import DTYPES, open_array, write_arrays
 from pexeso.store.files import checksum_file
 
@@ -48,26 +48,6 @@ def test_arrays_larger_than_a_chunk_and_of_the_other_byte_order(tmp_path: Path) 
     for entry, array in zip(write_arrays(tmp_path, arrays), arrays.values(), strict=True):
         assert (entry.n_bytes, entry.checksum) == checksum_file(tmp_path / entry.path)
         np.testing.assert_array_equal(open_array(tmp_path / entry.path, entry.n_bytes), array)
-
-
-@pytest.mark.parametrize(
-    ("name", "array", "said"),
-    [
-        ("a", np.array(["x"]), "has dtype <U1; allowed are bool, uint8"),
-        ("a", np.array([None]), "has dtype object"),
-        ("a", np.array([1j]), "has dtype complex128"),
-        ("a", np.zeros(2, [("x", "i4")]), "has dtype"),
-        ("a", [1, 2], "must be a NumPy array. Got list"),
-        ("../a", np.zeros(1), "Got '../a'"),
-        ("", np.zeros(1), "Got ''"),
-    ],
-)
-def test_what_cannot_be_stored_is_refused_before_a_byte_is_written(
-    tmp_path: Path, name, array, said
-) -> None:
-    with pytest.raises(InputError, match=said):
-        write_arrays(tmp_path, {"good": np.zeros(3), name: array})
-    assert os.listdir(tmp_path) == []
 
 
 def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pexeso.build.diagnostics.info import check_index
-from pexeso.errors import IndexCorruptError, IndexNotFoundError, IndexVersionError, InputError
+from pexeso.errors import IndexCorruptError, IndexNotFoundError, IndexVersionError
 from pexeso.runtime.formatting import format_bytes
 from pexeso.store import manifest as manifest_module
 from pexeso.store.arrays import write_arrays
@@ -151,10 +151,6 @@ def test_a_changed_small_file_is_found_when_it_is_opened(index: Path, name: str)
 
 def test_names_that_are_not_there_are_told_with_those_that_are(index: Path) -> None:
     store = open_store(index)
-    with pytest.raises(InputError, match=r"has partitions 0 to 2. Got 3"):
-        store.partition(3)
-    with pytest.raises(InputError, match="Got -1"):
-        store.partition(-1)
     with pytest.raises(
         IndexCorruptError,
         match=r"lists no file '.*x.parquet'; .* has 'columns.parquet', 'tables.parq",

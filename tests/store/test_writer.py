@@ -590,16 +590,6 @@ def test_folders_are_kept_by_listing_them_again(index: Path, fill_index, arrays_
     assert sorted(os.listdir(index)) == ["catalog.2", "embedder", "manifest.json", "partitions"]
 
 
-def test_a_kept_folder_must_be_as_it_was(index: Path, fill_index) -> None:
-    with IndexWriter(index, overwrite=True) as new:
-        entries = fill_index(new)
-        entries["embedder"] = FolderEntry("embedder", (FileEntry("x", 1, "0" * 32),))
-        with pytest.raises(
-            InputError, match="'embedder' of the index is kept, so its files must stay"
-        ):
-            new.commit(**entries)
-
-
 def test_a_folder_changed_after_sealing_is_refused(tmp_path: Path, fill_index) -> None:
     with IndexWriter(tmp_path / "lake") as new:
         entries = fill_index(new)
@@ -613,14 +603,10 @@ def test_a_folder_changed_after_sealing_is_refused(tmp_path: Path, fill_index) -
         ):
             new.commit(**{**entries, "parts": {"semantic": [unknown]}})
         new.commit(**entries)
-        with pytest.raises(InputError, match="A writer makes one commit"):
-            new.commit(**entries)
 
 
 def test_sealing_takes_only_plain_files_of_this_build(tmp_path: Path) -> None:
     with IndexWriter(tmp_path / "lake") as new:
-        with pytest.raises(InputError, match="is not a folder that this build gave out"):
-            new.seal_folder(tmp_path)
         with pytest.raises(InputError, match="must have at least one file"):
             new.seal_folder(new.catalog_folder)
         (new.catalog_folder / "link").symlink_to("/etc/hostname")
@@ -628,9 +614,6 @@ def test_sealing_takes_only_plain_files_of_this_build(tmp_path: Path) -> None:
             new.seal_folder(new.catalog_folder)
         with pytest.raises(InputError, match="is not there with the 5 bytes that were written"):
             new.seal_folder(new.embedder_folder, known=[FileEntry("x", 5, "0" * 32)])
-        for number in (-1, True, "0"):
-            with pytest.raises(InputError, match="whole number, 0 or more"):
-                new.partition_folder(number)
 
 
 def test_sealing_reads_again_only_what_is_not_known(tmp_path: Path, monkeypatch) -> None:

@@ -25,7 +25,7 @@ import pyarrow as pa
 from embed.protocol import Embedder, require_unit_or_zero
 from embed.registry import has_value_vectors
 from embed.stored import ENTRY_BYTES, SINGLE
-from pexeso.engine.vector_space import LAYOUT_VERSION, VectorSpace
+from pexeso.engine.vector_space import LAYOUT_VERSION, Vectors, VectorSpace
 from pexeso.errors import DeviceError, IndexCorruptError, IndexVersionError, InputError
 from pexeso.lake.catalog import ALIASES
 from pexeso.lake.choose import ColumnRules
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
     from pexeso.engine.options import PartitionLayoutOptions
     from pexeso.engine.sparse.vectors import SparseVectors
-    from pexeso.engine.vector_space import Vectors
-    from pexeso.store.local.reader import Store
 
 
 _NEEDED: dict[str, dict[str, type]] = {

@@ -21,7 +21,7 @@ from starlette.responses import Response
 
 import pexeso
 from pexeso.errors import InputError
-from pexeso.faces.service.bases import json_text
+from pexeso.faces.service.bases import QueryRequest, Request, json_text
 from pexeso.faces.service.schema import (
     alternatives,
     bare,
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest
 
     from pexeso.faces.app.tables import QueryTable, QueryTables
-    from pexeso.faces.service.bases import QueryRequest, Request
     from pexeso.faces.service.requests import SearchRequest
     from pexeso.faces.service.verbs import ServedIndex
     from pexeso.lake.readers.options import ReadingOptions

@@ -9,11 +9,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import click
+import pyarrow.compute as pc
 
 import pexeso
 from pexeso.errors import TableReadError
 from pexeso.faces.cli.errors import Failure
 from pexeso.faces.cli.options import command, path_argument
+from pexeso.lake.containers.reader import read_table
+from pexeso.results.query import read_query
 
 LAKE, SUPPLIERS, AUTOGRAPHS = "lake", "my_suppliers.csv", "my_autographs.csv"
 
@@ -93,11 +96,7 @@ def run(*arguments: str) -> None:
 
 def equal_cells(lake: Path, file: Path, column: str) -> tuple[int, int]:
     """Count the rows of a column, and those whose exact text occurs in a cell of the lake."""
-    import pyarrow.compute as pc
-
-    from pexeso.lake.containers.reader import read_table
     from pexeso.lake.files import find_tables
-    from pexeso.results.query import read_query
 
     values = read_query(file, column).values
     hits = pc.is_in(values, value_set=values.slice(0, 0))

@@ -26,7 +26,7 @@ from pexeso.faces.cli.output import (
 )
 from pexeso.faces.service.graph import ExportRequest, GraphRequest, graph_document
 from pexeso.faces.service.verbs import run
-from pexeso.joins.exports.files import FORMATS
+from pexeso.joins.exports.files import EDGES, FORMATS, json_lines
 from pexeso.joins.graph.graphs import EdgeStream
 from pexeso.runtime.formatting import many, percent
 
@@ -100,13 +100,9 @@ def export(request: ExportRequest) -> None:
 
 def _print(stream: EdgeStream, *, form: str | None) -> dict[str, Any]:
     if form == "jsonl":
-        from pexeso.joins.exports.files import json_lines
-
         for batch in stream.batches():
             write_data("".join(f"{line}\n" for line in json_lines(batch).to_pylist()))
     elif form == "csv":
-        from pexeso.joins.exports.files import EDGES
-
         write_csv(EDGES.names, (list(row.values()) for row in _rows(stream)))
     elif form == "json":
         document, rows = graph_document(stream)

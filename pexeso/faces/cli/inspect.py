@@ -41,6 +41,7 @@ from pexeso.faces.service.requests import (
     TuneRequest,
 )
 from pexeso.faces.service.verbs import run
+from pexeso.lake.normalise.rules import RULES
 from pexeso.runtime.formatting import human_bytes, many, percent, plain
 
 if TYPE_CHECKING:
@@ -377,8 +378,6 @@ def rules(request: RulesRequest, form: str | None) -> None:
 
 
 def _rule_lines(response: RulesResponse) -> list[str]:
-    from pexeso.lake.normalise.rules import RULES
-
     rows = [
         (
             "on" if rule.name in response.on else "off",

@@ -33,6 +33,7 @@ from pexeso.joins.options import AGGREGATIONS, OTHERS
 from pexeso.lake.choose import KINDS, ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.normalise.rules import ALL_RULES
+from pexeso.lake.readers.table import DEFAULT_MAX_BYTES
 from pexeso.options import ALL, parse_bytes
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -187,8 +188,6 @@ def take_standard_input(context: click.Context, argument: click.Parameter, spec:
 
 def _keep_standard_input(context: click.Context) -> None:
     """Put a temporary file in the place of standard input, until the command has ended."""
-    from pexeso.lake.readers.table import DEFAULT_MAX_BYTES
-
     if sys.stdin is None:
         raise TableReadError(
             "Standard input is closed. Pipe a table into the command, or name a file."

@@ -30,6 +30,7 @@ from pexeso.faces.service.schema import OUTPUT, defaults_of, facts_of, help_text
 from pexeso.faces.service.verbs import run
 from pexeso.lake.frames.writing import WRITERS, csv_text, without_formula, write_file
 from pexeso.options import SearchOptions
+from pexeso.results.query import batch_lines
 from pexeso.runtime.formatting import MAX_CELL, cells_of, csv_row, human_bytes, plain
 from pexeso.runtime.progress import (
     CountedProgress,
@@ -387,8 +388,6 @@ def query_progress(queries: str) -> Iterator[Callable[[Any], None] | None]:
         return
     with bar(desc="answering", unit=" queries") as shown:
         if queries != "-":
-            from pexeso.results.query import batch_lines
-
             shown.total = sum(1 for _ in batch_lines(queries))
         yield lambda run: shown.update(run.answered - shown.n) and None
 

@@ -13,7 +13,7 @@ from pexeso.composite.key_explanation import FanOut, KeyExplanation, UnmatchedKe
 from pexeso.composite.results import CompositeResult
 from pexeso.errors import QueryError
 from pexeso.faces.cli.errors import Failure, Interrupted, command_again
-from pexeso.faces.cli.layouts import TRANSFORMED
+from pexeso.faces.cli.layouts import COMPOSITE, TRANSFORMED, incomplete_rows
 from pexeso.faces.cli.options import (
     QueryCommand,
     cli_option,
@@ -59,6 +59,7 @@ from pexeso.faces.service.schema import OUTPUT
 from pexeso.faces.service.verbs import run
 from pexeso.lake.columns import spec_of
 from pexeso.results.column_matches import Hints
+from pexeso.results.query import lines_of
 from pexeso.runtime.formatting import many, percent
 
 if TYPE_CHECKING:
@@ -149,8 +150,6 @@ def search(
 def _write_composite(
     result: CompositeResult, form: str | None, n_shown: int, html: str | None, *, explain: bool
 ) -> None:
-    from pexeso.faces.cli.layouts import COMPOSITE, incomplete_rows
-
     if html is not None:
         raise click.UsageError(
             "--html shows the results for one column: leave it out for a composite key."
@@ -242,8 +241,6 @@ def batch(request: BatchRequest) -> None:
 
 
 def _from_standard_input() -> Iterator[NumberedLine]:
-    from pexeso.results.query import lines_of
-
     if sys.stdin is None:
         raise QueryError(
             "Standard input is closed. Pipe JSON lines into the command, or name a file."
@@ -402,6 +399,9 @@ def _shown(cell: str | None) -> str:
 # Carrying words in a table for people; JSON has ten.
 N_WORDS = 6
 
+# Texts that are shown as they are compared.
+N_FORMS = 10
+
 _REASONS = {
     "unknown": "the model knows nothing about it",
     "empty": "nothing is left of it without punctuation",
@@ -492,6 +492,12 @@ def explanation_lines(explanation: Explanation) -> list[str]:
                 f"    and {many(left_out, 'more pair')}: these are the nearest of each value, and "
                 "--csv lists all"
             )
+        forms = match.forms()
+        if forms:
+            shown = list(forms.items())[:N_FORMS]
+            lines += ["", "Compared as:", *indented([(text, form) for text, form in shown], "<<")]
+            if left_out := len(forms) - len(shown):
+                lines.append(f"    and {many(left_out, 'more text')} (--json)")
     if explanation.unmatched:
         rows = [
             (unmatched.query, "", _REASONS[unmatched.reason], "")
@@ -500,7 +506,9 @@ def explanation_lines(explanation: Explanation) -> list[str]:
                 unmatched.query,
                 "is not" if unmatched.reason == "apart" else "nearest",
                 unmatched.value or "",
-                "" if unmatched.distance is None else f"{unmatched.distance:.3f}",
+                unmatched.because or ""
+                if unmatched.reason == "apart"
+                else f"{unmatched.distance or 0:.3f}",
             )
             for unmatched in explanation.unmatched
         ]

@@ -24,12 +24,17 @@ from pexeso.faces.service.schema import (
     to_plain,
     validated,
 )
+from pexeso.lake.frames.tables import texts_of_values
+from pexeso.lake.normalise.normaliser import VERSION
+from pexeso.lake.normalise.rules import RULES
+from pexeso.lake.readers.options import ReadingOptions
 from pexeso.options import (
     JOINABILITY_OF,
     USUAL_BY_MODEL,
     SearchOptions,
     parse_bytes,
 )
+from pexeso.results.query import QueryColumn, query_from_values, read_query, split_spec
 from pexeso.runtime.formatting import json_line, plain_json, shown
 from pexeso.semantic.thresholds.advice import ADVICE_OPTIONS, DEFAULT_MIN_PRECISION
 
@@ -39,10 +44,7 @@ if TYPE_CHECKING:
     from pexeso.build.diagnostics.doctor import Finding
     from pexeso.composite.key_table import JoinedKeys, KeyTable
     from pexeso.joins.tables import Joined
-    from pexeso.lake.readers.options import ReadingOptions
-    from pexeso.options import SearchOptions
     from pexeso.results.matches import Match, SearchResult
-    from pexeso.results.query import QueryColumn
     from pexeso.semantic.batch_file import BatchRun
     from pexeso.semantic.combined import CombinedResult
     from pexeso.sets.results import TokenSearchResult
@@ -285,8 +287,6 @@ class ReadingRequest(Request, frozen=True, kw_only=True):
 
     @property
     def reading(self) -> ReadingOptions:
-        from pexeso.lake.readers.options import ReadingOptions
-
         return ReadingOptions(**{name: getattr(self, name) for name in READING_FIELDS})
 
     def arguments(self) -> dict[str, Any]:
@@ -299,8 +299,6 @@ class ReadingRequest(Request, frozen=True, kw_only=True):
 
 def reading_of(values: Mapping[str, Any], prefix: str = "") -> ReadingOptions:
     """Return how a file is read by the values that say it, with a prefix of their names."""
-    from pexeso.lake.readers.options import ReadingOptions
-
     return ReadingOptions(**{name: values.get(prefix + name) for name in READING_FIELDS})
 
 
@@ -394,8 +392,6 @@ class QueryRequest(DistanceRequest, frozen=True, kw_only=True):
     @property
     def column(self) -> str | None:
         """The column that `query` names; None where it is a file alone or values."""
-        from pexeso.results.query import split_spec
-
         return split_spec(self.query)[1] if isinstance(self.query, str) else None
 
     @property
@@ -410,8 +406,6 @@ class QueryRequest(DistanceRequest, frozen=True, kw_only=True):
         return composite_spec(self.query, self.reading) if self.may_be_key else None
 
     def read_column(self) -> QueryColumn:
-        from pexeso.results.query import query_from_values, read_query
-
         if isinstance(self.query, str):
             return read_query(self.query, reading=self.reading)
         return query_from_values(self.query)
@@ -423,8 +417,6 @@ def plain_cells(column: pa.ChunkedArray) -> list[Any]:
     Numbers, truth values, texts, lists and objects stay; of other types there are the texts that
     CSV has. An interval is a list of its months, days and nanoseconds.
     """
-    from pexeso.lake.frames.tables import texts_of_values
-
     texts = texts_of_values(column)
     return [plain_json(cell) for cell in column.to_pylist()] if texts is None else texts
 
@@ -557,9 +549,6 @@ class RulesResponse:
     extra: Mapping[str, str]
 
     def to_dict(self) -> Answer:
-        from pexeso.lake.normalise.normaliser import VERSION
-        from pexeso.lake.normalise.rules import RULES
-
         described = [
             {
                 "name": rule.name,

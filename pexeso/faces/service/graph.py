@@ -38,6 +38,7 @@ from pexeso.joins.graph.graphs import (
     ColumnGraph,
     EdgeStream,
     GraphOptions,
+    stream_edges,
 )
 from pexeso.options import DEFAULT_COLUMNS, parse_bytes
 from pexeso.runtime.formatting import shown
@@ -214,8 +215,6 @@ def graph(
     with _edges(service, request, request.options(GraphOptions.min_joinability), live) as stream:
         if take is not None:
             return take(stream)
-        from pexeso.joins.graph.graphs import ColumnGraph
-
         return ColumnGraph.of(stream)
 
 
@@ -253,8 +252,6 @@ def _written(
 def _edges(
     service: Service, request: GraphBase, options: GraphOptions, live: Mapping[str, Any]
 ) -> Iterator[EdgeStream]:
-    from pexeso.joins.graph.graphs import stream_edges
-
     opened_sets = service.searches(request.index).opened
     if options.method_for(opened_sets.store) == OVERLAP:
         # Models are not loaded.

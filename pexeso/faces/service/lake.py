@@ -13,12 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import ColumnNotFoundError, InputError, QueryError
-from pexeso.faces.service.bases import IndexRequest, QueryRequest, Request, RequestError
+from pexeso.faces.service.bases import Answer, IndexRequest, QueryRequest, Request, RequestError
 from pexeso.faces.service.schema import option
 from pexeso.lake.columns import by_positions
 
 if TYPE_CHECKING:
-    from pexeso.faces.service.bases import Answer
     from pexeso.faces.service.verbs import Service
     from pexeso.index import Index
     from pexeso.lake.catalog import Catalog

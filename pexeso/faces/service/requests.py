@@ -13,7 +13,7 @@ from pexeso.composite import (
     DEFAULT_NEARLY,
     LARGEST_KEY,
 )
-from pexeso.errors import InputError
+from pexeso.errors import InputError, QueryError
 from pexeso.faces.service.bases import (
     Conf,
     DistanceRequest,
@@ -36,10 +36,10 @@ from pexeso.faces.service.schema import FIND, OUTPUT, THRESHOLDS, Positive, Shar
 from pexeso.joins.options import AGGREGATIONS, HOW, PROVENANCE, VALUES, JoinOptions
 from pexeso.lake.choose import KINDS
 from pexeso.options import DEFAULT_COLUMNS, DEFAULT_MIN_CONTAINMENT, METHODS
+from pexeso.results.query import TEXT_KINDS, QueryColumn, read_every_query
 
 if TYPE_CHECKING:
     from pexeso.lake.catalog import Catalog
-    from pexeso.results.query import QueryColumn
 
 _OF_KEYS = ("k", "min_joinability", "exclude_self")
 _OF_SIMILAR_KEYS = ("max_distance", "explain", "device", "memory_budget", "model")
@@ -55,6 +55,7 @@ _OF_TRANSFORM = (
     "provenance",
     "many_to_many",
     "many_to_one",
+    "accept_rule",
 )
 _OF_TOKENS = ("index", "query", "all_columns", "explain", "exclude_self", "k", "fold_copies")
 
@@ -184,9 +185,6 @@ class SearchRequest(QueryRequest, frozen=True, kw_only=True):
 
     def read_columns(self, *, numbers: bool) -> list[QueryColumn]:
         """Return the query columns; `all_columns` takes those of numbers only with `numbers`."""
-        from pexeso.errors import QueryError
-        from pexeso.results.query import TEXT_KINDS, read_every_query
-
         if not self.all_columns:
             return [self.read_column()]
         queries = read_every_query(
@@ -300,6 +298,13 @@ class JoinRequest(QueryRequest, frozen=True, kw_only=True):
             label="Allow a rule that makes one key from several values",
         ),
     ] = False
+    accept_rule: Annotated[
+        bool,
+        option(
+            "Accept a learned rule that chance may explain, and apply a saved one to all rows.",
+            label="Accept a rule that chance may explain",
+        ),
+    ] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -311,10 +316,9 @@ class JoinRequest(QueryRequest, frozen=True, kw_only=True):
                     "{program} is for a table of the lake that you name: add TABLE or TABLE:COLUMN."
                 )
             return
-        if self.program is not None:
-            raise RequestError("{program} is for a join by a program: add {transform}.")
-        if self.many_to_one:
-            raise RequestError("{many_to_one} is for a join by a program: add {transform}.")
+        for name in ("program", "many_to_one", "accept_rule"):
+            if getattr(self, name):
+                raise RequestError(f"{{{name}}} is for a join by a program: add {{transform}}.")
         if self.lake_column is not None and not self.may_be_key:
             require_lake_column(self.lake_column)
 

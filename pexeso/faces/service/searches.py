@@ -29,7 +29,10 @@ from pexeso.faces.service.requests import (
     SearchRequest,
     split_lake_column,
 )
+from pexeso.lake.columns import label_columns
+from pexeso.lake.containers.reader import read_table, read_typed_table
 from pexeso.options import DEFAULT_COLUMNS, SearchOptions, parse_bytes
+from pexeso.results.query import QueryColumn, batch_lines
 
 if TYPE_CHECKING:
     from pexeso.composite.key_explanation import KeyExplanation
@@ -38,7 +41,6 @@ if TYPE_CHECKING:
     from pexeso.index import Index
     from pexeso.joins.sql import JoinSql
     from pexeso.results.matches import Explanation, Match
-    from pexeso.results.query import QueryColumn
     from pexeso.semantic.batch_file import BatchRun, NumberedLine
 
 
@@ -210,9 +212,6 @@ def _best_match(index: Index, column: QueryColumn, options: Mapping[str, Any]) -
 
 def _query_table(column: QueryColumn) -> tuple[pa.Table, pa.StringArray]:
     """Return the table of a query column, with the types of its file, and the column as texts."""
-    from pexeso.lake.columns import label_columns
-    from pexeso.lake.containers.reader import read_typed_table
-
     if column.file is None:
         return pa.table([column.values], names=[column.column or "value"]), column.values
     table, typed = read_typed_table(column.file, options=column.reading)
@@ -223,8 +222,6 @@ def _query_table(column: QueryColumn) -> tuple[pa.Table, pa.StringArray]:
 
 def join_sql(service: Service, request: JoinSqlRequest) -> JoinSql:
     from pexeso.joins.sql import LAKES, YOURS, reader_of_yours
-    from pexeso.lake.columns import label_columns
-    from pexeso.lake.containers.reader import read_table
 
     reader = None
     if request.may_be_key and (key := request.read_key()) is not None:
@@ -309,8 +306,6 @@ def batch(
 
 def _batch_lines(request: BatchRequest) -> Iterable[NumberedLine]:
     """Return the lines of a batch, once their file has proved to be readable."""
-    from pexeso.results.query import batch_lines
-
     if not isinstance(request.queries, str):
         return enumerate(map(json.dumps, request.queries), 1)
     both_exist = os.path.exists(request.queries) and os.path.exists(request.output or "")

@@ -127,6 +127,7 @@ def _learned(service: Service, request: JoinRequest) -> tuple[str, TransformJoin
     from pexeso.semantic.open_index import OpenIndex
     from pexeso.transform.joins.learned import join_learned
     from pexeso.transform.joins.sides import lake_side, side_of
+    from pexeso.transform.transformation import TransformOptions
 
     store = service.store(request.index)
     name, columns = OpenIndex(store).catalog.split(str(request.lake_column))
@@ -134,7 +135,8 @@ def _learned(service: Service, request: JoinRequest) -> tuple[str, TransformJoin
     query = request.query
     source_table = query if isinstance(query, str) else {"values": list(query)}
     source = side_of(source_table, reading=request.reading)
-    return name, join_learned(source, target, program=request.program)
+    options = TransformOptions(accept=request.accept_rule)
+    return name, join_learned(source, target, program=request.program, options=options)
 
 
 def join_by_program(service: Service, request: JoinRequest) -> JoinResponse:

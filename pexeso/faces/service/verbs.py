@@ -13,6 +13,7 @@ from importlib import import_module
 from threading import BoundedSemaphore, Lock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
+from pexeso.build.parts.metadata import normaliser_of, require_contents
 from pexeso.errors import PexesoError, StoredIndexError
 from pexeso.faces.service import (
     acquisition,
@@ -34,6 +35,7 @@ from pexeso.faces.service.bases import (
     RulesResponse,
     SearchResponse,
 )
+from pexeso.lake.normalise.rules import DEFAULT_RULES
 
 if TYPE_CHECKING:
     from pexeso.build.diagnostics.estimate import Estimate
@@ -225,10 +227,7 @@ def _check(service: Service, request: requests.CheckRequest, **live: Any) -> Che
 
 def _rules(service: Service, request: requests.RulesRequest) -> RulesResponse:
     if request.index is None:
-        from pexeso.lake.normalise.rules import DEFAULT_RULES
-
         return RulesResponse(DEFAULT_RULES, {})
-    from pexeso.build.parts.metadata import normaliser_of, require_contents
 
     store = service.store(request.index)
     require_contents(store.manifest)

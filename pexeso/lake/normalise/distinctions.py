@@ -15,10 +15,11 @@ that they are near it.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +28,13 @@ import pyarrow.compute as pc
 from embed.spelling import sounds_of
 from embed.words import Vocabulary, hash_strings, string_buffers
 from pexeso.engine.lists import offsets_of
-from pexeso.engine.sparse.marks import Marks, marks_in_group
+from pexeso.engine.sparse.marks import (
+    BITS_OF_MEMBER,
+    LETTERS_GROUP,
+    STRICT_GROUPS,
+    Marks,
+    marks_in_group,
+)
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.normalise.rules import DISTINCTIONS
 from pexeso.lake.normalise.territories import known_places
@@ -80,6 +87,55 @@ def marks_of(values: pa.LargeStringArray, distinctions: Collection[str]) -> Mark
         forms, letters, sizes,
     )  # fmt: skip
     return Marks(forms, letters, sounds_of(values), offsets_of(sizes), members)
+
+
+def differences(
+    ours: Sequence[str], theirs: Sequence[str], distinctions: Collection[str]
+) -> list[str | None]:
+    """Return for pairs of normalised values the words by which a rule tells them apart.
+
+    Examples
+    --------
+    >>> differences(["apollo 11", "oslo"], ["apollo 13", "oslo city"], DISTINCTIONS)
+    ['11 against 13', None]
+    """
+    pieces = [(_pieces(one), _pieces(other)) for one, other in zip(ours, theirs, strict=True)]
+    texts = sorted({text for sides in pieces for side in sides for text in side})
+    result: list[str | None] = [None] * len(pieces)
+    for rule in DISTINCTIONS:
+        if rule not in distinctions:
+            continue
+        marks = marks_of(pa.array(texts, pa.large_string()), [rule])
+        members = {
+            text: set(marks.members[begin:end].tolist())
+            for text, begin, end in zip(texts, marks.offsets[:-1], marks.offsets[1:], strict=True)
+        }
+        for at, (one, other) in enumerate(pieces):
+            # The whole values come last.
+            if result[at] is None and _are_apart(members[one[-1]], members[other[-1]]):
+                apart = (
+                    (left, right)
+                    for left, right in product(one, other)
+                    if left not in other[:-1]
+                    and right not in one[:-1]
+                    and _are_apart(members[left], members[right])
+                )
+                left, right = next(apart, (one[-1], other[-1]))
+                result[at] = f"{left} against {right}"
+    return result
+
+
+def _pieces(value: str) -> list[str]:
+    """Return the words of a value, what it ends with, and it, the shortest first."""
+    words = value.split(" ")
+    ends = [" ".join(words[-size:]) for size in range(2, len(words))]
+    return [*words, *ends, value]
+
+
+def _are_apart(one: set[int], other: set[int]) -> bool:
+    left, right = ({mark >> BITS_OF_MEMBER for mark in some} for some in (one - other, other - one))
+    groups = (left & right) | {group for group in left | right if group >= STRICT_GROUPS}
+    return bool(groups - {LETTERS_GROUP})
 
 
 def _signs(values: pa.LargeStringArray, rows: pa.UInt64Array) -> tuple[np.ndarray, np.ndarray]:

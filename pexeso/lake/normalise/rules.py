@@ -61,6 +61,14 @@ RULES: tuple[NamedRule, ...] = (
         (("中國銀行", "中国银行"), ("臺灣", "taiwan")),
     ),
     NamedRule(
+        "divisions",
+        True,
+        "writes the kind of an administrative division at the end of a name in Chinese characters "
+        "as a word of its own.",
+        "Tables have the name with it and without it.",
+        (("上海市", "上海 市"), ("東京都", "东京 都"), ("京都", "京都")),
+    ),
+    NamedRule(
         "hosts",
         True,
         "removes http://, www. and a slash at the end from a web address.",
@@ -70,10 +78,13 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "footnotes",
         True,
-        "removes marks of footnotes in square brackets.",
+        "removes marks of footnotes in square brackets; behind names of countries and states also "
+        "numbers and letters in brackets, and raised numbers.",
         "They belong to the page that a table was taken from, not to the value.",
         (
             ("Berlin[3]", "berlin"),
+            ("Germany (1)", "germany"),
+            ("Terminal (1)", "terminal 1"),
             ("Star of Lake Tai [citation needed]", "star of lake tai"),
             ("[3]", "3"),
         ),
@@ -260,13 +271,15 @@ RULES: tuple[NamedRule, ...] = (
         "units",
         True,
         "writes units of measurement after a number as their symbol, with a space before it and a "
-        "decimal point, and percentages with a sign.",
+        "decimal point, areas and volumes as sqm and cum, and percentages with a sign.",
         "A word has one symbol. Symbols stay, since some have several meanings.",
         (
             ("500g", "500 g"),
             ("0,5 L", "0.5 l"),
             ("5 kilometres", "5 km"),
             ("5 kilometers", "5 km"),
+            ("120 m²", "120 sqm"),
+            ("60 miles per hour", "60 mph"),
             ("5 per cent", "5"),
             ("6 feet tall", "6 ft tall"),
             ("Miles Davis", "miles davis"),

@@ -156,6 +156,16 @@ def _english_names() -> list[tuple[str, str]]:
 
 
 @cache
+def plain_names() -> pa.StringArray:
+    """Return the names of countries, territories and states in small letters without accents."""
+    names = [name for name, _ in _english_names()]
+    names += [name for entries in foreign().values() for name in entries]
+    names += packaged()["states"].values()
+    lower = pc.utf8_lower(pc.utf8_normalize(pa.array(names, pa.string()), "NFKD"))
+    return pc.unique(pc.replace_substring_regex(lower, r"\p{Mn}", ""))
+
+
+@cache
 def packaged() -> dict[str, Any]:
     """Return ``territories.json``. Not to be changed by the caller."""
     return json.loads(

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 
 from pexeso.lake.normalise.abbreviations import packaged
 from pexeso.lake.normalise.characters import DIGITS, Bytes, only_where
+from pexeso.lake.normalise.territories import plain_names
 
 # Any letter, and all else beyond ASCII: Unicode's classes would take milliseconds to prepare, for
 # every table.
@@ -68,6 +69,16 @@ _SEPARATOR = "\x1e"
 _ENTITY = r"(?i)&(?:#[0-9]{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,31}[0-9]{0,2});"
 _WEB_ADDRESS = r"(?i)^(?:(?:https?|ftp)://(?:www\.)?|www\.)([^\s/.]+\.\S*?)/?$"
 _HAN = r"[\x{4E00}-\x{9FFF}]"
+_DIVISION = rf"^({_HAN}{{2,}}?)(市|省|县|県|府|都|区|自治区|自治州|自治县|特别行政区)$"
+# Behind a name: "(1)", "(a)", "1)", and what was a raised number.
+_MARKED = r"^(.*?[^0-9\s])(?:\s*\((?:[0-9]{1,2}|[A-Za-z])\)|\s*[0-9]{1,2}\)|[0-9]{1,2})$"
+_LENGTHS = ("km", "cm", "mm", "mi", "ft", "in", "yd", "m")
+_MEASURE = r"(?i)[0-9] ?(?:sq|cu|[a-z]{1,2} ?\^?[23]\b|mi|k|m/|deg|\x{b0})"
+_SPEEDS = (
+    (r"(?i)([0-9]) ?(?:miles? per hour|mi/h|mph)\b", r"\1 mph"),
+    (r"(?i)([0-9]) ?(?:kilomet(?:re|er)s? per hour|km/h|kph|kmph)\b", r"\1 kmh"),
+    (r"(?i)([0-9]) ?(?:degrees?|deg\.?|\x{b0}) ?(c|f)(?:elsius|ahrenheit)?\b", r"\1 \2"),
+)
 _PERCENT = r"(?i)([0-9]) ?(?:percent|per cent|pct)\b\.?"
 _TIME = r"(?i)^(?P<hour>0?[1-9]|1[0-2]):(?P<minute>[0-5][0-9]) ?(?P<half>[ap])\.? ?m\.?$"
 _STATE = (
@@ -332,16 +343,73 @@ def with_simplified_characters(texts: pa.StringArray) -> pa.StringArray:
     )
 
 
+def with_divisions(texts: pa.StringArray) -> pa.StringArray:
+    """Put a space before the kind of an administrative division in Chinese characters.
+
+    Examples
+    --------
+    >>> with_divisions(pa.array(["上海市", "内蒙古自治区", "成都", "北海道"])).to_pylist()
+    ['上海 市', '内蒙古 自治区', '成都', '北海道']
+    """
+    return only_where(
+        texts,
+        pc.invert(pc.string_is_ascii(texts)),
+        lambda some: pc.replace_substring_regex(some, _DIVISION, r"\1 \2"),
+    )
+
+
+def without_footnotes(texts: pa.StringArray) -> pa.StringArray:
+    """Remove marks in square brackets, and others behind names of countries and states.
+
+    Examples
+    --------
+    >>> texts = pa.array(["berlin[3]", "france (2)", "germany1", "oslo (2)", "chad 2"])
+    >>> without_footnotes(texts).to_pylist()
+    ['berlin', 'france', 'germany', 'oslo (2)', 'chad 2']
+    """
+    texts = _rewritten(texts, pc.match_substring(texts, "["), _FOOTNOTE, "")
+    last = Bytes(texts).at(-1)
+    may = pa.array(_IS_LAST[last] | (last == ord(")")))
+
+    def remove(some: pa.StringArray) -> pa.StringArray:
+        name = pc.replace_substring_regex(some, _MARKED, r"\1")
+        return pc.if_else(pc.is_in(pc.utf8_lower(name), plain_names()), name, some)
+
+    return only_where(texts, may, remove)
+
+
+@cache
+def _measures() -> tuple[tuple[str, str], ...]:
+    """Return patterns of areas, volumes, speeds and degrees behind a number, and their forms."""
+    words: dict[str, list[str]] = {}
+    for entry in packaged()["units"]:
+        for word, symbol in entry["words"].items():
+            words.setdefault(symbol, []).append(word)
+    patterns = [
+        (
+            rf"(?i)([0-9]) ?(?:{power}\.? ?(?:{'|'.join([*words[symbol], symbol])})|"
+            rf"{symbol} ?\^?{digit})\b",
+            rf"\1 {power[:2]}{symbol}",
+        )
+        for power, digit in (("sq(?:uare)?", 2), ("cu(?:bic)?", 3))
+        for symbol in _LENGTHS
+    ]
+    return (*patterns, *_SPEEDS)
+
+
 def with_spaced_units(texts: pa.StringArray) -> pa.StringArray:
     """Put a space between a number and its unit, and a decimal point in the place of a comma.
 
     Examples
     --------
-    >>> with_spaced_units(pa.array(["Sugar 500g", "0,5 L", "A10G", "5 percent"])).to_pylist()
-    ['Sugar 500 g', '0.5 L', 'A10G', '5 %']
+    >>> texts = pa.array(["Sugar 500g", "0,5 L", "A10G", "5 percent", "5 km2", "5 square miles"])
+    >>> with_spaced_units(texts).to_pylist()
+    ['Sugar 500 g', '0.5 L', 'A10G', '5 %', '5 sqkm', '5 sqmi']
     """
     units = "|".join(packaged()["glued_units"])
     number = r"(^|[^0-9A-Za-z.,])([0-9]+"
+    may = pc.match_substring_regex(texts, _MEASURE)
+    texts = only_where(texts, may, _with_measures)
     patterns = (
         (rf"(?i){number})[.,]([0-9]{{1,2}}) ?({units})\b", r"\1\2.\3 \4"),
         (rf"(?i){number}(?:[.,][0-9]+)*)({units})\b", r"\1\2 \3"),
@@ -356,6 +424,12 @@ def with_spaced_units(texts: pa.StringArray) -> pa.StringArray:
                 some, pattern, replacement
             ),
         )
+    return texts
+
+
+def _with_measures(texts: pa.StringArray) -> pa.StringArray:
+    for pattern, replacement in _measures():
+        texts = pc.replace_substring_regex(texts, pattern, replacement)
     return texts
 
 
@@ -378,15 +452,15 @@ def without_asian_company_forms(texts: pa.StringArray) -> pa.StringArray:
     return only_where(texts, pc.invert(pc.string_is_ascii(texts)), remove)
 
 
+ASIAN = bytes(range(0xE2, 0xF1))  # first bytes, in UTF-8
+
 # The rules in the order in which they are applied, each with bytes of which a text that it changes
 # holds one; None where any text may. No rule before it adds any.
 TEXT_RULES: dict[str, tuple[bytes | None, Callable[[pa.StringArray], pa.StringArray]]] = {
-    "chinese": (None, with_simplified_characters),
+    "chinese": (ASIAN, with_simplified_characters),
+    "divisions": (ASIAN, with_divisions),
     "hosts": (b".", with_hosts),
-    "footnotes": (
-        b"[",
-        lambda texts: _rewritten(texts, pc.match_substring(texts, "["), _FOOTNOTE, ""),
-    ),
+    "footnotes": (b"[)" + DIGITS, without_footnotes),
     "opponents": (None, without_opponents),
     "ranks": (b"#(", lambda texts: _rewritten(texts, _begins(texts, _STARTS_RANK), _RANK, r"\1")),
     "numbering": (

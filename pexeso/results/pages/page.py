@@ -103,6 +103,7 @@ def _cards(
             "contributions": match.word_contributions(limits.words),
             "pairs": evidence.pairs(at, limits.pairs),
             "n_pairs": len(pairs),
+            "forms": match.forms(limits.pairs),
             "weakest": evidence.weakest(at, WEAKEST) if len(pairs) > PAIRS_FIRST else [],
             "unmatched": match.unmatched(limits.unmatched),
             "n_unmatched": evidence.n_unmatched(at),

@@ -48,7 +48,7 @@ class TokenSetsPart(ShardedPart):
     def check(
         self, store: Store, progress: Callable[[int, int], None] | None = None
     ) -> list[Problem]:
-        return self._module("check").check(store)
+        return self._module("open").check(store)
 
     def shown(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         return {name: facts[fact] for name, fact in self.summed}

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from pexeso.errors import IndexCorruptError, IndexNotFoundError, InputError, StoredIndexError
+from pexeso.errors import IndexCorruptError, IndexNotFoundError, StoredIndexError
 from pexeso.runtime.system import EXCLUSIVE, HAS_LOCKS, SHARED, link_file, lock, open_unlinked
 from pexeso.store.arrays import Texts, map_array, map_texts
 from pexeso.store.files import (
@@ -349,12 +349,7 @@ class Store:
         return self.catalog_document(self.partition_entry(number), f"{name}.json")
 
     def partition_entry(self, number: int) -> FolderEntry:
-        partitions = self.manifest.partitions
-        if not 0 <= number < len(partitions):
-            raise InputError(
-                f"The index '{self.path}' has partitions 0 to {len(partitions) - 1}. Got {number}."
-            )
-        return partitions[number]
+        return self.manifest.partitions[number]
 
     def folder(self, entry: FolderEntry) -> Path:
         """Return the path of a folder of the index that has all its files, for other code to open.

@@ -185,10 +185,6 @@ class BuildWriter(ABC):
         return self._new(self._plan.names[EMBEDDER])
 
     def partition_folder(self, number: int) -> Path:
-        if type(number) is not int or number < 0:
-            raise InputError(
-                f"A partition's number must be a whole number, 0 or more. Got {number!r}."
-            )
         folder = self._new(f"{PARTITIONS}/{self._plan.first_partition + number:05d}")
         with writing(folder):
             folder.mkdir(exist_ok=True)
@@ -223,20 +219,8 @@ class BuildWriter(ABC):
         All bytes are on the disk before the rename. The fields are those of
         `pexeso.store.manifest.Manifest`, which is returned as it is now in place. An entry is
         either one that `seal_folder` returned or, to keep a folder as it is, one of `previous`.
-
-        Raises
-        ------
-        InputError
-            A value cannot be in a manifest, a folder is neither new nor kept, or this writer has
-            begun a commit before; one writer makes one commit.
-        OutputError
-            A write failed; the old index is as it was.
+        One writer makes one commit.
         """
-        if self._committing:
-            raise InputError(
-                "A writer makes one commit. Open another IndexWriter with overwrite=True for the "
-                "next one."
-            )
         created = datetime.now(UTC).isoformat(timespec="seconds")
         documents: dict[str, Any] = {"options": {}, "fingerprints": {}, "facts": {}}
         manifest = Manifest(created=created, generation=self._generation, **{**documents, **fields})
@@ -270,24 +254,14 @@ class BuildWriter(ABC):
         return self.path / BUILDING / _NEW / name
 
     def _final_name(self, folder: Path) -> str:
-        root = self.path / BUILDING / _NEW
-        name = folder.relative_to(root).as_posix() if folder.is_relative_to(root) else ""
-        if name not in self._plan.names.values() and not name.startswith(f"{PARTITIONS}/"):
-            raise InputError(f"'{folder}' is not a folder that this build gave out.")
-        return name
+        return folder.relative_to(self._new("")).as_posix()
 
     def _new_entries(self, manifest: Manifest) -> list[FolderEntry]:
-        """Return the entries that this build wrote; all others must be as they were."""
-        previous, new = self._previous_files(), []
-        for entry in manifest.folders:
-            if entry.folder not in previous:
-                self._require_sealed(entry)
-                new.append(entry)
-            elif entry.files != previous[entry.folder]:
-                raise InputError(
-                    f"The folder {entry.folder!r} of the index is kept, so its files must stay "
-                    "as they are."
-                )
+        """Return the entries that this build wrote; all others are kept."""
+        previous = self._previous_files()
+        new = [entry for entry in manifest.folders if entry.folder not in previous]
+        for entry in new:
+            self._require_sealed(entry)
         return new
 
     def _require_sealed(self, entry: FolderEntry) -> None:

@@ -146,21 +146,18 @@ def join_learned(
 
 def _proposed(source: Side, target: Side, options: TransformOptions) -> str | None:
     """Return which columns a program joins, where those that were named have none."""
-    sides = [without_names(side) for side in (source, target)]
-    if sides == [source, target]:
+    named = source.columns, target.columns
+    source, target = without_names(source), without_names(target)
+    if (source.columns, target.columns) == named:
         return None
-    learnt = learn(sides[0].texts, sides[1].texts, replace(options, accept=False, fuzzy=False))
+    options = replace(options, accept=False, fuzzy=False)
+    learnt = learn(source.texts, target.texts, options)
     if not learnt.programs:
         return None
-    joined = TransformJoin(*sides, learnt)
-    names = [
-        [side.texts.names[at] for at in columns]
-        for side, columns in zip(sides, (joined.source_columns, joined.target_columns), strict=True)
-    ]
-    return (
-        f"but a rule joins {_listed(names[0])} of the first table with {_listed(names[1])} of the "
-        "second: name these"
-    )
+    joined = TransformJoin(source, target, learnt)
+    ours = _listed([source.texts.names[at] for at in joined.source_columns])
+    theirs = _listed([target.texts.names[at] for at in joined.target_columns])
+    return f"but a rule joins {ours} of the first table with {theirs} of the second: name these"
 
 
 def _otherwise(joined: TransformJoin, options: TransformOptions) -> TransformJoin:

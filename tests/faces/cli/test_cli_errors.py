@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import pexeso.build.diagnostics.info
-import pexeso.results.query
+import pexeso.faces.service.bases
 from pexeso.errors import MissingPackageError, QueryError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -136,7 +136,7 @@ def test_ctrl_c(run, small_index, places, monkeypatch):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pexeso.results.query, "read_query", interrupted)
+    monkeypatch.setattr(pexeso.faces.service.bases, "read_query", interrupted)
     result = run("search", small_index, f"{places}:place", "--max-distance", "0.1")
     assert result.exit_code == 130
     assert (
@@ -150,7 +150,7 @@ def test_a_query_error_is_a_misuse(fail, small_index, places, monkeypatch):
     def wrong(*arguments, **options):
         raise QueryError("It is wrong.")
 
-    monkeypatch.setattr(pexeso.results.query, "read_query", wrong)
+    monkeypatch.setattr(pexeso.faces.service.bases, "read_query", wrong)
     assert fail(2, "search", small_index, f"{places}:place") == "Error: It is wrong.\n"
 
 

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-import pexeso.lake.readers.table
+import pexeso.faces.cli.options
+import pexeso.lake.containers.reader
 from pexeso.faces.cli.main import cli
 
 COMMANDS = [
@@ -127,7 +128,7 @@ def test_no_input_is_an_empty_table(outcome, tmp_path):
 
 
 def test_more_than_a_table_may_hold(outcome, monkeypatch):
-    monkeypatch.setattr(pexeso.lake.readers.table, "DEFAULT_MAX_BYTES", 20)
+    monkeypatch.setattr(pexeso.faces.cli.options, "DEFAULT_MAX_BYTES", 20)
     monkeypatch.setitem(pexeso.lake.containers.reader.read_table.__kwdefaults__, "max_bytes", 20)
     code, _, said = outcome(["keys", "-"], b"name\n" + b"x\n" * 5_000)
     assert code == 1

@@ -78,6 +78,9 @@ class Details:
         )
         return WordContributions(words[:n], 9, 2, 3)
 
+    def forms(self, place, limit):
+        return {self._word: self._word}
+
     def unmatched(self, place, limit):
         every = [Unmatched(self._word, reason) for reason in ("unknown", "empty")]
         every += [Unmatched(self._word, "too far", self._word, 0.5)] * (self._n_unmatched - 2)
