@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from equal_text_lakes import place_rows
-from pexeso.build.parts.shards import Placed
 
 from pexeso.build.changes import compare_contents
 from pexeso.build.job import write_folder
+from pexeso.build.parts.base import Placed
 from pexeso.build.source import LISTING_SCHEMA
 from pexeso.build.workers import Attempt
 from pexeso.engine.options import PartitionLayoutOptions

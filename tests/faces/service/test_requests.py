@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from pexeso.errors import InputError
-from pexeso.faces.service import bases, requests, schema, verbs
+from pexeso.faces.service import bases, schema, verbs
 from pexeso.faces.service.acquisition import AcquireRequest
 from pexeso.faces.service.bases import REQUESTS, Request, RequestError
 from pexeso.faces.service.graph import ExportRequest, GraphRequest
@@ -281,9 +281,7 @@ def test_a_search_by_equal_values_has_options_of_its_own():
     }
 
 
-@pytest.mark.parametrize(
-    "module", [bases, schema, requests, verbs], ids=lambda module: module.__name__
-)
+@pytest.mark.parametrize("module", [bases, schema, verbs], ids=lambda module: module.__name__)
 def test_examples(module):
     done = doctest.testmod(module)
     assert done.attempted > 0
