@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from pexeso.faces.cli.explain import explanation_lines
 
 import pexeso
 from pexeso.faces.cli.search import explanation_lines
