@@ -100,7 +100,11 @@ class LexicalEmbedder(stored.ArrayModel):
 
     def encode(self, values: Values) -> WeightedWords:
         """Split values into words, and look up what each word counts."""
-        index = split_words(without_control_characters(as_strings(values)))
+        values = as_strings(values)
+        if pc.any(pc.match_substring_regex(values, _CONTROL)).as_py():
+            # One would be taken for `SPELLED`, or come before it in the order of bytes.
+            values = pc.replace_substring_regex(values, _CONTROL, " ")
+        index = split_words(values)
         text, starts = string_buffers(spelled_words(index.words))
         begin = int(starts[0]) if len(starts) else 0
         weights = self._weights[self._words.find(index.words)]
@@ -178,10 +182,3 @@ def spelled_words(words: pa.LargeStringArray) -> pa.LargeStringArray:
         return words
     both = pc.binary_join_element_wise(words, spelled, pa.scalar(SPELLED, pa.large_string()))
     return pc.if_else(differs, both, words)
-
-
-def without_control_characters(values: pa.LargeStringArray) -> pa.LargeStringArray:
-    """Replace what would be taken for `SPELLED`, or come before it in the order of bytes."""
-    if not pc.any(pc.match_substring_regex(values, _CONTROL)).as_py():
-        return values
-    return pc.replace_substring_regex(values, _CONTROL, " ")

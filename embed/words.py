@@ -102,19 +102,12 @@ def split_words(values: Values) -> WordIndex:
         words, ids = words.slice(1), ids - 1
     offsets = np.zeros(len(lists) + 1, np.int64)
     np.cumsum(np.bincount(value_of_word, minlength=len(lists)), out=offsets[1:])
-    return WordIndex(words, offsets, _sort_within_rows(ids, value_of_word, len(words)))
-
-
-def _sort_within_rows(ids: np.ndarray, rows: np.ndarray, n_ids: int) -> np.ndarray:
-    """Sort ids within each row; rows ascend already.
-
-    One sort of (row, id) packed into an integer is the fastest way.
-    """
-    if n_ids == 0:
-        return ids
-    packed = rows * n_ids + ids
-    packed.sort()
-    return packed % n_ids
+    if len(words):
+        # To sort values and ids packed into one number is the fastest way.
+        packed = value_of_word * len(words) + ids
+        packed.sort()
+        ids = packed % len(words)
+    return WordIndex(words, offsets, ids)
 
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -135,7 +128,7 @@ class Vocabulary:
 
     def find(self, words: pa.LargeStringArray) -> np.ndarray:
         """Return the row of each word, or -1 for a word that is not in the vocabulary."""
-        if len(self) == 0 or len(words) == 0:
+        if len(self.words) == 0 or len(words) == 0:
             return np.full(len(words), -1, np.int64)
         hashes, rows, collides = self.sorted_hashes
         if collides:

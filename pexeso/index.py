@@ -137,13 +137,13 @@ class Snapshot:
             self._by_model[model] = Snapshot(opened, self.executor)
         return self._by_model[model]
 
-    def require_known(self, table: str | None) -> None:
+    def require_known(self, table: str) -> None:
         """Refuse a table that a search was to leave out, and that the index does not know.
 
         To be called after the search, which has mapped the names of columns: the catalog, which
         has tables without columns too, takes as long to read as a small lake to search.
         """
-        if table is None or self._has_columns(table):
+        if self._has_columns(table):
             return
         catalog = self.opened.catalog
         if not catalog.tables(["table"], among=pa.array([table])).num_rows:
@@ -458,7 +458,8 @@ class Index(Shown):
         snapshot = self._snapshot  # another thread may refresh this index meanwhile
         chosen = flags(exclude_self=exclude_self, rerank=rerank, fold_copies=fold_copies)
         results = snapshot.semantic.search_batch(queries, given=options, **chosen)
-        snapshot.require_known(options.get("exclude_table"))
+        if (table := options.get("exclude_table")) is not None:
+            snapshot.require_known(table)
         return results
 
     def explain(

@@ -371,7 +371,9 @@ def require_k(k: Any) -> None:
     """Raise InputError unless `k` is a whole number of columns, ``"all"``, or None."""
     if k is None or (isinstance(k, str) and k == ALL):
         return
-    if not isinstance(k := _small_enough("k", k), int) or isinstance(k, bool) or k < 1:
+    if isinstance(k, int) and k.bit_length() > 63:
+        _small_enough("k", k)
+    if not isinstance(k, int) or isinstance(k, bool) or k < 1:
         raise InputError(
             "k must be a whole number of at least 1, or 'all' for every column that there is. Got "
             f"{shown(k)} instead."

@@ -189,13 +189,13 @@ class JoinTree:
         """Return the joins that have all of some tables on one side and all others beyond it."""
         joins = []
         for join in self.joins:
-            side, found = {join.left}, [join.left]
-            for name in found:
+            side, tables = {join.left}, [join.left]
+            for name in tables:
                 for further in self.joins_at[name]:
                     table = further.other(name)
                     if further is not join and table not in side:
                         side.add(table)
-                        found.append(table)
+                        tables.append(table)
             if (one <= side and not other & side) or (other <= side and not one & side):
                 joins.append(join)
         return joins

@@ -298,9 +298,9 @@ class TablePair:
 
     def would_match(self, theirs: KeyedTable) -> tuple[WouldMatch, ...]:
         """Return the readings that are off by which more keys would be joined, the best first."""
-        name = self.table, spec_of(theirs.labels)
+        column = spec_of(theirs.labels)
         sides = self.mine.parts, theirs.parts
-        return pair_would_match(*name, *sides, readings_of(self.normaliser))
+        return pair_would_match(self.table, column, *sides, readings_of(self.normaliser))
 
     def sql(
         self,

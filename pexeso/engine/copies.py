@@ -69,12 +69,6 @@ class ColumnSets:
         return ColumnSets(offsets_of(sizes), self.members[ranges(self.offsets[columns], sizes)])
 
 
-def sets_of_rows(starts: np.ndarray, sizes: np.ndarray, members: np.ndarray) -> ColumnSets:
-    """Return the sets that begin so in one array of members; those not compared are empty."""
-    sizes = foldable_sizes(sizes)
-    return ColumnSets(offsets_of(sizes), members[ranges(starts, sizes)].astype(np.int64))
-
-
 def fold(sets: ColumnSets, wanted: int | None = None) -> np.ndarray:
     """Find the column that represents each of n columns, in their order.
 
@@ -87,7 +81,7 @@ def fold(sets: ColumnSets, wanted: int | None = None) -> np.ndarray:
         A column's own number where it is a line, else the first line before it that is alike.
         A column without values is like no other.
     """
-    first_of = np.arange(len(sets))
+    first_of = np.arange(len(sets.sizes))
     comparable = np.flatnonzero(foldable_sizes(sets.sizes))
     if len(comparable) < 2:
         return first_of
@@ -99,15 +93,10 @@ def fold(sets: ColumnSets, wanted: int | None = None) -> np.ndarray:
     signatures = np.stack([some.sizes.astype(np.uint64), *sums], 1)
     _, first, same = np.unique(signatures, axis=0, return_index=True, return_inverse=True)
     unequal = np.sort(first)  # the first column of each set, in order
-    limit = len(sets) if wanted is None else max(wanted, MOST_LINES)
+    limit = len(first_of) if wanted is None else max(wanted, MOST_LINES)
     near = _fold_unequal(some.take(unequal), limit)
     first_of[comparable] = comparable[unequal[near[np.searchsorted(unequal, first[same.ravel()])]]]
     return first_of
-
-
-def folded(sets: ColumnSets, columns: Sequence[Any], wanted: int | None) -> list[list[Any]]:
-    """Return the lines that some columns make, as `fold` finds them."""
-    return lines_of(fold(sets, wanted), columns)
 
 
 def lines_of(first_of: np.ndarray, columns: Sequence[Any]) -> list[list[Any]]:
@@ -160,7 +149,8 @@ def numbered_by_text(
 
 def _fold_unequal(sets: ColumnSets, limit: int) -> np.ndarray:
     """Do as `fold` for columns that are not empty, no two of them equal."""
-    first_of, sizes = np.arange(len(sets)), sets.sizes
+    sizes = sets.sizes
+    first_of = np.arange(len(sizes))
     owner = np.repeat(first_of, sizes)
     # Members renamed by rank, rarest first. Which of two equally rare values comes first depends on
     # their numbers, and no answer on that.
@@ -184,7 +174,7 @@ def _fold_unequal(sets: ColumnSets, limit: int) -> np.ndarray:
     offsets = np.append(0, np.cumsum(n_rare))
     has_candidates = np.diff(np.append(0, np.cumsum(n_later))[offsets]) > 0
     is_of_line, n_lines = np.zeros(int(values.max()) + 1, bool), 0
-    for line in range(len(sets)):
+    for line in range(len(sizes)):
         if first_of[line] != line:
             continue
         n_lines += 1

@@ -331,13 +331,13 @@ def rows_of_match(
     rows, typed = read_typed_rows(opened.lake, match.table, max_bytes=max_bytes)
     mapping, normaliser = mapping_of_match(query, match, options), opened.normaliser
     try:
-        found_rows = find_rows(match.table, match.column, rows, mapping, normaliser, options, typed)
+        joined = find_rows(match.table, match.column, rows, mapping, normaliser, options, typed)
     except ColumnNotFoundError as error:
         raise ColumnNotFoundError(
             f"'{match.table}' has changed since it was indexed, so bring the index up to date "
             f"(pexeso append). {error}"
         ) from None
-    return replace(found_rows, hints=partial(match._details.would_match, match._position))
+    return replace(joined, hints=partial(match._details.would_match, match._position))
 
 
 def mapping_of_match(query: EncodedQuery, match: Match, options: JoinOptions) -> JoinMapping:

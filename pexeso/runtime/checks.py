@@ -51,14 +51,17 @@ def require_options(
     """Require shares, truth values and choices.
 
     Of a share there are its value, its meaning, and whether it may be 0; of a choice its value and
-    what it is out of.
+    what it is out of. What is plainly right is looked at no closer.
     """
     for name, (value, meaning, zero) in shares.items():
-        require_share(name, value, meaning, zero=zero)
+        if type(value) is not float or not 0 < value <= 1:
+            require_share(name, value, meaning, zero=zero)
     for name, value in flags.items():
-        require_flag(name, value)
+        if type(value) is not bool:
+            require_flag(name, value)
     for name, (value, allowed) in choices.items():
-        require_choice(name, value, allowed)
+        if type(value) is not str or value not in allowed:
+            require_choice(name, value, allowed)
 
 
 def require_instance(name: str, value: Any, kind: type) -> None:
@@ -72,7 +75,10 @@ def require_instance(name: str, value: Any, kind: type) -> None:
 
 def flags(**options: Any) -> dict[str, bool]:
     """Return options that are truth values as Python's; raise InputError for any other."""
-    return {name: require_flag(name, value) for name, value in options.items()}
+    return {
+        name: value if type(value) is bool else require_flag(name, value)
+        for name, value in options.items()
+    }
 
 
 def named_options(of: str) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:

@@ -84,11 +84,6 @@ class EncodedQuery:
         return known_vectors(self.vectors)
 
     @cached_property
-    def n_unknown(self) -> int:
-        """Rows whose value the model knows nothing about."""
-        return int(self.weights[~self.known].sum())
-
-    @cached_property
     def texts(self) -> tuple[list[str], np.ndarray]:
         """The distinct texts of the column by first appearance, and the value of each."""
         rows = pc.drop_null(pc.indices_nonzero(pc.is_valid(self.value_of_row)))
@@ -113,15 +108,17 @@ class EncodedQuery:
             **described,
             "distinct": len(self.values),
             "empty": described["rows"] - int(self.weights.sum()),
-            "unknown": self.n_unknown,
+            "unknown": int(self.weights[~self.known].sum()),  # to the model
         }
 
 
 def prepare(column: QueryColumn, normaliser: Normaliser, embedder: Embedder) -> EncodedQuery:
     """Normalise and embed a query column just as the lake was."""
-    encoded = normaliser.normalise(column.values).dictionary_encode()
+    texts = column.values.cast(pa.string()).dictionary_encode()
+    of_one_column = np.zeros(len(texts.dictionary), np.int64)
+    encoded = normaliser.normalise_distinct(texts.dictionary, of_one_column).dictionary_encode()
     values = encoded.dictionary.cast(pa.string())
-    value_of_row = encoded.indices.cast(pa.int64())
+    value_of_row = encoded.indices.take(texts.indices).cast(pa.int64())
     weights = _rows_at(column, value_of_row, len(values))
     vectors = encode_values(embedder, values)
     return EncodedQuery(column, values, value_of_row, vectors, weights, normaliser)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from pexeso.build.parts.metadata import choose_device, stored_space
-from pexeso.engine.copies import ColumnSets, foldable_sizes, numbered_by_text, sets_of_rows
+from pexeso.engine.copies import ColumnSets, foldable_sizes, numbered_by_text
 from pexeso.engine.lists import offsets_of, ranges
 from pexeso.engine.vector_space import (
     BYTES_A_PAIR,
@@ -456,10 +456,10 @@ def sets_of_hits(scan: PartitionLoader, hits: Sequence[Hit]) -> ColumnSets:
             "The columns of a partition of the index end before they begin: it was changed. "
             "Restore it from a copy, or build it again; 'pexeso check' names the file."
         )
-    if len(numbers) == 1:
-        return sets_of_rows(starts, sizes, lists[0].members)
     sizes = foldable_sizes(sizes)
     offsets = offsets_of(sizes)
+    if len(numbers) == 1:
+        return ColumnSets(offsets, lists[0].members[ranges(starts, sizes)].astype(np.int64))
     rows = np.zeros(offsets[-1], np.int64)
     if not numbers:
         return ColumnSets(offsets, rows)

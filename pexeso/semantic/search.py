@@ -14,7 +14,8 @@ import pyarrow as pa
 from pexeso.engine.copies import (
     MOST_LINES,
     first_request,
-    folded,
+    fold,
+    lines_of,
     next_request,
 )
 from pexeso.engine.lists import damage_of
@@ -24,7 +25,7 @@ from pexeso.lake.left_out import left_out
 from pexeso.options import SearchOptions, search_options
 from pexeso.results.column_matches import MAX_NEAREST, Hints, NearColumn, TableColumns
 from pexeso.results.matches import Explanation, Match, SearchResult
-from pexeso.results.query import QueryColumn, query_from_values
+from pexeso.results.query import QueryColumn, exact_kind, query_from_values
 from pexeso.semantic.executor import search_store
 from pexeso.semantic.partition_loader import PartitionLoader, sets_of_hits
 from pexeso.semantic.thresholds.advice import ADVICE_OPTIONS, kind_advice
@@ -135,7 +136,7 @@ def find_lines(
                 stats[position].add(spent)
             limit, n_wanted = limits[position], options[position].limit
             if folds and len(hits) > 1:
-                lines = folded(sets_of_hits(loader, hits), hits, n_wanted)
+                lines = lines_of(fold(sets_of_hits(loader, hits), n_wanted), hits)
             else:
                 lines = [[hit] for hit in hits]
             if limit is None or n_wanted is None:
@@ -252,7 +253,7 @@ class SemanticSearch:
         if details.are_codes:
             details.read_codes(0)
         hit = replace(hit, matched=details.matched(0))
-        match = _matches(query, options, [hit], details)[0]
+        match = self.matches_of(query, options, [hit], details)[0]
         readings = details.would_match(0)
         return Explanation(query.describe(), options, match, match.unmatched(), readings)
 
@@ -291,12 +292,36 @@ class SemanticSearch:
         query: EncodedQuery,
         options: SearchOptions,
         hits: Sequence[Hit],
-        stats: SearchStats,
-        columns: TableColumns,
+        evidence: SearchStats | MatchDetails,
+        columns: TableColumns | None = None,
+        similarities: Sequence[float | None] | None = None,
+        copies: Sequence[tuple[Match, ...]] | None = None,
     ) -> tuple[Match, ...]:
-        """Describe columns found; their evidence is found together when it is asked for."""
-        details = self.details(self.opened, query, hits, options, stats)
-        return _matches(query, options, hits, details, columns=columns)
+        """Describe columns found.
+
+        `evidence` is found for them together, when it is asked for, and counted; or it is known.
+        """
+        if isinstance(evidence, SearchStats):
+            evidence = self.details(self.opened, query, hits, options, evidence)
+        total = query.total(options)
+        matches = [
+            Match(
+                table=hit.table,
+                column=hit.label,
+                joinability=hit.matched / total if total else 0.0,
+                matched=hit.matched,
+                total=total,
+                column_id=hit.column_id,
+                _details=evidence,
+                _position=position,
+                similarity=None if similarities is None else similarities[position],
+                joinability_of=options.joinability_of,
+                copies=() if copies is None else copies[position],
+                _columns=columns,
+            )
+            for position, hit in enumerate(hits)
+        ]
+        return tuple(matches)
 
     def _ranked(
         self, query: EncodedQuery, options: SearchOptions, answer: Lines, rerank: bool
@@ -371,8 +396,9 @@ class SemanticSearch:
         for line in ranking.lines:
             by_line.append(of_copies[end : end + len(line) - 1])
             end += len(line) - 1
-        details = self.details(self.opened, query, leaders, options, stats)
-        matches = _matches(query, options, leaders, details, ranking.similarities, columns, by_line)
+        matches = self.matches_of(
+            query, options, leaders, stats, columns, ranking.similarities, by_line
+        )
         return SearchResult(
             query.describe(),
             options,
@@ -385,41 +411,13 @@ class SemanticSearch:
         )
 
 
-def _matches(
-    query: EncodedQuery,
-    options: SearchOptions,
-    hits: Sequence[Hit],
-    details: MatchDetails,
-    similarities: Sequence[float | None] | None = None,
-    columns: TableColumns | None = None,
-    copies: Sequence[tuple[Match, ...]] | None = None,
-) -> tuple[Match, ...]:
-    total = query.total(options)
-    matches = [
-        Match(
-            table=hit.table,
-            column=hit.label,
-            joinability=hit.matched / total if total else 0.0,
-            matched=hit.matched,
-            total=total,
-            column_id=hit.column_id,
-            _details=details,
-            _position=position,
-            similarity=None if similarities is None else similarities[position],
-            joinability_of=options.joinability_of,
-            copies=() if copies is None else copies[position],
-            _columns=columns,
-        )
-        for position, hit in enumerate(hits)
-    ]
-    return tuple(matches)
-
-
 def _by_kind(
     options: SearchOptions, query: EncodedQuery, user_options: Mapping[str, Any]
 ) -> SearchOptions:
     """Match equal values alone where near ones are others, unless a distance is asked for."""
     if user_options.get("max_distance") is not None:
         return options
-    advice = kind_advice(query.column.values)
-    return options if advice is None else replace(options, max_distance=0.0, advice=advice)
+    kind = exact_kind(query.column.values)
+    if kind is None:
+        return options
+    return replace(options, max_distance=0.0, advice=kind_advice(kind))

@@ -13,8 +13,9 @@ import pyarrow as pa
 from pexeso.engine.copies import (
     ColumnSets,
     first_request,
+    fold,
     foldable_sizes,
-    folded,
+    lines_of,
     next_request,
     numbered_by_text,
 )
@@ -224,7 +225,7 @@ class Request:
         """Fold the columns of a result, and keep as many lines as are wanted."""
         lines = [[match] for match in result]
         if self.folds and len(result) > 1:
-            lines = folded(sets_of_matches(result), result, self.k)
+            lines = lines_of(fold(sets_of_matches(result), self.k), result)
         columns = TableColumns(opened, {line[0].table for line in lines[: self.k]})
         shown = []
         for line in lines[: self.k]:

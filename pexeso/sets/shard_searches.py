@@ -344,8 +344,7 @@ def would_match(
                 if n > n_best:
                     best, n_best = match, n
         if best is not None:
-            column = best.table, best.column
-            lines.append(WouldMatch.of(name, *column, n_best, len(wanted)))
+            lines.append(WouldMatch.of(name, best.table, best.column, n_best, len(wanted)))
     return tuple(sorted(lines, key=lambda line: -line.matched))
 
 

@@ -266,11 +266,8 @@ def _one_way(
             best = replace(best, accepted=True)
     # Where columns are to be found, equal values of some others may be chance.
     if best is not None and best.accepted and candidates[best.target] != key_column:
-        instead = by_equality(reading, keyed, [candidates[best.target]])
-        if best.n_keys + _n_keys(instead[0]) >= _n_keys(partners):
-            partners, column, key_column = instead
-        else:
-            best = replace(best, accepted=False, why="other columns have more equal values")
+        key_column = candidates[best.target]
+        partners, column, _ = by_equality(reading, keyed, [key_column])
     join = _Join(direction, reading, keyed, key_column, partners, column, best)
     if not candidates:
         join.n_joinable = 0

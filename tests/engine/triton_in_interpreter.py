@@ -389,9 +389,9 @@ def test_partitions_are_launched_before_the_first_is_read(map_name):
         return [as_dict(answer) for answer in answers]
 
     for _ in range(2):
-        found = search(query)
-        assert found == [case.joinable(2) for case in cases]
-    assert any(found)
+        answers = search(query)
+        assert answers == [case.joinable(2) for case in cases]
+    assert any(answers)
     assert search(query * 0) == [{}, {}, {}]
     # Lengths that the program doubts, and the full check allows.
     query[5:] *= 1.0 + 4.5e-4

@@ -14,10 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from pexeso import build_index, open_index
-from pexeso.engine.sparse import search
+from pexeso.engine.sparse import comparison
 from pexeso.errors import InputError
-from pexeso.faces.cli import join
-from pexeso.faces.cli import search as cli_search
+from pexeso.faces.cli import join, search
 from pexeso.faces.cli.main import cli
 from pexeso.joins import tables
 from pexeso.joins.mapping import PairColumns, loops, make_mapping
@@ -89,7 +88,7 @@ def test_where_all_pairs_are_listed_none_are_said_to_be_left_out(folder, explana
 
 
 def test_pairs_that_memory_does_not_hold_are_refused(folder, monkeypatch):
-    monkeypatch.setattr(search, "FEW_PAIRS", 0)
+    monkeypatch.setattr(comparison, "FEW_PAIRS", 0)
     monkeypatch.setattr(threads, "available_memory", lambda: 50_000)
     index = open_index(folder / "index")
     with pytest.raises(InputError) as refused:
@@ -121,7 +120,7 @@ def test_a_mapping_is_that_of_all_pairs(explanation, values):
     assert (len(mapping.query) < len(whole.query)) == (values == "nearest")
 
 
-@pytest.mark.parametrize(("command", "module"), [("explain", cli_search), ("join", join)])
+@pytest.mark.parametrize(("command", "module"), [("explain", search), ("join", join)])
 def test_a_join_and_an_explanation_report_how_far_they_are(folder, monkeypatch, command, module):
     steps = []
 

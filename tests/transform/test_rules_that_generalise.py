@@ -1,12 +1,14 @@
 """Rules that reach each key, hold for later rows, and are not refused where they are right."""
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import pexeso
 from pexeso.errors import InputError
-from pexeso.transform.learning.generality import generalised
+from pexeso.transform.learning.generality import generalised, held_out
 from pexeso.transform.programs.applying import apply_program
 from pexeso.transform.programs.program import Constant, Extract, Program
 
@@ -176,3 +178,69 @@ def test_dates_whose_parts_are_common_are_written_anew():
     ours = {"day": [*wanted], "no": [str(row) for row in range(len(days))]}
     theirs = {"date": [*wanted.values()][::-1], "count": [str(row) for row in range(len(days))]}
     assert partners(pexeso.learn_transformation(ours, theirs, fuzzy=False)) == wanted
+
+
+SHARES = (3, 5, 8, 10, 15, 20, 30, 60, 100)
+
+
+def test_more_rows_in_common_never_make_a_rule_less_sure():
+    first, last = words(800, 11), words(800, 12)
+    names = [f"{one} {other}" for one, other in zip(first, last, strict=True)]
+    theirs = [f"{other.upper()}, {one}" for one, other in zip(first, last, strict=True)]
+    for n_shared in (4 * share for share in SHARES):
+        others = [*theirs[:n_shared], *theirs[400 : 800 - n_shared]]
+        joined = pexeso.learn_transformation({"n": names[:400]}, {"a": others}, fuzzy=False)
+        assert partners(joined) == dict(zip(names[:n_shared], others[:n_shared], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [("{n}", "1{n:02}"), ("{n}", "{m}"), ("1{n:03}", "2{n:03}"), ("A{n}", "B-{n:02}")],
+)
+def test_ids_that_fill_a_range_join_only_if_the_rule_is_accepted(ours, theirs):
+    """Nothing shows that the seventh row of one table is that of the other."""
+    a = {"id": [ours.format(n=n) for n in range(1, 41)]}
+    b = {"no": [theirs.format(n=n, m=n + 40) for n in range(1, 41)]}
+    joined = pexeso.learn_transformation(a, b)
+    assert joined.programs == []
+    assert joined.n_rows["none"] == 40
+    assert re.search(
+        r"writes \d+ of the other column's values, but .+; if it is right, accept it by "
+        r"accept_rule \(--accept-rule\)$",
+        joined.tried,
+    )
+    accepted = pexeso.learn_transformation(a, b, accept_rule=True)
+    assert len(accepted.programs) == 1
+    assert accepted.n_rows["program"] > 5
+
+
+def test_other_columns_are_proposed_where_those_named_have_no_rule():
+    mails = [f"{first.lower()}@a.us" for first in words(30, 13)]
+    ours = {"who": words(30, 13), "note": words(30, 14)}
+    theirs = {"mail": mails[::-1], "town": words(30, 15)}
+    named = {"columns": "note", "target_columns": "town", "fuzzy": False}
+    joined = pexeso.learn_transformation(ours, theirs, **named)
+    assert joined.tried.endswith(
+        "; but a rule joins 'who' of the first table with 'mail' of the second: name these"
+    )
+
+
+def test_few_equal_values_of_other_columns_do_not_win_over_a_rule():
+    names = words(60, 16)
+    ours = {"name": names, "year": [str(1900 + at) for at in range(60)]}
+    theirs = {
+        "mail": [f"{name.lower()}@a.us" for name in names[:55]][::-1],
+        "since": [str(1951 + at) for at in range(55)],
+    }
+    joined = pexeso.learn_transformation(ours, theirs, fuzzy=False)
+    assert partners(joined) == {name: f"{name.lower()}@a.us" for name in names[:55]}
+
+
+def test_what_held_out_rows_say_of_a_rule():
+    names = words(40, 17)
+    mails = [f"{name.lower()}@a.us" for name in names]
+    learned = pexeso.learn_transformation({"n": names}, {"m": mails}, fuzzy=False)
+    assert learned.held_out == (40, 40)
+    # Half of the keys follow another rule, which no rule of the rest can know.
+    assert held_out([[name] for name in names], [*mails[:38], "x1", "y2"]) < 40
+    assert held_out([["a1"]], ["1"]) == 0

@@ -54,17 +54,6 @@ class Work:
 _kept = threading.local()
 
 
-def _room_for(partition: SparsePartition) -> object:
-    """Return the working memory of this thread for a partition; that for the last one is kept."""
-    n_words, n_values = partition.n_words, partition.n_values
-    room = getattr(_kept, "room", None)
-    # Not there while it is in use, so that a search that fails leaves none that is not empty.
-    _kept.room = None
-    if room is not None and (room.n_words, room.n_values) == (n_words, n_values):
-        return room
-    return loops.Room(n_words, n_values)
-
-
 def matching_rows(
     partition: SparsePartition,
     vectors: SparseVectors,
@@ -99,7 +88,8 @@ def matching_rows(
     )
     sizes = np.concatenate([sizes for _, _, sizes, _ in results])
     dear, n_rows, n_done = np.flatnonzero(sizes == loops.DEAR), int(before[-1]), 0
-    for n_matches, some in matches_by_comparison(partition, vectors[dear], max_distance):
+    compared = matches_by_comparison(partition, vectors[dear], max_distance) if len(dear) else ()
+    for n_matches, some in compared:
         these = dear[n_done : n_done + len(n_matches)]
         sizes[these], starts[these] = n_matches, n_rows + offsets_of(n_matches)[:-1]
         found_rows.append(some)
@@ -120,7 +110,12 @@ def _find(
     run: tuple[int, int],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the rows, where those of each value begin, their numbers, and the work."""
-    room, (begin, end) = _room_for(partition), run
+    n_words, n_values, (begin, end) = partition.n_words, partition.n_values, run
+    # This thread keeps its working memory for the partition that it searched last. It is not there
+    # while it is in use, so that a search that fails leaves none that is not empty.
+    room, _kept.room = getattr(_kept, "room", None), None
+    if room is None or (room.n_words, room.n_values) != (n_words, n_values):
+        room = loops.Room(n_words, n_values)
     starts, sizes = np.zeros((2, end - begin), np.int64)
     counts = np.zeros(5, np.int64)
     cosine = max((1.0 - 2.0 * max_distance * max_distance) * (1.0 - 1e-9), _LEAST_COSINE)
@@ -294,7 +289,12 @@ def search_in_prefixes(
         offsets = partition.column_lists.offsets
         if (offsets[alive + 1] - offsets[alive]).sum() <= PAIRS_WORTH_COMPARING:
             rows = np.unique(partition.column_lists.members[partition.column_lists.of(alive)[1]])
-            _compare(partition, vectors, query, rest, rows, max_distance, counts, work)
+            part = vectors[query.members[rest]]
+            which, row_index, _ = compare_rows(partition, part, rows.astype(np.int64), max_distance)
+            work.decided += len(rest) * len(rows)
+            offsets = np.searchsorted(which, np.arange(len(rest) + 1)).astype(np.int64)
+            matches = Lists(offsets, rows[row_index].astype(np.int32))
+            _add(partition, matches, query.weights[rest], counts, 1)
             break
     columns = np.flatnonzero(counts >= query.min_count)
     return columns, counts[columns]
@@ -311,7 +311,8 @@ def prefixes_of(
     n = len(query.members)
     if n < LEAST_VALUES or query.min_count < 2:
         return np.arange(n), [n]
-    costs = vectors.sizes_in_letters()[query.members]
+    ends = offsets_of(np.diff(vectors.starts)[vectors.members])  # of each word, in bytes
+    costs = np.diff(ends[vectors.offsets])[query.members]
     order = np.lexsort((np.arange(n), costs))
     weight_sums = np.cumsum(query.weights[order])
     # From here on what is left is too little for a column that was not found.
@@ -336,24 +337,6 @@ def _add(
         n_threads,
     )
     counts[column] += count
-
-
-def _compare(
-    partition: SparsePartition,
-    vectors: SparseVectors,
-    query: BatchColumn,
-    positions: np.ndarray,
-    rows: np.ndarray,
-    max_distance: float,
-    counts: np.ndarray,
-    work: Work,
-) -> None:
-    part = vectors[query.members[positions]]
-    which, row_index, _ = compare_rows(partition, part, rows.astype(np.int64), max_distance)
-    work.decided += len(part) * len(rows)
-    offsets = np.searchsorted(which, np.arange(len(part) + 1))
-    matches = Lists(offsets.astype(np.int64), rows[row_index].astype(np.int32))
-    _add(partition, matches, query.weights[positions], counts, 1)
 
 
 def search_exhaustively(

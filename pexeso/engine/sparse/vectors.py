@@ -91,7 +91,7 @@ class LetterSpace:
                 f"The penalty of unmatched words must be from 0 to 1. Got {self.penalty!r} instead."
             )
 
-    @property
+    @cached_property
     def letters(self) -> float:
         """The share of the squared length of a word's vector that is its features'."""
         return 1.0 - self.whole_word_share
@@ -201,11 +201,6 @@ class SparseVectors:
     @property
     def is_known(self) -> np.ndarray:
         return self.norms > 0
-
-    def sizes_in_letters(self) -> np.ndarray:
-        """Return the bytes of the words of each value, int64 (n,)."""
-        ends = offsets_of(np.diff(self.starts)[self.members])
-        return ends[self.offsets[1:]] - ends[self.offsets[:-1]]
 
     def __getitem__(self, rows: Rows) -> SparseVectors:
         if isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1):

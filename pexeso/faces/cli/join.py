@@ -98,17 +98,22 @@ def _with_index(request: JoinRequest) -> Iterator[JoinRequest]:
     """Index the second of two tables while they are joined, where no index is named."""
     file, column = split_spec(request.query)
     no_index = os.path.isfile(split_spec(request.index)[0]) and request.lake_column is None
-    if not no_index or request.transform or not os.path.isfile(file):
+    if not no_index or not os.path.isfile(file):
         yield request
         return
+    if request.transform:
+        raise click.UsageError(
+            "--transform joins with a table of an index. Two files are joined by a learned rule by "
+            "pexeso transform FILE:COLUMN FILE:COLUMN."
+        )
     from pexeso.two_tables import index_of_table
 
-    with index_of_table(file, column) as (index, label):
+    is_key = request.read_key() is not None
+    first = column.split(",")[0] if is_key and column is not None else column
+    with index_of_table(file, first) as (index, label):
+        named = f"{os.path.basename(file)}:{column if is_key else label}"
         yield msgspec.structs.replace(
-            request,
-            index=index.path,
-            query=request.index,
-            lake_column=f"{os.path.basename(file)}:{label}",
+            request, index=index.path, query=request.index, lake_column=named
         )
 
 
@@ -201,7 +206,7 @@ def join(
             report_advice([response.advised])
         write_table(response.joined.table, output, overwrite=overwrite)
         _write_more(request, response, started, output, conflicts, lineage, overwrite=overwrite)
-    _report_join(response.match, response.joined.report, output, conflicts)
+        _report_join(response.match, response.joined.report, output, conflicts)
 
 
 def _write_more(

@@ -145,9 +145,10 @@ class Bytes:
         )
 
     @cached_property
-    def occurring(self) -> np.ndarray:
+    def occurring(self) -> set[int]:
+        """The bytes that there are in any text."""
         data = self._data[self._offsets[0] : self._offsets[-1]]
-        return np.bincount(data, minlength=256) > 0
+        return set(np.flatnonzero(np.bincount(data, minlength=256)).tolist())
 
     def start_with(self, positions: np.ndarray, start: bytes) -> np.ndarray:
         """Return which of the texts at given positions start with some bytes.

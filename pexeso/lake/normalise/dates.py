@@ -349,7 +349,7 @@ def _likely(values: pa.StringArray, names_have_times: bool) -> tuple[np.ndarray,
 
     Nearly all other values of a lake fail these cheap tests.
     """
-    has_digits = Bytes(values).occurring[list(DIGITS)].any()
+    has_digits = not Bytes(values).occurring.isdisjoint(DIGITS)
     has_numbers = (
         _short(values, pc.match_substring_regex(values, _NUMBERS_HINT))
         if has_digits

@@ -303,7 +303,7 @@ class Normaliser:
         """
         if (set(self.rules) ^ set(DEFAULT_RULES)) - set(READINGS) or self.extra:
             return np.flatnonzero(as_mask(pc.not_equal(before, after)))
-        beyond = np.flatnonzero(as_mask(pc.invert(pc.string_is_ascii(after))))
+        beyond = pc.indices_nonzero(pc.invert(pc.string_is_ascii(after))).to_numpy()
         if len(beyond):
             was, texts = before.take(pa.array(beyond)), after.take(pa.array(beyond))
             is_changed = as_mask(pc.not_equal(pc.utf8_lower(was), texts))
@@ -316,16 +316,12 @@ class Normaliser:
     ) -> pa.StringArray:
         texts = self._folded(values)
         occurring = Bytes(texts).occurring
-
-        def holds(signs: bytes) -> bool:
-            return bool(occurring[list(signs)].any())
-
-        read_dates = "dates" in self.rules and holds(DIGITS)
+        read_dates = "dates" in self.rules and not occurring.isdisjoint(DIGITS)
         # Before rules by which some of these are spans of years.
         lower = texts if "case" in self.rules else pc.utf8_lower(texts)
         months = months_of_years(lower, columns) if read_dates else None
         for name, (needed, change) in TEXT_RULES.items():
-            if name in self.rules and (needed is None or holds(needed)):
+            if name in self.rules and not (needed and occurring.isdisjoint(needed)):
                 texts = change(texts)
         if read_dates:
             lower = texts if "case" in self.rules else pc.utf8_lower(texts)
@@ -341,7 +337,7 @@ class Normaliser:
 
     def _folded(self, values: pa.StringArray) -> pa.StringArray:
         fold_case = "case" in self.rules
-        if "entities" in self.rules:
+        if "entities" in self.rules and ord("&") in Bytes(values).occurring:
             values = without_entities(values)
         # Before and after: ẞ has a plain spelling as ß alone, and NFKC makes capitals of what had
         # none.
@@ -364,7 +360,12 @@ class Normaliser:
         for name, change in WORD_RULES.items():
             if name in self.rules:
                 words = change(words)
-        return _with_symbols(words, texts) if drop_punctuation else words
+        at = pc.indices_nonzero(pc.equal(words, "")) if drop_punctuation else ()
+        if len(at):  # of what has nothing but signs these are what there is
+            lost = texts.take(at)
+            kept = pc.if_else(has_symbol(lost), single_spaces(lost), "")
+            words = pc.replace_with_mask(words, pc.equal(words, ""), kept)
+        return words
 
     def to_json(self) -> str:
         """Return the version and the options as JSON text.
@@ -409,16 +410,6 @@ def _dictionaries_left_out(dictionaries: Iterable[str] | None) -> set[str]:
     if isinstance(dictionaries, str) or not set(dictionaries) <= set(rule_of):
         raise InputError(f"dictionaries must be out of {', '.join(rule_of)}. Got {dictionaries!r}.")
     return {rule for name, rule in rule_of.items() if name not in dictionaries}
-
-
-def _with_symbols(words: pa.StringArray, texts: pa.StringArray) -> pa.StringArray:
-    at = pc.indices_nonzero(pc.equal(words, ""))
-    if not len(at):
-        return words
-    lost = texts.take(at)
-    return pc.replace_with_mask(
-        words, pc.equal(words, ""), pc.if_else(has_symbol(lost), single_spaces(lost), "")
-    )
 
 
 def _as_strings(values: pa.StringArray | pa.ChunkedArray) -> pa.StringArray:

@@ -452,11 +452,13 @@ def without_asian_company_forms(texts: pa.StringArray) -> pa.StringArray:
     return only_where(texts, pc.invert(pc.string_is_ascii(texts)), remove)
 
 
+ASIAN = bytes(range(0xE2, 0xF1))  # first bytes, in UTF-8
+
 # The rules in the order in which they are applied, each with bytes of which a text that it changes
 # holds one; None where any text may. No rule before it adds any.
 TEXT_RULES: dict[str, tuple[bytes | None, Callable[[pa.StringArray], pa.StringArray]]] = {
-    "chinese": (None, with_simplified_characters),
-    "divisions": (None, with_divisions),
+    "chinese": (ASIAN, with_simplified_characters),
+    "divisions": (ASIAN, with_divisions),
     "hosts": (b".", with_hosts),
     "footnotes": (b"[)" + DIGITS, without_footnotes),
     "opponents": (None, without_opponents),

@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from pexeso.results.query import exact_kind
 from pexeso.runtime.checks import require_share
 from pexeso.runtime.formatting import Shown, facts_table
 
@@ -65,11 +63,8 @@ class Advice(Shown):
         return dict(vars(self))
 
 
-def kind_advice(values: pa.StringArray) -> Advice | None:
-    """Advise to match equal values alone where near ones are others; None for all other values."""
-    kind = exact_kind(values)
-    if kind is None:
-        return None
+def kind_advice(kind: str) -> Advice:
+    """Advise to match equal values alone, near ones being others: see `exact_kind`."""
     why = f"the values are {kind}s, and near {kind}s are other {kind}s."
     return Advice(0.0, None, why, {"kind": kind})
 

@@ -32,7 +32,7 @@ from pexeso.engine.lists import damage_made_plain
 from pexeso.engine.vector_space import Vectors, count_needed
 from pexeso.errors import InputError
 from pexeso.options import ALL, VALUES, SearchOptions
-from pexeso.results.query import Hit, QueryColumn
+from pexeso.results.query import Hit, QueryColumn, exact_kind
 from pexeso.runtime.compiled import compiled
 from pexeso.semantic.encoded_query import EncodedQuery
 from pexeso.semantic.executor import search_store
@@ -308,8 +308,8 @@ class Advisor:
     def pair(self, query: EncodedQuery, hit: Hit, min_precision: float | None = None) -> Advice:
         if min_precision is not None:
             require_min_precision(min_precision)
-        if (advice := kind_advice(query.column.values)) is not None:
-            return advice
+        if (kind := exact_kind(query.column.values)) is not None:
+            return kind_advice(kind)
         others = column_vectors(self._scan, hit)
         order = value_order(query.values)
         order = order[query.known[order]]
@@ -372,8 +372,8 @@ def advise(
     advice = advisor.columns(min_precision, min_joinability)
     if query is None:
         return advice
-    if (by_kind := kind_advice(query.values)) is not None:
-        return replace(by_kind, min_joinability=advice.min_joinability)
+    if (kind := exact_kind(query.values)) is not None:
+        return replace(kind_advice(kind), min_joinability=advice.min_joinability)
     if advice.min_joinability is None:
         return advice
     n_values = effective_values(opened.encode(query), VALUES)

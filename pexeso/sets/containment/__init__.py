@@ -9,9 +9,8 @@ the docstrings:
 `bands`       containment and Jaccard similarity (E3 to E5), the probability of a candidate (E1,
               E12); partitions with the least false positives (E8, E9); bands and rows for a
               threshold, so that a recall is kept; dynamic LSH: one index for every setting
-`lists`       posting lists: the exact way, and verification
-`ensemble`    the index: build, search by lists or by bands, whichever is expected to be faster, and
-              its files
+`ensemble`    the index: build, search by lists, the exact way, or by bands, whichever is expected
+              to be faster, verification, and its files
 ============  ======================================================================================
 
 By bands the recall is a promise about chance: hash functions are drawn by the seed, once for an

@@ -392,6 +392,11 @@ def judged(
     n_texts = len(np.unique(np.stack(codes, axis=1), axis=0))
     if not options.named and _is_other_date(program, source, column):
         accepted, why = False, "dates and numbers with digits of its own join whatever they are of"
+    elif accepted and options.max_luck < 1 and _fills_range(program, source):
+        accepted, why = (
+            False,
+            "its numbers fill a range, so that those of any other table would fit",
+        )
     elif accepted:
         why = ""
     elif hits < min(enough, few):
@@ -416,6 +421,15 @@ def _bits_of_few(
 
 def _has_letters(program: Program) -> bool:
     return any(map(str.isalnum, _own_text(program)))
+
+
+def _fills_range(program: Program, source: TextTable) -> bool:
+    """Return whether a program puts letters of its own around the numbers of rows."""
+    copying = Program(tuple(one for one in program.operators if isinstance(one, Extract)))
+    if not _has_letters(program) or not copying.operators:
+        return False
+    copied = apply_program(copying, [column.cells for column in source.columns])
+    return TextColumn("", pc.unique(copied).drop_null()).is_counter
 
 
 def _own_text(program: Program) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.engine.copies import ColumnSets, folded
+from pexeso.engine.copies import ColumnSets, fold, lines_of
 from pexeso.engine.lists import offsets_of
 from pexeso.lake.left_out import left_out
 from pexeso.options import ALL, columns_wanted, whole_number
@@ -248,7 +248,7 @@ def _lines(matches: list[TransformMatch], limit: int | None) -> list[list[Transf
         offsets_of(np.array([len(cells) for cells in texts])),
         numbers.to_numpy(zero_copy_only=False).astype(np.int64),
     )
-    return folded(sets, matches, limit)
+    return lines_of(fold(sets, limit), matches)
 
 
 def _hints(opened: OpenIndex) -> Hints:

@@ -45,6 +45,22 @@ def test_two_files_are_joined_without_an_index(run, fail, small_lake, places, tm
     assert sorted(os.listdir(tmp_path)) == ["places.csv"]
     message = fail(2, "join", f"{places}:place", f"{small_lake / 'cities.csv'}:town")
     assert "There is no column 'town'" in message
+    message = fail(2, "join", f"{places}:place", f"{small_lake / 'cities.csv'}:city", "--transform")
+    assert "pexeso transform FILE:COLUMN FILE:COLUMN" in message
+
+
+def test_keys_and_codes_of_two_files_are_joined_without_an_index(run, tmp_path):
+    left, right = tmp_path / "left.csv", tmp_path / "right.csv"
+    left.write_text("fips,year\n01001,2020\n01003,2021\n")
+    right.write_text("code,year,n\n1001,2020,a\n1003,2022,b\n")
+    codes = run("join", f"{left}:fips", f"{right}:code")
+    assert codes.exit_code == 0
+    assert "2 of 2 would match" in codes.stderr
+    assert "leading-zeros" in codes.stderr
+    left.write_text("city,year\nOslo,2020\nRome,2021\n")
+    right.write_text("place,year,n\nOSLO,2020.0,a\nRome,2022,b\n")
+    keys = run("join", f"{left}:city,year", f"{right}:place,year", "--provenance", "none")
+    assert [line.rpartition(",")[2] for line in keys.stdout.splitlines()] == ["n", "a", ""]
 
 
 def test_the_best_is_never_the_table_itself(run, small_index, small_lake):
