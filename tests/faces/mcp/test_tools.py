@@ -174,8 +174,10 @@ def test_a_column_of_numbers_is_joined_as_its_error_says(call):
     query = {"values": [100, 300, 1000]}
     [candidate] = call("find_joins", **query, method="overlap")["candidates"]
     match = {**query, "lake_column": candidate["lake_column"]}
-    with pytest.raises(ValueError, match=r"'visits' of .* by agents preview_join with by_program"):
+    with pytest.raises(ValueError, match=r"2 of 3 of yours are equal .* Call preview_join"):
         call("explain_match", **match)
+    assert call("preview_join", **match)["matched_rows"] == 2
+    assert call("join_sql", **match)["sql"]
     joined = call("preview_join", **match, by_program=True)
     assert joined["matched_rows"] == candidate["matched"] == 2
     assert "join_sql" not in joined["note"]  # which has no by_program
