@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from long_runs import long_but
 
 import pexeso
 from pexeso.build import job, workers
@@ -80,10 +81,10 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=list(OPTIONS))
-def test_one_process_and_many_leave_the_same_bytes(lake, tmp_path, monkeypatch, options):
+@pytest.mark.parametrize("name", long_but(["every part", "vectors"], OPTIONS))
+def test_one_process_and_many_leave_the_same_bytes(lake, tmp_path, monkeypatch, name):
     here, pool = (
-        written_by(engine, lake, tmp_path / engine, monkeypatch, **options)
+        written_by(engine, lake, tmp_path / engine, monkeypatch, **OPTIONS[name])
         for engine in ("here", "pool")
     )
     assert here == pool
@@ -96,12 +97,12 @@ def test_one_process_and_many_leave_the_same_bytes(lake, tmp_path, monkeypatch, 
     assert counts[0]["read"] > 0
 
 
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=list(OPTIONS))
-def test_spark_leaves_the_bytes_of_this_machine(lake, tmp_path, spark, monkeypatch, options):
+@pytest.mark.parametrize("name", long_but(["every part", "vectors"], OPTIONS))
+def test_spark_leaves_the_bytes_of_this_machine(lake, tmp_path, spark, monkeypatch, name):
     aliases = tmp_path / "aliases.csv"
     aliases.write_text("alias,name\nRoma,Rome\n", encoding="utf-8")
     here, there = (
-        written_by(engine, lake, tmp_path / engine, monkeypatch, aliases=aliases, **options)
+        written_by(engine, lake, tmp_path / engine, monkeypatch, aliases=aliases, **OPTIONS[name])
         for engine in ("here", "spark")
     )
     assert here == there
@@ -128,7 +129,7 @@ def updated(lake: Path, index: Path, engine: str) -> list[dict[str, bytes]]:
     return after
 
 
-@pytest.mark.parametrize("way", ["pool", "spark"])
+@pytest.mark.parametrize("way", long_but(["spark"], ["pool", "spark"]))
 def test_updates_leave_the_same_bytes(lake, tmp_path, spark, monkeypatch, way):
     again = tmp_path / "again"
     shutil.copytree(lake, again)

@@ -40,7 +40,7 @@ For each run: whether in Triton's interpreter, the file, and which of its tests 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", long_but(["programs", "pairs"], RUNS))
+@pytest.mark.parametrize("name", long_but(["programs"], RUNS))
 def test_in_a_process_of_its_own(name):
     """Triton decides when it is imported whether its interpreter runs."""
     interpreted, file, *chosen = RUNS[name]
