@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from pexeso.faces.cli.explain import explanation_lines
 
 import pexeso
 from pexeso.faces.cli.search import explanation_lines
