@@ -16,7 +16,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache
 from math import ceil, isqrt
 from typing import Any
 
@@ -30,10 +29,11 @@ from pexeso.transform.learning.examples_to_program import (
     LearningOptions,
     PieceStart,
     Row,
+    date_words,
     least_pieces,
     piece_starts,
 )
-from pexeso.transform.programs.conversions import lists, lower
+from pexeso.transform.programs.conversions import lower
 from pexeso.transform.texts import MAX_LEARNED, TextColumn, TextTable, sample_texts
 
 loops = compiled("pexeso.transform.loops")
@@ -407,11 +407,11 @@ def example_sets_by_words(
         keys = column.values.take(pa.array(some)).to_pylist()
         holding: dict[str, list[int]] = defaultdict(list)
         for position, key in enumerate(keys):
-            for word in set(_words(key)):
+            for word in set(date_words(key)):
                 holding[word].append(position)
         pairs = []
         for row, texts in enumerate(cells):
-            words = {word for text in texts if text for word in _words(text)}
+            words = {word for text in texts if text for word in date_words(text)}
             shared = Counter(
                 position
                 for word in sorted(words)
@@ -432,36 +432,6 @@ def example_sets_by_words(
             group = ExampleGroup(0, number, row_pairs, rows, keys)
             likely = [cells[row] for row, _, _ in pairs], [keys[key] for _, key, _ in pairs]
             yield from _sets_of(group, *likely, options.n_sets, options, _SIZES_BY_WORDS)
-
-
-_MONTH_AND_YEAR, _YEAR = 2, re.compile("(19|20)[0-9]{2}")
-_COMPACT_DATE = re.compile("(1[5-9]|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")
-
-
-@cache
-def _month_numbers() -> dict[str, str]:
-    """Return the number of each name of a month, in any language of the lists."""
-    return {
-        text: number
-        for (kind, form), entries in lists().items()
-        if kind.endswith("months") and form == "numbers"
-        for text, number in entries.items()
-    }
-
-
-def _words(text: str) -> list[str]:
-    """Return the words of a text; of dates the numbers of day, month and year, without zeros."""
-    words = []
-    for word in re.findall(r"\w+", lower(text)):
-        if _COMPACT_DATE.fullmatch(word):
-            words += [number.lstrip("0") for number in (word[:4], word[4:6], word[6:])]
-        elif word.isdigit():
-            words.append(word.lstrip("0"))
-        else:
-            words.append(_month_numbers().get(word, word))
-    if len(words) == _MONTH_AND_YEAR:
-        words += [word[2:] for word in words if _YEAR.fullmatch(word)]
-    return words
 
 
 def _sets_of(

@@ -10,13 +10,13 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
 from pexeso.runtime.compiled import compiled
 from pexeso.transform.learning.example_parts import CASINGS, Examples, examples_of
-from pexeso.transform.programs.conversions import conversion, listed_kinds
+from pexeso.transform.programs.conversions import conversion, listed_kinds, lists
 from pexeso.transform.programs.program import (
     MAX_OPERATORS,
     Constant,
@@ -295,3 +295,33 @@ def _count(key: str, held: str, keys: Sequence[str] | None) -> int:
         at = reach
         pieces += 1
     return pieces
+
+
+_MONTH_AND_YEAR, _YEAR = 2, re.compile("(19|20)[0-9]{2}")
+_COMPACT_DATE = re.compile("(1[5-9]|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")
+
+
+@cache
+def _month_numbers() -> dict[str, str]:
+    """Return the number of each name of a month, in any language of the lists."""
+    return {
+        text: number
+        for (kind, form), entries in lists().items()
+        if kind.endswith("months") and form == "numbers"
+        for text, number in entries.items()
+    }
+
+
+def date_words(text: str) -> list[str]:
+    """Return the words of a text; of dates the numbers of day, month and year, without zeros."""
+    words = []
+    for word in re.findall(r"\w+", lower(text)):
+        if _COMPACT_DATE.fullmatch(word):
+            words += [number.lstrip("0") for number in (word[:4], word[4:6], word[6:])]
+        elif word.isdigit():
+            words.append(word.lstrip("0"))
+        else:
+            words.append(_month_numbers().get(word, word))
+    if len(words) == _MONTH_AND_YEAR:
+        words += [word[2:] for word in words if _YEAR.fullmatch(word)]
+    return words
