@@ -400,7 +400,8 @@ class Index(Shown):
             result: AnySearchResult = search_combined(snapshot, column, **options)
         else:
             result = snapshot._search_by_method(column, method, options)
-        snapshot._snapshot.require_known(excluded)
+        if excluded is not None:
+            snapshot._snapshot.require_known(excluded)
         return result
 
     def _search_by_method(

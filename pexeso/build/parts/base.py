@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pexeso.build.workers import Attempt, Facts
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.lake.catalog import SCHEMA, Catalog
 from pexeso.runtime.exchange import BucketWriter, buckets_by_hash, read_bucket
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
     from pexeso.build.job import BuildJob
     from pexeso.build.parts.sample import LakeSample
+    from pexeso.build.workers import Attempt, Facts
     from pexeso.lake.records import ReadTable
     from pexeso.options import BuildOptions
     from pexeso.store.integrity import Problem

@@ -401,9 +401,11 @@ class QueryRequest(DistanceRequest, frozen=True, kw_only=True):
 
     def read_key(self) -> KeyTable | None:
         """Return the table and columns of a composite key, or None where `query` is none."""
-        from pexeso.composite.key_table import composite_spec
+        if not self.may_be_key:
+            return None
+        from pexeso.composite.key_table import composite_spec  # brings what joins tables
 
-        return composite_spec(self.query, self.reading) if self.may_be_key else None
+        return composite_spec(self.query, self.reading)
 
     def read_column(self) -> QueryColumn:
         if isinstance(self.query, str):

@@ -18,7 +18,7 @@ from pexeso.faces.service.bases import (
 )
 from pexeso.faces.service.schema import Natural, option
 from pexeso.store.io.temporary import require_free
-from pexeso.transform.programs.storing import MAX_PROGRAMS
+from pexeso.transform import MAX_PROGRAMS
 
 if TYPE_CHECKING:
     from pexeso.faces.service.requests import JoinRequest, SearchRequest

@@ -67,17 +67,14 @@ def classes_of(points: np.ndarray) -> np.ndarray:
     pages = (0,) if one_page else np.flatnonzero(np.bincount(points.ravel() >> 8)).tolist()
     for page in pages:
         if page not in _known_pages:
+            span = range(page * _PAGE, (page + 1) * _PAGE)
+            categories = map(unicodedata.category, map(chr, span))
             _classes[page * _PAGE : (page + 1) * _PAGE] = [
-                _class_of(point) for point in range(page * _PAGE, (page + 1) * _PAGE)
+                _CLASS_OF_CATEGORY.get(category[0], OTHER) for category in categories
             ]
+            _classes[[point for point in _INVISIBLE_CHARACTERS if point in span]] = INVISIBLE
             _known_pages.add(page)
     return _classes[points]
-
-
-def _class_of(point: int) -> int:
-    if point in _INVISIBLE_CHARACTERS:
-        return INVISIBLE
-    return _CLASS_OF_CATEGORY.get(unicodedata.category(chr(point))[0], OTHER)
 
 
 def change_characters(

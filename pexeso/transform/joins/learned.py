@@ -14,13 +14,13 @@ from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.options import whole_number
 from pexeso.runtime.checks import require_flag
 from pexeso.runtime.formatting import shown
+from pexeso.transform import MAX_PROGRAMS
 from pexeso.transform.joins.joined import TransformJoin
 from pexeso.transform.joins.sides import Side, side_of, with_all_columns, without_names
 from pexeso.transform.learning.finding import FindingOptions
 from pexeso.transform.programs.program import Extract, Program
 from pexeso.transform.programs.storing import (
     MAX_DOCUMENT,
-    MAX_PROGRAMS,
     StoredProgram,
     program_from_text,
 )

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn, get_args
 
 from pexeso.errors import InputError
+from pexeso.transform import MAX_PROGRAMS
 from pexeso.transform.programs.conversions import conversion
 from pexeso.transform.programs.patterns import MAX_ROWS, Pattern, Run
 from pexeso.transform.programs.program import (
@@ -37,7 +38,6 @@ from pexeso.transform.programs.program import (
 FORMAT = "pexeso transformation"
 VERSION = 2
 
-MAX_PROGRAMS = 16
 MAX_COLUMNS = 10_000
 MAX_SPLITS = 2
 MAX_REPLACEMENTS = 2
