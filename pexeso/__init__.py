@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from pexeso.lake.choose import ColumnRules
     from pexeso.lake.normalise.normaliser import Normaliser
     from pexeso.lake.readers.options import ReadingOptions
-    from pexeso.redundancy.plan_actions import PlanCheck, apply_plan, undo_plan, verify_plan
+    from pexeso.redundancy.holding import undo_plan
+    from pexeso.redundancy.plan_actions import PlanCheck, apply_plan, verify_plan
     from pexeso.redundancy.search import Redundancy, find_redundancy
     from pexeso.results.matches import Match, SearchResult
     from pexeso.runtime.progress import set_verbosity
@@ -61,7 +62,8 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "pexeso.acquisition.results": ("AcquisitionPlan", "AcquisitionResult"),
-    "pexeso.redundancy.plan_actions": ("PlanCheck", "apply_plan", "undo_plan", "verify_plan"),
+    "pexeso.redundancy.holding": ("undo_plan",),
+    "pexeso.redundancy.plan_actions": ("PlanCheck", "apply_plan", "verify_plan"),
     "pexeso.redundancy.search": ("Redundancy", "find_redundancy"),
     "pexeso.composite.candidate_keys": ("CandidateKey", "FoundKeys", "find_keys"),
     "pexeso.joins.enrichment.enrich": ("Enrichment", "enrich", "enrich_from"),

@@ -139,12 +139,6 @@ class AcquisitionSearches:
             An option is out of its range, or there is no such table, column or join.
         TableReadError, PlaceError
             A table cannot be read.
-
-        Examples
-        --------
-        >>> import pexeso
-        >>> index = pexeso.open_index("lake.pexeso")  # doctest: +SKIP
-        >>> index.acquire("sales.csv:amount", ["weather.csv:rain"], budget=20)  # doctest: +SKIP
         """
         started = time.perf_counter()
         max_tables = whole_number("max_tables", max_tables, 1)

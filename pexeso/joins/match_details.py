@@ -157,13 +157,14 @@ class MatchDetails:
     def forms(self, position: int, limit: int) -> dict[str, str]:
         """Return how texts of the first pairs are compared, where that has other words.
 
-        Your texts come before those of the column.
+        Your texts come before those of the column. Pairs of aliases say themselves what they mean.
         """
+        from pexeso.results.match_kinds import ALIAS, KINDS
         from pexeso.semantic.explanation import compared_forms
 
         table = self.table(position)
-        rows = pa.array(np.arange(min(limit, len(table))))
-        text = table.text[: len(rows)]
+        chosen = np.flatnonzero(table.kinds != KINDS.index(ALIAS))[:limit]
+        rows, text = pa.array(chosen), table.text[chosen]
         ours = self._query.values.take(pa.array(self._query.texts[1][text]))
         texts = (table.texts.take(pa.array(text)), table.values.take(rows))
         sides = zip(texts, (ours, table.keys.take(rows)), strict=True)

@@ -47,7 +47,15 @@ from pexeso.redundancy.holding_folder import (
     require_removable,
     way_out,
 )
-from pexeso.redundancy.plan import Applied, Deletion, Plan, Refusal, require_consistent
+from pexeso.redundancy.plan import (
+    Applied,
+    Deletion,
+    Plan,
+    PlanOrPath,
+    Refusal,
+    read_plan,
+    require_consistent,
+)
 from pexeso.redundancy.table_files import (
     Snapshot,
     TableRefused,
@@ -124,13 +132,29 @@ def apply_plan(
         return _for_each(moving, {item.table: item for item in plan.delete}, "apply the plan")
 
 
-def undo(
-    source: Plan | str | os.PathLike[str],
+def undo_plan(
+    source: PlanOrPath,
     *,
     holding: str | os.PathLike[str] | None = None,
     tables: Iterable[str] | None = None,
 ) -> Applied:
-    """Move tables from a holding folder back to where they were."""
+    """Move tables from a holding folder back to where they were.
+
+    Parameters
+    ----------
+    source : path or Plan
+        The plan, or the holding folder.
+    holding : path, optional
+        The holding folder of a plan, where it is not the usual one next to the lake.
+    tables : iterable of str, optional
+        Those that are moved; by default all.
+
+    Raises
+    ------
+    InputError, LakeError, OutputError
+        See `pexeso.errors`.
+    """
+    source = _plan_or_folder(source)
     folder, unlocked_journal, planned = _holding_of(source, holding)
     lake = local_lake(source.lake if isinstance(source, Plan) else unlocked_journal.lake)
     folder = local_holding(folder, lake)
@@ -140,16 +164,16 @@ def undo(
 
 
 def before_undoing(
-    source: Plan | str | os.PathLike[str],
+    source: PlanOrPath,
     *,
     holding: str | os.PathLike[str] | None = None,
     tables: Iterable[str] | None = None,
 ) -> Applied:
-    """Return what `undo` would bring back, as ``waiting``, and what it would refuse for its name.
+    """Return what `undo_plan` would bring back, as ``waiting``, and refuse for its name.
 
     A table is looked at only where another one lies in the lake under its name.
     """
-    folder, journal, planned = _holding_of(source, holding)
+    folder, journal, planned = _holding_of(_plan_or_folder(source), holding)
     waiting: list[str] = []
     refused: list[Refusal] = []
     for name, entry in _entries(folder, journal, planned, tables).items():
@@ -163,8 +187,13 @@ def before_undoing(
     return Applied(journal.lake, str(folder), (), (), tuple(refused), None, tuple(waiting))
 
 
+def _plan_or_folder(source: PlanOrPath) -> PlanOrPath:
+    is_folder = not isinstance(source, Plan) and os.path.isdir(source)
+    return source if is_folder else read_plan(source)
+
+
 def _holding_of(
-    source: Plan | str | os.PathLike[str], holding: str | os.PathLike[str] | None
+    source: PlanOrPath, holding: str | os.PathLike[str] | None
 ) -> tuple[Path, Journal, set[str] | None]:
     planned = None
     if isinstance(source, Plan):

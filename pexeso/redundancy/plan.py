@@ -33,7 +33,7 @@ class Refusal:
 
 @dataclass(frozen=True, repr=False)
 class Applied(Shown):
-    """What became of the tables of a plan, or, as `undo` returns it, of those set aside.
+    """What became of the tables of a plan, or, as `undo_plan` returns it, of those set aside.
 
     Attributes
     ----------
@@ -193,7 +193,12 @@ def write_plan(path: str | os.PathLike[str], plan: Plan, *, overwrite: bool = Fa
         temporary.write_text(text, encoding="ascii")
 
 
-def read_plan(path: str | os.PathLike[str]) -> Plan:
+PlanOrPath = Plan | str | os.PathLike[str]
+
+
+def read_plan(path: PlanOrPath) -> Plan:
+    if isinstance(path, Plan):
+        return path
     try:
         document = json.loads(Path(path).read_bytes(), parse_constant=_no_number)
     except OSError as error:

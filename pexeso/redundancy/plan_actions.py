@@ -1,4 +1,4 @@
-"""What is done with a plan: compared with the lake as it is, applied, undone."""
+"""What is done with a plan: it is compared with the lake as it is, and applied."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from typing import Any
 from pexeso.build.spark.session import plain_task_errors, spark_session
 from pexeso.redundancy import holding as set_aside
 from pexeso.redundancy.holding_folder import default_holding, local_holding, local_lake, reason_of
-from pexeso.redundancy.plan import Applied, Deletion, Plan, Refusal, read_plan
+from pexeso.redundancy.plan import Applied, Deletion, PlanOrPath, Refusal, read_plan
 from pexeso.redundancy.table_files import TableRefused, table_fingerprint
 from pexeso.runtime.formatting import Shown, many
-
-PlanOrPath = Plan | str | os.PathLike[str]
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,7 +63,7 @@ def verify_plan(
     """
     from pexeso.redundancy.rebuilds import Statement, verify_statements
 
-    plan = _read(plan)
+    plan = read_plan(plan)
     lake = local_lake(plan.lake)
     wrong = _changed(lake, plan.delete)
     statements = [
@@ -117,7 +115,7 @@ def apply_plan(
     InputError, LakeError, OutputError, SparkError
         See `pexeso.errors`.
     """
-    plan = _read(plan)
+    plan = read_plan(plan)
     reasons: dict[str, str] = {}
     if compare_rows:
         check = verify_plan(plan, master=master, conf=conf)
@@ -133,55 +131,13 @@ def apply_plan(
     return set_aside.apply_plan(plan, holding, expires_days=expires_days, check=why_not)
 
 
-def undo_plan(
-    source: PlanOrPath,
-    *,
-    holding: str | os.PathLike[str] | None = None,
-    tables: Iterable[str] | None = None,
-) -> Applied:
-    """Move tables back to where they were.
-
-    Parameters
-    ----------
-    source : path or Plan
-        The plan, or the holding folder.
-    holding, tables
-        See `pexeso.redundancy.holding.undo`.
-
-    Raises
-    ------
-    InputError, LakeError, OutputError
-        See `pexeso.errors`.
-    """
-    return set_aside.undo(_plan_or_folder(source), holding=holding, tables=tables)
-
-
 def before_applying(plan: PlanOrPath, holding: str | os.PathLike[str] | None = None) -> Applied:
     """Return what applying a plan would move, as ``waiting``; nothing is looked at."""
-    plan = _read(plan)
+    plan = read_plan(plan)
     lake = local_lake(plan.lake)
     folder = local_holding(default_holding(lake) if holding is None else holding, lake)
     names = tuple(item.table for item in plan.delete)
     return Applied(str(lake), str(folder), (), (), (), None, names)
-
-
-def before_undoing(
-    source: PlanOrPath,
-    *,
-    holding: str | os.PathLike[str] | None = None,
-    tables: Iterable[str] | None = None,
-) -> Applied:
-    """Return what `undo_plan` would bring back, as ``waiting``, and refuse for its name."""
-    return set_aside.before_undoing(_plan_or_folder(source), holding=holding, tables=tables)
-
-
-def _plan_or_folder(source: PlanOrPath) -> PlanOrPath:
-    is_folder = not isinstance(source, Plan) and os.path.isdir(source)
-    return source if is_folder else _read(source)
-
-
-def _read(plan: PlanOrPath) -> Plan:
-    return plan if isinstance(plan, Plan) else read_plan(plan)
 
 
 def _changed(lake: Path, deletions: Iterable[Deletion]) -> dict[str, str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from pexeso.engine.copies import (
@@ -333,24 +333,25 @@ class SemanticSearch:
         Of those that are wanted by their number alone the joinability decides, and of equal ones
         the similarity.
         """
-        lines, similarities, limit = self._better_first(answer.lines), None, answer.n_wanted
+        lines, limit = answer.lines, answer.n_wanted
+        leaders, similarities = [line[0] for line in lines], None
+        of_leader = {line[0].column_id: line for line in lines}
         if rerank:
             from pexeso.semantic.similarity import by_similarity
 
-            of_leader = {line[0].column_id: line for line in lines}
             leaders, similarities = by_similarity(
-                self.opened.loader,
-                query,
-                [line[0] for line in lines],
-                self.opened.usual_max_distance,
-                answer.stats,
+                self.opened.loader, query, leaders, self.opened.usual_max_distance, answer.stats
             )
+        order = self._better_first(leaders, similarities or [None] * len(leaders))
+        leaders = [leaders[position] for position in order]
+        if similarities is not None:
+            similarities = [similarities[position] for position in order]
             if options.min_joinability is None and limit is not None:
                 order = sorted(range(len(leaders)), key=lambda position: -leaders[position].matched)
                 positions = sorted(order[:limit]) + order[limit:]
                 leaders = [leaders[position] for position in positions]
                 similarities = [similarities[position] for position in positions]
-            lines = [of_leader[hit.column_id] for hit in leaders]
+        lines = [of_leader[hit.column_id] for hit in leaders]
         n_more = answer.n_more
         if limit is None:
             n_more = 0
@@ -358,35 +359,36 @@ class SemanticSearch:
             n_more += len(lines[limit:])
         return Lines(lines[:limit], n_more, answer.stats, limit, similarities)
 
-    def _better_first(self, lines: list[list[Hit]]) -> list[list[Hit]]:
-        """Order lines of equally many matches by what makes the better join.
+    def _better_first(
+        self, hits: Sequence[Hit], similarities: Sequence[float | None]
+    ) -> Sequence[int]:
+        """Return the order of hits in which those that are alike go by the join that they make.
 
         Columns of few distinct values come last, and keys of their tables before other columns.
         Then it counts how few values a column has beside those that match, and how many rows.
         """
-        n_lines = Counter(line[0].matched for line in lines)
-        tied = [line[0] for line in lines if n_lines[line[0].matched] > 1]
-        if not tied:
-            return lines
+        alike: dict[tuple[float, int], list[int]] = {}
+        for position, (hit, similarity) in enumerate(zip(hits, similarities, strict=True)):
+            shown = -1.0 if similarity is None else float(np.round(similarity, 2))
+            alike.setdefault((shown, hit.matched), []).append(position)
+        if len(alike) == len(hits):
+            return range(len(hits))
+        names = ["table", "label", "n_rows", "n_missing", "n_distinct"]
+        tied = {
+            hits[position].table for some in alike.values() if len(some) > 1 for position in some
+        }
         # To read the catalog takes longer than to search a small lake.
-        if tables := {hit.table for hit in tied} - self._ranks.keys():
-            ranks: dict[str, dict[str, tuple[bool, bool, int, int]]] = {name: {} for name in tables}
-            names = ["table", "label", "n_rows", "n_missing", "n_distinct"]
-            read = self.opened.catalog.columns(names, among=pa.array(sorted(tables)))
-            for row in read.to_pylist():
+        if new := tied - self._ranks.keys():
+            ranks: dict[str, dict[str, tuple[bool, bool, int, int]]] = {name: {} for name in new}
+            for row in self.opened.catalog.columns(names, among=pa.array(sorted(new))).to_pylist():
                 n_rows, n_distinct = row["n_rows"] or 0, row["n_distinct"] or 0
                 is_key = n_distinct >= n_rows - (row["n_missing"] or 0)
                 rank = (n_distinct <= SMALL_DOMAIN, not is_key, n_distinct, -n_rows)
                 ranks[row["table"]][row["label"]] = rank
             self._ranks.update(ranks)
         last = (True, True, 0, 0)
-        return sorted(
-            lines,
-            key=lambda line: (
-                -line[0].matched,
-                self._ranks.get(line[0].table, {}).get(line[0].label, last),
-            ),
-        )
+        rank_of = [self._ranks.get(hit.table, {}).get(hit.label, last) for hit in hits]
+        return [at for some in alike.values() for at in sorted(some, key=rank_of.__getitem__)]
 
     def _result(
         self,

@@ -41,7 +41,7 @@ from holding_lakes import (  # noqa: E402
 )
 
 from pexeso.redundancy import table_files as moving  # noqa: E402
-from pexeso.redundancy.holding import apply_plan, undo  # noqa: E402
+from pexeso.redundancy.holding import apply_plan, undo_plan  # noqa: E402
 from pexeso.redundancy.holding_folder import JOURNAL  # noqa: E402
 from pexeso.redundancy.plan import Applied  # noqa: E402
 
@@ -157,7 +157,7 @@ class KillTest:
             apply_plan(self.plan)
 
     def operate(self, name: str) -> Applied:
-        return apply_plan(self.plan) if name == "apply" else undo(self.holding)
+        return apply_plan(self.plan) if name == "apply" else undo_plan(self.holding)
 
     def at_step(self, operation: tuple[str, bool], step: int, *, after: bool) -> Kill:
         """Kill an operation at one of its steps."""

@@ -12,7 +12,7 @@ from pexeso.redundancy import table_files as moving
 from pexeso.redundancy.holding import (
     apply_plan,
     before_undoing,
-    undo,
+    undo_plan,
 )
 from pexeso.redundancy.holding_folder import JOURNAL, copy_name, default_holding
 
@@ -39,7 +39,7 @@ def require_nothing_lost(draw, place):
     folder, plan, before = default_holding(lake), plan_of(lake), contents(lake)
     outside, real = contents(precious), moving._rename_over_nothing
     moving._rename_over_nothing = renaming(folder if draw.randrange(2) else None)
-    moves = [partial(apply_plan, plan), partial(undo, folder)] * 2
+    moves = [partial(apply_plan, plan), partial(undo_plan, folder)] * 2
     try:
         if draw.randrange(8):
             apply_plan(plan)

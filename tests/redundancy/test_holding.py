@@ -21,7 +21,7 @@ from pexeso.redundancy import table_files as moving
 from pexeso.redundancy.holding import (
     apply_plan,
     before_undoing,
-    undo,
+    undo_plan,
 )
 from pexeso.redundancy.holding_folder import JOURNAL, copy_name, default_holding
 from pexeso.redundancy.table_files import table_fingerprint
@@ -67,13 +67,13 @@ def test_tables_go_and_come_back_byte_for_byte(lake, folder, anywhere):
     assert held == {name: before[name] for name in before if name not in contents(lake)}
 
     assert apply_plan(plan).already == tuple(GONE)
-    back = undo(folder)
+    back = undo_plan(folder)
     assert (back.moved, back.refused) == (tuple(GONE), ())
     assert contents(lake) == before
     assert {path: path.stat().st_mtime_ns for path in times} == times
     assert contents(folder / "tables") == contents(folder / "copies") == {}
     assert os.listdir(folder / "tables") == []
-    assert undo(folder).moved == ()
+    assert undo_plan(folder).moved == ()
     assert apply_plan(plan).moved == tuple(GONE)
 
 
@@ -94,7 +94,7 @@ def test_each_call_has_a_day_of_its_own_from_which_its_tables_have_expired(lake,
     apply_plan(plan_of(lake, ONE), expires_days=3, now=now)
     days = {held.table: held.expires[:10] for held in held_tables(folder)}
     assert days == {"copy.csv": "2026-11-24", ONE[0]: "2026-11-26"}
-    undo(folder, tables=["copy.csv"])
+    undo_plan(folder, tables=["copy.csv"])
     assert [held.table for held in held_tables(folder)] == ONE
     assert sorted(contents(folder / "tables")) == ONE
 
@@ -127,7 +127,7 @@ def test_tables_that_changed_since_the_plan_stay(lake, folder, anywhere):
         "deep/in/side.csv": "it is not in the lake",
     }
     assert [entry.table for entry in held_tables(folder)] == ["sales/2021.csv", "copy.csv"]
-    undo(plan)
+    undo_plan(plan)
     assert contents(lake) == before
 
 
@@ -198,7 +198,7 @@ def test_names_that_are_taken_are_refused_and_nothing_is_overwritten(lake, folde
     }
     # In the lake.
     stored = contents(folder / "tables")
-    back = undo(folder)
+    back = undo_plan(folder)
     assert refusals(back) == dict.fromkeys(
         ["sales/2020.csv", "parts"], "another table has taken its name in the lake"
     )
@@ -209,7 +209,7 @@ def test_names_that_are_taken_are_refused_and_nothing_is_overwritten(lake, folde
     # The way out: the new ones get other names.
     for name in ("sales/2020.csv", "parts"):
         (lake / name).rename(lake / f"{name}.new")
-    assert undo(folder).moved == ("sales/2020.csv", "parts")
+    assert undo_plan(folder).moved == ("sales/2020.csv", "parts")
 
 
 def test_a_name_taken_at_the_last_instant_is_not_overwritten(tmp_path):
@@ -234,7 +234,7 @@ def test_a_table_altered_in_the_holding_folder_stays_there(lake, folder, anywher
     altered = folder / "tables" / "copy.csv"
     altered.write_text("altered", encoding="utf-8")
     (folder / "tables" / "sales/2020.csv").unlink()
-    assert refusals(undo(folder)) == {
+    assert refusals(undo_plan(folder)) == {
         "copy.csv": f"'{altered}' has changed since it was set aside",
         "sales/2020.csv": "it is neither in the holding folder nor in the lake",
     }
@@ -249,7 +249,7 @@ def test_the_parent_of_a_table_that_was_set_aside_stays(lake, folder):
     assert refusals(done)["sales/all.csv"].startswith(
         "'sales/2020.csv', which was set aside earlier, is rebuilt from it"
     )
-    undo(folder, tables=ONE)
+    undo_plan(folder, tables=ONE)
     assert apply_plan(plan).moved == ("sales/all.csv",)
 
 
@@ -272,10 +272,10 @@ def test_what_would_come_back_is_told_without_a_move(lake, folder):
         (),
         {"copy.csv": "another table has taken its name in the lake"},
     )
-    assert refusals(undo(plan)) == refusals(preview)
+    assert refusals(undo_plan(plan)) == refusals(preview)
 
 
-@pytest.mark.parametrize("act", [undo, before_undoing])
+@pytest.mark.parametrize("act", [undo_plan, before_undoing])
 def test_the_holding_folder_is_given_once_and_its_tables_by_name(lake, folder, act):
     apply_plan(plan_of(lake, ONE))
     with pytest.raises(InputError, match="Give the holding folder once"):
@@ -287,7 +287,7 @@ def test_the_holding_folder_is_given_once_and_its_tables_by_name(lake, folder, a
 def test_a_copy_that_was_left_half_made_goes_whatever_is_brought_back(lake, folder):
     apply_plan(plan_of(lake))
     (folder / "copies" / copy_name("copy.csv")).write_text("half", encoding="utf-8")
-    undo(folder, tables=ONE)
+    undo_plan(folder, tables=ONE)
     assert contents(folder / "copies") == {}
 
 
@@ -298,7 +298,7 @@ def test_no_link_of_a_holding_folder_is_followed(lake, folder, tmp_path, name, c
     plan = plan_of(lake)
     apply_plan(plan)
     if call == "apply":
-        undo(folder)
+        undo_plan(folder)
     before, there = contents(precious), contents(lake)
     path = folder / name
     if path.is_dir():
@@ -307,7 +307,7 @@ def test_no_link_of_a_holding_folder_is_followed(lake, folder, tmp_path, name, c
         path.rename(precious / "journal")
         before = contents(precious)
     path.symlink_to(precious / "journal" if "journal" in name else precious)
-    act = {"apply": lambda: apply_plan(plan), "undo": lambda: undo(folder)}[call]
+    act = {"apply": lambda: apply_plan(plan), "undo": lambda: undo_plan(folder)}[call]
     if name == "journal.draft":
         act()
     else:
@@ -322,7 +322,7 @@ def test_what_pexeso_did_not_put_among_the_copies_stays(lake, folder):
     there, held = contents(lake), contents(folder / "tables")
     (folder / "copies" / "thesis").mkdir()
     (folder / "copies" / "thesis" / "one.txt").write_text("mine", encoding="utf-8")
-    for call in (lambda: undo(folder), lambda: apply_plan(plan_of_held(lake, folder))):
+    for call in (lambda: undo_plan(folder), lambda: apply_plan(plan_of_held(lake, folder))):
         with pytest.raises(InputError, match="copies/thesis' is none of the copies"):
             call()
     assert (folder / "copies" / "thesis" / "one.txt").read_text() == "mine"
@@ -345,7 +345,7 @@ def test_a_link_among_the_copies_is_removed_and_not_what_it_leads_to(lake, folde
     (folder / "copies" / copy_name("copy.csv")).symlink_to(precious)
     (folder / "copies" / copy_name("parts")).mkdir()
     (folder / "copies" / copy_name("parts") / "link").symlink_to(precious)
-    assert undo(folder).refused == ()
+    assert undo_plan(folder).refused == ()
     assert contents(precious) == before
     assert contents(folder / "copies") == {}
 
@@ -358,13 +358,13 @@ def test_files_of_the_user_under_names_of_copies_stay(lake, folder, anywhere):
     elsewhere = anywhere == "elsewhere"
     done = apply_plan(plan)
     assert list(refusals(done)) == (["copy.csv"] if elsewhere else [])
-    back = undo(folder)
+    back = undo_plan(folder)
     assert list(refusals(back)) == ["copy.csv"]
     mine = {name: data for name, data in before.items() if ".pexeso" in name}
     assert {name: contents(lake)[name] for name in mine} == mine
     for name in mine:
         (lake / name).unlink()
-    assert undo(folder).refused == ()
+    assert undo_plan(folder).refused == ()
     assert contents(lake) == {name: before[name] for name in before.keys() - mine.keys()}
 
 
@@ -418,10 +418,10 @@ def test_without_leases_an_original_stays_until_it_is_settled(
     assert (again.already, again.kept) == (("parts",), ())
     [late] = hidden(lake)
     assert (lake / late).read_text(encoding="utf-8").endswith("late row,1\n")
-    back = undo(folder)
+    back = undo_plan(folder)
     assert list(refusals(back)) == ["copy.csv"]
     (lake / late).unlink()
-    assert undo(folder).refused == ()
+    assert undo_plan(folder).refused == ()
     assert contents(lake) == before
 
 
@@ -429,12 +429,12 @@ def test_without_leases_an_original_comes_back_itself(lake, folder, monkeypatch,
     monkeypatch.setattr(moving, "_rename_over_nothing", renaming(folder))
     before, number = contents(lake), (lake / "copy.csv").stat().st_ino
     apply_plan(plan_of(lake, ["copy.csv"]))
-    back = undo(folder)
+    back = undo_plan(folder)
     assert (back.moved, back.kept) == (("copy.csv",), ("copy.csv",))
     assert (lake / "copy.csv").stat().st_ino == number
     assert contents(lake) == before
     monkeypatch.setattr(moving, "_SETTLED_SECONDS", -1)
-    assert undo(folder).kept == ()
+    assert undo_plan(folder).kept == ()
     assert contents(folder / "tables") == {}
 
 
@@ -465,7 +465,7 @@ def test_a_folder_that_becomes_a_link_at_the_last_instant_leads_nowhere(
 
     for name in real:
         monkeypatch.setattr(holding_module, name, swapping(name))
-    done = apply_plan(plan) if call == "apply" else undo(folder)
+    done = apply_plan(plan) if call == "apply" else undo_plan(folder)
     assert contents(precious) == outside
     touched = place != "copies" or anywhere == "elsewhere"
     assert list(refusals(done)) == (["sales/2020.csv"] if touched else [])
@@ -478,7 +478,7 @@ def test_rows_written_to_a_held_table_while_it_comes_back_are_not_lost(lake, fol
     before = contents(lake)
     apply_plan(plan_of(lake))
     with open(folder / "tables" / "copy.csv", "a", encoding="utf-8") as file:
-        back = undo(folder)
+        back = undo_plan(folder)
         file.write("late row,1\n")
     assert list(refusals(back)) == ["copy.csv"]
     held = (folder / "tables" / "copy.csv").read_text(encoding="utf-8")
@@ -512,7 +512,7 @@ def test_links_do_not_lead_out_of_the_lake(lake, folder, tmp_path):
     # And not on the way back.
     shutil.move(lake / "sales", tmp_path / "sales")
     (lake / "sales").symlink_to(tmp_path / "sales")
-    assert "is a symbolic link" in refusals(undo(folder))["sales/2020.csv"]
+    assert "is a symbolic link" in refusals(undo_plan(folder))["sales/2020.csv"]
     assert not (tmp_path / "sales/2020.csv").exists()
 
 
@@ -559,7 +559,7 @@ def test_an_url_is_refused(lake, url):
     for call in (
         lambda: apply_plan(replace(plan_of(lake), lake=url)),
         lambda: apply_plan(plan_of(lake), url),
-        lambda: undo(url),
+        lambda: undo_plan(plan_of(lake), holding=url),
     ):
         with pytest.raises(InputError, match=said):
             call()
@@ -573,22 +573,22 @@ def test_folders_that_are_something_else_are_refused(lake, folder, tmp_path):
         apply_plan(plan)
     for place in (folder, tmp_path / "absent", folder / "mine.txt"):
         with pytest.raises(InputError, match="is not a holding folder"):
-            undo(place)
+            undo_plan(plan, holding=place)
     assert contents(folder) == {"mine.txt": b"mine"}
     other = write_lake(tmp_path / "other")
     apply_plan(plan_of(other), tmp_path / "held")
     with pytest.raises(InputError, match="holds tables of the lake"):
         apply_plan(plan, tmp_path / "held")
     with pytest.raises(InputError, match="holds tables of the lake"):
-        undo(plan, holding=tmp_path / "held")
+        undo_plan(plan, holding=tmp_path / "held")
     with pytest.raises(InputError, match=r"holds no table 'all\.csv'"):
-        undo(tmp_path / "held", tables=["all.csv"])
+        undo_plan(tmp_path / "held", tables=["all.csv"])
     with pytest.raises(LakeError, match="is not a folder that is there"):
         apply_plan(replace(plan, lake=str(tmp_path / "absent")))
     with pytest.raises(InputError, match="must be an absolute path"):
         apply_plan(replace(plan, lake="lake"))
     with pytest.raises(InputError, match="Give the holding folder once"):
-        undo(folder, holding=folder)
+        undo_plan(folder, holding=folder)
 
 
 def test_a_line_that_was_never_finished_does_not_count(lake, folder):
@@ -600,7 +600,7 @@ def test_a_line_that_was_never_finished_does_not_count(lake, folder):
     assert [entry.table for entry in held_tables(folder)] == GONE[:2]
     assert apply_plan(plan).moved == tuple(GONE[2:])
     assert len(journal.read_bytes().splitlines()) == 1 + len(GONE)
-    undo(folder)
+    undo_plan(folder)
     assert contents(lake) == before
 
 
@@ -609,11 +609,14 @@ def test_a_journal_that_cannot_be_read_moves_nothing(lake, folder, line):
     apply_plan(plan_of(lake))
     (folder / JOURNAL).write_bytes(line + b"\n")
     before = contents(folder)
-    for call in (lambda: undo(folder), lambda: apply_plan(plan_of(lake, ["all.csv"], "notes.md"))):
+    for call in (
+        lambda: undo_plan(folder),
+        lambda: apply_plan(plan_of(lake, ["all.csv"], "notes.md")),
+    ):
         with pytest.raises(InputError):
             call()
     with pytest.raises(InputError, match=r"lie in .* under their names"):
-        undo(folder)
+        undo_plan(folder)
     assert contents(folder) == before
 
 
@@ -637,7 +640,7 @@ def test_two_processes_do_not_move_tables_at_once(lake, folder, tmp_path):
         for call in (
             lambda: apply_plan(plan),
             lambda: apply_plan(plan, tmp_path / "another"),  # two plans could keep nothing
-            lambda: undo(folder),
+            lambda: undo_plan(folder),
         ):
             with pytest.raises(OutputError, match="Another process is moving tables"):
                 call()
@@ -665,7 +668,7 @@ def test_a_disk_that_takes_no_more_ends_the_call(lake, folder, monkeypatch, numb
     assert done.stopped.startswith("2 of 5 tables were moved, then 'parts' could not be: ")
     assert done.stopped.endswith(", then apply the plan again to go on.")
     assert apply_plan(plan).already == ("sales/2020.csv", "sales/2021.csv")
-    undo(folder)
+    undo_plan(folder)
     assert contents(lake) == before
 
 
@@ -690,7 +693,7 @@ def test_a_disk_that_takes_no_more_of_a_folder_ends_the_call(lake, folder, monke
         assert refusals(done)["parts"].startswith(shown)
         assert refusals(done)["parts"].endswith(os.strerror(number))
         assert len(done.moved) == 4
-    undo(folder)
+    undo_plan(folder)
     assert contents(lake) == before
 
 
@@ -716,7 +719,7 @@ def test_a_lake_may_be_named_by_a_folder_in_it(lake, folder):
     done = apply_plan(plan)
     assert (done.moved, done.holding) == (tuple(GONE), str(folder))
     assert before_undoing(plan).waiting == tuple(GONE)
-    assert undo(plan).moved == tuple(GONE)
+    assert undo_plan(plan).moved == tuple(GONE)
 
 
 @pytest.mark.parametrize("closed", ["parts", "parts/more"])
@@ -739,7 +742,7 @@ def test_a_folder_that_cannot_be_written_keeps_no_other_table_from_coming_back(c
             assert contents(holding / "copies") == {}
             assert not list(lake.rglob(".pexeso-*"))
             assert apply_plan(plan).already == done.moved
-            assert undo(holding).moved == done.moved
+            assert undo_plan(holding).moved == done.moved
             assert contents(lake) == before
 
         assert forked(child) == 0
@@ -756,7 +759,7 @@ def test_another_file_system_is_no_obstacle(lake, tmp_path):
         assert apply_plan(plan_of(lake), place).moved == tuple(GONE)
         assert find_tables(lake)[0][0].table == "all.csv"
         assert len(contents(place / "tables")) == 7
-        assert undo(place).moved == tuple(GONE)
+        assert undo_plan(place).moved == tuple(GONE)
     finally:
         shutil.rmtree(place, ignore_errors=True)
     assert contents(lake) == before
@@ -787,7 +790,7 @@ def test_rows_appended_while_a_table_goes_to_a_real_other_file_system_are_not_lo
         assert set(done.moved) == set(GONE) - {"copy.csv"}
         assert (lake / "copy.csv").read_text(encoding="utf-8").endswith("late row,1\n")
         assert not (place / "tables" / "copy.csv").exists()
-        undo(place)
+        undo_plan(place)
         assert (lake / "copy.csv").read_text(encoding="utf-8").endswith("late row,1\n")
     finally:
         writer.kill()
@@ -802,7 +805,7 @@ place, program = Path(sys.argv[1]), sys.argv[2]
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], check=True)
 sys.path[:0] = [sys.argv[3]]
 from holding_lakes import contents, plan_of, write_lake
-from pexeso.redundancy.holding import apply_plan, undo
+from pexeso.redundancy.holding import apply_plan, undo_plan
 from pexeso.errors import PexesoError
 if program == "full":
     lake = write_lake(place.parent / "lake")
@@ -811,7 +814,7 @@ if program == "full":
     done = apply_plan(plan_of(lake), place / "held")
     print(len(done.moved), done.waiting, done.stopped.replace(str(place), ""))
     print(contents(place / "held" / "copies"), contents(lake)["copy.csv"] == before["copy.csv"])
-    undo(place / "held")
+    undo_plan(place / "held")
     print(contents(lake) == before)
 else:
     lake = write_lake(place / "lake")

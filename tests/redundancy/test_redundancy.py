@@ -14,7 +14,8 @@ import pytest
 from benchmarks.redundancy.measuring import find_by_samples
 from pexeso import build_index
 from pexeso.errors import InputError, LakeError
-from pexeso.redundancy.plan_actions import apply_plan, undo_plan, verify_plan
+from pexeso.redundancy.holding import undo_plan
+from pexeso.redundancy.plan_actions import apply_plan, verify_plan
 from pexeso.redundancy.planning import Costs
 from pexeso.redundancy.rebuilds import Statement, verify_statements
 from pexeso.redundancy.search import find_redundancy

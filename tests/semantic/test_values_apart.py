@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from pexeso.faces.cli.explain import explanation_lines
 
 import pexeso
+from pexeso.faces.cli.search import explanation_lines
 
 STORED = ["Terminal 2", "Southern Region", "North Korea", "Rocky III", "Wal-Mart", "Moskva"]
 QUERIES = ["Terminal 1", "Northern Region", "South Korea", "Rocky II", "WalMart", "Москва", "Zzyzx"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 from functools import cache
 
 import pytest
 
 from pexeso.transform.learning.examples_to_program import least_pieces, piece_starts
-from pexeso.transform.programs.program import lower, upper
+from pexeso.transform.programs.conversions import lists, lower
+from pexeso.transform.programs.program import upper
 from tests.transform.test_learning import drawn_program, drawn_rows
 
 
@@ -33,6 +35,13 @@ def plain(text: str) -> str:
     return "".join(filter(str.isalnum, lower(upper(text))))
 
 
+def held_by(cell: str) -> list[str]:
+    """Return a cell, what lists make of its words, and its numbers with zeros in front."""
+    words = re.findall(r"[^\W_]+", lower(cell))
+    listed = [entries[word] for word in words for entries in lists().values() if word in entries]
+    return list(map(plain, [cell, *listed, *(f"{0:08}{word}" for word in words if word.isdigit())]))
+
+
 def drawn_text(drawn: random.Random, letters: str) -> str:
     return "".join(drawn.choices(letters, k=drawn.randint(1, 7)))
 
@@ -48,7 +57,11 @@ def test_it_is_what_trying_every_cut_finds(letters):
         ]
         keys = [drawn_text(drawn, letters) for _ in range(n_examples)]
         expected = [
-            fewest(plain(key), [plain(cell) for cell in row if cell], [plain(k) for k in keys])
+            fewest(
+                plain(key),
+                [text for cell in row if cell for text in held_by(cell)],
+                [plain(k) for k in keys],
+            )
             for row, key in zip(rows, keys, strict=True)
         ]
         assert least_pieces(rows, keys) == expected

@@ -196,7 +196,7 @@ def apply_plan(service: object, request: ApplyPlanRequest) -> Applied:
 
 
 def undo_plan(service: object, request: UndoPlanRequest) -> Applied:
-    from pexeso.redundancy import plan_actions
+    from pexeso.redundancy import holding
 
-    act = plan_actions.undo_plan if request.yes else plan_actions.before_undoing
+    act = holding.undo_plan if request.yes else holding.before_undoing
     return act(request.source, holding=request.holding, tables=request.tables or None)

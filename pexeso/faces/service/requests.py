@@ -474,12 +474,7 @@ class DoctorRequest(Request, frozen=True, kw_only=True):
 
 
 def require_lake_column(spec: str) -> None:
-    """Refuse a text that cannot be ``TABLE:COLUMN`` of the lake.
-
-    Examples
-    --------
-    >>> require_lake_column("geo/cities.csv:city")
-    """
+    """Refuse a text that cannot be ``TABLE:COLUMN`` of the lake."""
     if ":" not in spec[1:]:
         raise _no_column(spec)
 

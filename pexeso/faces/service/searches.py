@@ -18,6 +18,7 @@ from pexeso.faces.service.bases import (
     Answer,
     BatchResponse,
     JoinResponse,
+    QueryRequest,
     RequestError,
     SearchResponse,
 )
@@ -118,9 +119,7 @@ def _is_compared(index: Index, named: tuple[str, str]) -> bool:
     return is_compared(index.store, *named)
 
 
-def _pair_of(
-    service: Service, request: ExplainRequest | JoinRequest, column: QueryColumn, table: str
-) -> TablePair:
+def _pair_of(service: Service, request: QueryRequest, column: QueryColumn, table: str) -> TablePair:
     """Return the table of a query column, which is a key of one column, and one of the lake."""
     from pexeso.composite.key_table import key_table
     from pexeso.lake.columns import label_columns
@@ -223,12 +222,21 @@ def _query_table(column: QueryColumn) -> tuple[pa.Table, pa.StringArray]:
 def join_sql(service: Service, request: JoinSqlRequest) -> JoinSql:
     from pexeso.joins.sql import LAKES, YOURS, reader_of_yours
 
-    reader = None
+    reader, pair, what = None, None, "A join by a composite key"
+    columns: str | list[str] | None
     if request.may_be_key and (key := request.read_key()) is not None:
-        request.require_use(("index", "query", "lake_column", "how"), "A join by a composite key")
         searches = service.searches(request.index).composite
         lake_table, columns = searches.opened.catalog.split(request.lake_column)
         pair = searches.pair(key, None, lake_table)
+    else:
+        column, index = request.read_column(), service.open_for(request)
+        lake_table, label = split_lake_column(index.catalog, request.lake_column)
+        if not _is_compared(index, (lake_table, label)):
+            pair, columns = _pair_of(service, request, column, lake_table), [label]
+            what = _EQUAL_COLUMN
+    if pair is not None:
+        request.require_use(("index", "query", "lake_column", "how"), what)
+        key = pair.query_table
         sql = pair.sql(pair.theirs(columns), how=request.how, names=(YOURS, LAKES))
         positions = [column.position for column in key.key]
         names = [key.names[at] for at in positions]
@@ -236,8 +244,6 @@ def join_sql(service: Service, request: JoinSqlRequest) -> JoinSql:
             texts = pa.Table.from_arrays(list(key.cells), names=label_columns(key.names))
             reader = reader_of_yours(key.file, texts, positions, names, reading=key.reading)
     else:
-        column, index = request.read_column(), service.open_for(request)
-        lake_table, label = split_lake_column(index.catalog, request.lake_column)
         match = index.explain(column, lake_table, label, **request.options()).match
         name = column.column or "value"
         sql = match.sql_with_pairs(

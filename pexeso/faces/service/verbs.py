@@ -304,14 +304,7 @@ MAX_VALUES = 100_000
 
 
 class EncodedQueries:
-    """Keeps encoded query columns, for files that do not change.
-
-    Examples
-    --------
-    >>> kept = EncodedQueries()
-    >>> len(kept)
-    0
-    """
+    """Keeps encoded query columns, for files that do not change."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[object, ...], EncodedQuery] = OrderedDict()

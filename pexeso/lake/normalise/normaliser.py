@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -286,13 +286,8 @@ class Normaliser:
         """Apply the rule `territories` to settled values, if it is on."""
         if "territories" not in self.rules:
             return values
-        return self._territories.write_out(values, columns)
-
-    @cached_property
-    def _territories(self) -> Territories:
-        return territories(
-            Normaliser([name for name in self.rules if name != "territories"]).normalise_columns
-        )
+        others = tuple(name for name in self.rules if name != "territories")
+        return _territories_by(others).write_out(values, columns)
 
     def _unsettled(self, before: pa.StringArray, after: pa.StringArray) -> np.ndarray:
         """Return the positions of values that may change in another pass.
@@ -410,6 +405,12 @@ def _dictionaries_left_out(dictionaries: Iterable[str] | None) -> set[str]:
     if isinstance(dictionaries, str) or not set(dictionaries) <= set(rule_of):
         raise InputError(f"dictionaries must be out of {', '.join(rule_of)}. Got {dictionaries!r}.")
     return {rule for name, rule in rule_of.items() if name not in dictionaries}
+
+
+@lru_cache(maxsize=8)
+def _territories_by(rules: tuple[str, ...]) -> Territories:
+    """Return the names of territories by other rules: for all indexes of a process once."""
+    return territories(Normaliser(rules).normalise_columns)
 
 
 def _as_strings(values: pa.StringArray | pa.ChunkedArray) -> pa.StringArray:

@@ -429,7 +429,8 @@ def _fills_range(program: Program, source: TextTable) -> bool:
     if not _has_letters(program) or not copying.operators:
         return False
     copied = apply_program(copying, [column.cells for column in source.columns])
-    return TextColumn("", pc.unique(copied).drop_null()).is_counter
+    numbers = pc.replace_substring_regex(copied, r"[^\pL\pN]", "")
+    return TextColumn("", pc.unique(numbers).drop_null()).is_counter
 
 
 def _own_text(program: Program) -> str:

@@ -195,5 +195,3 @@ def test_a_page_is_written_and_not_replaced_unasked(acquire, refused, tmp_path):
     assert "is there already" in refused(1, "--want", "smog_level", "--html", page)
     assert acquire("--want", "smog", "--html", page, "--overwrite").exit_code == 0
     assert page.read_text(encoding="utf-8") != text
-    missing = tmp_path / "none" / "page.html"
-    assert "there is no folder" in refused(1, "--want", "smog_level", "--html", missing)

@@ -144,16 +144,6 @@ def test_a_value_cannot_forge_what_a_terminal_shows(run, index, tmp_path):
     assert "\x1b" not in result.output
 
 
-@pytest.mark.parametrize("part", ["overlap", "containment"])
-def test_an_index_without_the_part_says_how_to_add_it(fail, bare, towns, part):
-    said = fail(2, "search", "--method", part, bare, f"{towns}:town")
-    assert said.startswith(
-        f"Error: The index '{bare}' has no part for searches by {part} of equal texts. "
-    )
-    assert f"Add it with 'pexeso add-part {bare} {part}', or " in said
-    assert f"'pexeso index LAKE INDEX --include {part}'" in said
-
-
 @pytest.mark.parametrize(
     ("given", "words"),
     [

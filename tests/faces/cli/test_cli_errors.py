@@ -19,27 +19,12 @@ def test_a_file_that_is_not_there(fail, small_index, tmp_path):
     assert said == f"Error: {missing} cannot be read: No such file or directory.\n"
 
 
-def test_a_column_that_is_not_there_names_those_that_are(fail, small_index, places):
-    said = fail(2, "search", small_index, f"{places}:plaec")
-    assert said == (
-        "Error: There is no column 'plaec' (did you mean 'place'?). The columns are 'place', "
-        "'visits'.\n"
-    )
-
-
 def test_an_index_that_is_not_there(fail, tmp_path, places):
     said = fail(1, "search", tmp_path / "none", f"{places}:place")
     assert (
         said
         == f"Error: There is no index at '{tmp_path / 'none'}': no such folder. Build one with "
         "'pexeso index'.\n"
-    )
-
-
-def test_a_folder_that_is_no_index(fail, tmp_path, places):
-    said = fail(1, "search", tmp_path, f"{places}:place")
-    assert said.endswith(
-        "the folder has no manifest.json. Give the folder that 'pexeso index' wrote.\n"
     )
 
 
@@ -64,15 +49,6 @@ def test_a_folder_that_is_no_index(fail, tmp_path, places):
 )
 def test_options_out_of_range(fail, small_index, places, arguments, words):
     assert words in fail(2, "search", small_index, f"{places}:place", *arguments)
-
-
-@pytest.mark.parametrize(
-    ("content", "words"), [(b"", "is empty"), (b"\x00\x01\x02\xff" * 100, "is binary")]
-)
-def test_a_file_that_is_no_table(fail, small_index, tmp_path, content, words):
-    path = tmp_path / "odd.csv"
-    path.write_bytes(content)
-    assert words in fail(1, "search", small_index, f"{path}:place")
 
 
 def test_a_table_without_text_columns(fail, small_index, tmp_path):

@@ -155,14 +155,6 @@ def test_what_cannot_be_used_is_told_before_anything_is_read(fail, lake, argumen
     assert said in message
 
 
-@pytest.mark.parametrize("verb", ["verify", "apply", "undo"])
-def test_a_plan_that_is_none(fail, tmp_path, verb):
-    path = tmp_path / "plan.json"
-    assert "cannot be read" in fail(2, "redundancy", verb, path)
-    path.write_text("{}")
-    assert "cannot be used" in fail(2, "redundancy", verb, path)
-
-
 def test_lakes_without_contained_tables(run, fail, tmp_path):
     lake = tmp_path / "lake"
     lake.mkdir()

@@ -87,16 +87,6 @@ def test_the_n_best_and_a_threshold_together_both_hold(run, small_index, places)
     )
 
 
-def test_a_table_of_the_lake_leaves_itself_out(run, small_index, small_lake):
-    spec = f"{small_lake / 'cities.csv'}:city"
-    assert "cities.csv" in run("search", small_index, spec, "--csv").stdout
-    alone = run("search", small_index, spec, "--exclude-self", "-k", 9, "--csv")
-    assert {line.partition(",")[0] for line in alone.stdout.splitlines()[1:]} == {
-        "nested/capitals.tsv",
-        "nested/companies.csv",
-    }
-
-
 def test_nothing_on_a_terminal_can_be_forged_by_a_value(run, small_index, tmp_path):
     path = tmp_path / "evil.csv"
     path.write_text('place\n"\x1b[31mOslo"\n', encoding="utf-8")
@@ -139,29 +129,6 @@ def test_why_two_columns_do_not_match(run, small_index, places):
     assert all(
         miss["reason"] == "too far" and miss["distance"] > 0.35 for miss in document["unmatched"]
     )
-
-
-@pytest.mark.parametrize(
-    ("spec", "words"),
-    [
-        (
-            "cities.csv:town",
-            "There is no column 'town'. The columns are 'city', 'country', 'people'.",
-        ),
-        ("broken.parquet:x", "The table 'broken.parquet' is not in the index: "),
-        (
-            "towns.csv:x",
-            "The lake has no table 'towns.csv'. Tables are named by their path relative to",
-        ),
-        (
-            "cities.csv",
-            "A column of the lake must be given as TABLE:COLUMN, as search prints them. Got "
-            "'cities.csv'",
-        ),
-    ],
-)
-def test_a_lake_column_that_cannot_be_explained(fail, small_index, places, spec, words):
-    assert words in fail(2, "explain", small_index, f"{places}:place", spec)
 
 
 def test_a_table_without_rows(run, small_index, tmp_path):

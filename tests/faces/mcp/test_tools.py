@@ -174,8 +174,10 @@ def test_a_column_of_numbers_is_joined_as_its_error_says(call):
     query = {"values": [100, 300, 1000]}
     [candidate] = call("find_joins", **query, method="overlap")["candidates"]
     match = {**query, "lake_column": candidate["lake_column"]}
-    with pytest.raises(ValueError, match=r"'visits' of .* by agents preview_join with by_program"):
+    with pytest.raises(ValueError, match=r"2 of 3 of yours are equal .* Call preview_join"):
         call("explain_match", **match)
+    assert call("preview_join", **match)["matched_rows"] == 2
+    assert call("join_sql", **match)["sql"]
     joined = call("preview_join", **match, by_program=True)
     assert joined["matched_rows"] == candidate["matched"] == 2
     assert "join_sql" not in joined["note"]  # which has no by_program
@@ -324,35 +326,11 @@ def test_errors_are_sentences(call, tool, arguments, said):
 def test_a_join_is_written_and_not_outside(call, desk):
     answer = call("write_join", **MATCH, output="joined.parquet")
     assert (desk.allow_write / answer["file"]).is_file()
-    for output, said in (
-        ("joined.parquet", "exists already"),
-        ("../out.csv", "inside"),
-        (str(desk.allow_write.parent / "out.csv"), "inside"),
-        ("out.txt", "as .csv or .parquet"),
-        ("nowhere/out.csv", "without separators"),
-    ):
+    for output, said in (("joined.parquet", "exists already"), ("../out.csv", "inside")):
         with pytest.raises(ValueError, match=said):
             call("write_join", **MATCH, output=output)
     call("write_join", **MATCH, output="joined.parquet", overwrite=True)
     assert sorted(path.name for path in desk.allow_write.iterdir()) == ["joined.parquet"]
-
-
-def test_links_lead_nowhere(call, desk, tmp_path):
-    (desk.allow_write / "away").symlink_to(tmp_path)
-    (desk.allow_write / "link.csv").symlink_to(tmp_path / "target.csv")
-    (desk.allow_read[0] / "link.csv").symlink_to(tmp_path / "secret.csv")
-    (tmp_path / "secret.csv").write_text("a\nb\n")
-    try:
-        for output in ("away/out.csv", "link.csv"):
-            with pytest.raises(ValueError, match=r"inside|is a link"):
-                call("write_join", **MATCH, output=output, overwrite=True)
-        with pytest.raises(ValueError, match="There is no file"):
-            call("find_joins", file="link.csv:a")
-        assert [path.name for path in tmp_path.iterdir()] == ["secret.csv"]
-    finally:
-        for name in ("away", "link.csv"):
-            (desk.allow_write / name).unlink()
-        (desk.allow_read[0] / "link.csv").unlink()
 
 
 def test_without_folders_there_is_no_writing_and_no_reading(hostile_index, caller_of):
