@@ -76,7 +76,7 @@ def numbers(seed):
 
 DAYS = [datetime.date(2024, 1, 1) + datetime.timedelta(7 * week) for week in range(40)]
 ENGLISH = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()  # noqa: SIM905  shorter
-FOUND = {
+LEARNED = {
     "zeros": [(number, number.rjust(8, "0")) for number in numbers(1)],
     "zeros behind a letter": [(number, f"N{number.rjust(8, '0')}") for number in numbers(2)],
     "thousands": [(number, f"{int(number):,}") for number in numbers(3)],
@@ -98,10 +98,10 @@ FOUND = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", FOUND)
+@pytest.mark.parametrize("kind", LEARNED)
 @pytest.mark.parametrize("back", [False, True], ids=["forth", "back"])
 def test_a_rule_is_found(kind, back):
-    pairs = [pair[::-1] for pair in FOUND[kind]] if back else FOUND[kind]
+    pairs = [pair[::-1] for pair in LEARNED[kind]] if back else LEARNED[kind]
     wanted = dict(pairs)
     keys = random.Random(6).sample([*wanted.values()], len(wanted))
     joined = pexeso.learn_transformation({"a": [*wanted]}, {"b": keys}, fuzzy=False)

@@ -261,10 +261,10 @@ def find_program(
         judged(program, source, targets, best.target, options)
         for program in dict.fromkeys([general, *by_lists(general)])
     ]
-    most = max(fits, key=lambda fit: fit.n_keys)
+    strongest = max(fits, key=lambda fit: fit.n_keys)
     if best.accepted:
-        return replace(most, accepted=True) if most.n_keys >= best.n_keys else best
-    return most if most.accepted else best
+        return replace(strongest, accepted=True) if strongest.n_keys >= best.n_keys else best
+    return strongest if strongest.accepted else best
 
 
 def _fewer(fit: ProgramFit, source: TextTable, targets: Sequence[TextColumn]) -> int:

@@ -53,7 +53,7 @@ _MAX_START = 32
 
 # Values by which conversions of whole cells are chosen, the first of them, and their share that a
 # conversion must change.
-_CONVERTED, _TRIED, _MOST = 500, 20, 0.8
+_CONVERTED, _TRIED, _MIN_SHARE = 500, 20, 0.8
 
 # Of those a conversion must make so many keys, and such a share.
 _MIN_MADE, _MIN_SHARE_MADE = 5, 0.02
@@ -140,8 +140,8 @@ def _n_common(texts: Sequence[str]) -> int:
 
 def _copies(run: str, rows: Sequence[Sequence[str | None]]) -> list[Operator] | None:
     """Return the fewest pieces of the rows that are always the run, also by a conversion."""
-    least = _MIN_DIGITS if run.isdigit() else _MIN_LETTERS
-    for end in range(len(run), least - 1, -1):
+    min_length = _MIN_DIGITS if run.isdigit() else _MIN_LETTERS
+    for end in range(len(run), min_length - 1, -1):
         piece = _copy(run[:end], rows)
         rest = [] if end == len(run) else _copies(run[end:], rows)
         if piece is not None and rest is not None:
@@ -265,9 +265,9 @@ def whole_conversions(
         for column, texts in enumerate(samples):
             for name in _conversion_names(target):
                 convert = conversion(name).of
-                if sum(convert(text) not in (None, text) for text in texts[:_TRIED]) < _MOST * len(
-                    texts[:_TRIED]
-                ):
+                if sum(
+                    convert(text) not in (None, text) for text in texts[:_TRIED]
+                ) < _MIN_SHARE * len(texts[:_TRIED]):
                     continue
                 made = list(map(convert, texts))
                 for casing in CASINGS:
