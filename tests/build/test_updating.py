@@ -10,7 +10,6 @@ import threading
 from types import SimpleNamespace
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -462,20 +461,3 @@ def test_ranges_hold_just_the_ids_they_were_made_of(ours, theirs):
         ours | theirs
     )
     assert all(end < first for (_, end), (first, _) in itertools.pairwise(ranges))
-
-
-def test_a_catalog_of_the_first_format_is_read(tmp_path):
-    import pyarrow.parquet as pq
-
-    from pexeso.lake.catalog import files_in
-
-    rows = pa.table(
-        {
-            "table": ["a.csv"],
-            "position": pa.array([0], pa.int32()),
-            "column_id": pa.array([0], pa.int32()),
-        }
-    )
-    pq.write_table(rows, tmp_path / "columns.parquet")
-    columns = Catalog(files_in([tmp_path])).columns(["column_id", "label", "table"])
-    assert columns.to_pylist() == [{"column_id": 0, "label": None, "table": "a.csv"}]
