@@ -12,6 +12,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.composite.key_explanation import KeyExplanation
 from pexeso.errors import InputError
 from pexeso.faces.app.page import (
     ON,
@@ -410,6 +411,8 @@ def _by_similar_values(pages: Pages, pair: RequestedMatch, ways: list[Any]) -> P
     fields = query_fields(ExplainRequest, only(pair.given, OF_DISTANCE))
     request = pair.request(ExplainRequest, pages, **fields)
     explained = pages.served.run(request)
+    if isinstance(explained, KeyExplanation):  # of columns that are joined by equal values alone
+        return _page_of_key(pages, pair, request, explained)
 
     def shown() -> dict[str, Any]:
         section = section_of_explanation(explained, OF_EXPLANATION)
@@ -483,7 +486,12 @@ def _by_rule(pages: Pages, pair: RequestedMatch, ways: list[Any]) -> Page:
 
 def _by_key(pages: Pages, pair: RequestedMatch) -> Page:
     request = pair.request(ExplainRequest, pages)
-    explained = pages.served.run(request)
+    return _page_of_key(pages, pair, request, pages.served.run(request))
+
+
+def _page_of_key(
+    pages: Pages, pair: RequestedMatch, request: ExplainRequest, explained: KeyExplanation
+) -> Page:
     exact = replace(pair, lake_table=explained.table, lake_columns=spec_of(explained.columns))
     shown = {
         **exact.shown(None),

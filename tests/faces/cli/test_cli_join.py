@@ -1,6 +1,7 @@
 """`pexeso join`: the user's table with the rows of a found one, written whole or not at all."""
 
 import datetime
+import json
 import os
 
 import pandas as pd
@@ -36,7 +37,10 @@ def test_csv_on_stdout(run, small_index, places):
 
 def test_without_a_lake_column_the_best_is_taken(run, small_index, places):
     result = run("join", small_index, f"{places}:place")
-    assert result.stdout == JOINED
+    search = run("search", small_index, f"{places}:place", "--json")
+    best = json.loads(search.stdout)["results"][0]
+    named = run("join", small_index, f"{places}:place", f"{best['table']}:{best['column']}")
+    assert result.stdout == named.stdout
 
 
 def test_two_files_are_joined_without_an_index(run, fail, small_lake, places, tmp_path):
