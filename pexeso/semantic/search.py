@@ -178,7 +178,7 @@ class SemanticSearch:
     executor: Executor
     details: Callable[..., MatchDetails]
     # Of the columns of tables that were found, what orders them where as many values match.
-    _ranks: dict[str, dict[str, tuple[bool, bool, int, int]]] = field(default_factory=dict)
+    _ranks: dict[str, dict[str, tuple[bool, bool, int]]] = field(default_factory=dict)
 
     @cached_property
     def advisor(self) -> Advisor:
@@ -365,7 +365,7 @@ class SemanticSearch:
         """Return the order of hits in which those that are alike go by the join that they make.
 
         Columns of few distinct values come last, and keys of their tables before other columns.
-        Then it counts how few values a column has beside those that match, and how many rows.
+        Then it counts how few values a column has beside those that match, in powers of ten.
         """
         alike: dict[tuple[float, int], list[int]] = {}
         for position, (hit, similarity) in enumerate(zip(hits, similarities, strict=True)):
@@ -379,14 +379,14 @@ class SemanticSearch:
         }
         # To read the catalog takes longer than to search a small lake.
         if new := tied - self._ranks.keys():
-            ranks: dict[str, dict[str, tuple[bool, bool, int, int]]] = {name: {} for name in new}
+            ranks: dict[str, dict[str, tuple[bool, bool, int]]] = {name: {} for name in new}
             for row in self.opened.catalog.columns(names, among=pa.array(sorted(new))).to_pylist():
                 n_rows, n_distinct = row["n_rows"] or 0, row["n_distinct"] or 0
                 is_key = n_distinct >= n_rows - (row["n_missing"] or 0)
-                rank = (n_distinct <= SMALL_DOMAIN, not is_key, n_distinct, -n_rows)
+                rank = (n_distinct <= SMALL_DOMAIN, not is_key, len(str(n_distinct)))
                 ranks[row["table"]][row["label"]] = rank
             self._ranks.update(ranks)
-        last = (True, True, 0, 0)
+        last = (True, True, 0)
         rank_of = [self._ranks.get(hit.table, {}).get(hit.label, last) for hit in hits]
         return [at for some in alike.values() for at in sorted(some, key=rank_of.__getitem__)]
 

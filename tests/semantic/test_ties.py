@@ -7,7 +7,7 @@ import pexeso
 CITIES = ["Oslo", "Rome", "Paris", "Berlin", "Madrid", "Vienna"]
 LAKE = {
     "a_flights": [*CITIES, *CITIES],
-    "b_world": [*CITIES, "Lisbon", "Athens", "Dublin"],
+    "b_world": [*CITIES, "Lisbon", "Athens", "Dublin", "Prague"],
     "c_repeats": [*CITIES, "Oslo"],
     "d_capitals": [*CITIES, ""],
     "e_capitals": CITIES,

@@ -32,12 +32,12 @@ def test_json_carries_it(run, small_index, places):
 
 
 def test_explain_and_join_choose_for_the_two_columns(run, small_index, places, tmp_path):
-    explained = run("explain", small_index, f"{places}:place", "nested/companies.csv:place", "--auto")
+    explained = run("explain", small_index, f"{places}:place", "cities.csv:city", "--auto")
     joined = run(
         "join",
         small_index,
         f"{places}:place",
-        "nested/companies.csv:place",
+        "cities.csv:city",
         "--auto",
         "-o",
         tmp_path / "joined.csv",

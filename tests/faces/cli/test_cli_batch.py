@@ -61,11 +61,11 @@ def test_answers_come_in_order_with_their_ids(run, small_index, queries):
     answers = [json.loads(line) for line in result.stdout.splitlines()]
     assert [answer["id"] for answer in answers] == ["a", "b", 3, 4, "e"]
     assert [[match["table"] for match in answer["results"]] for answer in answers] == [
-        ["nested/companies.csv", "nested/capitals.tsv", "cities.csv"],
+        ["cities.csv", "nested/capitals.tsv", "nested/companies.csv"],
         [],
         ["nested/capitals.tsv"],
         [],
-        ["nested/companies.csv", "nested/capitals.tsv", "cities.csv"],
+        ["cities.csv", "nested/capitals.tsv", "nested/companies.csv"],
     ]
     assert answers[2]["results"][0]["pairs"] == [
         ["Bern", "BERN", 0.0, "spelling"],
@@ -98,8 +98,7 @@ def test_bad_lines_are_named_and_the_others_answered(run, small_index, tmp_path,
         == "line 4: There is no column 'town'. The columns are 'place', 'visits'."
     )
     assert answers[3]["error"] == "line 5: it has neither 'values' nor 'file'."
-    assert answers[0]["results"][0]["table"] == answers[4]["results"][0]["table"]
-    assert answers[0]["results"][0]["table"] == "nested/companies.csv"
+    assert answers[0]["results"][0]["table"] == answers[4]["results"][0]["table"] == "cities.csv"
     said = result.stderr.splitlines()
     assert said[0] == "5 lines answered"
     assert said[2] == f"  {answers[2]['error']}"

@@ -105,8 +105,8 @@ def test_every_result_is_shown_in_a_few_lines(results, kind):
 
 def test_what_a_search_result_says(results, matches):
     assert repr(matches) == (
-        "SearchResult(3 columns: nested/companies.csv:place (75.0 %), "
-        "nested/capitals.tsv:Capital (75.0 %), cities.csv:city (75.0 %))"
+        "SearchResult(3 columns: cities.csv:city (75.0 %), nested/capitals.tsv:Capital (75.0 %), "
+        "nested/companies.csv:place (75.0 %))"
     )
     assert repr(results["nothing"]) == "SearchResult(no column found)"
     text = Reader(matches._repr_html_()).text
