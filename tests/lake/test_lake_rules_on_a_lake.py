@@ -32,7 +32,7 @@ def test_what_is_normalised_keeps_its_form(columns):
         ("footnotes", 1, 40),
         ("opponents", 10, 60),
         ("ranks", 3, 40),
-        ("dates", 150, 700),
+        ("dates", 150, 750),
         ("periods", 10, 100),
         ("addresses", 20, 150),
         ("ordinals", 10, 100),

@@ -2,9 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
-from pexeso.errors import InputError
 from pexeso.semantic.partition_loader import copied_bytes
 from pexeso.store.local.reader import open_store
 
@@ -18,5 +15,3 @@ def test_the_bytes_of_arrays_are_those_of_their_files(tmp_path: Path, build_inde
         file.n_bytes for file in files if file.path.endswith(".npy")
     )
     assert copied_bytes(store, 1, []) == 0
-    with pytest.raises(InputError, match="Got 9"):
-        copied_bytes(store, 9)

@@ -73,7 +73,7 @@ _DIVISION = rf"^({_HAN}{{2,}}?)(市|省|县|県|府|都|区|自治区|自治州|
 # Behind a name: "(1)", "(a)", "1)", and what was a raised number.
 _MARKED = r"^(.*?[^0-9\s])(?:\s*\((?:[0-9]{1,2}|[A-Za-z])\)|\s*[0-9]{1,2}\)|[0-9]{1,2})$"
 _LENGTHS = ("km", "cm", "mm", "mi", "ft", "in", "yd", "m")
-_MEASURE = r"(?i)[0-9] ?(?:sq|cu|[a-z]{1,2} ?\^?[23]\b|mi|k|m/|deg|\x{b0})"
+_MEASURE = r"(?i)[0-9][ -]?(?:sq|cu|[a-z]{1,2}\^?[23]\b|mi|k|m/|deg|\x{b0})"
 _SPEEDS = (
     (r"(?i)([0-9]) ?(?:miles? per hour|mi/h|mph)\b", r"\1 mph"),
     (r"(?i)([0-9]) ?(?:kilomet(?:re|er)s? per hour|km/h|kph|kmph)\b", r"\1 kmh"),
@@ -387,8 +387,9 @@ def _measures() -> tuple[tuple[str, str], ...]:
             words.setdefault(symbol, []).append(word)
     patterns = [
         (
-            rf"(?i)([0-9]) ?(?:{power}\.? ?(?:{'|'.join([*words[symbol], symbol])})|"
-            rf"{symbol} ?\^?{digit})\b",
+            # A figure behind a space counts something else: "5 km 3.1 mi".
+            rf"(?i)([0-9])[ -]?(?:{power}\.?[ -]?(?:{'|'.join([*words[symbol], symbol])})|"
+            rf"{symbol}\^?{digit})\b",
             rf"\1 {power[:2]}{symbol}",
         )
         for power, digit in (("sq(?:uare)?", 2), ("cu(?:bic)?", 3))

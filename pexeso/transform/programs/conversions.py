@@ -126,7 +126,7 @@ MAX_WIDTH = 99  # Of a number with zeros in front
 def conversion(name: str) -> Conversion:
     """Return a conversion by its name.
 
-    >>> conversion("pad 5").of("77"), conversion("english months to number").of("Mar")
+    >>> conversion("pad 5").of("77"), conversion("English months to numbers").of("Mar")
     ('00077', '3')
 
     Raises

@@ -151,7 +151,8 @@ def test_the_way_by_mouse(visit, mine):
     await_heading(page, "my cities.csv")
     page.get_by_role("link", name="city").click()
     await_heading(page, "What city joins with")
-    assert found_columns(page)[0].startswith("geo/capitals.csv : Capital")
+    names = found_columns(page)
+    assert any(name.startswith("geo/capitals.csv : Capital") for name in names)
     assert "trade/fairs.csv : town" in found_columns(page)
     page.evaluate("window.kept = true")
     slider = page.get_by_label("Distance of values at most")
@@ -327,7 +328,7 @@ def test_where_nothing_is_found_a_link_leads_to_what_is_nearest(visit, mine):
     page.get_by_text("No column of the lake was found").wait_for()
     page.get_by_role("link", name="search for").first.click()
     page.wait_for_url("**min_joinability=0.5*")
-    assert "geo/capitals.csv : Capital" in found_columns(page)[0]
+    assert any("geo/capitals.csv : Capital" in name for name in found_columns(page))
 
 
 CAPITAL = "column=%230&lake_column=geo/capitals.csv:Capital"
