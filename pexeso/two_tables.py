@@ -15,18 +15,15 @@ from pexeso.errors import InputError, LakeError
 from pexeso.index import Index, build_index
 from pexeso.lake.choose import ColumnRules, profile_column
 from pexeso.lake.frames.tables import table_in_memory
-from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.results.query import read_query
 
 RIGHT = "right.parquet"
 
 
 @contextmanager
-def index_of_table(
-    file: str, column: str | int | None, reading: ReadingOptions = AS_FOUND
-) -> Iterator[tuple[Index, str]]:
+def index_of_table(file: str, column: str | int | None) -> Iterator[tuple[Index, str]]:
     """Index one table in a temporary folder; yield the index and the label of the column."""
-    query = read_query(file, _text_of(column), reading=reading)
+    query = read_query(file, f"#{column}" if isinstance(column, int) else column)
     kind = profile_column(query.values).kind
     kinds = ("text", "date") if kind == "empty" else (kind,)
     # Whatever the column is like: it was named.
@@ -39,10 +36,6 @@ def index_of_table(
                 f"The column {query.column!r} of the table on the right has no values to join by."
             ) from error
         yield index, str(query.column)
-
-
-def _text_of(column: str | int | None) -> str | None:
-    return f"#{column}" if isinstance(column, int) else column
 
 
 def fuzzy_join(

@@ -17,11 +17,9 @@ import numpy as np
 
 from pexeso.runtime.compiled import compiled
 from pexeso.transform.programs.conversions import (
-    FACTORS,
-    FRACTIONS,
     GROUP_SIGNS,
     MAX_WIDTH,
-    MEASURES,
+    UNITS,
     conversion,
     list_order,
     listed_kinds,
@@ -285,10 +283,6 @@ def _conversions(texts: tuple[str, ...], keys: Sequence[str]) -> _Made:
 _DIGITS = re.compile("[0-9]+")
 _NUMBER = re.compile("[0-9]{1,12}([.][0-9]{1,6})?")
 _ISBN = 10
-_UNITS = (
-    *(f"times {factor}" for factor in (*FACTORS, *FRACTIONS, *MEASURES)),
-    *(f"over {factor}" for factor in FACTORS),
-)
 
 
 def _conversion_names(texts: tuple[str, ...], keys: Sequence[str]) -> Iterator[str]:
@@ -310,7 +304,7 @@ def _conversion_names(texts: tuple[str, ...], keys: Sequence[str]) -> Iterator[s
             if len(countries) == 1 and re.fullmatch("[A-Z]{2}", *countries):
                 yield f"IBAN {countries.pop()}"
     if all(map(_NUMBER.fullmatch, texts)):
-        yield from _UNITS
+        yield from UNITS
     elif any(not text.isascii() for text in texts):
         yield "unaccented"
     if len(texts[0]) >= _ISBN and texts[0][0].isdigit():

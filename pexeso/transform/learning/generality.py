@@ -19,11 +19,10 @@ from pexeso.transform.learning.example_parts import CASINGS, examples_of
 from pexeso.transform.learning.examples_to_program import learn_program
 from pexeso.transform.programs.applying import apply_program
 from pexeso.transform.programs.conversions import (
-    FACTORS,
-    FRACTIONS,
     GROUP_SIGNS,
     MAX_WIDTH,
     MEASURES,
+    UNITS,
     conversion,
     list_order,
     lists,
@@ -287,9 +286,7 @@ def _conversion_names(target: TextColumn) -> Iterator[str]:
     yield from (f"group {sign}" for sign in GROUP_SIGNS)
     starts = Counter(pc.utf8_slice_codeunits(target.values, 0, 2).to_pylist()).most_common(1)
     yield from (f"IBAN {start}" for start, _ in starts if re.fullmatch("[A-Z]{2}", start))
-    for factor in (*FACTORS, *FRACTIONS, *MEASURES):
-        yield f"times {factor}"
-    yield from (f"over {factor}" for factor in FACTORS)
+    yield from UNITS
     yield from (f"times {factor} to {n}" for factor in MEASURES for n in range(3))
     yield from list_order()
 

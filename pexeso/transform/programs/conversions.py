@@ -1,7 +1,7 @@
 """Conversions of a piece of a cell: the same thing written otherwise, by arithmetic or by a list.
 
-A conversion has a name, such as ``pad 5`` or ``german months to number``, by which programs hold it
-and files store it. Each writes the same text in Python, DuckDB and Spark, or nothing.
+A conversion has a name, such as ``pad 5`` or ``German months to numbers``, by which programs hold
+it and files store it. Each writes the same text in Python, DuckDB and Spark, or nothing.
 """
 
 from __future__ import annotations
@@ -118,6 +118,10 @@ GROUP_SIGNS = (",", ".", " ", "'", "\N{RIGHT SINGLE QUOTATION MARK}", "\N{NARROW
 FACTORS = (1000, 100, 10, 60, 3600, 24, 7, 12, 1024)
 FRACTIONS = ("0.001", "0.01", "0.1")
 MEASURES = ("2.54", "1.609344", "0.45359237", "0.3048", "28.349523")
+UNITS = (
+    *(f"times {factor}" for factor in (*FACTORS, *FRACTIONS, *MEASURES)),
+    *(f"over {factor}" for factor in FACTORS),
+)
 
 MAX_WIDTH = 99  # Of a number with zeros in front
 
