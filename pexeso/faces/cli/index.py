@@ -57,7 +57,7 @@ lake_argument = path_argument("lake", metavar="LAKE")
 @index_argument
 @output_options("json")
 @column_types_option
-@takes(BuildRequest, without=("n_pivots", "n_partitions", "seed"))
+@takes(BuildRequest, without=("seed",))
 def index(request: BuildRequest, form: str | None) -> None:
     """Build an index of all tables in a folder.
 
@@ -201,10 +201,7 @@ def add_part(request: AddPartsRequest, form: str | None) -> None:
 @column_types_option
 @takes(
     EstimateRequest,
-    without=(
-        *("value_vectors", "metric", "n_pivots", "n_partitions"),
-        *("aliases", "normaliser", "seed"),
-    ),
+    without=("value_vectors", "metric", "aliases", "normaliser", "seed"),
 )
 def estimate(request: EstimateRequest, form: str | None) -> None:
     """Estimate the time, memory and disk space of an index.

@@ -7,7 +7,6 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 
 from embed.corpus import VALUE_VECTORS
-from embed.stored import PRECISIONS
 from pexeso.build.parts.metadata import PRESETS, with_preset
 from pexeso.faces.service.bases import (
     Conf,
@@ -78,15 +77,7 @@ class LakeRequest(Request, frozen=True, kw_only=True):
     ] = BuildOptions.model
     dimensions: Dimensions = None
     value_vectors: ValueVectors = None
-    vector_precision: Annotated[
-        Literal[PRECISIONS],  # type: ignore[valid-type]
-        option(
-            "half takes half the space on disk and in memory, and moves a distance by at most "
-            "0.0005; single does not round.",
-            group=MODEL,
-            expert=True,
-        ),
-    ] = BuildOptions.vector_precision  # type: ignore[assignment]
+    vector_precision: str = BuildOptions.vector_precision
     metric: Annotated[
         Literal[METRICS],  # type: ignore[valid-type]
         option("Distance of vectors.", group=MODEL, expert=True),
@@ -94,21 +85,10 @@ class LakeRequest(Request, frozen=True, kw_only=True):
     map: str = BuildOptions.map
     n_axes: int | None = BuildOptions.n_axes
     cells: str = BuildOptions.cells
-    n_pivots: Annotated[
-        int, option("With --preset published: number of pivots.", group=STORED, expert=True)
-    ] = BuildOptions.n_pivots
+    n_pivots: int = BuildOptions.n_pivots
     n_levels: int | None = BuildOptions.n_levels
     pivot_choice: str = BuildOptions.pivot_choice
-    n_partitions: Annotated[
-        int | None,
-        option(
-            "Number of partitions.",
-            group=STORED,
-            metavar="N",
-            default="as many as --partition-bytes needs",
-            expert=True,
-        ),
-    ] = None
+    n_partitions: int | None = None
     min_partitions: int = BuildOptions.min_partitions
     partition_bytes: Annotated[
         int,

@@ -33,7 +33,7 @@ def builds(monkeypatch, small_index):
 
 
 def test_every_option_reaches_the_build(run, builds):
-    given = "--model hashing --dimensions 8 --vector-precision single --metric angular"
+    given = "--model hashing --dimensions 8 --metric angular"
     given += (
         " --partition-bytes 2MB --column-types text,number --column-rule min_rows=2,min_distinct=3 "
         "--column-rule max_number_fraction=0.25 --column-rule max-median-tokens=6"
@@ -58,7 +58,6 @@ def test_every_option_reaches_the_build(run, builds):
     expected = {
         "model": "hashing",
         "dimensions": 8,
-        "vector_precision": "single",
         "metric": "angular",
         "partition_bytes": 2_000_000,
         "max_table_bytes": 5_000_000,
@@ -229,8 +228,8 @@ def test_an_index_that_is_there_is_not_replaced_unasked(fail, small_lake, small_
         (["--preset", "fast"], "'fast' is not 'published'."),
         # Also what is the default of builds.
         (
-            ["--preset", "published", "--vector-precision", "half"],
-            "The preset 'published' sets vector_precision to 'single'. Got vector_precision='half'",
+            ["--preset", "published", "--metric", "euclidean", "--value-vectors", "weighted"],
+            "The preset 'published' sets value_vectors to 'mean'. Got value_vectors='weighted'",
         ),
     ],
 )
