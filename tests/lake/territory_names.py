@@ -16,11 +16,12 @@ from babel import Locale
 from babel.core import get_global
 
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.normalise.territories import known_places, packaged
+from pexeso.lake.normalise.territories import known_places, packaged, territories
 
 PAGE = Path(__file__).resolve().parents[2] / "pexeso" / "lake" / "normalise" / "territories.json"
 FOREIGN_PAGE = PAGE.with_name("foreign_territories.json")
 CITIES_PAGE = PAGE.with_name("cities.json")
+FORMS_PAGE = PAGE.with_name("territory_forms.json")
 LANGUAGES = [
     *("ar", "bg", "ca", "cs", "da", "de", "el", "es", "et", "eu", "fa", "fi", "fr", "ga", "gl"),
     *("he", "hi", "hr", "hu", "id", "is", "it", "ja", "ko", "lt", "lv", "ms", "mt", "nb", "nl"),
@@ -100,6 +101,24 @@ def cities_from_babel() -> dict[str, list[str]]:
     return dict(sorted(names_by_city.items()))
 
 
+def forms_by_default() -> dict[str, str | None]:
+    """Return what the default rules make of the names, but for the same in small letters."""
+    normaliser = Normaliser().switched(off=["territories"])
+    forms: dict[str, str | None] = {}
+
+    def recorded(columns: list[pa.StringArray]) -> list[pa.StringArray]:
+        normalised = normaliser.normalise_columns(columns)
+        for names, own in zip(columns, normalised, strict=True):
+            for name, form in zip(names.to_pylist(), own.to_pylist(), strict=True):
+                if forms.setdefault(name, form) != form:
+                    raise ValueError(f"{name!r} has two forms: {forms[name]!r} and {form!r}.")
+        return normalised
+
+    territories(recorded)
+    known_places(recorded)
+    return {name: form for name, form in sorted(forms.items()) if form != name.lower()}
+
+
 def by_line(names: dict[str, list[str]]) -> str:
     """Write names by code, one code a line."""
     lines = [
@@ -122,3 +141,6 @@ if __name__ == "__main__":
     }
     texts = [f'"{name}": {by_line(names)}' for name, names in pages.items()]
     CITIES_PAGE.write_text("{\n" + ",\n".join(texts) + "\n}\n", "utf-8")
+    FORMS_PAGE.write_text(
+        json.dumps(forms_by_default(), indent=0, ensure_ascii=False) + "\n", "utf-8"
+    )

@@ -167,3 +167,9 @@ def test_cities_of_time_zones_are_those_of_babel() -> None:
     from territory_names import CITIES_PAGE, cities_from_babel
 
     assert json.loads(CITIES_PAGE.read_text("utf-8"))["zones"] == cities_from_babel()
+
+
+def test_packaged_forms_are_those_of_the_default_rules() -> None:
+    from territory_names import FORMS_PAGE, forms_by_default
+
+    assert json.loads(FORMS_PAGE.read_text("utf-8")) == forms_by_default()

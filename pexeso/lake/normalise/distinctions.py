@@ -35,9 +35,8 @@ from pexeso.engine.sparse.marks import (
     Marks,
     marks_in_group,
 )
-from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.normalise.rules import DISTINCTIONS
-from pexeso.lake.normalise.territories import known_places
+from pexeso.lake.normalise.territories import default_forms, known_places
 from pexeso.runtime.compiled import compiled
 
 loops = compiled("pexeso.lake.normalise.loops")
@@ -175,8 +174,7 @@ def known_names() -> _Names:
             words += [member, *others]
             groups += [group] * (1 + len(others))
             members += [f"{name} {member}"] * (1 + len(others))
-    normaliser = Normaliser().switched(off=["territories"])
-    places, names = known_places(normaliser.normalise_columns)
+    places, names = known_places(default_forms)
     sides = [pa.array(words, pa.large_string()), places]
     texts = pa.concat_arrays(sides).unique()
     hashes = hash_strings(pa.array(members, pa.large_string())), hash_strings(names)

@@ -38,7 +38,7 @@ from pexeso.lake.normalise.characters import (
 )
 from pexeso.lake.normalise.dates import canonical_dates, month_data, months_of_years
 from pexeso.lake.normalise.rules import DEFAULT_RULES, DISTINCTIONS, READINGS, in_order
-from pexeso.lake.normalise.territories import Territories, foreign, territories
+from pexeso.lake.normalise.territories import Territories, default_forms, foreign, territories
 from pexeso.lake.normalise.territories import packaged as territory_names
 from pexeso.lake.normalise.text_rules import TEXT_RULES, simplified, without_entities
 
@@ -410,6 +410,8 @@ def _dictionaries_left_out(dictionaries: Iterable[str] | None) -> set[str]:
 @lru_cache(maxsize=8)
 def _territories_by(rules: tuple[str, ...]) -> Territories:
     """Return the names of territories by other rules: for all indexes of a process once."""
+    if rules == tuple(name for name in DEFAULT_RULES if name != "territories"):
+        return territories(default_forms)
     return territories(Normaliser(rules).normalise_columns)
 
 

@@ -17,6 +17,9 @@ Those in Latin letters that are short or the names of other things as well ("Col
 written out only where names of territories, in whatever language, make up as much of a column.
 Values of one or two letters, such as those of sections, do not count then.
 
+``territory_forms.json`` holds what the default rules make of the names, where that is not the name
+in small letters, so that a process does not normalise thousands of names for a few values.
+
 The United Kingdom is written "united kingdom great britain": the state goes by both names, while
 Great Britain by itself may be the island, and stays near and not the same.
 """
@@ -143,6 +146,15 @@ def known_places(normalise: Normalise) -> tuple[pa.LargeStringArray, pa.LargeStr
     return tuple(side.take(pa.array(first)).cast(pa.large_string()) for side in (texts, names))
 
 
+def default_forms(columns: Sequence[pa.StringArray]) -> list[pa.StringArray]:
+    """Normalise columns of names by the default rules without `territories`, from the package."""
+    forms = _packaged("territory_forms.json")
+    return [
+        pa.array([forms.get(text, text.lower()) for text in column.to_pylist()], pa.string())
+        for column in columns
+    ]
+
+
 def _english_names() -> list[tuple[str, str]]:
     document = packaged()
     countries = [
@@ -165,23 +177,22 @@ def plain_names() -> pa.StringArray:
     return pc.unique(pc.replace_substring_regex(lower, r"\p{Mn}", ""))
 
 
-@cache
 def packaged() -> dict[str, Any]:
     """Return ``territories.json``. Not to be changed by the caller."""
-    return json.loads(
-        files("pexeso.lake.normalise").joinpath("territories.json").read_text("utf-8")
-    )
+    return _packaged("territories.json")
 
 
-@cache
 def foreign() -> dict[str, list[str]]:
     """Return ``foreign_territories.json``: names in other languages by two-letter codes.
 
     Not to be changed by the caller.
     """
-    return json.loads(
-        files("pexeso.lake.normalise").joinpath("foreign_territories.json").read_text("utf-8")
-    )
+    return _packaged("foreign_territories.json")
+
+
+@cache
+def _packaged(name: str) -> dict[str, Any]:
+    return json.loads(files("pexeso.lake.normalise").joinpath(name).read_text("utf-8"))
 
 
 def _names_by_code() -> dict[str, list[str]]:
