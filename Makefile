@@ -97,7 +97,6 @@ $(CORE): pyproject.toml constraints.txt setup.py
 $(STAMP): $(CORE) requirements.txt
 	@echo "Installing what the tests need (about three minutes, once)" >&2
 	@PEXESO_COMPILE=0 $(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
-	@timeout 300 $(BIN)/python -m pexeso.build.archive_maker >/dev/null 2>&1 || true  # Java starts in half the time
 	@$(MAKE) --no-print-directory browser
 	@touch $@
 

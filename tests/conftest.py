@@ -65,11 +65,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_configure() -> None:
     """Leave no process behind, however this run ends, and do not wait for the disk.
 
-    Java starts from the archive of Spark's classes that `make setup` writes, in half the time; no
-    test writes one in the background. Hundreds of builds wait a hundred times each until their
-    files would outlast a power cut; tests that ask whether they do have an `os.fsync` of their own.
+    Hundreds of builds wait a hundred times each until their files would outlast a power cut; tests
+    that ask whether they do have an `os.fsync` of their own.
     """
-    os.environ["PEXESO_CLASS_ARCHIVE"] = "use"
     # Where Python may not keep what it compiles, hundreds of processes would compile all modules.
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -36,7 +36,6 @@ from pexeso.build.report import (
     stage_report,
 )
 from pexeso.build.source import LISTING, SKIPPED, Source, source_of
-from pexeso.build.spark.java import make_archive_later
 from pexeso.build.spark.session import plain_task_errors, spark_session
 from pexeso.build.workers import (
     Attempt,
@@ -457,8 +456,6 @@ def _spark_workers(
         if not workers.has_spark and not writer.resumed:
             writer.keep = False  # it could not be started, and little was done before
         raise
-    if workers.has_spark:
-        make_archive_later()
 
 
 def _plain_errors(writer: BuildWriter) -> AbstractContextManager[None]:

@@ -322,9 +322,3 @@ def after_fork(action: Callable[[], None]) -> None:
     """Call a function in each process that is forked from this one, where processes are."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=action)
-
-
-def give_way() -> None:
-    """Let other processes have the processors first."""
-    if hasattr(os, "nice"):
-        os.nice(19)

@@ -48,7 +48,6 @@ def start_on() -> Callable[..., subprocess.Popen[str]]:
             "CLUSTER_URL": cluster.url,
             "CLUSTER_CONF": json.dumps({**SETTINGS, **settings}),
             "OMP_NUM_THREADS": "1",
-            "PEXESO_CLASS_ARCHIVE": "0",  # the pages of one count as memory of the driver
         }
         command = [sys.executable, str(program), *map(str, arguments)]
         process = subprocess.Popen(

@@ -40,11 +40,7 @@ FOLDER = "/data"
 """What pages call the folder in which their commands run."""
 
 TOOLS = {"cat", "head", "ls"}
-KEPT_VARIABLES = (
-    *("HOME", "LANG", "TMPDIR", "JAVA_HOME", "LD_LIBRARY_PATH"),
-    # Else a build starts a process in the background that nobody ends.
-    *("PEXESO_CLASS_ARCHIVE", "PEXESO_TEST_RUN"),
-)
+KEPT_VARIABLES = ("HOME", "LANG", "TMPDIR", "JAVA_HOME", "LD_LIBRARY_PATH", "PEXESO_TEST_RUN")
 LIMIT_SECONDS = 600
 
 FIRST_RUN = "Compiling loops for this machine"

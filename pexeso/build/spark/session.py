@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pexeso.errors
-from pexeso.build.spark.java import Java, find_java, with_archive
+from pexeso.build.spark.java import Java, find_java
 from pexeso.errors import OutputError, PexesoError, SparkError
 from pexeso.runtime.extras import require
 from pexeso.runtime.system import available_processors
@@ -213,8 +213,6 @@ def _start(
     settings = session_settings(master, conf, app_name, folder)
     _name_the_interpreter(settings)
     java = None if under_submit or SparkContext._gateway else _use_java(folder)
-    if java is not None and is_on_this_machine(settings.get("spark.master", "")):
-        settings = with_archive(settings, java)
     log = folder / "java.log"
     previous = signal.getsignal(signal.SIGINT)
     context = gateway = None
