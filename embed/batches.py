@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from embed.protocol import Embedder, require_unit_or_zero
 from embed.registry import load_embedder
+from embed.words import hash_strings
 from pexeso.errors import EmbedderError
 
 VALUE, VECTOR = "value", "vector"
@@ -21,12 +22,20 @@ VECTORS = "vectors"
 _BATCH_ROWS = 1 << 14
 
 
-def embed_file(path: Path, attempt: Any, *, folder: str, fingerprint: str) -> None:
-    """Write the vectors of a file of values, by the model in a folder; a task of a build."""
+def embed_file(
+    path: Path, attempt: Any, *, folder: str, fingerprint: str, share: float = 1.0
+) -> None:
+    """Write the vectors of a file of values, by the model in a folder; a task of a build.
+
+    `share` of the values are chosen by their hashes.
+    """
     embedder = _open(folder, fingerprint, task_device())
     with pq.ParquetWriter(attempt.path(VECTORS, "part.parquet"), SCHEMA) as writer:
         for batch in pq.ParquetFile(path).iter_batches(_BATCH_ROWS, columns=[VALUE]):
             attempt.count(batch, "in")
+            if share < 1.0:
+                chosen = hash_strings(batch.column(VALUE).cast(pa.large_string())) < share * 2.0**64
+                batch = batch.filter(pa.array(chosen))
             vectors = embed_batch(batch.column(VALUE), embedder)
             attempt.count(vectors, "out")
             writer.write_batch(vectors)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,9 @@ from embed.corpus import frequent_words, rarity
 from embed.protocol import Values
 from embed.spelling import spellings
 from embed.words import Vocabulary, as_strings, split_words, string_buffers
+
+if TYPE_CHECKING:
+    from embed.hashing import HashingEmbedder
 
 WHOLE_WORD_SHARE = 0.05
 
@@ -122,9 +126,13 @@ class LexicalEmbedder(stored.ArrayModel):
         It keeps distances roughly, which is enough to put similar columns together; no search
         compares it.
         """
+        return self._sketcher.embed(values)
+
+    @cached_property
+    def _sketcher(self) -> HashingEmbedder:
         from embed.hashing import sketcher
 
-        return sketcher(self._words.words, self._weights, self.dimensions).embed(values)
+        return sketcher(self._words.words, self._weights, self.dimensions)
 
     @classmethod
     def from_stored(cls, model: stored.StoredModel) -> LexicalEmbedder:

@@ -25,7 +25,7 @@ from pexeso.composite.key_explanation import (
 )
 from pexeso.composite.row_keys import RowKeys, build_row_keys
 from pexeso.composite.search import KeyQuery, key_query, relation_of, search_keys
-from pexeso.engine.lists import offsets_of
+from pexeso.engine.lists import distinct_numbers, offsets_of
 from pexeso.lake.columns import label_columns, spec_of
 from pexeso.lake.frames.columns import texts_of_cells
 from pexeso.lake.readings import LOSSY, read_columns
@@ -73,7 +73,7 @@ class OneTable:
         """Count for each column of the key and of the table the values that both have: (m, w)."""
         counts = np.zeros((self.query.n_columns, self.cells.shape[1]), np.int64)
         in_column = np.zeros(len(self.rows.values), bool)
-        values = [np.unique(part[part >= 0]) for part in self.keys.T]
+        values = [distinct_numbers(part[part >= 0]) for part in self.keys.T]
         for column in range(self.cells.shape[1]):
             in_column[:] = False
             cells = self.cells[:, column]
@@ -98,7 +98,7 @@ class OneTable:
 
     def matched(self, columns: Sequence[int]) -> int:
         held = self.key_of_row(columns)
-        return len(np.unique(held[held >= 0]))
+        return len(distinct_numbers(held[held >= 0]))
 
     def key_of_row(self, columns: Sequence[int]) -> np.ndarray:
         rows, codes = self._whole()

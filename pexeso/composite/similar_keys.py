@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 
 from pexeso.composite.row_keys import RowKeys
 from pexeso.composite.similar import SimilarCells, SimilarSearch, pieces
-from pexeso.engine.lists import damage_made_plain, offsets_of, ranges
+from pexeso.engine.lists import damage_made_plain, distinct_numbers, offsets_of, ranges
 from pexeso.engine.stats import SearchStats
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readings import read_cells
@@ -188,7 +188,7 @@ def _distinct_cells(
         which = np.repeat(np.arange(begin, end), sizes[run])
         row = ranges(np.zeros(end - begin, np.int64), sizes[run])
         cells = rows.cells[starts[which] + row * widths[which]].astype(np.int64)
-        codes = np.unique(which[cells >= 0] * len(rows.values) + cells[cells >= 0])
+        codes = distinct_numbers(which[cells >= 0] * len(rows.values) + cells[cells >= 0])
         which, cells = np.divmod(codes, max(1, len(rows.values)))
         texts = take_texts(rows.values, cells)
         normalised = normaliser.normalise_distinct(texts.cast(pa.string()), which - begin)
@@ -307,7 +307,7 @@ class SimilarKeys:
         rows, n_values = shard.rows, len(self._query.values)
         begin = rows.table_cells[match.table] + match.columns[i]
         cells = rows.cells[begin + table_rows * rows.widths[match.table]].astype(np.int64)
-        joined = np.unique(cells * n_values + self._query.keys[keys, i])
+        joined = distinct_numbers(cells * n_values + self._query.keys[keys, i])
         column = rows.table_columns[match.table] + match.columns[i]
         hits = np.flatnonzero(matching.columns == column)
         codes = matching.cells[hits].astype(np.int64) * n_values + matching.values[hits]

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pexeso.engine.lists import offsets_of, ranges
+from pexeso.engine.lists import distinct_numbers, offsets_of, ranges
 from pexeso.runtime.ranges import mixed
 
 MIN_JACCARD = (9, 10)
@@ -183,7 +183,7 @@ def _fold_unequal(sets: ColumnSets, limit: int) -> np.ndarray:
         if not has_candidates[line]:
             continue
         span = slice(offsets[line], offsets[line + 1])
-        others = np.unique(held_owner[ranges(begins[span], n_later[span])])
+        others = distinct_numbers(held_owner[ranges(begins[span], n_later[span])])
         fewer, more = np.minimum(sizes[line], sizes[others]), np.maximum(sizes[line], sizes[others])
         others = others[(first_of[others] == others) & (below * fewer >= above * more)]
         if not len(others):

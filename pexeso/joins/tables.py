@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.engine.lists import distinct_numbers
 from pexeso.errors import ColumnNotFoundError, InputError
 from pexeso.joins.mapping import JoinMapping, PairColumns, make_mapping
 from pexeso.joins.matched_rows import FoundRows, expand, find_rows
@@ -306,7 +307,7 @@ def _one_to_one_note(texts: pa.StringArray, found_rows: FoundRows) -> str | None
     text = pc.drop_null(pc.index_in(texts, found_rows.mapping.texts, skip_nulls=True))
     query = found_rows.mapping.query_of_text[text.to_numpy()]
     key = found_rows.key[found_rows.key >= 0]
-    is_unique = all(len(np.unique(side)) == len(side) for side in (query, key))
+    is_unique = all(len(distinct_numbers(side)) == len(side) for side in (query, key))
     if found_rows.options.values != "nearest" or not is_unique:
         return None
     return (

@@ -20,6 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.engine.lists import distinct_numbers
+
 _Texts = TypeVar("_Texts", pa.StringArray, pa.LargeStringArray)
 
 
@@ -113,7 +115,7 @@ def _columns_of_codes(
         pc.match_substring_regex(others.dictionary, _LETTER),
     ).to_numpy(zero_copy_only=False)
     n_texts = max(len(is_code), 1)
-    keys = np.unique(columns[positions] * n_texts + others.indices.to_numpy())
+    keys = distinct_numbers(columns[positions] * n_texts + others.indices.to_numpy())
     n_columns = int(columns.max()) + 1
     n_codes, n_others = (
         np.bincount(chosen // n_texts, minlength=n_columns)

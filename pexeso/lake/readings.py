@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.engine.lists import distinct_numbers
 from pexeso.lake.normalise.characters import (
     INVISIBLE,
     as_mask,
@@ -595,5 +596,5 @@ def _unless_merged(texts: pa.Array, changed: pa.Array, columns: np.ndarray) -> p
 def _n_distinct(texts: pa.Array, columns: np.ndarray, n: int) -> np.ndarray:
     encoded = texts.dictionary_encode()
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
-    pairs = np.unique(columns * (len(encoded.dictionary) + 1) + codes + 1)
+    pairs = distinct_numbers(columns * (len(encoded.dictionary) + 1) + codes + 1)
     return np.bincount(pairs // (len(encoded.dictionary) + 1), minlength=n)

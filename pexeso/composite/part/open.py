@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from pexeso.build.parts.base import Batches, count_unknown, deleted_numbers, require_part
 from pexeso.composite.part import ROW_KEYS_PART
+from pexeso.engine.lists import distinct_numbers
 from pexeso.errors import IndexCorruptError
 from pexeso.store.arrays import Texts, open_array, open_texts, require_sound, take_texts
 from pexeso.store.local.reader import Store
@@ -99,7 +100,7 @@ class RowShard:
         from pexeso.sets.overlap.dictionary import find_texts
 
         positions = find_texts(self.tables, tables)
-        return np.unique(positions[positions >= 0])
+        return distinct_numbers(positions[positions >= 0])
 
     def hidden(self, table: str | None) -> np.ndarray:
         """Return the numbers of tables to hide: deleted ones, and the one of a name."""

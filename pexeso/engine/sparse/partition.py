@@ -12,6 +12,7 @@ import numpy as np
 from pexeso.engine.lists import (
     Arrays,
     Lists,
+    distinct_numbers,
     offsets_of,
     refuse,
     require_kinds,
@@ -153,7 +154,7 @@ def lists_of_columns(
     n_columns = len(column_offsets) - 1
     columns = np.repeat(np.arange(n_columns), np.diff(column_offsets))[rows >= 0]
     rows = rows[rows >= 0]
-    keys = np.unique(columns * max(n_values, 1) + rows)
+    keys = distinct_numbers(columns * max(n_values, 1) + rows)
     columns, rows = keys // max(n_values, 1), keys % max(n_values, 1)
     by_value = _lists(rows, columns, n_values)
     by_column = _lists(columns, rows, n_columns)

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from pexeso.engine.lists import Lists, offsets_of
+from pexeso.engine.lists import Lists, distinct_numbers, offsets_of
 from pexeso.engine.sparse.comparison import compare_rows, matches_by_comparison, pool
 from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.vectors import NO_COMMON_PAIR, SparseVectors
@@ -288,7 +288,9 @@ def search_in_prefixes(
         rest = order[begin:]
         offsets = partition.column_lists.offsets
         if (offsets[alive + 1] - offsets[alive]).sum() <= PAIRS_WORTH_COMPARING:
-            rows = np.unique(partition.column_lists.members[partition.column_lists.of(alive)[1]])
+            rows = distinct_numbers(
+                partition.column_lists.members[partition.column_lists.of(alive)[1]]
+            )
             part = vectors[query.members[rest]]
             which, row_index, _ = compare_rows(partition, part, rows.astype(np.int64), max_distance)
             work.decided += len(rest) * len(rows)
@@ -347,7 +349,7 @@ def search_exhaustively(
     which, row, _ = compare_rows(partition, vectors[query.members], rows, max_distance)
     owner, posting = partition.value_lists.of(row)
     column = partition.value_lists.members[posting].astype(np.int64)
-    pairs = np.unique(which[owner] * max(1, partition.n_columns) + column)
+    pairs = distinct_numbers(which[owner] * max(1, partition.n_columns) + column)
     value, column = pairs // max(1, partition.n_columns), pairs % max(1, partition.n_columns)
     counts = np.bincount(
         column, weights=query.weights[value], minlength=partition.n_columns

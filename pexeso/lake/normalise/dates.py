@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.engine.lists import distinct_numbers
 from pexeso.lake.normalise.characters import DIGITS, Bytes, as_mask
 
 # The month names of the canonical form.
@@ -328,7 +329,7 @@ def _unless_spans(year: np.ndarray, month: np.ndarray, group: np.ndarray, n: int
 
 
 def _if_years(year: np.ndarray, month: np.ndarray, group: np.ndarray, n: int) -> np.ndarray:
-    pairs = np.unique(group * 100 + year)
+    pairs = distinct_numbers(group * 100 + year)
     n_years = np.bincount(pairs // 100, minlength=n)
     shares = np.bincount(group, minlength=n) >= 3 * n_years
     over = np.bincount(group[(year > 31) | (year == 0)], minlength=n) > 0

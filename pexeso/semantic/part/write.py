@@ -56,6 +56,9 @@ if TYPE_CHECKING:
     from pexeso.build.workers import Facts
     from pexeso.engine.options import PartitionLayoutOptions
 
+# Values of an average column of which a sketch is made: enough to tell which columns are alike.
+SKETCHES_A_COLUMN = 64
+
 
 def read_values(job: BuildJob) -> str:
     """Read all values of an index that is to get a model; return the stage that left them."""
@@ -237,15 +240,19 @@ def _sources(
         return postings, parquet_files(job.stages.folder(stage) / "vectors")
     if in_one:
         return postings, []
+    counts = job.stages.finished(source)
+    share = SKETCHES_A_COLUMN * counts["columns"] / counts["postings"]
     values = parquet_files(job.stages.folder(source) / "values")
-    return postings, embedded(job, values, embedder, folder)
+    return postings, embedded(job, values, embedder, folder, share=share)
 
 
-def embedded(job: BuildJob, values: Sequence[Path], embedder: Path, folder: Path) -> list[Path]:
-    """Write the vectors of files of values, a file for each."""
+def embedded(
+    job: BuildJob, values: Sequence[Path], embedder: Path, folder: Path, share: float = 1.0
+) -> list[Path]:
+    """Write the vectors of files of values, or of a share of these: a file for each."""
     embedder = embedder.resolve()
     fingerprint = load_embedder(embedder).fingerprint
-    task = partial(embed_file, folder=str(embedder), fingerprint=fingerprint)
+    task = partial(embed_file, folder=str(embedder), fingerprint=fingerprint, share=share)
     job.run(task, values, folder, n_bytes=n_bytes_of(values), alone=True)
     return parquet_files(folder / "vectors")
 

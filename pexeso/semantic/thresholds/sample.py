@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from embed.words import hash_strings
-from pexeso.engine.lists import damage_made_plain
+from pexeso.engine.lists import damage_made_plain, distinct_numbers
 from pexeso.engine.vector_space import Vectors, VectorSpace, known_vectors
 from pexeso.runtime.ranges import mixed
 from pexeso.semantic.partition_loader import PartitionLoader
@@ -122,7 +122,7 @@ def value_order(values: pa.Array, seed: int = SEED) -> np.ndarray:
     """
     texts = values.cast(pa.large_string())
     hashes = _mixed_hashes(texts, seed)
-    if len(np.unique(hashes)) == len(hashes):
+    if len(distinct_numbers(hashes)) == len(hashes):
         return np.argsort(hashes, kind="stable")
     return np.lexsort((np.array(texts.to_pylist(), object), hashes))
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from pexeso.engine.lists import distinct_numbers
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.compiled import compiled
 from pexeso.runtime.system import usage
@@ -118,7 +119,7 @@ class Heads:
         """Request offsets, letters and numbers of texts from one head, int64 (q,), to the next."""
         if not self.pages.requests_pages:
             return
-        stretches = np.unique(stretches)
+        stretches = distinct_numbers(stretches)
         rows = STRIDE * stretches
         self.pages.want("numbers", rows, rows + STRIDE + 1)
         offsets, letters = self.offsets_at + 8 * rows, self.letters_at + self.positions[stretches]

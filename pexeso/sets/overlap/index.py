@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.engine.lists import offsets_of, ranges
+from pexeso.engine.lists import distinct_numbers, offsets_of, ranges
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.ranges import mixed
 from pexeso.sets.overlap.dictionary import STRIDE, Dictionary, Heads, MappedRuns, heads_of
@@ -164,7 +164,7 @@ class OverlapIndex:
 
     def numbers_of(self, ids: Collection[int]) -> np.ndarray:
         """Return the numbers of those of these ids that are sets of the index."""
-        set_ids = np.unique(np.asarray(ids, np.int64))
+        set_ids = distinct_numbers(np.asarray(ids, np.int64))
         if self.ids_are_numbers:
             return set_ids[(set_ids >= 0) & (set_ids < self.n_sets)]
         positions = np.minimum(np.searchsorted(self.ids, set_ids), self.n_sets - 1)
@@ -224,7 +224,7 @@ def build_index(
     code_of = _inverse(by_text.to_numpy())
     codes = code_of[encoded.indices.to_numpy()] if len(tokens) else np.empty(0, np.int64)
     # Sorted by text, then set: each pair once, and the posting lists side by side.
-    codes, sets = np.divmod(np.unique(codes * max(len(ids), 1) + sets), max(len(ids), 1))
+    codes, sets = np.divmod(distinct_numbers(codes * max(len(ids), 1) + sets), max(len(ids), 1))
     offsets = offsets_of(np.bincount(codes, minlength=len(texts)))
     number_of = _inverse((order or global_order)(offsets, ids[sets]))
     tokens = number_of[codes]

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from pexeso.build.parts import base
 from pexeso.build.parts.base import Batches, count_unknown, deleted_numbers, parts_of, problems_of
-from pexeso.engine.lists import ranges
+from pexeso.engine.lists import distinct_numbers, ranges
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.lake.catalog import Catalog
 from pexeso.registry import require_parts
@@ -310,7 +310,7 @@ def _rows(index: Ensemble) -> list[str]:
     problems = []
     if len(sizes) and (sizes[0] < 1 or (np.diff(sizes) < 0).any()):
         problems.append("sizes of sets must be at least 1 and never sink.")
-    if len(sets) and (sets.min() < 0 or len(np.unique(sets)) < len(sets)):
+    if len(sets) and (sets.min() < 0 or len(distinct_numbers(sets)) < len(sets)):
         problems.append("ids of sets must be at least 0, and each stand there once.")
     if not problems and len(index.starts) > 1:
         lasts = sizes[index.starts[1:-1] - 1]
