@@ -288,9 +288,7 @@ def search_in_prefixes(
         rest = order[begin:]
         offsets = partition.column_lists.offsets
         if (offsets[alive + 1] - offsets[alive]).sum() <= PAIRS_WORTH_COMPARING:
-            rows = distinct_numbers(
-                partition.column_lists.members[partition.column_lists.of(alive)[1]]
-            )
+            rows = np.unique(partition.column_lists.members[partition.column_lists.of(alive)[1]])
             part = vectors[query.members[rest]]
             which, row_index, _ = compare_rows(partition, part, rows.astype(np.int64), max_distance)
             work.decided += len(rest) * len(rows)

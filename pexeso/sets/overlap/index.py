@@ -208,42 +208,51 @@ def build_index(
 
     The same pairs give the same index, in whatever order and however often they come. Sets without
     a token are not in it. The three jobs of the thesis (lists in order, groups, sets and their
-    postings) are sorts of arrays: O(p log p) time; some 200 bytes a pair at the peak, beside the
+    postings) are sorts of arrays: O(p log p) time; some 80 bytes a pair at the peak, with
     texts.
     """
     tokens = pa.chunked_array([tokens]) if isinstance(tokens, pa.Array) else tokens
-    tokens = pa.concat_arrays(
-        [pa.array([], pa.large_string()), *tokens.cast(pa.large_string()).chunks]
-    )
-    known = tokens.is_valid()
-    set_ids, tokens = set_ids[known.to_numpy(zero_copy_only=False)], tokens.filter(known)
-    ids, sets = np.unique(set_ids.astype(np.int64), return_inverse=True)
-    encoded = tokens.dictionary_encode()
+    encoded = tokens.cast(pa.large_string()).dictionary_encode().combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):  # without a chunk
+        encoded = pa.array([], pa.large_string()).dictionary_encode()
+    del tokens
+    known = encoded.is_valid().to_numpy(zero_copy_only=False)
+    ids, sets = np.unique(set_ids[known].astype(np.int64), return_inverse=True)
     by_text = pc.array_sort_indices(encoded.dictionary)
     texts = encoded.dictionary.take(by_text)
-    code_of = _inverse(by_text.to_numpy())
-    codes = code_of[encoded.indices.to_numpy()] if len(tokens) else np.empty(0, np.int64)
+    codes = _inverse(by_text.to_numpy())[encoded.indices.drop_null().to_numpy()]
+    del encoded, set_ids
     # Sorted by text, then set: each pair once, and the posting lists side by side.
-    codes, sets = np.divmod(distinct_numbers(codes * max(len(ids), 1) + sets), max(len(ids), 1))
+    n_ids = max(len(ids), 1)
+    codes *= n_ids
+    codes += sets
+    pairs = distinct_numbers(codes)
+    del codes, sets
+    codes, sets = (_narrow(part) for part in np.divmod(pairs, n_ids))
+    del pairs
     offsets = offsets_of(np.bincount(codes, minlength=len(texts)))
-    number_of = _inverse((order or global_order)(offsets, ids[sets]))
+    number_of = _narrow(_inverse((order or global_order)(offsets, ids[sets])))
     tokens = number_of[codes]
+    del codes
     by_set = np.lexsort((tokens, sets))
     sets, tokens = sets[by_set], tokens[by_set]
     sizes = np.bincount(sets, minlength=len(ids))
     set_offsets = offsets_of(sizes)
-    places = np.stack([np.arange(len(sets)) - set_offsets[sets], sizes[sets]], axis=1)
+    places = np.empty((len(sets), 2), np.int32)
+    places[:, 0] = np.arange(len(sets)) - set_offsets[sets]
+    places[:, 1] = sizes[sets]
+    del by_set
     by_token = np.argsort(tokens, kind="stable")
     token_offsets = offsets_of(np.bincount(tokens, minlength=len(texts)))
     list_sets = sets[by_token].astype(np.int32)
     return OverlapIndex(
-        Dictionary(texts, _narrow(number_of)),
+        Dictionary(texts, number_of),
         _narrow(duplicate_groups(token_offsets, list_sets)),
         _narrow(token_offsets),
         list_sets,
-        places.astype(np.int32)[by_token],
+        places[by_token],
         _narrow(set_offsets),
-        _narrow(tokens),
+        tokens,
         ids,
     )
 

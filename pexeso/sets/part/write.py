@@ -50,7 +50,9 @@ def write_shard(placed: Placed, number: int, folder: Path, *, parts: tuple[str, 
     sets = read_rows(placed, SETS, number, SET_FIELDS)
     sets = sets.sort_by([("table", "ascending"), ("label", "ascending")]).combine_chunks()
     tokens = read_rows(placed, TOKENS, number, TOKEN_FIELDS)
-    index = build_index(_numbers_of_sets(sets, tokens), tokens["value"])
+    numbers, values = _numbers_of_sets(sets, tokens), [tokens["value"]]
+    del tokens  # most of the memory of the task
+    index = build_index(numbers, values.pop())
     facts = {
         "sets": index.n_sets,
         "pairs": len(index.list_sets),
