@@ -11,7 +11,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,9 @@ from benchmarks.commands import benchmark, setting
 from benchmarks.origin import ROOT, current_commit
 from benchmarks.report import markdown_table
 from pexeso.errors import InputError, LakeError, PexesoError
-from pexeso.index import Index, open_index
+from pexeso.index import open_index
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
-from pexeso.store.arrays import take_texts
 
 MIN_VALUES, MAX_VALUES = 5, 100  # distinct ones of a query column
 
@@ -71,7 +69,7 @@ _FOLDER = click.Path(file_okay=False)
 
 
 class Checkout:
-    """The process of a checkout."""
+    """The process of a checkout, for as long as a block lasts."""
 
     def __init__(self, folder: Path, python: str, index: Path) -> None:
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
@@ -84,6 +82,13 @@ class Checkout:
             text=True,
         )
 
+    def __enter__(self) -> Checkout:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.stdin.close()
+        self._process.wait()
+
     def search(self, request: Mapping[str, Any]) -> tuple[float, list[Any]]:
         """Return the seconds of a search and its answer."""
         self._process.stdin.write(json.dumps(request) + "\n")
@@ -93,66 +98,35 @@ class Checkout:
             raise PexesoError(f"A checkout failed at the search {request['search']}.")
         return tuple(json.loads(line))
 
-    def end(self) -> None:
-        self._process.stdin.close()
-        self._process.wait()
 
-
-def query_columns(index: Index, n_queries: int, seed: int) -> list[list[str]]:
-    """Draw columns of the index itself, as the texts that stand in the lake."""
-    rng, queries = np.random.default_rng(seed), []
-    for number in range(index.store.n_partitions):
-        offsets = index.store.array(number, "column_values_offsets")
-        rows = index.store.array(number, "posting_texts")
-        texts = index.store.texts(number, "texts")
-        sizes = np.diff(offsets)
-        columns = np.flatnonzero((sizes >= MIN_VALUES) & (sizes <= MAX_VALUES))
-        for column in rng.permutation(columns)[:n_queries]:
-            chosen = rows[offsets[column] : offsets[column + 1]]
-            queries.append(take_texts(texts, chosen).to_pylist())
-    return [queries[number] for number in rng.permutation(len(queries))[:n_queries]]
-
-
-@contextmanager
-def two_checkouts(other: Path, python: str, index: Path) -> Iterator[dict[str, Checkout]]:
-    """Start a process of this checkout and one of the other."""
-    checkouts = {
-        "this": Checkout(ROOT, sys.executable, index),
-        "other": Checkout(other, python, index),
-    }
-    try:
-        yield checkouts
-    finally:
-        for checkout in checkouts.values():
-            checkout.end()
-
-
-def requests_of(index: Index, n_queries: int, seed: int) -> dict[str, list[dict[str, Any]]]:
-    """Draw columns of the index, and keys of two columns from tables of its lake."""
-    columns = query_columns(index, n_queries, seed)
-    keys = drawn_keys(Path(index.lake), n_queries, seed)
-    return {
-        name: [{**search, "values": values} for values in (keys if name == COMPOSITE else columns)]
-        for name, search in SEARCHES.items()
-    }
-
-
-def drawn_keys(lake: Path, n_keys: int, seed: int) -> list[dict[str, list[str | None]]]:
-    """Draw two columns of each of some tables, the first rows of them."""
+def requests_of(lake: Path, n_queries: int, seed: int) -> dict[str, list[dict[str, Any]]]:
+    """Draw keys of two columns from tables of a lake; the first column is what others ask for."""
     files, rng, keys = find_tables(lake)[0], np.random.default_rng(seed), []
     for number in rng.permutation(len(files)).tolist():
         try:
             columns = read_table(files[number].path).columns
         except PexesoError:
             continue
-        if len(columns) >= 2 and len(columns[0]) >= 5:
-            chosen = rng.choice(len(columns), 2, replace=False).tolist()
-            cells = [columns[column].to_pylist()[:MOST_ROWS] for column in chosen]
-            if all(any(side) for side in cells):
-                keys.append(dict(zip(("one", "two"), cells, strict=True)))
-        if len(keys) == n_keys:
-            return keys
-    raise LakeError(f"{lake} has fewer than {n_keys} tables with two columns of five rows.")
+        if len(columns) < 2:
+            continue
+        chosen = rng.choice(len(columns), 2, replace=False).tolist()
+        cells = [columns[column].to_pylist()[:MOST_ROWS] for column in chosen]
+        if len(_distinct(cells[0])) >= MIN_VALUES and any(cells[1]):
+            keys.append(dict(zip(("one", "two"), cells, strict=True)))
+        if len(keys) == n_queries:
+            columns = [_distinct(key["one"])[:MAX_VALUES] for key in keys]
+            return {
+                name: [
+                    {**search, "values": values}
+                    for values in (keys if name == COMPOSITE else columns)
+                ]
+                for name, search in SEARCHES.items()
+            }
+    raise LakeError(f"{lake} has fewer than {n_queries} tables with two columns of five values.")
+
+
+def _distinct(cells: Sequence[str | None]) -> list[str]:
+    return list(dict.fromkeys(filter(None, cells)))
 
 
 def compare(
@@ -225,13 +199,17 @@ def checkouts_command(request: Request) -> Iterator[tuple[str, dict[str, Any]]]:
     opened = open_index(request.index)
     if missing := {"lexical", "fasttext"} - set(opened.models):
         raise InputError(f"The index {request.index} has no model {', '.join(sorted(missing))}.")
-    requests = requests_of(opened, request.queries, request.seed)
-    searches, differences = {}, []
-    with two_checkouts(
-        Path(request.other).resolve(), request.python, Path(request.index)
-    ) as checkouts:
+    requests = requests_of(Path(opened.lake), request.queries, request.seed)
+    searches, differences, index = {}, [], Path(request.index)
+    other = Path(request.other).resolve()
+    with (
+        Checkout(ROOT, sys.executable, index) as ours,
+        Checkout(other, request.python, index) as theirs,
+    ):
         for name in SEARCHES:
-            searches[name] = compare(checkouts, requests[name], request.repeats)
+            searches[name] = compare(
+                {"this": ours, "other": theirs}, requests[name], request.repeats
+            )
             differences += [f"{name}, query {n}" for n in searches[name]["differences"]]
             click.echo(f"{name}: {json.dumps(searches[name])}", err=True)
     result = {

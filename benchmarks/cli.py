@@ -15,6 +15,7 @@ COMMANDS = {
     "engines": ("benchmarks.engines", "engines_command"),
     "effectiveness": ("benchmarks.effectiveness.command", "main"),
     "gpu": ("benchmarks.gpu.command", "gpu_command"),
+    "install": ("benchmarks.install", "install_command"),
     "lexical-speed": ("benchmarks.lexical_speed", "main"),
     "out-of-core": ("benchmarks.out_of_core.command", "out_of_core_command"),
     "overlap": ("benchmarks.overlap", "main"),

@@ -23,6 +23,7 @@ from benchmarks.machine import describe_machine
 from pexeso.errors import PexesoError
 
 WRONG_ANSWERS, NO_RUN = 1, 2
+CONTEXT = {"help_option_names": ["-h", "--help"]}
 Result = dict[str, Any]
 Measure = Callable[[Any], Iterable[tuple[str, Result]]]
 """From settings to the names and results of what is measured."""
@@ -59,10 +60,19 @@ def benchmark(
 
         command = click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
         command = click.option("--write", is_flag=True, help="Keep the result.")(command)
+        command = with_options(settings)(command)
+        return click.command(name, help=measure.__doc__, context_settings=CONTEXT)(command)
+
+    return decorate
+
+
+def with_options(settings: type) -> Callable[[Any], Any]:
+    """Give a command the options and arguments of a class of settings."""
+
+    def decorate(command: Any) -> Any:
         for one in reversed(fields(settings)):
             command = _parameter(one)(command)
-        contexts = {"help_option_names": ["-h", "--help"]}
-        return click.command(name, help=measure.__doc__, context_settings=contexts)(command)
+        return command
 
     return decorate
 

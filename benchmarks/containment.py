@@ -44,7 +44,7 @@ Way = Callable[[int, float], tuple[np.ndarray, int]]
 class Request:
     """What is asked of a lake."""
 
-    data: str = setting("planted", type=click.Choice(DATA))
+    data: str = setting("power", type=click.Choice(DATA))
     sets: int = setting(10_000, "Of a drawn lake.")
     queries: int = setting(100, "Query sets.")
     thresholds: tuple[float, ...] = setting(THRESHOLDS)
@@ -285,5 +285,5 @@ def main(request: Request) -> Iterator[tuple[str, dict[str, Any]]]:
     """Measure containment search on drawn lakes of any size and on real lakes."""
     pin_threads(1)
     lake = draw_lake(request.data, request.sets, request.queries, request.seed)
-    drawn = f"-{request.sets}" if request.data in ("planted", "power") else ""
+    drawn = f"-{request.sets}" if request.data == "power" else ""
     yield f"containment/{request.data}{drawn}", {"data": request.data, **run(lake, request)}

@@ -136,23 +136,26 @@ def measure(
         truths.get(number, answers[exact[0]][number] if exact else None)
         for number in range(len(queries))
     ]
-    metrics = {
-        build.candidate.name: {
-            **evaluate(
-                _as_run(
-                    lake,
-                    build,
-                    answered[build.candidate.name],
-                    measured[build.candidate.name],
-                    right,
-                )
-            ),
-            "exact": build.candidate.exact,
-            "arguments": {**build.candidate.build_arguments, **build.candidate.query_arguments},
-            "chosen": build.algorithm.chosen,
+    metrics: dict[str, dict[str, object]] = {}
+    for build in built:
+        candidate, algorithm = build.candidate, build.algorithm
+        answer = answered[candidate.name]
+        run = Run(
+            measured[candidate.name],
+            answer.answers,
+            right,
+            lake.n_values,
+            build.seconds,
+            algorithm.index_bytes,
+            build.peak.n_bytes,
+            answer.peak.n_bytes,
+        )
+        metrics[candidate.name] = {
+            **evaluate(run),
+            "exact": candidate.exact,
+            "arguments": {**candidate.build_arguments, **candidate.query_arguments},
+            "chosen": algorithm.chosen,
         }
-        for build in built
-    }
     return {
         "data": lake.name,
         "queries": len(queries),
@@ -243,25 +246,6 @@ def _check_batch(
 ) -> None:
     for number, answer in enumerate(_as_many(answers, queries, name)):
         _check_repeat(first, queries, differences, name, number, answer)
-
-
-def _as_run(
-    lake: BenchmarkLake,
-    built: Built,
-    answered: _Answered,
-    measured: Measured,
-    right: Sequence[Columns | None],
-) -> Run:
-    return Run(
-        measured,
-        answered.answers,
-        right,
-        lake.n_values,
-        built.seconds,
-        built.algorithm.index_bytes,
-        built.peak.n_bytes,
-        answered.peak.n_bytes,
-    )
 
 
 def _ratios(metrics: dict[str, dict[str, object]], name: str) -> dict[str, float]:

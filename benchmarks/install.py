@@ -1,4 +1,4 @@
-"""The command ``python -m benchmarks.install``: what an installation takes, until its first answer.
+"""The command ``python -m benchmarks install``: what an installation takes, until its first answer.
 
 A wheel of this checkout is built, with the compiling of its loops, and installed into a virtual
 environment of its own, for the core and for each extra that is named. Then the installed program
@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import venv
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from benchmarks.machine import describe_machine
+from benchmarks.commands import benchmark, setting
 from benchmarks.origin import ROOT
-from benchmarks.report import RESULTS, write_result
 
 CORE = "core"
 INSTALLER = {"pip", "setuptools", "wheel"}
@@ -88,33 +88,20 @@ def bytes_in(folder: Path) -> int:
     return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir())
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("extras", nargs=-1)
-@click.option("--no-cache", is_flag=True, help="Download every package, whatever pip keeps.")
-@click.option("--write", is_flag=True, help="Keep the result in benchmarks/results.")
-def main(extras: tuple[str, ...], no_cache: bool, write: bool) -> None:
+@dataclass(frozen=True)
+class Installation:
+    extras: tuple[str, ...] = setting((), nargs=-1)
+    cache: bool = setting(True, "Let pip take packages from its cache.")
+
+
+@benchmark("install", Installation)
+def install_command(request: Installation) -> Iterator[tuple[str, dict[str, Any]]]:
     """Measure an installation of the core, and of EXTRAS such as vectors or spark."""
-    folder = Path(tempfile.mkdtemp(prefix="pexeso-install-"))
-    try:
+    with tempfile.TemporaryDirectory(prefix="pexeso-install-") as name:
+        folder = Path(name)
         wheel, seconds = build_wheel(folder)
-        result: dict[str, Any] = {
-            "wheel": {
-                "seconds": round(seconds, 1),
-                "megabytes": round(wheel.stat().st_size / 1e6, 1),
-            }
-        }
-        for extra in (CORE, *extras):
-            result[extra] = installed(wheel, extra, folder, cached=not no_cache)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    for name, numbers in result.items():
-        click.echo(f"{name}: {json.dumps(numbers)}")
-    if write:
-        import torch
-
-        machine = describe_machine(torch.device("cpu"))
-        write_result(RESULTS / "install.json", result | {"machine": machine})
-
-
-if __name__ == "__main__":
-    main()
+        megabytes = round(wheel.stat().st_size / 1e6, 1)
+        result: dict[str, Any] = {"wheel": {"seconds": round(seconds, 1), "megabytes": megabytes}}
+        for extra in (CORE, *request.extras):
+            result[extra] = installed(wheel, extra, folder, cached=request.cache)
+    yield "install", result

@@ -168,12 +168,12 @@ def measure(
             merge_list(index, query_of_tokens(index, tokens), k, exclude=[own_set]).pairs()
         )
         if number < checked:
-            require_equal([right[-1]], [brute_force(index, tokens, own_set, k)], "brute force")
+            require_equal(right[-1], brute_force(index, tokens, own_set, k), "brute force")
         order = list(ways)[number % len(ways) :] + list(ways)[: number % len(ways)]
         for name in order:
             ways[name](tokens, own_set, k)
             took, answer = timed_call(ways[name], tokens, own_set, k)
-            require_equal([answer.pairs()], [right[-1]], name)
+            require_equal(answer.pairs(), right[-1], name)
             seconds[name].append(took)
             reads[name].append(answer.reads)
     return seconds, reads, right
@@ -194,11 +194,10 @@ def rival_of(index: OverlapIndex) -> Callable[..., Any] | None:
         return None
 
 
-def require_equal(answers: list[Any], right: list[Any], name: str) -> None:
+def require_equal(answer: list[Any], right: list[Any], name: str) -> None:
     """Stop the run where an answer is wrong."""
-    for one, other in zip(answers, right, strict=True):
-        if one != other:
-            raise SystemExit(f"{name}: the answer {one[:5]}... is not {other[:5]}...")
+    if answer != right:
+        raise SystemExit(f"{name}: the answer {answer[:5]}... is not {right[:5]}...")
 
 
 def summary(seconds: list[float], of_first: list[float], reads: list[Any] | None) -> dict[str, Any]:

@@ -34,19 +34,6 @@ def result_name(data: str, variant: str, algorithms: Sequence[str], settings: Se
     return "_".join(filter(None, (f"{data}/{variant}", names, parameters)))
 
 
-def sweep_name(
-    data: str, variant: str, sweep: str, algorithms: Sequence[str] | None, settings: Settings
-) -> str:
-    """Return the name of a sweep; algorithms are named where they are not those declared.
-
-    Examples
-    --------
-    >>> sweep_name("web", "hashing-100d", "tau", None, Settings())
-    'web/sweep-tau_hashing-100d_q100_d0.06_j0.6_r3_s0_cpu_t1'
-    """
-    return result_name(data, f"sweep-{sweep}_{variant}", algorithms or (), settings)
-
-
 def write_result(path: Path, result: Mapping[str, Any]) -> dict[str, Any]:
     """Write a result with its origin, whole or not at all; return what stands in the file."""
     import torch

@@ -105,7 +105,8 @@ def sweep(question: SweepQuestion) -> Iterator[tuple[str, Result]]:
         raise InputError(f"Sweeps are {', '.join(SWEEPS)}. Got {question.name!r} instead.")
     source, settings = question.source, question.settings
     names = _names(question.algorithms) if question.algorithms else None
-    file = report.sweep_name(source.data, source.variant, question.name, names, settings)
+    variant = f"sweep-{question.name}_{source.variant}"
+    file = report.result_name(source.data, variant, names or (), settings)
     yield file, run_sweep(SWEEPS[question.name], source, settings, names)
 
 

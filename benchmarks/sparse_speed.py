@@ -1,14 +1,9 @@
 """The command ``python -m benchmarks sparse-speed``: lexical searches beside sparse products.
 
-The vectors of the lexical model are sparse: features of letters, weighted by the words' rarity, as
-tf-idf of n-grams has them. So an exact sparse index over the very same vectors, a sparse matrix
-that is multiplied and cut, is what a user could take instead. It is timed as scipy has it, and as
-``sparse_dot_topn`` has it where that is installed, with the faster of two ways to multiply and the
-fastest number of rows at a time, chosen on columns that are not measured. The pairs that it finds
-are held against a search's.
-
-Beside it stands tf-idf of whole words, with the same weights and the same product, the usual
-baseline. Its answers are others: it knows no letters.
+A user could multiply and cut a sparse matrix of the very same vectors, by scipy or, where it is
+installed, by ``sparse_dot_topn``. The fastest way to multiply is chosen on columns that are not
+measured, and the pairs must be those of a search. The answers of tf-idf of whole words, the usual
+baseline, are others: it knows no letters.
 
 Times are processor time in one thread, all ways in turn, the fastest of `REPEATS`.
 """

@@ -94,6 +94,16 @@ def texts_of(tokens: np.ndarray) -> pa.LargeStringArray:
     return pa.array(tokens).cast(pa.large_string())
 
 
+def syllable_words(numbers: np.ndarray) -> np.ndarray:
+    """Write numbers as words of one syllable, of two, and so on."""
+    syllables = np.array([first + last for first in "bdfgklmnprstv" for last in "aeiou"])
+    left, words = numbers, np.full(len(numbers), "", "U16")
+    while left.any():
+        words = np.char.add(words, np.where(left > 0, syllables[left % len(syllables)], ""))
+        left = left // len(syllables)
+    return words
+
+
 def power_law_lake(
     n_sets: int, *, largest: int = LARGEST, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -6,8 +6,7 @@ tables are joined by equal names. Amounts are floating-point numbers.
 Join columns are placed so that no query becomes shorter: customers, orders and suppliers share H1,
 line items, parts and their suppliers H2, line items and orders H3, nations and regions H4.
 
-A key of a table determines its attributes whatever becomes of them, as each of its values is in one
-row: wrong values show in the other dependencies alone, or where the key is one of another table.
+A key of a table is in one row, so wrong values show in the other dependencies alone.
 """
 
 from __future__ import annotations

@@ -36,15 +36,6 @@ class Cluster:
     master: subprocess.Popen[bytes]
     folder: Path
 
-    def executors(self) -> list[psutil.Process]:
-        executors = []
-        for worker in self.workers:
-            if worker.poll() is None:
-                executors += [
-                    jvm for jvm in psutil.Process(worker.pid).children() if "java" in jvm.name()
-                ]
-        return executors
-
     def kill_worker(self, place: int) -> None:
         """Kill a worker and its executors without notice, as if the machine were lost."""
         processes = [
@@ -72,17 +63,8 @@ def running_cluster(n_workers: int = 2, *, cores: int = 1, memory: str = "1g") -
             workers = []
             for number in range(n_workers):
                 worker_folder = folder / f"worker{number}"
-                arguments = [
-                    "--port",
-                    "0",
-                    "--cores",
-                    str(cores),
-                    "--memory",
-                    memory,
-                    "--work-dir",
-                    str(worker_folder),
-                    url,
-                ]
+                arguments = ["--port", "0", "--cores", str(cores), "--memory", memory]
+                arguments += ["--work-dir", str(worker_folder), url]
                 workers.append(_start("worker.Worker", arguments, worker_folder, folder))
                 started.append(workers[-1][0])
             for process, log in workers:
@@ -111,15 +93,10 @@ def _start(
     if java_home is not None:
         environment["JAVA_HOME"] = str(java_home)
     log = work_folder / "log"
-    command = [
-        str(home / "bin" / "spark-class"),
-        f"org.apache.spark.deploy.{kind}",
-        "--host",
-        "127.0.0.1",
-    ]
+    command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}"]
     with log.open("wb") as stream:
         process = subprocess.Popen(
-            [*command, "--webui-port", "0", *arguments],
+            [*command, "--host", "127.0.0.1", "--webui-port", "0", *arguments],
             cwd=work_folder,
             env=environment,
             stdin=subprocess.DEVNULL,

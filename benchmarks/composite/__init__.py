@@ -1,8 +1,1 @@
-"""Searches of composite keys: how fast they are, and what the filters of rows let pass.
-
-=============  ====================================================================================
-module         what it holds
-=============  ====================================================================================
-`command`      ``python -m benchmarks composite``
-=============  ====================================================================================
-"""
+"""Searches of composite keys: how fast they are, and what the filters of rows let pass."""

@@ -20,6 +20,7 @@ from benchmarks.datasets.tables import web_sources
 from benchmarks.datasets.tpch import write_tpch
 from benchmarks.machine import pin_threads
 from benchmarks.timing import timed_call
+from benchmarks.token_sets import syllable_words
 from pexeso.composite.row_keys import RowKeys, build_row_keys, filters_of, row_keys_of
 from pexeso.composite.search import KeyMatches, KeyQuery, key_query, search_keys
 from pexeso.engine.lists import offsets_of
@@ -247,13 +248,10 @@ def _texts(
     """Return the distinct texts of values in order, and which of them each value is."""
     attribute = np.searchsorted(first_value, ids, side="right") - 1
     years = (sizes[attribute] <= _YEARS) & (attribute % 2 == 0)
-    syllables = np.array([first + last for first in "bdfgklmnprstv" for last in "aeiou"])
-    left, words = ids.copy(), np.full(len(ids), "", "U16")
-    while left.any():
-        words = np.char.add(words, np.where(left > 0, syllables[left % len(syllables)], ""))
-        left //= len(syllables)
     within = (_FIRST_YEAR + ids - first_value[attribute]).astype("U16")
-    texts = pa.array(np.where(years, within, words), pa.large_string()).dictionary_encode()
+    texts = pa.array(
+        np.where(years, within, syllable_words(ids)), pa.large_string()
+    ).dictionary_encode()
     order = pc.sort_indices(texts.dictionary)
     rank = np.empty(len(order), np.int32)
     rank[order.to_numpy()] = np.arange(len(order), dtype=np.int32)

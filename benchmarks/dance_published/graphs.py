@@ -14,7 +14,7 @@ from hashlib import blake2b
 from itertools import islice
 
 from pexeso.acquisition.graph import JoinGraph
-from pexeso.acquisition.plans import AcquisitionRequest, Join, JoinTree, Terminal
+from pexeso.acquisition.plans import AcquisitionRequest, Terminal
 
 MAX_COVERS = 64
 """Beyond it covers are not listed but one is built for each landmark, of tables that are near."""
@@ -152,14 +152,6 @@ class MinimalGraph:
     def order(self) -> tuple[object, ...]:
         """What tells minimal graphs apart and orders them; those of less weight come first."""
         return self.weight, len(self.pairs), self.pairs, self.have, self.want
-
-    def tree(self, graph: JoinGraph) -> JoinTree:
-        """Return the plan whose joins have the least weights."""
-        return JoinTree.of(
-            (Join(*pair, graph.edges[pair].join_sets[0]) for pair in self.pairs),
-            self.have,
-            self.want,
-        )
 
 
 def minimal_graphs(

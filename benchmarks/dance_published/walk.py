@@ -59,25 +59,15 @@ class KnownPlan:
     def is_measured(self) -> bool:
         return "measures" in self.__dict__
 
-    @property
-    def is_cheap(self) -> bool:
-        """Whether it costs no more than the budget."""
-        return self.price <= self._request.budget
-
-    @property
-    def is_informative(self) -> bool:
-        """Whether the weights of its joins are within the bound, alpha."""
-        return self.informativeness <= self._request.max_informativeness
-
     @cached_property
     def is_within(self) -> bool:
         """Whether it keeps all bounds; it is joined only if it keeps those that need no join."""
-        return self.is_cheap and self.is_informative and self.is_good
-
-    @property
-    def is_good(self) -> bool:
-        """Whether its quality is at least the bound, beta."""
-        return self.measures.quality >= self._request.min_quality
+        bounds = self._request
+        return (
+            self.price <= bounds.budget
+            and self.informativeness <= bounds.max_informativeness
+            and self.measures.quality >= bounds.min_quality
+        )
 
     def is_better(self, other: KnownPlan | None) -> bool:
         """Return whether its correlation is higher; where equal it is cheaper, or comes first."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -11,6 +10,9 @@ from pexeso.errors import InputError
 
 CACHE = Path(__file__).resolve().parent.parent / "data"
 """Where made lakes are kept, one folder each; it can be deleted at any time."""
+
+
+NAMES = ("web", "demo", "random", "swdc", "open", "lwdc")
 
 
 class DataSet(Protocol):
@@ -25,42 +27,19 @@ class DataSet(Protocol):
 def data_set(
     name: str, *, model: str = "fasttext", dimensions: int = 100, seed: int = 0, scale: float = 1.0
 ) -> DataSet:
-    if name not in _MAKERS:
-        raise InputError(f"Data sets are {', '.join(_MAKERS)}. Got {name!r} instead.")
-    return _MAKERS[name](model, dimensions, seed, scale)
+    """Return a data set by name; what makes it is imported when it is asked for."""
+    if name not in NAMES:
+        raise InputError(f"Data sets are {', '.join(NAMES)}. Got {name!r} instead.")
+    if name == "random":
+        from benchmarks.datasets.synthetic import RandomData
 
+        return RandomData(dimensions=dimensions, seed=seed)
+    if name in ("web", "demo"):
+        from benchmarks.datasets import tables
 
-def _web(model: str, dimensions: int, seed: int, scale: float) -> DataSet:
-    from benchmarks.datasets.tables import TablesData, web_sources
+        sources = tables.web_sources if name == "web" else tables.demo_sources
+        return tables.TablesData(name, sources, model, dimensions, seed, CACHE)
+    from benchmarks.datasets.calibrated import calibrated_model
+    from benchmarks.datasets.calibrated_data import CalibratedData
 
-    return TablesData("web", web_sources, model, dimensions, seed, CACHE)
-
-
-def _demo(model: str, dimensions: int, seed: int, scale: float) -> DataSet:
-    from benchmarks.datasets.tables import TablesData, demo_sources
-
-    return TablesData("demo", demo_sources, model, dimensions, seed, CACHE)
-
-
-def _random(model: str, dimensions: int, seed: int, scale: float) -> DataSet:
-    from benchmarks.datasets.synthetic import RandomData
-
-    return RandomData(dimensions=dimensions, seed=seed)
-
-
-def _calibrated(name: str) -> Callable[[str, int, int, float], DataSet]:
-    def make(model: str, dimensions: int, seed: int, scale: float) -> DataSet:
-        from benchmarks.datasets.calibrated import calibrated_model
-        from benchmarks.datasets.calibrated_data import CalibratedData
-
-        return CalibratedData(calibrated_model(name), scale, seed, CACHE)
-
-    return make
-
-
-_MAKERS: dict[str, Callable[[str, int, int, float], DataSet]] = {
-    "web": _web,
-    "demo": _demo,
-    "random": _random,
-    **{name: _calibrated(name) for name in ("swdc", "open", "lwdc")},
-}
+    return CalibratedData(calibrated_model(name), scale, seed, CACHE)

@@ -5,17 +5,13 @@ perfect on it. Here a value is ::
 
     normalise( mean + topic + family + length * noise )
 
-with few topics, some families in each, and Gaussian noise of log-normal length, each level with a
-spectrum that decays as a power. A share of the values are near copies of one of a family's words,
-themselves such values, so that distances have the heavy tail towards 0 of real misspellings and
-variants. A column draws its values from a few families of a few topics. The parameters were fitted
-once so that the rates of pairs (``tests/benchmarks/lake_profile.py``) agree with those
-of the real lake ``web``; the figures stand in ``benchmarks/datasets/README.md``.
+with few topics, some families in each, and noise of log-normal length. A share of the values are
+near copies of one of a family's words, so that distances have the heavy tail towards 0 of real
+misspellings. The parameters were fitted once so that the rates of pairs agree with those of the
+real lake ``web`` at every scale; the figures stand in ``benchmarks/datasets/README.md``.
 
-Rates are rates of pairs, and hold at every scale: the number of topics, families and words does not
-depend on the scale, families and the near copies of a word grow with N. The same (name, scale,
-seed) gives the same columns on every device; vectors and row counts are those of the device's own
-generator, alike in distribution only.
+The same (name, scale, seed) gives the same columns on every device; vectors and row counts are
+those of the device's own generator, alike in distribution only.
 """
 
 from __future__ import annotations
@@ -25,9 +21,9 @@ from dataclasses import dataclass, field
 
 import torch
 
-from benchmarks.datasets.calibrated_columns import ColumnPlan, piece_seed, plan_columns, postings
-from pexeso.engine.arrays import expand_ranges_in_chunks, offsets_of
-from pexeso.errors import DeviceError, InputError
+from benchmarks.datasets.calibrated_columns import ColumnPlan, piece_seed, plan_columns
+from pexeso.engine.arrays import expand_ranges_in_chunks
+from pexeso.errors import InputError
 
 LEAST_COLUMNS = 20
 CHUNK_BYTES = 64 << 20
@@ -219,54 +215,9 @@ def _spectrum(dimensions: int, decay: float) -> torch.Tensor:
     return variances / variances.sum()
 
 
-@dataclass(frozen=True)
-class CalibratedTensors:
-    """A lake on a device.
-
-    Attributes
-    ----------
-    column_offsets : int64 (C + 1,)
-    column_values : int32 (column_offsets[-1],)
-        Distinct rows of the vectors for each column, ascending.
-    value_rows : int32 (column_offsets[-1],)
-        Rows of the table that hold each value of a column, at least 1.
-    """
-
-    vectors: VectorChunks
-    column_offsets: torch.Tensor
-    column_values: torch.Tensor
-    value_rows: torch.Tensor
-
-
-def calibrated_tensors(
-    name: str, scale: float = 1.0, seed: int = 0, device: torch.device | str = "cpu"
-) -> CalibratedTensors:
-    """Make a calibrated lake on a device, with nothing of the size of its vectors on the host."""
-    model = calibrated_model(name)
-    plan = plan_lake(model, scale, seed)
-    where = _checked_device(device)
-    n_postings = plan.n_postings
-    column_values = torch.empty(n_postings, dtype=torch.int32, device=where)
-    value_rows = torch.empty(n_postings, dtype=torch.int32, device=where)
-    start = 0
-    for values, rows in postings(plan, where):
-        column_values[start : start + len(values)] = values
-        value_rows[start : start + len(rows)] = rows
-        start += len(values)
-    offsets = offsets_of(plan.sizes).to(where)
-    return CalibratedTensors(VectorChunks(model, plan, where), offsets, column_values, value_rows)
-
-
 def plan_lake(model: CalibratedModel, scale: float, seed: int) -> ColumnPlan:
     """Check scale and seed, and draw the columns."""
     n_values, n_columns = model.size_at(scale)
     if not 0 <= seed < 1 << 63:
         raise InputError(f"The seed must lie between 0 and 2**63 - 1. Got {seed} instead.")
     return plan_columns(n_values, n_columns, seed)
-
-
-def _checked_device(device: torch.device | str) -> torch.device:
-    where = torch.device(device)
-    if where.type == "cuda" and not torch.cuda.is_available():
-        raise DeviceError("The device cuda was asked for, and torch sees none. Use the device cpu.")
-    return where

@@ -105,11 +105,6 @@ def incidence_of(
     return matrix
 
 
-def key_column(names: Sequence[str]) -> str | None:
-    """Return the name of the column that is joined."""
-    return next((name for name in NAMES if name in names), None)
-
-
 def _columns(path: Path) -> dict[str, pa.StringArray]:
     table = read_table(path)
     return dict(zip(table.names, table.columns, strict=True))
@@ -118,7 +113,7 @@ def _columns(path: Path) -> dict[str, pa.StringArray]:
 def _named(path: Path) -> tuple[pa.StringArray, pa.StringArray]:
     """Return the ids and the texts of the rows that have a text."""
     columns = _columns(path)
-    name = key_column(list(columns))
+    name = next((name for name in NAMES if name in columns), None)
     if name is None or "id" not in columns:
         raise InputError(
             f"{path} must have the columns id and {' or '.join(NAMES)}. It has "

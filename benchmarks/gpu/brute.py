@@ -28,8 +28,7 @@ from benchmarks.matching import (
 )
 
 if TYPE_CHECKING:
-    from benchmarks.algorithms.brute_triton.kernel import Configuration
-    from benchmarks.algorithms.brute_triton.tuning import Tuner
+    from benchmarks.gpu.fused_kernel import Configuration, Tuner
 
 REPEATS, SCANS = 3, 5
 _PIECE_BYTES = 12 << 30
@@ -231,7 +230,7 @@ class _Finders:
     def _make(self, configuration: Configuration | None) -> object:
         if configuration is None:
             return ProductFinder(self._values)
-        from benchmarks.algorithms.brute_triton.kernel import PairFinder
+        from benchmarks.gpu.fused_kernel import PairFinder
 
         return PairFinder(self._values, configuration)
 

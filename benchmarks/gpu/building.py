@@ -73,11 +73,8 @@ def build_from_pieces(
 def _refuse_open(options: PartitionLayoutOptions) -> None:
     if not options.is_resolved:
         raise InputError(
-            "Tensors are built with a given map and number of axes, and with a number of levels "
-            "where there is a grid. "
-            "Got map='auto', n_axes=None or n_levels=None instead; "
-            "let pexeso.engine.dense.building.resolve_options choose first, or use "
-            "build_partition."
+            "Tensors are built with a given map, n_axes and n_levels. Let resolve_options choose "
+            "what is open first."
         )
 
 

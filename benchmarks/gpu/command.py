@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import torch
 
+from benchmarks.commands import CONTEXT, NO_RUN, WRONG_ANSWERS, setting, with_options
 from benchmarks.datasets.calibrated import MODELS
 from benchmarks.gpu.ceilings import measure_ceilings
 from benchmarks.gpu.checks import WrongAnswerError, check_kernels
@@ -26,16 +27,15 @@ from benchmarks.gpu.words import N_VALUES, WORDS, measure_words
 from benchmarks.machine import describe_machine, find_device
 from benchmarks.report import RESULTS, write_result
 from pexeso.engine.options import PartitionLayoutOptions
-from pexeso.errors import PexesoError
+from pexeso.errors import InputError, PexesoError
 
 if TYPE_CHECKING:
-    from benchmarks.algorithms.brute_triton.tuning import Tuner
+    from benchmarks.gpu.fused_kernel import Tuner
 
 
 DATA = (*MODELS, WORDS)
 PRESETS = ("default", "published")
 KERNELS = {"cuda": ("triton", "torch"), "cpu": ("torch",)}
-WRONG_ANSWER, NO_RUN = 1, 2
 _SHARE_OF_CHECKS = 0.2
 _SHARE_OF_PUBLISHED = 0.25
 
@@ -59,90 +59,44 @@ class Budget(click.ParamType):
         return float(parsed[1]) * _UNITS[parsed[2]]
 
 
-class DataSets(click.ParamType):
-    """Names of data sets, with commas between."""
-
-    name = "names"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, ...]:
-        names = tuple(str(value).split(","))
-        unknown = [name for name in names if name not in DATA]
-        if unknown:
-            self.fail(f"Data sets are {', '.join(DATA)}. Got {', '.join(unknown)} instead.")
-        return names
+_POSITIVE = click.IntRange(1)
 
 
 @dataclass(frozen=True)
 class Settings:
     """The options of a run, as its result states them."""
 
-    device: str
-    preset: str
-    data: tuple[str, ...]
-    scale: float
-    budget: float
-    queries: int
-    batch: int
-    axes: int
-    partition_values: int
+    device: str = setting("cuda", "cuda, cuda:N or cpu.")
+    preset: str = setting(
+        PRESETS[0],
+        "published: measure the layout as published (pivots and a grid) too.",
+        type=click.Choice(PRESETS),
+    )
+    data: tuple[str, ...] = setting(DATA, "Data sets, with commas between, in this order.")
+    scale: float = setting(
+        1.0,
+        "Of the data sets; a smaller one is taken where memory is short.",
+        type=click.FloatRange(0.0, 1.0, min_open=True),
+    )
+    budget: float = setting(
+        "8m",
+        "Time that the run may take: 90s, 8m, 1h. Parts that do not fit are left out, and named.",
+        type=Budget(),
+    )
+    queries: int = setting(100, "Query columns asked one at a time.", type=_POSITIVE)
+    batch: int = setting(1000, "Query columns asked in one call.", type=_POSITIVE)
+    axes: int = setting(15, "Axes of the projection.", type=_POSITIVE)
+    partition_values: int = setting(
+        75_000_000, "Most values of a partition, about.", type=_POSITIVE
+    )
+
+    def __post_init__(self) -> None:
+        if unknown := [name for name in self.data if name not in DATA]:
+            raise InputError(f"Data sets are {', '.join(DATA)}. Got {', '.join(unknown)} instead.")
 
 
-@click.command("gpu", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--device", default="cuda", show_default=True, help="cuda, cuda:N or cpu.")
-@click.option(
-    "--preset",
-    type=click.Choice(PRESETS),
-    default=PRESETS[0],
-    show_default=True,
-    help="published: measure the layout as published (pivots and a grid) too.",
-)
-@click.option(
-    "--data",
-    type=DataSets(),
-    default=",".join(DATA),
-    show_default=True,
-    help="Data sets, with commas between, in this order.",
-)
-@click.option(
-    "--scale",
-    type=click.FloatRange(0.0, 1.0, min_open=True),
-    default=1.0,
-    show_default=True,
-    help="Of the data sets; a smaller one is taken where memory is short.",
-)
-@click.option(
-    "--budget",
-    type=Budget(),
-    default="8m",
-    show_default=True,
-    help="Time that the run may take: 90s, 8m, 1h. Parts that do not fit are left out, and named.",
-)
-@click.option(
-    "--queries",
-    type=click.IntRange(1),
-    default=100,
-    show_default=True,
-    help="Query columns asked one at a time.",
-)
-@click.option(
-    "--batch",
-    type=click.IntRange(1),
-    default=1000,
-    show_default=True,
-    help="Query columns asked in one call.",
-)
-@click.option(
-    "--axes", type=click.IntRange(1), default=15, show_default=True, help="Axes of the projection."
-)
-@click.option(
-    "--partition-values",
-    type=click.IntRange(1),
-    default=75_000_000,
-    show_default=True,
-    help="Most values of a partition, about.",
-)
+@click.command("gpu", context_settings=CONTEXT)
+@with_options(Settings)
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
@@ -156,15 +110,15 @@ def gpu_command(output: Path, as_json: bool, **options: Any) -> None:
     It is measured against what the device can do and against brute force, in lakes that are made on
     the device. Exit status: 0, 1 when an answer is wrong, 2 when the run cannot be made.
     """
-    settings = Settings(**options)
-    clock = Clock(settings.budget)
     try:
+        settings = Settings(**options)
+        clock = Clock(settings.budget)
         device = find_device(settings.device)
-        path = output / f"{_file_name(_device_name(device))}_{settings.preset}.json"
+        path = output / f"{_file_name(_machine(device)['device'])}_{settings.preset}.json"
         result = run(settings, device, clock, path)
     except WrongAnswerError as error:
         click.echo(str(error), err=True)
-        sys.exit(WRONG_ANSWER)
+        sys.exit(WRONG_ANSWERS)
     except PexesoError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(NO_RUN)
@@ -249,7 +203,7 @@ def _tuner(device: torch.device, seconds: float) -> Tuner | None:
     """Return what chooses configurations of the fused kernel, where that runs."""
     if device.type != "cuda":
         return None
-    from benchmarks.algorithms.brute_triton.tuning import Tuner
+    from benchmarks.gpu.fused_kernel import Tuner
 
     return Tuner(seconds)
 
@@ -257,11 +211,6 @@ def _tuner(device: torch.device, seconds: float) -> Tuner | None:
 def _file_name(device: str) -> str:
     """Return the name of a device as the name of a file: ``nvidia-h200`` of NVIDIA H200."""
     return re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-")
-
-
-def _device_name(device: torch.device) -> str:
-    machine = describe_machine(device)
-    return machine["device"] if device.type == "cuda" else f"cpu {machine['processor']}"
 
 
 def _machine(device: torch.device) -> dict[str, Any]:

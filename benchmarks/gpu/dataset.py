@@ -32,7 +32,7 @@ from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.stats import SearchStats
 
 if TYPE_CHECKING:
-    from benchmarks.algorithms.brute_triton.tuning import Tuner
+    from benchmarks.gpu.fused_kernel import Tuner
 
 
 # Brute force by torch's products on the same device, which need no kernel of pexeso.

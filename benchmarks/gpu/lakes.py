@@ -166,14 +166,14 @@ def _build_all(
             columns[(columns >= first_column) & (columns < first_column + len(plan.sizes))]
             - first_column
         )
-        built = _build(lake, plan, local_columns, request, seconds)
-        lake.parts.append(Part(built.partition, first_column))
-        for local, query in zip(local_columns.tolist(), built.queries, strict=True):
+        partition, part_queries = _build(lake, plan, local_columns, request, seconds)
+        lake.parts.append(Part(partition, first_column))
+        for local, query in zip(local_columns.tolist(), part_queries, strict=True):
             queries[first_column + local] = query
         first_column += len(plan.sizes)
         clock.say(
             f"{lake.model.name}: partition {number + 1} of {len(plans)} built, "
-            f"{built.partition.n_values:,} values"
+            f"{partition.n_values:,} values"
         )
     lake.columns = list(typical[: request.queries])
     lake.queries = [queries[column] for column in lake.columns]
@@ -187,19 +187,13 @@ def _build_all(
         lake.facts["device_bytes_peak"] = torch.cuda.max_memory_allocated(lake.device)
 
 
-@dataclass
-class _Built:
-    partition: Partition
-    queries: list[BenchmarkQuery]
-
-
 def _build(
     lake: ResidentLake,
     plan: ColumnPlan,
     chosen: torch.Tensor,
     request: Wanted,
     seconds: dict[str, float],
-) -> _Built:
+) -> tuple[Partition, list[BenchmarkQuery]]:
     """Make the values of a plan's columns, build them, and take the query columns out."""
     device = lake.device
     started = time.perf_counter()
@@ -239,7 +233,7 @@ def _build(
     ]
     if not lake.keeps_values_of_columns:
         tensors |= _no_column_values(len(plan.sizes), device)
-    return _Built(Partition.from_tensors(tensors, request.options), queries)
+    return Partition.from_tensors(tensors, request.options), queries
 
 
 def _no_column_values(n_columns: int, device: torch.device) -> dict[str, torch.Tensor]:

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 import torch
 
 from benchmarks.checking import normal_form
-from benchmarks.datasets.calibrated import CalibratedModel, calibrated_model, calibrated_tensors
+from benchmarks.datasets.calibrated import (
+    CalibratedModel,
+    VectorChunks,
+    calibrated_model,
+    plan_lake,
+)
+from benchmarks.datasets.calibrated_columns import postings
 from benchmarks.gpu.brute import run_brute_force
 from benchmarks.gpu.checks import refuse_difference
 from benchmarks.gpu.dataset import brute_roofline, search_host_share
@@ -21,12 +27,13 @@ from benchmarks.gpu.fitting import RESERVE_BYTES, free_bytes
 from benchmarks.gpu.lakes import ResidentLake, Wanted, make_lake
 from benchmarks.gpu.measure import measure_single
 from benchmarks.gpu.timing import Clock, spread
+from pexeso.engine.arrays import offsets_of
 from pexeso.engine.dense.building import resolve_options
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.options import PartitionLayoutOptions
 
 if TYPE_CHECKING:
-    from benchmarks.algorithms.brute_triton.tuning import Tuner
+    from benchmarks.gpu.fused_kernel import Tuner
 
 FIRST_VALUES, GROWTH = 1 << 18, 16
 """Values of the smallest lake, and how many times larger each next one is."""
@@ -74,7 +81,7 @@ def run_published(
             break
         scale = n_values / model.n_values
         if options is None:
-            options = _options(name, scale, published.device)
+            options = _options(model, scale, published.device)
         lake = ResidentLake(model, scale, published.device)
         try:
             results.append(_measured(lake, options, published, clock, until))
@@ -98,13 +105,13 @@ def _sizes(model: CalibratedModel, published: Published) -> list[int]:
     return sizes
 
 
-def _options(name: str, scale: float, device: torch.device) -> PartitionLayoutOptions:
+def _options(model: CalibratedModel, scale: float, device: torch.device) -> PartitionLayoutOptions:
     """Return five pivots by PCA, and as many levels as the published model chooses for a lake."""
     options = PartitionLayoutOptions(cells="grid", n_levels=None)
-    lake = calibrated_tensors(name, scale, device=device)
-    vectors = torch.cat([part.cpu() for part in lake.vectors]).numpy()
-    columns = (lake.column_offsets.cpu().numpy(), lake.column_values.cpu().long().numpy())
-    return resolve_options(vectors, *columns, options)[0]
+    plan = plan_lake(model, scale, 0)
+    vectors = torch.cat([part.cpu() for part in VectorChunks(model, plan, device)]).numpy()
+    members = torch.cat([values.cpu() for values, _ in postings(plan, device)]).long().numpy()
+    return resolve_options(vectors, offsets_of(plan.sizes).numpy(), members, options)[0]
 
 
 def _measured(

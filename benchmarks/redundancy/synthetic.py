@@ -1,14 +1,11 @@
 """Lakes of tables derived from each other, drawn from a seed.
 
-Tables are roots, drawn at random or given, and tables derived from a root or from the last one that
-was derived from it, as the specification says. What a table was derived from is recorded, but it is
-only a hint: which tables hold which is for the oracle to say, since a filter can keep the same rows
-twice and noise can change nothing.
+Tables are roots, drawn at random, and tables derived from a root or from the last one that was
+derived from it. What a table was derived from is recorded, but which tables hold which is for the
+oracle to say: a filter can keep the same rows twice and noise can change nothing.
 
-The same seed brings the same tables on every machine: draws are whole numbers and every operation
-on floats is one that IEEE 754 rounds exactly (no powers, logarithms or sums in any order). How
-large a table is follows from what cells of a kind take, not from the files that were written, whose
-sizes depend on the version of Arrow.
+The same seed brings the same tables on every machine: draws are whole numbers, every operation on
+floats is one that IEEE 754 rounds exactly, and the sizes of tables do not depend on Arrow's files.
 """
 
 from __future__ import annotations
@@ -24,7 +21,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks.redundancy.writing import FORMATS, write_table
+from benchmarks.redundancy.writing import write_table
+from benchmarks.token_sets import syllable_words
 from pexeso.errors import InputError
 
 _SMALLEST, _LARGEST = 5, 12
@@ -32,7 +30,6 @@ _FIRST_DAY, _DAYS = 14_610, 9_000
 """2010-01-01 and the days from there on, counted from 1970-01-01."""
 
 _SECONDS_A_DAY = 86_400
-_SYLLABLES = [first + last for first in "bdfgklmnprstv" for last in "aeiou"]
 
 KINDS = ("id", "count", "double", "decimal", "date", "timestamp", "instant", "string", "boolean")
 
@@ -148,7 +145,8 @@ def _cells(rng: np.random.Generator, column: Column, n_rows: int) -> pa.Array:
         seconds = _FIRST_DAY * _SECONDS_A_DAY + number * 6_007
         return pa.array(seconds * 1_000_000, mask=mask).cast(pa.timestamp("us", zone))
     if column.kind == "string":
-        return _words(min(column.n_values, int(number.max()) + 1)).take(pa.array(number, mask=mask))
+        words = syllable_words(np.arange(min(column.n_values, int(number.max()) + 1)) * 7 + 11)
+        return pa.array(words, pa.string()).take(pa.array(number, mask=mask))
     return pa.array(number % 2 == 1, mask=mask)
 
 
@@ -159,17 +157,6 @@ def _decimals(cents: np.ndarray, mask: np.ndarray) -> pa.Array:
     valid = pa.py_buffer(np.packbits(~mask, bitorder="little").tobytes())
     buffers = [valid, pa.py_buffer(pairs.astype("<i8").tobytes())]
     return pa.Array.from_buffers(pa.decimal128(14, 2), len(cents), buffers)
-
-
-def _words(n: int) -> pa.Array:
-    """Return the first words of all: of one syllable, of two, and so on."""
-    left = np.arange(n, dtype=np.int64) * 7 + 11
-    words = np.full(n, "", "U16")
-    syllables = np.array(_SYLLABLES)
-    while left.any():
-        words = np.char.add(words, np.where(left > 0, syllables[left % len(syllables)], ""))
-        left //= len(syllables)
-    return pa.array(words, pa.string())
 
 
 # What derives a table from another: filters, projections, added rows and columns, noise, copies.
@@ -436,8 +423,6 @@ def synthetic_lake(
         raise InputError(f"A lake has 1 to {n_tables:,} roots, no more than tables. Got {n_roots}.")
     if n_bytes < 1:
         raise InputError(f"A lake has at least one byte. Got {n_bytes}.")
-    if file_format not in FORMATS:
-        raise InputError(f"Tables are written as {' or '.join(FORMATS)}. Got {file_format!r}.")
     lineages: list[Lineage] = []
     counts = [(n_tables - n_roots) * (at + 1) // n_roots for at in range(n_roots)]
     counts = np.diff(counts, prepend=0).tolist()

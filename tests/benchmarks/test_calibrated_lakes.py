@@ -9,14 +9,10 @@ from lake_profile import EDGES, pair_shares, profile_lake
 from lake_reference import WEB_NEARER, WEB_RATES
 from long_runs import long_but
 
-from benchmarks.datasets.calibrated import (
-    MODELS,
-    calibrated_tensors,
-)
+from benchmarks.datasets.calibrated import MODELS, VectorChunks, plan_lake
 from benchmarks.datasets.calibrated_columns import plan_columns, postings
 from benchmarks.datasets.calibrated_data import CalibratedData
 from pexeso.engine.maps import PivotMap, ProjectionMap, choose_axes, choose_pivots
-from pexeso.errors import DeviceError
 
 SMALL = {"swdc": 0.01, "open": 0.01, "lwdc": 0.001}
 TINY = {"swdc": 0.0005, "open": 0.001, "lwdc": 0.00001}
@@ -86,16 +82,12 @@ def test_a_made_lake_is_mapped_and_never_written_to(tmp_path):
         assert len(data.load().value_columns) == lake.n_values
 
 
-def test_tensors_are_the_lake_of_the_cpu(tmp_path):
+def test_every_pass_over_the_chunks_gives_the_vectors_of_the_lake(tmp_path):
     lake = CalibratedData(MODELS["swdc"], 0.001, 3, tmp_path).load()
-    tensors = calibrated_tensors("swdc", 0.001, 3, "cpu")
-    assert np.array_equal(tensors.column_offsets.numpy(), lake.column_offsets)
-    assert np.array_equal(tensors.column_values.numpy(), lake.column_values)
-    assert np.array_equal(tensors.value_rows.numpy(), lake.value_rows)
-    assert tensors.column_values.dtype == tensors.value_rows.dtype == torch.int32
-    for _ in range(2):  # every pass gives the same vectors
-        assert np.array_equal(torch.cat(list(tensors.vectors)).numpy(), lake.vectors)
-    assert tensors.vectors.shape == lake.vectors.shape
+    chunks = VectorChunks(MODELS["swdc"], plan_lake(MODELS["swdc"], 0.001, 3), torch.device("cpu"))
+    for _ in range(2):
+        assert np.array_equal(torch.cat(list(chunks)).numpy(), lake.vectors)
+    assert chunks.shape == lake.vectors.shape
 
 
 def test_copies_share_values_and_popular_ones_are_copied_often():
@@ -142,12 +134,6 @@ class _Held(torch.utils._python_dispatch.TorchDispatchMode):
             if isinstance(tensor, torch.Tensor):
                 self.max_bytes = max(self.max_bytes, tensor.untyped_storage().nbytes())
         return result
-
-
-def test_cuda_asked_for_and_absent(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(DeviceError, match="cuda was asked for"):
-        calibrated_tensors("swdc", 0.001, device="cuda")
 
 
 def test_pair_shares_are_those_of_all_pairs():

@@ -31,7 +31,7 @@ def lake(tmp_path):
 def test_cells_have_the_form_in_which_they_are_compared(lake):
     rows = load_lake(str(lake))
     assert (rows.n_tables, rows.n_rows) == (3, 27)
-    assert rows.values.to_pylist()[:3] == ["0.0", "1.0", "10.0"]
+    assert rows.values.to_pylist()[:3] == ["0", "1", "10"]
     assert "a0" in rows.values.to_pylist()
 
 

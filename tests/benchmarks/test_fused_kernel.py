@@ -17,7 +17,7 @@ import torch
 import triton.runtime.jit as jit
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
-from benchmarks.algorithms.brute_triton.kernel import PairFinder, configurations
+from benchmarks.gpu.fused_kernel import PairFinder, configurations
 
 class Hopper:
     def get_current_target(self):
@@ -58,8 +58,8 @@ print("compiles")
 
 ANSWERS = """
 import torch
-from benchmarks.algorithms.brute_triton import kernel, tuning
-from benchmarks.algorithms.brute_triton.kernel import Configuration, PairFinder
+from benchmarks.gpu import fused_kernel
+from benchmarks.gpu.fused_kernel import Configuration, PairFinder, Tuner
 
 generator = torch.Generator().manual_seed(0)
 values = torch.nn.functional.normalize(torch.randn((300, 70), generator=generator), dim=1)
@@ -78,7 +78,7 @@ for precision in (torch.float16, torch.float32):
         for choice in tiles if precision == torch.float16 else tiles[:1]:
             finder = PairFinder(theirs, choice)
             for capacity, most in ((1 << 20, 1 << 26), (3, 2000)) if low < 0 else ((3, 1 << 26),):
-                kernel.MOST_PAIRS = most
+                fused_kernel.MOST_PAIRS = most
                 finder._allocate(capacity)
                 rows, members, given = finder.find(ours, limits)
                 found = torch.zeros_like(right)
@@ -100,7 +100,7 @@ lake = ResidentLake(calibrated_model("swdc"), 0.0002, torch.device("cpu"))
 options = PartitionLayoutOptions(map="projection", n_axes=7)
 make_lake(lake, Wanted(options, queries=3, batch=3), Clock(300))
 right = [normal_form(answer) for answer in run_brute_force(lake, lake.queries, None).answers]
-tuner = tuning.Tuner(0.0)
+tuner = Tuner(0.0)
 for _ in range(2):
     given = run_brute_force(lake, lake.queries, None, tuner)
     assert [normal_form(answer) for answer in given.answers] == right
@@ -111,8 +111,8 @@ assert 1 <= len(set(widths)) == len(widths) <= 2
 def failing(*given):
     raise RuntimeError("no program for the test")
 
-tuning._seconds = failing
-tuner = tuning.Tuner(60.0)
+fused_kernel._seconds = failing
+tuner = Tuner(60.0)
 given = run_brute_force(lake, lake.queries, None, tuner)
 assert [normal_form(answer) for answer in given.answers] == right
 assert tuner.tried[0]["best"] is None

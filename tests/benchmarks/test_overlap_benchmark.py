@@ -30,4 +30,4 @@ def test_the_rival_is_asked_the_same():
 
 def test_a_wrong_answer_ends_the_run():
     with pytest.raises(SystemExit, match="JOSIE: the answer"):
-        require_equal([[(1, 2)]], [[(1, 3)]], "JOSIE")
+        require_equal([(1, 2)], [(1, 3)], "JOSIE")

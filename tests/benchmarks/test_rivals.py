@@ -1,9 +1,7 @@
 """The rivals: exact where they say so, one query column or many, whatever they are set to."""
 
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,10 +19,9 @@ from benchmarks.lake import BenchmarkLake, BenchmarkQuery
 from benchmarks.tuning import draw_samples
 from pexeso.engine.arrays import csr_from_pairs
 from pexeso.engine.dense.oracle import oracle_pairs
-from pexeso.errors import DeviceError, InputError
+from pexeso.errors import InputError
 
 CPU = torch.device("cpu")
-ROOT = Path(__file__).resolve().parent.parent.parent
 EXACT = (
     "brute_gemm:default",
     "brute_gemm:bf16",
@@ -354,68 +351,6 @@ def test_a_graph_answers_more_values_than_faiss_searches_between_two_looks_for_c
     assert done.returncode == 0, done.stderr
 
 
-def test_the_fused_kernel_is_refused_without_cuda(lake):
-    pytest.importorskip("triton")
-    from benchmarks.algorithms.brute_triton.module import BruteTriton
-
-    with pytest.raises(InputError, match=r"brute_triton runs on cuda\. Got the device cpu"):
-        load_candidates(["brute_triton"], CPU)
-    with pytest.raises(
-        DeviceError,
-        match=r"brute_triton runs on cuda\. Got the device cpu instead; on the CPU use "
-        r"brute_gemm\.",
-    ):
-        BruteTriton(CPU).build(lake, {})
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA GPU")
-def test_the_fused_kernel_says_that_there_is_no_gpu(lake):
-    pytest.importorskip("triton")
-    from benchmarks.algorithms.brute_triton.module import BruteTriton
-
-    with pytest.raises(DeviceError, match="needs a CUDA GPU, and torch finds none here"):
-        BruteTriton(torch.device("cuda")).build(lake, {})
-
-
-INTERPRETED = """
-import torch
-from benchmarks.algorithms.brute_triton import kernel
-from benchmarks.algorithms.brute_triton.module import BruteTriton
-from benchmarks.checking import normal_form, oracle_answer
-from benchmarks.datasets.synthetic import RandomData
-from benchmarks.drawing import draw_queries
-
-lake = RandomData(n_columns=12, n_values=300, dimensions=40, n_topics=2, seed=3).load()
-queries = draw_queries(lake, 4, max_distance=0.06, min_joinability=0.6, seed=0)
-right = [oracle_answer(lake, query) for query in queries]
-for precision in ("float16", "float32"):
-    for capacity, most in ((1 << 20, 1 << 26), (3, 1 << 26), (3, 200)):
-        kernel.FIRST_CAPACITY, kernel.MOST_PAIRS = capacity, most
-        rival = BruteTriton(torch.device("cpu"))
-        rival.build(lake, {"precision": precision})
-        assert [normal_form(answer) for answer in rival.query_batch(queries)] == right, \
-(precision, capacity, most)
-        assert rival.work["decided_again"] < rival.work["distances"] / 10
-    assert [normal_form(rival.query(query)) for query in queries] == right
-print("agrees")
-"""
-
-
-def test_the_fused_kernel_gives_the_answers_of_the_oracle_in_the_interpreter():
-    pytest.importorskip("triton")
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", INTERPRETED],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "agrees\n"
-
-
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA GPU")
 @pytest.mark.parametrize(
@@ -424,12 +359,9 @@ def test_the_fused_kernel_gives_the_answers_of_the_oracle_in_the_interpreter():
         "brute_gemm:default",
         "brute_gemm:bf16",
         "ept:default",
-        "brute_triton:precisions",
     ],
 )
 def test_every_exact_rival_gives_the_answers_of_the_oracle_on_cuda(spec, lake, queries, right):
-    if spec.startswith("brute_triton"):
-        pytest.importorskip("triton")
     cuda = torch.device("cuda")
     for candidate in load_candidates([spec], cuda):
         rival = candidate.adapter(cuda)

@@ -64,7 +64,7 @@ def test_folding_is_that_of_plain_loops(columns, size):
         assert fold(sets_of(columns)).tolist() == folded_by_loops(columns)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(columns=lakes(), data=st.data())
 def test_neither_numbers_of_values_nor_their_order_matter(columns, data):
     renamed = data.draw(st.permutations(range(101)))

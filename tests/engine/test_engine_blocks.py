@@ -70,7 +70,7 @@ def boxes_of(blocks: Blocks, level: int) -> tuple[torch.Tensor, torch.Tensor]:
     return flat[:, 0], flat[:, 1]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(lakes(), st.sampled_from(SIZES))
 def test_every_row_stands_once_and_all_blocks_but_the_last_are_full(mapped, size):
     n = len(mapped)
@@ -91,7 +91,7 @@ def test_every_row_stands_once_and_all_blocks_but_the_last_are_full(mapped, size
     assert sizes == [-(-count // FANOUT) for count in below]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(lakes(), st.sampled_from(SIZES))
 @example(coordinates("normal", 300, 5, 1), 1)
 @example(coordinates("ties", 257, 3, 2), 1)
@@ -123,7 +123,7 @@ def test_boxes_are_tight_on_every_level(mapped, size):
         assert [len(corner) for corner in blocks.corners_of(torch.arange(len(blocks)))] == [0, 0]
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(lakes(), st.sampled_from(SIZES))
 def test_the_interval_of_a_code_encloses_its_coordinate_within_the_tolerance(mapped, size):
     rows = pad_axes(ordered(mapped, size))
@@ -193,7 +193,7 @@ def test_zeros_of_both_signs_tie():
     assert torch.equal(compiled.order_by_splits(mapped, 3), torch.arange(100))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(lakes(), st.sampled_from((1, 2, 3, 7, 16)))
 def test_a_segment_is_halved_at_a_value_of_its_widest_axis_into_whole_blocks(mapped, size):
     order = order_by_splits(mapped, size)

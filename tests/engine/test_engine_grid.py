@@ -6,6 +6,7 @@ import torch
 from engine_lakes import PartitionLayoutOptions, cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from pexeso.engine.options import MAX_CODE_BITS, check_code_bits
 from pexeso.engine.partition import GridCells
@@ -74,7 +75,7 @@ def test_an_axis_without_extent_has_one_cell_for_what_lies_on_it():
     assert codes.tolist() == [0b00, 0b10]
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(cases(min_values=1, cells=("grid",)))
 def test_the_grid_of_a_partition_and_of_a_query(case):
     partition, cells, n_levels = (

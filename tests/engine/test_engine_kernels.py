@@ -25,7 +25,7 @@ from engine_lakes import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from long_runs import EVERYTHING, long_cases_but
+from long_runs import EVERYTHING, examples, long_cases_but
 
 from pexeso.engine.blocks import STEPS, pad_axes
 from pexeso.engine.dense.search import (
@@ -237,7 +237,7 @@ def can_walk(case: Case) -> bool:
     return bool(case.query.any()) and case.partition.n_values > 0
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(cases(min_values=1, cells=("blocks",)), LEMMA_SETS)
 def test_candidates_lose_no_true_pair_and_accept_no_false_one(kernel, case, lemmas):
     if not can_walk(case):
@@ -263,7 +263,7 @@ def test_candidates_lose_no_true_pair_and_accept_no_false_one(kernel, case, lemm
     assert stats.matched_by_map == len(accepted)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(cases(min_values=1, cells=("blocks",)), st.sampled_from((0, 1, 5, 40)))
 def test_candidates_are_all_or_none(kernel, case, max_pairs):
     if not can_walk(case):
@@ -351,7 +351,7 @@ def owners(case: Case) -> torch.Tensor:
     return torch.arange(case.partition.blocks.n_rows) // case.partition.blocks.size
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(cases(min_values=1, cells=("blocks",)))
 def test_our_kernels_prune_and_accept_wherever_the_codes_suffice_and_nowhere_else(case):
     """Check that kernels differ in pruning and accepting only within coordinate tolerance."""
@@ -382,7 +382,7 @@ def test_our_kernels_prune_and_accept_wherever_the_codes_suffice_and_nowhere_els
     assert bool((lower_bounds[differ] > reach - room).all())
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(cases(min_values=1, cells=("blocks",)), st.sampled_from((2, 3)))
 def test_more_threads_find_the_same_pairs(kernel, case, threads):
     if not can_walk(case):

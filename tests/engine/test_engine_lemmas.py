@@ -21,6 +21,7 @@ from engine_lakes import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from pexeso.engine.dense import verification
 from pexeso.engine.dense.search import cell_candidates
@@ -89,7 +90,7 @@ def can_block(case: Case) -> bool:
 
 
 @pytest.mark.parametrize("kernel", ROW_KERNELS)
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(
     cases(min_values=1), st.sampled_from([(), (Lemma.PIVOT_FILTERING,), (Lemma.PIVOT_MATCHING,)])
 )
@@ -112,7 +113,7 @@ def test_pivot_filtering_and_pivot_matching_alone_keep_exactly_the_true_pairs(ke
     assert stats.distances == stats.candidates - stats.matched_by_map
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(
     cases(min_values=1, cells=("grid",)),
     st.sampled_from((Lemma.VECTOR_CELL_FILTERING, Lemma.CELL_CELL_FILTERING)),
@@ -127,7 +128,7 @@ def test_filtering_of_cells_alone_loses_no_cell_with_a_match(case, lemma):
     assert some <= set(candidates) <= every
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(
     cases(min_values=1, cells=("grid",)),
     st.sampled_from((Lemma.VECTOR_CELL_MATCHING, Lemma.CELL_CELL_MATCHING)),
@@ -141,7 +142,7 @@ def test_matching_of_cells_alone_accepts_no_cell_with_a_value_that_does_not_matc
     assert sorted(matching + candidates) == sorted(every)
 
 
-@settings(max_examples=90)
+@settings(max_examples=examples(90))
 @given(cases(min_values=1, cells=("grid",)), st.booleans())
 def test_cells_are_pruned_or_accepted_wherever_their_boxes_suffice(case, by_cell):
     """A filter may be careful within the tolerance of coordinates, and nowhere else."""
@@ -184,7 +185,7 @@ def test_cells_are_pruned_or_accepted_wherever_their_boxes_suffice(case, by_cell
         assert accepted == set()
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(cases(min_values=1, cells=("grid",)))
 def test_quick_browsing_alone_gives_every_pair_once(case):
     if not can_block(case):
@@ -195,7 +196,7 @@ def test_quick_browsing_alone_gives_every_pair_once(case):
     assert sorted(candidates) == sorted(every)
 
 
-@settings(max_examples=90)
+@settings(max_examples=examples(90))
 @given(
     cases(min_values=1, cells=("grid",)),
     st.sets(st.sampled_from(list(Lemma))),
@@ -211,7 +212,7 @@ def test_no_pair_of_blocking_is_lost_or_doubled_or_in_both_lists(case, lemmas, m
     assert set(matching) <= whole
 
 
-@settings(max_examples=90)
+@settings(max_examples=examples(90))
 @given(
     cases(min_values=1, cells=("grid",)), st.sets(st.sampled_from(list(Lemma))), st.integers(1, 60)
 )
@@ -231,7 +232,7 @@ def test_no_row_of_a_grid_with_a_match_is_lost_or_surely_matches_without_one(
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(cases(min_values=1), st.integers(1, 6), st.sets(st.sampled_from(list(Lemma))))
 def test_column_pruning_never_kills_a_column_that_has_the_count(kernel, case, needed, others):
     if not can_block(case):

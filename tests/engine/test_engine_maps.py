@@ -9,7 +9,7 @@ import torch
 from engine_lakes import METRIC_NAMES, sphere, unit
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from long_runs import long_but
+from long_runs import examples, long_but
 
 from pexeso.engine import metrics
 from pexeso.engine.maps import (
@@ -61,7 +61,7 @@ def test_coordinates_are_within_half_the_slack_where_products_cancel(metric, dim
     assert slack(mapped) < 1e-4 * max(1.0, float(mapped.max()))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     st.sampled_from(METRIC_NAMES),
     st.integers(1, 60),
@@ -104,7 +104,7 @@ def test_slack_grows_with_the_largest_coordinate_of_any_of_its_arguments():
     assert slack(small, large) == slack(large, small) == slack(large, empty) == 2.0**-12
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.integers(0, 10**6),
     st.integers(1, 40),

@@ -5,6 +5,7 @@ import pytest
 import torch
 from engine_lakes import KERNELS, build, cases, kernel_named, sphere, to_csr
 from hypothesis import given, settings
+from long_runs import examples
 
 from pexeso.engine.dense.building import build_partition
 from pexeso.engine.dense.search import Goal, search_partition
@@ -15,7 +16,7 @@ from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(cases())
 def test_stored_rows_are_the_vectors_in_cell_order(case):
     partition = case.partition

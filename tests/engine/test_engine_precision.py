@@ -9,6 +9,7 @@ import torch
 from engine_lakes import sphere, unit
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from pexeso.engine import metrics
 from pexeso.engine.kernels.compiled import loops
@@ -83,7 +84,7 @@ def test_pairs_at_the_threshold_and_one_step_off_it(dims):
                 check_band(band, tau, sums[pair : pair + 1], distance[pair : pair + 1])
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     st.integers(1, 1024), st.integers(0, 2**32), st.sampled_from(("uniform", "clustered", "coarse"))
 )
@@ -190,7 +191,7 @@ def test_products_of_pairs_at_the_threshold_and_one_step_off_it(kind, dims):
     check_products(left, left, kind)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     st.sampled_from(sorted(FORMATS)),
     st.integers(16, 1024),

@@ -116,7 +116,7 @@ def test_answers_are_those_of_the_definition(case, name, costs, max_pairs):
         assert search(k=2) == case.best(2, 1)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(BLOCK_CASES, st.sampled_from(ROW_KERNELS), st.sampled_from((2, MAX_PAIRS)))
 def test_batches_have_the_answers_of_the_definition(case, name, max_pairs):
     partition, vectors, weights, _ = case.arguments()

@@ -19,6 +19,7 @@ from engine_lakes import (
 )
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from pexeso.engine import metrics
 from pexeso.engine.dense import verification
@@ -57,7 +58,7 @@ def exact(case: Case, left_out: torch.Tensor | None = None, **goal) -> dict[int,
     return as_dict(exact_partition(partition, vectors, weights, Goal(case.tau, **goal), left_out))
 
 
-@settings(max_examples=90)
+@settings(max_examples=examples(90))
 @given(cases(), st.sampled_from(JOINABILITIES))
 def test_threshold_search_gives_the_columns_and_counts_of_brute_force(case, min_joinability):
     needed = smallest_count(min_joinability, case.total)
@@ -66,7 +67,7 @@ def test_threshold_search_gives_the_columns_and_counts_of_brute_force(case, min_
     assert exact(case, min_count=needed) == case.joinable(needed)
 
 
-@settings(max_examples=45)
+@settings(max_examples=examples(45))
 @given(cases(), st.sampled_from((1, 2, 3, 5)), st.sampled_from((1, 2)))
 def test_top_k_gives_the_columns_that_fewer_than_k_others_beat(case, k, needed):
     for limit in (k, len(case.columns), len(case.columns) + 1):
@@ -75,7 +76,7 @@ def test_top_k_gives_the_columns_that_fewer_than_k_others_beat(case, k, needed):
         assert exact(case, k=limit, min_count=needed) == expected
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(cases(), st.sampled_from(JOINABILITIES))
 def test_decide_gives_the_same_columns_with_lower_bounds_of_their_counts(case, min_joinability):
     needed = smallest_count(min_joinability, case.total)
@@ -85,7 +86,7 @@ def test_decide_gives_the_same_columns_with_lower_bounds_of_their_counts(case, m
     assert search(case, k=2, decide=True) == case.best(2, 1)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     cases(), st.sampled_from(JOINABILITIES), st.integers(1, 3), st.randoms(use_true_random=False)
 )
@@ -100,7 +101,7 @@ def test_columns_left_out_are_not_found_and_do_not_count_among_the_best(
         assert run(case, left_out, k=k) == case.best(k, 1, numbers)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(cases(), st.sets(st.sampled_from(list(Lemma))), st.sampled_from(JOINABILITIES))
 def test_any_set_of_filters_gives_the_same_answer(case, lemmas, min_joinability):
     needed, lemmas = smallest_count(min_joinability, case.total), frozenset(lemmas)
@@ -169,7 +170,7 @@ def check_pairs(case: Case, columns: list[int]) -> None:
     np.testing.assert_array_equal(answer, nearest)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(cases(), st.randoms(use_true_random=False))
 def test_column_pairs_are_those_of_brute_force_with_their_distances(case, random):
     columns = [random.randrange(len(case.columns)) for _ in range(random.randrange(6))]

@@ -14,6 +14,7 @@ import torch
 from engine_lakes import sphere
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from embed.stored import in_half
 from pexeso.engine.arrays import Csr
@@ -339,7 +340,7 @@ def search(arrays: dict[str, np.ndarray], kernel: str) -> Partition:
     return partition
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.data())
 def test_tensor_operations_are_not_led_out_of_an_array(built, data):
     arrays = data.draw(led_astray(built["projection"]))

@@ -8,6 +8,7 @@ import pytest
 from engine_lakes import Case, cases, draw_case, real_query, threshold_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from pexeso.engine.kernel import Pairs
 from pexeso.engine.kernels.compiled import loops
@@ -36,7 +37,7 @@ def lists_of(runs: list[tuple[slice, Pairs]]) -> list[list[int]]:
     ]
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(cases(min_values=1, cells=("grid",)), st.sampled_from((1, 5, 60)))
 def test_runs_hold_what_one_run_holds_and_no_more_than_the_limit(case, max_pairs):
     if not case.query.any() or not case.partition.n_values:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from joined_by_loops import aggregate
+from long_runs import examples
 
 from pexeso.joins.aggregation import Groups, aggregated, differing, read_numbers, type_of
 from pexeso.joins.options import AGGREGATIONS
@@ -33,7 +34,7 @@ def test_a_cell_is_read_as_the_rule_says(cell, number):
     assert read_numbers(pa.array([cell], pa.string())).to_pylist() == [number]
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.lists(st.one_of(st.none(), st.floats(allow_nan=False, allow_infinity=False))))
 def test_numbers_written_out_are_read_again(numbers):
     texts = pa.array([None if number is None else repr(number) for number in numbers], pa.string())
@@ -45,7 +46,7 @@ groups_of_cells = st.lists(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(groups_of_cells, st.sampled_from(AGGREGATIONS))
 def test_cells_are_aggregated_group_by_group(cells, way):
     ids = np.repeat(np.arange(len(cells)) * 3, [len(group) for group in cells]).astype(np.int64)

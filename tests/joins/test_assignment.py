@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from pexeso.joins import mapping as assignment
 from pexeso.joins.mapping import assign, steps_of
@@ -46,13 +47,13 @@ ends = st.tuples(st.integers(0, 4), st.integers(0, 4))
 distances = st.one_of(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.floats(0, 1))
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.dictionaries(ends, distances, max_size=14))
 def test_as_many_links_as_possible_and_of_these_the_least_total(links):
     check(links)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(
     st.dictionaries(ends, st.sampled_from([0.0, 0.5]), max_size=14),
     st.randoms(use_true_random=False),
@@ -63,7 +64,7 @@ def test_the_order_in_which_links_come_does_not_matter(links, random):
     assert sorted(run({pair: links[pair] for pair in mixed})) == sorted(run(links))
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.dictionaries(ends, distances, max_size=14))
 def test_components_in_parcels_of_their_own_give_the_same(links):
     together = run(links)

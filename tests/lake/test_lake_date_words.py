@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from pexeso.lake.normalise.dates import (
     FILLERS,
@@ -105,7 +106,7 @@ PARTS = st.sampled_from(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.lists(PARTS, min_size=1, max_size=5),
     st.text("bdfgkqxz", min_size=4, max_size=8),
@@ -116,7 +117,7 @@ def test_one_other_word_and_it_is_no_date(parts, word, place):
         assert read(" ".join([*parts[:place], word, *parts[place:]])) == [None]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.lists(PARTS, min_size=1, max_size=5).map(" ".join), max_size=5))
 def test_a_date_is_read_alone_as_among_others_and_its_form_is_a_date(values):
     forms = read(*values)

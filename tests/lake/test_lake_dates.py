@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from pexeso.lake.normalise.dates import MONTHS, canonical_dates
 
@@ -19,7 +20,7 @@ def read(*values):
     return canonical_dates(pa.array(values, pa.string())).to_pylist()
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     day=st.dates(datetime.date(1000, 1, 1), datetime.date(2999, 12, 31)),
     style=st.sampled_from(FORMATS),

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from pexeso.errors import InputError
 from pexeso.lake.normalise import abbreviations, characters
@@ -332,7 +333,7 @@ TEXTS = st.lists(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(TEXTS)
 def test_any_text_gives_words_with_single_spaces_or_nothing(values):
     values = [value.encode("utf-8", "replace").decode() if value else value for value in values]
@@ -341,7 +342,7 @@ def test_any_text_gives_words_with_single_spaces_or_nothing(values):
         assert value is not None or text is None
 
 
-@settings(max_examples=70)
+@settings(max_examples=examples(70))
 @given(
     st.lists(
         st.none()
@@ -357,7 +358,7 @@ def test_a_form_keeps_its_form(values):
         assert normal(*once, **options) == once
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(TEXTS)
 def test_blocks_and_neighbours_do_not_change_a_value(values):
     values = [value.encode("utf-8", "replace").decode() if value else value for value in values]
@@ -369,7 +370,7 @@ def test_blocks_and_neighbours_do_not_change_a_value(values):
         assert normal(*values, **options) == alone
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(TEXTS, max_size=4))
 def test_columns_together_are_as_each_by_itself(columns):
     arrays = [

@@ -306,7 +306,7 @@ CELLS = st.text(
 )
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(
     width=st.integers(2, 5),
     data=st.data(),
@@ -333,7 +333,7 @@ def test_what_the_csv_module_writes_is_read_back(width, data, delimiter, encodin
     assert rows_of(table) == [[cell or None for cell in row] for row in rows]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     words=st.lists(
         st.lists(st.text("abc é", min_size=1, max_size=9), min_size=3, max_size=3),
@@ -364,7 +364,7 @@ def test_random_bytes_give_a_table_or_the_one_error(data, name):
         assert len(table.columns) == len(table.names)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(data=st.text(st.sampled_from("ab,;\"\n\t|\\'"), max_size=300))
 def test_odd_text_never_fails_and_loses_no_line_of_letters(data):
     table, message = outcome(data, "t.csv")

@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 
 from pexeso.errors import InputError
 from pexeso.lake.choose import (
@@ -94,7 +95,7 @@ def test_codes_are_more_than_half_of_the_cells_of_a_column_of_text():
     assert profile("1", "2", "AB1").value_kind == "number"
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 4)), min_size=1, max_size=12))
 def test_the_median_is_that_of_all_cells(pairs):
     values = [
@@ -107,7 +108,7 @@ def test_the_median_is_that_of_all_cells(pairs):
     )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     st.lists(
         st.lists(

@@ -53,7 +53,7 @@ def test_a_size_limit_is_kept_unless_one_column_alone_is_larger(lake, limit_byte
     )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(LAKES, st.integers(1, 12))
 def test_pieces_are_small_and_hold_every_column_once(lake, n_partitions):
     limits = fixed_limits(n_partitions, len(lake), sum(size for _, size, _ in lake))

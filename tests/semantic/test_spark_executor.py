@@ -16,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pexeso.semantic.spark_executor as distributed
-from pexeso.build.job import SMALL_LAKE_SETTINGS
 from pexeso.build.updates import delete
 from pexeso.errors import IndexNotFoundError, InputError
 from pexeso.index import Index, build_index, open_index
@@ -222,7 +221,7 @@ def test_a_killed_run_is_taken_up_where_it_stopped(index, tmp_path):
             "--spark-conf",
             "spark.driver.memory=700m",
             "--spark-conf",
-            *(f"{name}={text}" for name, text in SMALL_LAKE_SETTINGS.items()),
+            "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         ),
     ]
     process = subprocess.Popen(

@@ -8,6 +8,7 @@ import faiss
 import numpy as np
 import torch
 
+from benchmarks.approximate import faiss_pairs
 from benchmarks.declared import Arguments
 from benchmarks.lake import BenchmarkLake
 from benchmarks.matching import Pairs, decide, no_pairs, product_error, product_limits, square_error
@@ -88,7 +89,6 @@ class FaissFlat(PairRival):
     def _search(
         self, vectors: torch.Tensor, radius: float
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        limits, scores, values = self._index.range_search(vectors.numpy(), radius)
-        sizes = torch.from_numpy(np.diff(limits.astype(np.int64)))
-        queries = torch.repeat_interleave(torch.arange(len(vectors)), sizes)
-        return queries, torch.from_numpy(scores), torch.from_numpy(values)
+        result = self._index.range_search(vectors.numpy(), radius)
+        queries, values = faiss_pairs(result)
+        return queries, torch.from_numpy(result[1]), values

@@ -105,7 +105,8 @@ def test_minimal_graphs_are_trees_with_all_columns(weights, extras, max_covers):
     assert graphs == minimal_graphs(turned, request, landmarks_of(turned), max_covers)
     possible = {tree.signature for tree in all_plans(graph, request)}
     for minimal_graph in graphs:
-        tree = minimal_graph.tree(graph)
+        joins = (Join(*pair, graph.edges[pair].join_sets[0]) for pair in minimal_graph.pairs)
+        tree = JoinTree.of(joins, minimal_graph.have, minimal_graph.want)
         assert tree.tables == minimal_graph.tables
         assert len(tree.rooted(tree.tables[0])) == len(tree.tables) == len(minimal_graph.pairs) + 1
         assert tree.weight == minimal_graph.weight

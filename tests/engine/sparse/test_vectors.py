@@ -124,7 +124,7 @@ def test_many_values_are_compared_in_runs(monkeypatch):
 
 
 @given(st.lists(texts, min_size=1, max_size=8), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_rows_taken_and_put_together_keep_their_vectors(values, data):
     vectors = vectors_of(values)
     rows = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=8))

@@ -102,7 +102,7 @@ def columns_of(table, names, position):
 
 @pytest.mark.parametrize("file", ["my cities.csv", "-x.csv", "it's; $(id).csv"])
 def test_a_command_line_asks_what_the_page_asks(tables, parsed, file):
-    @settings(max_examples=60)
+    @settings(max_examples=examples(60))
     @given(names=header, position=st.integers(0, 4), parameters=given_some)
     def check(names, position, parameters):
         table = table_of(tables, names, file)
@@ -123,7 +123,7 @@ def test_a_command_line_asks_what_the_page_asks(tables, parsed, file):
     check()
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     parameters=st.fixed_dictionaries(
         {},

@@ -72,18 +72,18 @@ print(json.dumps([wrong, sorted(HIDDEN & set(sys.modules))]))
     assert json.loads(run(program, str(tmp_path / "demo"), *UPDATES)) == [[], []]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "extra"),
-    [
-        ("index lake out.pexeso --model hashing", "vectors"),
-        ("index lake out.pexeso --model fasttext", "vectors"),
-        ("index lake out.pexeso --preset published", "vectors"),
-        ("index lake out.pexeso --spark-master local[1]", "spark"),
-        ("serve out.pexeso", "app"),
-        ("mcp out.pexeso", "mcp"),
-    ],
-)
-def test_a_missing_extra_is_one_sentence_with_its_command(tmp_path, arguments, extra):
+MISSING = {
+    "index lake out.pexeso --model hashing": "vectors",
+    "index lake out.pexeso --model fasttext": "vectors",
+    "index lake out.pexeso --preset published": "vectors",
+    "index lake out.pexeso --spark-master local[1]": "spark",
+    "serve out.pexeso": "app",
+    "mcp out.pexeso": "mcp",
+}
+"""Commands that need an extra, and which."""
+
+
+def test_a_missing_extra_is_one_sentence_with_its_command(tmp_path):
     (tmp_path / "lake").mkdir()
     (tmp_path / "lake" / "towns.csv").write_text(
         "town\nOslo\nRome\nBern\nLima\nBaku\nDoha\n", encoding="utf-8"
@@ -94,9 +94,10 @@ from click.testing import CliRunner
 from pexeso.faces.cli.main import cli
 
 os.chdir(sys.argv[3])
-done = CliRunner().invoke(cli, sys.argv[4].split(), prog_name="pexeso")
-print(done.exit_code, done.stderr.splitlines()[-1])
+ended = [CliRunner().invoke(cli, command.split(), prog_name="pexeso") for command in sys.argv[4:]]
+print(json.dumps([[done.exit_code, done.stderr.splitlines()[-1]] for done in ended]))
 """
-    code, _, sentence = run(program, str(tmp_path), arguments).partition(" ")
-    assert int(code) > 0
-    assert sentence.strip().endswith(f"pip install 'pexeso[{extra}]'"), sentence
+    ended = json.loads(run(program, str(tmp_path), *MISSING))
+    for (code, sentence), extra in zip(ended, MISSING.values(), strict=True):
+        assert code > 0
+        assert sentence.endswith(f"pip install 'pexeso[{extra}]'"), sentence

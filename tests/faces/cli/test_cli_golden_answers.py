@@ -83,11 +83,14 @@ FORMS["graph"] = FORMS["search"]
 UNSTEADY = ("batch", "join", "estimate", "check")
 """Commands whose texts have times or sizes, and those that have one form alone."""
 
+SLOW = ("search auto", "search transform", "search all", "graph of similar values")
+"""Commands that are printed as text alone: their rows are written as those of the others."""
+
 PRINTED = {
     f"{name} {form or 'as text'}": f"{command} {form}"
     for name, command in COMMANDS.items()
-    for form in FORMS.get(command.split()[0], ("",))
-    if command.split()[0] not in UNSTEADY and name != "info"
+    for form in (FORMS.get(command.split()[0], ("",)) if name not in SLOW else ("",))
+    if command.split()[0] not in (*UNSTEADY, "acquire") and name != "info"
 } | {
     "two pairs of each": "search demo.pexeso my_suppliers.csv:supplier --explain --pairs 2",
     "all pairs": "search demo.pexeso my_suppliers.csv:supplier -k 1 --explain --pairs all",

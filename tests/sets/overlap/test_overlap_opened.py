@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_runs import examples
 from overlap_lakes import brute_force, index_of, query_of, random_lake, random_query
 
 from pexeso.errors import IndexCorruptError
@@ -32,7 +33,7 @@ def saved(tmp_path, index):
     return open_index(tmp_path)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(n=st.integers(1, 5 * STRIDE), seed=st.integers(0, 2**32 - 1), letters=st.integers(1, 4))
 def test_heads_find_what_is_found_without_them(n, seed, letters):
     rng = np.random.default_rng(seed)

@@ -1,1 +1,0 @@
-"""The algorithm `brute_triton`."""
