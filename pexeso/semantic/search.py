@@ -257,7 +257,7 @@ class SemanticSearch:
         hit = replace(hit, matched=details.matched(0))
         match = self.matches_of(query, options, [hit], details)[0]
         readings = details.would_match(0)
-        return Explanation(query.describe(), options, match, match.unmatched(), readings)
+        return Explanation(query.describe(), options, match, readings)
 
     def options_for(
         self,
