@@ -67,40 +67,43 @@ def plain_components(rows, max_distance, folder):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_groups_are_the_components_of_all_pairs(seed, max_distance, tmp_path):
     rows = misspelt_names(seed)
-    found = pexeso.cluster(rows, max_distance=max_distance)
+    clusters = pexeso.cluster(rows, max_distance=max_distance)
     expected = plain_components(rows, max_distance, tmp_path)
     assert expected
-    assert {frozenset(group.values) for group in found.groups} == expected
+    assert {frozenset(group.values) for group in clusters.groups} == expected
     counts = Counter(row for row in rows if row)
-    for group in found.groups:
+    for group in clusters.groups:
         assert group.counts == tuple(counts[value] for value in group.values)
         assert list(group.counts) == sorted(group.counts, reverse=True)
-    sizes = [sum(group.counts) for group in found.groups]
+    sizes = [sum(group.counts) for group in clusters.groups]
     assert sizes == sorted(sizes, reverse=True)
-    assert found.n_values == len(counts) - 1  # "n/a" is a missing value
-    assert found.max_distance == max_distance
+    assert clusters.n_values == len(counts) - 1  # "n/a" is a missing value
+    assert clusters.max_distance == max_distance
 
 
 def test_of_equally_frequent_values_and_groups_the_first_come_first():
-    found = pexeso.cluster(["OSLO", "rome", "Oslo", "Rome", "oslo", "Bern"])
-    assert [group.values for group in found.groups] == [("OSLO", "Oslo", "oslo"), ("rome", "Rome")]
+    clusters = pexeso.cluster(["OSLO", "rome", "Oslo", "Rome", "oslo", "Bern"])
+    assert [group.values for group in clusters.groups] == [
+        ("OSLO", "Oslo", "oslo"),
+        ("rome", "Rome"),
+    ]
 
 
 def test_a_chain_is_one_group_and_what_rules_tell_apart_is_not_similar():
     chain = ["Rotterdam", "Roterdam", "Roterdan", "Soterdan"]
     assert pexeso.cluster([chain[0], chain[-1]]).groups == ()
-    found = pexeso.cluster([*chain, "Terminal 1", "Terminal 2", "Gate 11", "Gate 13"])
-    assert [set(group.values) for group in found.groups] == [set(chain)]
+    clusters = pexeso.cluster([*chain, "Terminal 1", "Terminal 2", "Gate 11", "Gate 13"])
+    assert [set(group.values) for group in clusters.groups] == [set(chain)]
 
 
 def test_a_group_is_had_as_every_kind_of_table():
-    found = pexeso.cluster({"town": ["Oslo", "OSLO", None, "OSLO", "Rome"]}, on="town")
+    clusters = pexeso.cluster({"town": ["Oslo", "OSLO", None, "OSLO", "Rome"]}, on="town")
     rows = [(1, "OSLO", 2, "OSLO"), (1, "Oslo", 1, "OSLO")]
-    expected = [dict(zip(found.fields, row, strict=True)) for row in rows]
-    assert found.to_arrow().to_pylist() == expected
-    pd.testing.assert_frame_equal(found.to_pandas(), pd.DataFrame(expected))
-    assert found.to_polars().equals(pl.DataFrame(expected))
-    assert repr(found) == "Clusters(1 group with 2 of 3 values, within distance 0.4)"
+    expected = [dict(zip(clusters.fields, row, strict=True)) for row in rows]
+    assert clusters.to_arrow().to_pylist() == expected
+    pd.testing.assert_frame_equal(clusters.to_pandas(), pd.DataFrame(expected))
+    assert clusters.to_polars().equals(pl.DataFrame(expected))
+    assert repr(clusters) == "Clusters(1 group with 2 of 3 values, within distance 0.4)"
 
 
 @pytest.mark.parametrize(
@@ -113,16 +116,16 @@ def test_a_group_is_had_as_every_kind_of_table():
     ],
 )
 def test_values_without_a_similar_one_are_in_no_group(values, n_values):
-    found = pexeso.cluster(values)
-    assert (found.groups, found.n_values) == ((), n_values)
-    assert found.to_arrow().num_rows == 0
-    assert found.to_pandas().columns.tolist() == list(found.fields)
+    clusters = pexeso.cluster(values)
+    assert (clusters.groups, clusters.n_values) == ((), n_values)
+    assert clusters.to_arrow().num_rows == 0
+    assert clusters.to_pandas().columns.tolist() == list(clusters.fields)
 
 
 def test_dates_of_one_day_are_a_group():
-    found = pexeso.cluster(["2024-01-05", "5 Jan 2024", "2024-02-05"])
-    assert [set(group.values) for group in found.groups] == [{"2024-01-05", "5 Jan 2024"}]
-    assert found.max_distance == 0
+    clusters = pexeso.cluster(["2024-01-05", "5 Jan 2024", "2024-02-05"])
+    assert [set(group.values) for group in clusters.groups] == [{"2024-01-05", "5 Jan 2024"}]
+    assert clusters.max_distance == 0
 
 
 @pytest.mark.parametrize(

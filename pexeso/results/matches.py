@@ -472,7 +472,9 @@ class SearchResult(ColumnMatches[Match]):
             if explain:
                 result["kinds"] = match.kinds().to_dict()
                 result |= pairs_document(match)
-            results.append(self._with_copies(result, match))
+            result = self._with_copies(result, match)
+            sizes = {name: getattr(match, name) for name in ("rows_per_value", "is_small_domain")}
+            results.append(result | sizes)
         return {**self._as_json(results, hints=hints), "stats": self.stats}
 
 
