@@ -38,6 +38,7 @@ from pexeso.errors import (
 
 if TYPE_CHECKING:
     from pexeso.acquisition.results import AcquisitionPlan, AcquisitionResult
+    from pexeso.clusters import Cluster, Clusters, cluster
     from pexeso.composite.candidate_keys import CandidateKey, FoundKeys, find_keys
     from pexeso.index import Index, build_index, open_index
     from pexeso.joins.enrichment.enrich import Enrichment, enrich, enrich_from
@@ -62,6 +63,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "pexeso.acquisition.results": ("AcquisitionPlan", "AcquisitionResult"),
+    "pexeso.clusters": ("Cluster", "Clusters", "cluster"),
     "pexeso.redundancy.holding": ("undo_plan",),
     "pexeso.redundancy.plan_actions": ("PlanCheck", "apply_plan", "verify_plan"),
     "pexeso.redundancy.search": ("Redundancy", "find_redundancy"),
@@ -89,6 +91,8 @@ __all__ = [
     "AcquisitionResult",
     "BuildError",
     "CandidateKey",
+    "Cluster",
+    "Clusters",
     "ColumnGraph",
     "ColumnNotFoundError",
     "ColumnRules",
@@ -127,6 +131,7 @@ __all__ = [
     "__version__",
     "apply_plan",
     "build_index",
+    "cluster",
     "enrich",
     "enrich_from",
     "find_keys",

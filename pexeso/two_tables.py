@@ -21,7 +21,9 @@ RIGHT = "right.parquet"
 
 
 @contextmanager
-def index_of_table(file: str, column: str | int | None) -> Iterator[tuple[Index, str]]:
+def index_of_table(
+    file: str, column: str | int | None, where: str = " of the table on the right"
+) -> Iterator[tuple[Index, str]]:
     """Index one table in a temporary folder; yield the index and the label of the column."""
     query = read_query(file, f"#{column}" if isinstance(column, int) else column)
     kind = profile_column(query.values).kind
@@ -33,7 +35,7 @@ def index_of_table(file: str, column: str | int | None) -> Iterator[tuple[Index,
             index = build_index(file, Path(folder, "table.pexeso"), rules=rules)
         except LakeError as error:
             raise InputError(
-                f"The column {query.column!r} of the table on the right has no values to join by."
+                f"The column {query.column!r}{where} has no values to compare."
             ) from error
         yield index, str(query.column)
 

@@ -232,12 +232,13 @@ def test_the_plain_form_is_json_and_has_its_keys(index):
     document = json.loads(json.dumps(index.search(PLACES, k=1).to_dict(explain=True)))
     assert list(document) == ["query", "options", "results", "n_more", "stats"]
     counts = ["table", "column", "joinability", "matched", "total", "joinability_of"]
+    sizes = ["rows_per_value", "is_small_domain"]
     assert list(document["results"][0]) == [
         *(*counts, "similarity", "kinds", "pairs"),
-        *("copies", "brings"),
+        *("copies", "brings", *sizes),
     ]
     unranked = index.search(PLACES, k=1, rerank=False, fold_copies=False).to_dict()
-    assert list(unranked["results"][0]) == [*counts, "brings"]
+    assert list(unranked["results"][0]) == [*counts, "brings", *sizes]
     assert document["results"][0]["pairs"][0] == ["Oslo", "Oslo", 0.0, "exact"]
     assert document["query"] == {
         "file": None, "column": None, "rows": 6, "distinct": 4, "empty": 1, "unknown": 0,

@@ -73,7 +73,7 @@ def test_max_distance_is_that_of_the_search():
         ((PEOPLE, FIRMS, "firm"), pexeso.ColumnNotFoundError, "'firm'"),
         (("people.csv", FIRMS, "firm"), pexeso.InputError, "Got str instead"),
         ((PEOPLE, None, "firm"), pexeso.InputError, "Got NoneType instead"),
-        ((PEOPLE, FIRMS[:0], 0), pexeso.InputError, "'name' of the table on the right has no valu"),
+        ((PEOPLE, FIRMS[:0], 0), pexeso.InputError, "'name' of the table on the right has no val"),
         ((PEOPLE, pa.table({"key": ["n/a", None]}), 0), pexeso.InputError, "has no values"),
     ],
 )

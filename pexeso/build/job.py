@@ -164,11 +164,15 @@ class BuildJob:
         facts = {**self.workers.facts, "taken_up": self.stages.resumed}
         return BuildReport(tuple(stages), facts)
 
-    def list_tables(self, source: Source) -> Facts:
-        """List the tables of the lake; stages that were made from another list are forgotten."""
+    def list_tables(self, source: Source, known: Store | None = None) -> Facts:
+        """List the tables of the lake; stages that were made from another list are forgotten.
+
+        known: an index of the lake, from which the tables inside files that are as before are
+        taken.
+        """
 
         def work(folder: Path) -> Facts:
-            return source.list_into(self.workers, folder)
+            return source.list_into(self.workers, folder, known)
 
         self.stages.forget("list")  # a listing of another time says nothing of the lake as it is
         listing = self.stage("list", work)

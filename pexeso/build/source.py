@@ -29,8 +29,9 @@ import pyarrow.parquet as pq
 from pexeso.build.spark_tables import SparkTable, find_spark_tables, frame_records
 from pexeso.build.workers import Attempt, Facts, Needs, SparkWorkers, Workers, empty_sums, run_tasks
 from pexeso.errors import LakeError
-from pexeso.lake.catalog import SCHEMA
+from pexeso.lake.catalog import SCHEMA, TABLES, Catalog
 from pexeso.lake.files import (
+    KnownContainers,
     SkippedFile,
     find_tables,
     list_folder,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
     from pexeso.build.parts.base import Batches
     from pexeso.options import BuildOptions
+    from pexeso.store.local.reader import Store
 
 LISTING, SKIPPED, FOLDERS, HANDS = "listing", "skipped", "folders", "hands"
 _TABLE, FOLDER = "table", "folder"
@@ -82,7 +84,7 @@ LISTING_SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("table", "path", "format")),
         *((name, pa.int64()) for name in ("n_bytes", "modified")),
-        *((name, pa.string()) for name in ("version", "member", "reading")),
+        *((name, pa.string()) for name in ("version", "member", "reading", "container")),
     ]
 )
 
@@ -114,6 +116,7 @@ def list_lake(
     folder: Path,
     *,
     single: bool = False,
+    known: Store | None = None,
     first_folders: int = FIRST_FOLDERS,
     more_folders: int = MORE_FOLDERS,
 ) -> Facts:
@@ -123,6 +126,8 @@ def list_lake(
     walk up to `more_folders` each, and so on until nothing is left: a subtree that is larger than
     the others does not stay with one task. There are at most as many rounds as levels of folders.
 
+    Files that hold several tables are not opened where they are as the index `known` has them.
+
     Returns the numbers of ``tables`` and ``skipped`` files, the ``bytes``, the ``rounds``, and a
     ``digest`` of the listing, whatever the order of its rows.
     """
@@ -131,7 +136,7 @@ def list_lake(
     n_rounds = 0
     while pending:
         limit = more_folders if n_rounds else first_folders
-        walk = partial(_walk, root=root, single=single, limit=limit, number=n_rounds)
+        walk = partial(_walk, root=root, single=single, known=known, limit=limit, number=n_rounds)
         counts, _ = run_tasks(workers, walk, pending, folder, Needs(alone=n_rounds > 0))
         for name in totals:
             totals[name] += sum(count[name] for count in counts)
@@ -166,6 +171,7 @@ def _walk(
     *,
     root: Path | Location,
     single: bool,
+    known: Store | None,
     limit: int,
     number: int,
 ) -> Facts:
@@ -175,8 +181,15 @@ def _walk(
         rows = [{"kind": _TABLE, **table_row(file)} for file in tables]
         rows += [{"kind": SKIPPED, **skipped_row(file)} for file in skipped]
     else:
-        rows = walk_from(root, [""] if item is None else item.read(), limit)
+        containers = None if known is None else _known_containers(known)
+        rows = walk_from(root, [""] if item is None else item.read(), limit, containers)
     return write_listing(rows, attempt, _round_name(number))
+
+
+def _known_containers(store: Store) -> KnownContainers:
+    pieces = Catalog(store.catalog_files).pieces(TABLES, KnownContainers.COLUMNS)
+    rows = [read() for read in pieces]
+    return KnownContainers(pa.concat_tables(rows))
 
 
 def write_listing(rows: Iterable[dict[str, Any]], attempt: Attempt, name: str) -> Facts:
@@ -210,7 +223,10 @@ def _digest(row: dict[str, Any]) -> int:
 
 
 def walk_from(
-    root: Path | Location, folders: Iterable[str], limit: int
+    root: Path | Location,
+    folders: Iterable[str],
+    limit: int,
+    known: KnownContainers | None = None,
 ) -> Iterator[dict[str, object]]:
     """List folders and those below them, level by level, up to a number of them."""
     waiting = deque(folders)
@@ -221,7 +237,8 @@ def walk_from(
         while waiting and limit > 0:
             now = [waiting.popleft() for _ in range(min(len(waiting), limit, _REQUESTS))]
             limit -= len(now)
-            for listing in apply(lambda folder: list_folder(root, folder, settings), now):
+            look = partial(list_folder, root, settings=settings, known=known)
+            for listing in apply(look, now):
                 yield from ({"kind": _TABLE, **table_row(file)} for file in listing.tables)
                 yield from ({"kind": SKIPPED, **skipped_row(file)} for file in listing.skipped)
                 waiting.extend(listing.folders)
@@ -279,9 +296,9 @@ class FolderSource:
             require_utf8(self.root)
         self.name = str(self.root)
 
-    def list_into(self, workers: Workers, folder: Path) -> Facts:
+    def list_into(self, workers: Workers, folder: Path, known: Store | None) -> Facts:
         """Write a listing of the tables and the skipped files as Parquet, and return its facts."""
-        return list_lake(workers, self.root, folder, single=self._is_single)
+        return list_lake(workers, self.root, folder, single=self._is_single, known=known)
 
     def read_into(
         self,
@@ -323,7 +340,7 @@ class SparkSource:
         name = lake if isinstance(lake, str) else f"dataframe-{secrets.token_hex(6)}"
         self.name = SPARK_PREFIX + name
 
-    def list_into(self, workers: SparkWorkers, folder: Path) -> Facts:
+    def list_into(self, workers: SparkWorkers, folder: Path, known: Store | None) -> Facts:
         tables = self._tables(workers.spark)
         if not tables:
             raise LakeError(

@@ -136,7 +136,9 @@ def require_files(store: Store, lake: Any) -> FolderSource:
 
 def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: str) -> Update:
     store = job.index
-    listing = job.list_tables(source)
+    # Files that are to be read, or whose readers have changed, are opened for what they hold now.
+    opens_files = compare == "content" or stale_formats(store)
+    listing = job.list_tables(source, None if opens_files else store)
     if not listing["tables"] and delete_missing:
         job.writer.keep = False
         raise LakeError(

@@ -134,6 +134,7 @@ def equal_keys(mine: KeyedTable, theirs: KeyedTable) -> JoinMapping:
         query=query[order],
         lake=order,
         distance=np.zeros(len(order)),
+        cost=np.zeros(len(order)),
         same=np.ones(len(order), dtype=bool),
         chosen=np.ones(len(order), dtype=bool),
     )

@@ -5,7 +5,8 @@ It is created once, from the pairs that match.
 A *value* is what normalisation leaves of a text, on both sides: rows that differ in case or
 punctuation alone are joined alike. The lake values of a query value are ranked by their costs: the
 distances, and a penalty where both have unmatched words; equal ones by whether they are the same
-normalised text, then by code point. Three ways to choose:
+normalised text, then by their first row in the table of the lake, or by code point where its rows
+have no order, as in Spark. Three ways to choose:
 
 - ``nearest``: the first of each query value. Several query values may take the same lake value.
 - ``one-to-one``: no value is joined twice. Values of the same normalised text go together; the
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -154,8 +155,8 @@ class JoinMapping:
         The query value of each, from 0.
     query, lake : int64 (l,)
         The ends of each link, by query value, the best first.
-    distance : float64 (l,)
-        In [0, 1].
+    distance, cost : float64 (l,)
+        In [0, 1], and what links are ranked by.
     """
 
     texts: pa.StringArray
@@ -166,6 +167,7 @@ class JoinMapping:
     query: np.ndarray
     lake: np.ndarray
     distance: np.ndarray
+    cost: np.ndarray
     same: np.ndarray
     chosen: np.ndarray
     text_names: pa.StringArray | None = None
@@ -177,6 +179,26 @@ class JoinMapping:
     @property
     def nearest(self) -> np.ndarray:
         return np.diff(self.query, prepend=-1) != 0
+
+    @property
+    def may_tie(self) -> bool:
+        """Whether the order of the lake values may decide which are joined."""
+        return not self.nearest.all()
+
+    def in_order(self, first_row: np.ndarray, values: str) -> JoinMapping:
+        """Return the mapping whose equal links go by the first row of each lake value.
+
+        first_row: int64, for each of `lake_keys`.
+        """
+        if not self.may_tie:
+            return self
+        rank = np.empty(len(first_row), np.int64)
+        rank[np.argsort(first_row, kind="stable")] = np.arange(len(first_row))
+        order = np.lexsort((rank[self.lake], ~self.same, self.cost, self.query))
+        names = ("query", "lake", "distance", "cost", "same")
+        links = {name: getattr(self, name)[order] for name in names}
+        ends = links["query"], rank[links["lake"]], links["cost"], links["same"]
+        return replace(self, **links, chosen=_chosen(*ends, values))
 
 
 class PairColumns(NamedTuple):
@@ -233,6 +255,7 @@ def make_mapping(
         query=links[0],
         lake=links[1],
         distance=distance[order],
+        cost=links[2],
         same=links[3],
         chosen=_chosen(*links, values),
     )

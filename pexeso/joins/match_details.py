@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pexeso.errors import InputError
 from pexeso.lake.readers.table import DEFAULT_MAX_BYTES
+from pexeso.runtime.compiled import compiled
 
 if TYPE_CHECKING:
     from pexeso.engine.stats import SearchStats
@@ -114,6 +116,14 @@ class MatchDetails:
         return posting_arrays(
             loader, hit.partition, np.arange(*lists.offsets[hit.position : hit.position + 2])
         )
+
+    def text_groups(self, position: int) -> tuple[pa.Array, np.ndarray, np.ndarray]:
+        """Return the texts of a column, their rows, and the components of its pairs with itself."""
+        table, (_, value_of_text) = self.table(position), self._query.texts
+        values, loops = self._query.values, compiled("pexeso.runtime.loops")
+        ends = pc.index_in(table.keys, values.cast(table.keys.type)).to_numpy().astype(np.int64)
+        group = loops.components(len(values), value_of_text[table.text], ends)
+        return table.texts, self._query.rows_of_text, group[value_of_text]
 
     def pairs(self, position: int, limit: int | None = None) -> list[Pair]:
         return self.table(position).to_pairs(limit)

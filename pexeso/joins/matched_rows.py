@@ -198,11 +198,20 @@ def find_rows(
     keys = normaliser.normalise(rows.column(position))
     key = pc.fill_null(pc.index_in(keys, mapping.lake_keys, skip_nulls=True), -1)
     key = key.to_numpy(zero_copy_only=False).astype(np.int64)
+    mapping = mapping.in_order(first_rows(key, mapping), options.values)
     forms = None
     if options.values != "all":
         forms = (normaliser.resolved(mapping.texts), normaliser.resolved(rows.column(position)))
     joined = joined_rows(key, mapping, forms)
     return FoundRows(table, column, rows, mapping, options, key, joined, typed=typed)
+
+
+def first_rows(key: np.ndarray, mapping: JoinMapping) -> np.ndarray:
+    """Return the first row of each lake value; one behind all rows where it has none: int64."""
+    first = np.full(len(mapping.lake_keys), len(key))
+    rows = np.flatnonzero(key >= 0)[::-1]
+    first[key[rows]] = rows
+    return first
 
 
 def joined_rows(

@@ -28,7 +28,14 @@ import pyarrow.compute as pc
 from pexeso.build.spark_tables import cell_text
 from pexeso.errors import InputError, TableReadError
 from pexeso.joins.mapping import JoinMapping
-from pexeso.joins.matched_rows import FoundRows, JoinedRows, find_rows, found_types, joined_rows
+from pexeso.joins.matched_rows import (
+    FoundRows,
+    JoinedRows,
+    find_rows,
+    first_rows,
+    found_types,
+    joined_rows,
+)
 from pexeso.joins.options import JoinOptions
 from pexeso.joins.report import (
     CONFLICTS,
@@ -136,6 +143,8 @@ _CONFLICTS = pa.schema(
     ]
 )
 
+_ROW = "__row"
+_FIRST_ROWS = pa.schema([(_LAKE, pa.int64()), (_ROW, pa.int64())])
 _COUNTS = pa.schema([(_QUERY, pa.int64()), ("n_rows", pa.int64())])
 
 
@@ -205,6 +214,8 @@ def join_frame(
     names = choose_names(
         own_names, lake_table.labels, lake_table.table, lake_table.options, fold_case=fold_case
     )
+    if not from_spark and lake_table.mapping.may_tie:
+        lake_table = replace(lake_table, mapping=_in_row_order(spark, lake_table))
     source = _SparkTable(spark, lake_table) if from_spark else _File(spark, lake_table)
     added = _by_text(spark, lake_table.mapping).join(source.rows(), _QUERY).drop(_QUERY)
     ours = frame.toDF(*(f"u{location}" for location in range(len(own_names))))
@@ -249,11 +260,26 @@ def _by_text(spark: SparkSession, mapping: JoinMapping) -> DataFrame:
     return spark.createDataFrame(pa.Table.from_arrays(columns, [_TEXT, _QUERY]))
 
 
+def _in_row_order(spark: SparkSession, table: FoundTable) -> JoinMapping:
+    """Return the mapping whose ties go by the rows of a file, which one task reads for that."""
+    task = partial(_read_file, table=table, work=_first_rows)
+    rows = spark.range(0, 1, 1, 1).mapInArrow(task, _in_spark(_FIRST_ROWS)).toArrow()
+    first = np.zeros(len(table.mapping.lake_keys), np.int64)
+    first[rows[_LAKE].to_numpy()] = rows[_ROW].to_numpy()
+    return table.mapping.in_order(first, table.options.values)
+
+
+def _first_rows(found_rows: FoundRows) -> Iterator[pa.RecordBatch]:
+    rows = first_rows(found_rows.key, found_rows.mapping)
+    columns = [pa.array(np.arange(len(rows))), pa.array(rows)]
+    yield from pa.Table.from_arrays(columns, schema=_FIRST_ROWS).to_batches(ROWS_PER_BATCH)
+
+
 def _slim(mapping: JoinMapping) -> JoinMapping:
     """Drop the links that are not joined, which tasks do not need."""
     links = {
         name: getattr(mapping, name)[mapping.chosen]
-        for name in ("query", "lake", "distance", "same", "chosen")
+        for name in ("query", "lake", "distance", "cost", "same", "chosen")
     }
     return replace(mapping, **links)
 

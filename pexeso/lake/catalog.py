@@ -42,6 +42,8 @@ SCHEMA = pa.schema(
         pa.field("n_bytes", pa.int64()),  # on disk
         pa.field("modified", pa.int64()),  # last change in nanoseconds since 1970, if known
         pa.field("version", pa.string()),  # what its storage calls this state of the file
+        # of a table inside a file: bytes, number of tables and name of that; see `KnownContainers`
+        pa.field("container", pa.string()),
         pa.field("encoding", pa.string()),
         pa.field("delimiter", pa.string()),
         pa.field("n_columns", pa.int32()),
@@ -157,7 +159,7 @@ def _schema(*names: str) -> pa.Schema:
 # See `SCHEMA`; `reason` says why a file could not be read.
 TABLES_SCHEMA = _schema(
     *("table", "format", "n_bytes", "modified", "version", "encoding", "delimiter"),
-    *("n_rows", "n_columns", "fingerprint", "reason", "notes"),
+    *("n_rows", "n_columns", "fingerprint", "reason", "notes", "container"),
 )
 
 # One row a column, ordered by table, name, position in each folder; `column_id` numbers the kept

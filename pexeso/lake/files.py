@@ -16,6 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+
 from pexeso.errors import LakeError, PlaceError, TableReadError
 from pexeso.lake.containers.folders import HIVE, CannotRead, folder_kind, folder_table
 from pexeso.lake.containers.formats import SETTINGS_NAME, format_of, reason_not_read, tables_inside
@@ -117,6 +120,9 @@ class TableFile:
     # What `lake.toml` says of the table, as `LakeSettings.digest_of` gives it. A version goes on
     # with it, so that a file counts as changed where it is to be read in another way.
     reading: str | None = None
+    # Of a table inside a file its bytes, how many tables it holds, and its name; None where
+    # something inside is no table.
+    container: str | None = None
 
 
 @dataclass(frozen=True)
@@ -129,6 +135,56 @@ class SkippedFile:
     path: str
     reason: str
     is_closed: bool = False
+
+
+class KnownContainers:
+    """The tables inside files that an index knows: a file that is as it was need not be opened.
+
+    rows: tables of a catalog, with `COLUMNS`. Memory: their texts, and a position for each file.
+    """
+
+    COLUMNS = ("table", "format", "n_bytes", "modified", "version", "container")
+
+    def __init__(self, rows: pa.Table) -> None:
+        self._rows = rows.filter(rows["container"].is_valid()).sort_by("container")
+        runs = self._rows["container"].value_counts()
+        ends = np.cumsum(runs.field("counts").to_numpy())
+        states = runs.field("values").to_pylist()
+        self._end = {
+            state.split(" ", 2)[2]: end for state, end in zip(states, ends.tolist(), strict=True)
+        }
+        self._size = dict(zip(states, runs.field("counts").to_pylist(), strict=True))
+
+    def tables_in(self, file: TableFile) -> list[TableFile] | None:
+        """Return the tables inside a file of the same name, size, time and version, or None."""
+        end = self._end.get(file.table)
+        if end is None or file.modified is None:
+            return None
+        state = self._rows["container"][end - 1].as_py()
+        n_tables = self._size[state]
+        rows = self._rows.slice(end - n_tables, n_tables).to_pylist()
+        is_same = state == _container_state(file, n_tables) and all(
+            row["modified"] == file.modified
+            and (row["version"] or "").startswith(file.version or "")
+            for row in rows
+        )
+        if not is_same:
+            return None
+        return [
+            replace(
+                file,
+                table=row["table"],
+                format=row["format"],
+                n_bytes=row["n_bytes"],
+                member=row["table"].removeprefix(file.table),
+                container=state,
+            )
+            for row in rows
+        ]
+
+
+def _container_state(file: TableFile, n_tables: int) -> str:
+    return f"{file.n_bytes} {n_tables} {file.table}"
 
 
 class Listing(NamedTuple):
@@ -211,6 +267,7 @@ def list_folder(
     settings: LakeSettings | None = None,
     *,
     single_files: bool = False,
+    known: KnownContainers | None = None,
 ) -> Listing:
     """List one folder of a lake, without going into those below it.
 
@@ -220,9 +277,9 @@ def list_folder(
     """
     if isinstance(root, Path):
         one = None if single_files else _folder_listing(root, folder)
-        listing = one or _list_here(root, folder)
+        listing = one or _list_here(root, folder, known)
     else:
-        listing = _list_elsewhere(root, folder, single_files=single_files)
+        listing = _list_elsewhere(root, folder, known, single_files=single_files)
     if not folder:  # who wrote the settings of the lake does not look for them among its tables
         listing.skipped[:] = [entry for entry in listing.skipped if entry.path != SETTINGS_NAME]
     if settings is not None and settings.files:
@@ -275,13 +332,16 @@ def table_of_row(root: Path | Location, row: Mapping[str, Any]) -> TableFile:
     return TableFile(**{**row, "path": path_from_text(root, row["path"])})
 
 
-def _add_file(listing: Listing, file: TableFile) -> None:
+def _add_file(listing: Listing, file: TableFile, known: KnownContainers | None = None) -> None:
     own_format = format_of(file.table)
     if own_format is None or not own_format.holds_several:
         listing.tables.append(replace(file, format=own_format.name if own_format else "delimited"))
         return
     try:
         file = _with_log(file)
+        if known is not None and (tables := known.tables_in(file)) is not None:
+            listing.tables.extend(tables)
+            return
         inside = tables_inside(
             FileSource(file.table, file.path, max_bytes=MAX_CONTAINER_BYTES), file.n_bytes
         )
@@ -293,6 +353,8 @@ def _add_file(listing: Listing, file: TableFile) -> None:
         return
     if not inside:
         listing.skipped.append(_skipped(file.table, "it holds no table"))
+    are_tables = all(part.reason is None for part in inside)
+    state = _container_state(file, len(inside)) if are_tables else None
     for part in inside:
         table = f"{file.table}{part.member}"
         if part.reason is not None:
@@ -302,7 +364,12 @@ def _add_file(listing: Listing, file: TableFile) -> None:
         else:
             listing.tables.append(
                 replace(
-                    file, table=table, format=part.format, n_bytes=part.n_bytes, member=part.member
+                    file,
+                    table=table,
+                    format=part.format,
+                    n_bytes=part.n_bytes,
+                    member=part.member,
+                    container=state,
                 )
             )
 
@@ -350,17 +417,24 @@ def _no_lake(root: Path | Location) -> LakeError:
     )
 
 
-def _add(listing: Listing, name: str, entry: TableFile | SkippedFile | None) -> None:
+def _add(
+    listing: Listing,
+    name: str,
+    entry: TableFile | SkippedFile | None,
+    known: KnownContainers | None,
+) -> None:
     """Add what an entry of a folder is to a listing; None for a folder to search."""
     if entry is None:
         listing.folders.append(name)
     elif isinstance(entry, SkippedFile):
         listing.skipped.append(entry)
     else:
-        _add_file(listing, entry)
+        _add_file(listing, entry, known)
 
 
-def _list_elsewhere(root: Location, folder: str, *, single_files: bool) -> Listing:
+def _list_elsewhere(
+    root: Location, folder: str, known: KnownContainers | None, *, single_files: bool
+) -> Listing:
     listing = Listing([], [], [])
     location = root.joined(folder) if folder else root
     try:
@@ -378,11 +452,11 @@ def _list_elsewhere(root: Location, folder: str, *, single_files: bool) -> Listi
         name = f"{folder}/{entry.name}" if folder else entry.name
         reason = _reason_not_taken(entry)
         if reason is not None:
-            _add(listing, name, _skipped(name, reason))
+            _add(listing, name, _skipped(name, reason), known)
         elif entry.kind == "folder":
-            _add(listing, name, None)
+            _add(listing, name, None, known)
         else:
-            _add(listing, name, _file_at(location.joined(entry.name), name, entry))
+            _add(listing, name, _file_at(location.joined(entry.name), name, entry), known)
     return listing
 
 
@@ -421,14 +495,14 @@ def _folder_listing(
     return Listing([file], [], [])
 
 
-def _list_here(root: Path, folder: str) -> Listing:
+def _list_here(root: Path, folder: str, known: KnownContainers | None) -> Listing:
     listing = Listing([], [], [])
     resolved_root = root.resolve()
     try:
         with os.scandir(root / folder) as entries:
             for entry in entries:
                 name = f"{folder}/{entry.name}" if folder else entry.name
-                _add(listing, name, _table_of(entry, root, name, resolved_root))
+                _add(listing, name, _table_of(entry, root, name, resolved_root), known)
     except (FileNotFoundError, NotADirectoryError):
         listing.skipped.append(_skipped(folder, "the folder is no longer there"))
     except OSError as error:

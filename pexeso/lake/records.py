@@ -200,7 +200,7 @@ def _table_record(
         "format": file.format,
         "n_bytes": file.n_bytes,
     }
-    record |= {"modified": file.modified, "version": file.version}
+    record |= {"modified": file.modified, "version": file.version, "container": file.container}
     record |= {"fingerprint": fingerprint, "reason": reason, "notes": table.notes if table else []}
     if table:
         record |= {"encoding": table.encoding, "delimiter": table.delimiter}

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from pexeso.semantic.open_index import OpenIndex
 
 
+SMALL_DOMAIN = 3
+"""Distinct values of a column that says little about its rows, such as a flag or a sex."""
+
+
 class ShownMatch(Shown):
     """A match in a line, with what `_measured` says, and in a notebook as a table of one row."""
 
@@ -60,6 +64,24 @@ class ColumnMatch(ShownMatch):
     def brings(self) -> tuple[str, ...]:
         """The other columns of the table, in its order: what a join with it brings."""
         return () if self._columns is None else self._columns.others(self.table, self.column)
+
+    @property
+    def rows_per_value(self) -> float | None:
+        """Mean rows of the table with one value of the column: 1 where it is a key.
+
+        A row of yours that is joined becomes so many. None where they are not known.
+        """
+        n_rows, n_distinct = self._sizes
+        return None if not n_distinct else max(1.0, n_rows / n_distinct)
+
+    @property
+    def is_small_domain(self) -> bool:
+        """Whether the column has so few values that they say little about a row, such as flags."""
+        return 0 < self._sizes[1] <= SMALL_DOMAIN
+
+    @property
+    def _sizes(self) -> tuple[int, int]:
+        return (0, 0) if self._columns is None else self._columns.sizes(self.table, self.column)
 
 
 @dataclass(frozen=True)
@@ -391,27 +413,34 @@ class Unmatched:
 
 @dataclass(eq=False, repr=False)
 class TableColumns:
-    """Labels of the columns of tables, read from a catalog together when one is asked for.
+    """Labels and sizes of the columns of tables, read together when one is asked for.
 
     `opened` is a snapshot of an index. Tables not among `wanted` are read one by one.
     """
 
     opened: OpenIndex | Index
     wanted: Collection[str]
-    labels: dict[str, list[str]] = field(default_factory=dict)
+    # By table and label: cells that are not missing, and distinct values.
+    known: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TableColumns:
         return self
 
     def others(self, table: str, column: str) -> tuple[str, ...]:
-        if table not in self.labels:
-            self._read({table, *self.wanted} - self.labels.keys())
-        return tuple([label for label in self.labels[table] if label != column])
+        return tuple([label for label in self._of_table(table) if label != column])
+
+    def sizes(self, table: str, column: str) -> tuple[int, int]:
+        return self._of_table(table).get(column, (0, 0))
+
+    def _of_table(self, table: str) -> dict[str, tuple[int, int]]:
+        if table not in self.known:
+            self._read({table, *self.wanted} - self.known.keys())
+        return self.known[table]
 
     def _read(self, tables: set[str]) -> None:
-        rows = self.opened.catalog.columns(
-            ["table", "label", "position"], among=pa.array(sorted(tables), pa.string())
-        ).sort_by([("table", "ascending"), ("position", "ascending")])
-        self.labels |= {table: [] for table in tables}
-        for table, label in zip(rows["table"].to_pylist(), rows["label"].to_pylist(), strict=True):
-            self.labels[table].append(label)
+        names = ["table", "label", "position", "n_rows", "n_missing", "n_distinct"]
+        rows = self.opened.catalog.columns(names, among=pa.array(sorted(tables), pa.string()))
+        self.known |= {table: {} for table in tables}
+        for row in rows.sort_by([("table", "ascending"), ("position", "ascending")]).to_pylist():
+            n_cells = (row["n_rows"] or 0) - (row["n_missing"] or 0)
+            self.known[row["table"]][row["label"]] = (n_cells, row["n_distinct"] or 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
@@ -471,7 +472,9 @@ class SearchResult(ColumnMatches[Match]):
             if explain:
                 result["kinds"] = match.kinds().to_dict()
                 result |= pairs_document(match)
-            results.append(self._with_copies(result, match))
+            result = self._with_copies(result, match)
+            sizes = {name: getattr(match, name) for name in ("rows_per_value", "is_small_domain")}
+            results.append(result | sizes)
         return {**self._as_json(results, hints=hints), "stats": self.stats}
 
 
@@ -486,8 +489,6 @@ class Explanation(Tabular):
     options : SearchOptions
     match : Match
         Joinability and pairs; a joinability of 0 where nothing matches.
-    unmatched : tuple of Unmatched
-        In the query's order, each text once.
     readings : tuple of WouldMatch
         Rules that are off by which more codes would be equal.
     """
@@ -495,10 +496,17 @@ class Explanation(Tabular):
     query: dict[str, Any]
     options: SearchOptions
     match: Match
-    unmatched: tuple[Unmatched, ...]
     readings: tuple[WouldMatch, ...] = ()
 
     fields = ("query", "value", "distance", "kind", "reason")  # of no dataclass field
+
+    @cached_property
+    def unmatched(self) -> tuple[Unmatched, ...]:
+        """The texts without a match, in the query's order, each once.
+
+        Their nearest values are found when they are first asked for.
+        """
+        return self.match.unmatched()
 
     def _summary(self) -> str:
         return f"{self.match._summary()}, {many(len(self.unmatched), 'text')} without a match"

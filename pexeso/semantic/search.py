@@ -23,7 +23,13 @@ from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
 from pexeso.lake.left_out import left_out
 from pexeso.options import SearchOptions, search_options
-from pexeso.results.column_matches import MAX_NEAREST, Hints, NearColumn, TableColumns
+from pexeso.results.column_matches import (
+    MAX_NEAREST,
+    SMALL_DOMAIN,
+    Hints,
+    NearColumn,
+    TableColumns,
+)
 from pexeso.results.matches import Explanation, Match, SearchResult
 from pexeso.results.query import QueryColumn, exact_kind, query_from_values
 from pexeso.semantic.executor import search_store
@@ -39,9 +45,6 @@ if TYPE_CHECKING:
     from pexeso.semantic.thresholds.advisor import Advisor
 
     Search = Callable[[Sequence[EncodedQuery], Sequence[SearchOptions]], list[Answer]]
-
-SMALL_DOMAIN = 3
-"""Distinct values of a column that says little about its rows, such as a flag or a sex."""
 
 WIDER = ((1.0, 0.0), (1.15, 0.02), (1.3, 0.05), (1.5, 0.1))
 """The distances at which the nearest columns are looked for, until there are some: so many times
@@ -257,7 +260,7 @@ class SemanticSearch:
         hit = replace(hit, matched=details.matched(0))
         match = self.matches_of(query, options, [hit], details)[0]
         readings = details.would_match(0)
-        return Explanation(query.describe(), options, match, match.unmatched(), readings)
+        return Explanation(query.describe(), options, match, readings)
 
     def options_for(
         self,

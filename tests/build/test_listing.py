@@ -42,7 +42,17 @@ def lake(tmp_path_factory):
 def expected(lake):
     tables, skipped = find_tables(lake)
     rows = {
-        (t.table, str(t.path), t.format, t.n_bytes, t.modified, t.version, t.member, t.reading)
+        (
+            t.table,
+            str(t.path),
+            t.format,
+            t.n_bytes,
+            t.modified,
+            t.version,
+            t.member,
+            t.reading,
+            t.container,
+        )
         for t in tables
     }
     assert len(rows) > 60

@@ -33,6 +33,7 @@ CLASSES = (
     pexeso.TransformSearchResult,
     pexeso.AcquisitionPlan,
     pexeso.AcquisitionResult,
+    pexeso.Clusters,
     pexeso.ColumnGraph,
 )
 SHOWN_FIELDS = (
@@ -109,6 +110,7 @@ FUNCTIONS = [
     *(
         signature(f"pexeso.{name}", getattr(pexeso, name))
         for name in (
+            "cluster",
             "open_index",
             "enrich",
             "enrich_from",

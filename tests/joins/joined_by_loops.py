@@ -16,10 +16,11 @@ def join_by_loops(
     One-to-one is not judged here: give the links that it chose.
     """
     joined = []
+    first = {normalise(other[column]): at for at, other in reversed(list(enumerate(theirs)))}
     for row in ours:
         query = normalise(row[on])
         ranked = sorted(
-            (distance, query != lake, lake)
+            (distance, query != lake, first.get(lake, len(theirs)), lake)
             for (mine, lake), distance in links.items()
             if mine == query
         )
@@ -27,7 +28,7 @@ def join_by_loops(
             ranked = ranked[:1]
         matches = [
             {"match_value": other[column], "match_distance": distance, **other}
-            for distance, _, lake in ranked
+            for distance, _, _, lake in ranked
             for other in theirs
             if normalise(other[column]) == lake
         ]

@@ -3,13 +3,14 @@
 import datetime
 from pathlib import Path
 
+import duckdb
 import pandas as pd
 import pyarrow as pa
 import pytest
 from test_joined_tables import LINKS, OURS, THEIRS, joined, mapping_of
 
 from pexeso.errors import InputError
-from pexeso.index import open_index
+from pexeso.index import build_index, open_index
 from pexeso.joins.options import JoinOptions
 from pexeso.joins.spark import FoundTable, join_frame
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -66,6 +67,27 @@ def test_a_file_is_joined_in_tasks_as_in_memory(match, mine, frame, options, wit
         assert result.report.conflicts.sort_by("kind").equals(
             wanted.report.conflicts.sort_by("kind")
         )
+
+
+TIED = ["Anna Zorn", "Anna Born", "Anna Korn", "Berta Lorn", "Berta Dorn"]
+
+
+@pytest.mark.parametrize("values", ["nearest", "one-to-one"])
+def test_of_equally_near_values_the_first_row_wins_in_tasks_too(spark, tmp_path, values):
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    pd.DataFrame({"name": TIED, "n": range(5)}).to_csv(folder / "names.csv", index=False)
+    index = build_index(folder, tmp_path / "names.pexeso")
+    mine = pd.DataFrame({"first": ["Anna", "Berta"]})
+    match = index.explain(mine["first"], "names.csv", "name", max_distance=1).match
+    near = {pair.value: pair.distance for pair in match.pairs() if pair.query == "Anna"}
+    assert near["Anna Zorn"] == near["Anna Born"] == near["Anna Korn"]
+    joined = match.join(mine, "first", values=values)
+    assert joined["name"].tolist() == ["Anna Zorn", "Berta Lorn"]
+    in_tasks = match.join(spark.createDataFrame(mine, "first string"), "first", values=values)
+    assert rows_of(in_tasks) == rows_of(pa.Table.from_pandas(joined))
+    in_duckdb = duckdb.sql(match.sql("mine", on="first", values=values)).fetchall()
+    assert sorted(row[1] for row in in_duckdb) == ["Anna Zorn", "Berta Lorn"]
 
 
 def test_names_that_differ_in_case_alone_get_out_of_the_way(match, frame):

@@ -69,6 +69,36 @@ def test_values_are_chosen(links, how, expected):
     assert chosen(mapping_of(links, *how)) == expected
 
 
+@settings(max_examples=50)
+@given(
+    st.dictionaries(
+        st.tuples(st.sampled_from("abc"), st.sampled_from("abwxyz")),
+        st.sampled_from([0.0, 0.1, 0.5]),
+        max_size=12,
+    ),
+    st.permutations("abwxyz"),
+    st.integers(1, 6),
+)
+def test_of_equally_near_values_the_same_text_wins_then_the_first_row(links, rows, n_rows):
+    links = {pair: 0.0 if pair[0] == pair[1] else distance for pair, distance in links.items()}
+    rows = rows[:n_rows]  # the others are gone from the table
+    place = {key: rows.index(key) if key in rows else len(rows) for key in "abwxyz"}
+    best = {}
+    for (query, key), distance in links.items():
+        rank = (distance, query != key, place[key], key)
+        best[query] = min(best.get(query, rank), rank)
+    mapping = mapping_of(links)
+    first = np.array([place[key] for key in mapping.lake_keys.to_pylist()], np.int64)
+    expected = [(query.upper(), best[query][3]) for query in sorted(best)]
+    assert chosen(mapping.in_order(first, "nearest")) == expected
+
+
+def test_a_one_to_one_join_takes_the_first_rows_of_equally_good_ones():
+    mapping = mapping_of({("a", key): 0.1 for key in "xyz"}, "one-to-one")
+    assert chosen(mapping) == [("A", "x")]
+    assert chosen(mapping.in_order(np.array([2, 1, 0]), "one-to-one")) == [("A", "z")]
+
+
 def test_texts_of_one_value_are_one_value():
     texts = {"a": ["A", " a "], "b": ["B"]}
     mapping = mapping_of({("a", "x"): 0.1, ("b", "x"): 0.2}, "one-to-one", texts)

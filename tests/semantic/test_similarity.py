@@ -96,7 +96,8 @@ def test_columns_beyond_the_first_stay_behind_in_their_order(index, monkeypatch)
     assert [match.similarity is None for match in ranked] == [False, True, True]
     assert ranked.to_pandas()["similarity"].isna().tolist() == [False, True, True]
     counts = ["joinability", "matched", "total", "joinability_of"]
-    names = ["table", "column", *counts, "similarity", "copies", "brings"]
+    sizes = ["rows_per_value", "is_small_domain"]
+    names = ["table", "column", *counts, "similarity", "copies", "brings", *sizes]
     assert [list(result) for result in ranked.to_dict()["results"]] == [names] * 3
 
 

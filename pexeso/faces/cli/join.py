@@ -48,13 +48,10 @@ from pexeso.faces.service.verbs import run
 from pexeso.joins.exports.openlineage import DataSet, JoinMade, append_events
 from pexeso.lake.rows import table_path
 from pexeso.results.query import split_spec
-from pexeso.runtime.formatting import many, percent
+from pexeso.runtime.formatting import figure, many, percent
 
 if TYPE_CHECKING:
-    from pexeso.composite.key_table import JoinedKeys
     from pexeso.faces.service.bases import JoinResponse
-    from pexeso.joins.report import JoinReport
-    from pexeso.results.matches import Match
     from pexeso.transform.joins.joined import TransformJoin
 
 
@@ -206,7 +203,7 @@ def join(
             report_advice([response.advised])
         write_table(response.joined.table, output, overwrite=overwrite)
         _write_more(request, response, started, output, conflicts, lineage, overwrite=overwrite)
-        _report_join(response.match, response.joined.report, output, conflicts)
+        _report_join(request, response, output, conflicts)
 
 
 def _write_more(
@@ -241,16 +238,21 @@ def _report_programs(joined: TransformJoin) -> None:
 
 
 def _report_join(
-    match: Match | JoinedKeys, report: JoinReport, output: str | None, conflicts: str | None
+    request: JoinRequest, response: JoinResponse, output: str | None, conflicts: str | None
 ) -> None:
+    match, report = response.match, response.joined.report
     joined = ""
     if (report.matched_rows, report.rows) != (match.matched, match.total):
         joined = f", {report.matched_rows:,} of {many(report.rows, 'row')} joined"
+    without_match = report.rows - report.matched_rows if request.how == "left" else 0
+    n_rows, fan_out = report.joined_rows - without_match, ""
+    if n_rows > report.matched_rows:
+        fan_out = f", {figure(n_rows / report.matched_rows)} for each row that matches"
     where = "" if output is None else f", in '{output}'"
     talk(
         f"Joined with {match.table}:{match.column}: {percent(match.joinability)} of the "
         f"{match.joinability_of} match ({match.matched:,} of {match.total:,}){joined}; "
-        f"{many(report.joined_rows, 'row')}{where}"
+        f"{many(report.joined_rows, 'row')}{fan_out}{where}"
     )
     for line in report.lines():
         warn(plain(line, MAX_NAME))

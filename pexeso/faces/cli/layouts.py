@@ -10,21 +10,124 @@ from pexeso.faces.cli.report import (
     NAMES,
     Column,
     Layout,
+    first_pair_lines,
     indented,
     milliseconds,
     more_line,
+    shares,
     shortened,
     transformed_lines,
 )
+from pexeso.options import ROWS
 from pexeso.runtime.formatting import many, percent, plain
 
 if TYPE_CHECKING:
-    from pexeso.composite.results import CompositeMatch, CompositeResult, FanOut
+    from pexeso.composite.results import CompositeMatch, CompositeResult
+    from pexeso.results.matches import Match, SearchResult
     from pexeso.transform.search.results import TransformMatch, TransformSearchResult
 
 
 # Characters of a program in a table.
 MAX_PROGRAM = 60
+
+
+_PHASES = ("start", "open", "embed", "map", "block", "verify", "rerank", "explain")
+
+
+def fan_out_text(relation: str, mean: float) -> str:
+    """Write how many rows a join makes of one.
+
+    Examples
+    --------
+    >>> fan_out_text("1:n", 1.5), fan_out_text("n:m", 1234.0), fan_out_text("1:n", 1.01)
+    ('1:n, 1.5 rows for each row', 'n:m, 1,234 rows for each row', '1:n')
+    """
+    number = f"{mean:.2g}" if mean < 100 else f"{mean:,.0f}"
+    return relation if number == "1" else f"{relation}, {number} rows for each row"
+
+
+def _fan_out(result: SearchResult) -> Column:
+    """Return the column of what a join makes of a row; empty where it makes one with each table."""
+    query = result.query
+    repeats = query["rows"] - query["empty"] > query["distinct"]
+
+    def cell(match: Match) -> str:
+        mean = match.rows_per_value
+        if mean is None or not is_shown:
+            return ""
+        relation = ("n:m" if repeats else "1:n") if mean > 1 else ("n:1" if repeats else "1:1")
+        return fan_out_text(relation, mean) + (", few values" if match.is_small_domain else "")
+
+    is_shown = any((match.rows_per_value or 1) > 1 or match.is_small_domain for match in result)
+    return Column("fan-out", "<", cell, is_optional=True)
+
+
+def _alike_columns(result: SearchResult) -> list[Column]:
+    at_least = ">= " if result.options.are_lower_bounds else ""
+    counted = "rows matched" if result.options.joinability_of == ROWS else "matched"
+    columns = [
+        Column("joinability", ">", lambda match: f"{at_least}{percent(match.joinability)}"),
+        Column(counted, ">", lambda match: f"{match.matched:,}/{match.total:,}"),
+        *NAMES,
+        _fan_out(result),
+    ]
+    if not result.reranked:
+        return columns
+    similarity = Column(
+        "similarity",
+        ">",
+        lambda match: "" if match.similarity is None else f"{match.similarity:.2f}",
+    )
+    return [similarity, *columns]
+
+
+def _alike_why(match: Match, n_shown: int) -> list[str]:
+    return [f"{INDENT}{shares(match.kinds())}", *first_pair_lines(match, n_shown)]
+
+
+def _nothing_alike(result: SearchResult) -> str:
+    options, query = result.options, result.query
+    if not query["rows"]:
+        return "The query column has no rows: there is nothing to look for."
+    if not query["distinct"]:
+        return "The query column has no values: there is nothing to look for."
+    n_counted, noun = (
+        (query["rows"], "row") if options.joinability_of == ROWS else (query["distinct"], "value")
+    )
+    within = f"of the {many(n_counted, noun)}"
+    if options.min_joinability is None:
+        return (
+            f"No column has any value within distance {options.max_distance:g} {within}. Try "
+            "a larger --max-distance."
+        )
+    # A larger distance than that of dates, numbers or codes finds what is wrong.
+    is_by_kind = options.advice is not None and "kind" in options.advice.evidence
+    larger = "" if is_by_kind else "a larger --max-distance, "
+    return (
+        f"No column matches at least {percent(options.min_joinability)} {within} within distance "
+        f"{options.max_distance:g}. Try {larger}a smaller --min-joinability, or -k 10 for the best "
+        "there are."
+    )
+
+
+def _phases(result: SearchResult, waited: float | None) -> str:
+    seconds: dict[str, float] = dict(result.stats["seconds"])
+    if waited is not None:
+        seconds["start"] = waited - sum(seconds.values())
+    phases = ", ".join(
+        f"{phase} {milliseconds(seconds[phase])}" for phase in sorted(seconds, key=_PHASES.index)
+    )
+    return f" in {milliseconds(sum(seconds.values()))} ms ({phases})"
+
+
+ALIKE = Layout(
+    _alike_columns,
+    _alike_why,
+    _nothing_alike,
+    _phases,
+    ("query_value", "lake_value", "distance", "kind"),
+    lambda match: (pair.to_list() for pair in match.streamed_pairs()),
+)
 
 
 def _transformed_columns(result: TransformSearchResult) -> list[Column]:
@@ -72,19 +175,9 @@ TRANSFORMED = Layout(
 )
 
 
-def fan_out_text(fan_out: FanOut) -> str:
-    """Write how many rows a join makes of one.
-
-    Examples
-    --------
-    >>> from pexeso.composite.results import FanOut
-    >>> fan_out_text(FanOut("1:n", 30, 1.5, 1.0, 4, 1))
-    '1:n, 1.5 rows for each row'
-    """
-    mean = fan_out.rows_per_query_row
-    if fan_out.max_rows_per_query_row == 1:
-        return fan_out.relation
-    return f"{fan_out.relation}, {mean:.2g} rows for each row"
+def _composite_fan_out(match: CompositeMatch) -> str:
+    fan_out = match.fan_out
+    return fan_out_text(fan_out.relation, fan_out.rows_per_query_row)
 
 
 def _composite_columns(result: CompositeResult) -> list[Column]:
@@ -92,7 +185,7 @@ def _composite_columns(result: CompositeResult) -> list[Column]:
         Column("joinability", ">", lambda match: percent(match.joinability)),
         Column("keys", ">", lambda match: f"{match.matched_keys:,}/{match.total_keys:,}"),
         Column("rows", ">", lambda match: f"{match.rows:,}"),
-        Column("fan-out", "<", lambda match: fan_out_text(match.fan_out)),
+        Column("fan-out", "<", _composite_fan_out),
         NAMES[0],
         Column("columns", "<", lambda match: ", ".join(match.columns)),
     ]

@@ -196,7 +196,6 @@ def indented(
 
 ALL_PAIRS = sys.maxsize
 INDENT = "    "
-_PHASES = ("start", "open", "embed", "map", "block", "verify", "rerank", "explain")
 
 
 class PairsCount(CountOrAll):
@@ -386,63 +385,6 @@ def more_line(n_more: int, noun: str) -> list[str]:
     return [f"{INDENT}and {many(n_more, f'more {noun}')} (--pairs all)"] if n_more else []
 
 
-def _alike_columns(result: SearchResult) -> list[Column]:
-    at_least = ">= " if result.options.are_lower_bounds else ""
-    counted = "rows matched" if result.options.joinability_of == ROWS else "matched"
-    columns = [
-        Column("joinability", ">", lambda match: f"{at_least}{percent(match.joinability)}"),
-        Column(counted, ">", lambda match: f"{match.matched:,}/{match.total:,}"),
-        *NAMES,
-    ]
-    if not result.reranked:
-        return columns
-    similarity = Column(
-        "similarity",
-        ">",
-        lambda match: "" if match.similarity is None else f"{match.similarity:.2f}",
-    )
-    return [similarity, *columns]
-
-
-def _alike_why(match: Match, n_shown: int) -> list[str]:
-    return [f"{INDENT}{shares(match.kinds())}", *first_pair_lines(match, n_shown)]
-
-
-def _nothing_alike(result: SearchResult) -> str:
-    options, query = result.options, result.query
-    if not query["rows"]:
-        return "The query column has no rows: there is nothing to look for."
-    if not query["distinct"]:
-        return "The query column has no values: there is nothing to look for."
-    n_counted, noun = (
-        (query["rows"], "row") if options.joinability_of == ROWS else (query["distinct"], "value")
-    )
-    within = f"of the {many(n_counted, noun)}"
-    if options.min_joinability is None:
-        return (
-            f"No column has any value within distance {options.max_distance:g} {within}. Try "
-            "a larger --max-distance."
-        )
-    # A larger distance than that of dates, numbers or codes finds what is wrong.
-    is_by_kind = options.advice is not None and "kind" in options.advice.evidence
-    larger = "" if is_by_kind else "a larger --max-distance, "
-    return (
-        f"No column matches at least {percent(options.min_joinability)} {within} within distance "
-        f"{options.max_distance:g}. Try {larger}a smaller --min-joinability, or -k 10 for the best "
-        "there are."
-    )
-
-
-def _phases(result: SearchResult, waited: float | None) -> str:
-    seconds: dict[str, float] = dict(result.stats["seconds"])
-    if waited is not None:
-        seconds["start"] = waited - sum(seconds.values())
-    phases = ", ".join(
-        f"{phase} {milliseconds(seconds[phase])}" for phase in sorted(seconds, key=_PHASES.index)
-    )
-    return f" in {milliseconds(sum(seconds.values()))} ms ({phases})"
-
-
 def _equal_columns(result: TokenSearchResult) -> list[Column]:
     def overlap(match: TokenMatch) -> str:
         return "" if match.estimated else f"{match.overlap:,}/{result.query['values']:,}"
@@ -537,14 +479,6 @@ def _shared(match: TokenMatch) -> list[tuple[str]]:
     return [(value,) for value in match.shared()]
 
 
-ALIKE = Layout(
-    _alike_columns,
-    _alike_why,
-    _nothing_alike,
-    _phases,
-    ("query_value", "lake_value", "distance", "kind"),
-    lambda match: (pair.to_list() for pair in match.streamed_pairs()),
-)
 EQUAL = Layout(
     _equal_columns,
     value_lines,

@@ -13,7 +13,7 @@ from pexeso.composite.key_explanation import FanOut, KeyExplanation, UnmatchedKe
 from pexeso.composite.results import CompositeResult
 from pexeso.errors import QueryError
 from pexeso.faces.cli.errors import Failure, Interrupted, command_again
-from pexeso.faces.cli.layouts import COMPOSITE, TRANSFORMED, incomplete_rows
+from pexeso.faces.cli.layouts import ALIKE, COMPOSITE, TRANSFORMED, incomplete_rows
 from pexeso.faces.cli.options import (
     QueryCommand,
     cli_option,
@@ -42,7 +42,6 @@ from pexeso.faces.cli.output import (
     write_page,
 )
 from pexeso.faces.cli.report import (
-    ALIKE,
     COMBINED,
     EQUAL,
     hint_lines,

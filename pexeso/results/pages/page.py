@@ -100,6 +100,7 @@ def _cards(
             "is_least": is_least,
             "noun": "row" if match.joinability_of == ROWS else "value",
             "bar": _bar(match),
+            "fan_out": _fan_out(match),
             "contributions": match.word_contributions(limits.words),
             "pairs": evidence.pairs(at, limits.pairs),
             "n_pairs": len(pairs),
@@ -111,6 +112,16 @@ def _cards(
                 match.table, match.column, pairs, n_rows=limits.rows, n_columns=limits.columns
             ),
         }
+
+
+def _fan_out(match: Match) -> str | None:
+    """Return what a join with a column makes of a row of the user's."""
+    mean = match.rows_per_value
+    if mean is None:
+        return None
+    rows = "one row" if mean == 1 else f"{figure(mean)} rows on average"
+    few = " It has few values, which say little about a row." if match.is_small_domain else ""
+    return f"The table has {rows} for each value of this column.{few}"
 
 
 def _anchor(number: int, position: int) -> str:

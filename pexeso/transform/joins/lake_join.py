@@ -110,6 +110,7 @@ def _mapping(joined: TransformJoin) -> tuple[JoinMapping, np.ndarray, np.ndarray
         query=query[order],
         lake=lake[order],
         distance=distance[order],
+        cost=distance[order],
         same=kind[order] == KINDS.index("equal"),
         chosen=np.ones(len(order), dtype=bool),
     )

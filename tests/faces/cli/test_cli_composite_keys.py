@@ -43,7 +43,8 @@ when,where,n,match_value,match_distance,year,city,nation,opened
 """
 REPORT = (
     "Joined with games.csv:year,city: 50.0 % of the keys match (2 of 4), 2 of 5 rows joined; "
-    "6 rows\n1 key of your table is joined with several rows, such as '1900,PARIS': '1900,Paris'.\n"
+    "6 rows, 1.5 for each row that matches\n"
+    "1 key of your table is joined with several rows, such as '1900,PARIS': '1900,Paris'.\n"
 )
 
 

@@ -123,6 +123,12 @@ def explained_keys():
     return KeyExplanation({}, H, (H, H), True, 3, 4, (part,) * MANY, (), None, (), True, sample)
 
 
+def explained():
+    result = Explanation({}, None, semantic())
+    vars(result)["unmatched"] = (Unmatched(H, H),) * MANY
+    return result
+
+
 def added_column():
     fields = AddedColumn.__dataclass_fields__.values()
     return AddedColumn(*[0.5 if field.type == "float" else H for field in fields])
@@ -145,6 +151,7 @@ RESULTS = {
     "Advice": lambda: Advice(0.3, 0.5, H, {H: H, "all": [H] * MANY}),
     "Applied": lambda: Applied(H, H, (H,) * MANY, (H,), (Refusal(H, H),) * MANY),
     "CandidateKey": lambda: pexeso.find_keys({H: [str(n) for n in range(MANY)]}).keys[0],
+    "Clusters": lambda: pexeso.cluster([f"{H} {end}" for end in ("one", "two", "one two")]),
     "ColumnGraph": lambda: ColumnGraph({}, 9, 0, edges(), COPIES),
     "CombinedMatch": lambda: CombinedMatch(H, H, ("meaning",), semantic(), token()),
     "CombinedResult": lambda: CombinedResult({}, {}, (RESULTS["CombinedMatch"](),) * MANY, {}),
@@ -154,7 +161,7 @@ RESULTS = {
     "Enrichment": lambda: Enrichment(
         [H], H, H, (added_column(),) * MANY, (), (), EnrichmentRules()
     ),
-    "Explanation": lambda: Explanation({}, None, semantic(), (Unmatched(H, H),) * MANY),
+    "Explanation": explained,
     "FeatureChoice": lambda: FeatureChoice(H, "regression", 9, (H,), {H: 1.0}, (H,), {}, {}, {}),
     "FoundKeys": lambda: pexeso.find_keys({H: [str(n) for n in range(MANY)]}),
     "Hints": lambda: Hints((NearColumn(H, H, 0.5, 1, 2),) * 3, (group(),)),

@@ -148,9 +148,7 @@ def result(
 def explanation(text: str = "Oslo", **sizes: int) -> Explanation:
     """Make an explanation of the same."""
     answer = result(text, n_found=1, **sizes)
-    return Explanation(
-        answer.query, answer.options, answer.matches[0], answer.matches[0].unmatched()
-    )
+    return Explanation(answer.query, answer.options, answer.matches[0])
 
 
 def require_only_texts(page, notebook):

@@ -1,0 +1,93 @@
+"""Of a column found it is said how many rows of its table have each value."""
+
+import csv
+import json
+
+import pytest
+
+import pexeso
+
+TOWNS = ["Oslo", "Bergen", "Tromsø", "Bodø", "Hamar"]
+COLUMNS = {
+    "key.csv": TOWNS,
+    "visits.csv": [*TOWNS, *TOWNS, "Oslo", None, None],
+    "flag.csv": ["Oslo", "Bergen", "Hamar"] * 100,
+}
+RULES = pexeso.ColumnRules(min_rows=1)
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    lake = tmp_path_factory.mktemp("fan-out")
+    for name, cells in COLUMNS.items():
+        with open(lake / name, "w", encoding="utf-8", newline="") as stream:
+            csv.writer(stream).writerows([["town", "n"], *((cell, 1) for cell in cells)])
+    return pexeso.build_index(lake, lake.parent / "fan-out.pexeso", rules=RULES)
+
+
+def test_it_is_rows_with_a_value_by_distinct_values(index):
+    matches = {match.table: match for match in index.search(TOWNS, fold_copies=False)}
+    for table, cells in COLUMNS.items():
+        values = [cell for cell in cells if cell]
+        assert matches[table].rows_per_value == len(values) / len(set(values))
+        assert matches[table].is_small_domain == (len(set(values)) <= 3)
+
+
+def test_json_says_it_and_all_else_as_before(index):
+    results = json.loads(json.dumps(index.search(TOWNS, fold_copies=False).to_dict()))["results"]
+    said = {
+        result["table"]: (result["rows_per_value"], result["is_small_domain"]) for result in results
+    }
+    assert said == {"key.csv": (1.0, False), "visits.csv": (2.2, False), "flag.csv": (100.0, True)}
+    assert list(results[0])[-3:] == ["brings", "rows_per_value", "is_small_domain"]
+
+
+@pytest.mark.parametrize(
+    ("mine", "expected"),
+    [
+        (TOWNS, ["1:1", "1:n, 2.2 rows for each row", "1:n, 100 rows for each row, few values"]),
+        (
+            [*TOWNS, "oslo"],
+            ["n:1", "n:m, 2.2 rows for each row", "n:m, 100 rows for each row, few values"],
+        ),
+    ],
+)
+def test_lines_say_it(index, mine, expected, tmp_path, run):
+    file = tmp_path / "mine.csv"
+    file.write_text("place\n" + "\n".join(mine) + "\n", encoding="utf-8")
+    head, *lines = run(
+        "search", index.path, f"{file}:place", "--no-fold-copies"
+    ).stdout.splitlines()
+    at, end = head.index("fan-out"), head.index("brings")
+    assert [line[at:end].strip() for line in lines] == expected
+
+
+def test_lines_of_keys_alone_have_no_such_column(index, tmp_path, run):
+    file = tmp_path / "mine.csv"
+    file.write_text("place\n" + "\n".join(TOWNS) + "\n", encoding="utf-8")
+    shown = run("search", index.path, f"{file}:place", "-k", 1).stdout
+    assert "key.csv" in shown
+    assert "fan-out" not in shown
+
+
+def test_a_page_says_it(index):
+    page = index.search(TOWNS, fold_copies=False).to_html()
+    assert "The table has one row for each value of this column.</p>" in page
+    assert "The table has 2.2 rows on average for each value of this column.</p>" in page
+    few = "It has few values, which say little about a row."
+    assert f"The table has 100 rows on average for each value of this column. {few}</p>" in page
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ((), "; 12 rows, 2.2 for each row that matches\n"),
+        (("--type", "inner"), "; 11 rows, 2.2 for each row that matches\n"),
+        (("--aggregate", "first"), "; 6 rows\n"),
+    ],
+)
+def test_a_join_says_it(index, tmp_path, run, options, expected):
+    file = tmp_path / "mine.csv"
+    file.write_text("place\n" + "\n".join([*TOWNS, "Xyzzyx"]) + "\n", encoding="utf-8")
+    said = run("join", index.path, f"{file}:place", "visits.csv:town", *options).stderr
+    assert expected in said
