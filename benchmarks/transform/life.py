@@ -10,8 +10,8 @@ from __future__ import annotations
 import random
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -36,203 +36,71 @@ _CODES = (
     "Germany DE France FR Spain ES Japan JP Brazil BR Canada CA Kenya KE Norway NO Poland PL",
     "Alabama AL Alaska AK Arizona AZ California CA Colorado CO Florida FL Georgia GA Idaho ID",
 )
+_DAY_FORMS = ("%Y%m%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y-%m-%d")
+_SIGNS = (",", ".", " ", "'")
+_FACTORS = (1000, 100, 60)
 
 Row = dict[str, str]
+Things = Callable[[random.Random], Iterator[dict[str, Any]]]
+"""Yields what rows and keys are written of: people, days, digits or quarters."""
 
-
-@dataclass(frozen=True)
-class LifeRule:
-    """A rule: its kind, and the pairs of a source row and its key that it makes, without end."""
-
-    kind: str
-    pairs: Callable[[], Iterator[tuple[Row, str]]]
+Forms = tuple[Things, Row, str]
+"""Things, and the forms (`str.format`) of the cells of a source row and of its key."""
 
 
 def _word(drawn: random.Random, n_syllables: int) -> str:
     return "".join(drawn.choices(_SYLLABLES, k=n_syllables)).capitalize()
 
 
-def _person(drawn: random.Random, number: int) -> Row:
-    letters = "".join(drawn.choices("ABCDEFGHJKLMNPQRSTUVWXYZ", k=3))
-    first, last = _word(drawn, drawn.choice((2, 3))), _word(drawn, drawn.choice((2, 3, 4)))
-    return {
-        "first": first,
-        "last": last,
-        "name": f"{first} {last}",
-        "city": _word(drawn, 3),
-        "code": f"{letters}{drawn.randrange(10_000, 99_999)}{drawn.choice('XYZ')}",
-        "number": str(drawn.randrange(1, 10 ** drawn.choice((3, 4, 5, 6, 7)))),
-        "id": f"{number + 1}",
-    }
+def _people(drawn: random.Random) -> Iterator[dict[str, Any]]:
+    while True:
+        letters = "".join(drawn.choices("ABCDEFGHJKLMNPQRSTUVWXYZ", k=3))
+        first, last = _word(drawn, drawn.choice((2, 3))), _word(drawn, drawn.choice((2, 3, 4)))
+        city, digits = _word(drawn, 3), str(drawn.randrange(10_000, 99_999))
+        end, number = drawn.choice("XYZ"), drawn.randrange(1, 10 ** drawn.choice((3, 4, 5, 6, 7)))
+        person = {"first": first, "last": last, "name": f"{first} {last}", "city": city}
+        person |= {f"small_{name}": text.lower() for name, text in person.items()}
+        person |= {"letters": letters, "digits": digits, "end": end}
+        person |= {"number": number, "capitals": person["name"].upper()}
+        person["grouped"] = [f"{number:,}".replace(",", sign) for sign in _SIGNS]
+        person["times"] = [number * factor for factor in _FACTORS]
+        for kind, listed in enumerate(map(str.split, _CODES)):
+            at = 2 * (int(digits) % (len(listed) // 2))
+            person[f"names_{kind}"] = listed[at : at + 2]
+        yield person
 
 
-def _days(drawn: random.Random) -> Iterator[date]:
+def _days(drawn: random.Random) -> Iterator[dict[str, Any]]:
     """Yield days one after the other, or at random."""
     day = date(1990, 1, 1) + timedelta(drawn.randrange(12_000))
     in_order = drawn.random() < 0.5
     while True:
-        yield day
-        day = (
-            day + timedelta(1)
-            if in_order
-            else date(1970, 1, 1) + timedelta(drawn.randrange(20_000))
-        )
+        months = [listed.split()[day.month - 1] for listed in _MONTHS]
+        yield {"day": day, "d": day.day, "y": day.year, "months": months}
+        if in_order:
+            day += timedelta(1)
+        else:
+            day = date(1970, 1, 1) + timedelta(drawn.randrange(20_000))
 
 
-Make = Callable[[Row], str]
+def _quarters(drawn: random.Random) -> Iterator[dict[str, Any]]:
+    while True:
+        year, quarter = drawn.randrange(1990, 2030), drawn.randrange(1, 5)
+        yield {"y": year, "q": quarter, "c": _word(drawn, drawn.choice((1, 2)))}
 
 
-def _of_people(source: Make | Sequence[str], key: Make) -> Callable[..., Iterator]:
-    def pairs(drawn: random.Random) -> Iterator[tuple[Row, str]]:
-        number = 0
-        while True:
-            person = _person(drawn, number)
-            number += 1
-            row = (
-                {"text": source(person)}
-                if callable(source)
-                else {name: person[name] for name in source}
-            )
-            yield row, key(person)
-
-    return pairs
-
-
-def _of_days(source: Callable[[date], str], key: Callable[[date], str]) -> Callable[..., Iterator]:
-    def pairs(drawn: random.Random) -> Iterator[tuple[Row, str]]:
-        for day in _days(drawn):
-            yield {"text": source(day)}, key(day)
-
-    return pairs
-
-
-def _concatenation(drawn: random.Random) -> Any:
-    columns = drawn.sample(["first", "last", "city", "code"], drawn.choice((2, 3)))
-    sign = drawn.choice((" ", ", ", "-", "/", "_"))
-    return _of_people(columns, lambda row: sign.join(row[name] for name in columns))
-
-
-def _split(drawn: random.Random) -> Any:
-    sign, order = drawn.choice((", ", "-", "/", "|")), drawn.sample(["first", "last", "code"], 3)
-    parts = drawn.sample(order, 2)
-    return _of_people(
-        lambda row: sign.join(row[name] for name in order),
-        lambda row: " ".join(row[name] for name in parts),
-    )
-
-
-def _substring(drawn: random.Random) -> Any:
-    start, stop = drawn.choice(((0, 8), (3, 9), (1, 9)))
-    return _of_people(["code"], lambda row: row["code"][start:stop])
-
-
-def _case(drawn: random.Random) -> Any:
-    change = drawn.choice((str.upper, str.lower))
-    return _of_people(["name"], lambda row: change(row["name"]))
-
-
-_DAY_FORMS = ("%Y%m%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y-%m-%d")
-
-
-def _numbered_days(drawn: random.Random) -> Any:
-    one, other = drawn.sample(_DAY_FORMS, 2)
-    return _of_days(lambda day: day.strftime(one), lambda day: day.strftime(other))
-
-
-def _named_day(drawn: random.Random) -> Callable[[date], str]:
-    names = drawn.choice(_MONTHS).split()
-    form = drawn.choice(("{d} {m} {y}", "{d:02}-{m}-{y}", "{m} {d}, {y}", "{d}. {m} {y}"))
-    return lambda day: form.format(d=day.day, m=names[day.month - 1], y=day.year)
-
-
-def _days_from_names(drawn: random.Random) -> Any:
-    form = drawn.choice(("%Y-%m-%d", "%d/%m/%Y", "%Y%m%d"))
-    return _of_days(_named_day(drawn), lambda day: day.strftime(form))
-
-
-def _days_to_names(drawn: random.Random) -> Any:
-    return _of_days(lambda day: day.strftime("%Y-%m-%d"), _named_day(drawn))
-
-
-def _mails(drawn: random.Random) -> Any:
-    length, sign = drawn.choice(((1, ""), (1, "."), (None, ".")))
-    host = drawn.choice(("@school.example.org", "@a.us"))
-    return _of_people(
-        ["name"], lambda row: (row["first"][:length] + sign + row["last"]).lower() + host
-    )
-
-
-def _codes(drawn: random.Random) -> Any:
-    sign, start = drawn.choice(("-", "/")), drawn.choice(("", "K", "no "))
-    return _of_people(
-        ["code"], lambda row: start + row["code"][3:8] + sign + row["code"][:3] + row["code"][8:]
-    )
-
-
-def _zeros(drawn: random.Random) -> Any:
-    width, start = drawn.choice((8, 9)), drawn.choice(("", "", "N-"))
-    if drawn.random() < 0.5:
-        return _of_people(["number"], lambda row: f"{start}{row['number']:>0{width}}")
-    return _of_people(lambda row: f"{start}{row['number']:>0{width}}", lambda row: row["number"])
-
-
-def _thousands(drawn: random.Random) -> Any:
-    sign = drawn.choice((",", ".", " ", "'"))
-
-    def grouped(row: Row) -> str:
-        return f"{int(row['number']):,}".replace(",", sign)
-
-    if drawn.random() < 0.5:
-        return _of_people(["number"], grouped)
-    return _of_people(grouped, lambda row: row["number"])
-
-
-def _accents(drawn: random.Random) -> Any:
-    shift = drawn.randrange(12)
-
-    def accented(row: Row) -> str:
-        letters = list(row["name"])
-        for at in range(1, len(letters), 3):
-            if letters[at] in "aeiou":
-                letters[at] = _ACCENTED[(at + shift + ord(letters[at])) % len(_ACCENTED)]
-        return "".join(letters)
-
-    def plain(row: Row) -> str:
-        text = unicodedata.normalize("NFD", accented(row))
-        text = "".join(letter for letter in text if not unicodedata.combining(letter))
-        return text.lower().replace(" ", "-") if in_small else text
-
-    in_small = drawn.random() < 0.5
-    return _of_people(accented, plain)
-
-
-def _initials(drawn: random.Random) -> Any:
-    form = drawn.choice(("{f}. {l}", "{l}, {f}.", "{l} {f}"))
-    return _of_people(["name"], lambda row: form.format(f=row["first"][0], l=row["last"]))
-
-
-def _addresses(drawn: random.Random) -> Any:
-    www = drawn.choice(("", "www."))
-    kind = drawn.choice(("host", "path", "query"))
-
-    def address(row: Row) -> str:
-        host = f"{row['last']}{row['city']}.com".lower()
-        return f"https://{www}{host}/{row['first'].lower()}/page.html?id={row['code']}"
-
-    def key(row: Row) -> str:
-        host, _, path = (
-            address(row).removeprefix(f"https://{www}").partition("?id=")[0].partition("/")
-        )
-        return {"host": host, "path": f"{host}/{path}", "query": row["code"]}[kind]
-
-    return _of_people(address, key)
-
-
-def _units(drawn: random.Random) -> Any:
-    factor = drawn.choice((1000, 100, 60))
-    if drawn.random() < 0.5:
-        return _of_people(["number"], lambda row: str(int(row["number"]) * factor))
-    return _of_people(lambda row: str(int(row["number"]) * factor), lambda row: row["number"])
+def _digits(drawn: random.Random) -> Iterator[dict[str, Any]]:
+    """Yield digits with and without their check digits."""
+    while True:
+        digits = "".join(drawn.choices("0123456789", k=18))
+        isbns = _isbn_10(digits[:9]), _ean("978" + digits[:9])
+        yield {
+            "ean": (digits[:12], _ean(digits[:12])),
+            "isbn": isbns,
+            "isbn_back": isbns[::-1],
+            "luhn": (digits[:15], _luhn(digits[:15])),
+            "iban": (digits, f"DE{98 - int(digits + '131400') % 97:02}{digits}"),
+        }
 
 
 def _weighted(digits: str, weights: Sequence[int]) -> int:
@@ -252,110 +120,154 @@ def _luhn(digits: str) -> str:
     return digits + str(-sum(number // 10 + number % 10 for number in doubled) % 10)
 
 
-def _iban(digits: str) -> str:
-    return f"DE{98 - int(digits + '131400') % 97:02}{digits}"
+def _accents(drawn: random.Random) -> Forms:
+    shift, in_small = drawn.randrange(12), drawn.random() < 0.5
+
+    def names(drawn: random.Random) -> Iterator[dict[str, Any]]:
+        for person in _people(drawn):
+            letters = list(person["name"])
+            for at in range(1, len(letters), 3):
+                if letters[at] in "aeiou":
+                    letters[at] = _ACCENTED[(at + shift + ord(letters[at])) % len(_ACCENTED)]
+            text = unicodedata.normalize("NFD", "".join(letters))
+            text = "".join(letter for letter in text if not unicodedata.combining(letter))
+            plain = text.lower().replace(" ", "-") if in_small else text
+            yield {"accented": "".join(letters), "plain": plain}
+
+    return names, {"text": "{accented}"}, "{plain}"
 
 
-def _check_digits(drawn: random.Random) -> Any:
-    kind = drawn.choice(("ean", "isbn", "isbn back", "luhn", "iban"))
-
-    def pairs(drawn: random.Random) -> Iterator[tuple[Row, str]]:
-        while True:
-            digits = "".join(drawn.choices("0123456789", k=18))
-            isbn = digits[:9]
-            pair = {
-                "ean": (digits[:12], _ean(digits[:12])),
-                "isbn": (_isbn_10(isbn), _ean("978" + isbn)),
-                "isbn back": (_ean("978" + isbn), _isbn_10(isbn)),
-                "luhn": (digits[:15], _luhn(digits[:15])),
-                "iban": (digits, _iban(digits)),
-            }[kind]
-            yield {"text": pair[0]}, pair[1]
-
-    return pairs
+def _concatenation(drawn: random.Random) -> Forms:
+    names = drawn.sample(["first", "last", "city", "code"], drawn.choice((2, 3)))
+    row = {name: _CODE if name == "code" else f"{{{name}}}" for name in names}
+    return _people, row, drawn.choice((" ", ", ", "-", "/", "_")).join(row.values())
 
 
-def _lookups(drawn: random.Random) -> Any:
-    words = drawn.choice(_CODES).split()
-    codes, back = dict(zip(words[::2], words[1::2], strict=True)), drawn.random() < 0.5
-    names = list(codes)
-
-    def named(row: Row) -> str:
-        return names[int(row["code"][3:8]) % len(names)]
-
-    def long(row: Row) -> str:
-        return f"{named(row)} {row['number']}"
-
-    def short(row: Row) -> str:
-        return f"{codes[named(row)]}-{row['number']}"
-
-    return _of_people(short, long) if back else _of_people(long, short)
+def _split(drawn: random.Random) -> Forms:
+    sign = drawn.choice((", ", "-", "/", "|"))
+    order = drawn.sample(["{first}", "{last}", _CODE], 3)
+    return _people, {"text": sign.join(order)}, " ".join(drawn.sample(order, 2))
 
 
-def _quarters(drawn: random.Random) -> Any:
-    form = drawn.choice(("{c} Q{q}/{y}", "{y}.{q}.{c}", "{q}/{y} {c}"))
-
-    def pairs(drawn: random.Random) -> Iterator[tuple[Row, str]]:
-        while True:
-            row = {"y": drawn.randrange(1990, 2030), "q": drawn.randrange(1, 5)}
-            city = _word(drawn, drawn.choice((1, 2)))
-            yield {"text": f"{row['y']}Q{row['q']}-{city}"}, form.format(c=city, **row)
-
-    return pairs
+def _numbered_days(drawn: random.Random) -> Forms:
+    one, other = drawn.sample(_DAY_FORMS, 2)
+    return _days, {"text": f"{{day:{one}}}"}, f"{{day:{other}}}"
 
 
-KINDS = {
+def _forms(
+    things: Things, source: str, key: str, /, *, either_way: bool = False, **choices: Sequence[str]
+) -> Callable[[random.Random], Forms]:
+    """Return what draws one of each of some choices, for which ``<its name>`` stands in forms."""
+
+    def draw(drawn: random.Random) -> Forms:
+        chosen = {f"<{name}>": drawn.choice(some) for name, some in choices.items()}
+        forms = [source, key]
+        while any("<" in form for form in forms):
+            for place, choice in chosen.items():
+                forms = [form.replace(place, choice) for form in forms]
+        one, other = forms if not either_way or drawn.random() < 0.5 else reversed(forms)
+        return things, {"text": one}, other
+
+    return draw
+
+
+_CODE = "{letters}{digits}{end}"
+_HOST = "{small_last}{small_city}.com"
+_PAGE = _HOST + "/{small_first}/page.html"
+_MAIL = "{small_last}<host>"
+_NAMED_DAYS = {
+    "month": tuple(f"{{months[{at}]}}" for at in range(len(_MONTHS))),
+    "named": ("{d} <month> {y}", "{d:02}-<month>-{y}", "<month> {d}, {y}", "{d}. <month> {y}"),
+}
+
+KINDS: dict[str, Callable[[random.Random], Forms]] = {
     "concatenation": _concatenation,
     "split": _split,
-    "substring": _substring,
-    "case": _case,
+    "substring": _forms(
+        _people,
+        _CODE,
+        "<piece>",
+        piece=("{letters}{digits}", "{digits}{end}", "{letters[1]}{letters[2]}{digits}{end}"),
+    ),
+    "case": _forms(_people, "{name}", "<cased>", cased=("{capitals}", "{small_name}")),
     "days": _numbered_days,
-    "days from names": _days_from_names,
-    "days to names": _days_to_names,
-    "mails": _mails,
-    "codes": _codes,
-    "zeros": _zeros,
-    "thousands": _thousands,
+    "days from names": _forms(
+        _days, "<named>", "{day:<form>}", form=("%Y-%m-%d", "%d/%m/%Y", "%Y%m%d"), **_NAMED_DAYS
+    ),
+    "days to names": _forms(_days, "{day:%Y-%m-%d}", "<named>", **_NAMED_DAYS),
+    "mails": _forms(
+        _people,
+        "{name}",
+        "<mail>",
+        mail=("{small_first[0]}" + _MAIL, "{small_first[0]}." + _MAIL, "{small_first}." + _MAIL),
+        host=("@school.example.org", "@a.us"),
+    ),
+    "codes": _forms(
+        _people, _CODE, "<start>{digits}<sign>{letters}{end}", sign="-/", start=("", "K", "no ")
+    ),
+    "zeros": _forms(
+        _people,
+        "{number}",
+        "<start>{number:0<width>}",
+        either_way=True,
+        width="89",
+        start=("", "", "N-"),
+    ),
+    "thousands": _forms(_people, "{number}", "{grouped[<sign>]}", either_way=True, sign="0123"),
     "accents": _accents,
-    "initials": _initials,
-    "addresses": _addresses,
-    "units": _units,
-    "check digits": _check_digits,
-    "lookups": _lookups,
-    "quarters": _quarters,
+    "initials": _forms(
+        _people,
+        "{name}",
+        "<key>",
+        key=("{first[0]}. {last}", "{last}, {first[0]}.", "{last} {first[0]}"),
+    ),
+    "addresses": _forms(
+        _people,
+        f"https://<www>{_PAGE}?id={_CODE}",
+        "<key>",
+        www=("", "www."),
+        key=(_HOST, _PAGE, _CODE),
+    ),
+    "units": _forms(_people, "{number}", "{times[<factor>]}", either_way=True, factor="012"),
+    "check digits": _forms(
+        _digits, "{<kind>[0]}", "{<kind>[1]}", kind=("ean", "isbn", "isbn_back", "luhn", "iban")
+    ),
+    "lookups": _forms(
+        _people,
+        "{names_<kind>[1]}-{number}",
+        "{names_<kind>[0]} {number}",
+        either_way=True,
+        kind="01",
+    ),
+    "quarters": _forms(
+        _quarters, "{y}Q{q}-{c}", "<key>", key=("{c} Q{q}/{y}", "{y}.{q}.{c}", "{q}/{y} {c}")
+    ),
 }
 
 
-def drawn_rule(number: int, seed: int = 0) -> LifeRule:
-    kind = list(KINDS)[number % len(KINDS)]
-    drawn = random.Random(f"rule {seed} {number}")
-    pairs = KINDS[kind](drawn)
-    return LifeRule(kind, lambda: pairs(random.Random(f"rows {seed} {number}")))
-
-
-def distinct_pairs(rule: LifeRule, n: int) -> list[tuple[Row, str]]:
-    """Return the first pairs of a rule that differ from those before in their row and their key."""
-    pairs: list[tuple[Row, str]] = []
+def drawn_pairs(number: int, seed: int = 0) -> Iterator[tuple[Row, str]]:
+    """Yield pairs of a source row and its key by a drawn rule, without end; no row or key twice."""
+    draw = list(KINDS.values())[number % len(KINDS)]
+    things, forms, form = draw(random.Random(f"rule {seed} {number}"))
     rows: set[tuple[str, ...]] = set()
     keys: set[str] = set()
-    for row, key in rule.pairs():
-        if tuple(row.values()) not in rows and key not in keys:
-            rows.add(tuple(row.values()))
+    for thing in things(random.Random(f"rows {seed} {number}")):
+        row = {name: cell.format(**thing) for name, cell in forms.items()}
+        cells, key = tuple(row.values()), form.format(**thing)
+        if cells not in rows and key not in keys:
+            rows.add(cells)
             keys.add(key)
-            pairs.append((row, key))
-            if len(pairs) == n:
-                break
-    return pairs
+            yield row, key
 
 
 def lived(
     number: int, size: int, *, n_later: int = N_LATER, seed: int = 0, fuzzy: bool = False
 ) -> dict[str, Any]:
     """Learn a rule from the first rows, and apply it to those that follow."""
-    rule = drawn_rule(number, seed)
-    pairs = distinct_pairs(rule, size + n_later)
+    pairs = list(islice(drawn_pairs(number, seed), size + n_later))
     first, later = pairs[:size], pairs[size:]
-    result: dict[str, Any] = {"rule": number, "kind": rule.kind, "rows": size, "later": len(later)}
+    kind = list(KINDS)[number % len(KINDS)]
+    result: dict[str, Any] = {"rule": number, "kind": kind, "rows": size, "later": len(later)}
     joined = learn_transformation(*_tables(first, seed), seed=seed, fuzzy=fuzzy)
     example = {"example": [*first[0][0].values(), first[0][1]], "program": joined.program}
     if joined.program is None:

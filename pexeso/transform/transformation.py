@@ -368,7 +368,7 @@ class _Join:
     def add_read(self, candidates: Sequence[int]) -> None:
         """Join rows without a partner to keys that are equal to them as cells are read."""
         numbers = self.columns or (self.column,)
-        if len(numbers) > 1:
+        if len(numbers) > 1 or (self.partners >= 0).all():
             return
         if (self.partners >= 0).any():
             candidates = [self.key_column]

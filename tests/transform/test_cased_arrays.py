@@ -49,6 +49,15 @@ def test_a_slice_with_nulls_keeps_its_rows(casing, word):
     assert cased_array(column, casing).to_pylist() == expected
 
 
+@pytest.mark.parametrize("casing", CASINGS)
+@pytest.mark.parametrize("word", ["O'NEIL mc", "straße ǅ"])
+def test_texts_whose_first_offset_is_not_0_keep_their_rows(casing, word):
+    # So a slice of large texts becomes one of texts: without an offset of the array.
+    column = pa.array(["before", word, "behind"], pa.large_string())[1:].cast(pa.string())
+    assert column.offset == 0
+    assert cased_array(column, casing).to_pylist() == [cased(word, casing), cased("behind", casing)]
+
+
 def test_what_lies_under_a_null_is_not_read():
     # Bytes that are no UTF-8, hidden by the bitmap.
     hidden = pa.StringArray.from_buffers(

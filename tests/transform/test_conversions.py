@@ -44,6 +44,9 @@ from pexeso.transform.programs.conversions import conversion, lists
         ("countries to three-letter codes", "Germany", "DEU"),
         ("codes to states", "TX", "Texas"),
         ("codes to currencies", "SEK", "Swedish Krona"),
+        ("codes to currencies", "GBP", "British Pound"),
+        ("currencies to codes", "British pound", "GBP"),
+        ("currencies to codes", "Pound Sterling", "GBP"),
     ],
 )
 def test_a_text_is_converted(name, text, expected):

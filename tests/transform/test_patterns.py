@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import random
+import re
+import unicodedata
 
 import pyarrow as pa
 import pytest
 
 import pexeso
 from pexeso.errors import InputError
-from pexeso.transform.programs.patterns import allowed, pattern_of
+from pexeso.lake.normalise import characters
+from pexeso.transform.programs.patterns import ANY, allowed, pattern_of
 from pexeso.transform.programs.program import Constant, Extract, Program, Split
 from tests.transform.random_programs import ROWS, random_programs
 
@@ -60,6 +64,76 @@ def test_rows_that_a_program_was_learned_from_are_allowed(seed):
             assert allowed(pattern, cells).all()
             n_checked += len(rows)
     assert n_checked > 400
+
+
+def runs_of(text: str) -> list[str]:
+    """Mark each character by its kind, and split where the kind changes."""
+    kinds = [unicodedata.category(one)[0] for one in text]
+    marks = "".join(kind if kind in "LN" else "S" for kind in kinds)
+    return [text[run.start() : run.end()] for run in re.finditer("L+|N+|S+", marks)]
+
+
+def has(shape, text: str) -> bool:
+    """Compare a text with a shape run by run: the plain definition."""
+    runs = runs_of(text)
+    if len(runs) != len(shape):
+        return False
+    for run, own in zip(shape, runs, strict=True):
+        kind = {"L": "letters", "N": "digits"}.get(unicodedata.category(own[0])[0], "signs")
+        letters = run.text or ANY * len(own)
+        same = [one in (ANY, other) for one, other in zip(letters, own, strict=False)]
+        if kind != run.kind or len(letters) != len(own) or not all(same):
+            return False
+        if kind == "signs" and own != run.text:
+            return False
+    return True
+
+
+def form_of(run: str) -> str:
+    kind = unicodedata.category(run[0])[0]
+    return kind if kind in "LN" else run
+
+
+PIECES = [
+    "ab",
+    "Q",
+    "é",
+    "ß",
+    "12",
+    "7",
+    "٣",
+    "½",
+    " ",
+    ", ",
+    "\n",
+    "-",
+    "_",
+    "\u0301",
+    "日本",
+    "0",
+]
+
+
+@pytest.mark.parametrize("block_bytes", [1, 40, 1 << 20])
+def test_columns_are_allowed_as_their_texts_are_one_by_one(monkeypatch, block_bytes):
+    monkeypatch.setattr(characters, "_BLOCK_BYTES", block_bytes)
+    drawn, n_allowed, n_refused = random.Random(5), 0, 0
+    for _ in range(60):
+        texts = ["".join(drawn.choices(PIECES, k=drawn.randint(1, 5))) for _ in range(40)]
+        learned = drawn.sample(texts, drawn.choice((1, 3, 12)))
+        first = drawn.choice(("", "x"))
+        program = Program((Constant(first), Extract(0, start=drawn.randrange(2), shorter=True)))
+        pattern = pattern_of([[text] for text in learned], program, 0)
+        forms = {tuple(map(form_of, runs_of(text))) for text in learned}
+        expected = [
+            any(has(shape, text) for shape in pattern.shapes)
+            or (pattern.open and tuple(map(form_of, runs_of(text))) not in forms)
+            for text in texts
+        ]
+        cells = pa.array([*texts, None], pa.large_string())
+        assert allowed(pattern, cells).tolist() == [*expected, True]
+        n_allowed, n_refused = n_allowed + sum(expected), n_refused + expected.count(False)
+    assert min(n_allowed, n_refused) > 300
 
 
 @pytest.fixture

@@ -90,7 +90,9 @@ def change_characters(
         each code point (int64, ascending). Returns new code points without those newlines, and
         their rows.
     """
-    blocks = [_assembled(*change(*_points(block)), len(block)) for block in _blocks(values)]
+    blocks = [
+        texts_of_points(*change(*code_points(block)), len(block)) for block in text_blocks(values)
+    ]
     return pa.concat_arrays(blocks) if blocks else values
 
 
@@ -99,7 +101,7 @@ def first_classes(values: pa.StringArray) -> np.ndarray:
     first = Bytes(values).at(0)
     if (first < 0x80).all():
         return classes_of(first)
-    points, rows = _points(pc.utf8_slice_codeunits(values, 0, 1))
+    points, rows = code_points(pc.utf8_slice_codeunits(values, 0, 1))
     _, first = np.unique(rows, return_index=True)
     return classes_of(points[first])
 
@@ -165,13 +167,14 @@ def _small() -> np.ndarray:
 
 def has_symbol(values: pa.StringArray) -> pa.BooleanArray:
     flags = [np.zeros(0, dtype=bool)]
-    for block in _blocks(values):
-        points, rows = _points(block)
+    for block in text_blocks(values):
+        points, rows = code_points(block)
         flags.append(np.bincount(rows[classes_of(points) == SYMBOL], minlength=len(block)) > 0)
     return pa.array(np.concatenate(flags))
 
 
-def _blocks(values: pa.StringArray) -> Iterator[pa.StringArray]:
+def text_blocks(values: pa.StringArray) -> Iterator[pa.StringArray]:
+    """Yield texts in blocks of about 4 MiB, of at least one text."""
     ends = np.cumsum(pc.binary_length(values).to_numpy(zero_copy_only=False).astype(np.int64))
     start = 0
     while start < len(values):
@@ -181,7 +184,7 @@ def _blocks(values: pa.StringArray) -> Iterator[pa.StringArray]:
         start = stop
 
 
-def _points(values: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
+def code_points(values: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
     """Return the code points of the values, each followed by a newline, and their rows."""
     ended = pc.binary_join_element_wise(values, _END, "")
     offsets = np.frombuffer(ended.buffers()[1], dtype=np.int32)[
@@ -197,7 +200,8 @@ def _points(values: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
     return points, np.repeat(np.arange(len(values)), lengths)
 
 
-def _assembled(points: np.ndarray, rows: np.ndarray, n_rows: int) -> pa.StringArray:
+def texts_of_points(points: np.ndarray, rows: np.ndarray, n_rows: int) -> pa.StringArray:
+    """Return the texts of code points, of which `rows` says whose they are, ascending."""
     if points.max(initial=0) < 0x80:
         lengths, text = np.bincount(rows, minlength=n_rows), points.astype(np.uint8).tobytes()
     else:

@@ -44,7 +44,8 @@ def cased_array(texts: pa.StringArray, casing: Casing) -> pa.StringArray:
     valid = np.asarray(texts.is_valid())
     offsets, data = _offsets_and_bytes(pc.fill_null(texts, ""))
     if data.max(initial=0) < 0x80 and casing != "title":
-        return pc.ascii_lower(texts) if casing == "lower" else pc.ascii_upper(texts)
+        # The ASCII functions of Arrow 26 misread texts whose first offset is not 0.
+        return pc.utf8_lower(texts) if casing == "lower" else pc.utf8_upper(texts)
     starts, points = _code_points(offsets, data)
     cased_points = _cased_points(starts, points, casing)
     if casing != "lower":

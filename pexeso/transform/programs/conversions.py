@@ -387,7 +387,10 @@ _FORMER_CODES = ("BUR", "DDR", "FXX", "TMP", "YMD", "ZAR")
 
 @cache
 def lists() -> dict[tuple[str, str], dict[str, str]]:
-    """Return what is written for each small text, by what the texts are and what is written."""
+    """Return what is written for each small text, by what the texts are and what is written.
+
+    Currencies are named as in the Unicode CLDR; they are read by their names of ISO 4217 too.
+    """
     own = json.loads(files(__package__).joinpath("lists.json").read_text("utf-8"))
     territories = json.loads(
         files("pexeso.lake.normalise").joinpath("territories.json").read_text("utf-8")
@@ -418,7 +421,14 @@ def lists() -> dict[tuple[str, str], dict[str, str]]:
             "states",
             [(name, code) for code, name in territories["states"].items() if len(code) == 2],
         ),
-        ("currencies", [(name, code) for code, name in own["currencies"].items()]),
+        (
+            "currencies",
+            [
+                (name, code)
+                for form in ("currencies", "iso_4217")
+                for code, name in own[form].items()
+            ],
+        ),
     ):
         made[nouns, "codes"] = names
         made["codes", nouns] = [(code, name) for name, code in reversed(names)]

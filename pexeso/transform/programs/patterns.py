@@ -8,15 +8,24 @@ read, so that nothing shows what it should write if they were others.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.lake.normalise.characters import (
+    LETTER,
+    NUMBER,
+    classes_of,
+    code_points,
+    text_blocks,
+    texts_of_points,
+)
 from pexeso.transform.programs.program import Extract, Program
 
 # Rows that are looked at.
@@ -34,8 +43,11 @@ ANY = "?"
 # Characters that are put in the place of another, of letters and of digits.
 _OTHERS = (("q", "K"), ("1", "8"))
 
-_RUNS = re.compile(r"[^\W\d_]+|\d+|[\W_]+")
-_CLASSES = {"letters": r"[^\W\d_]", "digits": r"\d"}
+# Which kind of run a character belongs to, by its class: a sign by itself.
+_SIGN, _LETTER, _DIGIT = 0, ord("a"), ord("0")
+_KIND_OF_CLASS = np.full(6, _SIGN, np.uint32)
+_KIND_OF_CLASS[[LETTER, NUMBER]] = _LETTER, _DIGIT
+_KINDS = {_SIGN: "signs", _LETTER: "letters", _DIGIT: "digits"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +64,6 @@ class Run:
     kind: str
     text: str = ""
 
-    @property
-    def regex(self) -> str:
-        if self.kind == "signs":
-            return re.escape(self.text)
-        any_one = _CLASSES[self.kind]
-        if not self.text:
-            return f"{any_one}+"
-        return "".join(any_one if one == ANY else re.escape(one) for one in self.text)
-
 
 Shape = tuple[Run, ...]
 
@@ -73,27 +76,23 @@ class Pattern:
     open: bool = False
 
     @cached_property
-    def _by_kinds(self) -> dict[tuple[str, ...], list[tuple[Shape, re.Pattern[str]]]]:
-        known: dict[tuple[str, ...], list[tuple[Shape, re.Pattern[str]]]] = {}
+    def by_form(self) -> dict[str, list[Shape]]:
+        known: dict[str, list[Shape]] = {}
         for shape in self.shapes:
-            compiled = re.compile("".join(run.regex for run in shape))
-            known.setdefault(_kinds(shape), []).append((shape, compiled))
+            known.setdefault(_form(shape), []).append(shape)
         return known
 
     def allows(self, text: str) -> bool:
-        known = self._by_kinds.get(_kinds(_shape(text)))
-        if known is None:
-            return self.open
-        return any(regex.fullmatch(text) for _, regex in known)
+        return bool(allowed(self, pa.array([text]))[0])
 
     def why_not(self, text: str) -> str:
         """Return why a text is refused: the first character that is not as it always was."""
         shape = _shape(text)
-        known = self._by_kinds.get(_kinds(shape))
+        known = self.by_form.get(_form(shape))
         if known is None:
             return "its letters, digits and signs follow each other as in no value there"
         place = 1
-        for run, expected in zip(shape, known[0][0], strict=True):
+        for run, expected in zip(shape, known[0], strict=True):
             if expected.text and len(run.text) != len(expected.text):
                 return (
                     f"it has {len(run.text)} {run.kind} from character {place} on, where there "
@@ -109,16 +108,66 @@ class Pattern:
 def allowed(pattern: Pattern, cells: pa.Array) -> np.ndarray:
     """Return which cells a pattern allows; missing ones are."""
     encoded = cells.dictionary_encode()
-    known = np.array([pattern.allows(text) for text in encoded.dictionary.to_pylist()], bool)
-    codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
-    return np.append(known, True)[codes]
+    blocks = text_blocks(encoded.dictionary)
+    known = np.concatenate(
+        [*(_allowed(pattern, some.cast(pa.string())) for some in blocks), [True]]
+    )
+    return known[pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)]
+
+
+def _allowed(pattern: Pattern, texts: pa.StringArray) -> np.ndarray:
+    points, rows = code_points(texts)
+    kinds = _KIND_OF_CLASS[classes_of(points)]
+    # Each text is followed by a newline, which is a sign.
+    places = np.flatnonzero(np.append(True, kinds[1:] != kinds[:-1]) | (kinds == _SIGN))
+    runs = Runs(points, places, np.diff(places, append=len(points)))
+    firsts = np.searchsorted(rows[places], np.arange(len(texts)))
+    letters = np.where(kinds == _SIGN, points, kinds)[places]
+    forms = texts_of_points(letters, rows[places], len(texts))
+    known = pa.array([f"{form}\n" for form in pattern.by_form], pa.string())
+    numbers = pc.fill_null(pc.index_in(forms, known), -1).to_numpy(zero_copy_only=False)
+    order = np.argsort(numbers, kind="stable")
+    ends = np.searchsorted(numbers[order], np.arange(len(known) + 1))
+    flags = np.full(len(texts), pattern.open)
+    for shapes, start, stop in zip(pattern.by_form.values(), ends[:-1], ends[1:], strict=True):
+        some = order[start:stop]
+        flags[some] = np.any([runs.have(shape, firsts[some]) for shape in shapes], axis=0)
+    return flags
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The runs of texts; each sign is one."""
+
+    points: np.ndarray
+    places: np.ndarray  # where each run begins among the characters
+    lengths: np.ndarray
+
+    def have(self, shape: Shape, at: np.ndarray) -> np.ndarray:
+        """Return which texts, whose runs are of the kinds of a shape, have it.
+
+        The numbers of their first runs are `at`.
+        """
+        fits = np.ones(len(at), bool)
+        for run in shape:
+            if run.kind == "signs":
+                at = at + len(run.text)
+                continue
+            if run.text:
+                fits &= self.lengths[at] == len(run.text)
+            for number, one in enumerate(run.text):
+                if one != ANY:
+                    places = self.places[at] + number
+                    fits &= self.points.take(places, mode="clip") == ord(one)
+            at = at + 1
+        return fits
 
 
 def pattern_of(rows: Sequence[Sequence[str | None]], program: Program, column: int) -> Pattern:
     """Return the pattern of a column of rows for which a program writes a key."""
-    shapes: dict[tuple[str, ...], list[Sequence[str | None]]] = {}
+    shapes: dict[str, list[Sequence[str | None]]] = {}
     for row in rows:
-        shapes.setdefault(_kinds(_shape(row[column] or "")), []).append(row)
+        shapes.setdefault(_form(_shape(row[column] or "")), []).append(row)
     lengths = any(map(_cuts, _extracts(program, column)))
     made = []
     for some_rows in shapes.values():
@@ -138,15 +187,16 @@ def _cuts(extract: Extract) -> bool:
 
 
 def _shape(text: str) -> Shape:
-    return tuple(Run(_kind(run), run) for run in _RUNS.findall(text))
+    points = np.array(list(map(ord, text)), np.uint32)
+    kinds = _KIND_OF_CLASS[classes_of(points)].tolist()
+    runs = groupby(zip(text, kinds, strict=True), itemgetter(1))
+    return tuple(Run(_KINDS[kind], "".join(one for one, _ in run)) for kind, run in runs)
 
 
-def _kind(run: str) -> str:
-    return "digits" if run[0].isdecimal() else "letters" if run[0].isalnum() else "signs"
-
-
-def _kinds(shape: Shape) -> tuple[str, ...]:
-    return tuple(run.text if run.kind == "signs" else run.kind for run in shape)
+def _form(shape: Shape) -> str:
+    """Return signs as they are, and one letter for each run of letters or digits."""
+    letters = {"letters": chr(_LETTER), "digits": chr(_DIGIT)}
+    return "".join(letters.get(run.kind, run.text) for run in shape)
 
 
 def _common(
