@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -20,6 +20,7 @@ from pexeso.joins.graph.graphs import ColumnGraph, EdgeStream, GraphOptions, str
 from pexeso.joins.match_details import MatchDetails
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake.normalise.rules import READINGS
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.options import (
     DEFAULT_COLUMNS,
@@ -136,6 +137,14 @@ class Snapshot:
             opened.loader  # noqa: B018  a missing model, device or kernel is refused here
             self._by_model[model] = Snapshot(opened, self.executor)
         return self._by_model[model]
+
+    def with_readings(self, rules: Collection[str]) -> Snapshot:
+        for rule in rules:
+            require_choice("A rule by which codes are read", rule, READINGS)
+        if not rules:
+            return self
+        options = replace(self.opened.options, readings=tuple(rules))
+        return Snapshot(replace(self.opened, options=options), self.executor)
 
     def require_known(self, table: str) -> None:
         """Refuse a table that a search was to leave out, and that the index does not know.
@@ -263,6 +272,23 @@ class Index(Shown):
         """
         index = Index(self._opened)
         index._snapshot = self._snapshot.by_model(model)
+        return index
+
+    def with_readings(self, *rules: str) -> Index:
+        """Return the same snapshot, whose joins and explanations read codes by further rules.
+
+        Raises
+        ------
+        InputError
+            There is no such rule.
+
+        Examples
+        --------
+        >>> index = pexeso.open_index("lake.pexeso")  # doctest: +SKIP
+        >>> index.with_readings("leading-zeros").explain(["1001"], "t", "fips")  # doctest: +SKIP
+        """
+        index = Index(self._opened)
+        index._snapshot = self._snapshot.with_readings(rules)
         return index
 
     @property

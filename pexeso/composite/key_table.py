@@ -360,4 +360,4 @@ def open_pair(opened: OpenIndex, query_table: KeyTable, table: str) -> TablePair
         raise InputError(opened.catalog.why_not(table, lake))
     max_bytes = opened.store.manifest.options["max_table_bytes"]
     rows, typed = read_typed_rows(lake, table, max_bytes=max_bytes)
-    return TablePair(query_table, table, rows, lake, opened.normaliser, typed)
+    return TablePair(query_table, table, rows, lake, opened.join_normaliser, typed)

@@ -92,7 +92,7 @@ class MatchDetails:
 
         hit = self._hits[position]
         sides = ([texts] for texts in self._read(position))
-        return pair_would_match(hit.table, hit.label, *sides, self._opened.normaliser.readings)
+        return pair_would_match(hit.table, hit.label, *sides, self._opened.join_normaliser.readings)
 
     @property
     def are_codes(self) -> bool:
@@ -104,7 +104,7 @@ class MatchDetails:
         """Return the texts of the query and of a column as they are read."""
         from pexeso.lake.tokens import key_texts
 
-        texts, readings = self.table(position).texts, self._opened.normaliser.readings
+        texts, readings = self.table(position).texts, self._opened.join_normaliser.readings
         return key_texts(texts, readings), key_texts(self._column(position)[0], readings)
 
     def _column(self, position: int) -> tuple[pa.Array, pa.Array]:

@@ -140,8 +140,8 @@ class WouldMatch:
     def sentence(self) -> str:
         column, does = f"{self.table}:{self.column}", self.does.split(".")[0]
         return (
-            f"{self.matched:,} of {self.total:,} would match {column} if the index were built with "
-            f"--rule {self.rule}, which {does}."
+            f"{self.matched:,} of {self.total:,} would match {column} with --rule {self.rule}, "
+            f"which {does}: of join and explain, or of index for searches."
         )
 
 

@@ -47,6 +47,7 @@ class OpenOptions:
     kernel: str = "auto"
     model: str | None = None
     keep_files: bool = False
+    readings: tuple[str, ...] = ()  # by which joins and explanations read codes too
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,11 @@ class OpenIndex:
     @cached_property
     def normaliser(self) -> Normaliser:
         return stored_normaliser(self.store)
+
+    @cached_property
+    def join_normaliser(self) -> Normaliser:
+        """The normaliser of joins and explanations, which may read codes by further rules."""
+        return self.normaliser.switched(on=self.options.readings)
 
     @cached_property
     def embedder(self) -> Embedder:

@@ -270,7 +270,7 @@ index search batch join explain estimate info check -h --help --version nosuch
 lake.pexeso t.csv t.csv:city t.csv:people t.csv:#0 \
 t.csv: : q.jsonl - new.pexeso out.csv cities.csv:city
 --max-distance --min-joinability -k --device --memory-budget \
--o --json --csv --jsonl --explain --pairs --all-columns
+-o --json --csv --explain --pairs --all-columns
 --joinability-of --exclude-self --values all nearest --model \
 --dimensions --metric --column-rule min_rows=2 --read delimiter=; header=x
 --partition-bytes --column-types --max-table-bytes \

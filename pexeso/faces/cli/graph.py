@@ -26,7 +26,7 @@ from pexeso.faces.cli.output import (
 )
 from pexeso.faces.service.graph import ExportRequest, GraphRequest, graph_document
 from pexeso.faces.service.verbs import run
-from pexeso.joins.exports.files import EDGES, FORMATS, json_lines
+from pexeso.joins.exports.files import EDGES, FORMATS
 from pexeso.joins.graph.graphs import EdgeStream
 from pexeso.runtime.formatting import many, percent
 
@@ -36,7 +36,7 @@ MAX_SHOWN = 50
 
 @command()
 @index_argument
-@output_options("json", "jsonl", "csv")
+@output_options("json", "csv")
 @takes(GraphRequest, without=("device", "memory_budget"))
 def graph(request: GraphRequest, form: str | None) -> None:
     """Find all pairs of columns of the lake that join, in one pass.
@@ -99,10 +99,7 @@ def export(request: ExportRequest) -> None:
 
 
 def _print(stream: EdgeStream, *, form: str | None) -> dict[str, Any]:
-    if form == "jsonl":
-        for batch in stream.batches():
-            write_data("".join(f"{line}\n" for line in json_lines(batch).to_pylist()))
-    elif form == "csv":
+    if form == "csv":
         write_csv(EDGES.names, (list(row.values()) for row in _rows(stream)))
     elif form == "json":
         document, rows = graph_document(stream)

@@ -53,13 +53,12 @@ _FORMULAS, _LOGS_JSON = "pexeso.escape_formulas", "pexeso.log_json"
 
 _HELP = {
     "json": "Print one JSON document.",
-    "jsonl": "Print JSON lines, one result a line.",
     "csv": "Print CSV with a header.",
 }
 
 
 def output_options(*forms: str) -> Callable[[Command], Command]:
-    """Add ``--json``, ``--jsonl``, ``--csv`` as the parameter `form`; without it, print text."""
+    """Add ``--json`` and ``--csv`` as the parameter `form`; without it, print text."""
 
     def decorate(command: Command) -> Command:
         for form in reversed(forms):

@@ -256,13 +256,9 @@ def write_results(
         _write_csv(layout, results, explain, name_queries)
         return
     for position, result in enumerate(results):
-        named = {"query_column": result.query["column"]} if name_queries else {}
         if form == "json":
             document = result.to_dict(explain=explain, hints=True)
             (write_json_line if name_queries else write_json)(document)
-        elif form == "jsonl":
-            for row in result.to_dict(explain=explain)["results"]:
-                write_json_line({**named, **row})
         else:
             if name_queries:
                 click.echo(

@@ -74,7 +74,7 @@ _LAYOUTS = {"semantic": ALIKE, "transform": TRANSFORMED, "all": COMBINED}
 @query_argument
 @shown_option("--pairs", "With --explain: pairs of each column in a table; JSON and CSV have all.")
 @page_options
-@output_options("json", "jsonl", "csv")
+@output_options("json", "csv")
 @takes(SearchRequest, without=("ignore_missing", "max_candidates"))
 def search(
     request: SearchRequest, n_shown: int, html: str | None, overwrite: bool, form: str | None

@@ -196,6 +196,17 @@ class SearchRequest(QueryRequest, frozen=True, kw_only=True):
         return queries
 
 
+ReadingRules = Annotated[
+    tuple[str, ...],
+    option(
+        "Read codes by a further rule of pexeso rules, such as leading-zeros.",
+        "--rule",
+        metavar="NAME,...",
+        label="Read codes by further rules",
+    ),
+]
+
+
 class ExplainRequest(QueryRequest, frozen=True, kw_only=True):
     """Explain why a query column and one of the lake match or not.
 
@@ -206,6 +217,7 @@ class ExplainRequest(QueryRequest, frozen=True, kw_only=True):
     verb: ClassVar[str] = "explain"
 
     lake_column: str
+    reading_rules: ReadingRules = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -243,6 +255,7 @@ class JoinRequest(QueryRequest, frozen=True, kw_only=True):
     verb: ClassVar[str] = "join"
 
     lake_column: str | None = None
+    reading_rules: ReadingRules = ()
     values: JoinedValues = "nearest"
     how: JoinType = "left"
     aggregate: Annotated[

@@ -38,6 +38,7 @@ from pexeso.results.query import QueryColumn, batch_lines
 if TYPE_CHECKING:
     from pexeso.composite.key_explanation import KeyExplanation
     from pexeso.composite.key_table import KeyTable, TablePair
+    from pexeso.composite.searches import CompositeSearches
     from pexeso.faces.service.verbs import EncodedQueries, Service
     from pexeso.index import Index
     from pexeso.joins.sql import JoinSql
@@ -58,7 +59,7 @@ def search(
         if key.is_similar:
             result = service.open_for(request).search_composite(key, **options)
         else:
-            result = service.searches(request.index).composite.search(key, **options)
+            result = _composite(service, request).search(key, **options)
         return SearchResponse(request, [result])
     if request.method in ("overlap", "containment"):
         token_searches = service.searches(request.index).equal_text
@@ -91,10 +92,10 @@ def search(
 
 def explain(service: Service, request: ExplainRequest) -> Explanation | KeyExplanation:
     if (key := request.read_key()) is not None:
-        request.require_use(("index", "query", "lake_column"), "The explanation of a composite key")
+        request.require_use(_OF_KEYS, "The explanation of a composite key")
         from pexeso.composite.key_evidence import explain_keys
 
-        searches = service.searches(request.index).composite
+        searches = _composite(service, request)
         table, columns = searches.opened.catalog.split(request.lake_column)
         return explain_keys(searches.pair(key, None, table), columns)
     column, index = request.read_column(), service.open_for(request)
@@ -102,12 +103,13 @@ def explain(service: Service, request: ExplainRequest) -> Explanation | KeyExpla
     if not _is_compared(index, named):
         from pexeso.composite.key_evidence import explain_keys
 
-        request.require_use(("index", "query", "lake_column"), _EQUAL_COLUMN)
+        request.require_use(_OF_KEYS, _EQUAL_COLUMN)
         return explain_keys(_pair_of(service, request, column, named[0]), [named[1]])
     return index.explain(column, *named, **request.options())
 
 
-_OF_KEY_JOINS = ("index", "query", "lake_column", *transform.KEY_JOIN_OPTIONS)
+_OF_KEYS = ("index", "query", "lake_column", "reading_rules")
+_OF_KEY_JOINS = (*_OF_KEYS, *transform.KEY_JOIN_OPTIONS)
 
 # The values of columns that are left out of the index, such as numbers, are equal or not.
 _EQUAL_COLUMN = "The column of the lake is compared by equal values alone, which"
@@ -117,6 +119,11 @@ def _is_compared(index: Index, named: tuple[str, str]) -> bool:
     from pexeso.semantic.explanation import is_compared
 
     return is_compared(index.store, *named)
+
+
+def _composite(service: Service, request: QueryRequest) -> CompositeSearches:
+    rules = getattr(request, "reading_rules", ())
+    return service.searches(request.index).with_readings(rules).composite
 
 
 def _pair_of(service: Service, request: QueryRequest, column: QueryColumn, table: str) -> TablePair:
@@ -132,7 +139,7 @@ def _pair_of(service: Service, request: QueryRequest, column: QueryColumn, table
         labels = label_columns(read_table(column.file, options=column.reading).names)
         position = labels.index(str(column.column))
         key = key_table(column.file, [f"#{position}"], reading=column.reading, min_columns=1)
-    return service.searches(request.index).composite.pair(key, None, table)
+    return _composite(service, request).pair(key, None, table)
 
 
 def join(service: Service, request: JoinRequest) -> JoinResponse:
@@ -167,7 +174,7 @@ def join(service: Service, request: JoinRequest) -> JoinResponse:
 
 def _key_join(service: Service, request: JoinRequest, key: KeyTable) -> JoinResponse:
     request.require_use(_OF_KEY_JOINS, "A join by a composite key")
-    searches = service.searches(request.index).composite
+    searches = _composite(service, request)
     if request.lake_column is None:
         result = searches.search(key, k=1, exclude_self=True)
         if not result.matches:
@@ -225,7 +232,7 @@ def join_sql(service: Service, request: JoinSqlRequest) -> JoinSql:
     reader, pair, what = None, None, "A join by a composite key"
     columns: str | list[str] | None
     if request.may_be_key and (key := request.read_key()) is not None:
-        searches = service.searches(request.index).composite
+        searches = _composite(service, request)
         lake_table, columns = searches.opened.catalog.split(request.lake_column)
         pair = searches.pair(key, None, lake_table)
     else:

@@ -78,7 +78,7 @@ COMMANDS = {
 WITHOUT_JSON = ("batch", "join")
 """Commands whose data are JSON lines or CSV as they are."""
 
-FORMS = {"search": ("", "--csv", "--jsonl"), "explain": ("", "--csv")}
+FORMS = {"search": ("", "--csv"), "explain": ("", "--csv")}
 FORMS["graph"] = FORMS["search"]
 UNSTEADY = ("batch", "join", "estimate", "check")
 """Commands whose texts have times or sizes, and those that have one form alone."""
@@ -181,8 +181,6 @@ def printed(command: str):
     """Return the lines that a command prints, without times, and shortened."""
     done = CliRunner().invoke(cli, command.split(), prog_name="pexeso")
     lines = done.stdout.splitlines()
-    if command.endswith("--jsonl"):
-        lines = [steady(json.loads(line)) for line in lines]
     return [done.exit_code, len(lines), *shortened(lines)]
 
 

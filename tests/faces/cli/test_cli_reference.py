@@ -154,7 +154,7 @@ def test_without_a_command_there_is_help(run):
 RETIRED = {
     *("--how", "--best", "-n", "--every-column", "--kinds", "--master", "--conf", "--counts"),
     *("--restart", "--with", "--first-column", "--row-filter", "--row-filters", "--early-stop"),
-    *("--min-cosine", "--kernel", "--exact", "--table", "--threshold", "--max-upload"),
+    *("--min-cosine", "--kernel", "--exact", "--table", "--threshold", "--max-upload", "--jsonl"),
 }
 
 
@@ -169,7 +169,7 @@ def test_renamed_options_have_no_aliases():
     assert names & RETIRED == set()
 
 
-MAX_DISTINCT, MAX_SLOTS, MAX_SHOWN = 85, 220, 20
+MAX_DISTINCT, MAX_SLOTS, MAX_SHOWN = 84, 220, 20
 """Options of all commands together, under how many names; and those that --help shows of one."""
 
 

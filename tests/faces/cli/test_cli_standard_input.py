@@ -20,7 +20,7 @@ from pexeso.faces.cli.main import cli
 COMMANDS = [
     ("search", "INDEX", "FILE:place", "--explain", "--json"),
     ("search", "INDEX", "FILE", "--csv"),
-    ("search", "INDEX", "FILE", "--all-columns", "--jsonl"),
+    ("search", "INDEX", "FILE", "--all-columns", "--json"),
     ("search", "--json", "INDEX", "FILE:#0"),
     ("search", "INDEX", "FILE:place,visits", "--json"),
     ("search", "INDEX", "FILE:place", "--method", "overlap", "--json"),

@@ -1,6 +1,7 @@
 """Joins of two columns of codes or numbers: equal as cells are read, and what else would match."""
 
 import csv
+import pickle
 
 import pytest
 
@@ -40,10 +41,10 @@ def indexed(folder, mine, lake, rules=()):
     }
 
 
-def places(response):
+def places(response, names=tuple(f"r{at}" for at in range(9))):
     """Return for each row of yours the row of the lake that it is joined with."""
     rows = response.joined.table.column("row").to_pylist()
-    return [None if row is None else int(row[1:]) for row in rows]
+    return [None if row is None else names.index(row) for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -95,6 +96,22 @@ def test_what_would_match_is_said(tmp_path, rule, mine, lake, n_joined):
     assert f"--rule {rule}" in response.joined.report.lines()[-1]
     explained = run(ExplainRequest.of(**fields)).to_dict()
     assert explained["hints"]["readings"] == [hint]
+    read = {**fields, "reading_rules": [rule]}
+    response = run(JoinRequest.of(**read))
+    assert places(response) == list(range(len(mine)))
+    assert not response.joined.report.readings
+    assert run(ExplainRequest.of(**read)).to_dict()["joinability"] == 1
+
+
+def test_an_index_reads_by_further_rules_in_joins_alone(tmp_path):
+    fields = indexed(tmp_path, PHONES, enumerate(AT_HOME))
+    index = pexeso.open_index(fields["index"])
+    read = pickle.loads(pickle.dumps(index.with_readings("calling-codes")))
+    assert read.explain(PHONES, "t.csv", "name").match.joinability == 1
+    assert index.explain(PHONES, "t.csv", "name").match.joinability == 0
+    assert read.normaliser == index.normaliser
+    with pytest.raises(pexeso.InputError, match=r"must be one of .*calling-codes.* Got 'case'"):
+        index.with_readings("case")
 
 
 def test_nothing_is_said_where_the_lake_keeps_two_such_values_apart(tmp_path):
@@ -125,6 +142,9 @@ def test_keys_of_several_columns_say_what_would_match(tmp_path):
         index.search_composite(tmp_path / "mine.csv", ["q", "y"]).hints().to_dict()["readings"],
     ):
         assert [one.items() >= wanted.items() for one in hint] == [True]
+    read = {**fields, "reading_rules": ["leading-zeros"]}
+    assert places(run(JoinRequest.of(**read)), "abc") == [0, 1]
+    assert run(ExplainRequest.of(**read)).to_dict()["joinability"] == 1
 
 
 @pytest.mark.parametrize(

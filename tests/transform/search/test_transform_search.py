@@ -366,7 +366,6 @@ def test_the_command_line(path, people):
     pairs = list(csv.DictReader(io.StringIO(run(*arguments, "--csv", "--explain").stdout)))
     assert len(pairs) == 140
     assert {row["joined"] for row in pairs} == {"program"}
-    assert len(run(*arguments, "--jsonl").stdout.splitlines()) == 3
 
 
 def test_the_service_says_what_the_command_line_says(path, people):
