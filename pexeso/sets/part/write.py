@@ -44,7 +44,7 @@ def write_shard(placed: Placed, number: int, folder: Path, *, parts: tuple[str, 
 
     Returns the shard's facts and its files.
 
-    The same sets give the same bytes, in whatever order rows come. Memory is some 200 bytes a
+    The same sets give the same bytes, in whatever order rows come. Memory is some 130 bytes a
     (column, token) pair, and 6 KiB a set with bands.
     """
     sets = read_rows(placed, SETS, number, SET_FIELDS)
@@ -111,7 +111,7 @@ SIGNED_SET_BYTES = 6 * EnsembleOptions().permutations + 16
 MORE_IN_LARGE_SHARDS = 2 * EnsembleOptions().permutations
 
 
-MEMORY_OF_PAIR, MEMORY_OF_SIGNED_SET = 200, 6 << 10  # Bytes of memory while a shard is built
+MEMORY_OF_PAIR, MEMORY_OF_SIGNED_SET = 130, 6 << 10  # Bytes of memory while a shard is built
 
 # What each stage takes for the smallest lake.
 FIXED_SECONDS: Mapping[str, float] = {"divide": 0.1, "tokens": 0.1}
