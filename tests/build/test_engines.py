@@ -81,7 +81,7 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", long_but(["every part", "vectors"], OPTIONS))
+@pytest.mark.parametrize("name", long_but(["every part"], OPTIONS))
 def test_one_process_and_many_leave_the_same_bytes(lake, tmp_path, monkeypatch, name):
     here, pool = (
         written_by(engine, lake, tmp_path / engine, monkeypatch, **OPTIONS[name])

@@ -134,7 +134,7 @@ def test_matches_and_answers(dims, size):
 @pytest.mark.parametrize(
     ("dims", "n_axes", "size", "grouped_from"),
     long_cases_but(
-        [(50, 3, 16, 33), (3, 3, 5, 1)],
+        [(3, 3, 5, 33), (3, 3, 5, 1)],
         [*itertools.product([3, 50], [3, 17], [5, 16], [1, 33]), (50, 17, 64, 1), (50, 17, 64, 33)],
     ),
 )

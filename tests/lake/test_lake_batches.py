@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from long_runs import EVERYTHING, examples
+from long_runs import EVERYTHING, examples, long_but
 
 from pexeso.lake import records
 from pexeso.lake.catalog import SCHEMA
@@ -167,7 +167,9 @@ def test_cells_are_counted_by_column(columns):
 
 
 @pytest.mark.lakes
-@pytest.mark.parametrize("name", ["pudding", "wikitables", "countries"])
+@pytest.mark.parametrize(
+    "name", long_but(["wikitables", "countries"], ["pudding", "wikitables", "countries"])
+)
 def test_real_lakes_are_read_together_as_each_alone(lake_folder, name):
     files = find_tables(Path(lake_folder(name)))[0][: 200 if EVERYTHING else 60]
     together = sorted_records(lake_records(files, ColumnRules(), Normaliser(), wanted=WANTED))

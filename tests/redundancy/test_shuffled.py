@@ -96,7 +96,7 @@ def answer(draw, lake, folder, **options):
 @pytest.mark.parametrize(
     "options",
     long_but(
-        [{"semantics": "bag"}, {"min_containment": 0.6}],
+        [{"min_containment": 0.6}],
         [{}, {"semantics": "bag"}, {"min_containment": 0.6}],
     ),
     ids=str,

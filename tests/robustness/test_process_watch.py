@@ -126,7 +126,10 @@ def require_none(folder):
 
 
 @pytest.mark.parametrize("workers", long_but([2], [0, 2]))
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number",
+    long_but([signal.SIGTERM, signal.SIGKILL], [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]),
+)
 def test_no_process_is_left_by_a_run_that_is_stopped(start, tmp_path, number, workers):
     process = start(SLEEPERS, "-n", str(workers), until=["one", "two"] if workers else ["one"])
     assert len(of_the_run(tmp_path)) >= 3 * max(1, workers)

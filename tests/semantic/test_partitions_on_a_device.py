@@ -9,6 +9,7 @@ from itertools import chain
 import numpy as np
 import pytest
 import torch
+from long_runs import long_but
 from searching_stores import SmallLake, query_of
 
 from pexeso.build.parts.metadata import build_options, choose_device
@@ -103,7 +104,7 @@ def answers(scan, queries):
     return [[(hit.column_id, hit.matched) for hit in hits] for hits in alone + together]
 
 
-@pytest.mark.parametrize("n_kept", [0, 2, N_PARTITIONS])
+@pytest.mark.parametrize("n_kept", long_but([0, 2], [0, 2, N_PARTITIONS]))
 @pytest.mark.parametrize(("layout", "kernel", "device"), KERNELS)
 def test_answers_do_not_depend_on_which_partitions_stay(
     lake, queries, right, layout, kernel, device, n_kept

@@ -2,10 +2,12 @@
 
 import json
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from long_runs import long_cases_but
 
 import pexeso
 from pexeso.errors import InputError
@@ -115,8 +117,12 @@ def test_edges_are_those_of_searches_with_each_column(index):
         assert mine == {(m.table, m.column): (m.matched, m.total) for m in matches}
 
 
-@pytest.mark.parametrize("method", ["overlap", "semantic"])
-@pytest.mark.parametrize("fold_copies", [False, True])
+@pytest.mark.parametrize(
+    ("method", "fold_copies"),
+    long_cases_but(
+        [("overlap", True), ("semantic", False)], product(["overlap", "semantic"], [False, True])
+    ),
+)
 def test_spark_gives_what_this_process_gives(index, spark, method, fold_copies):
     options = {"method": method, "k": 3, "fold_copies": fold_copies}
     here = index.stream_graph(**options)

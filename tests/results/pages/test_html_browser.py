@@ -13,15 +13,22 @@ from pexeso.results.pages.redundancy import redundancy_page
 
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 
-IN_EVERY_LOOK = pytest.mark.parametrize(
-    ("viewport", "scheme"),
-    [
-        pytest.param(PHONE, "dark", id="phone-dark"),
-        pytest.param(DESK, "light", id="desk-light"),
-        pytest.param(PHONE, "light", marks=pytest.mark.long, id="phone-light"),
-        pytest.param(DESK, "dark", marks=pytest.mark.long, id="desk-dark"),
-    ],
-)
+LOOKS = {
+    "phone-dark": (PHONE, "dark"),
+    "desk-light": (DESK, "light"),
+    "phone-light": (PHONE, "light"),
+    "desk-dark": (DESK, "dark"),
+}
+
+
+def in_every_look(*short: str):
+    """Look at a page in every look; by default in some of them alone."""
+    looks = [
+        pytest.param(*look, id=name, marks=() if name in short else pytest.mark.long)
+        for name, look in LOOKS.items()
+    ]
+    return pytest.mark.parametrize(("viewport", "scheme"), looks)
+
 
 LEAST_CONTRAST = 4.5
 """Of text and its background: level AA of the Web Content Accessibility Guidelines."""
@@ -93,7 +100,7 @@ def look(browser, tmp_path):
         context.close()
 
 
-@IN_EVERY_LOOK
+@in_every_look("phone-dark", "desk-light")
 def test_a_page_fits_can_be_read_and_loads_nothing(look, viewport, scheme):
     page = look(
         result("A value " + "withoutanyblank" * 9, n_found=4, n_similar=3).to_html(),
@@ -152,7 +159,7 @@ def test_a_program_in_a_cell_does_not_run(look):
     assert page.heard == []
 
 
-@IN_EVERY_LOOK
+@in_every_look("phone-dark")
 def test_a_page_of_contained_tables_fits_can_be_read_and_loads_nothing(look, viewport, scheme):
     page = look(redundancy_page(contained_tables(HOSTILE), lake=HOSTILE), viewport, scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
@@ -230,7 +237,7 @@ def contrast(one: str, other: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
-@IN_EVERY_LOOK
+@in_every_look("desk-light")
 def test_the_page_of_a_learned_join_fits_and_can_be_read(look, viewport, scheme):
     source, target = hostile_tables()
     joined = pexeso.learn_transformation(source, target)
@@ -246,7 +253,7 @@ def test_the_page_of_a_learned_join_fits_and_can_be_read(look, viewport, scheme)
     assert page.heard == []
 
 
-@IN_EVERY_LOOK
+@in_every_look("phone-dark")
 def test_the_page_of_plans_fits_and_can_be_read(look, viewport, scheme):
     plans = result_of(
         plan_of(HOSTILE, branches=2), plan_of(price=2, correlation=0.25, gap=0.1, n_columns=3)
