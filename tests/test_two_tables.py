@@ -80,3 +80,23 @@ def test_max_distance_is_that_of_the_search():
 def test_what_is_no_table_or_column_is_refused(arguments, error, words):
     with pytest.raises(error, match=words):
         pexeso.fuzzy_join(*arguments)
+
+
+@pytest.mark.parametrize("values", ["nearest", "one-to-one", "all"])
+def test_equal_values_on_both_sides_are_refused_and_never_written_out(values):
+    same = pa.table({"key": ["same"] * 100_000})
+    with pytest.raises(pexeso.InputError, match="would make 10,000,000,000 rows"):
+        pexeso.fuzzy_join(same, same, "key", values=values)
+
+
+def test_equal_values_on_both_sides_are_aggregated():
+    same = pa.table({"key": ["same"] * 100_000})
+    joined = pexeso.fuzzy_join(same, same, "key", aggregate="count", provenance=(), suffix="_2")
+    assert joined.num_rows == 100_000
+    assert joined["key_2"].unique().to_pylist() == [100_000]
+
+
+def test_a_column_of_one_letter_is_joined_by_equal_letters():
+    left, right = (pa.table({"key": [*letters, None]}) for letters in ("abca", "bcd"))
+    joined = pexeso.fuzzy_join(left, right, "key", provenance=("value",))
+    assert joined["match_value"].to_pylist() == [None, "b", "c", None, None]

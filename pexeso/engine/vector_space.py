@@ -195,6 +195,8 @@ class VectorSpace(ABC):
 
     has_kernels: bool
     """Whether searches run on devices, by kernels that a user can choose; else on the CPU alone."""
+    holds_pairs: bool
+    """Whether `nearest_in_columns` holds all pairs of its columns at once."""
 
     @abstractmethod
     def concatenate(self, parts: Sequence[Vectors]) -> Vectors:

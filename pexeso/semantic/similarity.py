@@ -30,8 +30,8 @@ REACH = 1.25
 """The distance of values that are not alike at all, as a multiple of the usual one."""
 
 CHUNK_SIZE = 1 << 22
-"""Pairs of a query value and a value of a column that are compared at a time, or those of one
-column: 0.2 GiB where all are near."""
+"""Pairs of a query value and a value of a column, or of a query value and a column, that are held
+at a time, or those of one column: 0.2 GiB where all are near."""
 
 DECIMALS = 9
 """Processors differ in the last bits of a mean; similarities do not."""
@@ -73,8 +73,8 @@ def similarities(
 ) -> np.ndarray:
     """Compute the similarity of a query column and each of some columns, float64 (n,), 0 to 1.
 
-    The values of each column are all compared with those of the query column, about `CHUNK_SIZE`
-    pairs at a time, or those of one column.
+    The values of some columns at a time are compared with those of the query column: as many as
+    hold about `CHUNK_SIZE` pairs, or one column.
     """
     reach, n_values = min(REACH * usual_distance, 1.0), len(query.values)
     partitions = np.array([hit.partition for hit in hits], np.int64)
@@ -91,7 +91,8 @@ def similarities(
     if is_long:
         begin_steps(n_pairs)
     for number, part, sizes in zip(numbers, parts, sizes_of_parts, strict=True):
-        cuts = np.flatnonzero(np.diff(np.cumsum(sizes * n_values) // CHUNK_SIZE)) + 1
+        held = sizes * n_values if scan.space.holds_pairs else np.full(len(sizes), n_values)
+        cuts = np.flatnonzero(np.diff(np.cumsum(held) // CHUNK_SIZE)) + 1
         for some, of_some in zip(np.split(part, cuts), np.split(sizes, cuts), strict=True):
             columns, n_pairs = positions[some], n_values * int(of_some.sum())
             partition = scan.open_for_pairs(number, n_pairs)

@@ -45,6 +45,7 @@ MOST_ALONE = 12
 class DenseSpace(VectorSpace):
     options: PartitionLayoutOptions
     has_kernels: ClassVar[bool] = True
+    holds_pairs: ClassVar[bool] = True
 
     @cached_property
     def metric(self) -> Metric:

@@ -455,21 +455,67 @@ cdef double distance_of(
         for number in range(n_words):
             nearness += <double>values.weights[words[number]] * pairs.similarities[number]
         total += <double>others.weights[word] * nearness
-    total = sqrt(max(1.0 - total / sqrt(values.norms[value] * others.norms[row]), 0.0) * 0.5)
-    return with_marks(total, values, value, others, row)
+    return distance_of_product(total, values, value, others, row)
+
+
+cdef double distance_of_product(
+    double product, Values values, int64_t value, Values others, int64_t row
+) noexcept nogil:
+    """Return the distance of two values with words, given their dot product."""
+    cdef double cosine = product / sqrt(values.norms[value] * others.norms[row])
+    return with_marks(sqrt(max(1.0 - cosine, 0.0) * 0.5), values, value, others, row)
 
 
 def pair_distances(
-    Values values not None, Values others not None, double letters, double[::1] distances
+    Values values not None,
+    const int64_t[:] left,
+    Values others not None,
+    const int64_t[:] right,
+    double letters,
+    double[::1] distances,
 ):
-    """Compute the distance of each value to that of the same row, float64."""
-    cdef int64_t row
+    """Compute the distance of each pair of a value and another, float64; infinite without words.
+
+    Pairs of one value should follow each other: what a word of the others has in common with it is
+    computed once.
+    """
+    cdef int64_t pair, value, row, position, first, number, n_words = 0, noted = -1
+    cdef int32_t word
+    cdef double total
+    cdef const int32_t* words = NULL
     cdef Pairs pairs
+    cdef vector[int64_t] noted_for
+    cdef vector[double] nearness
     with nogil:
         pairs.keys.resize(2 * longest_word(others.starts) + 1)
-        for row in range(distances.shape[0]):
-            note_value(values, row, pairs)
-            distances[row] = distance_of(values, row, others, row, letters, pairs)
+        noted_for.assign(others.weights.shape[0], -1)
+        nearness.resize(others.weights.shape[0])
+        for pair in range(distances.shape[0]):
+            value, row = left[pair], right[pair]
+            if not (values.norms[value] > 0.0 and others.norms[row] > 0.0):
+                distances[pair] = INFINITY
+                continue
+            if value != noted:
+                note_value(values, value, pairs)
+                first = values.offsets[value]
+                n_words = values.offsets[value + 1] - first
+                words = &values.members[first]
+                noted = value
+            total = 0.0
+            for position in range(others.offsets[row], others.offsets[row + 1]):
+                word = others.members[position]
+                if noted_for[word] != value:
+                    add_similarities(
+                        values, words, pairs.squares, others, word, pairs.keys, pairs.features,
+                        letters, pairs.similarities,
+                    )
+                    noted_for[word], nearness[word] = value, 0.0
+                    for number in range(n_words):
+                        nearness[word] += (
+                            <double>values.weights[words[number]] * pairs.similarities[number]
+                        )
+                total += <double>others.weights[word] * nearness[word]
+            distances[pair] = distance_of_product(total, values, value, others, row)
 
 
 def unmatched_shares(

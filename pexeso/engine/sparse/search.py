@@ -244,9 +244,13 @@ def matches_in_runs(
     max_distance: float,
     n_threads: int,
     work: Work,
+    limit: int = MATCHES_AT_ONCE,
 ) -> Iterator[tuple[int, Lists]]:
-    """Yield the first query value of each run of them, and the rows that match its values."""
-    chunk_size = max(VALUES_A_CALL * n_threads, MATCHES_AT_ONCE // max(1, partition.n_values))
+    """Yield the first query value of each run of them, and the rows that match its values.
+
+    limit: pairs that a run compares, unless it has one call of each thread.
+    """
+    chunk_size = max(VALUES_A_CALL * n_threads, limit // max(1, partition.n_values))
     for begin in range(0, len(vectors), chunk_size):
         some = vectors[begin : begin + chunk_size]
         yield begin, find_rows(partition, some, max_distance, n_threads, work)

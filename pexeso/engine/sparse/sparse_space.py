@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from pexeso.engine.lists import offsets_of, ranges
-from pexeso.engine.sparse.comparison import compare, compare_rows
+from pexeso.engine.sparse.comparison import compare, compare_rows, pool
 from pexeso.engine.sparse.partition import SparsePartition, build_partition
 from pexeso.engine.sparse.search import (
     Work,
@@ -24,6 +24,7 @@ from pexeso.engine.sparse.vectors import (
     NO_COMMON_PAIR,
     LetterSpace,
     SparseVectors,
+    distances_at,
     pair_costs,
     pair_distances,
 )
@@ -53,6 +54,8 @@ SHARE_WORTH_ALL = 0.25
 
 _ROWS_AT_ONCE = 1 << 14
 _PAIRS_AT_ONCE = 1 << 16
+# Pairs that are compared before those that match are handed on: 0.2 GiB where all do.
+_PAIRS_OF_A_RUN = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ class SparseSpace(VectorSpace):
     letters: LetterSpace
     device: torch.device | None = None
     has_kernels: ClassVar[bool] = False
+    holds_pairs: ClassVar[bool] = False
 
     def concatenate(self, parts: Sequence[SparseVectors]) -> SparseVectors:
         return SparseVectors.concatenate(parts or [SparseVectors.empty(self.letters)])
@@ -304,7 +308,9 @@ def _pairs_by_lists(
         )
         part = SparsePartition.from_arrays(arrays, partition.space, partition.device)
     work, n_threads = Work(), available_threads()
-    for begin, matches in matches_in_runs(part, vectors, max_distance, n_threads, work):
+    for begin, matches in matches_in_runs(
+        part, vectors, max_distance, n_threads, work, limit=_PAIRS_OF_A_RUN
+    ):
         n_compared = len(matches) * len(rows)
         if PAIRS_A_MATCH * len(matches.members) > n_compared:
             some_vectors = vectors[begin : begin + len(matches)]
@@ -316,15 +322,29 @@ def _pairs_by_lists(
         query = np.repeat(np.arange(len(matches)) + begin, np.diff(matches.offsets))
         is_own = positions[matches.members] >= 0
         query, members = query[is_own], matches.members[is_own].astype(np.int64)
-        distances = np.empty(len(query))
-        for first in range(0, len(query), _PAIRS_AT_ONCE):
-            some = slice(first, first + _PAIRS_AT_ONCE)
-            stored = part.vectors.take(members[some])
-            distances[some] = pair_distances(vectors.take(query[some]), stored)
-        yield query, positions[members], distances
+        yield query, positions[members], _distances_at(vectors, query, part, members, n_threads)
         stats.defining_distances += len(query)
         advance(n_compared)
     stats.defining_distances += work.decided
+
+
+def _distances_at(
+    vectors: SparseVectors,
+    query: np.ndarray,
+    partition: SparsePartition,
+    rows: np.ndarray,
+    n_threads: int,
+) -> np.ndarray:
+    """Return the distances of query values and stored rows, some of them in each thread."""
+    firsts = range(0, len(query), _PAIRS_AT_ONCE)
+    pieces = [slice(first, first + _PAIRS_AT_ONCE) for first in firsts]
+
+    def compute(some: slice) -> np.ndarray:
+        return distances_at(vectors, query[some], partition.vectors, rows[some])
+
+    here = n_threads == 1 or len(pieces) == 1
+    parts = map(compute, pieces) if here else pool(n_threads).map(compute, pieces)
+    return np.concatenate([np.zeros(0), *parts])
 
 
 @contextmanager

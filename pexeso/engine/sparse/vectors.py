@@ -277,8 +277,16 @@ def pair_distances(left: SparseVectors, right: SparseVectors) -> np.ndarray:
 
     It is infinite where one has no words.
     """
-    distances = np.empty(len(left))
-    loops.pair_distances(left.view, right.view, left.space.letters, distances)
+    rows = np.arange(len(left))
+    return distances_at(left, rows, right, rows)
+
+
+def distances_at(
+    left: SparseVectors, query: np.ndarray, right: SparseVectors, rows: np.ndarray
+) -> np.ndarray:
+    """Return the distances of pairs of values, given by their rows, as `pair_distances` does."""
+    distances = np.empty(len(query))
+    loops.pair_distances(left.view, query, right.view, rows, left.space.letters, distances)
     return distances
 
 

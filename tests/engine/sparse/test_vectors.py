@@ -13,6 +13,7 @@ from embed.lexical import SPELLED
 from pexeso.engine.sparse.vectors import (
     LetterSpace,
     SparseVectors,
+    distances_at,
     loops,
     pair_costs,
     pair_distances,
@@ -109,6 +110,19 @@ def test_a_value_is_at_distance_0_of_itself_whatever_the_order_of_its_words(valu
     known = np.array([bool(value.split()) for value in values])
     assert (distances[known] == 0).all()
     assert np.isinf(distances[~known]).all()
+
+
+@pytest.mark.parametrize("order", ["by value", "mixed"])
+def test_distances_of_pairs_are_those_of_the_matrix_in_any_order(order):
+    values = [*ODD, "new york", "york", "new york city hall", "ab", "東京 新宿区"]
+    left, right = vectors_of(values), vectors_of(values[::-1])
+    query, rows = (ends.ravel() for ends in np.indices((len(values), len(values))))
+    if order == "mixed":
+        mixed = np.random.default_rng(0).permutation(len(query))
+        query, rows = query[mixed], rows[mixed]
+    np.testing.assert_array_equal(
+        distances_at(left, query, right, rows), left.distances(right)[query, rows]
+    )
 
 
 def test_pair_distances_are_the_diagonal():
