@@ -54,6 +54,7 @@ KINDS: Mapping[str, Kind] = {
     "lexical": _of_one(lexical_speed.tables_of),
     "sparse": _of_one(sparse_speed.table_of),
     "transform-draws": _of_one(transform.draws_table),
+    "transform-life": _of_one(transform.life_table),
     "transform-means": _of_one(transform.means_table),
     "transform-planted": _of_one(transform.planted_page_table),
     "transform-tasks": _of_one(transform.tasks_means_table),

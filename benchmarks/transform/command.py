@@ -11,7 +11,7 @@ import pyarrow as pa
 from benchmarks.commands import benchmark, setting
 from benchmarks.machine import pin_threads
 from benchmarks.transform import tables
-from benchmarks.transform.life import measured_life
+from benchmarks.transform.life import SEEDS, measured_life
 from benchmarks.transform.planted import measured_planted
 from benchmarks.transform.quality import METHODS, measured_cases
 from benchmarks.transform.restraint import measured_restraint
@@ -29,6 +29,7 @@ class Request:
     share: float = setting(0.5, "planted: keys with a partner.")
     repeats: int = setting(3, "planted: timed repeats.")
     seed: int = setting(0, "Of samples and drawn tables.")
+    seeds: tuple[int, ...] = setting(SEEDS, "life: of the drawn rules.")
 
     def __post_init__(self) -> None:
         for what, names, known in (
@@ -53,7 +54,7 @@ def _planted(request: Request) -> dict[str, Any]:
 
 
 def _life(request: Request) -> dict[str, Any]:
-    return measured_life(seed=request.seed, n_later=request.rows)
+    return measured_life(seeds=request.seeds, n_later=request.rows)
 
 
 PARTS = {

@@ -11,6 +11,7 @@ import random
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +23,7 @@ from pexeso.transform.joins.learned import learn_transformation
 SIZES = (3, 5, 10, 30, 300)
 """Rows that a rule is learned from."""
 
-N_RULES, N_LATER = 60, 10_000
+SEEDS, N_RULES, N_LATER = (0, 3), 60, 10_000
 
 _SYLLABLES = [first + last for first in "bdfgklmnprstvz" for last in "aeiou"]
 _ACCENTED = "áéíóúäöüàèçñ"
@@ -175,6 +176,8 @@ _CODE = "{letters}{digits}{end}"
 _HOST = "{small_last}{small_city}.com"
 _PAGE = _HOST + "/{small_first}/page.html"
 _MAIL = "{small_last}<host>"
+_CHECKED = "ean", "isbn", "isbn_back", "luhn", "iban"
+_QUARTERS = "{c} Q{q}/{y}", "{y}.{q}.{c}", "{q}/{y} {c}"
 _NAMED_DAYS = {
     "month": tuple(f"{{months[{at}]}}" for at in range(len(_MONTHS))),
     "named": ("{d} <month> {y}", "{d:02}-<month>-{y}", "<month> {d}, {y}", "{d}. <month> {y}"),
@@ -229,9 +232,7 @@ KINDS: dict[str, Callable[[random.Random], Forms]] = {
         key=(_HOST, _PAGE, _CODE),
     ),
     "units": _forms(_people, "{number}", "{times[<factor>]}", either_way=True, factor="012"),
-    "check digits": _forms(
-        _digits, "{<kind>[0]}", "{<kind>[1]}", kind=("ean", "isbn", "isbn_back", "luhn", "iban")
-    ),
+    "check digits": _forms(_digits, "{<kind>[0]}", "{<kind>[1]}", kind=_CHECKED),
     "lookups": _forms(
         _people,
         "{names_<kind>[1]}-{number}",
@@ -239,9 +240,7 @@ KINDS: dict[str, Callable[[random.Random], Forms]] = {
         either_way=True,
         kind="01",
     ),
-    "quarters": _forms(
-        _quarters, "{y}Q{q}-{c}", "<key>", key=("{c} Q{q}/{y}", "{y}.{q}.{c}", "{q}/{y} {c}")
-    ),
+    "quarters": _forms(_quarters, "{y}Q{q}-{c}", "<key>", key=_QUARTERS),
 }
 
 
@@ -249,14 +248,12 @@ def drawn_pairs(number: int, seed: int = 0) -> Iterator[tuple[Row, str]]:
     """Yield pairs of a source row and its key by a drawn rule, without end; no row or key twice."""
     draw = list(KINDS.values())[number % len(KINDS)]
     things, forms, form = draw(random.Random(f"rule {seed} {number}"))
-    rows: set[tuple[str, ...]] = set()
-    keys: set[str] = set()
+    known: set[Any] = set()
     for thing in things(random.Random(f"rows {seed} {number}")):
         row = {name: cell.format(**thing) for name, cell in forms.items()}
         cells, key = tuple(row.values()), form.format(**thing)
-        if cells not in rows and key not in keys:
-            rows.add(cells)
-            keys.add(key)
+        if known.isdisjoint((cells, key)):
+            known |= {cells, key}
             yield row, key
 
 
@@ -264,8 +261,8 @@ def lived(
     number: int, size: int, *, n_later: int = N_LATER, seed: int = 0, fuzzy: bool = False
 ) -> dict[str, Any]:
     """Learn a rule from the first rows, and apply it to those that follow."""
-    pairs = list(islice(drawn_pairs(number, seed), size + n_later))
-    first, later = pairs[:size], pairs[size:]
+    pairs = _first_pairs(number, seed, max(SIZES) + n_later)
+    first, later = pairs[:size], pairs[size : size + n_later]
     kind = list(KINDS)[number % len(KINDS)]
     result: dict[str, Any] = {"rule": number, "kind": kind, "rows": size, "later": len(later)}
     joined = learn_transformation(*_tables(first, seed), seed=seed, fuzzy=fuzzy)
@@ -283,35 +280,37 @@ def lived(
     table = applied.table(how="inner", many_to_many=True, many_to_one=True)
     columns = [table.column(name).to_pylist() for name in (*first[0][0], "key")]
     wrong = [[*cells, key] for *cells, key in zip(*columns, strict=True) if own[(*cells,)] != key]
-    alone = len(later) - table.num_rows
-    return {**result, **example, "wrong": len(wrong), "alone": alone, "sample": wrong[:1]}
+    counts = {"wrong": len(wrong), "alone": len(later) - table.num_rows}
+    return {**result, **example, **counts, "sample": wrong[:1]}
 
 
-def _shuffled(pairs: Sequence[tuple[Row, str]], seed: int) -> list[tuple[Row, str]]:
-    return random.Random(seed).sample(pairs, len(pairs))
+@lru_cache(maxsize=1)
+def _first_pairs(number: int, seed: int, n: int) -> list[tuple[Row, str]]:
+    return list(islice(drawn_pairs(number, seed), n))
 
 
 def _tables(pairs: Sequence[tuple[Row, str]], seed: int) -> tuple[dict, dict]:
     source = {name: [row[name] for row, _ in pairs] for name in pairs[0][0]}
-    return source, {"key": [key for _, key in _shuffled(pairs, seed)]}
+    return source, {"key": [key for _, key in random.Random(seed).sample(pairs, len(pairs))]}
 
 
-def measured_life(
-    *, seed: int = 0, n_rules: int = N_RULES, n_later: int = N_LATER, sizes: Sequence[int] = SIZES
-) -> dict[str, Any]:
-    """Learn and apply all rules, from all numbers of rows."""
+def measured_life(*, seeds: Sequence[int] = SEEDS, n_later: int = N_LATER) -> dict[str, Any]:
+    """Learn and apply all rules that are drawn with some seeds, from all numbers of rows."""
     rows = [
-        lived(number, size, n_later=n_later, seed=seed)
-        for size in sizes
-        for number in range(n_rules)
+        {"seed": seed, **lived(number, size, n_later=n_later, seed=seed)}
+        for seed in seeds
+        for number in range(N_RULES)
+        for size in SIZES
     ]
-    return {"sizes": [_shares(rows, size) for size in sizes], "rules": rows}
+    shares = [_shares(rows, size, seed) for seed in seeds for size in SIZES]
+    return {"sizes": shares, "rules": rows}
 
 
-def _shares(rows: Sequence[dict[str, Any]], size: int) -> dict[str, Any]:
-    some = [row for row in rows if row["rows"] == size]
+def _shares(rows: Sequence[dict[str, Any]], size: int, seed: int) -> dict[str, Any]:
+    some = [row for row in rows if (row["rows"], row["seed"]) == (size, seed)]
     n_later = sum(row["later"] for row in some)
     return {
+        "seed": seed,
         "rows": size,
         "rules": len(some),
         "learned": sum(row["program"] is not None for row in some),

@@ -2,7 +2,8 @@
 
 In ``autofj`` and ``entity-pairs`` names of the same things are spelt in two ways; no rule derives
 one from the other. Pairs of columns that are drawn from the shared lakes are not related at all,
-but for chance: of those every program is listed, with samples, for a reader to judge.
+but for chance: of those every program that is not refused, as it makes one key of several values,
+is listed, with samples, for a reader to judge.
 """
 
 from __future__ import annotations
@@ -159,7 +160,7 @@ def _draw(
         joined = learn_transformation({"source": cells[0]}, {"target": cells[1]}, seed=seed)
         seconds.append(time.process_time() - started)
         n_equal += any(kind == "equal" for *_, kind in joined.pairs)
-        if joined.program is not None:
+        if joined.program is not None and joined.collapse is None:
             programs.append(program_row(source, target, joined))
     return {
         "seed": drawn_by,

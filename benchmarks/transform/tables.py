@@ -98,6 +98,7 @@ def life_table(result: Row) -> str:
     """Return the share of later rows joined with another's key, and of those left alone."""
     rows = [
         [
+            f"{row['seed']}",
             f"{row['rows']}",
             f"{row['learned']} of {row['rules']}",
             f"{row['wrong']:.2%}",
@@ -105,7 +106,7 @@ def life_table(result: Row) -> str:
         ]
         for row in result["sizes"]
     ]
-    return markdown_table(["rows", "rules learned", "wrongly joined", "left alone"], rows)
+    return markdown_table(["seed", "rows", "rules learned", "wrongly joined", "left alone"], rows)
 
 
 _PLANTED = ("rule", "rows", "learn and join, s", "join, s", "MB", "F", "F without fuzzy")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 
 import numpy as np
 import pyarrow as pa
@@ -57,6 +58,12 @@ def sample_texts(values: pa.Array, size: int, seed: int = 0) -> np.ndarray:
     # Different texts of one hash: the smaller text first.
     equal = sorted(equal.tolist(), key=lambda at: values[at].as_py())[: size - len(sure)]
     return np.sort(np.concatenate([sure, np.array(equal, np.int64)]))
+
+
+def n_common(texts: Sequence[str]) -> int:
+    """Return how many letters all texts begin with in common."""
+    alike = (len(set(letters)) == 1 for letters in zip(*texts, strict=False))
+    return sum(1 for _ in takewhile(bool, alike))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ def form(text: str) -> str:
     return "".join("0" if c.isdigit() else "a" if c.isalpha() else c for c in text)
 
 
-def plain_hits(written: list[str], keys: list[str]) -> float:
+def plain_hits(written: list[str], keys: list[str], following: float) -> float:
     """Return the expected hits from plain counters, one key after the other."""
     groups = defaultdict(list)
     for text in written:
@@ -45,22 +45,25 @@ def plain_hits(written: list[str], keys: list[str]) -> float:
                 one *= key[first] == letter
             elif form(letter) in n_varied and (len(count) > 1 or len(texts) == 1):
                 others = len(texts) - own + n_varied[form(letter)]
-                one *= (count[letter] - own + 1) / others
+                share = (count[letter] - own + 1) / others
+                one *= min(1.0, following * share)
             elif letter not in count:
                 one = 0.0
         total += min(1.0, one)
     return total
 
 
+@pytest.mark.parametrize("following", [1.0, 2.0])
 @pytest.mark.parametrize("letters", ["01", "ab1-", "Aé9. x", "0123456789"])
-def test_hits_are_those_of_plain_counters(letters):
+def test_hits_are_those_of_plain_counters(letters, following):
     drawn = random.Random(3)
     for _ in range(150):
         written, keys = (
             sorted({"".join(drawn.choices(letters, k=drawn.randint(1, 4))) for _ in range(size)})
             for size in (drawn.randint(1, 30), drawn.randint(1, 30))
         )
-        assert hits_by_chance(written, keys) == pytest.approx(plain_hits(written, keys), abs=1e-9)
+        expected = plain_hits(written, keys, following)
+        assert hits_by_chance(written, keys, following) == pytest.approx(expected, abs=1e-9)
 
 
 def test_a_sample_tells_nearly_the_same(monkeypatch):
@@ -87,11 +90,15 @@ def test_words_are_not_hit_by_chance():
 
 def test_few_long_keys_say_more_than_few_digits_behind_a_constant():
     units = ["France.01", "United States.01", "United States.03"]
-    assert bits_of_few(units, [*units, "France.03"], 4, 5) > 30
+    assert bits_of_few(units, units, [*units, "France.03"], 4) > 30
     numbers = [f"T-AO-19{digit}" for digit in range(8)]
-    assert bits_of_few(["1", "2", "3"], numbers, 5, 8) < 10, "too little for one operator"
+    digits = ["1", "2", "3", "5", "7"]
+    assert bits_of_few(digits[:3], digits, numbers, 5) < 10, "too little for one operator"
     # What a key has in common with the one before it says nothing again.
-    assert bits_of_few(numbers[:3], numbers, 5, 8) < bits_of_few(units, units, 5, 8)
+    assert bits_of_few(numbers[:3], numbers, numbers, 5) < bits_of_few(units, units, numbers, 5)
+    # Nor does what all of them end with.
+    ended = [f"{digit})" for digit in digits]
+    assert bits_of_few(ended[:3], ended, [f"Cup ({digit})" for digit in "123468"], 5) < 10
 
 
 @pytest.mark.parametrize(
@@ -99,9 +106,13 @@ def test_few_long_keys_say_more_than_few_digits_behind_a_constant():
     [
         (["1922", "1991", "1980", "1902", "1884"], [f"T-AO-19{at}" for at in range(6)]),
         (["2", "6", "26", "25", "15", "8", "1"], ["8:00pm", "1:00pm", "4:15pm", "2:00pm"]),
+        (
+            ["7.95", "7.97", "4.69", "3.31", "5.94", "1.2", "9.1", "12.5", "20.3", "18.7", "2.1"],
+            [*(f"World Snooker Championship ({n})" for n in range(1, 12)), *"abcdefgh"],
+        ),
         (["Ayon", "Tnabe", "Scott", "Albert"], ["AL", "TN", "SC", "SD", "NM", "AY"]),
     ],
-    ids=["digits", "hours", "two letters"],
+    ids=["digits", "hours", "digits before a sign", "two letters"],
 )
 def test_few_short_pieces_are_refused(source, keys):
     fit = find_program(TextTable.of({"a": source}), TextTable.of({"b": keys}).columns)

@@ -16,12 +16,13 @@ def expected_hits(
     const int64_t[::1] n_kinds,
     const int64_t[::1] same_as,
     const int64_t[::1] n_varied,
+    double following,
 ):
     """Return how many of the texts behind those that were written are hit by chance.
 
     See `pexeso.transform.learning.chance` for the arrays.
     """
-    cdef double total = 0.0, one
+    cdef double total = 0.0, one, share
     cdef int64_t key, text, form, itself, at, place, same, pair, position, count, others, kind
     cdef int64_t n_pairs = pairs.shape[0]
     cdef const int64_t* known = &pairs[0] if n_pairs else NULL
@@ -48,7 +49,10 @@ def expected_hits(
                 kind = kinds[codes[at]]
                 if kind > 0 and (n_kinds[place] > 1 or n_texts[form] == 1):
                     others = n_texts[form] - itself + n_varied[kind]
-                    one = one * <double>(count - itself + 1) / <double>others
+                    share = <double>(count - itself + 1) / <double>others
+                    share = share * following
+                    if share < 1.0:
+                        one = one * share
                 elif count == 0:
                     one = 0.0
             total += 1.0 if one > 1.0 else one

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pexeso.engine.lists import offsets_of
 from pexeso.runtime.compiled import compiled
 from pexeso.runtime.ranges import mixed
-from pexeso.transform.texts import sample_texts
+from pexeso.transform.texts import n_common, sample_texts
 
 loops = compiled("pexeso.transform.loops")
 
@@ -25,16 +25,18 @@ _MANY = 20_000
 _SIGN, _LETTER, _DIGIT = 0, 1, 2
 
 
-def hits_by_chance(written: pa.Array | Sequence[str], keys: pa.Array | Sequence[str]) -> float:
+def hits_by_chance(
+    written: pa.Array | Sequence[str], keys: pa.Array | Sequence[str], following: float = 1.0
+) -> float:
     """Return how many keys would be hit by texts whose letters come by chance.
 
     A text of chance has the form of one that was written, letters, digits and signs where that has
     them, and each letter and each digit is drawn from those at its place in texts of
     that form, all by themselves. So short codes and numbers hit each other, and words do not. To
-    judge a key, the text that equals it is left out, and where letters vary each that was ever
-    written counts once more. The result is an upper bound: the sum over the keys of the expected
-    number of texts that equal them, at most 1 each. Of more than 20,000 texts or keys it is
-    estimated from as many.
+    judge a key, the text that equals it is left out, where letters vary each that was ever written
+    counts once more, and each is `following` times as likely, as one follows from another. The
+    result is an upper bound: the sum over the keys of the expected number of texts that equal them,
+    at most 1 each. Of more than 20,000 texts or keys it is estimated from as many.
     """
     texts, goals = (
         side.cast(pa.large_string())
@@ -50,7 +52,7 @@ def hits_by_chance(written: pa.Array | Sequence[str], keys: pa.Array | Sequence[
     letters = _letters(pa.concat_arrays([some, goal_sample]))
     counts = _counts(*letters, len(some))
     scale = len(texts) / len(some)
-    expected = loops.expected_hits(*letters, is_written, len(some), scale, *counts)
+    expected = loops.expected_hits(*letters, is_written, len(some), scale, *counts, following)
     return float(expected * len(goals) / len(goal_sample))
 
 
@@ -140,32 +142,32 @@ def _same_places(
     return same
 
 
-def bits_of_few(pieces: Sequence[str], texts: Sequence[str], n_written: int, n_keys: int) -> float:
+def bits_of_few(
+    pieces: Sequence[str], copied: Sequence[str], keys: Sequence[str], n_written: int
+) -> float:
     """Return the bits by which the letters copied into keys exceed what luck would give.
 
     Where a few rows alone are there, `hits_by_chance` knows too little of their letters, and takes
-    even long names for chance. Here a letter says as many bits as it is rare in all `texts`; what a
-    key begins with as the one before it in order does says nothing again. Each key could have been
-    hit by any text that was written, and the keys that are hit could have been others.
+    even long names for chance. Here a letter says as many bits as it is rare both in what is
+    `copied` of all rows and in all `keys`; what a key begins with as the one before it in order
+    does says nothing again, nor does what all end with. Each key could have been hit by any text
+    that was written, and the keys that are hit could have been others.
 
     Parameters
     ----------
     pieces
         For each key that is hit the letters that were copied from its row, without constants.
-    texts
-        All that were written, and all keys.
     """
-    counts = Counter("".join(texts))
-    total = counts.total()
+    sides = [Counter("".join(side)) for side in (copied, keys)]
+    tail = n_common([piece[::-1] for piece in pieces]) if len(pieces) > 1 else 0
     bits, before = 0.0, ""
-    for piece in sorted(pieces):
-        start = 0
-        while piece[: start + 1] == before[: start + 1] and start < len(before):
-            start += 1
-        bits += sum(log2(total / counts[letter]) for letter in piece[start:] if letter in counts)
+    for piece in sorted(piece[: len(piece) - tail] for piece in pieces):
+        start = n_common([piece, before])
+        for letter in piece[start:]:
+            bits -= log2(max(side[letter] / max(1, side.total()) for side in sides))
         bits -= log2(n_written)
         before = piece
-    return bits - len(pieces) * log2(n_keys / len(pieces))
+    return bits - len(pieces) * log2(len(keys) / len(pieces))
 
 
 def bound_on_luck(hits: int, expected: float) -> float:

@@ -32,7 +32,7 @@ from pexeso.transform.learning.generality import (
     whole_conversions,
 )
 from pexeso.transform.programs.applying import apply_program
-from pexeso.transform.programs.program import Constant, Extract, Program
+from pexeso.transform.programs.program import Constant, Extract, Operator, Program
 from pexeso.transform.texts import TextColumn, TextTable
 
 # A program with another constant: what one text of a program may be for the keys that it left.
@@ -155,6 +155,11 @@ _HALF = 0.5
 # The least keys, and their share of both sides, that a program without letters or digits of its own
 # must write, as it is a key in another form then; numbers must be longer.
 _MIN_COPIES, _MIN_COPIED, _MIN_NUMBER = 5, 0.9, 5
+
+# As many times as likely as by itself is a letter of a piece, since one follows from another: names
+# have few syllables, and years begin with few digits. It matters where a program chose its pieces
+# and joins less than half; whole cells are not chosen from many.
+_FOLLOWING = 2.0
 
 _NEARLY_ALL = 0.8
 # As many times the luck is allowed to a program that joins nearly all texts to nearly all keys.
@@ -361,7 +366,9 @@ def judged(
     smaller = min(len(written), len(column.values))
     few = max(_MIN_HITS, _MIN_SHARE * smaller)
     if hits >= min(enough, few):
-        expected = hits_by_chance(written, column.values)
+        chosen = n_fitted is None and not all(map(_is_whole, program.operators))
+        following = _FOLLOWING if chosen and hits < _HALF * smaller else 1.0
+        expected = hits_by_chance(written, column.values, following)
     both = hits >= _NEARLY_ALL * max(len(written), len(column.values))
     max_luck = options.max_luck
     if hits == len(written) == len(column.values):
@@ -414,9 +421,9 @@ def _bits_of_few(
     """Return what `bits_of_few` says of what a program copies into the keys that it hits."""
     copying = tuple(one for one in program.operators if isinstance(one, Extract))
     copied = apply_program(Program(copying), [column.cells for column in source.columns])
-    rows = pc.index_in(keys, of_rows.cast(keys.type)).drop_null()
-    texts = [*written.to_pylist(), *keys.to_pylist()]
-    return bits_of_few(copied.take(rows).to_pylist(), texts, len(written), len(keys))
+    hit = copied.take(pc.index_in(keys, of_rows.cast(keys.type)).drop_null())
+    every = copied.filter(of_rows.is_valid()).unique()
+    return bits_of_few(hit.to_pylist(), every.to_pylist(), keys.to_pylist(), len(written))
 
 
 def _has_letters(program: Program) -> bool:
@@ -454,5 +461,11 @@ def _is_padding(program: Program) -> bool:
     [first, *others] = program.operators or (None,)
     if others or not isinstance(first, Extract):
         return False
-    is_whole = first == Extract(first.column, conversion=first.conversion)
-    return is_whole and first.conversion.startswith(("pad ", "strip zeros"))
+    return _is_whole(first) and first.conversion.startswith(("pad ", "strip zeros"))
+
+
+def _is_whole(operator: Operator) -> bool:
+    """Return whether an operator writes whole cells, if it writes cells."""
+    if isinstance(operator, Constant):
+        return True
+    return not operator.splits and operator.start == 0 and operator.length is None

@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import takewhile
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +34,7 @@ from pexeso.transform.programs.program import (
     Program,
     cased,
 )
-from pexeso.transform.texts import TextColumn, TextTable, sample_texts
+from pexeso.transform.texts import TextColumn, TextTable, n_common, sample_texts
 
 _RUN = re.compile(r"[^\W\d_]+|\d+|[\W_]+")
 # Characters of a run of letters or digits that is looked for anywhere in a cell; a shorter one only
@@ -114,8 +113,8 @@ def unfolded(
         if not isinstance(own, Constant):
             continue
         every = [own.text, *others]
-        head = _n_common(every)
-        tail = _n_common([text[head:][::-1] for text in every])
+        head = n_common(every)
+        tail = n_common([text[head:][::-1] for text in every])
         middles = {text[head : len(text) - tail] for text in every}
         if len({len(middle) for middle in middles}) != 1:
             continue
@@ -130,11 +129,6 @@ def unfolded(
                     operators = [*program.operators[:at], *kept, *program.operators[at + 1 :]]
                     if len(operators) <= MAX_OPERATORS:
                         yield Program(_merged(operators))
-
-
-def _n_common(texts: Sequence[str]) -> int:
-    alike = (len(set(letters)) == 1 for letters in zip(*texts, strict=False))
-    return sum(1 for _ in takewhile(bool, alike))
 
 
 def _copies(run: str, rows: Sequence[Sequence[str | None]]) -> list[Operator] | None:
