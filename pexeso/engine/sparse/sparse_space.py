@@ -54,8 +54,8 @@ SHARE_WORTH_ALL = 0.25
 
 _ROWS_AT_ONCE = 1 << 14
 _PAIRS_AT_ONCE = 1 << 16
-# Pairs that are compared before those that match are handed on: 0.2 GiB where all do.
-_PAIRS_OF_A_RUN = 1 << 23
+# Pairs that are compared before those that match are handed on: 0.4 GiB where all do.
+_PAIRS_OF_A_RUN = 1 << 24
 
 
 @dataclass(frozen=True)
