@@ -67,7 +67,7 @@ def test_random_lakes(map_name, metric, shape, tau):
     check_batch(case, rng)
 
 
-@pytest.mark.parametrize("metric", ["euclidean", "angular"])
+@pytest.mark.parametrize("metric", long_but(["euclidean"], ["euclidean", "angular"]))
 def test_programs_do_a_whole_search_of_a_grid(metric):
     vectors = sphere(np.random.default_rng(3), 600, 9)
     case = case_of(vectors, grid(metric=metric), 3, 0.05)
@@ -139,7 +139,7 @@ def test_columns_left_out_and_the_best():
         assert as_dict(given) == right
 
 
-@pytest.mark.parametrize("map_name", ["pivots", "projection"])
+@pytest.mark.parametrize("map_name", long_but(["pivots"], ["pivots", "projection"]))
 def test_levels_slabs_and_lists_that_grow(monkeypatch, map_name):
     monkeypatch.setattr(walk, "DENSE_UNITS", 0)
     monkeypatch.setattr(search, "SLAB", 16)
@@ -154,7 +154,7 @@ def test_levels_slabs_and_lists_that_grow(monkeypatch, map_name):
     assert as_dict(given) == case.joinable(1)
 
 
-@pytest.mark.parametrize("map_name", ["pivots", "projection"])
+@pytest.mark.parametrize("map_name", long_but(["projection"], ["pivots", "projection"]))
 def test_a_query_column_on_the_host(map_name):
     """Search it twice, as a recording would, with a zero vector and a value that never occurs."""
     rng = np.random.default_rng(12)

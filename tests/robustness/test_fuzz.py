@@ -17,7 +17,7 @@ from fuzz_run import Job, Outcome, jobs_of, run_all
 from fuzz_strategies import manifest_document, seeds_of, strategy_of
 from fuzz_targets import INDEX, TARGETS, WITH_INDEX, BrokenPromiseError, allowed, resealed
 from hypothesis import given, settings
-from long_runs import long_but
+from long_runs import examples, long_but
 
 from pexeso.errors import IndexCorruptError, PexesoError
 from pexeso.store.manifest import Manifest
@@ -67,7 +67,7 @@ def test_the_manifest_that_is_bent_is_whole() -> None:
 
 @pytest.mark.parametrize("name", PARSERS)
 def test_a_short_fuzz_by_hypothesis_finds_nothing(name: str, tmp_path: Path) -> None:
-    @settings(max_examples=60)
+    @settings(max_examples=examples(60))
     @given(strategy_of(name))
     def bend(data: bytes) -> None:
         attempt(name, data, tmp_path)
@@ -87,7 +87,7 @@ def test_a_short_fuzz_by_atheris_finds_nothing(name: str, tmp_path: Path) -> Non
 def test_a_short_fuzz_on_an_index_finds_nothing(
     name: str, small_index: Path, tmp_path: Path
 ) -> None:
-    @settings(max_examples=40)
+    @settings(max_examples=examples(40))
     @given(strategy_of(name))
     def bend(data: bytes) -> None:
         with tempfile.TemporaryDirectory(dir=tmp_path) as folder:

@@ -27,7 +27,6 @@ from embed.registry import has_value_vectors
 from embed.stored import ENTRY_BYTES, SINGLE
 from pexeso.engine.vector_space import LAYOUT_VERSION, Vectors, VectorSpace
 from pexeso.errors import DeviceError, IndexCorruptError, IndexVersionError, InputError
-from pexeso.lake.catalog import ALIASES
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import VERSION as NORMALISER_VERSION
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -84,10 +83,6 @@ def stored_normaliser(store: Store) -> Normaliser:
     from pexeso.lake.normalise.aliases import normaliser_from_json  # most commands do without
 
     return normaliser_from_json(store.manifest.options["normaliser"], store.catalog_files)
-
-
-def has_aliases(manifest: Manifest) -> bool:
-    return manifest.facts.get(ALIASES, 0) != 0
 
 
 def stored_space(manifest: Manifest) -> VectorSpace:
