@@ -103,7 +103,8 @@ class OpenIndex:
     @cached_property
     def join_normaliser(self) -> Normaliser:
         """The normaliser of joins and explanations, which may read codes by further rules."""
-        return self.normaliser.switched(on=self.options.readings)
+        readings = self.options.readings
+        return self.normaliser.switched(on=readings) if readings else self.normaliser
 
     @cached_property
     def embedder(self) -> Embedder:

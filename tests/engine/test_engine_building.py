@@ -107,7 +107,7 @@ def test_pieces_hold_no_zero_vectors():
     [PartitionLayoutOptions(map="auto"), PartitionLayoutOptions(map="projection", n_axes=None)],
 )
 def test_nothing_is_left_to_choose(options):
-    with pytest.raises(InputError, match="with a given map and number of axes"):
+    with pytest.raises(InputError, match="with a given map, n_axes and n_levels"):
         build_tensors(torch.eye(3), torch.tensor([0, 1]), torch.tensor([0]), options)
 
 

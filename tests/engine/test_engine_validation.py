@@ -366,7 +366,7 @@ def loops_refuse(arrays: dict[str, np.ndarray]) -> bool:
 
 PROGRAM = """
 import sys
-sys.path[:0] = [{tests!r}, {root!r}]
+sys.path[:0] = [{tests!r}, {root!r}, {root!r} + "/tests"]
 import warnings
 warnings.simplefilter("ignore")
 import test_engine_validation as tests

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -153,6 +153,9 @@ class AliasedNormaliser(Normaliser):
         object.__setattr__(self, "aliases", aliases)
 
     __hash__ = Normaliser.__hash__
+
+    def switched(self, on: Iterable[str] = (), off: Iterable[str] = ()) -> Normaliser:
+        return AliasedNormaliser(super().switched(on, off), self.aliases)
 
     def kept_in(self, folder: Path) -> Normaliser:
         if self.aliases.path is not None:

@@ -92,8 +92,8 @@ def test_bytes_are_those_of_the_arrays_that_are_written():
 
 def test_a_task_holds_one_shard():
     costs = TokenSetsEstimate(("overlap",), columns=100, pairs=10_000, shards=4)
-    assert shard_memory(costs) == 500_000
-    assert shard_memory(replace(costs, parts=TOKEN_SETS_PART.choices)) == 500_000 + 25 * 6144
+    assert shard_memory(costs) == 325_000
+    assert shard_memory(replace(costs, parts=TOKEN_SETS_PART.choices)) == 325_000 + 25 * 6144
     assert shard_memory(NO_SETS) == 0
 
 

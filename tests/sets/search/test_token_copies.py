@@ -128,7 +128,11 @@ def test_what_a_join_brings_is_asked_for_shown_tables_alone_and_once(tmp_path):
         @staticmethod
         def columns(names, among):
             requested.append(among.to_pylist())
-            rows = [(table, label, at) for table in requested[-1] for at, label in enumerate("ab")]
+            rows = [
+                (table, label, at, 2, 0, 2)
+                for table in requested[-1]
+                for at, label in enumerate("ab")
+            ]
             return pa.table([pa.array(cells) for cells in zip(*rows, strict=True)], list(names))
 
     class Opened:
