@@ -124,13 +124,13 @@ STATES = "AL AR AZ CA CO DE GA IL IN LA MA MD ME MN MO MS NC NE NY PA SC SD TN V
 TEAMS = "Canada Colombia Germany Japan Brazil Nigeria Norway Sweden Mexico France Spain China Chile"
 
 
-def test_a_list_that_joins_less_than_half_joins_columns_that_are_named_alone():
+def test_a_list_that_joins_less_than_a_third_joins_columns_that_are_named_alone():
     tables = TextTable.of({"a": STATES.split()}), TextTable.of({"b": TEAMS.split()}).columns
     for named in (True, False):
         fit = find_program(*tables, FindingOptions(named=named))
         assert fit is not None
         assert fit.accepted == named
-    assert fit.why.startswith("less than half")
+    assert fit.why.startswith("less than a third")
     # Codes of the same countries are joined either way.
     codes = "CA CO DE JP BR NG NO SE MX FR ES CN CL US IT GB"
     countries = TextTable.of({"a": codes.split()})

@@ -162,6 +162,10 @@ _MIN_COPIES, _MIN_COPIED, _MIN_NUMBER = 5, 0.9, 5
 # and joins less than half; whole cells are not chosen from many.
 _FOLLOWING = 2.0
 
+# Share of the smaller side that a list must join where columns are found: codes of states are those
+# of countries too.
+_MIN_LISTED = 1 / 3
+
 _NEARLY_ALL = 0.8
 # As many times the luck is allowed to a program that joins nearly all texts to nearly all keys.
 _MORE_LUCK = 100
@@ -398,8 +402,8 @@ def judged(
     n_texts = len(np.unique(np.stack(codes, axis=1), axis=0))
     if not options.named and _is_other_date(program, source, column):
         accepted, why = False, "dates and numbers with digits of its own join whatever they are of"
-    elif not options.named and _looks_up(program) and hits < _HALF * smaller:
-        accepted, why = False, "less than half, and a list writes the same for whatever it knows"
+    elif not options.named and _looks_up(program) and hits < _MIN_LISTED * smaller:
+        accepted, why = False, "less than a third, and a list writes the same for whatever it knows"
     elif accepted and options.max_luck < 1 and _fills_range(program, source):
         accepted, why = (
             False,
