@@ -134,9 +134,9 @@ def test_a_list_that_joins_less_than_a_third_joins_columns_that_are_named_alone(
     # Codes of the same countries are joined either way.
     codes = "CA CO DE JP BR NG NO SE MX FR ES CN CL US IT GB"
     countries = TextTable.of({"a": codes.split()})
-    found = find_program(countries, tables[1], FindingOptions(named=False))
-    assert found is not None
-    assert found.accepted
+    by_list = find_program(countries, tables[1], FindingOptions(named=False))
+    assert by_list is not None
+    assert by_list.accepted
 
 
 def test_luck_is_bounded_from_above():
