@@ -9,6 +9,7 @@ import pytest
 
 from pexeso.transform.learning import chance
 from pexeso.transform.learning.chance import bits_of_few, bound_on_luck, hits_by_chance
+from pexeso.transform.learning.example_sets import FindingOptions
 from pexeso.transform.learning.finding import find_program
 from pexeso.transform.texts import TextTable
 
@@ -117,6 +118,25 @@ def test_few_long_keys_say_more_than_few_digits_behind_a_constant():
 def test_few_short_pieces_are_refused(source, keys):
     fit = find_program(TextTable.of({"a": source}), TextTable.of({"b": keys}).columns)
     assert fit is None or not fit.accepted
+
+
+STATES = "AL AR AZ CA CO DE GA IL IN LA MA MD ME MN MO MS NC NE NY PA SC SD TN VA"
+TEAMS = "Canada Colombia Germany Japan Brazil Nigeria Norway Sweden Mexico France Spain China Chile"
+
+
+def test_a_list_that_joins_less_than_a_third_joins_columns_that_are_named_alone():
+    tables = TextTable.of({"a": STATES.split()}), TextTable.of({"b": TEAMS.split()}).columns
+    for named in (True, False):
+        fit = find_program(*tables, FindingOptions(named=named))
+        assert fit is not None
+        assert fit.accepted == named
+    assert fit.why.startswith("less than a third")
+    # Codes of the same countries are joined either way.
+    codes = "CA CO DE JP BR NG NO SE MX FR ES CN CL US IT GB"
+    countries = TextTable.of({"a": codes.split()})
+    by_list = find_program(countries, tables[1], FindingOptions(named=False))
+    assert by_list is not None
+    assert by_list.accepted
 
 
 def test_luck_is_bounded_from_above():

@@ -32,6 +32,7 @@ from pexeso.transform.learning.generality import (
     whole_conversions,
 )
 from pexeso.transform.programs.applying import apply_program
+from pexeso.transform.programs.conversions import list_order
 from pexeso.transform.programs.program import Constant, Extract, Operator, Program
 from pexeso.transform.texts import TextColumn, TextTable
 
@@ -160,6 +161,10 @@ _MIN_COPIES, _MIN_COPIED, _MIN_NUMBER = 5, 0.9, 5
 # have few syllables, and years begin with few digits. It matters where a program chose its pieces
 # and joins less than half; whole cells are not chosen from many.
 _FOLLOWING = 2.0
+
+# Share of the smaller side that a list must join where columns are found: codes of states are those
+# of countries too.
+_MIN_LISTED = 1 / 3
 
 _NEARLY_ALL = 0.8
 # As many times the luck is allowed to a program that joins nearly all texts to nearly all keys.
@@ -382,14 +387,12 @@ def judged(
         luck = bound_on_luck(hits, expected)
         accepted = accepted and hits > fitted and luck <= max_luck
         accepted = accepted or (hits >= few and hits > 2 * fitted and luck <= _HARDLY_LUCK)
+        short = column.is_number and (pc.mean(pc.utf8_length(column.values)).as_py() < _MIN_NUMBER)
         if hits >= max(_MIN_COPIES, _MIN_COPIED * max(len(written), len(column.values))):
-            short = column.is_number and (
-                pc.mean(pc.utf8_length(column.values)).as_py() < _MIN_NUMBER
-            )
             accepted = accepted or not (short or _has_letters(program))
         is_padded = _is_padding(program) and hits >= max(_MIN_HITS, _MIN_PADDED * len(written))
         accepted = accepted or is_padded
-        if not accepted and hits >= enough and hits > fitted and smaller <= _FEW_TEXTS:
+        if not (accepted or short) and hits >= enough and hits > fitted and smaller <= _FEW_TEXTS:
             bits = _bits_of_few(program, source, of_rows, written, column.values)
             accepted = bits >= _BITS_OF_OPERATOR * fitted + _BITS_OF_LUCK
     is_joined = pc.is_in(of_rows, value_set=column.values.cast(of_rows.type), skip_nulls=True)
@@ -399,6 +402,8 @@ def judged(
     n_texts = len(np.unique(np.stack(codes, axis=1), axis=0))
     if not options.named and _is_other_date(program, source, column):
         accepted, why = False, "dates and numbers with digits of its own join whatever they are of"
+    elif not options.named and _looks_up(program) and hits < _MIN_LISTED * smaller:
+        accepted, why = False, "less than a third, and a list writes the same for whatever it knows"
     elif accepted and options.max_luck < 1 and _fills_range(program, source):
         accepted, why = (
             False,
@@ -454,6 +459,12 @@ def _is_other_date(program: Program, source: TextTable, target: TextColumn) -> b
         return False
     kinds = {target.kind, *(source.columns[at].kind for at in program.columns)}
     return ("date" in kinds and any(map(str.isdigit, own))) or kinds <= {"date", "number"}
+
+
+def _looks_up(program: Program) -> bool:
+    """Return whether a program writes whole cells by a list, such as codes of countries."""
+    conversions = {one.conversion for one in program.operators if isinstance(one, Extract)}
+    return bool(conversions & set(list_order())) and all(map(_is_whole, program.operators))
 
 
 def _is_padding(program: Program) -> bool:
