@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter, defaultdict
 
@@ -37,7 +38,7 @@ def plain_hits(written: list[str], keys: list[str], following: float) -> float:
     for key in keys:
         texts = groups.get(form(key), [])
         own = key in texts
-        one = float(len(texts))
+        one, following_digits = float(len(texts)), 2
         columns = list(zip(*texts, strict=True))
         for place, letter in enumerate(key if texts else ""):
             first = columns.index(columns[place])
@@ -47,7 +48,9 @@ def plain_hits(written: list[str], keys: list[str], following: float) -> float:
             elif form(letter) in n_varied and (len(count) > 1 or len(texts) == 1):
                 others = len(texts) - own + n_varied[form(letter)]
                 share = (count[letter] - own + 1) / others
-                one *= min(1.0, following * share)
+                follows = not letter.isdigit() or following_digits > 0
+                following_digits -= letter.isdigit()
+                one *= min(1.0, following * share if follows else share)
             elif letter not in count:
                 one = 0.0
         total += min(1.0, one)
@@ -147,3 +150,9 @@ def test_luck_is_bounded_from_above():
             sum(drawn.random() < share for _ in range(n_events)) >= hits for _ in range(trials)
         )
         assert lucky / trials <= bound_on_luck(hits, n_events * share) + 0.005
+
+
+@pytest.mark.parametrize(("hits", "expected"), [(4_000, 2_390.5), (400, 239.0), (3, 0.5), (40, 39)])
+def test_the_bound_is_that_of_its_formula_for_many_hits_too(hits, expected):
+    formula = math.exp(hits * math.log(expected / hits) + hits - expected)
+    assert formula * 0.999 <= bound_on_luck(hits, expected) <= formula * math.e

@@ -1,5 +1,9 @@
 # How many keys are hit by chance.
 
+cdef enum:
+    DIGIT = 2  # a kind of letters, of `pexeso.transform.learning.chance`
+    FOLLOWING_DIGITS = 2
+
 
 def expected_hits(
     const int64_t[::1] codes,
@@ -23,7 +27,7 @@ def expected_hits(
     See `pexeso.transform.learning.chance` for the arrays.
     """
     cdef double total = 0.0, one, share
-    cdef int64_t key, text, form, itself, at, place, same, pair, position, count, others, kind
+    cdef int64_t key, text, form, itself, at, place, same, pair, position, count, others, kind, n_digits
     cdef int64_t n_pairs = pairs.shape[0]
     cdef const int64_t* known = &pairs[0] if n_pairs else NULL
     with nogil:
@@ -33,7 +37,7 @@ def expected_hits(
             if form >= n_texts.shape[0]:
                 continue
             itself = 1 if is_written[key] else 0
-            one = <double>n_texts[form] * scale
+            one, n_digits = <double>n_texts[form] * scale, 0
             for at in range(offsets[text], offsets[text + 1]):
                 place = first_place[form] + at - offsets[text]
                 same = same_as[place]
@@ -50,7 +54,9 @@ def expected_hits(
                 if kind > 0 and (n_kinds[place] > 1 or n_texts[form] == 1):
                     others = n_texts[form] - itself + n_varied[kind]
                     share = <double>(count - itself + 1) / <double>others
-                    share = share * following
+                    if kind != DIGIT or n_digits < FOLLOWING_DIGITS:
+                        share = share * following
+                        n_digits += kind == DIGIT
                     if share < 1.0:
                         one = one * share
                 elif count == 0:

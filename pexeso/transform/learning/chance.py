@@ -34,9 +34,10 @@ def hits_by_chance(
     them, and each letter and each digit is drawn from those at its place in texts of
     that form, all by themselves. So short codes and numbers hit each other, and words do not. To
     judge a key, the text that equals it is left out, where letters vary each that was ever written
-    counts once more, and each is `following` times as likely, as one follows from another. The
-    result is an upper bound: the sum over the keys of the expected number of texts that equal them,
-    at most 1 each. Of more than 20,000 texts or keys it is estimated from as many.
+    counts once more, and each is `following` times as likely, as one follows from another; of
+    digits the first two that vary, as most of a number does not follow from the rest. The result is
+    an upper bound: the sum over the keys of the expected number of texts that equal them, at most 1
+    each. Of more than 20,000 texts or keys it is estimated from as many.
     """
     texts, goals = (
         side.cast(pa.large_string())
@@ -182,6 +183,7 @@ def bound_on_luck(hits: int, expected: float) -> float:
     whole = int(expected)
     for number in range(hits):
         luck *= expected * _E / hits
-        if number < whole:
+        # Spread over all steps: a product that once is nearly 0 never comes back from there.
+        if (number + 1) * whole // hits > number * whole // hits:
             luck /= _E
     return min(1.0, luck)
