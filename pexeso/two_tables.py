@@ -51,7 +51,7 @@ def fuzzy_join(
     values: str = "nearest",
     how: str = "left",
     aggregate: str | Mapping[str, str] | None = None,
-    suffix: str | None = None,
+    suffix: str = "_right",
     provenance: Sequence[str] = ("value", "distance"),
     many_to_many: bool = False,
 ) -> Any:
@@ -70,7 +70,9 @@ def fuzzy_join(
     max_distance : float, optional
         Of values that match, in [0, 1], as a fraction of the largest possible; by default 0 for
         dates, numbers and codes, and 0.4 for other values.
-    values, how, aggregate, suffix, provenance, many_to_many
+    suffix : str
+        Suffix for column names of the right table that the left one has too.
+    values, how, aggregate, provenance, many_to_many
         As in `pexeso.Match.join`.
 
     Returns

@@ -100,3 +100,5 @@ def test_a_column_of_one_letter_is_joined_by_equal_letters():
     left, right = (pa.table({"key": [*letters, None]}) for letters in ("abca", "bcd"))
     joined = pexeso.fuzzy_join(left, right, "key", provenance=("value",))
     assert joined["match_value"].to_pylist() == [None, "b", "c", None, None]
+    columns = pexeso.fuzzy_join(left, right, "key", provenance=()).column_names
+    assert columns == ["key", "key_right"]
