@@ -67,7 +67,7 @@ def benchmark(
 
 
 def with_options(settings: type) -> Callable[[Any], Any]:
-    """Give a command the options and arguments of a class of settings."""
+    """Add the options and arguments of a class of settings to a command."""
 
     def decorate(command: Any) -> Any:
         for one in reversed(fields(settings)):

@@ -24,12 +24,12 @@ from pexeso.composite.key_explanation import (
     UnmatchedKeys,
 )
 from pexeso.composite.row_keys import RowKeys, build_row_keys
-from pexeso.composite.search import KeyQuery, key_query, relation_of, search_keys
+from pexeso.composite.search import KeyQuery, key_query, search_keys
 from pexeso.engine.lists import distinct_numbers, offsets_of
 from pexeso.lake.columns import label_columns, spec_of
 from pexeso.lake.frames.columns import texts_of_cells
 from pexeso.lake.readings import LOSSY, read_columns
-from pexeso.results.column_matches import WouldMatch
+from pexeso.results.column_matches import WouldMatch, relation_of
 
 if TYPE_CHECKING:
     from pexeso.composite.key_table import TablePair

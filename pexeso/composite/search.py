@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from pexeso.composite.row_keys import RowFilter, RowKeys, numbered, texts_of
 from pexeso.errors import IndexCorruptError, InputError, QueryError
+from pexeso.results.column_matches import relation_of
 from pexeso.runtime.compiled import compiled
 
 loops = compiled("pexeso.composite.loops")
@@ -102,13 +103,6 @@ class KeyMatch:
     @property
     def relation(self) -> str:
         return relation_of(self.most_query_rows, self.most_rows)
-
-
-def relation_of(most_query_rows: int, most_rows: int) -> str:
-    """Return how many rows of two tables meet: "1:1", "1:n", "n:1" or "n:m"."""
-    if most_rows > 1 and most_query_rows > 1:
-        return "n:m"
-    return f"{'n' if most_query_rows > 1 else 1}:{'n' if most_rows > 1 else 1}"
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,13 @@ SMALL_DOMAIN = 3
 """Distinct values of a column that says little about its rows, such as a flag or a sex."""
 
 
+def relation_of(most_query_rows: float, most_rows: float) -> str:
+    """Return how many rows of two tables meet: "1:1", "1:n", "n:1" or "n:m"."""
+    if most_rows > 1 and most_query_rows > 1:
+        return "n:m"
+    return f"{'n' if most_query_rows > 1 else 1}:{'n' if most_rows > 1 else 1}"
+
+
 class ShownMatch(Shown):
     """A match in a line, with what `_measured` says, and in a notebook as a table of one row."""
 

@@ -19,6 +19,7 @@ from pexeso.faces.cli.report import (
     transformed_lines,
 )
 from pexeso.options import ROWS
+from pexeso.results.column_matches import relation_of
 from pexeso.runtime.formatting import many, percent, plain
 
 if TYPE_CHECKING:
@@ -49,14 +50,14 @@ def fan_out_text(relation: str, mean: float) -> str:
 def _fan_out(result: SearchResult) -> Column:
     """Return the column of what a join makes of a row; empty where it makes one with each table."""
     query = result.query
-    repeats = query["rows"] - query["empty"] > query["distinct"]
+    most_query_rows = (query["rows"] - query["empty"]) / max(1, query["distinct"])
 
     def cell(match: Match) -> str:
         mean = match.rows_per_value
         if mean is None or not is_shown:
             return ""
-        relation = ("n:m" if repeats else "1:n") if mean > 1 else ("n:1" if repeats else "1:1")
-        return fan_out_text(relation, mean) + (", few values" if match.is_small_domain else "")
+        few = ", few values" if match.is_small_domain else ""
+        return fan_out_text(relation_of(most_query_rows, mean), mean) + few
 
     is_shown = any((match.rows_per_value or 1) > 1 or match.is_small_domain for match in result)
     return Column("fan-out", "<", cell, is_optional=True)

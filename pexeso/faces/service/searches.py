@@ -38,7 +38,6 @@ from pexeso.results.query import QueryColumn, batch_lines
 if TYPE_CHECKING:
     from pexeso.composite.key_explanation import KeyExplanation
     from pexeso.composite.key_table import KeyTable, TablePair
-    from pexeso.composite.searches import CompositeSearches
     from pexeso.faces.service.verbs import EncodedQueries, Service
     from pexeso.index import Index
     from pexeso.joins.sql import JoinSql
@@ -59,7 +58,7 @@ def search(
         if key.is_similar:
             result = service.open_for(request).search_composite(key, **options)
         else:
-            result = _composite(service, request).search(key, **options)
+            result = service.searches(request.index).composite.search(key, **options)
         return SearchResponse(request, [result])
     if request.method in ("overlap", "containment"):
         token_searches = service.searches(request.index).equal_text
@@ -95,16 +94,17 @@ def explain(service: Service, request: ExplainRequest) -> Explanation | KeyExpla
         request.require_use(_OF_KEYS, "The explanation of a composite key")
         from pexeso.composite.key_evidence import explain_keys
 
-        searches = _composite(service, request)
+        searches = service.searches(request.index).with_readings(request.reading_rules).composite
         table, columns = searches.opened.catalog.split(request.lake_column)
         return explain_keys(searches.pair(key, None, table), columns)
-    column, index = request.read_column(), service.open_for(request)
+    column, rules = request.read_column(), request.reading_rules
+    index = service.open_for(request).with_readings(*rules)
     named = split_lake_column(index.catalog, request.lake_column)
     if not _is_compared(index, named):
         from pexeso.composite.key_evidence import explain_keys
 
         request.require_use(_OF_KEYS, _EQUAL_COLUMN)
-        return explain_keys(_pair_of(service, request, column, named[0]), [named[1]])
+        return explain_keys(_pair_of(service, request, column, named[0], rules), [named[1]])
     return index.explain(column, *named, **request.options())
 
 
@@ -121,12 +121,13 @@ def _is_compared(index: Index, named: tuple[str, str]) -> bool:
     return is_compared(index.store, *named)
 
 
-def _composite(service: Service, request: QueryRequest) -> CompositeSearches:
-    rules = getattr(request, "reading_rules", ())
-    return service.searches(request.index).with_readings(rules).composite
-
-
-def _pair_of(service: Service, request: QueryRequest, column: QueryColumn, table: str) -> TablePair:
+def _pair_of(
+    service: Service,
+    request: QueryRequest,
+    column: QueryColumn,
+    table: str,
+    rules: tuple[str, ...] = (),
+) -> TablePair:
     """Return the table of a query column, which is a key of one column, and one of the lake."""
     from pexeso.composite.key_table import key_table
     from pexeso.lake.columns import label_columns
@@ -139,7 +140,8 @@ def _pair_of(service: Service, request: QueryRequest, column: QueryColumn, table
         labels = label_columns(read_table(column.file, options=column.reading).names)
         position = labels.index(str(column.column))
         key = key_table(column.file, [f"#{position}"], reading=column.reading, min_columns=1)
-    return _composite(service, request).pair(key, None, table)
+    searches = service.searches(request.index).with_readings(rules).composite
+    return searches.pair(key, None, table)
 
 
 def join(service: Service, request: JoinRequest) -> JoinResponse:
@@ -151,7 +153,7 @@ def join(service: Service, request: JoinRequest) -> JoinResponse:
     if (key := request.read_key()) is not None:
         return _key_join(service, request, key)
     column, options, advised = request.read_column(), request.options(), None
-    index = service.open_for(request)
+    index = service.open_for(request).with_readings(*request.reading_rules)
     if request.lake_column is None:
         match = _best_match(index, column, options)
         named = (match.table, match.column)
@@ -159,7 +161,8 @@ def join(service: Service, request: JoinRequest) -> JoinResponse:
         named = split_lake_column(index.catalog, request.lake_column)
         if not _is_compared(index, named):
             request.require_use(_OF_KEY_JOINS, _EQUAL_COLUMN)
-            return _joined_keys(request, _pair_of(service, request, column, named[0]), [named[1]])
+            pair = _pair_of(service, request, column, named[0], request.reading_rules)
+            return _joined_keys(request, pair, [named[1]])
     if request.lake_column is not None or request.is_auto:
         # The best distance to find a column with is not the best to join it with.
         explanation = index.explain(column, *named, **options)
@@ -174,7 +177,7 @@ def join(service: Service, request: JoinRequest) -> JoinResponse:
 
 def _key_join(service: Service, request: JoinRequest, key: KeyTable) -> JoinResponse:
     request.require_use(_OF_KEY_JOINS, "A join by a composite key")
-    searches = _composite(service, request)
+    searches = service.searches(request.index).with_readings(request.reading_rules).composite
     if request.lake_column is None:
         result = searches.search(key, k=1, exclude_self=True)
         if not result.matches:
@@ -232,7 +235,7 @@ def join_sql(service: Service, request: JoinSqlRequest) -> JoinSql:
     reader, pair, what = None, None, "A join by a composite key"
     columns: str | list[str] | None
     if request.may_be_key and (key := request.read_key()) is not None:
-        searches = _composite(service, request)
+        searches = service.searches(request.index).composite
         lake_table, columns = searches.opened.catalog.split(request.lake_column)
         pair = searches.pair(key, None, lake_table)
     else:

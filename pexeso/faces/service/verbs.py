@@ -112,9 +112,7 @@ class Service:
 
     def open_for(self, request: DistanceRequest) -> Index:
         """Return the index of a request, open where it is to be searched."""
-        index = self.open(request.index, request.device, request.memory_budget, request.model)
-        rules = getattr(request, "reading_rules", ())
-        return index.with_readings(*rules) if rules else index
+        return self.open(request.index, request.device, request.memory_budget, request.model)
 
     def pinned(self) -> Self:
         """Return what shares all that is open, and keeps it after a `reload` of this one."""

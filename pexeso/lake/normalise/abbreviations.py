@@ -6,17 +6,16 @@ still have to be written out; libpostal needs two gigabytes of data. Looking wor
 at a time.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.lake.normalise import package_data
 from pexeso.lake.normalise.characters import COMMA, LETTER, NUMBER, first_classes, only_where
 from pexeso.lake.normalise.dates import MAX_WORDS, month_words, read_named_dates
 
@@ -33,9 +32,7 @@ def packaged() -> dict[str, Any]:
 
     They are those of ``dictionaries.json``, not to be changed by the caller.
     """
-    return json.loads(
-        files("pexeso.lake.normalise").joinpath("dictionaries.json").read_text("utf-8")
-    )
+    return package_data("dictionaries.json")
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,14 @@ Dates are written in one canonical form with a named month.
 
 from __future__ import annotations
 
-import json
 from functools import cache
-from importlib.resources import files
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.engine.lists import distinct_numbers
+from pexeso.lake.normalise import package_data
 from pexeso.lake.normalise.characters import DIGITS, Bytes, as_mask
 
 # The month names of the canonical form.
@@ -91,7 +90,7 @@ _NAMES_HINT = (
 @cache
 def month_data() -> dict[str, list[str] | str]:
     """Return what is in ``months.json``. Not to be changed by the caller."""
-    return json.loads(files("pexeso.lake.normalise").joinpath("months.json").read_text("utf-8"))
+    return package_data("months.json")
 
 
 @cache

@@ -14,11 +14,9 @@ that they are near it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from itertools import product
 
 import numpy as np
@@ -35,6 +33,7 @@ from pexeso.engine.sparse.marks import (
     Marks,
     marks_in_group,
 )
+from pexeso.lake.normalise import package_data
 from pexeso.lake.normalise.rules import DISTINCTIONS
 from pexeso.lake.normalise.territories import default_forms, known_places
 from pexeso.runtime.compiled import compiled
@@ -168,7 +167,7 @@ class _Names:
 @cache
 def known_names() -> _Names:
     words, groups, members = [], [], []
-    document = _packaged("opposites.json")
+    document = package_data("opposites.json")
     for group, (name, sides) in enumerate(document.items(), start=loops.FIRST_OPPOSITE):
         for member, others in sides.items():
             words += [member, *others]
@@ -200,17 +199,13 @@ class _Cities:
 def _city_names() -> _Cities:
     pairs = {
         name: city
-        for cities in _packaged("cities.json").values()
+        for cities in package_data("cities.json").values()
         for city, names in cities.items()
         for name in names
     }
     names, cities = (pa.array(side, pa.large_string()) for side in (pairs, pairs.values()))
     letters = hash_strings(pc.replace_substring(cities, " ", ""))
     return _Cities(_findable(names), letters.view(np.int64))
-
-
-def _packaged(name: str) -> dict[str, dict[str, list[str]]]:
-    return json.loads(files("pexeso.lake.normalise").joinpath(name).read_text("utf-8"))
 
 
 def _findable(texts: pa.LargeStringArray) -> object:

@@ -26,11 +26,9 @@ Great Britain by itself may be the island, and stays near and not the same.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -38,6 +36,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from embed.words import Vocabulary
+from pexeso.lake.normalise import package_data
 
 # The share of the distinct values of a column, and how many of them, that must be codes of one
 # list, or names, for these to be written out.
@@ -148,7 +147,7 @@ def known_places(normalise: Normalise) -> tuple[pa.LargeStringArray, pa.LargeStr
 
 def default_forms(columns: Sequence[pa.StringArray]) -> list[pa.StringArray]:
     """Normalise columns of names by the default rules without `territories`, from the package."""
-    forms = _packaged("territory_forms.json")
+    forms = package_data("territory_forms.json")
     return [
         pa.array([forms.get(text, text.lower()) for text in column.to_pylist()], pa.string())
         for column in columns
@@ -179,7 +178,7 @@ def plain_names() -> pa.StringArray:
 
 def packaged() -> dict[str, Any]:
     """Return ``territories.json``. Not to be changed by the caller."""
-    return _packaged("territories.json")
+    return package_data("territories.json")
 
 
 def foreign() -> dict[str, list[str]]:
@@ -187,12 +186,7 @@ def foreign() -> dict[str, list[str]]:
 
     Not to be changed by the caller.
     """
-    return _packaged("foreign_territories.json")
-
-
-@cache
-def _packaged(name: str) -> dict[str, Any]:
-    return json.loads(files("pexeso.lake.normalise").joinpath(name).read_text("utf-8"))
+    return package_data("foreign_territories.json")
 
 
 def _names_by_code() -> dict[str, list[str]]:

@@ -11,16 +11,15 @@ each pattern: nearly all values of a lake hold no mark.
 from __future__ import annotations
 
 import html
-import json
 import re
 from collections.abc import Callable
 from functools import cache
-from importlib.resources import files
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.lake.normalise import package_data
 from pexeso.lake.normalise.abbreviations import packaged
 from pexeso.lake.normalise.characters import DIGITS, Bytes, only_where
 from pexeso.lake.normalise.territories import plain_names
@@ -317,9 +316,7 @@ def simplified() -> dict[int, int]:
 
     ``chinese.json`` holds them, as OpenCC (Apache-2.0) writes them one by one.
     """
-    document = json.loads(
-        files("pexeso.lake.normalise").joinpath("chinese.json").read_text("utf-8")
-    )
+    document = package_data("chinese.json")
     sides = ("".join(document[side]) for side in ("traditional", "simplified"))
     return {ord(one): ord(other) for one, other in zip(*sides, strict=True)}
 

@@ -208,8 +208,7 @@ def build_index(
 
     The same pairs give the same index, in whatever order and however often they come. Sets without
     a token are not in it. The three jobs of the thesis (lists in order, groups, sets and their
-    postings) are sorts of arrays: O(p log p) time; some 80 bytes a pair at the peak, with
-    texts.
+    postings) are sorts of arrays: O(p log p) time; some 80 bytes a pair at the peak, with texts.
     """
     tokens = pa.chunked_array([tokens]) if isinstance(tokens, pa.Array) else tokens
     encoded = tokens.cast(pa.large_string()).dictionary_encode().combine_chunks()

@@ -17,6 +17,7 @@ from importlib.resources import files
 from typing import Any
 
 from pexeso.errors import InputError
+from pexeso.lake.normalise import package_data
 
 
 def lower(text: str) -> str:
@@ -392,9 +393,7 @@ def lists() -> dict[tuple[str, str], dict[str, str]]:
     Currencies are named as in the Unicode CLDR; they are read by their names of ISO 4217 too.
     """
     own = json.loads(files(__package__).joinpath("lists.json").read_text("utf-8"))
-    territories = json.loads(
-        files("pexeso.lake.normalise").joinpath("territories.json").read_text("utf-8")
-    )
+    territories = package_data("territories.json")
     numbers = [str(number) for number in range(1, 13)]
     by_number = [*zip(numbers, numbers, strict=True), *((f"{int(n):02}", n) for n in numbers)]
     made: dict[tuple[str, str], list[tuple[str, str]]] = {}
