@@ -3,8 +3,8 @@ r"""How words of other scripts are spelled in Latin letters.
 Rules bring a word near the spelling that names have in English texts, and what they leave is
 spelled letter by letter by anyascii.
 
-Chinese words are not spelled, since many are of one sound, nor are Arabic and Hebrew ones, which
-leave vowels out: their spelling would put different names together.
+Chinese words are compared by their own characters, since many are of one sound: what they sound
+like counts beside values in Latin letters alone.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from pexeso.runtime.compiled import compiled
 
 loops = compiled("embed.loops")
 
-NOT_SPELLED = r"[\p{Han}\p{Arabic}\p{Hebrew}]"
+NOT_SPELLED = r"\p{Han}"
 _BEYOND_LATIN = r"[\x{b5}\x{250}-\x{10ffff}]"  # soon prepared: a sign or more than plain Latin
-_OTHER_LETTERS = r"[^\PL\p{Latin}\p{Han}\p{Arabic}\p{Hebrew}]"
+_OTHER_LETTERS = r"[^\PL\p{Latin}]"
+_HAN_ALONE = r"^\p{Han}+$"
 
 # The scripts of India lie in blocks of one order, so the rules of one are those of all. A consonant
 # without a vowel sign is followed by "a" (ə in rules), but at the end of a word, and between two
@@ -87,7 +88,7 @@ def sounds_of(values: pa.LargeStringArray) -> np.ndarray:
     if is_other.any():
         lists = pc.split_pattern(values.filter(pa.array(is_other)), " ")
         words = lists.flatten().dictionary_encode()
-        spelled = spellings(words.dictionary.cast(pa.large_string())).take(words.indices)
+        spelled = spoken(words.dictionary.cast(pa.large_string())).take(words.indices)
         joined = pc.binary_join(
             pa.ListArray.from_arrays(lists.offsets, spelled.cast(pa.string())), " "
         )
@@ -97,6 +98,16 @@ def sounds_of(values: pa.LargeStringArray) -> np.ndarray:
     if len(text):
         loops.hash_sounds(text, starts, is_other, hashes)
     return hashes
+
+
+def spoken(words: pa.LargeStringArray) -> pa.LargeStringArray:
+    """Spell words as they are read beside Latin ones: also those of Chinese characters alone."""
+    spelled = spellings(words)
+    is_han = pc.match_substring_regex(words, _HAN_ALONE)
+    if pc.any(is_han).as_py():
+        chinese = _by_line(words.filter(is_han), _letter_by_letter)
+        spelled = pc.replace_with_mask(spelled, is_han, chinese)
+    return spelled
 
 
 def _by_line(words: pa.LargeStringArray, spell: Callable[[str], str]) -> pa.LargeStringArray:
@@ -172,6 +183,7 @@ def _latin(letter: str) -> str:
 
 _SPELLED: dict[str, Callable[[str, str], str]] = {
     **dict.fromkeys(("palladius", "cyrillic", "greek", "georgian", "armenian", "thai"), _by_rules),
+    **dict.fromkeys(("arabic", "hebrew"), _by_rules),
     "indic": _indic,
     "hangul": _hangul,
     **dict.fromkeys(("katakana", "hiragana"), _kana),

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from embed.spelling import spellings
+from embed.spelling import spellings, spoken
 from pexeso.engine.lists import damage_made_plain
 from pexeso.errors import ColumnNotFoundError, IndexCorruptError, InputError
 from pexeso.lake.catalog import Catalog
@@ -146,7 +146,10 @@ def compared_forms(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
     """
     pairs = dict(texts)
     words = pc.split_pattern(pa.array(pairs.values(), pa.string()), " ")
-    spelled = spellings(words.flatten().cast(pa.large_string())).cast(pa.string())
+    # Chinese words are spelled beside Latin ones alone.
+    has_latin = pc.any(pc.match_substring_regex(words.flatten(), "[a-z]")).as_py()
+    spell = spoken if has_latin else spellings
+    spelled = spell(words.flatten().cast(pa.large_string())).cast(pa.string())
     latin = pc.binary_join(pa.ListArray.from_arrays(words.offsets, spelled), " ").to_pylist()
     plain = (_plain_letters(text) for text in pairs)
     return {

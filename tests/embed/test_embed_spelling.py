@@ -30,8 +30,13 @@ SPELLED = {
     "とくしま": "tokushima",
     "ヴィーン": "vin",
     "サンティアゴ": "santiago",
+    "القاهرة": "alqahra",
+    "وارسو": "warsu",
+    "طنطا": "ttntta",
+    "ירושלים": "irushlim",
+    "בודפשט": "budpshtt",
 }
-NOT_SPELLED = ["oslo", "東京", "القاهرة", "ירושלים", "", "2020"]
+NOT_SPELLED = ["oslo", "東京", "", "2020"]
 
 
 def strings(texts: list[str]) -> pa.LargeStringArray:
@@ -59,6 +64,13 @@ NEAR = [  # of one sound, in two scripts
     ("magdeburg", "マグデブルク", False),
     ("tbilisi", "тбилиси", True),
     ("guangzhou", "гуанчжоу", True),
+    ("tanta", "طنطا", False),
+    ("aktau", "اقتاو", True),
+    ("lima", "לימא", True),
+    ("berlin", "ברלין", False),
+    ("tianjin", "天津", True),
+    ("wanzhou", "万州", True),
+    ("kyoto", "京都", None),
     ("sao paulo", "сан паулу", None),
     ("bern", "минск", None),
 ]
@@ -73,7 +85,7 @@ def test_values_of_other_scripts_sound_like_latin_ones(latin, other, is_same):
 
 
 def test_values_without_letters_that_are_spelled_sound_like_nothing():
-    assert sounds_of(strings(["5", "東京", "القاهرة", "", "1 2"])).tolist() == [0] * 5
+    assert sounds_of(strings(["5", "東京タワー", "", "1 2"])).tolist() == [0] * 4
 
 
 # What `hash_sounds` does, in patterns that are tried in their order at each place.

@@ -100,6 +100,6 @@ def test_words_are_spelled_in_latin_letters_where_that_tells_them_apart():
     words = ["oslo", "москва", "koeln", "서울", "東京", "北京", "القاهرة", "ירושלים", "σπάρτα"]
     spelled = spelled_words(pa.array(words, pa.large_string())).to_pylist()
     assert [text.partition("\x1f")[2] for text in spelled] == [
-        *("", "moskva", "koln", "seoul", "", "", "", "", "sparta")
+        *("", "moskva", "koln", "seoul", "", "", "alqahra", "irushlim", "sparta")
     ]
     assert [text.partition("\x1f")[0] for text in spelled] == words

@@ -32,8 +32,8 @@ cdef extern from *:
 
     // What the distance of values of different scripts is multiplied with where their consonants
     // sound the same, by the number of these, and where all their sounds do.
-    static constexpr double FACTORS_OF_CONSONANTS[] = {1, 1, .9, .8, .7, .6, .5, .5};
-    static constexpr double FACTORS_OF_SOUNDS[] = {1, .8, .7, .6, .5, .4, .4, .4};
+    static constexpr double FACTORS_OF_CONSONANTS[] = {1, 1, .9, .8, .7, .6, .6, .6};
+    static constexpr double FACTORS_OF_SOUNDS[] = {1, .8, .53, .53, .5, .4, .4, .4};
     """
     const double FACTORS_OF_CONSONANTS[8]
     const double FACTORS_OF_SOUNDS[8]
