@@ -127,6 +127,8 @@ def expand(
         A word comes before that is followed by a number: "article v".
     ``ends_value``
         It is the last word of the value and not the only one.
+    ``ends_name``
+        It is the last word and "the" comes before it, behind another: "henry the eighth".
     ``starts_before_year``
         It is the first of two words, and the other is a year of four digits: "c 1850".
     ``in_address``
@@ -264,6 +266,10 @@ class _Context:
         stops = self.is_comma | self.is_number | self.is_any("part_ends_before")
         return self.previous(~self.is_comma) & (~self.has_next | self.next(stops))
 
+    def ends_name(self) -> np.ndarray:
+        is_the = self._of_word(pc.equal(self.lower, "the"))
+        return ~self.has_next & self.previous(is_the & self.previous(self.is_word))
+
     def starts_before_year(self) -> np.ndarray:
         is_year = self._of_word(pc.match_substring_regex(self.lower, "^[12][0-9]{3}$"))
         return ~self.has_previous & self.next(is_year & ~self.has_next)
@@ -290,6 +296,7 @@ _HOLDS: dict[str, Callable[[_Context], np.ndarray]] = {
     "after_word": lambda words: words.previous(words.is_word),
     "after_numbered": lambda words: words.previous(words.is_any("numbered_words")),
     "ends_value": lambda words: words.has_previous & ~words.has_next,
+    "ends_name": _Context.ends_name,
     "starts_before_year": _Context.starts_before_year,
     "in_address": _Context.in_address,
 }

@@ -191,11 +191,13 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "states",
         True,
-        "expands codes of US states after the last comma, at the end or before a zip code.",
+        "expands codes and abbreviations of US states after the last comma, at the end or before a "
+        "zip code.",
         "Different values stay different, even if the code means something else.",
         (
             ("Austin, TX", "austin texas"),
             ("Austin, TX 78701", "austin texas 78701"),
+            ("Portland, Ore.", "portland oregon"),
             ("Kessler, M.D.", "kessler md"),
             ("701 Maryland Avenue, N.E.", "701 maryland avenue northeast"),
         ),
@@ -251,8 +253,12 @@ RULES: tuple[NamedRule, ...] = (
         True,
         "writes the words first to twentieth with digits.",
         "Each word has one number, so different values stay different. After a number, 'second' "
-        "is a time and stays.",
-        (("Fifth Avenue", "5th avenue"), ("30 second clip", "30 second clip")),
+        "is a time and stays. An ordinal that ends a name behind 'the' is a plain number.",
+        (
+            ("Fifth Avenue", "5th avenue"),
+            ("30 second clip", "30 second clip"),
+            ("Henry the Eighth", "henry the 8"),
+        ),
     ),
     NamedRule(
         "numerals",

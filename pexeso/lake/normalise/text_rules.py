@@ -84,6 +84,15 @@ _STATE = (
     r"(?i)^(?P<before>.*?(?P<word>[^\s,]*)),\s?(?P<code>[a-z][a-z])(?P<behind>(?: "
     r"[0-9]{5}(?:-[0-9]{4})?)?\)?)$"
 )
+_SHORT_STATE = (
+    r"(?i)^(?P<before>.*,)\s?(?P<code>(?:[a-z]{2,6}|[nrsw]\. ?[a-z]{1,4})\.)"
+    r"(?P<behind>(?: [0-9]{5}(?:-[0-9]{4})?)?\)?)$"
+)
+# Two letters by which states were known before they had codes; others are degrees and directions.
+_TWO_LETTERS = (
+    *("GA", "KY", "LA", "MD", "MO", "PA", "VA", "VT"),
+    *("NH", "NJ", "NM", "NY", "NC", "ND", "RI", "SC", "SD"),
+)
 
 
 def _table(members: bytes) -> np.ndarray:
@@ -230,9 +239,9 @@ def with_times(texts: pa.StringArray) -> pa.StringArray:
 
 
 def with_states(texts: pa.StringArray) -> pa.StringArray:
-    """Write out the state code behind the last comma.
+    """Write out the state code or abbreviation behind the last comma.
 
-    The code may be followed by a zip code, by a closing parenthesis or by nothing.
+    It may be followed by a zip code, by a closing parenthesis or by nothing.
 
     Dots tell a degree from a state ("Kessler, M.D."), and a street before the comma a direction
     ("701 Maryland Avenue, NE").
@@ -240,11 +249,34 @@ def with_states(texts: pa.StringArray) -> pa.StringArray:
     Examples
     --------
     >>> with_states(
-    ...     pa.array(["Austin, TX 78701", "HS (Chicago, IL)", "Kessler, M.D.", "5 Main Ave., NE"])
+    ...     pa.array(["Austin, TX 78701", "HS (Chicago, Ill.)", "Kessler, M.D.", "5 Main Ave., NE"])
     ... ).to_pylist()
     ['Austin, texas 78701', 'HS (Chicago, illinois)', 'Kessler, M.D.', '5 Main Ave., NE']
     """
+    texts = only_where(texts, pc.match_substring(texts, "."), _with_short_states)
     return only_where(texts, pa.array(_may_end_with_code(Bytes(texts))), _with_state_names)
+
+
+@cache
+def _short_states() -> dict[str, str]:
+    """Return states by what they are abbreviated to, without dots and spaces."""
+    states = package_data("territories.json")["states"].items()
+    return {
+        short.replace(" ", "").lower(): name.lower()
+        for short, name in states
+        if len(short) > 2 or short in _TWO_LETTERS
+    }
+
+
+def _with_short_states(texts: pa.StringArray) -> pa.StringArray:
+    matches = pc.extract_regex(texts, _SHORT_STATE)
+    before, code, behind = (pc.struct_field(matches, [position]) for position in range(3))
+    plain = pc.ascii_lower(pc.replace_substring_regex(code, "[. ]", ""))
+    states = _short_states()
+    entry = pc.index_in(plain, pa.array(list(states)))
+    name = pa.array(list(states.values())).take(entry)
+    named = pc.binary_join_element_wise(before, pc.binary_join_element_wise(name, behind, ""), " ")
+    return pc.if_else(entry.is_valid(), named, texts)
 
 
 def _may_end_with_code(text_bytes: Bytes) -> np.ndarray:
