@@ -21,12 +21,11 @@ _HEAD = f"""\
 
 Rules normalise every value before it is compared, in the lake and in your query. Each rule has a
 name and can be switched on or off. An index stores the rules that it was built with, and applies
-them to every query. `docs/reference/write_normalisation.py` generates this page from the rules. Its
-examples are tested: each shows a value and its form with that rule and the default rules, or two
-values that a rule keeps apart. The rules that tell values apart change no form, and are kept by the
-default model alone. Searches and joins by equal values know no rule but the readings.
+them to every query. Each example is tested: it shows a value and its form with that rule and the
+default rules, or two values that a rule keeps apart. The rules that tell values apart change no
+form, and are kept by the default model alone. Equal values are compared by the readings alone.
 
-The rules have version {VERSION}. An index of another version is refused, so build it again.
+The rules have version {VERSION}; an index of another version is refused.
 Normalisation is idempotent, with one exception: marks around dates and periods are removed first.
 `FY2019*` becomes `fy2019`, and `fy2019` becomes `fiscal year 2019`. Only dates depend on the rest
 of their column.
