@@ -566,12 +566,11 @@ def _decimal_zeros(texts: pa.Array, columns: np.ndarray) -> pa.Array:
     return pc.replace_substring_regex(short, r"^(-?[0-9]+)\.$", r"\1")
 
 
-def _leading_zeros(texts: pa.Array, columns: np.ndarray) -> pa.Array:
-    return pc.replace_substring_regex(texts, "^0+([0-9]+)$", r"\1")
-
-
-def _letter_case(texts: pa.Array, columns: np.ndarray) -> pa.Array:
-    return pc.utf8_lower(texts)
+def _separators(texts: pa.Array, columns: np.ndarray) -> pa.Array:
+    may = pc.match_substring_regex(texts, r"[0-9].*[ ./_-]|[ ./_-].*[0-9]")
+    is_code = pc.and_not(may, pc.match_substring_regex(texts, r"^[+-]?[0-9]*\.?[0-9]*$"))
+    shortened = pc.replace_substring_regex(texts, "[ ./_-]", "")
+    return pc.if_else(is_code, shortened, texts)
 
 
 # Readings that could make two values of a column one, which are off there, in this order.
@@ -579,8 +578,9 @@ LOSSY: dict[str, Callable[[pa.Array, np.ndarray], pa.Array]] = {
     "truth-numbers": _truth_numbers,
     "calling-codes": _calling_codes,
     "decimal-zeros": _decimal_zeros,
-    "leading-zeros": _leading_zeros,
-    "letter-case": _letter_case,
+    "separators": _separators,
+    "leading-zeros": lambda texts, _: pc.replace_substring_regex(texts, "^0+([0-9]+)$", r"\1"),
+    "letter-case": lambda texts, _: pc.utf8_lower(texts),
 }
 
 

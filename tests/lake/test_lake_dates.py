@@ -128,6 +128,9 @@ def test_no_values_give_no_dates():
         (["Jan-24", "Feb-13", "Mar-05"], ["24 january", "13 february", "5 march"]),
         (["Jan-96", "Jan '97"], ["january 1996", "january 1997"]),
         (["2024M01", "01/2024", "1.2024"], ["january 2024"] * 3),
+        (["mars 2020", "juno 2011", "mai 2003"], ["mars 2020", "juno 2011", "mai 2003"]),
+        (["mars 2020", "mai 2020", "août 2020"], ["march 2020", "may 2020", "august 2020"]),
+        (["mars 2020", "april 2020", "mars 2021"], ["mars 2020", "april 2020", "mars 2021"]),
     ],
 )
 def test_a_column_decides_what_is_a_month_of_a_year(column, forms):

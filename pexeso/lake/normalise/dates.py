@@ -49,8 +49,6 @@ _DAYS = np.array([*range(1, 32), *range(1, 10), *range(1, 32), 1, 1])
 _FIRST_ORDINAL = 40
 
 _MAX_DATE_BYTES = 64
-_MONTH_SPELLINGS = [*MONTHS, *(name[:3] for name in MONTHS), "sept"]
-_MONTH_NUMBERS = np.array([*range(1, 13), *range(1, 13), 9])
 _NAME = (
     "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
     + ("nov(?:ember)?|dec(?:ember)?")
@@ -280,7 +278,8 @@ def months_of_years(values: pa.StringArray, groups: np.ndarray) -> pa.StringArra
     ``2024M01`` and ``01/2024`` are months anywhere. The column decides of others: ``2024-01`` is a
     month where every such value of the column has a number from 1 to 12 and a quarter of them
     could end no span of years, as 2009-10 could; and in ``Jan-24`` the number is a year where
-    it is over 31, or where at least three such values share each number.
+    it is over 31, or where at least three such values share each number. ``mars 2024`` is a month
+    where the column names three.
 
     `groups`, int64, is the column of each value.
 
@@ -327,6 +326,11 @@ def _unless_spans(year: np.ndarray, month: np.ndarray, group: np.ndarray, n: int
     return ((n_months == n_values) & (4 * n_no_spans >= n_values))[group]
 
 
+def _if_months(year: np.ndarray, month: np.ndarray, group: np.ndarray, n: int) -> np.ndarray:
+    pairs = distinct_numbers((group * 13 + month)[month > 0])
+    return (np.bincount(pairs // 13, minlength=n) >= _MIN_MONTHS)[group]
+
+
 def _if_years(year: np.ndarray, month: np.ndarray, group: np.ndarray, n: int) -> np.ndarray:
     pairs = distinct_numbers(group * 100 + year)
     n_years = np.bincount(pairs // 100, minlength=n)
@@ -335,12 +339,14 @@ def _if_years(year: np.ndarray, month: np.ndarray, group: np.ndarray, n: int) ->
     return (shares | over)[group]
 
 
+_MIN_MONTHS = 3
 _MAX_MONTH_BYTES = len("september. '24")
 _MONTH_SHAPES = (
     (r"^(?P<year>[12]\d{3})[- ]?m(?P<month>0?[1-9]|1[0-2])$", _always),
     (r"^(?P<month>0?[1-9]|1[0-2])[/.-](?P<year>[12]\d{3})$", _always),
     (r"^(?P<year>[12]\d{3})[-/](?P<month>\d\d)$", _unless_spans),
     (rf"^(?P<month>{_NAME})\.?(?:-| ?')(?P<year>\d\d)$", _if_years),
+    (r"^(?P<month>[^\s\d]{3,})\.? (?P<year>[12]\d{3})$", _if_months),
 )
 
 
@@ -432,11 +438,11 @@ def _number(texts: pa.StringArray) -> np.ndarray:
 
 
 def _month(texts: pa.StringArray) -> np.ndarray:
-    named = pc.index_in(texts, pa.array(_MONTH_SPELLINGS))
-    is_named = named.is_valid().to_numpy(zero_copy_only=False)
-    from_name = _MONTH_NUMBERS[pc.fill_null(named, 0).to_numpy(zero_copy_only=False)]
-    numbers = _number(pc.if_else(pa.array(is_named), "0", texts))
-    return np.where(is_named, from_name, numbers)
+    """Return months from names in any language or numbers, 0 for all else."""
+    words, months, _, _ = month_words()
+    is_named, entry = _entries(texts, words)
+    is_number = pc.match_substring_regex(texts, "^[0-9]+$")
+    return np.where(is_named, months[entry], _number(pc.if_else(is_number, texts, "0")))
 
 
 def _in_order(

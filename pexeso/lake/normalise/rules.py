@@ -495,6 +495,14 @@ RULES: tuple[NamedRule, ...] = (
         is_reading=True,
     ),
     NamedRule(
+        "separators",
+        False,
+        "removes spaces, hyphens, dots, slashes and underscores from codes with digits.",
+        "1-12 and 11-2 may be two codes.",
+        (("DE89 3704", "DE893704"), ("123-45-6789", "123456789"), ("1.5", "1.5")),
+        is_reading=True,
+    ),
+    NamedRule(
         "calling-codes",
         False,
         "removes the calling code of a country, or the zero in its place, from telephone numbers.",
