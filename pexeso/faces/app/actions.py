@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from io import BytesIO
 from pathlib import PurePath
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pyarrow as pa
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from pexeso.errors import InputError, PexesoError
 from pexeso.faces.app.graph import graph_file, match_path
 from pexeso.faces.app.page import (
+    ON,
     Control,
     Form,
     Page,
@@ -26,11 +29,13 @@ from pexeso.faces.app.page import (
     command_line,
     controls,
     lake_table_to_search,
+    n_columns_of,
     only,
     query_columns,
     query_fields,
     url,
 )
+from pexeso.faces.app.start import MAX_FILES, start_page
 from pexeso.faces.app.tables import QueryTable, UnknownTableError, safe_name
 from pexeso.faces.service.bases import CsvOptions, JoinResponse
 from pexeso.faces.service.requests import JoinRequest
@@ -46,6 +51,8 @@ COMMAND = (
     *("transform", OF_RULE),
 )
 ESCAPE_FORMULAS = "escape_formulas"
+# A form sends no box that is not ticked: `CHOSEN` tells a choice of nothing from none.
+ADD, CHOSEN = "add", "chosen"
 PREVIEW_ROWS = 50
 
 
@@ -72,17 +79,35 @@ def join(pages: Pages, request: Request) -> Page:
             status=400,
         )
     joined = response.joined
+    added = joined.table.column_names[n_columns_of(columns.table) :]
+    table = _with_chosen_columns(joined.table, columns, request)
     shown = {
         **_shown(pages, columns, join_request, parameters),
         "problem": None,
         "response": response,
-        "rows": first_rows(joined.table),
-        "names": joined.table.column_names,
+        "added": added,
+        "chosen": set(table.column_names),
+        "rows": first_rows(table),
+        "names": table.column_names,
         "n_rows": joined.table.num_rows,
         "report": joined.report,
         "found": response.match,
     }
+    if CHOSEN in parameters:
+        choice = urlencode(
+            [(CHOSEN, ON), *((ADD, name) for name in added if name in shown["chosen"])]
+        )
+        shown["downloads"] = {kind: f"{link}&{choice}" for kind, link in shown["downloads"].items()}
     return Page("join.html", shown, response.to_dict)
+
+
+def _with_chosen_columns(joined: pa.Table, columns: QueryColumns, request: Request) -> pa.Table:
+    """Leave out the columns of the lake whose boxes are not ticked; of no choice none."""
+    if CHOSEN not in request.query_params:
+        return joined
+    n_own, ticked = n_columns_of(columns.table), set(request.query_params.getlist(ADD))
+    places = enumerate(joined.column_names)
+    return joined.select([place for place, name in places if place < n_own or name in ticked])
 
 
 def first_rows(table: pa.Table) -> list[dict[str, Any]]:
@@ -98,7 +123,8 @@ def joined_file(pages: Pages, request: Request, ending: str) -> tuple[str, bytes
     escapes = _escapes_formulas(parameters)
     response: JoinResponse = pages.served.run(read_join(pages, columns, parameters))
     stream = BytesIO()
-    WRITERS[ending](response.joined.table, stream, escapes)
+    joined = _with_chosen_columns(response.joined.table, columns, request)
+    WRITERS[ending](joined, stream, escapes)
     stem = safe_name(PurePath(columns.table.name).stem)
     return f"{stem}-joined{ending}", stream.getvalue()
 
@@ -205,6 +231,30 @@ def routes(pages: Pages) -> list[Route]:
                 raise InputError("Choose a file or paste a table: there is nothing to search with.")
         return RedirectResponse(f"/tables/{table.id}", status_code=303)
 
+    async def give_files(request: Request) -> Response:
+        start, limit = pages.start, pages.tables.max_bytes
+        if start is None:
+            raise HTTPException(404)
+        async with request.form(max_files=MAX_FILES, max_fields=2, max_part_size=limit) as form:
+            files = [
+                (str(file.filename), iter(partial(file.file.read, PIECE), b""))
+                for file in form.getlist("file")
+                if isinstance(file, UploadFile) and file.filename
+            ]
+            await run_in_threadpool(start.build, files)
+        return RedirectResponse("/", status_code=303)
+
+    def building(request: Request) -> Response:
+        """Answer the script that asks how far the index is: with a part of the page, or its end."""
+        if pages.start is None:
+            raise HTTPException(404)
+        if pages.start.is_building and request.headers.get("hx-request") == "true":
+            return HTMLResponse(start_page(pages, request).html(pages, request))
+        target = "/lake" if pages.start.is_done else "/"
+        if request.headers.get("hx-request") == "true":
+            return Response(headers={"HX-Redirect": target})
+        return RedirectResponse(target, status_code=303)
+
     async def reload(request: Request) -> Response:
         await run_in_threadpool(pages.served.reload)
         return RedirectResponse("/", status_code=303)
@@ -233,6 +283,8 @@ def routes(pages: Pages) -> list[Route]:
         Route("/graph.{kind}", download_graph, methods=["GET"]),
         Route("/tables/{table}/joined.{kind}", download, methods=["GET"]),
         Route("/tables", give_table, methods=["POST"]),
+        Route("/files", give_files, methods=["POST"]),
+        Route("/building", building, methods=["GET"]),
         Route("/reload", reload, methods=["POST"]),
     ]
 

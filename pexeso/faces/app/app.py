@@ -23,6 +23,7 @@ from starlette.routing import Route
 from pexeso.errors import PexesoError
 from pexeso.faces.app.guard import AGENTS_PATH, Access, Guard, TooLargeError
 from pexeso.faces.app.page import FOLDER, Handler, Page, Pages, asset_answer
+from pexeso.faces.app.start import start_page
 from pexeso.faces.app.tables import UnknownTableError
 
 if TYPE_CHECKING:
@@ -158,7 +159,8 @@ def _routes(pages: Pages) -> list[Route]:
 
 def _answers(pages: Pages, path: str, *, as_json: bool = False):
     def answer(request: Request) -> Response:
-        page = handler_of(path)(pages, request)
+        handler = handler_of(path) if pages.has_index else start_page
+        page = handler(pages, request)
         return _json(page) if as_json else _html(pages, page, request)
 
     return answer
@@ -175,7 +177,8 @@ def _html(pages: Pages, page: Page, request: Request) -> Response:
 
 def _prepare(pages: Pages) -> None:
     import_all()
-    pages.served.prepare()
+    if pages.has_index:
+        pages.served.prepare()
 
 
 def _json(page: Page) -> Response:

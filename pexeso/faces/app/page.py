@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from starlette.requests import Request as HttpRequest
 
+    from pexeso.faces.app.start import Start
     from pexeso.faces.app.tables import QueryTable, QueryTables
     from pexeso.faces.service.requests import SearchRequest
     from pexeso.faces.service.verbs import ServedIndex
@@ -366,8 +367,15 @@ async def asset_answer(request: HttpRequest) -> Response:
 
 @dataclass(frozen=True)
 class Pages:
+    """What pages are made of; `start` takes the files of an index that is not there yet."""
+
     served: ServedIndex
     tables: QueryTables
+    start: Start | None = None
+
+    @property
+    def has_index(self) -> bool:
+        return self.start is None or self.start.is_done
 
 
 @dataclass(frozen=True)
@@ -391,7 +399,8 @@ class Page:
         template = templates().get_template(str(self.fragment if is_part else self.template))
         return template.render(
             self.shown() if callable(self.shown) else self.shown,
-            state=pages.served.state(),
+            state=pages.served.state() if pages.has_index else "current",
+            has_index=pages.has_index,
             index_name=pages.served.path,
             here=request.url.path,
             url_query=request.url.query,
@@ -462,8 +471,7 @@ class QueryColumns:
 def query_columns(pages: Pages, request: HttpRequest) -> QueryColumns:
     """Return the columns that an URL names, by ``column=``, which may occur several times."""
     table = pages.tables[request.path_params["table"]]
-    # An uploaded file does not change, and each move of a slider needs its names again.
-    names = (_names if table.is_of_lake else _names_once)(table.spec, table.reading)
+    names = _names_of(table)
     requested = [name for name in request.query_params.getlist("column") if name] or ["#0"]
     if len(requested) == 1 and names_one_column(names, requested[0]):
         position = find_column(names, requested[0])
@@ -471,6 +479,15 @@ def query_columns(pages: Pages, request: HttpRequest) -> QueryColumns:
     key = find_key_columns(names, requested[0] if len(requested) == 1 else requested)
     marks = [f"#{column.position}{'~' if column.similar else ''}" for column in key]
     return QueryColumns(table, tuple(column.label for column in key), ",".join(marks))
+
+
+def n_columns_of(table: QueryTable) -> int:
+    return len(_names_of(table))
+
+
+def _names_of(table: QueryTable) -> tuple[str, ...]:
+    # An uploaded file does not change, and each move of a slider needs its names again.
+    return (_names if table.is_of_lake else _names_once)(table.spec, table.reading)
 
 
 def _names(spec: str, reading: ReadingOptions) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from threading import current_thread, main_thread
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -25,27 +25,34 @@ PORTS_TRIED = 20
 
 
 def serve(
-    index: str,
+    index: str | None,
     *,
     port: int | None = None,
     report: Callable[[str], None],
     report_agents: Callable[[str, str], None] = lambda address, key: None,
 ) -> None:
-    """Serve an index to the browser of this machine."""
+    """Serve an index to the browser of this machine, or one of files that are given there."""
     import uvicorn
 
     from pexeso.faces.app.app import agents_of, create_app
     from pexeso.faces.app.page import Pages
+    from pexeso.faces.app.start import Start
     from pexeso.faces.app.tables import QueryTables
     from pexeso.faces.service.verbs import ServedIndex
+    from pexeso.store.io.temporary import temporary_folder
 
-    served = ServedIndex.of(index)
-    agents = agents_of(served)
-    with _listening(port) as listener, QueryTables(MAX_UPLOAD) as tables:
+    with ExitStack() as ended:
+        start = None
+        if index is None:
+            start = Start(ended.enter_context(temporary_folder("pexeso-files-")))
+        served = ServedIndex.of(index) if start is None else ServedIndex(str(start.index))
+        agents = agents_of(served) if start is None else None
+        listener = ended.enter_context(_listening(port))
+        tables = ended.enter_context(QueryTables(MAX_UPLOAD))
         number = listener.getsockname()[1]
         access = Access(lambda token: report(_link(number, token)))
         app = create_app(
-            Pages(served, tables),
+            Pages(served, tables, start),
             access=access,
             hosts=(f"{HOST}:{number}", f"localhost:{number}"),
             cookie=f"pexeso-{number}",

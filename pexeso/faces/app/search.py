@@ -255,13 +255,17 @@ def _at_its_distance(search_request: SearchRequest, section: Any) -> SearchReque
 
 
 def match_link(
-    pages: Pages, columns: QueryColumns, search_request: SearchRequest, match: Any
+    pages: Pages,
+    columns: QueryColumns,
+    search_request: SearchRequest,
+    match: Any,
+    page: str = "match",
 ) -> str:
     named = spec_of(match.columns) if columns.is_key else match.column
     target = {"column": columns.parameter, "lake_column": f"{match.table}:{named}"}
     method = _way(search_request.method, match)
     options = only(search_request.fields(), OF_DISTANCE) if method is None else {"method": method}
-    return url(f"{columns.path}/match", {**target, **options})
+    return url(f"{columns.path}/{page}", {**target, **options})
 
 
 def _way(method: str, match: Any) -> str | None:

@@ -5,30 +5,31 @@ from __future__ import annotations
 import click
 
 from pexeso.faces.cli.errors import Interrupted
-from pexeso.faces.cli.options import cli_option, command, index_argument
+from pexeso.faces.cli.options import cli_option, command, index_argument, path_argument
 from pexeso.faces.cli.output import talk
 from pexeso.runtime.extras import require
 
 
 @command()
-@index_argument
+@path_argument("index", metavar="[INDEX]", required=False)
 @cli_option(
     "--port",
     type=int,
     metavar="N",
     help="The port; 0 takes any free port.  [default: 8765, or the first free one after it]",
 )
-def serve(index: str, port: int | None) -> None:
+def serve(index: str | None, port: int | None) -> None:
     """Search in a browser: what your table joins with, and why.
 
     \b
     Example:
+      pexeso serve
       pexeso serve lake.pexeso
       pexeso serve lake.pexeso --port 9000
 
-    Prints a link to open. The link works once, for one browser; if it is used again, pexeso prints
-    another. Only programs on this machine can reach the app. Your tables stay in a temporary folder
-    until Ctrl-C stops the app.
+    Without INDEX the page asks for files to join. Prints a link to open. The link works once, for
+    one browser; if it is used again, pexeso prints another. Only programs on this machine can reach
+    the app. Your tables stay in a temporary folder until Ctrl-C stops the app.
 
     With the extra pexeso[mcp], agents can call the tools of pexeso mcp at the same port, with a key
     that is printed too.

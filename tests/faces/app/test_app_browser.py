@@ -2,7 +2,7 @@
 
 import socket
 import threading
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -55,12 +55,6 @@ def browser():
 @pytest.fixture(scope="module")
 def served(browser, tmp_path_factory):
     """Serve an index; return its address and what opens it."""
-    uvicorn = pytest.importorskip("uvicorn", reason="the extra app is not installed")
-    from pexeso.faces.app.app import create_app
-    from pexeso.faces.app.page import Pages
-    from pexeso.faces.app.tables import QueryTables
-    from pexeso.faces.service.verbs import ServedIndex
-
     folder = tmp_path_factory.mktemp("app")
     for name, text in LAKE.items():
         path = folder / "lake" / name
@@ -68,6 +62,19 @@ def served(browser, tmp_path_factory):
         path.write_text(text, encoding="utf-8")
     parts = ["overlap", "composite", "redundancy"]
     index = build_index(folder / "lake", folder / "lake.pexeso", parts=parts)
+    with running(browser, str(index.path)) as address_and_cookies:
+        yield address_and_cookies
+
+
+@contextmanager
+def running(browser, index, start=None):
+    """Serve an index, or what takes the files of one, and use the link."""
+    uvicorn = pytest.importorskip("uvicorn", reason="the extra app is not installed")
+    from pexeso.faces.app.app import create_app
+    from pexeso.faces.app.page import Pages
+    from pexeso.faces.app.tables import QueryTables
+    from pexeso.faces.service.verbs import ServedIndex
+
     with (
         QueryTables(1 << 20) as tables,
         closing(socket.create_server(("127.0.0.1", 0))) as listener,
@@ -75,7 +82,7 @@ def served(browser, tmp_path_factory):
         host = f"127.0.0.1:{listener.getsockname()[1]}"
         links = []
         access = Access(links.append)
-        app = create_app(Pages(ServedIndex(str(index.path)), tables), access=access, hosts=[host])
+        app = create_app(Pages(ServedIndex(index), tables, start), access=access, hosts=[host])
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
@@ -84,9 +91,11 @@ def served(browser, tmp_path_factory):
         page.goto(f"http://{host}/?token={access.token}")
         cookies = context.cookies()
         context.close()
-        yield f"http://{host}", cookies
-        server.should_exit = True
-        thread.join()
+        try:
+            yield f"http://{host}", cookies
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 @pytest.fixture
@@ -178,6 +187,41 @@ def test_the_way_by_mouse(visit, mine):
     assert "Oslo,1990,Oslo,Oslo,0.0,Oslo,Norway,1990" in Path(download.value.path()).read_text()
 
 
+@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+def test_two_files_are_one_in_five_clicks(browser, tmp_path, viewport):
+    from pexeso.faces.app.start import Start
+
+    files = {"suppliers.csv": csv("supplier", SPELT), "towns.csv": CAPITALS}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "made").mkdir()
+    start = Start(tmp_path / "made")
+    with running(browser, str(start.index), start) as (address, cookies):
+        context = browser.new_context(viewport=viewport)
+        context.add_cookies(cookies)
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        page.goto(address)
+        page.set_input_files("#files", [tmp_path / name for name in files])
+        clicks = [
+            ("button", "Index the files", "Tables of the lake"),
+            ("button", "Find what suppliers.csv joins with", "suppliers.csv"),
+            ("link", "supplier", "What supplier joins with"),
+            ("link", "Join with towns.csv by Capital", "Your table, joined"),
+        ]
+        for role, name, heading in clicks:
+            page.get_by_role(role, name=name).click()
+            await_heading(page, heading)
+            width = page.evaluate("document.documentElement.scrollWidth")
+            assert width <= viewport["width"]
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Download CSV").click()
+        rows = Path(download.value.path()).read_text().splitlines()
+        assert len(rows) == 1 + len(SPELT)
+        assert rows[1].startswith("Oslo,Oslo,0.0,Oslo,Norway,1990")
+        context.close()
+
+
 def tab_to(page, name):
     """Press the tabulator until an element of this name has the focus, and return it."""
     for _ in range(60):
@@ -240,7 +284,7 @@ def test_the_way_without_scripts(visit, mine):
     page.get_by_role("link", name="Preview the join").click()
     page.get_by_label("Several rows of the lake").select_option("first")
     page.get_by_role("button", name="Preview").click()
-    assert page.get_by_role("cell", name="Norway").is_visible()
+    page.get_by_role("cell", name="Norway").wait_for()
 
 
 def test_two_ticked_columns_are_a_key(visit, mine):

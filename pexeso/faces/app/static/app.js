@@ -10,6 +10,6 @@ document.addEventListener("input", (event) => {
 // A slider that was moved while the scripts were on their way asks again, now that htmx listens.
 document.addEventListener("DOMContentLoaded", () => {
   for (const slider of document.querySelectorAll("input[type=range]")) {
-    if (slider.value !== slider.defaultValue) slider.dispatchEvent(new Event("input", { bubbles: true }));
+    if (Number(slider.value) !== Number(slider.defaultValue)) slider.dispatchEvent(new Event("input", { bubbles: true }));
   }
 });

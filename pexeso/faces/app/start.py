@@ -1,0 +1,101 @@
+"""The app before it has an index: it takes files, and is the app of their index once it is made."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any
+
+from pexeso.build.job import stage_names
+from pexeso.errors import InputError, PexesoError
+from pexeso.faces.app.page import Page
+from pexeso.faces.app.tables import safe_name
+from pexeso.index import build_index
+from pexeso.lake.choose import ColumnRules
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from pexeso.faces.app.page import Pages
+
+MAX_FILES = 2_000
+RULES = ColumnRules(min_rows=1, min_distinct=2)  # who gives two small files wants them joined
+
+
+class Start:
+    """Files of one lake, and their index, in a folder that the caller removes.
+
+    Attributes
+    ----------
+    index : Path
+        Where the index is once `is_done`.
+    problem : str or None
+        Why the files could not be indexed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._lake, self.index = folder / "files", folder / "index.pexeso"
+        self._thread: Thread | None = None
+        self._lock = Lock()
+        self._stages: list[str] = []
+        self.is_done = False
+        self.problem: str | None = None
+
+    @property
+    def is_building(self) -> bool:
+        return self._thread is not None and not self.is_done
+
+    def build(self, files: Iterable[tuple[str, Iterable[bytes]]]) -> None:
+        """Keep files, pairs of a name and pieces, and begin to index them."""
+        with self._lock:
+            if self.is_building or self.is_done:
+                raise InputError("Files are indexed already: stop the app to index others.")
+            shutil.rmtree(self._lake, ignore_errors=True)
+            self._lake.mkdir()
+            for name, pieces in files:
+                with self._free(safe_name(name)).open("xb") as stream:
+                    stream.writelines(pieces)
+            if not any(self._lake.iterdir()):
+                raise InputError("Choose files or a folder: there is nothing to index.")
+            self._stages, self.problem = [], None
+            self._thread = Thread(target=self._build, daemon=True)
+            self._thread.start()
+
+    def _free(self, name: str) -> Path:
+        """Return a path for a file, with a number in front of its name where that is taken."""
+        path, number = self._lake / name, 1
+        while path.exists():
+            number += 1
+            path = self._lake / f"{number} {name}"
+        return path
+
+    def _build(self) -> None:
+        try:
+            build_index(
+                self._lake, self.index, rules=RULES, overwrite=True, progress=self._stages.append
+            )
+            self.is_done = True
+        except (PexesoError, OSError) as error:
+            self.problem = str(error).replace(f"'{self._lake}'", "what you gave")
+            self._thread = None
+
+    def document(self) -> dict[str, Any]:
+        files = sorted(path.name for path in self._lake.iterdir()) if self._lake.exists() else []
+        return {
+            "is_building": self.is_building,
+            "is_done": self.is_done,
+            "problem": self.problem,
+            "files": files,
+            "stage": self._stages[-1] if self._stages else None,
+            "n_stages_begun": len(self._stages),
+            "n_stages": len(stage_names()),
+        }
+
+
+def start_page(pages: Pages, request: Request) -> Page:
+    """Return the page that asks for files, or says how far their index is."""
+    document = pages.start.document() if pages.start is not None else {}
+    shown = {**document, "max_bytes": pages.tables.max_bytes}
+    return Page("start.html", shown, lambda: document, fragment="building.html")

@@ -1,0 +1,113 @@
+"""Without an index the app asks for files, indexes them, and is then the app of their index."""
+
+import csv
+import io
+import time
+
+import pytest
+from app_clients import CITIES, AppClient, require_answer_of_ours, said
+
+from pexeso.faces.app.page import Pages
+from pexeso.faces.app.start import Start
+from pexeso.faces.app.tables import QueryTables
+from pexeso.faces.service.verbs import ServedIndex
+
+FRUIT = "fruit,price\napple,1\npear,2\nplum,3\n"
+TOWNS = "town,mayor\nOslo,A\nRoma,B\nMadrid,C\nWien,D\n"
+
+
+@pytest.fixture
+def start(tmp_path):
+    return Start(tmp_path)
+
+
+@pytest.fixture
+def client(start):
+    with QueryTables(1 << 20) as tables:
+        yield AppClient(Pages(ServedIndex(str(start.index)), tables, start)).enter()
+
+
+def give(client, *files):
+    return client.post("/files", files=[("file", file) for file in files])
+
+
+def wait_for(start):
+    deadline = time.monotonic() + 120
+    while start.is_building and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not start.is_building
+
+
+def test_files_that_are_given_are_indexed_and_joined(client, start):
+    asked = client.get("/lake")
+    require_answer_of_ours(asked)
+    assert "Join your files" in asked.text
+    begun = give(client, ("cities.csv", CITIES), ("data/towns.csv", TOWNS), ("cities.csv", FRUIT))
+    assert begun.url.path == "/"
+    require_answer_of_ours(begun)
+    wait_for(start)
+    ended = client.get("/building", headers={"hx-request": "true"})
+    assert ended.headers["hx-redirect"] == "/lake"
+    tables = client.get("/lake.json").json()["tables"]
+    assert [table["table"] for table in tables] == ["2 cities.csv", "cities.csv", "towns.csv"]
+    page = client.post("/tables", data={"lake_table": "cities.csv"})
+    found = client.get(f"{page.url.path}/search.json?column=%230&exclude_self=1").json()
+    assert {(match["table"], match["matched"]) for match in found["results"]} == {("towns.csv", 4)}
+
+
+def test_the_page_says_how_far_the_index_is_until_it_is_there(client, start, monkeypatch):
+    monkeypatch.setattr("pexeso.faces.app.start.build_index", lambda *_, progress, **__: pause())
+    resumed = []
+
+    def pause():
+        while not resumed:
+            time.sleep(0.01)
+
+    give(client, ("cities.csv", CITIES))
+    part = client.get("/building", headers={"hx-request": "true"})
+    assert "Indexing 1 file: beginning" in part.text
+    assert client.get("/index.json").json()["is_building"]
+    assert "already" in said(give(client, ("cities.csv", CITIES)))
+    resumed.append(True)
+    wait_for(start)
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ([("", b"")], "nothing to index"),
+        ([("notes.txt", b"no table here")], "No column"),
+    ],
+)
+def test_what_cannot_be_indexed_is_said_and_others_may_be_given(client, start, files, reason):
+    answer = give(client, *files)
+    wait_for(start)
+    assert reason in said(answer if answer.status_code == 400 else client.get("/"))
+    give(client, ("cities.csv", CITIES))
+    wait_for(start)
+    assert client.get("/lake.json").json()["total"] == 1
+
+
+def test_an_app_of_an_index_takes_no_files(small_index):
+    with QueryTables(1 << 20) as tables:
+        client = AppClient(Pages(ServedIndex(str(small_index)), tables)).enter()
+        assert give(client, ("cities.csv", CITIES)).status_code == 404
+        assert client.get("/building").status_code == 404
+
+
+def test_columns_whose_boxes_are_not_ticked_are_left_out(client, start):
+    give(client, ("cities.csv", CITIES), ("towns.csv", TOWNS))
+    wait_for(start)
+    page = client.post("/tables", data={"lake_table": "cities.csv"}).url.path
+    query = "column=%230&lake_column=towns.csv:town"
+    whole = client.get(f"{page}/joined.csv?{query}").text
+    some = client.get(f"{page}/joined.csv?{query}&chosen=1&add=mayor").text
+    none = client.get(f"{page}/joined.csv?{query}&chosen=1").text
+    heads = [next(csv.reader(io.StringIO(text))) for text in (whole, some, none)]
+    own = heads[2]
+    assert heads[0] == [*own, "match_value", "match_distance", "town", "mayor"]
+    assert heads[1] == [*own, "mayor"]
+    shown = client.get(f"{page}/join?{query}&chosen=1&add=mayor").text
+    assert shown.count(" checked") == 1
+    assert "chosen=1&amp;add=mayor" in shown
+    assert "It adds all columns." in shown
