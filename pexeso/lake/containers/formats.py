@@ -90,7 +90,8 @@ FORMATS = (
         reader=3,
     ),
     FileFormat("archive", (".zip",), holds_several=True, reader=5),
-    *(FileFormat(kind, ()) for kind in ("delta", "iceberg", "hive")),
+    *(FileFormat(kind, (), reader=2) for kind in ("delta", "iceberg")),
+    FileFormat("hive", ()),
 )
 
 # The version of the reader of each format, which an index records.

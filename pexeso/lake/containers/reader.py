@@ -14,9 +14,11 @@ import pyarrow as pa
 from pexeso.errors import TableReadError
 from pexeso.lake.containers.folders import (
     CannotRead,
+    FolderTable,
     OpenFolder,
     folder_table,
     kind_of_folder,
+    read_snapshot,
 )
 from pexeso.lake.containers.formats import (
     Container,
@@ -168,6 +170,20 @@ class OpenTable:
         return TABLE_FILES.read(self.source, self.format)
 
 
+@dataclass(frozen=True, kw_only=True)
+class OpenSnapshot(OpenTable):
+    """A table with a log, as it was when it was opened."""
+
+    table: FolderTable
+
+    @property
+    def format(self) -> str:
+        return self.table.kind
+
+    def _typed_table(self) -> TypedTable:
+        return read_snapshot(self.source, self.table)
+
+
 def _batches(table: pa.Table) -> Iterator[list[pa.Array]]:
     for batch in table.to_batches(max_chunksize=ROWS_A_BATCH):
         yield batch.columns
@@ -280,7 +296,9 @@ class TablesInTurn(AbstractContextManager["TablesInTurn"]):
         return self._file
 
 
-def _open_folder(location: Path | Location, kind: str, shown: str, max_bytes: int) -> OpenFolder:
+def _open_folder(
+    location: Path | Location, kind: str, shown: str, max_bytes: int
+) -> OpenSnapshot | OpenFolder:
     def open_part(path: Path | Location) -> OpenTable:
         opened = open_table(path, max_bytes=max_bytes)
         if isinstance(opened, OpenFolder):
@@ -296,6 +314,9 @@ def _open_folder(location: Path | Location, kind: str, shown: str, max_bytes: in
             f"{shown} has {table.n_bytes:,} bytes in its files, more than the limit of "
             f"{max_bytes:,} (max_table_bytes)."
         )
+    if table.state is not None:
+        source = FileSource(shown, location, max_bytes=max_bytes, n_stored=table.n_bytes)
+        return OpenSnapshot(shown, source, None, table.state, table=table)
     return OpenFolder(shown, table, open_part, max_bytes)
 
 
