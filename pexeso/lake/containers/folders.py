@@ -139,14 +139,15 @@ def _delta_snapshot(folder: Path) -> Snapshot:
     if protocol.min_reader_version > _MAX_DELTA_READER or unknown:
         what = ", ".join(sorted(unknown)) or f"version {protocol.min_reader_version}"
         raise CannotRead(f"its log asks of readers what pexeso does not know: {what}")
-    otherwise, version = None, None
+    otherwise = None
     if metadata.configuration.get("delta.columnMapping.mode", "none") != "none":
         otherwise = _OTHER_NAMES
-    if table.deletion_vectors().read_all().num_rows:  # whether or not its protocol names them
-        otherwise, version = _ROWS_DELETED, table.version()
+    deleted = pa.table(table.deletion_vectors().read_all()).sort_by("filepath")
+    if len(deleted):  # whether or not its protocol names such
+        otherwise = _ROWS_DELETED
     files = _inside(folder, table.file_uris())
     schema = json.dumps(json.loads(table.schema().to_json()), sort_keys=True)
-    state = _digest(metadata.id, schema, version, files)
+    state = _digest(metadata.id, schema, files, _digest_of_rows(deleted))
     return Snapshot(files, state, {"kind": DELTA, "version": table.version()}, otherwise)
 
 
@@ -174,6 +175,13 @@ def _iceberg_snapshot(folder: Path) -> Snapshot:
 
 def _digest(*facts: object) -> str:
     return bytes_fingerprint(repr(facts).encode("utf-8", "surrogateescape"))
+
+
+def _digest_of_rows(rows: pa.Table) -> str:
+    stream = pa.BufferOutputStream()
+    with pa.ipc.new_stream(stream, rows.schema) as writer:
+        writer.write_table(rows.combine_chunks())
+    return bytes_fingerprint(stream.getvalue())
 
 
 def read_snapshot(source: FileSource, table: FolderTable) -> TypedTable:
