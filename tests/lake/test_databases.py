@@ -174,6 +174,20 @@ def test_what_cannot_be_read_is_left_out_with_the_reason(database, tmp_path):  #
     assert index.append().changed >= 1
 
 
+def test_a_table_is_read_once_that_is_granted(database, tmp_path):  # noqa: F811
+    password = PASSWORD.replace("'", "''")
+    database.run(*towns("mine"), *towns("theirs"))
+    database.run(f"CREATE ROLE plain LOGIN PASSWORD '{password}'", "GRANT SELECT ON mine TO plain")
+    index = build_index(database.url.replace("reader", "plain"), tmp_path / "ix")
+    assert reasons(index)["public.mine"] is None
+    assert "permission denied" in reasons(index)["public.theirs"]
+    assert not index.append().committed
+    database.run("GRANT SELECT ON theirs TO plain")
+    assert index.append().changed == 1
+    assert set(reasons(index).values()) == {None}
+    database.run("DROP OWNED BY plain", "DROP ROLE plain")
+
+
 def test_a_lost_connection_loses_nothing(database, tmp_path, monkeypatch):  # noqa: F811
     database.run(*(text for n in range(12) for text in towns(f"t{n}", 5)))
     index = build_index(database.url, tmp_path / "ix")

@@ -100,6 +100,7 @@ WITH RECURSIVE listed AS (
 SELECT DISTINCT ON (l.name) l.name, coalesce(f.n_bytes, 0),
     CASE WHEN f.counts AND current_setting('track_counts')::bool THEN concat_ws(' ',
         (SELECT system_identifier FROM pg_control_system()), f.state,
+        has_table_privilege(l.oid, 'SELECT'),
         (SELECT string_agg(concat_ws(' ', a.attname, a.atttypid, a.atttypmod), ',' ORDER BY attnum)
             FROM pg_attribute a WHERE a.attrelid = l.oid AND attnum > 0 AND NOT attisdropped))
     END
