@@ -125,6 +125,23 @@ def test_a_log_that_is_damaged_leaves_the_table_out(lake):
     assert "cannot be read" in reasons["towns"]
 
 
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_a_damaged_file_that_is_put_back_is_read(lake, tmp_path, kind):
+    (lake / "other.csv").write_text("fruit\n" + "apple\npear\nplum\nfig\nlime\n")
+    if kind == "iceberg":
+        iceberg(lake / "towns", towns())
+    else:
+        deltalake.write_deltalake(lake / "towns", towns())
+    [path] = (lake / "towns").rglob("*.parquet")
+    sound = path.read_bytes()
+    path.write_bytes(b"#" * len(sound))
+    index = build_index(lake, tmp_path / "ix")
+    assert list(index.search(TOWNS)) == []
+    path.write_bytes(sound)
+    index.append()
+    assert index.search(TOWNS)[0].matched == len(TOWNS)
+
+
 def test_a_hive_table_has_the_columns_of_its_folders(lake, tmp_path):
     wanted = []
     for country, year, some in (("NO", "2020", TOWNS[:3]), ("I%20T", "2021", TOWNS[3:])):

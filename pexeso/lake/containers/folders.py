@@ -300,10 +300,11 @@ class FolderTable:
     def fingerprint(self) -> str | None:
         """Digest of the names and contents of the files; None where one went away meanwhile.
 
-        Files under a log are never written again, so that its state says what they hold.
+        Files under a log are not written again, but for those that were damaged: the version says
+        what they hold.
         """
         if self.state is not None:
-            return self.state
+            return self.version
         digests = [(part.name, fingerprint_file(part.path)) for part in self.parts]
         if any(digest is None for _, digest in digests):
             return None

@@ -326,7 +326,7 @@ def _open_folder(
     if table.state is not None:
         source = FileSource(shown, location, max_bytes=max_bytes, n_stored=table.n_bytes)
         read = partial(read_snapshot, table=table)
-        return OpenSnapshot(shown, source, None, table.state, kind=kind, read=read)
+        return OpenSnapshot(shown, source, None, table.version, kind=kind, read=read)
     return OpenFolder(shown, table, open_part, max_bytes)
 
 
