@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.build.parts.metadata import build_options, models_of, require_searchable
+from pexeso.build.visible import open_visible
 from pexeso.errors import InputError
 from pexeso.joins.graph.graphs import ColumnGraph, EdgeStream, GraphOptions, stream_edges
 from pexeso.joins.match_details import MatchDetails
@@ -40,7 +41,6 @@ from pexeso.semantic.search import SemanticSearch
 from pexeso.store.io.location import Location
 from pexeso.store.local.reader import Store
 from pexeso.store.local.writer import tidy
-from pexeso.store.opening import open_store_anywhere
 
 if TYPE_CHECKING:
     import torch
@@ -1005,7 +1005,7 @@ def _open(path: str | os.PathLike[str] | Location, options: OpenOptions) -> Open
     A device or kernel that is not available is refused immediately.
     """
     started = time.perf_counter()
-    store = open_store_anywhere(path, keep_files=options.keep_files)
+    store = open_visible(path, keep_files=options.keep_files)
     require_searchable(store)
     opened = OpenIndex(store, options, time.perf_counter() - started)
     if replace(options, keep_files=False) != OpenOptions():

@@ -333,6 +333,9 @@ def table_of_row(root: Path | Location, row: Mapping[str, Any]) -> TableFile:
 
 
 def _add_file(listing: Listing, file: TableFile, known: KnownContainers | None = None) -> None:
+    if file.format:
+        listing.tables.append(file)
+        return
     own_format = format_of(file.table)
     if own_format is None or not own_format.holds_several:
         listing.tables.append(replace(file, format=own_format.name if own_format else "delimited"))
@@ -465,6 +468,8 @@ def _reason_not_taken(entry: PlaceEntry) -> str | None:
         return "its name is empty: two slashes follow each other"
     if (reason := _reason_by_name(entry.name)) is not None:
         return reason
+    if entry.kind == "table":
+        return None
     if entry.kind == "folder":
         return _INDEX if entry.name.lower().endswith(INDEX_EXTENSION) else None
     if format_of(entry.name) is None:
@@ -473,7 +478,8 @@ def _reason_not_taken(entry: PlaceEntry) -> str | None:
 
 
 def _file_at(location: Location, table: str, entry: PlaceEntry) -> TableFile:
-    return TableFile(table, location, "", entry.n_bytes, entry.modified, entry.version)
+    kind = location.protocol if entry.kind == "table" else ""
+    return TableFile(table, location, kind, entry.n_bytes, entry.modified, entry.version)
 
 
 def _folder_listing(

@@ -8,13 +8,14 @@ from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
 
-from pexeso.errors import InputError
+from pexeso.errors import ColumnNotFoundError, InputError
 from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.containers.formats import holds_several, split_member, table_format
 from pexeso.lake.containers.reader import OpenTable, open_table, reading_options
 from pexeso.lake.files import TableFile
 from pexeso.lake.readers.options import LakeSettings, ReadingOptions
 from pexeso.lake.readers.table import DEFAULT_MAX_BYTES, DEFAULT_MAX_CELL_BYTES
+from pexeso.lake.rights import rights
 from pexeso.runtime.formatting import shown
 from pexeso.store.io.location import Location, locate
 
@@ -88,6 +89,13 @@ def table_path(
 
     See `pexeso.lake.files.TableFile`; `member` is None where the file is one table.
     """
+    require_whole(table)
+    return _table_path(lake, table)
+
+
+def _table_path(
+    lake: str | os.PathLike[str] | Location, table: str
+) -> tuple[Path | Location, str | None]:
     root = locate(lake)
     parts = PurePosixPath(table).parts
     if not parts or table.startswith("/") or ".." in parts or "\0" in table:
@@ -116,7 +124,12 @@ def table_file(lake: str | os.PathLike[str] | Location, table: str) -> TableFile
 
     Parameters and errors are those of `table_path`, and of `LakeSettings.load`.
     """
-    path, member = table_path(lake, table)
+    require_whole(table)
+    return _table_file(lake, table)
+
+
+def _table_file(lake: str | os.PathLike[str] | Location, table: str) -> TableFile:
+    path, member = _table_path(lake, table)
     root = locate(lake)
     reading = None if path == root else LakeSettings.load(root).digest_of(table)
     kind = table_format(path.name) or "delimited"
@@ -163,11 +176,12 @@ def read_rows(
     opened = _opened(lake, table, max_bytes)
     text_table = opened.text(max_cell_bytes=max_cell_bytes)
     labels = label_columns(text_table.names)
+    seen = _seen(table, labels)
     positions = (
-        range(len(labels))
-        if columns is None
-        else [find_column(text_table.names, spec) for spec in columns]
+        seen if columns is None else [find_column(text_table.names, spec) for spec in columns]
     )
+    if not set(positions) <= set(seen):
+        raise ColumnNotFoundError(f"'{table}' has no such column: {', '.join(columns or ())}.")
     if len(set(positions)) < len(positions):
         raise InputError(f"Each column can be asked for once. Got {list(columns or [])!r}.")
     return pa.Table.from_arrays(
@@ -185,10 +199,27 @@ def read_typed_rows(
     opened = _opened(lake, table, max_bytes)
     text_table = opened.text()
     rows = pa.Table.from_arrays(text_table.columns, names=label_columns(text_table.names))
-    return rows, opened.typed_columns(text_table.columns)
+    typed, seen = opened.typed_columns(text_table.columns), _seen(table, rows.column_names)
+    return rows.select(seen), None if typed is None else [typed[position] for position in seen]
+
+
+def _seen(table: str, labels: Sequence[str]) -> list[int]:
+    """Return the positions of the columns of a table that may be seen."""
+    chosen = rights()
+    return [n for n, label in enumerate(labels) if chosen is None or chosen.sees(table, label)]
+
+
+def require_whole(table: str) -> None:
+    """Refuse the file of a table of which columns are hidden."""
+    chosen = rights()
+    if chosen is not None and chosen.tables.get(table, frozenset()) is not None:
+        raise InputError(
+            f"The file of '{table}' is not read, since not all of its columns may be seen "
+            "(PEXESO_VISIBLE)."
+        )
 
 
 def _opened(lake: str | os.PathLike[str] | Location, table: str, max_bytes: int) -> OpenTable:
-    file = table_file(lake, table)
+    file = _table_file(lake, table)
     options = reading_options(file.reading)
     return open_table(file.path, file.member, options=options, max_bytes=max_bytes)

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from pexeso.build.source import SparkSource, source_of, spark_schema
 from pexeso.build.spark_tables import SparkTable, find_spark_tables
+from pexeso.build.visible import open_visible
 from pexeso.errors import InputError, LakeError, PexesoError, PlaceError, TableReadError
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.containers.folders import (
@@ -37,7 +38,6 @@ from pexeso.redundancy.schema_tokens import Token
 from pexeso.store.io.location import Location, is_url, locate
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import MANIFEST
-from pexeso.store.opening import open_store_anywhere
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -320,7 +320,7 @@ def rows_of_index(index: str | os.PathLike[str] | Location | Store) -> LakeRows:
     """Return the rows that an index holds of its lake; no file of the lake is read."""
     from pexeso.redundancy.part.open import pieces_by_table
 
-    store = index if isinstance(index, Store) else open_store_anywhere(index)
+    store = index if isinstance(index, Store) else open_visible(index)
     pieces = pieces_by_table(store)
     listed = Catalog(store.catalog_files).tables(
         ["table", "format", "n_bytes", "fingerprint", "reason", "notes"]

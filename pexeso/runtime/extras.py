@@ -25,6 +25,7 @@ EXTRAS = {
     "fastavro": "avro",
     "deltalake": "delta",
     "pyiceberg": "iceberg",
+    "adbc_driver_postgresql": "postgresql",
     "fsspec": "s3",
     "s3fs": "s3",
     "starlette": "app",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
@@ -129,6 +130,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 
+_CODED = re.compile(r"[%/\\:\x00-\x1f\x7f]")
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -142,6 +144,14 @@ def first_line(error: BaseException) -> str:
     """
     lines = str(error).strip().splitlines()
     return lines[0].rstrip(" .") if lines else type(error).__name__
+
+
+def coded_name(name: str) -> str:
+    """Return the name of a table inside a file or database as a path has it.
+
+    Signs that mean something in a path, and the colon before a column, are written as in an URL.
+    """
+    return _CODED.sub(lambda sign: f"%{ord(sign[0]):02X}", name)
 
 
 def format_bytes(n_bytes: int) -> str:

@@ -19,6 +19,7 @@ from pexeso.build.parts.metadata import (
     store_of_model,
     stored_normaliser,
 )
+from pexeso.build.visible import open_visible
 from pexeso.errors import EmbedderError
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -26,7 +27,6 @@ from pexeso.lake.rows import name_within
 from pexeso.options import DEFAULT_MAX_DISTANCE, USUAL_MAX_DISTANCES
 from pexeso.results.query import QueryColumn, query_from_values
 from pexeso.store.io.location import Location, locate
-from pexeso.store.opening import open_store_anywhere
 
 if TYPE_CHECKING:
     import torch
@@ -167,6 +167,6 @@ class OpenIndex:
 
 def open_without_models(path: str | os.PathLike[str] | Location) -> OpenIndex:
     """Open an index, read-only, for searches that load no model."""
-    store = open_store_anywhere(path)
+    store = open_visible(path)
     require_contents(store.manifest)
     return OpenIndex(store)

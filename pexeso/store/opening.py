@@ -6,11 +6,23 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from pexeso.errors import IndexNotFoundError
+from pexeso.errors import IndexNotFoundError, InputError
 from pexeso.store.io.location import Location, locate, require_utf8
 from pexeso.store.local.reader import Store, open_store, require_index
 from pexeso.store.local.writer import BuildWriter, IndexWriter
 from pexeso.store.manifest import Manifest, read_manifest
+
+# The variable of the environment that names the file of what may be seen of an index.
+VISIBLE = "PEXESO_VISIBLE"
+
+
+def require_everything_seen(work: str) -> None:
+    """Refuse what needs the whole of an index where a part of it may be seen."""
+    if VISIBLE in os.environ:
+        raise InputError(
+            f"{work} needs all of it, and a part may be seen here ({VISIBLE}): do it where that "
+            "variable is not set."
+        )
 
 
 def open_store_anywhere(
@@ -45,6 +57,7 @@ def open_writer(
     update: bool = False,
     purpose: str | None = None,
 ) -> BuildWriter:
+    require_everything_seen("Writing an index")
     location = locate(path)
     if isinstance(location, Location):
         from pexeso.store.remote.writer import RemoteWriter

@@ -1,11 +1,8 @@
 """A folder with a log, or with partitions in its folders' names, is one table: its rows of now."""
 
-import base64
 import datetime
 import json
 import shutil
-import string
-import struct
 
 import pyarrow as pa
 import pyarrow.csv
@@ -22,6 +19,7 @@ from pexeso.lake.files import find_tables
 from pexeso.lake.rows import read_typed_rows
 from pexeso.lake.typed.value_texts import value_texts
 from pexeso.store.io.location import locate
+from tests.lake.delta_log import rename_column, vector_of
 
 deltalake = pytest.importorskip("deltalake")
 
@@ -125,6 +123,23 @@ def test_a_log_that_is_damaged_leaves_the_table_out(lake):
     tables, reasons = names(lake)
     assert tables == []
     assert "cannot be read" in reasons["towns"]
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_a_damaged_file_that_is_put_back_is_read(lake, tmp_path, kind):
+    (lake / "other.csv").write_text("fruit\n" + "apple\npear\nplum\nfig\nlime\n")
+    if kind == "iceberg":
+        iceberg(lake / "towns", towns())
+    else:
+        deltalake.write_deltalake(lake / "towns", towns())
+    [path] = (lake / "towns").rglob("*.parquet")
+    sound = path.read_bytes()
+    path.write_bytes(b"#" * len(sound))
+    index = build_index(lake, tmp_path / "ix")
+    assert list(index.search(TOWNS)) == []
+    path.write_bytes(sound)
+    index.append()
+    assert index.search(TOWNS)[0].matched == len(TOWNS)
 
 
 def test_a_hive_table_has_the_columns_of_its_folders(lake, tmp_path):
@@ -305,16 +320,22 @@ def add_deletes(table, content):
     write(listed, [*manifests, added], list_schema, list_metadata)
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [(BY_POSITION, "its log deletes rows that its files have"), (BY_VALUES, "equality deletes")],
-)
-def test_rows_that_the_log_of_iceberg_deletes_are_not_found(lake, tmp_path, content, said):
-    add_deletes(iceberg(lake / "towns", towns()), content)
+def test_rows_that_the_log_of_iceberg_deletes_are_not_found(lake, tmp_path):
+    written = iceberg(lake / "towns", towns())
+    index = build_index(lake, tmp_path / "ix")
+    assert index.search(TOWNS)[0].matched == len(TOWNS)
+    add_deletes(written, BY_POSITION)
+    assert index.append().changed == 1
+    assert [town for town, _ in rows_of(lake / "towns")] == sorted(TOWNS[:-1])
+    assert index.search(TOWNS)[0].matched == len(TOWNS) - 1
+
+
+def test_equality_deletes_of_iceberg_leave_the_table_out(lake, tmp_path):
+    add_deletes(iceberg(lake / "towns", towns()), BY_VALUES)
     pq.write_table(towns(["Kiel", "Graz", "Metz", "Ulm", "Trier"]), lake / "more.parquet")
     tables, reasons = names(lake)
     assert tables == [("more.parquet", "parquet")]
-    assert said in reasons["towns"]
+    assert "equality deletes" in reasons["towns"]
     assert list(build_index(lake, tmp_path / "ix").search(TOWNS)) == []
 
 
@@ -333,24 +354,12 @@ def test_a_log_of_iceberg_that_is_damaged_leaves_the_table_out(lake, what):
     assert "cannot be read: " in reasons["towns"]
 
 
-def vector_of(*rows):
-    """Return a deletion vector that stands in the log: a bitmap of one array, in the Z85 form."""
-    head = struct.pack("<IQIIIHHI", 1681511377, 1, 0, 12346, 1, 0, len(rows) - 1, 16)
-    data = head + struct.pack(f"<{len(rows)}H", *rows)
-    signs = string.digits + string.ascii_lowercase + string.ascii_uppercase
-    z85 = signs + ".-:+=^!/*?&<>()[]{}@%$#"
-    b85 = (
-        string.digits + string.ascii_uppercase + string.ascii_lowercase + "!#$%&()*+-;<=>?@^_`{|}~"
-    )
-    text = base64.b85encode(data).decode().translate(str.maketrans(b85, z85))
-    sizes = {"sizeInBytes": len(data), "cardinality": len(rows)}
-    return {"storageType": "i", "pathOrInlineDv": text, **sizes}
-
-
 @pytest.mark.parametrize("is_named", [True, False])
-def test_deletion_vectors_of_delta_leave_the_table_out(lake, tmp_path, is_named):
+def test_deletion_vectors_of_delta_are_applied(lake, tmp_path, is_named):
     """The vector stands in the log, whether or not the protocol names such."""
     deltalake.write_deltalake(lake / "towns", towns())
+    index = build_index(lake, tmp_path / "ix")
+    assert index.search(TOWNS)[0].matched == len(TOWNS)
     log = lake / "towns" / "_delta_log" / "00000000000000000000.json"
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     features = ["deletionVectors"] if is_named else []
@@ -361,11 +370,24 @@ def test_deletion_vectors_of_delta_leave_the_table_out(lake, tmp_path, is_named)
         if "add" in line:
             line["add"]["deletionVector"] = vector_of(5, 6)
     log.write_text("\n".join(map(json.dumps, lines)) + "\n")
-    pq.write_table(towns(["Kiel", "Graz", "Metz", "Ulm", "Trier"]), lake / "more.parquet")
-    tables, reasons = names(lake)
-    assert tables == [("more.parquet", "parquet")]
-    assert "its log deletes rows that its files have" in reasons["towns"]
-    assert list(build_index(lake, tmp_path / "ix").search(TOWNS)) == []
+    assert (index.append().changed, index.append().changed) == (1, 0)
+    assert [town for town, _ in rows_of(lake / "towns")] == sorted(TOWNS[:5])
+    match = index.search(TOWNS)[0]
+    assert match.matched == 5
+    assert match.join(pa.table({"town": TOWNS}), on="town")["n"].null_count == 2
+
+
+def test_renamed_columns_have_the_names_of_the_log(lake):
+    written = iceberg(lake / "ice", towns())
+    with written.update_schema() as change:
+        change.rename_column("town", "place")
+    settings = {"delta.columnMapping.mode": "name", "delta.minReaderVersion": "2"}
+    settings |= {"delta.minWriterVersion": "5"}
+    deltalake.write_deltalake(lake / "delta", towns(), configuration=settings)
+    rename_column(lake / "delta", "town", "place")
+    for name in ("ice", "delta"):
+        assert read_table(lake / name).names == ["place", "n"]
+        assert [town for town, _ in rows_of(lake / name)] == sorted(TOWNS)
 
 
 @pytest.mark.parametrize("protocol", ["memory", "s3"])

@@ -36,7 +36,11 @@ from pexeso.runtime.progress import counted_bar, with_bar
 from pexeso.store.integrity import Problem, check_store
 from pexeso.store.io.location import Location, locate
 from pexeso.store.local.reader import Store
-from pexeso.store.opening import open_store_anywhere, require_openable
+from pexeso.store.opening import (
+    open_store_anywhere,
+    require_everything_seen,
+    require_openable,
+)
 
 # Rows that are turned into Python objects together.
 _ROWS = 1 << 14
@@ -247,6 +251,7 @@ def check_index(
         written, those of kind ``content`` and ``version``. Where none is a failure, the index is
         whole.
     """
+    require_everything_seen("Checking an index")
     location = locate(path)
     if isinstance(location, Path):
         require_openable(location)

@@ -110,10 +110,12 @@ class IndexPart(Protocol):
     def write(self, job: BuildJob) -> Written:
         """Write folders of the tables that the job has read."""
 
-    def delete(self, store: Store, tables: pa.Array) -> Sequence[FolderEntry]:
-        """Return an index's folder entries with the columns of some tables deleted.
+    def delete(
+        self, store: Store, tables: pa.Array, columns: Sequence[tuple[str, str]] = ()
+    ) -> Sequence[FolderEntry]:
+        """Return an index's folder entries with some tables, and some columns of others, deleted.
 
-        No file changes.
+        Where rows are held whole, the table of such a column is deleted. No file changes.
         """
 
     def worn(self, store: Store, options: BuildOptions) -> list[int]:
@@ -392,11 +394,19 @@ class ShardedPart:
         fill = partial(writing.write_shard, placed, **self.write_options(job.options))
         return Written(job.write_folders(last, len(placed.buckets), fill, n_bytes=n_bytes))
 
-    def delete(self, store: Store, tables: pa.Array) -> list[FolderEntry]:
-        """Return the entries of shards with what is of some tables deleted; empty ones drop out."""
+    def delete(
+        self, store: Store, tables: pa.Array, columns: Sequence[tuple[str, str]] = ()
+    ) -> list[FolderEntry]:
+        """Return the entries of shards without some tables and columns; empty ones drop out."""
         entries = []
+        of_columns = pa.array(sorted({table for table, _ in columns}), pa.string())
         for entry in self.entries(store):
-            numbers = self._module("open").open_shard(store, entry).numbers_of_tables(tables)
+            shard = self._module("open").open_shard(store, entry)
+            numbers = shard.numbers_of_tables(tables)
+            if columns:
+                numbers_of = getattr(shard, "numbers_of", None)
+                own = numbers_of(columns) if numbers_of else shard.numbers_of_tables(of_columns)
+                numbers = np.union1d(numbers, own[own >= 0])
             if len(numbers):
                 ranges = merge_ranges(entry.facts.get(DELETED, []), ranges_of(numbers))
                 deleted = [list(span) for span in ranges]

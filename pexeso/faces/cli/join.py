@@ -59,9 +59,9 @@ PRODUCER = f"pkg:pypi/pexeso@{__version__}"
 
 
 def _made(request: JoinRequest, response: JoinResponse, output: str) -> JoinMade:
-    from pexeso.store.opening import open_store_anywhere
+    from pexeso.build.visible import open_visible
 
-    lake = str(open_store_anywhere(request.index).manifest.facts["lake"])
+    lake = str(open_visible(request.index).manifest.facts["lake"])
     query = _query(response.query.get("file"))
     lake_table = _lake_table(lake, response.match.table)
     joined, columns = response.joined, {}

@@ -127,9 +127,9 @@ class Service:
 
     def store(self, path: str) -> Store:
         """Return the files of an index: those that are open, where these are to be kept."""
-        from pexeso.store.opening import open_store_anywhere
+        from pexeso.build.visible import open_visible
 
-        return open_store_anywhere(path) if self._follow else self.open(path)._opened.whole
+        return open_visible(path) if self._follow else self.open(path)._opened.whole
 
     def reload(self, path: str) -> bool:
         """Switch what is open of an index to its newest generation; return if there was one."""
@@ -145,13 +145,13 @@ class Service:
 
     def state(self, path: str) -> State:
         """Return how what is kept open of an index compares with what is stored."""
-        from pexeso.store.opening import open_store_anywhere
+        from pexeso.build.visible import open_visible
 
         indexes = self._opened(path)
         if indexes and all(index.store.is_newest() for index in indexes):
             return "current"
         try:
-            stored = open_store_anywhere(path).manifest.snapshot
+            stored = open_visible(path).manifest.snapshot
         except StoredIndexError:
             return "gone"
         same = all(index.store.manifest.snapshot == stored for index in indexes)

@@ -1,19 +1,20 @@
 """Folders that are one table, read from their files as they are now.
 
-A table of Delta Lake or Iceberg has a log that says which files count: files of older versions lie
-next to the live ones. The log is read by the library of its format, where that is installed. A Hive
-table has its files in folders such as ``country=NO``, which are a column. Both are one table, named
-by their folder.
+A table of Delta Lake or Iceberg has a log that says which files and rows count, and what its
+columns are called: files of older versions lie next to the live ones. Log and rows are read by the
+library of the format, where that is installed; the rows in the sandbox. A Hive table has its files
+in folders such as ``country=NO``, which are a column. Both are one table, named by their folder.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,12 +26,14 @@ from pexeso.errors import TableReadError
 from pexeso.lake.containers.formats import format_of
 from pexeso.lake.readers.table import (
     DEFAULT_MAX_CELL_BYTES,
+    FileSource,
     Table,
     bytes_fingerprint,
     check_width,
     fingerprint_file,
 )
 from pexeso.lake.typed.parquet import TypedRows
+from pexeso.lake.typed.sandbox import Answer, TypedTable, ask, budget_of, gathered
 from pexeso.runtime.extras import installation
 from pexeso.runtime.formatting import first_line
 from pexeso.store.io.location import Location, PlaceEntry
@@ -45,6 +48,9 @@ NOTE = "its log says which of its files count"
 
 # Most files of one table.
 MAX_FILES = 100_000
+
+_OTHER_NAMES = "its log gives its columns other names than its files have"
+_ROWS_DELETED = "its log deletes rows that its files have"
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _DELTA_LOG, _ICEBERG_LOG, _ICEBERG_END = "_delta_log", "metadata", ".metadata.json"
@@ -86,10 +92,31 @@ def log_in(folder: Path) -> LoggedTable | None:
     return None
 
 
+@dataclass(frozen=True)
+class Snapshot:
+    """A table with a log as it is now.
+
+    state: differs where rows or columns do; request: what the sandbox is asked for its rows.
+    """
+
+    files: tuple[str, ...]
+    state: str
+    request: dict[str, Any]
+    # Why the rows are not those that the files have, a clause; None where they are.
+    otherwise: str | None = None
+
+
 def live_files(folder: Path, kind: str) -> list[str]:
     """Return the files that hold the rows of a table as they are now: relative paths, sorted."""
+    snapshot = _snapshot(folder, kind)
+    if snapshot.otherwise is not None:
+        raise CannotRead(snapshot.otherwise)
+    return list(snapshot.files)
+
+
+def _snapshot(folder: Path, kind: str) -> Snapshot:
     try:
-        locations = _delta_files(folder) if kind == DELTA else _iceberg_files(folder)
+        return _delta_snapshot(folder) if kind == DELTA else _iceberg_snapshot(folder)
     except ModuleNotFoundError:
         name, package = (
             ("a Delta table", "deltalake") if kind == DELTA else ("an Iceberg table", "pyiceberg")
@@ -101,40 +128,104 @@ def live_files(folder: Path, kind: str) -> list[str]:
         raise
     except Exception as error:  # of two libraries, whose errors have no common base
         raise CannotRead(f"its log cannot be read: {first_line(error)}") from error
-    return sorted(_inside(folder, location) for location in locations)
 
 
-def _delta_files(folder: Path) -> list[str]:
+def _delta_snapshot(folder: Path) -> Snapshot:
     from deltalake import DeltaTable
 
     table = DeltaTable(str(folder))
-    protocol = table.protocol()
+    protocol, metadata = table.protocol(), table.metadata()
     unknown = set(protocol.reader_features or ()) - _DELTA_FEATURES
     if protocol.min_reader_version > _MAX_DELTA_READER or unknown:
         what = ", ".join(sorted(unknown)) or f"version {protocol.min_reader_version}"
         raise CannotRead(f"its log asks of readers what pexeso does not know: {what}")
-    if table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
-        raise CannotRead("its log gives its columns other names than its files have")
-    if table.deletion_vectors().read_all().num_rows:  # whether or not its protocol names them
-        raise CannotRead("its log deletes rows that its files have")
-    return table.file_uris()
+    otherwise = None
+    if metadata.configuration.get("delta.columnMapping.mode", "none") != "none":
+        otherwise = _OTHER_NAMES
+    deleted = pa.table(table.deletion_vectors().read_all()).sort_by("filepath")
+    if len(deleted):  # whether or not its protocol names such
+        otherwise = _ROWS_DELETED
+    files = _inside(folder, table.file_uris())
+    schema = json.dumps(json.loads(table.schema().to_json()), sort_keys=True)
+    state = _digest(metadata.id, schema, files, _digest_of_rows(deleted))
+    return Snapshot(files, state, {"kind": DELTA, "version": table.version()}, otherwise)
 
 
-def _iceberg_files(folder: Path) -> list[str]:
+def _iceberg_snapshot(folder: Path) -> Snapshot:
     from pyiceberg.table import StaticTable
 
-    metadata = sorted((folder / "metadata").glob("*.metadata.json"), key=_version)
-    table = StaticTable.from_metadata(str(metadata[-1]))
+    paths = sorted((folder / _ICEBERG_LOG).glob(f"*{_ICEBERG_END}"), key=_version)
+    table = StaticTable.from_metadata(str(paths[-1]))
     names = [
         {field.field_id: field.name for field in schema.fields} for schema in table.metadata.schemas
     ]
     now = {field.field_id: field.name for field in table.schema().fields}
-    if any(now.get(number, name) != name for some in names for number, name in some.items()):
-        raise CannotRead("its log gives its columns other names than its files have")
     tasks = list(table.scan().plan_files())
-    if any(task.delete_files for task in tasks):
-        raise CannotRead("its log deletes rows that its files have")
-    return [task.file.file_path for task in tasks]
+    deletes = sorted(file.file_path for task in tasks for file in task.delete_files)
+    otherwise = None
+    if any(now.get(number, name) != name for some in names for number, name in some.items()):
+        otherwise = _OTHER_NAMES
+    if deletes:
+        otherwise = _ROWS_DELETED
+    files = _inside(folder, [task.file.file_path for task in tasks])
+    _inside(folder, deletes)
+    state = _digest(table.metadata.table_uuid, table.schema().model_dump_json(), deletes, files)
+    return Snapshot(files, state, {"kind": ICEBERG, "metadata": paths[-1].name}, otherwise)
+
+
+def _digest(*facts: object) -> str:
+    return bytes_fingerprint(repr(facts).encode("utf-8", "surrogateescape"))
+
+
+def _digest_of_rows(rows: pa.Table) -> str:
+    stream = pa.BufferOutputStream()
+    with pa.ipc.new_stream(stream, rows.schema) as writer:
+        writer.write_table(rows.combine_chunks())
+    return bytes_fingerprint(stream.getvalue())
+
+
+def read_snapshot(source: FileSource, table: FolderTable) -> TypedTable:
+    """Read the rows of a table with a log, with the types that its log gives its columns."""
+    request = {**table.request, "path": os.path.realpath(str(source.location))}
+    _, rows = ask(__name__, request, source.budget(), table.n_bytes)
+    if rows is None:
+        raise TableReadError(f"{source.shown} holds no table.")
+    return TypedTable(rows, [])
+
+
+def answer(request: dict[str, Any]) -> Answer:
+    """Read the rows of a table with a log, in the order of its files; called in the sandbox."""
+    path, budget = Path(request["path"]), budget_of(request)
+    try:
+        batches = (_delta_batches if request["kind"] == DELTA else _iceberg_batches)(path, request)
+        schema = pa.schema([(field.name, _without_view(field.type)) for field in batches.schema])
+        return {}, gathered((batch.cast(schema) for batch in batches), schema, budget)
+    except TableReadError:
+        raise
+    except Exception as error:  # of two libraries, whose errors have no common base
+        reason = first_line(error)
+        raise TableReadError(f"{{shown}} cannot be read as a table: {reason}.") from error
+
+
+def _delta_batches(path: Path, request: dict[str, Any]) -> pa.RecordBatchReader:
+    from deltalake import DeltaTable, QueryBuilder
+
+    table = DeltaTable(str(path), version=request["version"])
+    query = QueryBuilder({"datafusion.execution.target_partitions": "1"}).register("t", table)
+    return pa.RecordBatchReader.from_stream(query.execute("SELECT * FROM t"))
+
+
+def _iceberg_batches(path: Path, request: dict[str, Any]) -> pa.RecordBatchReader:
+    from pyiceberg.table import StaticTable
+
+    table = StaticTable.from_metadata(str(path / _ICEBERG_LOG / request["metadata"]))
+    return table.scan().to_arrow_batch_reader()
+
+
+def _without_view(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_string_view(kind):
+        return pa.large_string()
+    return pa.large_binary() if pa.types.is_binary_view(kind) else kind
 
 
 def _version(path: Path) -> tuple[int, str]:
@@ -142,14 +233,16 @@ def _version(path: Path) -> tuple[int, str]:
     return (int(number[1]) if number else -1, path.name)
 
 
-def _inside(folder: Path, location: str) -> str:
-    path = Path(unquote(urlsplit(location).path) if "://" in location else location)
-    path = folder / path  # the path alone, if it is absolute
-    try:
-        inside = path.resolve().relative_to(folder.resolve())
-    except ValueError:
-        raise CannotRead(f"its log names the file {location}, which lies elsewhere") from None
-    return inside.as_posix()
+def _inside(folder: Path, locations: Iterable[str]) -> tuple[str, ...]:
+    """Return relative paths, sorted; raises `CannotRead` for a file that lies elsewhere."""
+    root, names = folder.resolve(), []
+    for location in locations:
+        path = Path(unquote(urlsplit(location).path) if "://" in location else location)
+        path = (folder / path).resolve()  # the path alone, if it is absolute
+        if not path.is_relative_to(root):
+            raise CannotRead(f"its log names the file {location}, which lies elsewhere")
+        names.append(path.relative_to(root).as_posix())
+    return tuple(sorted(names))
 
 
 class TablePart(NamedTuple):
@@ -181,6 +274,9 @@ class FolderTable:
 
     kind: str
     parts: tuple[TablePart, ...]
+    # Of a table with a log: see `Snapshot`.
+    state: str | None = None
+    request: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def n_bytes(self) -> int:
@@ -197,11 +293,18 @@ class FolderTable:
             f"{part.name}\0{part.n_bytes}\0{part.modified}{part.version or ''}\n"
             for part in self.parts
         )
-        return bytes_fingerprint("".join(lines).encode("utf-8", "surrogateescape"))
+        text = "".join([*lines, self.state or ""])
+        return bytes_fingerprint(text.encode("utf-8", "surrogateescape"))
 
     @property
     def fingerprint(self) -> str | None:
-        """Digest of the names and contents of the files; None where one went away meanwhile."""
+        """Digest of the names and contents of the files; None where one went away meanwhile.
+
+        Files under a log are not written again, but for those that were damaged: the version says
+        what they hold.
+        """
+        if self.state is not None:
+            return self.version
         digests = [(part.name, fingerprint_file(part.path)) for part in self.parts]
         if any(digest is None for _, digest in digests):
             return None
@@ -227,18 +330,28 @@ def folder_table(folder: Path | Location, kind: str) -> FolderTable:
     if isinstance(folder, Location):
         if kind != HIVE:
             raise CannotRead("its log is read on this machine alone")
-        parts = sorted(_parts_below(folder), key=lambda part: part.name)
-    else:
-        names = _files_below(folder) if kind == HIVE else live_files(folder, kind)
-        parts = [_part(folder, name) for name in sorted(names[: MAX_FILES + 1])]
+        return _of_parts(sorted(_parts_below(folder), key=lambda part: part.name))
+    if kind == HIVE:
+        return _of_parts([_part(folder, name) for name in sorted(_files_below(folder))])
+    snapshot = _snapshot(folder, kind)
+    _check_number(snapshot.files)
+    parts = [_part(folder, name) for name in snapshot.files]
+    return FolderTable(kind, tuple(parts), snapshot.state, snapshot.request)
+
+
+def _of_parts(parts: Sequence[TablePart]) -> FolderTable:
     if not parts:
         raise CannotRead("it has no file with rows")
-    if len(parts) > MAX_FILES:
-        raise CannotRead(f"of its files at most {MAX_FILES:,} are read, and it has more")
+    _check_number(parts)
     columns = {tuple(part.values) for part in parts}
     if len(columns) > 1:
         raise CannotRead("its files lie in folders of different partition columns")
-    return FolderTable(kind, tuple(parts))
+    return FolderTable(HIVE, tuple(parts))
+
+
+def _check_number(files: Sequence[object]) -> None:
+    if len(files) > MAX_FILES:
+        raise CannotRead(f"of its files at most {MAX_FILES:,} are read, and it has more")
 
 
 def _part(folder: Path, name: str) -> TablePart:

@@ -11,7 +11,6 @@ limit, and an archive that unpacks to far more than archives of tables do is ref
 from __future__ import annotations
 
 import os
-import re
 import sys
 import zipfile
 import zlib
@@ -26,7 +25,7 @@ from pexeso.errors import TableReadError
 from pexeso.lake.columns import listed_names
 from pexeso.lake.readers.options import SETTINGS_NAME
 from pexeso.lake.readers.table import FileSource, ReadingBudget, check_size, unpacked
-from pexeso.runtime.formatting import first_line
+from pexeso.runtime.formatting import coded_name, first_line
 from pexeso.store.io.location import Location
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class FileFormat:
     reader: int = 1
 
 
-# All formats that are read; the last are of folders that are one table.
+# All formats that are read; the last are of folders that are one table, and of databases.
 FORMATS = (
     FileFormat("delimited", (".csv", ".tsv", ".tab", ".psv", ".txt"), is_text=True, reader=4),
     FileFormat("jsonlines", (".jsonl", ".ndjson"), is_text=True, reader=3),
@@ -90,7 +89,8 @@ FORMATS = (
         reader=3,
     ),
     FileFormat("archive", (".zip",), holds_several=True, reader=5),
-    *(FileFormat(kind, ()) for kind in ("delta", "iceberg", "hive")),
+    *(FileFormat(kind, (), reader=2) for kind in ("delta", "iceberg")),
+    *(FileFormat(kind, ()) for kind in ("hive", "postgresql")),
 )
 
 # The version of the reader of each format, which an index records.
@@ -172,7 +172,6 @@ def reason_not_read(path: str | os.PathLike[str]) -> str:
 MAX_MEMBERS = 10_000
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
-_CODED = re.compile(r"[%/\\:\x00-\x1f\x7f]")
 _NAMES_SHOWN = 8
 
 
@@ -380,7 +379,7 @@ def _in_member(archive: Archive, member: Member) -> list[TableInside]:
 def _in_book(source: FileSource, kind: str, n_bytes: int) -> list[TableInside]:
     tables = _sandboxed(kind).tables_in(source)
     share = n_bytes // max(1, len(tables))
-    return [TableInside(f"#{inner_name(name)}", kind, share, reason) for name, reason in tables]
+    return [TableInside(f"#{coded_name(name)}", kind, share, reason) for name, reason in tables]
 
 
 def _sandboxed(kind: str) -> SandboxedFormat:
@@ -396,14 +395,6 @@ def _sandboxed(kind: str) -> SandboxedFormat:
 def read_inner(source: FileSource, name: str) -> TypedTable:
     file_format = format_of(source.shown)
     return _sandboxed(file_format.name if file_format else "").read(source, name)
-
-
-def inner_name(name: str) -> str:
-    """Return the name of a sheet or a database's table as it is written after ``#``.
-
-    Signs that mean something in a path, and the colon before a column, are written as in an URL.
-    """
-    return _CODED.sub(lambda sign: f"%{ord(sign[0]):02X}", name)
 
 
 class Container:

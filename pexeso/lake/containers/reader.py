@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from pexeso.lake.containers.folders import (
     OpenFolder,
     folder_table,
     kind_of_folder,
+    read_snapshot,
 )
 from pexeso.lake.containers.formats import (
     Container,
@@ -46,7 +48,7 @@ from pexeso.lake.typed.parquet import (
     parquet_rows,
     parse_parquet,
 )
-from pexeso.lake.typed.sandbox import TypedTable
+from pexeso.lake.typed.sandbox import TypedTable, gathered
 from pexeso.lake.typed.text import sound, text_table, total_bytes
 from pexeso.store.io.location import Location, locate
 
@@ -168,6 +170,25 @@ class OpenTable:
         return TABLE_FILES.read(self.source, self.format)
 
 
+@dataclass(frozen=True, kw_only=True)
+class OpenSnapshot(OpenTable):
+    """A table with a log, or of a catalogue, as it was when it was opened."""
+
+    kind: str
+    read: Callable[[FileSource], TypedTable]
+
+    @property
+    def format(self) -> str:
+        return self.kind
+
+    @cached_property
+    def _snapshot(self) -> TypedTable:
+        return self.read(self.source)
+
+    def _typed_table(self) -> TypedTable:
+        return self._snapshot  # read again its rows might have another order
+
+
 def _batches(table: pa.Table) -> Iterator[list[pa.Array]]:
     for batch in table.to_batches(max_chunksize=ROWS_A_BATCH):
         yield batch.columns
@@ -236,6 +257,8 @@ class TablesInTurn(AbstractContextManager["TablesInTurn"]):
         max_bytes: int = DEFAULT_MAX_BYTES,
     ) -> OpenTable | OpenFolder:
         location = locate(path)
+        if isinstance(location, Location) and location.is_of_catalogue:
+            return _open_in_catalogue(location, shown or str(path), max_bytes)
         if (kind := kind_of_folder(location)) is not None:
             return _open_folder(location, kind, shown or str(path), max_bytes)
         file_shown = str(path) if shown is None else shown.removesuffix(member or "")
@@ -264,6 +287,8 @@ class TablesInTurn(AbstractContextManager["TablesInTurn"]):
         A file of one table is read in pieces; a member of an archive is read whole.
         """
         try:
+            if isinstance(path, Location) and path.is_of_catalogue:
+                return _open_in_catalogue(path, str(path), max_bytes).fingerprint
             if (kind := kind_of_folder(path)) is not None:
                 return _open_folder(path, kind, str(path), max_bytes).fingerprint
             if member is None:
@@ -280,7 +305,9 @@ class TablesInTurn(AbstractContextManager["TablesInTurn"]):
         return self._file
 
 
-def _open_folder(location: Path | Location, kind: str, shown: str, max_bytes: int) -> OpenFolder:
+def _open_folder(
+    location: Path | Location, kind: str, shown: str, max_bytes: int
+) -> OpenSnapshot | OpenFolder:
     def open_part(path: Path | Location) -> OpenTable:
         opened = open_table(path, max_bytes=max_bytes)
         if isinstance(opened, OpenFolder):
@@ -296,7 +323,33 @@ def _open_folder(location: Path | Location, kind: str, shown: str, max_bytes: in
             f"{shown} has {table.n_bytes:,} bytes in its files, more than the limit of "
             f"{max_bytes:,} (max_table_bytes)."
         )
+    if table.state is not None:
+        source = FileSource(shown, location, max_bytes=max_bytes, n_stored=table.n_bytes)
+        read = partial(read_snapshot, table=table)
+        return OpenSnapshot(shown, source, None, table.version, kind=kind, read=read)
     return OpenFolder(shown, table, open_part, max_bytes)
+
+
+def _open_in_catalogue(location: Location, shown: str, max_bytes: int) -> OpenSnapshot:
+    entry = location.look()
+    if entry is None or entry.kind != "table":
+        raise TableReadError(f"{shown} is no table of {location.protocol} now.")
+    if entry.n_bytes > max_bytes:
+        raise TableReadError(
+            f"{shown} has {entry.n_bytes:,} bytes, more than the limit of {max_bytes:,} "
+            "(max_table_bytes)."
+        )
+    source = FileSource(shown, location, max_bytes=max_bytes, n_stored=entry.n_bytes)
+    kind, read = location.protocol, _read_in_catalogue
+    return OpenSnapshot(shown, source, None, entry.version, kind=kind, read=read)
+
+
+def _read_in_catalogue(source: FileSource) -> TypedTable:
+    location = source.location
+    if not isinstance(location, Location):
+        raise TableReadError(f"{source.shown} is no table of a catalogue.")
+    with location.rows() as batches:
+        return TypedTable(gathered(batches, batches.schema, source.budget()), [])
 
 
 def reading_options(reading: str | None) -> ReadingOptions:

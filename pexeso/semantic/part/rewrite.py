@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from pexeso.options import BuildOptions
 
 
-def delete(store: Store, tables: pa.Array, *, model: int = 0) -> Sequence[FolderEntry]:
+def delete(
+    store: Store, tables: pa.Array, columns: Sequence[tuple[str, str]] = (), *, model: int = 0
+) -> Sequence[FolderEntry]:
     """Return all partitions as they are: the manifest has the ids of deleted columns."""
     return store_of_model(store, model).manifest.partitions
 

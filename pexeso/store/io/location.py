@@ -16,11 +16,15 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 from urllib.parse import unquote
 
 from pexeso.errors import InputError, MissingPackageError, PexesoError, PlaceError
 from pexeso.runtime.extras import lack_of, require
+from pexeso.store.io.catalogues import CATALOGUES, require_plain
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 S3_PROTOCOLS = ("s3", "s3a")
 _LOCAL = ("file", "local")
@@ -45,7 +49,7 @@ class PlaceEntry:
     # The last part of the path; empty for a folder without a name, as the key ``a//b.csv`` makes
     # one.
     name: str
-    kind: Literal["file", "folder", "other"]  # ``file``, ``folder``, or ``other``
+    kind: Literal["file", "folder", "table", "other"]
     n_bytes: int  # Size in bytes; 0 where it is no file
     # When it was last changed, in nanoseconds since 1970; None where the storage does not say.
     # Whole seconds where there is a version: some requests return no more.
@@ -96,19 +100,20 @@ def shown_url(url: str) -> str:
 
 
 def entry_of(info: Mapping[str, Any]) -> PlaceEntry:
-    kinds: dict[str, Literal["file", "folder"]] = {"file": "file", "directory": "folder"}
+    kinds: dict[str, Literal["file", "folder", "table"]]
+    kinds = {"file": "file", "directory": "folder", "table": "table"}
     kind = kinds.get(info.get("type", ""), "other")
     name = str(info["name"])
     last = name.rstrip("/") if kind == "folder" and not name.endswith("/") else name
     version = (
         next((str(info[key]) for key in _VERSION_FIELDS if info.get(key)), None)
-        if kind == "file"
+        if kind in ("file", "table")
         else None
     )
     modified = next((_nanoseconds(info[key]) for key in _TIME_FIELDS if info.get(key)), None)
     if modified is not None and version is not None:
         modified -= modified % 10**9
-    n_bytes = int(info.get("size") or 0) if kind == "file" else 0
+    n_bytes = int(info.get("size") or 0) if kind in ("file", "table") else 0
     return PlaceEntry(last.rpartition("/")[2], kind, n_bytes, modified, version)
 
 
@@ -245,8 +250,15 @@ class Location:
         """The fsspec filesystem; one object a process for equal options."""
         if self.given is not None:
             return self.given
+        if self.is_of_catalogue:
+            return CATALOGUES[self.protocol](self.path)
         with self._plain_errors("opened"):
             return import_fsspec().filesystem(self.protocol, **self.options)
+
+    @property
+    def is_of_catalogue(self) -> bool:
+        """Whether this is a database or catalogue, or a table there."""
+        return self.protocol in CATALOGUES
 
     def joined(self, relative: str) -> Location:
         """Return the place of a name below this one."""
@@ -309,6 +321,16 @@ class Location:
             self._fresh().open(self.path, "rb", cache_type="none") as stream,
         ):
             yield stream
+
+    @contextmanager
+    def rows(self) -> Iterator[pa.RecordBatchReader]:
+        """Open the rows of a table of a catalogue."""
+        catalogue = self.filesystem
+        with (
+            self._plain_errors("read"),
+            catalogue.rows(catalogue.table(self.path)) as batches,
+        ):
+            yield batches
 
     def read(self, start: int = 0, stop: int | None = None) -> bytes:
         """Read a range of bytes of a file, the end exclusive; all of it where no end is given.
@@ -453,11 +475,14 @@ def read_up_to(stream: BinaryIO, limit: int) -> bytes:
 def _from_url(url: str, protocol: str, options: Mapping[str, Any]) -> Path | Location:
     if protocol in _LOCAL:
         return _from_file_url(url)
+    rest = url.partition("://")[2].rstrip("/")
+    if protocol in CATALOGUES:
+        require_plain(protocol, rest)
+        return Location(f"{protocol}://{rest}", rest, options)
     if "::" in url:
         raise InputError(
             f"The URL {shown_url(url)!r} is a chain of filesystems: give the URL of one."
         )
-    rest = url.partition("://")[2].rstrip("/")
     if any(part in (".", "..") for part in rest.split("/")):
         raise InputError(
             f"The URL {shown_url(url)!r} has '.' or '..' parts: give the path without them."

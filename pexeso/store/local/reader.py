@@ -275,6 +275,8 @@ class Store:
     links
         What keeps the files readable when the index is deleted; None where that was not asked for,
         or the file system has no links.
+    catalog
+        A folder that the catalog is read from in place of those of the manifest; None for these.
     """
 
     path: Path
@@ -282,11 +284,12 @@ class Store:
     hold: Hold | None = field(default=None, compare=False, repr=False)
     root: RootFolder | None = field(default=None, compare=False, repr=False)
     links: Links | None = field(default=None, compare=False, repr=False)
+    catalog: Any = field(default=None, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A lock is of this process: it must keep its own store while another one reads what it was
         # sent.
-        return Store, (self.path.absolute(), self.manifest)
+        return Store, (self.path.absolute(), self.manifest, None, None, None, self._catalog_folder)
 
     @property
     def n_partitions(self) -> int:
@@ -302,10 +305,17 @@ class Store:
         ``tables`` are the files ``tables.parquet`` and ``tables-00000.parquet`` and so on.
         """
         name = re.compile(rf"{re.escape(kind)}(-[0-9]{{5,9}})?\.parquet", re.ASCII)
+        if self.catalog is not None and kind in ("tables", "columns", "removed"):
+            paths = sorted(Path(self._catalog_folder).iterdir())
+            return [[path for path in paths if name.fullmatch(path.name)]]
         return [
             [self._file(folder, file.path) for file in folder.files if name.fullmatch(file.path)]
             for folder in self.manifest.catalogs
         ]
+
+    @property
+    def _catalog_folder(self) -> str | None:
+        return getattr(self.catalog, "name", self.catalog)
 
     def catalog_document(self, folder: FolderEntry, name: str) -> Any:
         with self._open(folder, name) as file:

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.build.visible import open_visible
 from pexeso.composite.key_table import columns_of
 from pexeso.errors import InputError, PexesoError, QueryError, TableReadError
 from pexeso.lake.columns import find_column, label_columns, names_one_column, names_shown, specs_in
@@ -20,7 +21,6 @@ from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.rows import read_rows, require_reading
 from pexeso.results.query import split_spec
 from pexeso.store.local.reader import Store
-from pexeso.store.opening import open_store_anywhere
 from pexeso.transform.texts import NUMBER, TextColumn, TextTable, cleaned
 
 # Share of the filled cells of a column that are numbers, from which on it is one of numbers.
@@ -154,7 +154,7 @@ def _read(
     if colon and os.path.isfile(os.path.join(index + ".pexeso", "manifest.json")):
         reading.require_none(f"'{spec}' of a lake, which lake.toml says how to read")
         table, _, column = rest.partition(":")
-        store = open_store_anywhere(index + ".pexeso")
+        store = open_visible(index + ".pexeso")
         return *_lake_table(store, table), columns or column or None
     if columns is None:
         spec, columns = split_spec(spec)

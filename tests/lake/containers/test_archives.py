@@ -11,7 +11,7 @@ import pytest
 from pexeso.errors import PlaceError, TableReadError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.containers import formats
-from pexeso.lake.containers.formats import Archive, inner_name
+from pexeso.lake.containers.formats import Archive
 from pexeso.lake.containers.reader import TablesInTurn, read_table
 from pexeso.lake.files import find_tables
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -19,6 +19,7 @@ from pexeso.lake.readers.table import FileSource
 from pexeso.lake.records import lake_records
 from pexeso.lake.rows import read_rows
 from pexeso.results.query import read_query
+from pexeso.runtime.formatting import coded_name
 from pexeso.store.io.location import locate
 
 CITIES = b"city,country\nOslo,Norway\nRome,Italy\n"
@@ -328,9 +329,9 @@ def test_a_file_that_is_called_a_database_and_is_none_says_why(tmp_path):
 
 def test_a_table_of_any_name_is_found_and_read_by_the_name_that_is_listed(lake):
     tables = find_tables(lake)[0]
-    assert {file.table for file in tables} == {f"odd.sqlite#{inner_name(name)}" for name in NAMES}
+    assert {file.table for file in tables} == {f"odd.sqlite#{coded_name(name)}" for name in NAMES}
     for number, name in enumerate(NAMES):
-        table = f"odd.sqlite#{inner_name(name)}"
+        table = f"odd.sqlite#{coded_name(name)}"
         assert read_rows(lake, table)["city"].to_pylist() == [f"city {number}"]
         assert read_query(f"{lake / table}:city").values.to_pylist() == [f"city {number}"]
         assert read_query(f"{lake / table}").values.to_pylist() == [f"city {number}"]
