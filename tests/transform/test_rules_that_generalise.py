@@ -244,3 +244,37 @@ def test_what_held_out_rows_say_of_a_rule():
     # Half of the keys follow another rule, which no rule of the rest can know.
     assert held_out([[name] for name in names], [*mails[:38], "x1", "y2"]) < 40
     assert held_out([["a1"]], ["1"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "later"),
+    [
+        (
+            {"Sefi/Kuvefe/X1": "Kuvefe Sefi", "Moma/Lize/Y2": "Lize Moma"}
+            | {"Bado/Teri/Z3": "Teri Bado", "Runo/Gavi/Q4": "Gavi Runo", "Wexi/Po/K5": "Po Wexi"},
+            {"Al/Marchetti/X9": "Marchetti Al"},
+        ),
+        (
+            {f"{day} Jun 1990": f"1990-06-{day:02}" for day in range(5, 15)},
+            {"31 Dec 2024": "2024-12-31"},
+        ),
+        (
+            {f"{day} Dezember 1991": f"199112{day:02}" for day in range(7, 14)},
+            {"1 März 2024": "20240301"},
+        ),
+        (
+            {"Zñbume Kafàbasa": "znbume-kafabasa", "Bäle Darulísi": "bale-darulisi"}
+            | {"Lñdoma Bamà": "lndoma-bama", "Lérodo Bodçzafu": "lerodo-bodczafu"},
+            {"Bartolomé Núñez": "bartolome-nunez"},
+        ),
+    ],
+    ids=["lengths", "months", "compact days", "accents"],
+)
+def test_parts_are_preferred_to_places_and_letters_where_rows_are_few(rows, later, tmp_path):
+    joined = pexeso.learn_transformation({"a": [*rows]}, {"b": [*rows.values()]}, fuzzy=False)
+    joined.save(tmp_path / "rule.json")
+    applied = pexeso.learn_transformation(
+        {"a": [*later]}, {"b": [*later.values()]}, program=tmp_path / "rule.json", fuzzy=False
+    )
+    assert partners(joined) == rows
+    assert partners(applied) == later

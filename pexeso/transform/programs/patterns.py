@@ -168,7 +168,7 @@ def pattern_of(rows: Sequence[Sequence[str | None]], program: Program, column: i
     shapes: dict[str, list[Sequence[str | None]]] = {}
     for row in rows:
         shapes.setdefault(_form(_shape(row[column] or "")), []).append(row)
-    lengths = any(map(_cuts, _extracts(program, column)))
+    lengths = any(extract.cuts for extract in _extracts(program, column))
     made = []
     for some_rows in shapes.values():
         is_known = len(some_rows) >= _MIN_ROWS or len(shapes) == 1
@@ -180,10 +180,6 @@ def _extracts(program: Program, column: int) -> Iterator[Extract]:
     for operator in program.operators:
         if isinstance(operator, Extract) and operator.column == column:
             yield operator
-
-
-def _cuts(extract: Extract) -> bool:
-    return bool(extract.start) or (extract.length or 1) > 1
 
 
 def _shape(text: str) -> Shape:
