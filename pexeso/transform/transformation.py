@@ -491,16 +491,17 @@ class _Join:
     def _leave_ambiguous(self) -> None:
         """Leave rows alone whose key is written for other texts too, where these are few.
 
-        One of them was written so by chance, and nothing shows which. Where they are many, the rule
-        makes one key of several values, and what it joins is refused unless that is asked for. Of a
-        handful of rows nobody can say which it is.
+        One of them was written so by chance, and nothing shows which. Where they are many, keys
+        have several texts, some of them perhaps equal to the key; where programs alone make one key
+        of several, what they join is refused unless that is asked for. Of a handful of rows nobody
+        can say which it is.
         """
         by_program = np.flatnonzero(self.kinds == KINDS.index("program"))
-        n_texts, n_keys = len(self._links(by_program)), len(np.unique(self.partners[by_program]))
-        if n_texts - n_keys > MAX_COLLAPSED * n_texts:
-            return
         exact = np.flatnonzero((self.kinds > 0) & (self.kinds < KINDS.index("fuzzy")))
-        keys, counts = np.unique(self._links(exact)[:, 0], return_counts=True)
+        links = self._links(exact)
+        keys, counts = np.unique(links[:, 0], return_counts=True)
+        if len(links) - len(keys) > MAX_COLLAPSED * len(links):
+            return
         ambiguous = by_program[np.isin(self.partners[by_program], keys[counts > 1])]
         self.partners[ambiguous], self.kinds[ambiguous] = -1, 0
 

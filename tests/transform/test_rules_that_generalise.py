@@ -278,3 +278,10 @@ def test_parts_are_preferred_to_places_and_letters_where_rows_are_few(rows, late
     )
     assert partners(joined) == rows
     assert partners(applied) == later
+
+
+def test_a_key_may_have_a_row_that_equals_it_and_one_that_becomes_it():
+    towns = words(9, 20)
+    ours = [*towns[:3], *(f"at {town}" for town in towns[1:])]
+    joined = pexeso.learn_transformation({"o": ours}, {"t": towns}, fuzzy=False)
+    assert partners(joined) == {text: text.removeprefix("at ") for text in ours}
