@@ -263,12 +263,16 @@ def test_what_held_out_rows_say_of_a_rule():
             {"1 März 2024": "20240301"},
         ),
         (
+            {f"{day}. August 2006": f"200608{day:02}" for day in range(1, 30)},
+            {"1. October 2024": "20241001"},
+        ),
+        (
             {"Zñbume Kafàbasa": "znbume-kafabasa", "Bäle Darulísi": "bale-darulisi"}
             | {"Lñdoma Bamà": "lndoma-bama", "Lérodo Bodçzafu": "lerodo-bodczafu"},
             {"Bartolomé Núñez": "bartolome-nunez"},
         ),
     ],
-    ids=["lengths", "months", "compact days", "accents"],
+    ids=["lengths", "months", "compact days", "a zero", "accents"],
 )
 def test_parts_are_preferred_to_places_and_letters_where_rows_are_few(rows, later, tmp_path):
     joined = pexeso.learn_transformation({"a": [*rows]}, {"b": [*rows.values()]}, fuzzy=False)

@@ -174,7 +174,8 @@ def _part_for(
         return None
     # To the end of a part rather than so many characters of a cell.
     is_cut = len(operators) == 1 and copying[0].length is not None
-    parts = parts_of([rows[at] for at in some], few)
+    # A year with a zero behind it is ten times that year, and means something else.
+    parts = [one for one in parts_of([rows[at] for at in some], few) if one[1][3] not in UNITS]
     for is_whole in (True, False)[: 1 + is_cut]:
         for part, (column, splits, replacements, converted) in parts:
             start = 0 if is_whole else len(part[0]) - len(few[0])
