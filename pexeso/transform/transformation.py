@@ -102,8 +102,8 @@ _LEAST_OF_LONGER = 0.4
 # Distinct values of a side above which nothing is joined that is not equal.
 _MAX_SIMILAR = 20_000
 
-# More texts than these are compared by words and 3-grams alone: the time grows with their square.
-_MANY_TEXTS = 5_000
+# More pairs of texts than these are compared by words and 3-grams alone: the time grows with them.
+_MANY_PAIRS = 10_000_000
 _QUICK_CONFIGURATIONS = tuple(
     mode for mode in ALL_CONFIGURATIONS if mode.tokeniser in ("word", "3-gram")
 )
@@ -445,7 +445,7 @@ class _Join:
         texts = pc.unique(texts).drop_null()
         if not len(texts) or not len(among.values):
             return
-        many = max(len(texts), len(among.values)) > _MANY_TEXTS
+        many = len(texts) * len(among.values) > _MANY_PAIRS
         joined = fuzzy_join(
             texts.to_pylist(),
             among.values.to_pylist(),

@@ -222,3 +222,18 @@ def test_a_wrong_pattern_is_refused_by_its_name(rule, value, message):
     rule.write_text(json.dumps(document | {"patterns": value}))
     with pytest.raises(InputError, match=message):
         pexeso.learn_transformation(LATER, KEYS, program=rule)
+
+
+@pytest.mark.parametrize(
+    ("extract", "expected"),
+    [
+        (Extract(0, start=4), [True, True, True]),
+        (Extract(0, length=8), [False, False, True]),
+        (Extract(0, (Split(" ", 1),), length=4), [False, False, True]),
+    ],
+)
+def test_runs_may_be_longer_where_a_piece_follows_them(extract, expected):
+    rows = [["Dr. Bodo Lind"], ["Dr. Carl Moes"], ["Dr. Doro Niel"]]
+    pattern = pattern_of(rows, Program((extract,)), 0)
+    others = ["Dr. Pamune Tamu", "Dr. Ann Ek", "Dr. Bodo Marchetti"]
+    assert [pattern.allows(text) for text in others] == expected

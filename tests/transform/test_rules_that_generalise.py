@@ -93,6 +93,13 @@ def test_zeros_that_were_lost_are_found(width):
     assert partners(joined) == {code.lstrip("0"): code for code in codes}
 
 
+def test_zeros_that_few_codes_lost_are_found():
+    fips = ["01001", "01003", "04013", "06037", "36061", "48201", "12086", "53033", "17031"]
+    ours = [code.lstrip("0") for code in fips[:7]]
+    joined = pexeso.learn_transformation({"q": ours}, {"fips": fips}, fuzzy=False)
+    assert partners(joined) == dict(zip(ours, fips, strict=False))
+
+
 def test_zeros_that_some_codes_lost_are_found_among_other_columns():
     codes = [f"{state:02}{county:03}" for state in (1, 4, 5, 36) for county in range(1, 40, 2)]
     names = [f"County {number}" for number in range(len(codes))]

@@ -173,7 +173,7 @@ def _part_for(
     if not all(few):
         return None
     # To the end of a part rather than so many characters of a cell.
-    is_cut = len(operators) == 1 and copying[0].length is not None
+    is_cut = not own and copying[-1].length is not None
     # A year with a zero behind it is ten times that year, and means something else.
     parts = [one for one in parts_of([rows[at] for at in some], few) if one[1][3] not in UNITS]
     for is_whole in (True, False)[: 1 + is_cut]:

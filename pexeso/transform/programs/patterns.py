@@ -1,10 +1,10 @@
 """Patterns of the cells that a program was learned from, and why others are refused.
 
 A rule says nothing of cells unlike those that it was learned from. A `Pattern` holds their shapes:
-runs of letters and of digits with the signs between them; the lengths of runs, where the program
-cuts pieces by place; the characters that were always the same and that the program does not read,
-so that nothing shows what it should write if they were others; and runs that always equalled one
-another, such as day and month, so that nothing shows which of them it should read.
+runs of letters and of digits with the signs between them; the lengths of runs, where a piece that
+is cut by place would not follow longer ones; the characters that were always the same and that the
+program does not read, so that nothing shows what it should write if they were others; and runs that
+always equalled one another, such as day and month, so that nothing shows which of them it reads.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pexeso.lake.normalise.characters import (
     text_blocks,
     texts_of_points,
 )
-from pexeso.transform.programs.program import Extract, Program
+from pexeso.transform.programs.program import Extract, Program, lower
 
 # Rows that are looked at.
 MAX_ROWS = 2000
@@ -187,11 +187,11 @@ def pattern_of(rows: Sequence[Sequence[str | None]], program: Program, column: i
     shapes: dict[str, list[Sequence[str | None]]] = {}
     for row in rows:
         shapes.setdefault(_form(_shape(row[column] or "")), []).append(row)
-    lengths = any(extract.cuts for extract in _extracts(program, column))
+    cutting = [extract for extract in _extracts(program, column) if extract.cuts]
     made = []
     for some_rows in shapes.values():
         is_known = len(some_rows) >= _MIN_ROWS or len(shapes) == 1
-        made.append(_common(some_rows, lengths, program if is_known else None, column))
+        made.append(_common(some_rows, cutting, program if is_known else None, column))
     return Pattern(tuple(made), len(shapes) >= _MANY_SHAPES)
 
 
@@ -215,7 +215,10 @@ def _form(shape: Shape) -> str:
 
 
 def _common(
-    rows: Sequence[Sequence[str | None]], lengths: bool, program: Program | None, column: int
+    rows: Sequence[Sequence[str | None]],
+    cutting: Sequence[Extract],
+    program: Program | None,
+    column: int,
 ) -> Shape:
     """Return the shape of rows of one kind, with what is the same in all and unread."""
     common: list[Run] = []
@@ -236,10 +239,30 @@ def _common(
                 tuple(run.text for run in runs), (len(common), any(is_read))
             )
             may_differ = program is None or number == len(common) or not (was_read or any(is_read))
-            fixed = fixed if lengths or fixed.strip(ANY) else ""
+            if not fixed.strip(ANY) and all(
+                _follows(extract, rows[0], places, column) for extract in cutting
+            ):
+                fixed = ""
             first = Run(first.kind, fixed, -1 if may_differ else number)
         common.append(first)
     return tuple(common)
+
+
+def _follows(extract: Extract, row: Sequence[str | None], places: range, column: int) -> bool:
+    """Return whether a piece follows a run that is longer: has what it reads, or is the same."""
+    text, old = row[column] or "", extract.of(row)
+    others = "8136790452" if text[places[0]].isdecimal() else "qkxzjvwyupbf"
+    other = next((one for one in others if one not in lower(text)), None)
+    if old is None or other is None:
+        return False
+    is_read = any(_is_read(row, at, Program((extract,)), column) for at in places)
+    for at in (places.start, places.stop):
+        longer = list(row)
+        longer[column] = text[:at] + other + text[at:]
+        new = lower(extract.of(longer) or "")
+        if (other in new) != is_read or new.replace(other, "", 1) != lower(old):
+            return False
+    return True
 
 
 def _is_read(row: Sequence[str | None], at: int, program: Program, column: int) -> bool:
