@@ -102,8 +102,9 @@ _LEAST_OF_LONGER = 0.4
 # Distinct values of a side above which nothing is joined that is not equal.
 _MAX_SIMILAR = 20_000
 
-# More pairs of texts than these are compared by words and 3-grams alone: the time grows with them.
-_MANY_PAIRS = 10_000_000
+# More texts of a side or pairs of texts than these are compared by words and 3-grams alone: the time
+# grows with the pairs.
+_MANY_TEXTS, _MANY_PAIRS = 5_000, 10_000_000
 _QUICK_CONFIGURATIONS = tuple(
     mode for mode in ALL_CONFIGURATIONS if mode.tokeniser in ("word", "3-gram")
 )
@@ -445,7 +446,8 @@ class _Join:
         texts = pc.unique(texts).drop_null()
         if not len(texts) or not len(among.values):
             return
-        many = len(texts) * len(among.values) > _MANY_PAIRS
+        sizes = len(texts), len(among.values)
+        many = max(sizes) > _MANY_TEXTS or sizes[0] * sizes[1] > _MANY_PAIRS
         joined = fuzzy_join(
             texts.to_pylist(),
             among.values.to_pylist(),

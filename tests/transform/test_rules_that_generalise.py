@@ -1,6 +1,7 @@
 """Rules that reach each key, hold for later rows, and are not refused where they are right."""
 
 import re
+from datetime import date, timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -296,3 +297,12 @@ def test_a_key_may_have_a_row_that_equals_it_and_one_that_becomes_it():
     ours = [*towns[:3], *(f"at {town}" for town in towns[1:])]
     joined = pexeso.learn_transformation({"o": ours}, {"t": towns}, fuzzy=False)
     assert partners(joined) == {text: text.removeprefix("at ") for text in ours}
+
+
+@pytest.mark.parametrize("form", ["%d %b %Y", "%d. %B %Y", "%b %d, %Y"])
+def test_months_are_read_where_only_one_month_was_seen_at_first(form):
+    days = [date(2024, 1, 1) + timedelta(3 * at) for at in range(60)]
+    wanted = {f"{day}T0{at % 10}:15:00Z": day.strftime(form) for at, day in enumerate(days)}
+    theirs = [*wanted.values()][::-1]
+    joined = pexeso.learn_transformation({"at": [*wanted]}, {"day": theirs}, fuzzy=False)
+    assert partners(joined) == wanted

@@ -265,7 +265,7 @@ def find_program(
         variants = with_other_constants(best.program, cells, keys)
         for program in unfolded(best.program, variants, cells):
             candidate = judged(program, source, targets, best.target, options)
-            if candidate.accepted and _rank(candidate) < _rank(best):
+            if _rank(candidate) < _rank(best):
                 best = candidate
     general = generalised(best.program, cells, keys)
     fits = [

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from pexeso.transform.learning.example_parts import CASINGS, parts_of
 from pexeso.transform.learning.examples_to_program import learn_program
-from pexeso.transform.programs.applying import apply_program
+from pexeso.transform.programs.applying import apply_program, converted
 from pexeso.transform.programs.conversions import (
     GROUP_SIGNS,
     MAX_WIDTH,
@@ -32,6 +32,7 @@ from pexeso.transform.programs.program import (
     Extract,
     Operator,
     Program,
+    Split,
     cased,
 )
 from pexeso.transform.texts import TextColumn, TextTable, n_common, sample_texts
@@ -47,6 +48,9 @@ _MAX_ROWS = 8
 
 # Places of a cell at which the text of a constant is looked for.
 _MAX_START = 32
+
+# Parts of a cell, between signs, of which a list may make such texts.
+_MAX_PARTS = 4
 
 
 # Rows up to which whole parts of cells are preferred to pieces cut by place: so few may have equal
@@ -121,19 +125,35 @@ def unfolded(
         head = n_common(every)
         tail = n_common([text[head:][::-1] for text in every])
         middles = {text[head : len(text) - tail] for text in every}
-        if len({len(middle) for middle in middles}) != 1:
-            continue
-        n = len(next(iter(middles)))
         ends = Constant(own.text[:head]), Constant(own.text[len(own.text) - tail :])
-        for column in program.columns:
+        for piece in _varying(middles, program, columns):
+            kept = [one for one in (ends[0], piece, ends[1]) if one != Constant("")]
+            operators = [*program.operators[:at], *kept, *program.operators[at + 1 :]]
+            if len(operators) <= MAX_OPERATORS:
+                yield Program(_merged(operators))
+
+
+def _varying(texts: set[str], program: Program, columns: Sequence[pa.Array]) -> Iterator[Extract]:
+    """Yield the pieces of some columns that are all of some texts, and others, in some rows."""
+    sizes = set(map(len, texts))
+    names = [
+        f"{kind} to {form}" for (kind, form), new in lists().items() if texts <= set(new.values())
+    ]
+    for column in program.columns:
+        values = pc.unique(columns[column])
+        if len(sizes) == 1:
             for start in range(_MAX_START):
-                pieces = pc.unique(pc.utf8_slice_codeunits(columns[column], start, start + n))
-                if middles <= set(pieces.to_pylist()):
-                    middle = [ends[0], Extract(column, (), start, n), ends[1]]
-                    kept = [one for one in middle if not isinstance(one, Constant) or one.text]
-                    operators = [*program.operators[:at], *kept, *program.operators[at + 1 :]]
-                    if len(operators) <= MAX_OPERATORS:
-                        yield Program(_merged(operators))
+                pieces = pc.unique(pc.utf8_slice_codeunits(values, start, start + max(sizes)))
+                if texts <= set(pieces.to_pylist()):
+                    yield Extract(column, (), start, max(sizes))
+        signs = dict.fromkeys(one for one in values[0].as_py() or "" if not one.isalnum())
+        for sign in signs if names else ():
+            for part in range(_MAX_PARTS):
+                split = Extract(column, (Split(sign, part),))
+                pieces = apply_program(Program((split,)), [values] * len(columns)).unique()
+                for name in names:
+                    if texts <= set(converted(pieces, name).to_pylist()):
+                        yield replace(split, conversion=name)
 
 
 def _spread(n: int, limit: int) -> list[int]:
@@ -177,12 +197,12 @@ def _part_for(
     # A year with a zero behind it is ten times that year, and means something else.
     parts = [one for one in parts_of([rows[at] for at in some], few) if one[1][3] not in UNITS]
     for is_whole in (True, False)[: 1 + is_cut]:
-        for part, (column, splits, replacements, converted) in parts:
+        for part, (column, splits, replacements, name) in parts:
             start = 0 if is_whole else len(part[0]) - len(few[0])
             if start < 0 or not (is_whole or splits):
                 continue
             for casing in CASINGS:
-                piece = Extract(column, splits, start, None, casing, replacements, False, converted)
+                piece = Extract(column, splits, start, None, casing, replacements, False, name)
                 if [cased(one[start:], casing) for one in part] == few and all(
                     piece.of(row) == text for row, text in zip(rows, texts, strict=True)
                 ):
@@ -210,16 +230,14 @@ def _copies(run: str, rows: Sequence[Sequence[str | None]]) -> list[Operator] | 
 def _copy(run: str, rows: Sequence[Sequence[str | None]]) -> Extract | None:
     parts = parts_of(rows, [run] * len(rows))
     for casing in CASINGS:
-        for texts, (column, splits, replacements, converted) in parts:
+        for texts, (column, splits, replacements, name) in parts:
             whole = all(cased(text, casing) == run for text in texts)
             starts = [
                 match.start() for match in re.finditer(re.escape(run), cased(texts[0], casing))
             ]
             for start in [0] if whole else [*starts, *(at - len(texts[0]) for at in starts)]:
                 length = None if whole else len(run)
-                piece = Extract(
-                    column, splits, start, length, casing, replacements, False, converted
-                )
+                piece = Extract(column, splits, start, length, casing, replacements, False, name)
                 if all(piece.of(row) == run for row in rows):
                     return piece
     return None
