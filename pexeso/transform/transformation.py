@@ -102,7 +102,7 @@ _LEAST_OF_LONGER = 0.4
 # Distinct values of a side above which nothing is joined that is not equal.
 _MAX_SIMILAR = 20_000
 
-# More texts of a side or pairs of texts than these are compared by words and 3-grams alone: the time
+# Texts of a side, and pairs of texts, above which words and 3-grams alone are compared: the time
 # grows with the pairs.
 _MANY_TEXTS, _MANY_PAIRS = 5_000, 10_000_000
 _QUICK_CONFIGURATIONS = tuple(
