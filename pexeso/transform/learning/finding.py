@@ -327,8 +327,7 @@ def _programs(
             return
         if candidate.accepted and candidate.n_keys > best:
             best, fruitless = candidate.n_keys, 0
-            fewer = min(source.n_rows, len(targets[group.target].values))
-            if candidate.n_keys >= _ENOUGH * fewer:
+            if _joins_most(candidate, source, targets):
                 return
 
 

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -35,7 +34,7 @@ from pexeso.transform.programs.program import (
     Split,
     cased,
 )
-from pexeso.transform.texts import TextColumn, TextTable, n_common, sample_texts
+from pexeso.transform.texts import TextColumn, TextTable, n_common, sample_texts, spread
 
 _RUN = re.compile(r"[^\W\d_]+|\d+|[\W_]+")
 # Characters of a run of letters or digits that is looked for anywhere in a cell; a shorter one only
@@ -79,9 +78,9 @@ def generalised(program: Program, columns: Sequence[pa.Array], keys: pa.Array) -
             columns[at][rows[row].as_py()].as_py() if at in read else None
             for at in range(len(columns))
         ]
-        for row in _spread(len(rows), FEW_ROWS)
+        for row in spread(len(rows), FEW_ROWS)
     ]
-    some = [examples[at] for at in _spread(len(examples), _MAX_ROWS)]
+    some = [examples[at] for at in spread(len(examples), _MAX_ROWS)]
     operators: list[Operator] = []
     for position, operator in enumerate(program.operators):
         if not isinstance(operator, Constant):
@@ -156,11 +155,6 @@ def _varying(texts: set[str], program: Program, columns: Sequence[pa.Array]) -> 
                         yield replace(split, conversion=name)
 
 
-def _spread(n: int, limit: int) -> list[int]:
-    """Return so many numbers below a limit, evenly spread."""
-    return np.unique(np.linspace(0, n - 1, limit).astype(int)).tolist()
-
-
 def _with_parts(
     operators: Sequence[Operator], rows: Sequence[Sequence[str | None]], *, cuts: bool
 ) -> list[Operator]:
@@ -188,7 +182,7 @@ def _part_for(
     ):
         return None
     texts = [Program(tuple(operators)).of(row) or "" for row in rows]
-    some = _spread(len(rows), _MAX_ROWS)
+    some = spread(len(rows), _MAX_ROWS)
     few = [texts[at] for at in some]
     if not all(few):
         return None
@@ -374,7 +368,7 @@ def held_out(rows: Sequence[Sequence[str | None]], keys: Sequence[str]) -> int:
     right = 0
     for fold in range(_FOLDS if len(rows) > 1 else 0):
         rest = [at for at in range(len(rows)) if at % _FOLDS != fold]
-        some = [rest[at] for at in _spread(len(rest), _EXAMPLES)]
+        some = [rest[at] for at in spread(len(rest), _EXAMPLES)]
         program = learn_program([rows[at] for at in some], [keys[at] for at in some])
         if program is not None:
             cells = [pa.array(cells, pa.large_string()) for cells in zip(*rows, strict=True)]
