@@ -19,7 +19,7 @@ def learned(case: Case, *, named: bool, seed: int = 0) -> dict[str, Any]:
         columns = {"columns": case.source_columns, "target_columns": [case.target_column]}
     started = time.process_time()
     joined = learn_transformation(str(case.source), str(case.target), seed=seed, **columns)
-    pairs = joined.pairs
+    pairs = [] if joined.collapse else joined.pairs
     seconds = time.process_time() - started
     value_pairs = {(_key(left), right) for left, right, _ in pairs}
     names = joined.reading.texts.names
@@ -33,11 +33,14 @@ def learned(case: Case, *, named: bool, seed: int = 0) -> dict[str, Any]:
         "key_column": joined.key_column,
         "cardinality": joined.cardinality,
         "program": joined.program,
+        "refused": joined.collapse,
     }
 
 
 def row_pairs(joined: TransformJoin, case: Case) -> set[tuple[Key, str]]:
-    """Return the distinct pairs of true key values in joined rows."""
+    """Return the distinct pairs of true key values in joined rows; none of a join refused."""
+    if joined.collapse:
+        return set()
     key_columns, target = case.places()
     table = joined.table(how="inner", many_to_many=True)
     keys = zip(*(cleaned_values(table.column(at)) for at in key_columns), strict=True)

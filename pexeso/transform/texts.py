@@ -60,6 +60,15 @@ def sample_texts(values: pa.Array, size: int, seed: int = 0) -> np.ndarray:
     return np.sort(np.concatenate([sure, np.array(equal, np.int64)]))
 
 
+def spread(n: int, limit: int) -> list[int]:
+    """Return all numbers below `n`, or so many of them that are evenly spread.
+
+    >>> spread(3, 5), spread(100, 3), spread(0, 3)
+    ([0, 1, 2], [0, 49, 99], [])
+    """
+    return np.unique(np.linspace(0, n - 1, limit).astype(int)).tolist() if n else []
+
+
 def n_common(texts: Sequence[str]) -> int:
     """Return how many letters all texts begin with in common."""
     alike = (len(set(letters)) == 1 for letters in zip(*texts, strict=False))

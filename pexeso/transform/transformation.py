@@ -102,8 +102,9 @@ _LEAST_OF_LONGER = 0.4
 # Distinct values of a side above which nothing is joined that is not equal.
 _MAX_SIMILAR = 20_000
 
-# More texts than these are compared by words and 3-grams alone: the time grows with their square.
-_MANY_TEXTS = 5_000
+# Texts of a side, and pairs of texts, above which words and 3-grams alone are compared: the time
+# grows with the pairs.
+_MANY_TEXTS, _MANY_PAIRS = 5_000, 10_000_000
 _QUICK_CONFIGURATIONS = tuple(
     mode for mode in ALL_CONFIGURATIONS if mode.tokeniser in ("word", "3-gram")
 )
@@ -445,7 +446,8 @@ class _Join:
         texts = pc.unique(texts).drop_null()
         if not len(texts) or not len(among.values):
             return
-        many = max(len(texts), len(among.values)) > _MANY_TEXTS
+        sizes = len(texts), len(among.values)
+        many = max(sizes) > _MANY_TEXTS or sizes[0] * sizes[1] > _MANY_PAIRS
         joined = fuzzy_join(
             texts.to_pylist(),
             among.values.to_pylist(),
@@ -491,16 +493,17 @@ class _Join:
     def _leave_ambiguous(self) -> None:
         """Leave rows alone whose key is written for other texts too, where these are few.
 
-        One of them was written so by chance, and nothing shows which. Where they are many, the rule
-        makes one key of several values, and what it joins is refused unless that is asked for. Of a
-        handful of rows nobody can say which it is.
+        One of them was written so by chance, and nothing shows which. Where they are many, keys
+        have several texts, some of them perhaps equal to the key; where programs alone make one key
+        of several, what they join is refused unless that is asked for. Of a handful of rows nobody
+        can say which it is.
         """
         by_program = np.flatnonzero(self.kinds == KINDS.index("program"))
-        n_texts, n_keys = len(self._links(by_program)), len(np.unique(self.partners[by_program]))
-        if n_texts - n_keys > MAX_COLLAPSED * n_texts:
-            return
         exact = np.flatnonzero((self.kinds > 0) & (self.kinds < KINDS.index("fuzzy")))
-        keys, counts = np.unique(self._links(exact)[:, 0], return_counts=True)
+        links = self._links(exact)
+        keys, counts = np.unique(links[:, 0], return_counts=True)
+        if len(links) - len(keys) > MAX_COLLAPSED * len(links):
+            return
         ambiguous = by_program[np.isin(self.partners[by_program], keys[counts > 1])]
         self.partners[ambiguous], self.kinds[ambiguous] = -1, 0
 

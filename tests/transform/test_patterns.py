@@ -66,6 +66,32 @@ def test_rows_that_a_program_was_learned_from_are_allowed(seed):
     assert n_checked > 400
 
 
+def test_parts_that_were_always_equal_must_be_equal_in_other_cells():
+    """Nothing shows which of day and month a rule reads that saw only days such as 5 May."""
+    days = [[f"{year}-{at:02}-{at:02}"] for at, year in ((4, 1999), (9, 2001), (12, 2015))]
+    year, month = (Program((Extract(0, (Split("-", part),)),)) for part in (0, 1))
+    of_month, of_year = (pattern_of(days, program, 0) for program in (month, year))
+    assert of_month.allows("2031-08-08")
+    assert not of_month.allows("2031-05-08")
+    assert of_month.why_not("2031-05-08") == "'08' was always the same as what is '05' here"
+    assert of_year.allows("2031-05-08")
+
+
+def test_rules_learned_from_days_that_equal_their_months_join_no_other_days(tmp_path):
+    years = [1987, 2003, 2014, 1995, 2021, 1978, 1990, 2008, 1966, 1982, 2019, 2030]
+    days = [f"{at:02}/{at:02}/{year}" for at, year in enumerate(years, 1)]
+    theirs = [f"{year}-{at:02}-{at:02}" for at, year in enumerate(years, 1)]
+    pexeso.learn_transformation({"a": days}, {"b": theirs}).save(tmp_path / "rule.json")
+    later = [f"{day:02}/{month:02}/2024" for day in range(1, 13) for month in range(1, 13)]
+    keys = [f"2024-{month:02}-{day:02}" for day in range(1, 13) for month in range(1, 13)]
+    applied = pexeso.learn_transformation(
+        {"a": later}, {"b": keys}, program=tmp_path / "rule.json", fuzzy=False
+    )
+    joined = {left: right for left, right, _ in applied.pairs}
+    assert joined == {f"{at:02}/{at:02}/2024": f"2024-{at:02}-{at:02}" for at in range(1, 13)}
+    assert "132 rows unlike those that the rule was learned from" in applied.refused
+
+
 def runs_of(text: str) -> list[str]:
     """Mark each character by its kind, and split where the kind changes."""
     kinds = [unicodedata.category(one)[0] for one in text]
@@ -85,6 +111,8 @@ def has(shape, text: str) -> bool:
         if kind != run.kind or len(letters) != len(own) or not all(same):
             return False
         if kind == "signs" and own != run.text:
+            return False
+        if run.same_as >= 0 and own != runs[run.same_as]:
             return False
     return True
 
@@ -120,6 +148,8 @@ def test_columns_are_allowed_as_their_texts_are_one_by_one(monkeypatch, block_by
     drawn, n_allowed, n_refused = random.Random(5), 0, 0
     for _ in range(60):
         texts = ["".join(drawn.choices(PIECES, k=drawn.randint(1, 5))) for _ in range(40)]
+        if drawn.random() < 0.3:
+            texts = [f"{text}/{drawn.choice((text, texts[0]))}" for text in texts]
         learned = drawn.sample(texts, drawn.choice((1, 3, 12)))
         first = drawn.choice(("", "x"))
         program = Program((Constant(first), Extract(0, start=drawn.randrange(2), shorter=True)))
@@ -181,7 +211,8 @@ def test_a_rule_that_is_saved_again_keeps_its_patterns(rule, tmp_path):
         ([{"7": {"open": True, "shapes": []}}], r"a field of patterns\[0\] is '7', but must be"),
         ([{"0": {"open": 1, "shapes": []}}], r"patterns\[0\]\[0\].open is 1, but must be true or"),
         ([{"0": {"open": True, "shapes": [[["x", ""]]]}}], r"shapes\[0\]\[0\]\[0\] is 'x', but"),
-        ([{"0": {"open": True, "shapes": [[["letters"]]]}}], r"\[0\]\[0\] has 1 entries; 2 to 2"),
+        ([{"0": {"open": True, "shapes": [[["letters"]]]}}], r"\[0\]\[0\] has 1 entries; 2 to 3"),
+        ([{"0": {"open": True, "shapes": [[["letters", "", 0]]]}}], r"\[0\]\[0\]\[2\] is 0, but"),
         ([{}, {}, {}, {}], "patterns has 4 entries; 0 to"),
         (None, "patterns is None, but must be a list"),
     ],
@@ -191,3 +222,18 @@ def test_a_wrong_pattern_is_refused_by_its_name(rule, value, message):
     rule.write_text(json.dumps(document | {"patterns": value}))
     with pytest.raises(InputError, match=message):
         pexeso.learn_transformation(LATER, KEYS, program=rule)
+
+
+@pytest.mark.parametrize(
+    ("extract", "expected"),
+    [
+        (Extract(0, start=4), [True, True, True]),
+        (Extract(0, length=8), [False, False, True]),
+        (Extract(0, (Split(" ", 1),), length=4), [False, False, True]),
+    ],
+)
+def test_runs_may_be_longer_where_a_piece_follows_them(extract, expected):
+    rows = [["Dr. Bodo Lind"], ["Dr. Carl Moes"], ["Dr. Doro Niel"]]
+    pattern = pattern_of(rows, Program((extract,)), 0)
+    others = ["Dr. Pamune Tamu", "Dr. Ann Ek", "Dr. Bodo Marchetti"]
+    assert [pattern.allows(text) for text in others] == expected

@@ -1,6 +1,7 @@
 """Rules that reach each key, hold for later rows, and are not refused where they are right."""
 
 import re
+from datetime import date, timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -91,6 +92,13 @@ def test_zeros_that_were_lost_are_found(width):
         {"code": [code.lstrip("0") for code in codes]}, {"fips": codes}, fuzzy=False
     )
     assert partners(joined) == {code.lstrip("0"): code for code in codes}
+
+
+def test_zeros_that_few_codes_lost_are_found():
+    fips = ["01001", "01003", "04013", "06037", "36061", "48201", "12086", "53033", "17031"]
+    ours = [code.lstrip("0") for code in fips[:7]]
+    joined = pexeso.learn_transformation({"q": ours}, {"fips": fips}, fuzzy=False)
+    assert partners(joined) == dict(zip(ours, fips, strict=False))
 
 
 def test_zeros_that_some_codes_lost_are_found_among_other_columns():
@@ -244,3 +252,57 @@ def test_what_held_out_rows_say_of_a_rule():
     # Half of the keys follow another rule, which no rule of the rest can know.
     assert held_out([[name] for name in names], [*mails[:38], "x1", "y2"]) < 40
     assert held_out([["a1"]], ["1"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "later"),
+    [
+        (
+            {"Sefi/Kuvefe/X1": "Kuvefe Sefi", "Moma/Lize/Y2": "Lize Moma"}
+            | {"Bado/Teri/Z3": "Teri Bado", "Runo/Gavi/Q4": "Gavi Runo", "Wexi/Po/K5": "Po Wexi"},
+            {"Al/Marchetti/X9": "Marchetti Al"},
+        ),
+        (
+            {f"{day} Jun 1990": f"1990-06-{day:02}" for day in range(5, 15)},
+            {"31 Dec 2024": "2024-12-31"},
+        ),
+        (
+            {f"{day} Dezember 1991": f"199112{day:02}" for day in range(7, 14)},
+            {"1 März 2024": "20240301"},
+        ),
+        (
+            {f"{day}. August 2006": f"200608{day:02}" for day in range(1, 30)},
+            {"1. October 2024": "20241001"},
+        ),
+        (
+            {"Zñbume Kafàbasa": "znbume-kafabasa", "Bäle Darulísi": "bale-darulisi"}
+            | {"Lñdoma Bamà": "lndoma-bama", "Lérodo Bodçzafu": "lerodo-bodczafu"},
+            {"Bartolomé Núñez": "bartolome-nunez"},
+        ),
+    ],
+    ids=["lengths", "months", "compact days", "a zero", "accents"],
+)
+def test_parts_are_preferred_to_places_and_letters_where_rows_are_few(rows, later, tmp_path):
+    joined = pexeso.learn_transformation({"a": [*rows]}, {"b": [*rows.values()]}, fuzzy=False)
+    joined.save(tmp_path / "rule.json")
+    applied = pexeso.learn_transformation(
+        {"a": [*later]}, {"b": [*later.values()]}, program=tmp_path / "rule.json", fuzzy=False
+    )
+    assert partners(joined) == rows
+    assert partners(applied) == later
+
+
+def test_a_key_may_have_a_row_that_equals_it_and_one_that_becomes_it():
+    towns = words(9, 20)
+    ours = [*towns[:3], *(f"at {town}" for town in towns[1:])]
+    joined = pexeso.learn_transformation({"o": ours}, {"t": towns}, fuzzy=False)
+    assert partners(joined) == {text: text.removeprefix("at ") for text in ours}
+
+
+@pytest.mark.parametrize("form", ["%d %b %Y", "%d. %B %Y", "%b %d, %Y"])
+def test_months_are_read_where_only_one_month_was_seen_at_first(form):
+    days = [date(2024, 1, 1) + timedelta(3 * at) for at in range(60)]
+    wanted = {f"{day}T0{at % 10}:15:00Z": day.strftime(form) for at, day in enumerate(days)}
+    theirs = [*wanted.values()][::-1]
+    joined = pexeso.learn_transformation({"at": [*wanted]}, {"day": theirs}, fuzzy=False)
+    assert partners(joined) == wanted

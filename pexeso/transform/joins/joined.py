@@ -40,6 +40,7 @@ from pexeso.transform.programs.renderings import (
     steps_of_row,
 )
 from pexeso.transform.programs.storing import StoredProgram, program_to_json
+from pexeso.transform.texts import spread
 from pexeso.transform.transformation import KINDS, Transformation
 
 # Rows that are held out in turn, of the first program; of fewer nothing would be left.
@@ -355,9 +356,7 @@ class TransformJoin(Shown):
     def held_out(self) -> tuple[int, int] | None:
         """How many keys rules write right that are learned from other rows, and of how many."""
         joined = np.flatnonzero(self.program_numbers == 1)
-        some = joined[
-            np.unique(np.linspace(0, max(len(joined) - 1, 0), _HELD_OUT).astype(int))[: len(joined)]
-        ]
+        some = joined[spread(len(joined), _HELD_OUT)]
         if len(some) <= MIN_HELD_OUT:
             return None
         keys = self.keyed.texts.columns[self.rule.key_column].values
@@ -372,8 +371,7 @@ class TransformJoin(Shown):
         patterns = []
         for number, program in enumerate(self.rule.programs, 1):
             joined = np.flatnonzero(self.program_numbers == number)
-            some = np.unique(np.linspace(0, len(joined) - 1, MAX_ROWS).astype(int))
-            rows = self.reading.texts.rows(joined[some])
+            rows = self.reading.texts.rows(joined[spread(len(joined), MAX_ROWS)])
             patterns.append({at: pattern_of(rows, program, at) for at in program.columns})
         return tuple(patterns)
 

@@ -48,6 +48,8 @@ NO_LETTER = 0
 # How a part is made: the column, the splits, the replacements, and the conversion of an `Extract`.
 _Steps = tuple[int, tuple[Split, ...], tuple[tuple[str, str], ...], str]
 
+_PartList = list[tuple[tuple[str, ...], _Steps]]
+
 
 @dataclass(frozen=True, slots=True)
 class Examples:
@@ -84,10 +86,22 @@ def examples_of(
     any_separator: bool = False,
     extended: bool = True,
 ) -> Examples:
-    """Prepare examples.
+    """Prepare examples."""
+    parts = parts_of(rows, keys, any_separator=any_separator, extended=extended)
+    return _as_letters(tuple(keys), parts, extended)
 
-    Parts of cells are made with ever more steps until they have more than `MAX_LETTERS` letters;
-    first of those parts that hold most of the keys.
+
+def parts_of(
+    rows: Sequence[Sequence[str | None]],
+    keys: Sequence[str],
+    *,
+    any_separator: bool = False,
+    extended: bool = True,
+) -> _PartList:
+    """Return parts of cells for all rows, those of few steps first.
+
+    They are made with ever more steps until they have more than `MAX_LETTERS` letters; first of
+    those parts that hold most of the keys.
     """
     parts = _Parts(_pieces(keys))
     for column in range(len(rows[0])):
@@ -104,15 +118,14 @@ def examples_of(
     if extended:
         parts.deeper([*whole, *once, *twice], 1.0, _conversions, keys)
     others = parts.deeper([*whole, *once, *several, *twice], 0.95, _replacements, replaced)
+    if extended and not all(cell.isascii() for row in rows for cell in row if cell):
+        parts.deeper(others, 1.0, _conversions, keys)
     parts.deeper(others, 1.0, _replacements, replaced)
     if extended and not any_separator:
         parts.deeper(several, 1.0, _splits, False, extended)
         parts.deeper(once, 1.0, _spans, False)
-    ordered = sorted(parts.steps.items(), key=lambda part: _n_steps(part[1]))
-    return _as_letters(tuple(keys), ordered, extended)
+    return sorted(parts.steps.items(), key=lambda part: _n_steps(part[1]))
 
-
-_PartList = list[tuple[tuple[str, ...], _Steps]]
 
 # Letters of a piece of a key, which show the parts that hold most of it.
 _PIECE = 3

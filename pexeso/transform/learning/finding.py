@@ -167,7 +167,8 @@ _FOLLOWING = 2.0
 _MIN_LISTED = 1 / 3
 
 _NEARLY_ALL = 0.8
-# As many times the luck is allowed to a program that joins nearly all texts to nearly all keys.
+# As many times the luck is allowed to a program that joins nearly all texts to nearly all keys, or
+# that puts zeros in front of texts and writes nothing but keys.
 _MORE_LUCK = 100
 
 # As many times that of such a program of one operator: there are few of them to choose from.
@@ -264,7 +265,7 @@ def find_program(
         variants = with_other_constants(best.program, cells, keys)
         for program in unfolded(best.program, variants, cells):
             candidate = judged(program, source, targets, best.target, options)
-            if candidate.accepted and _rank(candidate) < _rank(best):
+            if _rank(candidate) < _rank(best):
                 best = candidate
     general = generalised(best.program, cells, keys)
     fits = [
@@ -326,8 +327,7 @@ def _programs(
             return
         if candidate.accepted and candidate.n_keys > best:
             best, fruitless = candidate.n_keys, 0
-            fewer = min(source.n_rows, len(targets[group.target].values))
-            if candidate.n_keys >= _ENOUGH * fewer:
+            if _joins_most(candidate, source, targets):
                 return
 
 
@@ -380,6 +380,8 @@ def judged(
         max_luck = max(max_luck, _LUCK_OF_ALL)
     elif both:
         max_luck *= _MORE_LUCK * (_MORE_LUCK_OF_ONE if len(program.operators) == 1 else 1)
+    elif hits == len(written) and _is_padding(program):
+        max_luck *= _MORE_LUCK
     # Each operator could be fitted to an example of its own.
     fitted = len(program.operators) if n_fitted is None else n_fitted
     accepted = hits >= enough

@@ -10,13 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.transform.learning.example_parts import CASINGS, examples_of
+from pexeso.transform.learning.example_parts import CASINGS, parts_of
 from pexeso.transform.learning.examples_to_program import learn_program
-from pexeso.transform.programs.applying import apply_program
+from pexeso.transform.programs.applying import apply_program, converted
 from pexeso.transform.programs.conversions import (
     GROUP_SIGNS,
     MAX_WIDTH,
@@ -32,9 +31,10 @@ from pexeso.transform.programs.program import (
     Extract,
     Operator,
     Program,
+    Split,
     cased,
 )
-from pexeso.transform.texts import TextColumn, TextTable, n_common, sample_texts
+from pexeso.transform.texts import TextColumn, TextTable, n_common, sample_texts, spread
 
 _RUN = re.compile(r"[^\W\d_]+|\d+|[\W_]+")
 # Characters of a run of letters or digits that is looked for anywhere in a cell; a shorter one only
@@ -48,6 +48,13 @@ _MAX_ROWS = 8
 # Places of a cell at which the text of a constant is looked for.
 _MAX_START = 32
 
+# Parts of a cell, between signs, of which a list may make such texts.
+_MAX_PARTS = 4
+
+
+# Rows up to which whole parts of cells are preferred to pieces cut by place: so few may have equal
+# lengths by chance.
+FEW_ROWS = 30
 
 # Values by which conversions of whole cells are chosen, the first of them, and their share that a
 # conversion must change.
@@ -66,18 +73,18 @@ def generalised(program: Program, columns: Sequence[pa.Array], keys: pa.Array) -
     if not len(rows) or not read:
         return program
     cells = {column: columns[column].take(rows) for column in read}
-    some = np.unique(np.linspace(0, len(rows) - 1, _MAX_ROWS).astype(int))
     examples = [
         [
             columns[at][rows[row].as_py()].as_py() if at in read else None
             for at in range(len(columns))
         ]
-        for row in some.tolist()
+        for row in spread(len(rows), FEW_ROWS)
     ]
+    some = [examples[at] for at in spread(len(examples), _MAX_ROWS)]
     operators: list[Operator] = []
     for position, operator in enumerate(program.operators):
         if not isinstance(operator, Constant):
-            operators.append(_without_words(operator, examples))
+            operators.append(operator)
             continue
         runs = _RUN.findall(operator.text)
         for number, run in enumerate(runs):
@@ -87,9 +94,10 @@ def generalised(program: Program, columns: Sequence[pa.Array], keys: pa.Array) -
             pieces = None
             if run[0].isalnum():
                 piece = _piece_of(run, cells, before, after)
-                pieces = [piece] if piece else _copies(run, examples)
+                pieces = [piece] if piece else _copies(run, some)
             operators += pieces or [Constant(run)]
-    changed = Program(_merged(operators))
+    operators = _with_parts(operators, examples, cuts=len(rows) <= FEW_ROWS)
+    changed = Program(_merged([_without_words(operator, some) for operator in operators]))
     if len(changed.operators) > MAX_OPERATORS:
         return program
     same = pc.equal(apply_program(changed, columns).take(rows), written.take(rows))
@@ -116,57 +124,123 @@ def unfolded(
         head = n_common(every)
         tail = n_common([text[head:][::-1] for text in every])
         middles = {text[head : len(text) - tail] for text in every}
-        if len({len(middle) for middle in middles}) != 1:
-            continue
-        n = len(next(iter(middles)))
         ends = Constant(own.text[:head]), Constant(own.text[len(own.text) - tail :])
-        for column in program.columns:
+        for piece in _varying(middles, program, columns):
+            kept = [one for one in (ends[0], piece, ends[1]) if one != Constant("")]
+            operators = [*program.operators[:at], *kept, *program.operators[at + 1 :]]
+            if len(operators) <= MAX_OPERATORS:
+                yield Program(_merged(operators))
+
+
+def _varying(texts: set[str], program: Program, columns: Sequence[pa.Array]) -> Iterator[Extract]:
+    """Yield the pieces of some columns that are all of some texts, and others, in some rows."""
+    sizes = set(map(len, texts))
+    names = [
+        f"{kind} to {form}" for (kind, form), new in lists().items() if texts <= set(new.values())
+    ]
+    for column in program.columns:
+        values = pc.unique(columns[column])
+        if len(sizes) == 1:
             for start in range(_MAX_START):
-                pieces = pc.unique(pc.utf8_slice_codeunits(columns[column], start, start + n))
-                if middles <= set(pieces.to_pylist()):
-                    middle = [ends[0], Extract(column, (), start, n), ends[1]]
-                    kept = [one for one in middle if not isinstance(one, Constant) or one.text]
-                    operators = [*program.operators[:at], *kept, *program.operators[at + 1 :]]
-                    if len(operators) <= MAX_OPERATORS:
-                        yield Program(_merged(operators))
+                pieces = pc.unique(pc.utf8_slice_codeunits(values, start, start + max(sizes)))
+                if texts <= set(pieces.to_pylist()):
+                    yield Extract(column, (), start, max(sizes))
+        signs = dict.fromkeys(one for one in values[0].as_py() or "" if not one.isalnum())
+        for sign in signs if names else ():
+            for part in range(_MAX_PARTS):
+                split = Extract(column, (Split(sign, part),))
+                pieces = apply_program(Program((split,)), [values] * len(columns)).unique()
+                for name in names:
+                    if texts <= set(converted(pieces, name).to_pylist()):
+                        yield replace(split, conversion=name)
+
+
+def _with_parts(
+    operators: Sequence[Operator], rows: Sequence[Sequence[str | None]], *, cuts: bool
+) -> list[Operator]:
+    """Return operators with parts of cells in the place of letters, or of pieces cut by place."""
+    changed: list[Operator] = []
+    begin = 0
+    while begin < len(operators):
+        for end in range(len(operators), begin, -1):
+            part = _part_for(operators[begin:end], rows, cuts)
+            if part is not None:
+                break
+        changed.append(part or operators[begin])
+        begin = end
+    return changed
+
+
+def _part_for(
+    operators: Sequence[Operator], rows: Sequence[Sequence[str | None]], cuts: bool
+) -> Extract | None:
+    """Return the part of cells that is always what some operators write, if one is."""
+    copying = [one for one in operators if isinstance(one, Extract)]
+    own = "".join(one.text for one in operators if isinstance(one, Constant))
+    if not copying or not (
+        any(map(str.isalnum, own)) or (cuts and any(one.cuts for one in copying))
+    ):
+        return None
+    texts = [Program(tuple(operators)).of(row) or "" for row in rows]
+    some = spread(len(rows), _MAX_ROWS)
+    few = [texts[at] for at in some]
+    if not all(few):
+        return None
+    # To the end of a part rather than so many characters of a cell.
+    is_cut = not own and copying[-1].length is not None
+    # A year with a zero behind it is ten times that year, and means something else.
+    parts = [one for one in parts_of([rows[at] for at in some], few) if one[1][3] not in UNITS]
+    for is_whole in (True, False)[: 1 + is_cut]:
+        for part, (column, splits, replacements, name) in parts:
+            start = 0 if is_whole else len(part[0]) - len(few[0])
+            if start < 0 or not (is_whole or splits):
+                continue
+            for casing in CASINGS:
+                piece = Extract(column, splits, start, None, casing, replacements, False, name)
+                if [cased(one[start:], casing) for one in part] == few and all(
+                    piece.of(row) == text for row, text in zip(rows, texts, strict=True)
+                ):
+                    return piece
+    return None
 
 
 def _copies(run: str, rows: Sequence[Sequence[str | None]]) -> list[Operator] | None:
-    """Return the fewest pieces of the rows that are always the run, also by a conversion."""
+    """Return the fewest pieces of the rows that are always the run, also by a conversion.
+
+    What follows the longest piece stays, where none is all of it.
+    """
     min_length = _MIN_DIGITS if run.isdigit() else _MIN_LETTERS
+    begun: list[Operator] | None = None
     for end in range(len(run), min_length - 1, -1):
         piece = _copy(run[:end], rows)
         rest = [] if end == len(run) else _copies(run[end:], rows)
         if piece is not None and rest is not None:
             return [piece, *rest]
-    return None
+        if piece is not None and begun is None:
+            begun = [piece, Constant(run[end:])]
+    return begun
 
 
 def _copy(run: str, rows: Sequence[Sequence[str | None]]) -> Extract | None:
-    examples = examples_of(rows, [run] * len(rows))
-    letters = "".join(map(chr, examples.plain.tolist()))
-    parts = []
-    for number, steps in enumerate(examples.extractors):
-        places = zip(examples.at[number].tolist(), examples.size[number].tolist(), strict=True)
-        parts.append((steps, [letters[at : at + size] for at, size in places]))
+    parts = parts_of(rows, [run] * len(rows))
     for casing in CASINGS:
-        for (column, splits, replacements, converted), texts in parts:
+        for texts, (column, splits, replacements, name) in parts:
             whole = all(cased(text, casing) == run for text in texts)
             starts = [
                 match.start() for match in re.finditer(re.escape(run), cased(texts[0], casing))
             ]
             for start in [0] if whole else [*starts, *(at - len(texts[0]) for at in starts)]:
                 length = None if whole else len(run)
-                piece = Extract(
-                    column, splits, start, length, casing, replacements, False, converted
-                )
+                piece = Extract(column, splits, start, length, casing, replacements, False, name)
                 if all(piece.of(row) == run for row in rows):
                     return piece
     return None
 
 
-def _without_words(piece: Extract, rows: Sequence[Sequence[str | None]]) -> Extract:
+def _without_words(piece: Operator, rows: Sequence[Sequence[str | None]]) -> Operator:
     """Return a piece that is split at a sign where it was split at a word between signs."""
+    if isinstance(piece, Constant):
+        return piece
     for number, split in enumerate(piece.splits):
         sign = split.separator[:1] if split.part == 0 else split.separator[-1:]
         if any(map(str.isalnum, split.separator)) and not sign.isalnum() and split.span == "one":
@@ -294,7 +368,7 @@ def held_out(rows: Sequence[Sequence[str | None]], keys: Sequence[str]) -> int:
     right = 0
     for fold in range(_FOLDS if len(rows) > 1 else 0):
         rest = [at for at in range(len(rows)) if at % _FOLDS != fold]
-        some = [rest[at] for at in np.unique(np.linspace(0, len(rest) - 1, _EXAMPLES).astype(int))]
+        some = [rest[at] for at in spread(len(rest), _EXAMPLES)]
         program = learn_program([rows[at] for at in some], [keys[at] for at in some])
         if program is not None:
             cells = [pa.array(cells, pa.large_string()) for cells in zip(*rows, strict=True)]

@@ -4,19 +4,20 @@ Rows are taken in batches, so the memory besides columns and result is bounded: 
 `BATCH_ROWS` rows, and at most `BATCH_BYTES` of cells, of constants and of characters that a
 replacement makes of them, unless it is a single row. How many these are is counted before they are
 made.
-Casing takes the most, about 40 bytes a character: 350 MB for a batch of the longest cells.
+Casing takes the most, about 40 bytes a character of a block of 4 MiB.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
+from pexeso.lake.normalise.characters import change_characters
 from pexeso.transform.programs.conversions import conversion, lower
 from pexeso.transform.programs.program import (
     Casing,
@@ -41,73 +42,26 @@ def cased_array(texts: pa.StringArray, casing: Casing) -> pa.StringArray:
     """Return texts in a casing, as `pexeso.transform.programs.program.cased` returns each."""
     if casing == "none" or not len(texts):
         return texts
-    valid = np.asarray(texts.is_valid())
-    offsets, data = _offsets_and_bytes(pc.fill_null(texts, ""))
-    if data.max(initial=0) < 0x80 and casing != "title":
+    if casing != "title" and pc.all(pc.string_is_ascii(texts)).as_py() is not False:
         # The ASCII functions of Arrow 26 misread texts whose first offset is not 0.
         return pc.utf8_lower(texts) if casing == "lower" else pc.utf8_upper(texts)
-    starts, points = _code_points(offsets, data)
-    cased_points = _cased_points(starts, points, casing)
-    if casing != "lower":
-        starts, cased_points = _with_two_capitals(starts, points, cased_points)
-    offsets, data = _utf8(starts, cased_points)
-    return pa.StringArray.from_buffers(
-        len(texts),
-        pa.py_buffer(offsets),
-        pa.py_buffer(data),
-        pa.py_buffer(np.packbits(valid, bitorder="little")),
-    )
+    changed = change_characters(pc.fill_null(texts, ""), partial(_cased, casing=casing))
+    return pc.if_else(texts.is_valid(), changed, _NO_TEXT)
 
 
-def _offsets_and_bytes(texts: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
-    _, ends, data = texts.buffers()
-    offsets = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    held = np.frombuffer(data or b"", np.uint8)[offsets[0] : offsets[-1]]
-    return offsets - offsets[0], held
-
-
-def _code_points(offsets: np.ndarray, data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the characters of all texts, and where each text begins and the last ends."""
-    if data.max(initial=0) < 0x80:
-        return offsets, data
-    points = np.frombuffer(data.tobytes().decode().encode("utf-32-le"), "<u4")
-    return _sums(data & 0xC0 != 0x80)[offsets], points
-
-
-def _utf8(starts: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray | bytes]:
-    if points.max(initial=0) < 0x80:
-        return starts.astype(np.int32), points.astype(np.uint8)
-    widths = 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
-    return _sums(widths)[starts].astype(np.int32), points.tobytes().decode("utf-32-le").encode()
-
-
-def _sums(counts: np.ndarray) -> np.ndarray:
-    sums = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=sums[1:])
-    return sums
-
-
-def _cased_points(starts: np.ndarray, points: np.ndarray, casing: Casing) -> np.ndarray:
-    """Return what each character becomes; ``ß`` stays."""
+def _cased(points: np.ndarray, rows: np.ndarray, casing: Casing) -> tuple[np.ndarray, np.ndarray]:
+    """Return what each character becomes, two for a ``ß`` that becomes a capital."""
     small, capitals, is_letter = _tables(int(points.max(initial=0)).bit_length())
-    if casing != "title":
-        return (small if casing == "lower" else capitals)[points]
-    letters = is_letter[points]
-    follows = np.zeros_like(letters)
-    follows[1:] = letters[:-1]
-    follows[starts[starts < len(points)]] = False
-    return np.where(letters, np.where(follows, small[points], capitals[points]), points)
-
-
-def _with_two_capitals(
-    starts: np.ndarray, points: np.ndarray, cased_points: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return characters and starts after ``ß`` became SS wherever it was to be a capital."""
-    twice = (points == _SHARP_S) & (cased_points == ord("S"))
-    if not twice.any():
-        return starts, cased_points
-    counts = 1 + twice
-    return _sums(counts)[starts], np.repeat(cased_points, counts)
+    changed = (small if casing == "lower" else capitals)[points]
+    if casing == "title":
+        # Each text is followed by a newline, which is no letter.
+        letters = is_letter[points]
+        changed = np.where(letters, changed, points)
+        follows = letters & np.append(False, letters[:-1])
+        changed[follows] = small[points[follows]]
+    counts = 1 + ((points == _SHARP_S) & (changed == ord("S")))
+    counts[np.append(rows[1:] != rows[:-1], True)] = 0
+    return np.repeat(changed, counts), np.repeat(rows, counts)
 
 
 @cache

@@ -1,9 +1,10 @@
 """Patterns of the cells that a program was learned from, and why others are refused.
 
 A rule says nothing of cells unlike those that it was learned from. A `Pattern` holds their shapes:
-runs of letters and of digits with the signs between them; the lengths of runs, where the program
-cuts pieces by place; and the characters that were always the same and that the program does not
-read, so that nothing shows what it should write if they were others.
+runs of letters and of digits with the signs between them; the lengths of runs, where a piece that
+is cut by place would not follow longer ones; the characters that were always the same and that the
+program does not read, so that nothing shows what it should write if they were others; and runs that
+always equalled one another, such as day and month, so that nothing shows which of them it reads.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from pexeso.lake.normalise.characters import (
     text_blocks,
     texts_of_points,
 )
-from pexeso.transform.programs.program import Extract, Program
+from pexeso.transform.programs.program import Extract, Program, lower
 
 # Rows that are looked at.
 MAX_ROWS = 2000
@@ -59,10 +60,13 @@ class Run:
     kind : {"letters", "digits", "signs"}
     text : str
         Its characters, `ANY` for one that may be another; empty where its length may be another.
+    same_as : int
+        Number of a run before it that it equals; -1 where it may be another.
     """
 
     kind: str
     text: str = ""
+    same_as: int = -1
 
 
 Shape = tuple[Run, ...]
@@ -93,6 +97,8 @@ class Pattern:
             return "its letters, digits and signs follow each other as in no value there"
         place = 1
         for run, expected in zip(shape, known[0], strict=True):
+            if expected.same_as >= 0 and run.text != (other := shape[expected.same_as].text):
+                return f"{run.text!r} was always the same as what is {other!r} here"
             if expected.text and len(run.text) != len(expected.text):
                 return (
                     f"it has {len(run.text)} {run.kind} from character {place} on, where there "
@@ -149,7 +155,11 @@ class Runs:
         The numbers of their first runs are `at`.
         """
         fits = np.ones(len(at), bool)
+        numbers: list[np.ndarray] = []
         for run in shape:
+            numbers.append(at)
+            if run.same_as >= 0:
+                fits &= self._are_equal(at, numbers[run.same_as])
             if run.kind == "signs":
                 at = at + len(run.text)
                 continue
@@ -162,17 +172,26 @@ class Runs:
             at = at + 1
         return fits
 
+    def _are_equal(self, at: np.ndarray, others: np.ndarray) -> np.ndarray:
+        flags = self.lengths[at] == self.lengths[others]
+        for number in range(int(self.lengths[at[flags]].max(initial=0))):
+            one, other = (
+                self.points.take(self.places[side] + number, mode="clip") for side in (at, others)
+            )
+            flags &= (one == other) | (number >= self.lengths[at])
+        return flags
+
 
 def pattern_of(rows: Sequence[Sequence[str | None]], program: Program, column: int) -> Pattern:
     """Return the pattern of a column of rows for which a program writes a key."""
     shapes: dict[str, list[Sequence[str | None]]] = {}
     for row in rows:
         shapes.setdefault(_form(_shape(row[column] or "")), []).append(row)
-    lengths = any(map(_cuts, _extracts(program, column)))
+    cutting = [extract for extract in _extracts(program, column) if extract.cuts]
     made = []
     for some_rows in shapes.values():
         is_known = len(some_rows) >= _MIN_ROWS or len(shapes) == 1
-        made.append(_common(some_rows, lengths, program if is_known else None, column))
+        made.append(_common(some_rows, cutting, program if is_known else None, column))
     return Pattern(tuple(made), len(shapes) >= _MANY_SHAPES)
 
 
@@ -180,10 +199,6 @@ def _extracts(program: Program, column: int) -> Iterator[Extract]:
     for operator in program.operators:
         if isinstance(operator, Extract) and operator.column == column:
             yield operator
-
-
-def _cuts(extract: Extract) -> bool:
-    return bool(extract.start) or (extract.length or 1) > 1
 
 
 def _shape(text: str) -> Shape:
@@ -200,27 +215,54 @@ def _form(shape: Shape) -> str:
 
 
 def _common(
-    rows: Sequence[Sequence[str | None]], lengths: bool, program: Program | None, column: int
+    rows: Sequence[Sequence[str | None]],
+    cutting: Sequence[Extract],
+    program: Program | None,
+    column: int,
 ) -> Shape:
     """Return the shape of rows of one kind, with what is the same in all and unread."""
-    common, begin = [], 0
+    common: list[Run] = []
+    known: dict[tuple[str, ...], tuple[int, bool]] = {}
+    begin = 0
     for runs in zip(*(_shape(row[column] or "") for row in rows), strict=True):
-        first = runs[0]
-        if first.kind != "signs" and len({len(run.text) for run in runs}) == 1:
-            fixed = "".join(
-                one
-                if len({run.text[at] for run in runs}) == 1
-                and program is not None
-                and not _is_read(rows[0], begin + at, program, column)
-                else ANY
-                for at, one in enumerate(first.text)
+        first, places = runs[0], range(begin, begin + len(runs[0].text))
+        begin += len(first.text)
+        if first.kind != "signs":
+            is_read = [program is None or _is_read(rows[0], at, program, column) for at in places]
+            fixed = ""
+            if len({len(run.text) for run in runs}) == 1:
+                fixed = "".join(
+                    ANY if read or len({run.text[at] for run in runs}) > 1 else one
+                    for at, (one, read) in enumerate(zip(first.text, is_read, strict=True))
+                )
+            number, was_read = known.setdefault(
+                tuple(run.text for run in runs), (len(common), any(is_read))
             )
-            first = Run(first.kind, fixed if lengths or fixed.strip(ANY) else "")
-        elif first.kind != "signs":
-            first = Run(first.kind)
-        begin += len(runs[0].text)
+            may_differ = program is None or number == len(common) or not (was_read or any(is_read))
+            if not fixed.strip(ANY) and all(
+                _follows(extract, rows[0], places, column) for extract in cutting
+            ):
+                fixed = ""
+            first = Run(first.kind, fixed, -1 if may_differ else number)
         common.append(first)
     return tuple(common)
+
+
+def _follows(extract: Extract, row: Sequence[str | None], places: range, column: int) -> bool:
+    """Return whether a piece follows a run that is longer: has what it reads, or is the same."""
+    text, old = row[column] or "", extract.of(row)
+    others = "8136790452" if text[places[0]].isdecimal() else "qkxzjvwyupbf"
+    other = next((one for one in others if one not in lower(text)), None)
+    if old is None or other is None:
+        return False
+    is_read = any(_is_read(row, at, Program((extract,)), column) for at in places)
+    for at in (places.start, places.stop):
+        longer = list(row)
+        longer[column] = text[:at] + other + text[at:]
+        new = lower(extract.of(longer) or "")
+        if (other in new) != is_read or new.replace(other, "", 1) != lower(old):
+            return False
+    return True
 
 
 def _is_read(row: Sequence[str | None], at: int, program: Program, column: int) -> bool:

@@ -141,6 +141,11 @@ class Extract:
     conversion: str = ""  # Name of a conversion of the text, before a piece of it is cut; or none
 
     @property
+    def cuts(self) -> bool:
+        """Whether the piece is cut by place, and is more than the first character."""
+        return bool(self.start) or (self.length or 1) > 1
+
+    @property
     def min_length(self) -> int | None:
         """Characters that a text needs, split and with its replacements made, for a piece.
 

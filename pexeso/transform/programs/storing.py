@@ -200,7 +200,10 @@ def _operator(value: object, where: str, n_columns: int) -> Operator:
 
 
 def _pattern_to_json(pattern: Pattern) -> dict[str, Any]:
-    shapes = [[[run.kind, run.text] for run in shape] for shape in pattern.shapes]
+    shapes = [
+        [[run.kind, run.text, *([run.same_as] * (run.same_as >= 0))] for run in shape]
+        for shape in pattern.shapes
+    ]
     return {"open": pattern.open, "shapes": shapes}
 
 
@@ -221,7 +224,7 @@ def _pattern(value: object, where: str) -> Pattern:
     return Pattern(
         tuple(
             tuple(
-                _run(run, f"{where}.shapes[{n}][{at}]")
+                _run(run, f"{where}.shapes[{n}][{at}]", at)
                 for at, run in enumerate(_list(shape, f"{where}.shapes[{n}]", 0, MAX_CHARACTERS))
             )
             for n, shape in enumerate(shapes)
@@ -230,10 +233,12 @@ def _pattern(value: object, where: str) -> Pattern:
     )
 
 
-def _run(value: object, where: str) -> Run:
-    kind, text = _list(value, where, 2, 2)
+def _run(value: object, where: str, number: int) -> Run:
+    kind, text, *same_as = _list(value, where, 2, 3)
     return Run(
-        _one_of(kind, f"{where}[0]", ("letters", "digits", "signs")), _text(text, f"{where}[1]", 0)
+        _one_of(kind, f"{where}[0]", ("letters", "digits", "signs")),
+        _text(text, f"{where}[1]", 0),
+        *(_integer(one, f"{where}[2]", 0, number - 1) for one in same_as),
     )
 
 
