@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -91,7 +91,7 @@ MAX_SENTENCE = 1000
 
 
 @contextmanager
-def _with_index(request: JoinRequest) -> Iterator[JoinRequest]:
+def _with_index(request: JoinRequest, output: str | None) -> Iterator[JoinRequest]:
     """Index the second of two tables while they are joined, where no index is named."""
     file, column = split_spec(request.query)
     no_index = os.path.isfile(split_spec(request.index)[0]) and request.lake_column is None
@@ -103,11 +103,17 @@ def _with_index(request: JoinRequest) -> Iterator[JoinRequest]:
             "--transform joins with a table of an index. Two files are joined by a learned rule by "
             "pexeso transform FILE:COLUMN FILE:COLUMN."
         )
-    from pexeso.two_tables import index_of_table
+    from pexeso.two_tables import index_of_table, resumable_folder
 
     is_key = request.read_key() is not None
     first = column.split(",")[0] if is_key and column is not None else column
-    with index_of_table(file, first) as (index, label):
+    with ExitStack() as stack:
+        folder = None
+        if output is not None:
+            purpose = [__version__, request.to_dict()]
+            files = [split_spec(request.index)[0], file]
+            folder = stack.enter_context(resumable_folder(output, purpose, files))
+        index, label = stack.enter_context(index_of_table(file, first, folder=folder))
         named = f"{os.path.basename(file)}:{column if is_key else label}"
         yield msgspec.structs.replace(
             request, index=index.path, query=request.index, lake_column=named
@@ -163,7 +169,7 @@ def join(
     in them.
 
     Two files are joined without an index: pexeso join FILE:COLUMN FILE:COLUMN indexes the second
-    in a temporary folder.
+    in a temporary folder. If it is stopped, repeat it: with -o it continues.
 
     FILE:COLUMN,COLUMN is a key of several columns. It is joined with TABLE:COLUMN,COLUMN, or, for
     TABLE alone, with the columns that match most keys. Keys match if they are equal, ignoring case
@@ -192,7 +198,7 @@ def join(
     if lineage is not None and output is None:
         raise click.UsageError("--lineage names the file that the join goes to: add -o OUT.")
     started = datetime.now(UTC)
-    with _with_index(request) as request:
+    with _with_index(request, output) as request:
         with search_progress():
             response = run(request)
         if response.transformed is None:
