@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from pexeso import __version__
-from pexeso.errors import InputError, OutputError
+from pexeso.errors import InputError, OutputError, TableReadError
 from pexeso.faces.cli.options import (
     QueryCommand,
     cli_option,
@@ -46,6 +46,7 @@ from pexeso.faces.service.schema import OUTPUT
 from pexeso.faces.service.transform import TransformRequest
 from pexeso.faces.service.verbs import run
 from pexeso.joins.exports.openlineage import DataSet, JoinMade, append_events
+from pexeso.lake.containers.formats import format_of
 from pexeso.lake.rows import table_path
 from pexeso.results.query import split_spec
 from pexeso.runtime.formatting import figure, many, percent
@@ -90,14 +91,24 @@ def _query(file: str | None) -> DataSet:
 MAX_SENTENCE = 1000
 
 
+def _names_missing_table(path: str) -> bool:
+    return format_of(path) is not None and "://" not in path and not os.path.exists(path)
+
+
 @contextmanager
 def _with_index(request: JoinRequest, output: str | None) -> Iterator[JoinRequest]:
     """Index the second of two tables while they are joined, where no index is named."""
-    file, column = split_spec(request.query)
-    no_index = os.path.isfile(split_spec(request.index)[0]) and request.lake_column is None
-    if not no_index or not os.path.isfile(file):
+    (left, _), (file, column) = split_spec(request.index), split_spec(request.query)
+    are_tables = os.path.isfile(left) or _names_missing_table(left)
+    if request.lake_column is not None or not are_tables:
         yield request
         return
+    for name in (left, file):
+        if not os.path.isfile(name):
+            raise TableReadError(
+                f"There is no file '{name}': two tables are joined without an index if both are "
+                "files."
+            )
     if request.transform:
         raise click.UsageError(
             "--transform joins with a table of an index. Two files are joined by a learned rule by "
@@ -111,8 +122,7 @@ def _with_index(request: JoinRequest, output: str | None) -> Iterator[JoinReques
         folder = None
         if output is not None:
             purpose = [__version__, request.to_dict()]
-            files = [split_spec(request.index)[0], file]
-            folder = stack.enter_context(resumable_folder(output, purpose, files))
+            folder = stack.enter_context(resumable_folder(output, purpose, [left, file]))
         index, label = stack.enter_context(index_of_table(file, first, folder=folder))
         named = f"{os.path.basename(file)}:{column if is_key else label}"
         yield msgspec.structs.replace(
