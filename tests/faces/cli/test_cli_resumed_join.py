@@ -46,15 +46,15 @@ def join(tmp_path):
 @pytest.fixture
 def blocks(monkeypatch):
     """Return a list that grows by each block of pairs that is found."""
-    found, written_whole = [], pairs.written_whole
+    written, written_whole = [], pairs.written_whole
 
     def write(file, **options):
-        found.append(file.name)
+        written.append(file.name)
         return written_whole(file, **options)
 
     monkeypatch.setattr(pairs, "BLOCK_SIZE", 10)
     monkeypatch.setattr(pairs, "written_whole", write)
-    return found
+    return written
 
 
 def test_a_killed_join_goes_on_with_what_it_has(run, join, blocks, tmp_path, monkeypatch):
