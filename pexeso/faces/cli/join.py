@@ -298,7 +298,7 @@ _LONGEST = 1000
 @cli_option(
     "--many-to-many",
     is_flag=True,
-    help="Write OUT even if keys have several rows in both tables.",
+    help="Write OUT even if keys repeat in both tables, or make over ten times the rows.",
 )
 @cli_option(
     "--many-to-one",
@@ -346,11 +346,10 @@ def transform(
 
     def check(joined: TransformJoin) -> None:
         if output is not None:
-            from pexeso.transform.joins.details import require_distinct  # brings numpy
+            from pexeso.transform.joins.details import require_distinct, require_moderate
 
             require_distinct(joined, many_to_one=many_to_one)
-        if output is not None and joined.multiplies and not many_to_many:
-            joined.table(many_to_one=many_to_one)  # says why it is refused before a file is written
+            require_moderate(joined, "left", many_to_many=many_to_many)
 
     joined = run(request, check=check)
     write_answer(joined, form, transform_lines)
