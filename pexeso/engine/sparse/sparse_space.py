@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from pexeso.engine.lists import distinct_numbers, offsets_of, ranges
+from pexeso.engine.lists import distinct_numbers, offsets_of, ranges, ranked_numbers
 from pexeso.engine.sparse.comparison import compare, compare_rows, pool
 from pexeso.engine.sparse.partition import SparsePartition, build_partition
 from pexeso.engine.sparse.search import (
@@ -238,7 +238,8 @@ class SparseSpace(VectorSpace):
         stats: SearchStats,
     ) -> np.ndarray:
         owner, posting = partition.column_lists.of(columns)
-        rows, position = np.unique(partition.column_lists.members[posting], return_inverse=True)
+        members = partition.column_lists.members[posting]
+        rows, position = ranked_numbers(members, partition.n_values)
         order = np.argsort(position, kind="stable")
         owner, position = owner[order], position[order]
         nearest = np.full((len(columns), len(vectors)), max_distance)
