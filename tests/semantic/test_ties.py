@@ -1,5 +1,8 @@
 """Columns with as many matches are in the order of the joins that they make."""
 
+from itertools import combinations
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
@@ -76,6 +79,31 @@ def test_names_find_nothing_and_outweigh_nothing(named_index):
     assert not any(unnamed._tie_break(match) for match in unnamed)
     table = pa.table({"label": ["Xyzzy", "Plugh"]})
     assert not named_index.search(table, on="label")
+
+
+def test_keys_come_before_other_columns_in_ties_of_a_lake(tmp_path):
+    lake = Path(__file__).parents[2] / "examples" / "lake"
+    index = pexeso.build_index(lake, tmp_path / "lake.pexeso")
+    columns = index.catalog.columns().to_pylist()
+    is_key = {
+        (column["table"], column["label"]): column["n_distinct"]
+        == column["n_rows"] - column["n_missing"]
+        for column in columns
+    }
+    n_first = n_pairs = 0
+    for column in columns:
+        if column["reason"] is not None or not (lake / column["table"]).is_file():
+            continue
+        query = read_query(str(lake / column["table"]), column["label"])
+        options = {"min_joinability": 0.1, "k": "all", "exclude_self": True}
+        result = index.search(query, fold_copies=False, **options)
+        for before, after in combinations(result, 2):
+            alike = [(round(one.similarity or -1, 2), one.matched) for one in (before, after)]
+            keys = [is_key[one.table, one.column] for one in (before, after)]
+            if alike[0] == alike[1] and keys[0] != keys[1]:
+                n_pairs, n_first = n_pairs + 1, n_first + keys[0]
+    assert n_pairs > 20
+    assert n_first >= 0.95 * n_pairs
 
 
 def test_keys_of_one_table_share_a_line(tmp_path):
