@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
@@ -50,17 +50,18 @@ def common_names(query: Mapping[str, Any], table: str, column: str) -> tuple[boo
     >>> common_names({"column": "city", "file": None}, "cities.csv", "citizens")
     (False, False)
     """
-    pairs = (query["column"], column), (_stem(query["file"]), _stem(table))
-    words, table_words = ((_words(ours), _words(theirs)) for ours, theirs in pairs)
-    return not words[0].isdisjoint(words[1]), not table_words[0].isdisjoint(table_words[1])
+    by_column = not _words(query["column"]).isdisjoint(_words(column))
+    return by_column, not _file_words(query["file"]).isdisjoint(_file_words(table))
 
 
-def _stem(path: str | None) -> str | None:
-    return None if path is None else PurePath(path).name.partition(".")[0]
+@lru_cache(maxsize=1 << 12)
+def _words(name: str | None) -> frozenset[str]:
+    return frozenset(_NAME_WORD.findall(_CASE_CHANGE.sub(" ", name or "").casefold()))
 
 
-def _words(name: str | None) -> set[str]:
-    return set(_NAME_WORD.findall(_CASE_CHANGE.sub(" ", name or "").casefold()))
+@lru_cache(maxsize=1 << 12)
+def _file_words(path: str | None) -> frozenset[str]:
+    return _words(None if path is None else PurePath(path).name.partition(".")[0])
 
 
 def fan_out_text(relation: str, mean: float) -> str:
