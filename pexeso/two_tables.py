@@ -2,37 +2,83 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow.parquet as pq
 
-from pexeso.errors import InputError, LakeError
-from pexeso.index import Index, build_index
+from pexeso.errors import InputError, LakeError, OutputError
+from pexeso.index import Index, build_index, open_index
 from pexeso.lake.choose import ColumnRules, profile_column
 from pexeso.lake.frames.tables import table_in_memory
 from pexeso.results.query import read_query
+from pexeso.runtime.system import EXCLUSIVE, lock
+from pexeso.semantic.pairs import pairs_kept_in
+from pexeso.store.io.temporary import LOCK
+from pexeso.store.manifest import MANIFEST
 
 RIGHT = "right.parquet"
 
 
 @contextmanager
+def resumable_folder(output: str, purpose: Sequence[Any], files: Sequence[str]) -> Iterator[Path]:
+    """Yield a folder next to a file for what a join that is stopped leaves to the next one.
+
+    Only one of the same purpose and files goes on with it. The folder stays if the join is killed
+    or interrupted, or if the disk is full.
+    """
+    status = [os.stat(file) for file in files]
+    times = [(one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns) for one in status]
+    digest = hashlib.blake2b(repr((purpose, files, times)).encode(), digest_size=8).hexdigest()
+    parent = Path(output).with_name(f".{Path(output).name}.join")
+    parent.mkdir(exist_ok=True)
+    with (parent / LOCK).open("ab") as stream, ExitStack() as ending:
+        if lock(stream.fileno(), EXCLUSIVE) is False:
+            raise OutputError(
+                f"Another join is writing '{output}': wait for its end, or choose another name."
+            )
+        for other in parent.iterdir():
+            if other.name not in (LOCK, digest):
+                shutil.rmtree(other, ignore_errors=True)
+        folder = parent / digest
+        folder.mkdir(exist_ok=True)
+        ending.callback(shutil.rmtree, parent, ignore_errors=True)
+        try:
+            with pairs_kept_in(folder):
+                yield folder
+        except (KeyboardInterrupt, OutputError):
+            ending.pop_all()
+            raise
+
+
+@contextmanager
 def index_of_table(
-    file: str, column: str | int | None, where: str = " of the table on the right"
+    file: str,
+    column: str | int | None,
+    where: str = " of the table on the right",
+    folder: Path | None = None,
 ) -> Iterator[tuple[Index, str]]:
-    """Index one table in a temporary folder; yield the index and the label of the column."""
+    """Index one table in a folder; yield the index and the label of the column.
+
+    Without a folder it is a temporary one; in one that is given an index that is there is opened.
+    """
     query = read_query(file, f"#{column}" if isinstance(column, int) else column)
     kind = profile_column(query.values).kind
     kinds = ("text", "date") if kind == "empty" else (kind,)
     # Whatever the column is like: it was named.
     rules = ColumnRules(kinds=kinds, min_rows=1, min_distinct=1, max_median_tokens=1e9)
-    with TemporaryDirectory(prefix="pexeso-") as folder:
+    place = TemporaryDirectory(prefix="pexeso-") if folder is None else nullcontext(folder)
+    with place as parent:
+        path = Path(parent, "table.pexeso")
         try:
-            index = build_index(file, Path(folder, "table.pexeso"), rules=rules)
+            is_whole = (path / MANIFEST).exists()
+            index = open_index(path) if is_whole else build_index(file, path, rules=rules)
         except LakeError as error:
             raise InputError(
                 f"The column {query.column!r}{where} has no values to compare."

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import pyarrow as pa
@@ -31,6 +34,46 @@ def relation_of(most_query_rows: float, most_rows: float) -> str:
     if most_rows > 1 and most_query_rows > 1:
         return "n:m"
     return f"{'n' if most_query_rows > 1 else 1}:{'n' if most_rows > 1 else 1}"
+
+
+_CASE_CHANGE = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_NAME_WORD = re.compile(r"[^\W\d_]+")
+
+
+def common_names(query: Mapping[str, Any], table: str, column: str) -> tuple[bool, bool]:
+    """Return whether a column's name, and that of its table, have a word of those of a query.
+
+    Examples
+    --------
+    >>> common_names({"column": "homeCity", "file": "old/games.csv"}, "b/games_2.csv", "city")
+    (True, True)
+    >>> common_names({"column": "city", "file": None}, "cities.csv", "citizens")
+    (False, False)
+    """
+    by_column = not _words(query["column"]).isdisjoint(_words(column))
+    return by_column, not _file_words(query["file"]).isdisjoint(_file_words(table))
+
+
+@lru_cache(maxsize=1 << 12)
+def _words(name: str | None) -> frozenset[str]:
+    return frozenset(_NAME_WORD.findall(_CASE_CHANGE.sub(" ", name or "").casefold()))
+
+
+@lru_cache(maxsize=1 << 12)
+def _file_words(path: str | None) -> frozenset[str]:
+    return _words(None if path is None else PurePath(path).name.partition(".")[0])
+
+
+def fan_out_text(relation: str, mean: float) -> str:
+    """Write how many rows a join makes of one.
+
+    Examples
+    --------
+    >>> fan_out_text("1:n", 1.5), fan_out_text("n:m", 1234.0), fan_out_text("1:n", 1.01)
+    ('1:n, 1.5 rows for each row', 'n:m, 1,234 rows for each row', '1:n')
+    """
+    number = f"{mean:.2g}" if mean < 100 else f"{mean:,.0f}"
+    return relation if number == "1" else f"{relation}, {number} rows for each row"
 
 
 class ShownMatch(Shown):
@@ -384,9 +427,26 @@ class ColumnMatches(Matches[AnyMatch]):
         rows = [{**self._row_of(match), "brings": list(match.brings)} for match in self.matches]
         return [{name: row[name] for name in self.fields if name in row} for row in rows]
 
+    def _fan_out(self, match: AnyMatch) -> str:
+        """Return what a join with a column makes of a row; empty where it makes one with each."""
+        mean = match.rows_per_value
+        if mean is None or not self._multiplies:
+            return ""
+        query = self.query
+        most_query_rows = (query["rows"] - query["empty"]) / max(
+            1, query.get("distinct", query.get("values", 1))
+        )
+        few = ", few values" if match.is_small_domain else ""
+        return fan_out_text(relation_of(most_query_rows, mean), mean) + few
+
+    @cached_property
+    def _multiplies(self) -> bool:
+        return any((match.rows_per_value or 1) > 1 or match.is_small_domain for match in self)
+
     def _with_copies(self, row: dict[str, Any], match: AnyMatch) -> dict[str, Any]:
         named = {"copies": [copy.to_dict() for copy in match.copies]} if self.folded else {}
-        return {**row, **named, "brings": list(match.brings)}
+        sizes = {name: getattr(match, name) for name in ("rows_per_value", "is_small_domain")}
+        return {**row, **named, "brings": list(match.brings), **sizes}
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,14 @@ import pyarrow as pa
 from pexeso.errors import InputError
 from pexeso.lake.frames.tables import Tabular
 from pexeso.options import VALUES, SearchOptions, whole_number
-from pexeso.results.column_matches import ColumnMatch, ColumnMatches, Hints, Unmatched, WouldMatch
+from pexeso.results.column_matches import (
+    ColumnMatch,
+    ColumnMatches,
+    Hints,
+    Unmatched,
+    WouldMatch,
+    common_names,
+)
 from pexeso.results.match_kinds import MAX_CURVES, KindCounts, Pair, plot_curves, plot_kinds
 from pexeso.runtime.formatting import many, percent
 
@@ -451,6 +458,32 @@ class SearchResult(ColumnMatches[Match]):
 
         return written(results_page([self]), stream)
 
+    def _tie_break(self, match: Match) -> str:
+        """Return which name puts a column before others that are as good; empty where none does.
+
+        It is ``"column name"`` or ``"table name"``: it has a word of yours.
+        """
+        ours = common_names(self.query, match.table, match.column)
+        for other in self._tied[self._tie_of(match)]:
+            theirs = common_names(self.query, other.table, other.column)
+            if ours > theirs:
+                return "column name" if ours[0] > theirs[0] else "table name"
+        return ""
+
+    @cached_property
+    def _tied(self) -> dict[tuple[Any, ...], list[Match]]:
+        tied: dict[tuple[Any, ...], list[Match]] = {}
+        for match in self.matches:
+            tied.setdefault(self._tie_of(match), []).append(match)
+        return tied
+
+    def _tie_of(self, match: Match) -> tuple[Any, ...]:
+        """Return what columns are ordered by before their names decide."""
+        similarity = None if match.similarity is None else round(match.similarity, 2)
+        is_key = match.rows_per_value == 1
+        size = len(str(match._sizes[1]))
+        return similarity, match.matched, match.is_small_domain, is_key, size
+
     def to_dict(self, *, explain: bool = False, hints: bool = False) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints.
 
@@ -472,9 +505,7 @@ class SearchResult(ColumnMatches[Match]):
             if explain:
                 result["kinds"] = match.kinds().to_dict()
                 result |= pairs_document(match)
-            result = self._with_copies(result, match)
-            sizes = {name: getattr(match, name) for name in ("rows_per_value", "is_small_domain")}
-            results.append(result | sizes)
+            results.append(self._with_copies(result, match))
         return {**self._as_json(results, hints=hints), "stats": self.stats}
 
 

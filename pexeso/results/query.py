@@ -62,6 +62,12 @@ class QueryColumn:
     def n_rows(self) -> int:
         return len(self.values) if self.counts is None else int(self.counts.sum())
 
+    @property
+    def n_empty(self) -> int:
+        """Rows without a value."""
+        is_empty = pc.is_null(self.values).to_numpy(zero_copy_only=False)
+        return int((is_empty if self.counts is None else self.counts[is_empty]).sum())
+
     def describe(self) -> dict[str, Any]:
         return {"file": self.file, "column": self.column, "rows": self.n_rows}
 

@@ -5,10 +5,14 @@ They take about 60 bytes per pair, in addition to the texts.
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +30,22 @@ from pexeso.runtime.progress import advance, begin_steps
 from pexeso.semantic.encoded_query import EncodedQuery
 from pexeso.semantic.partition_loader import PartitionLoader
 from pexeso.store.arrays import take_texts, take_wide
+from pexeso.store.io.temporary import written_whole
+
+BLOCK_SIZE = 1 << 13
+"""Query values whose pairs are kept together where a join can be resumed."""
+
+_kept_in: ContextVar[Path | None] = ContextVar("kept_in", default=None)
+
+
+@contextmanager
+def pairs_kept_in(folder: Path) -> Iterator[None]:
+    """Keep the pairs found in the block in a folder, and do not find again those that are there."""
+    token = _kept_in.set(folder)
+    try:
+        yield
+    finally:
+        _kept_in.reset(token)
 
 
 @dataclass(frozen=True)
@@ -217,10 +237,14 @@ def find_pairs(
     for number, hit_numbers in hits_of_partition.items():
         positions = positions_in[number]
         partition = scan.open_for_pairs(number, n_compared[number])
-        pairs = scan.space.column_pairs(
-            partition, query.vectors, positions, options.max_distance, stats
+        find = partial(scan.space.column_pairs, partition, stats=stats)
+        arguments = positions, options.max_distance
+        folder = _kept_in.get()
+        column, value, posting, distance, cost = (
+            find(query.vectors, *arguments)
+            if folder is None
+            else _kept_pairs(folder, number, query, find, arguments)
         )
-        column, value, posting, distance, cost = pairs
         n_done += n_compared[number]
         advance(0, to=n_done)
         first = starts[value]
@@ -246,6 +270,30 @@ def find_pairs(
             tables[position] = table.between(start, end)
     stats.add_seconds("explain", time.perf_counter() - started)
     return [tables[position] for position in range(len(hits))]
+
+
+def _kept_pairs(
+    folder: Path,
+    number: int,
+    query: EncodedQuery,
+    find: Callable[..., tuple[np.ndarray, ...]],
+    arguments: tuple[np.ndarray, float],
+) -> tuple[np.ndarray, ...]:
+    """Find the pairs of a partition by blocks of query values, each of which has a file."""
+    positions, max_distance = arguments
+    named = hashlib.blake2b(f"{number} {positions.tolist()} {max_distance}".encode(), digest_size=8)
+    blocks = []
+    for begin in range(0, len(query.values), BLOCK_SIZE):
+        file = folder / f"{named.hexdigest()}-{begin}.npy"
+        if not file.exists():
+            rows = slice(begin, begin + BLOCK_SIZE)
+            column, value, *others = find(query.vectors[rows], positions, max_distance)
+            arrays = [array.view(np.int64) for array in (column, value + begin, *others)]
+            with written_whole(file, overwrite=False) as draft, draft.open("wb") as stream:
+                np.save(stream, np.stack(arrays))
+        blocks.append(np.load(file))
+    pairs = np.concatenate([np.zeros((5, 0), np.int64), *blocks], axis=1)
+    return (*pairs[:3], *pairs[3:].view(np.float64))
 
 
 def _kinds(table: PairTable, query: EncodedQuery, values: np.ndarray) -> np.ndarray:

@@ -29,6 +29,7 @@ from pexeso.results.column_matches import (
     Hints,
     NearColumn,
     TableColumns,
+    common_names,
 )
 from pexeso.results.matches import Explanation, Match, SearchResult
 from pexeso.results.query import QueryColumn, exact_kind, query_from_values
@@ -345,7 +346,7 @@ class SemanticSearch:
             leaders, similarities = by_similarity(
                 self.opened.loader, query, leaders, self.opened.usual_max_distance, answer.stats
             )
-        order = self._better_first(leaders, similarities or [None] * len(leaders))
+        order = self._better_first(query, leaders, similarities or [None] * len(leaders))
         leaders = [leaders[position] for position in order]
         if similarities is not None:
             similarities = [similarities[position] for position in order]
@@ -363,12 +364,13 @@ class SemanticSearch:
         return Lines(lines[:limit], n_more, answer.stats, limit, similarities)
 
     def _better_first(
-        self, hits: Sequence[Hit], similarities: Sequence[float | None]
+        self, query: EncodedQuery, hits: Sequence[Hit], similarities: Sequence[float | None]
     ) -> Sequence[int]:
         """Return the order of hits in which those that are alike go by the join that they make.
 
         Columns of few distinct values come last, and keys of their tables before other columns.
-        Then it counts how few values a column has beside those that match, in powers of ten.
+        Then it counts how few values a column has beside those that match, in powers of ten; then
+        whether its name, and that of its table, has a word of the query's.
         """
         alike: dict[tuple[float, int], list[int]] = {}
         for position, (hit, similarity) in enumerate(zip(hits, similarities, strict=True)):
@@ -390,8 +392,16 @@ class SemanticSearch:
                 ranks[row["table"]][row["label"]] = rank
             self._ranks.update(ranks)
         last = (True, True, 0)
-        rank_of = [self._ranks.get(hit.table, {}).get(hit.label, last) for hit in hits]
-        return [at for some in alike.values() for at in sorted(some, key=rank_of.__getitem__)]
+        described = query.column.describe()
+
+        def rank_of(position: int) -> tuple[Any, ...]:
+            hit = hits[position]
+            rank = self._ranks.get(hit.table, {}).get(hit.label, last)
+            return rank, [
+                not is_common for is_common in common_names(described, hit.table, hit.label)
+            ]
+
+        return [at for some in alike.values() for at in sorted(some, key=rank_of)]
 
     def _result(
         self,

@@ -67,7 +67,7 @@ class TokenQuery:
         fields: tuple[str, ...],
         stats: dict[str, Any],
     ) -> TokenSearchResult:
-        described = {**self.column.describe(), "values": len(self)}
+        described = {**self.column.describe(), "empty": self.column.n_empty, "values": len(self)}
         return TokenSearchResult(described, options, tuple(matches), fields, stats)
 
 

@@ -20,7 +20,7 @@ from pexeso.results.query import QueryColumn, query_from_values, read_query
 
 PLACES = ["Oslo", "rome", None, "Oslo", "MADRID", "Xyzzyx"]
 FILLED = [place for place in PLACES if place is not None]
-TABLE = {"n": [1, 2, 3, 4, 5, 6], "place": PLACES, "other": ["a", "b", "c", "d", "e", "f"]}
+TABLE = {"n": [1, 2, 3, 4, 5, 6], "spot": PLACES, "other": ["a", "b", "c", "d", "e", "f"]}
 ARROW = pa.table(TABLE)
 
 
@@ -45,8 +45,8 @@ class Array:
 
 
 def structured():
-    array = np.zeros(len(PLACES), dtype=[("n", np.int64), ("place", object)])
-    array["place"] = PLACES
+    array = np.zeros(len(PLACES), dtype=[("n", np.int64), ("spot", object)])
+    array["spot"] = PLACES
     return array
 
 
@@ -77,7 +77,7 @@ COLUMNS = {
 }
 FRAMES = {
     "dict of lists": lambda: TABLE,
-    "dict of arrays": lambda: {"n": np.arange(6), "place": np.array(PLACES, dtype=object)},
+    "dict of arrays": lambda: {"n": np.arange(6), "spot": np.array(PLACES, dtype=object)},
     "pandas": lambda: pd.DataFrame(TABLE),
     "polars": lambda: pl.DataFrame(TABLE),
     "polars lazy": lambda: pl.LazyFrame(TABLE),
@@ -153,9 +153,9 @@ def test_values_of_extension_types_have_their_own_texts(column, texts):
 
 @pytest.mark.parametrize("kind", FRAMES)
 def test_a_column_of_a_table_of_any_kind_is_the_list_of_its_values(kind):
-    for on in ("place", 1, "#1", ["place"]):
+    for on in ("spot", 1, "#1", ["spot"]):
         assert query_from_values(FRAMES[kind](), on=on) == QueryColumn(
-            pa.array(PLACES), column="place"
+            pa.array(PLACES), column="spot"
         )
 
 
@@ -166,8 +166,8 @@ def test_the_answer_is_that_of_the_list(index, of_the_list, kind):
 
 @pytest.mark.parametrize("kind", ["dict of lists", "pandas", "polars", "polars lazy", "reader"])
 def test_the_answer_for_a_column_of_a_table_is_that_of_the_list(index, of_the_list, kind):
-    result = index.search(FRAMES[kind](), on="place", min_joinability=0.2)
-    assert result.query["column"] == "place"
+    result = index.search(FRAMES[kind](), on="spot", min_joinability=0.2)
+    assert result.query["column"] == "spot"
     assert answer(result) == of_the_list
 
 
@@ -181,13 +181,13 @@ def test_every_verb_takes_a_column_of_a_table(index):
         lambda values, **on: pexeso.search_combined(index, values, **on),
         lambda values, **on: index.explain(values, "cities.csv", "city", **on),
     ):
-        table_answer, wanted = verb(table, on="place").to_dict(), verb(PLACES).to_dict()
-        assert table_answer["query"].pop("column") == "place"
+        table_answer, wanted = verb(table, on="spot").to_dict(), verb(PLACES).to_dict()
+        assert table_answer["query"].pop("column") == "spot"
         assert wanted["query"].pop("column") is None
         table_answer.pop("stats", None), wanted.pop("stats", None)
         assert table_answer == wanted
-    assert index.encode(table, on="place").values == index.encode(PLACES).values
-    assert index.advise(table, "cities.csv", "city", on="place") == index.advise(
+    assert index.encode(table, on="spot").values == index.encode(PLACES).values
+    assert index.advise(table, "cities.csv", "city", on="spot") == index.advise(
         PLACES, "cities.csv", "city"
     )
 
@@ -227,10 +227,10 @@ def test_of_a_lazy_frame_one_column_alone_is_collected():
         return column
 
     lazy = pl.LazyFrame(TABLE).with_columns(
-        pl.col(name).map_batches(watched, return_dtype=pl.String) for name in ("place", "other")
+        pl.col(name).map_batches(watched, return_dtype=pl.String) for name in ("spot", "other")
     )
-    assert query_from_values(lazy, on="place").values.to_pylist() == PLACES
-    assert read == ["place"]
+    assert query_from_values(lazy, on="spot").values.to_pylist() == PLACES
+    assert read == ["spot"]
 
 
 @pytest.mark.parametrize("kind", FRAMES)
@@ -240,7 +240,7 @@ def test_a_table_without_a_named_column_is_refused_with_its_columns(index, kind)
             ask(FRAMES[kind]())
         said = str(refused.value)
         assert "Name the column to search with, such as on='n'" in said
-        assert "The columns are 'n', 'place'" in said
+        assert "The columns are 'n', 'spot'" in said
         assert ("table['n']" in said) == (kind != "polars lazy")
 
 
@@ -263,13 +263,13 @@ def test_what_is_proposed_for_a_table_works(table, on):
 
 @pytest.mark.parametrize("kind", FRAMES)
 def test_a_column_that_is_not_there_is_refused_with_those_that_are(kind):
-    with pytest.raises(ColumnNotFoundError, match=r"no column 'plaec' \(did you mean 'place'"):
-        query_from_values(FRAMES[kind](), on="plaec")
+    with pytest.raises(ColumnNotFoundError, match=r"no column 'spto' \(did you mean 'spot'"):
+        query_from_values(FRAMES[kind](), on="spto")
 
 
 def test_several_columns_are_a_key(index):
-    with pytest.raises(QueryError, match=r"Got on=\['n', 'place'\]: .*index\.search_composite"):
-        index.search(pd.DataFrame(TABLE), on=["n", "place"])
+    with pytest.raises(QueryError, match=r"Got on=\['n', 'spot'\]: .*index\.search_composite"):
+        index.search(pd.DataFrame(TABLE), on=["n", "spot"])
 
 
 @pytest.mark.parametrize(
@@ -278,14 +278,14 @@ def test_several_columns_are_a_key(index):
         (TABLE, True, r"on names one column, by its name or its position.*Got True"),
         (TABLE, 1.5, r"on names one column.*Got 1\.5"),
         (TABLE, 9, r"no column #9; positions count from 0, here #0 to #2"),
-        (PLACES, "place", r"on='place' names a column of a table\. Got list, which is none"),
-        (pl.Series(PLACES), "place", r"Got Series, which is none"),
-        ("Oslo", "place", r"Got str, which is none"),
+        (PLACES, "spot", r"on='spot' names a column of a table\. Got list, which is none"),
+        (pl.Series(PLACES), "spot", r"Got Series, which is none"),
+        ("Oslo", "spot", r"Got str, which is none"),
         (QueryColumn(pa.array(["a"])), "a", r"Got QueryColumn, which is none"),
-        ([{"place": "Oslo"}], None, r"Got a list of records .*\[row\['city'\] for row in rows\]"),
+        ([{"spot": "Oslo"}], None, r"Got a list of records .*\[row\['city'\] for row in rows\]"),
         (pd.MultiIndex.from_tuples([("a", 1)]), None, r"Got MultiIndex of shape \(1,\) instead"),
         (np.zeros((2, 2)), None, r"Got ndarray of shape \(2, 2\) instead"),
-        (pl.col("place"), None, r"must be a list of values\. Got Expr instead"),
+        (pl.col("spot"), None, r"must be a list of values\. Got Expr instead"),
         ({}, None, r"Got dict instead.*It has no columns\."),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
@@ -297,42 +297,42 @@ def test_what_is_refused_is_told_in_a_sentence(values, on, said):
 
 def test_a_table_is_no_list_of_query_columns(index):
     for ask in (index.search_batch, index.overlap_batch):
-        with pytest.raises(QueryError, match=r"given as a list\. Got DataFrame .*'n', 'place'"):
+        with pytest.raises(QueryError, match=r"given as a list\. Got DataFrame .*'n', 'spot'"):
             ask(pl.DataFrame(TABLE))
         with pytest.raises(QueryError, match=r"given as a list\. Got 3\."):
             ask(3)
-    assert len(index.search_batch(pl.DataFrame(TABLE)[["place"]].get_columns(), k=1)) == 1
+    assert len(index.search_batch(pl.DataFrame(TABLE)[["spot"]].get_columns(), k=1)) == 1
 
 
 @pytest.fixture(scope="module")
 def frame(spark):
-    return spark.createDataFrame(pd.DataFrame({"n": range(6), "place": PLACES}))
+    return spark.createDataFrame(pd.DataFrame({"n": range(6), "spot": PLACES}))
 
 
 def test_a_column_of_spark_is_collected_as_distinct_values_with_counts(index, frame):
-    query = query_from_values(frame, on="place")
+    query = query_from_values(frame, on="spot")
     assert query.values.to_pylist() == ["MADRID", "Oslo", "Xyzzyx", "rome", None]
     assert query.counts.tolist() == [1, 2, 1, 1, 1]
-    assert query.describe() == {"file": None, "column": "place", "rows": 6}
+    assert query.describe() == {"file": None, "column": "spot", "rows": 6}
     plain = [*sorted(FILLED), None]
     for options in ({}, {"joinability_of": "rows"}, {"ignore_missing": True}):
-        result = index.search(frame, on="place", min_joinability=0.2, **options)
+        result = index.search(frame, on="spot", min_joinability=0.2, **options)
         assert answer(result) == answer(index.search(plain, min_joinability=0.2, **options))
-    assert index.overlap(frame, on="place").rows() == index.overlap(plain).rows()
+    assert index.overlap(frame, on="spot").rows() == index.overlap(plain).rows()
 
 
 def test_what_of_spark_is_refused(frame, monkeypatch):
     with pytest.raises(QueryError, match=r"Got a Column of Spark, which has no rows: give"):
-        query_from_values(frame["place"])
-    with pytest.raises(QueryError, match=r"such as on='n'\. The columns are 'n', 'place'\."):
+        query_from_values(frame["spot"])
+    with pytest.raises(QueryError, match=r"such as on='n'\. The columns are 'n', 'spot'\."):
         query_from_values(frame)
     with pytest.raises(QueryError, match=r"Spark column 'both' holds a value of the type array"):
-        query_from_values(frame.select(sql.array("place").alias("both")), on="both")
+        query_from_values(frame.select(sql.array("spot").alias("both")), on="both")
     monkeypatch.setattr(frame_columns, "MAX_SPARK_VALUES", 4)
-    with pytest.raises(QueryError, match=r"'place' has more than 4 distinct values.*frame\.sample"):
-        query_from_values(frame, on="place")
+    with pytest.raises(QueryError, match=r"'spot' has more than 4 distinct values.*frame\.sample"):
+        query_from_values(frame, on="spot")
     monkeypatch.setattr(frame_columns, "MAX_SPARK_VALUES", 5)
-    assert len(query_from_values(frame, on="place").values) == 5
+    assert len(query_from_values(frame, on="spot").values) == 5
 
 
 def test_no_library_is_imported_for_a_query_without_it():

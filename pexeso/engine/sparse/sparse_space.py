@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from pexeso.engine.lists import offsets_of, ranges
+from pexeso.engine.lists import distinct_numbers, offsets_of, ranges, ranked_numbers
 from pexeso.engine.sparse.comparison import compare, compare_rows, pool
 from pexeso.engine.sparse.partition import SparsePartition, build_partition
 from pexeso.engine.sparse.search import (
@@ -238,29 +238,41 @@ class SparseSpace(VectorSpace):
         stats: SearchStats,
     ) -> np.ndarray:
         owner, posting = partition.column_lists.of(columns)
-        rows, position = np.unique(partition.column_lists.members[posting], return_inverse=True)
+        members = partition.column_lists.members[posting]
+        rows, position = ranked_numbers(members, partition.n_values)
         order = np.argsort(position, kind="stable")
         owner, position = owner[order], position[order]
         nearest = np.full((len(columns), len(vectors)), max_distance)
+        first = offsets_of(np.bincount(position, minlength=len(rows)))
+
+        def lower(query: np.ndarray, places: np.ndarray, distances: np.ndarray) -> None:
+            sizes = np.diff(first)[places]
+            pair = np.repeat(np.arange(len(query)), sizes)
+            of_pair = owner[ranges(first[places], sizes)], query[pair]
+            np.minimum.at(nearest, of_pair, distances[pair])
+
+        rows = rows.astype(np.int64)
         if _is_worth_lists(vectors, rows, max_distance):
-            first = offsets_of(np.bincount(position, minlength=len(rows)))
-            pairs = _pairs_by_lists(partition, vectors, rows.astype(np.int64), max_distance, stats)
-            for query, places, distances in pairs:
-                sizes = np.diff(first)[places]
-                pair = np.repeat(np.arange(len(query)), sizes)
-                of_pair = owner[ranges(first[places], sizes)], query[pair]
-                np.minimum.at(nearest, of_pair, distances[pair])
+            lower(*_equal_pairs(partition, vectors, rows))
+            # Nothing is nearer than an equal value: only what lacks one is searched for.
+            lacking = (nearest > 0) & vectors.is_known
+            some = np.flatnonzero(lacking.any(0))
+            kept = distinct_numbers(position[lacking.any(1)[owner]])
+            for query, places, distances in _pairs_by_lists(
+                partition, vectors[some], rows[kept], max_distance, stats
+            ):
+                lower(some[query], kept[places], distances)
             return nearest
         stats.defining_distances += len(vectors) * len(rows)
 
-        def lower(begin: int, first: int, distances: np.ndarray) -> None:
-            start, stop = np.searchsorted(position, [first, first + len(distances)])
+        def keep(begin: int, first_row: int, distances: np.ndarray) -> None:
+            start, stop = np.searchsorted(position, [first_row, first_row + len(distances)])
             loops.keep_nearest(
-                distances, position[start:stop] - first, owner[start:stop],
+                distances, position[start:stop] - first_row, owner[start:stop],
                 nearest[:, begin : begin + distances.shape[1]],
             )  # fmt: skip
 
-        for n_pairs in compare(partition, vectors, rows.astype(np.int64), lower):
+        for n_pairs in compare(partition, vectors, rows, keep):
             advance(n_pairs)
         return nearest
 
@@ -284,6 +296,21 @@ def _is_worth_lists(vectors: SparseVectors, rows: np.ndarray, max_distance: floa
     n_rows = len(rows)
     is_large = n_rows >= ROWS_WORTH_LISTS and len(vectors) * n_rows >= PAIRS_WORTH_LISTS
     return is_large and max_distance < NO_COMMON_PAIR
+
+
+def _equal_pairs(
+    partition: SparsePartition, vectors: SparseVectors, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return pairs of query values and positions in `rows` at distance 0, by hashes of values."""
+    ours, forms = vectors.marks.forms, partition.vectors.marks.forms[rows]
+    order = np.argsort(forms, kind="stable")
+    begin = np.searchsorted(forms, ours, "left", sorter=order)
+    sizes = np.searchsorted(forms, ours, "right", sorter=order) - begin
+    sizes[ours == 0] = 0  # the form is not known
+    query, places = np.repeat(np.arange(len(ours)), sizes), order[ranges(begin, sizes)]
+    distances = distances_at(vectors, query, partition.vectors, rows[places])
+    is_equal = distances == 0
+    return query[is_equal], places[is_equal], distances[is_equal]
 
 
 def _pairs_by_lists(

@@ -51,7 +51,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.engine.lists import offsets_of, ranges
+from pexeso.engine.lists import offsets_of, ranges, ranked_numbers
 from pexeso.engine.sparse.marks import Marks
 from pexeso.errors import InputError
 from pexeso.runtime.compiled import compiled
@@ -211,7 +211,7 @@ class SparseVectors:
         """Return the values of some rows, int64, with the words that they have."""
         sizes = self.offsets[rows + 1] - self.offsets[rows]
         members = self.members[ranges(self.offsets[rows], sizes)]
-        used, members = np.unique(members, return_inverse=True)
+        used, members = ranked_numbers(members, len(self.weights))
         return SparseVectors(
             self.space, *take_words(self.text, self.starts, used), self.weights[used],
             self.squares[used], offsets_of(sizes), members.astype(np.int32), self.norms[rows],

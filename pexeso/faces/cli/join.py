@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from pexeso import __version__
-from pexeso.errors import InputError, OutputError
+from pexeso.errors import InputError, OutputError, TableReadError
 from pexeso.faces.cli.options import (
     QueryCommand,
     cli_option,
@@ -46,6 +46,7 @@ from pexeso.faces.service.schema import OUTPUT
 from pexeso.faces.service.transform import TransformRequest
 from pexeso.faces.service.verbs import run
 from pexeso.joins.exports.openlineage import DataSet, JoinMade, append_events
+from pexeso.lake.containers.formats import format_of
 from pexeso.lake.rows import table_path
 from pexeso.results.query import split_spec
 from pexeso.runtime.formatting import figure, many, percent
@@ -90,24 +91,39 @@ def _query(file: str | None) -> DataSet:
 MAX_SENTENCE = 1000
 
 
+def _names_missing_table(path: str) -> bool:
+    return format_of(path) is not None and "://" not in path and not os.path.exists(path)
+
+
 @contextmanager
-def _with_index(request: JoinRequest) -> Iterator[JoinRequest]:
+def _with_index(request: JoinRequest, output: str | None) -> Iterator[JoinRequest]:
     """Index the second of two tables while they are joined, where no index is named."""
-    file, column = split_spec(request.query)
-    no_index = os.path.isfile(split_spec(request.index)[0]) and request.lake_column is None
-    if not no_index or not os.path.isfile(file):
+    (left, _), (file, column) = split_spec(request.index), split_spec(request.query)
+    are_tables = os.path.isfile(left) or _names_missing_table(left)
+    if request.lake_column is not None or not are_tables:
         yield request
         return
+    for name in (left, file):
+        if not os.path.isfile(name):
+            raise TableReadError(
+                f"There is no file '{name}': two tables are joined without an index if both are "
+                "files."
+            )
     if request.transform:
         raise click.UsageError(
             "--transform joins with a table of an index. Two files are joined by a learned rule by "
             "pexeso transform FILE:COLUMN FILE:COLUMN."
         )
-    from pexeso.two_tables import index_of_table
+    from pexeso.two_tables import index_of_table, resumable_folder
 
     is_key = request.read_key() is not None
     first = column.split(",")[0] if is_key and column is not None else column
-    with index_of_table(file, first) as (index, label):
+    with ExitStack() as stack:
+        folder = None
+        if output is not None:
+            purpose = [__version__, request.to_dict()]
+            folder = stack.enter_context(resumable_folder(output, purpose, [left, file]))
+        index, label = stack.enter_context(index_of_table(file, first, folder=folder))
         named = f"{os.path.basename(file)}:{column if is_key else label}"
         yield msgspec.structs.replace(
             request, index=index.path, query=request.index, lake_column=named
@@ -163,7 +179,7 @@ def join(
     in them.
 
     Two files are joined without an index: pexeso join FILE:COLUMN FILE:COLUMN indexes the second
-    in a temporary folder.
+    in a temporary folder. If it is stopped, repeat it: with -o it continues.
 
     FILE:COLUMN,COLUMN is a key of several columns. It is joined with TABLE:COLUMN,COLUMN, or, for
     TABLE alone, with the columns that match most keys. Keys match if they are equal, ignoring case
@@ -192,7 +208,7 @@ def join(
     if lineage is not None and output is None:
         raise click.UsageError("--lineage names the file that the join goes to: add -o OUT.")
     started = datetime.now(UTC)
-    with _with_index(request) as request:
+    with _with_index(request, output) as request:
         with search_progress():
             response = run(request)
         if response.transformed is None:
@@ -282,7 +298,7 @@ _LONGEST = 1000
 @cli_option(
     "--many-to-many",
     is_flag=True,
-    help="Write OUT even if keys have several rows in both tables.",
+    help="Write OUT even if keys repeat in both tables, or make over ten times the rows.",
 )
 @cli_option(
     "--many-to-one",
@@ -330,11 +346,10 @@ def transform(
 
     def check(joined: TransformJoin) -> None:
         if output is not None:
-            from pexeso.transform.joins.details import require_distinct  # brings numpy
+            from pexeso.transform.joins.details import require_distinct, require_moderate
 
             require_distinct(joined, many_to_one=many_to_one)
-        if output is not None and joined.multiplies and not many_to_many:
-            joined.table(many_to_one=many_to_one)  # says why it is refused before a file is written
+            require_moderate(joined, "left", many_to_many=many_to_many)
 
     joined = run(request, check=check)
     write_answer(joined, form, transform_lines)

@@ -10,6 +10,7 @@ from pexeso.faces.cli.report import (
     NAMES,
     Column,
     Layout,
+    fan_out_column,
     first_pair_lines,
     indented,
     milliseconds,
@@ -19,7 +20,7 @@ from pexeso.faces.cli.report import (
     transformed_lines,
 )
 from pexeso.options import ROWS
-from pexeso.results.column_matches import relation_of
+from pexeso.results.column_matches import fan_out_text
 from pexeso.runtime.formatting import many, percent, plain
 
 if TYPE_CHECKING:
@@ -35,34 +36,6 @@ MAX_PROGRAM = 60
 _PHASES = ("start", "open", "embed", "map", "block", "verify", "rerank", "explain")
 
 
-def fan_out_text(relation: str, mean: float) -> str:
-    """Write how many rows a join makes of one.
-
-    Examples
-    --------
-    >>> fan_out_text("1:n", 1.5), fan_out_text("n:m", 1234.0), fan_out_text("1:n", 1.01)
-    ('1:n, 1.5 rows for each row', 'n:m, 1,234 rows for each row', '1:n')
-    """
-    number = f"{mean:.2g}" if mean < 100 else f"{mean:,.0f}"
-    return relation if number == "1" else f"{relation}, {number} rows for each row"
-
-
-def _fan_out(result: SearchResult) -> Column:
-    """Return the column of what a join makes of a row; empty where it makes one with each table."""
-    query = result.query
-    most_query_rows = (query["rows"] - query["empty"]) / max(1, query["distinct"])
-
-    def cell(match: Match) -> str:
-        mean = match.rows_per_value
-        if mean is None or not is_shown:
-            return ""
-        few = ", few values" if match.is_small_domain else ""
-        return fan_out_text(relation_of(most_query_rows, mean), mean) + few
-
-    is_shown = any((match.rows_per_value or 1) > 1 or match.is_small_domain for match in result)
-    return Column("fan-out", "<", cell, is_optional=True)
-
-
 def _alike_columns(result: SearchResult) -> list[Column]:
     at_least = ">= " if result.options.are_lower_bounds else ""
     counted = "rows matched" if result.options.joinability_of == ROWS else "matched"
@@ -70,7 +43,8 @@ def _alike_columns(result: SearchResult) -> list[Column]:
         Column("joinability", ">", lambda match: f"{at_least}{percent(match.joinability)}"),
         Column(counted, ">", lambda match: f"{match.matched:,}/{match.total:,}"),
         *NAMES,
-        _fan_out(result),
+        fan_out_column(result),
+        Column("ahead by", "<", result._tie_break, is_optional=True),
     ]
     if not result.reranked:
         return columns

@@ -61,8 +61,8 @@ class Column(NamedTuple):
     is_optional: bool = False
 
 
-def table_of(columns: Sequence[Column], result: ColumnMatches[Any]) -> Table:
-    cells = [(column, [column.cell(match) for match in result]) for column in columns]
+def table_of(columns: Sequence[Column], matches: Sequence[Any]) -> Table:
+    cells = [(column, [column.cell(match) for match in matches]) for column in columns]
     kept = [(column, texts) for column, texts in cells if any(texts) or not column.is_optional]
     rows = list(zip(*(texts for _, texts in kept), strict=True))
     return (
@@ -72,17 +72,26 @@ def table_of(columns: Sequence[Column], result: ColumnMatches[Any]) -> Table:
     )
 
 
-def table_with_context(columns: Sequence[Column], result: ColumnMatches[Any]) -> Table:
+def shared_lines(result: Matches[Any]) -> list[list[Any]]:
+    """Put columns found that are keys of one table, and so name the same rows, on one line."""
+    lines: dict[Any, list[Any]] = {}
+    for position, match in enumerate(result):
+        is_key = getattr(match, "rows_per_value", None) == 1 and not match.copies
+        lines.setdefault(match.table if is_key else position, []).append(match)
+    return list(lines.values())
+
+
+def table_with_context(columns: Sequence[Column], matches: Sequence[Any]) -> Table:
     """Return a table of columns found with their copies, where there are any, and what they bring.
 
     On a terminal the last column is as wide as there is room, within bounds.
     """
     columns, width = (*columns, COPIES), BRINGS_WIDTH
     if sys.stdout.isatty():
-        used = max(map(display_width, table_lines(*table_of(columns, result), limit=MAX_NAME)))
+        used = max(map(display_width, table_lines(*table_of(columns, matches), limit=MAX_NAME)))
         width = min(max(get_terminal_size().columns - used - 2, MIN_BRINGS_WIDTH), BRINGS_WIDTH)
     brings = Column("brings", "<", lambda match: brought(match.brings, width), is_optional=True)
-    return table_of((*columns, brings), result)
+    return table_of((*columns, brings), matches)
 
 
 COPIES = Column(
@@ -92,6 +101,10 @@ NAMES = (
     Column("table", "<", lambda match: match.table),
     Column("column", "<", lambda match: match.column),
 )
+
+
+def fan_out_column(result: ColumnMatches[Any]) -> Column:
+    return Column("fan-out", "<", result._fan_out, is_optional=True)
 
 
 def brought(labels: Sequence[str], width: int) -> str:
@@ -299,14 +312,21 @@ def report_work(layout: Layout, results: Sequence[Any], *, name_queries: bool) -
 
 def result_lines(layout: Layout, result: Any, n_shown: int) -> list[str]:
     """Lay out the columns found, best first, each with up to `n_shown` of its matching values."""
-    names, rows, alignment = table_with_context(layout.columns(result), result)
+    shared = [[match] for match in result] if n_shown else shared_lines(result)
+    labels = {id(line[0]): [match.column for match in line] for line in shared if len(line) > 1}
+    of_line = Column("column", "<", lambda match: ", ".join(labels.get(id(match), [match.column])))
+    columns = [
+        of_line if labels and column is NAMES[1] else column for column in layout.columns(result)
+    ]
+    names, rows, alignment = table_with_context(columns, [line[0] for line in shared])
     header, *lines = table_lines(names, rows, alignment, limit=MAX_NAME)
     # What the columns are ranked by comes first, and is aligned to the right.
     width = max(len(row[0]) for row in (names, *rows))
     header = heading(header)
     lines = [styled(line[:width], fg="cyan") + line[width:] for line in lines]
     if not n_shown:
-        return [header, *lines, *rest_lines(result)]
+        same = ["columns on one line identify the same rows (--json lists each)"] if labels else []
+        return [header, *lines, *same, *rest_lines(result)]
     below = [[*copies_line(match), *layout.why(match, n_shown)] for match in result]
     apart = [""] if any(below) else []
     shown = [
@@ -395,6 +415,7 @@ def _equal_columns(result: TokenSearchResult) -> list[Column]:
         Column("overlap", ">", overlap),
         Column("values", ">", lambda match: f"{match.size:,}"),
         *NAMES,
+        fan_out_column(result),
     ]
 
 
@@ -434,6 +455,7 @@ def _combined_columns(result: CombinedResult) -> list[Column]:
         Column("equal values", ">", equal),
         Column("by program", ">", by_program, is_optional=True),
         *NAMES,
+        fan_out_column(result),
     ]
 
 

@@ -26,6 +26,7 @@ from pexeso.joins.enrichment.gathering import (
 from pexeso.joins.tables import position_of
 from pexeso.lake.frames.tables import Frame, Tabular, put_beside, table_in_memory
 from pexeso.options import ALL, VALUES, whole_number
+from pexeso.results.query import query_from_values
 from pexeso.runtime.checks import require_flag
 from pexeso.runtime.formatting import many, percent, shown
 
@@ -323,9 +324,8 @@ def _enriched(
             f"The target is what is to be predicted, and cannot be the key {key!r} that is "
             "searched with."
         )
-    gathered = gather(
-        columns, key, target_name, matches(columns[key]), rules, exclude_self=exclude_self
-    )
+    matched = matches(query_from_values(columns[key], key))
+    gathered = gather(columns, key, target_name, matched, rules, exclude_self=exclude_self)
     added = pa.Table.from_arrays(gathered.cells, names=[column.name for column in gathered.added])
     return Enrichment(
         put_beside(frame.table, frame.kind, added),

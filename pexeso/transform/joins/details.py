@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
+from pexeso.joins.options import JoinOptions
+from pexeso.joins.report import require_moderate_growth
 from pexeso.runtime.checks import require_flag
 from pexeso.runtime.formatting import shown
 from pexeso.transform.joins.sides import Side, file_name
@@ -117,6 +119,20 @@ def require_distinct(joined: TransformJoin, *, many_to_one: bool) -> None:
             "joined with another's. Name other columns, or allow it by many_to_one "
             "(--many-to-one)."
         )
+
+
+def require_moderate(joined: TransformJoin, how: str, *, many_to_many: bool) -> None:
+    """Raise InputError where rows multiply, or become ten times as many, unless that is allowed."""
+    if joined.multiplies and not many_to_many:
+        raise InputError(
+            f"Keys have several rows in both tables (N:M), such as {repeated_key(joined)}, so "
+            "that rows would multiply. Name other columns, remove duplicates of one table, or "
+            "pass many_to_many (--many-to-many)."
+        )
+    keys = joined.keyed.texts.columns[joined.rule.key_column].values
+    options = JoinOptions(how=how, many_to_many=many_to_many)
+    name = file_name(joined.target.file) or "target"
+    require_moderate_growth(keys, joined.key_codes[0], joined.key_counts[1], name, options)
 
 
 def _columns(side: Side, table: str) -> str:

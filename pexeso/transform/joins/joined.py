@@ -23,8 +23,8 @@ from pexeso.transform.joins.details import (
     RowSteps,
     first_rows,
     page_report,
-    repeated_key,
     require_distinct,
+    require_moderate,
     why_no_program,
 )
 from pexeso.transform.joins.sides import Side, chunked, file_name
@@ -241,25 +241,21 @@ class TransformJoin(Shown):
         how : {"left", "inner"}
             Keep rows without a partner, or drop them.
         many_to_many : bool
-            Allow keys that have several rows on both sides, each of which is joined with each.
+            Allow keys that have several rows on both sides, each of which is joined with each, and
+            more than ten times the rows.
         many_to_one : bool
             Allow programs that make one key of several values.
 
         Raises
         ------
         InputError
-            Keys have several rows on both sides, programs make one key of several values, or an
-            argument is none of those allowed.
+            Keys have several rows on both sides, or make more than ten times the rows; programs
+            make one key of several values; or an argument is none of those allowed.
         """
         require_how(how)
         require_distinct(self, many_to_one=many_to_one)
         require_flag("many_to_many", many_to_many)
-        if self.multiplies and not many_to_many:
-            raise InputError(
-                f"Keys have several rows in both tables (N:M), such as {repeated_key(self)}, so "
-                "that rows would multiply. Name other columns, remove duplicates of one table, or "
-                "pass many_to_many (--many-to-many)."
-            )
+        require_moderate(self, how, many_to_many=many_to_many)
         return _side_by_side(self, how)
 
     def join(self, *, many_to_one: bool = False, **options: Any) -> pa.Table:

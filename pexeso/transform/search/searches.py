@@ -167,7 +167,7 @@ class TransformSearches:
             "seconds": round(time.perf_counter() - started, 6),
         }
         return TransformSearchResult(
-            {**column.describe(), "values": query.n_values},
+            {**column.describe(), "empty": column.n_empty, "values": query.n_values},
             options,
             tuple(shown),
             n_more=len(lines) - len(shown),

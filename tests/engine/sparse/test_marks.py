@@ -132,6 +132,31 @@ def test_every_way_to_compare_keeps_to_the_definition(stored, queries, limit, de
     np.testing.assert_array_equal(nearest[0], exact.min(1, initial=limit))
 
 
+def test_values_that_all_columns_have_are_not_searched_for(monkeypatch):
+    stored = [(text, frozenset(), None) for text in ("abc abb", "abd", "bab", "abc", "bb aa")]
+    vectors, lists = marked(stored), np.array([0, 3, 5])
+    arrays, _ = build_partition(vectors, lists, np.array([0, 1, 2, 1, 3]))
+    partition = SparsePartition.from_arrays(arrays, SPACE)
+    searched = []
+
+    def record(part, some, *args, **options):
+        searched.append((part.n_values, len(some)))
+        return search.matches_in_runs(part, some, *args, **options)
+
+    monkeypatch.setattr(sparse_space, "_is_worth_lists", lambda *_: True)
+    monkeypatch.setattr(sparse_space, "SHARE_WORTH_ALL", 9)
+    monkeypatch.setattr(sparse_space, "matches_in_runs", record)
+    queries = marked(stored[:3])
+    nearest = SparseSpace(SPACE).nearest_in_columns(
+        partition, queries, np.arange(2), 0.6, SearchStats()
+    )
+    exact = queries.distances(partition.vectors)
+    expected = [exact[:, partition.column_lists[column]].min(1, initial=0.6) for column in (0, 1)]
+    np.testing.assert_array_equal(nearest, expected)
+    # All are in the first column, and the second of them in the other.
+    assert searched == [(2, 2)]
+
+
 def test_marks_go_with_their_values():
     both = [
         marked([("a b", frozenset({(1, 1)}), (1, 1, 1)), ("a", frozenset(), None)]),

@@ -203,9 +203,9 @@ def test_an_estimate_is_marked_as_one(capsys):
     result = TokenSearchResult(query, options, (match,), CONTAINMENT_FIELDS, {"seconds": 0.001})
     write_results(EQUAL, [result], "table", 0, explain=False, name_queries=False)
     assert capsys.readouterr().out.splitlines()[1].split() == ["~81.2", "%", "1,234", "a.csv", "id"]
-    assert result.to_dict()["results"] == [
-        {"table": "a.csv", "column": "id", "containment": 0.812, "estimated": True, "brings": []}
-    ]
+    measures = {"table": "a.csv", "column": "id", "containment": 0.812, "estimated": True}
+    sizes = {"rows_per_value": None, "is_small_domain": False}
+    assert result.to_dict()["results"] == [{**measures, "brings": [], **sizes}]
 
 
 def test_containment_that_finds_nothing_says_why(run, fail, both, tmp_path, towns):

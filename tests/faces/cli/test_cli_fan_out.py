@@ -22,7 +22,8 @@ def index(tmp_path_factory):
     for name, cells in COLUMNS.items():
         with open(lake / name, "w", encoding="utf-8", newline="") as stream:
             csv.writer(stream).writerows([["town", "n"], *((cell, 1) for cell in cells)])
-    return pexeso.build_index(lake, lake.parent / "fan-out.pexeso", rules=RULES)
+    path = lake.parent / "fan-out.pexeso"
+    return pexeso.build_index(lake, path, rules=RULES, parts=("overlap", "containment"))
 
 
 def test_it_is_rows_with_a_value_by_distinct_values(index):
@@ -40,6 +41,12 @@ def test_json_says_it_and_all_else_as_before(index):
     }
     assert said == {"key.csv": (1.0, False), "visits.csv": (2.2, False), "flag.csv": (100.0, True)}
     assert list(results[0])[-3:] == ["brings", "rows_per_value", "is_small_domain"]
+    for method in ("overlap", "containment", "all"):
+        shown = index.search(TOWNS, fold_copies=False, method=method).to_dict()["results"]
+        fields = ("rows_per_value", "is_small_domain")
+        assert {one["table"]: tuple(one[name] for name in fields) for one in shown}.items() <= (
+            said.items()
+        )
 
 
 @pytest.mark.parametrize(
@@ -47,19 +54,20 @@ def test_json_says_it_and_all_else_as_before(index):
     [
         (TOWNS, ["1:1", "1:n, 2.2 rows for each row", "1:n, 100 rows for each row, few values"]),
         (
-            [*TOWNS, "oslo"],
+            [*TOWNS, "Oslo"],
             ["n:1", "n:m, 2.2 rows for each row", "n:m, 100 rows for each row, few values"],
         ),
     ],
 )
-def test_lines_say_it(index, mine, expected, tmp_path, run):
+@pytest.mark.parametrize("method", ["semantic", "overlap", "all"])
+def test_lines_say_it(index, method, mine, expected, tmp_path, run):
     file = tmp_path / "mine.csv"
-    file.write_text("place\n" + "\n".join(mine) + "\n", encoding="utf-8")
-    head, *lines = run(
-        "search", index.path, f"{file}:place", "--no-fold-copies"
-    ).stdout.splitlines()
+    rows = [f"{place},1" for place in [*mine, ""]]
+    file.write_text("\n".join(["place,n", *rows]) + "\n", encoding="utf-8")
+    options = ("--method", method, "--no-fold-copies")
+    head, *lines = run("search", index.path, f"{file}:place", *options).stdout.splitlines()
     at, end = head.index("fan-out"), head.index("brings")
-    assert [line[at:end].strip() for line in lines] == expected
+    assert sorted(line[at:end].strip() for line in lines) == sorted(expected)
 
 
 def test_lines_of_keys_alone_have_no_such_column(index, tmp_path, run):

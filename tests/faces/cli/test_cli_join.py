@@ -51,6 +51,10 @@ def test_two_files_are_joined_without_an_index(run, fail, small_lake, places, tm
     assert "There is no column 'town'" in message
     message = fail(2, "join", f"{places}:place", f"{small_lake / 'cities.csv'}:city", "--transform")
     assert "pexeso transform FILE:COLUMN FILE:COLUMN" in message
+    for files in ((places, "nothing.csv"), ("nothing.csv", places), ("nothing.csv", "other.csv")):
+        message = fail(1, "join", *(f"{file}:place" for file in files))
+        assert "There is no file 'nothing.csv'" in message
+    assert "There is no index at 'nothing'" in fail(1, "join", "nothing", f"{places}:place")
 
 
 def test_keys_and_codes_of_two_files_are_joined_without_an_index(run, tmp_path):

@@ -9,10 +9,10 @@ import pytest
 from pexeso.semantic import similarity
 
 TABLE = """\
-similarity  joinability  matched  table                 column   brings
-      0.75       75.0 %      3/4  cities.csv            city     country, people
-      0.75       75.0 %      3/4  nested/capitals.tsv   Capital  Seat since
-      0.75       75.0 %      3/4  nested/companies.csv  place    name, +2 more
+similarity  joinability  matched  table                 column   ahead by     brings
+      0.75       75.0 %      3/4  nested/companies.csv  place    column name  name, +2 more
+      0.75       75.0 %      3/4  cities.csv            city                  country, people
+      0.75       75.0 %      3/4  nested/capitals.tsv   Capital               Seat since
 """
 
 WHY = """\
@@ -69,13 +69,13 @@ def test_csv_of_nothing_found_has_the_same_header(run, small_index, places):
 def test_without_a_column_the_widest_text_column_is_taken_and_named(run, small_index, places):
     result = run("search", small_index, places, "-k", 1)
     assert "No column was named: searching with 'place'." in result.stderr
-    assert "cities.csv" in result.stdout
+    assert "nested/companies.csv" in result.stdout
 
 
 def test_rows_are_counted_where_they_are_asked_for(run, small_index, places):
     result = run("search", small_index, f"{places}:place", "--joinability-of", "rows", "-k", 1)
     assert result.stdout.splitlines()[0].split("  ")[2] == "rows matched"
-    assert "60.0 %           3/5  cities.csv" in result.stdout
+    assert "60.0 %           3/5  nested/companies.csv" in result.stdout
     assert "1 empty (they count as not matched)" in result.stderr
 
 

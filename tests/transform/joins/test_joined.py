@@ -182,6 +182,15 @@ def test_keys_that_repeat_on_both_sides_are_refused_with_the_reason():
     assert len(joined.table(many_to_many=True)) == 12 * 2 * 3
 
 
+def test_more_than_ten_times_the_rows_are_refused_as_by_other_joins():
+    joined = learn(NAMES, repeated(MAILS, 600), target_columns="mail")
+    with pytest.raises(InputError, match=r"would make 7,200 rows of the 12 of your table"):
+        joined.table()
+    with pytest.raises(InputError, match=r"would make 7,200 rows of the 12 of your table"):
+        joined.join()
+    assert len(joined.table(many_to_many=True)) == len(joined.join(many_to_many=True)) == 7200
+
+
 def test_no_row_multiplies_where_no_key_repeats_in_both_tables():
     """One name stands twice in the first table, the address of another one in the second."""
     names = {"name": [*NAMES["name"], NAMES["name"][0]]}
