@@ -39,9 +39,9 @@ def wait_for(start):
 
 
 def test_files_that_are_given_are_indexed_and_joined(client, start):
-    asked = client.get("/lake")
-    require_answer_of_ours(asked)
-    assert "Join your files" in asked.text
+    first = client.get("/lake")
+    require_answer_of_ours(first)
+    assert "Join your files" in first.text
     begun = give(client, ("cities.csv", CITIES), ("data/towns.csv", TOWNS), ("cities.csv", FRUIT))
     assert begun.url.path == "/"
     require_answer_of_ours(begun)
@@ -51,8 +51,8 @@ def test_files_that_are_given_are_indexed_and_joined(client, start):
     tables = client.get("/lake.json").json()["tables"]
     assert [table["table"] for table in tables] == ["2 cities.csv", "cities.csv", "towns.csv"]
     page = client.post("/tables", data={"lake_table": "cities.csv"})
-    found = client.get(f"{page.url.path}/search.json?column=%230&exclude_self=1").json()
-    assert {(match["table"], match["matched"]) for match in found["results"]} == {("towns.csv", 4)}
+    answer = client.get(f"{page.url.path}/search.json?column=%230&exclude_self=1").json()
+    assert {(match["table"], match["matched"]) for match in answer["results"]} == {("towns.csv", 4)}
 
 
 def test_the_page_says_how_far_the_index_is_until_it_is_there(client, start, monkeypatch):
