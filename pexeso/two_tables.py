@@ -37,6 +37,13 @@ def resumable_folder(output: str, purpose: Sequence[Any], files: Sequence[str]) 
     times = [(one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns) for one in status]
     digest = hashlib.blake2b(repr((purpose, files, times)).encode(), digest_size=8).hexdigest()
     parent = Path(output).with_name(f".{Path(output).name}.join")
+    if parent.is_symlink() or (
+        parent.exists() and not (parent / LOCK).is_file() and any(parent.iterdir())
+    ):
+        raise OutputError(
+            f"'{parent}' is where a join keeps what it has found, and it is none that a join made: "
+            "move it away, or choose another output."
+        )
     parent.mkdir(exist_ok=True)
     with (parent / LOCK).open("ab") as stream, ExitStack() as ending:
         if lock(stream.fileno(), EXCLUSIVE) is False:

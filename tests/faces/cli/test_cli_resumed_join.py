@@ -104,3 +104,15 @@ def test_two_joins_do_not_write_one_file(fail, join, tmp_path):
     output = str(tmp_path / "out.csv")
     with two_tables.resumable_folder(output, [], []):
         assert "Another join is writing" in fail(1, *join)
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_folder_that_no_join_made_is_left_alone(fail, join, tmp_path, is_link):
+    kept, mine = tmp_path / ".out.csv.join", tmp_path / "mine"
+    folder = mine if is_link else kept
+    folder.mkdir()
+    (folder / "notes.txt").write_text("of mine", "utf-8")
+    if is_link:
+        kept.symlink_to(mine, target_is_directory=True)
+    assert "none that a join made" in fail(1, *join)
+    assert (kept / "notes.txt").read_text("utf-8") == "of mine"
