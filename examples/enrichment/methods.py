@@ -29,10 +29,10 @@ Table = tuple[str, str]
 EQUAL = pexeso.Normaliser(
     fold_accents=False, drop_punctuation=False, read_dates=False, dictionaries=()
 )
-"""Equal text: but for case, and white space around it."""
+"""Equal text: but for case and what names of countries, companies and the like differ in."""
 
 WORDS = pexeso.Normaliser(read_dates=False, dictionaries=())
-"""Similar text: without case, accents and punctuation."""
+"""Similar text: the same without accents and punctuation."""
 
 
 @dataclass(frozen=True)
