@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -66,11 +67,16 @@ class TransformJoin(Shown):
     target: Side
     rule: Transformation = field(repr=False)
     max_compared: int | None = None
-    proposed: str | None = None  # Other columns than those that were named, which a program joins
+    proposal: Callable[[], str | None] | None = field(default=None, repr=False)
 
     def _summary(self) -> str:
         joined = f"{percent(self.coverage)} of the keys, {self.cardinality}"
         return f"{plain(self.program or 'no program')}, {joined}"
+
+    @cached_property
+    def proposed(self) -> str | None:
+        """Other columns than those that were named, which a program joins; learned when asked."""
+        return self.proposal() if self.proposal else None
 
     @property
     def forward(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from operator import is_not
 from pathlib import Path
 from typing import Any
@@ -133,9 +134,9 @@ def join_learned(
         return joined if _identifies_rows(joined) else _otherwise(joined, options)
     if joined.rule.programs:
         return joined
+    joined = replace(joined, proposal=partial(_proposed, source, target, options))
     if not options.fuzzy:
-        return replace(joined, proposed=_proposed(source, target, options))
-    joined = replace(joined, proposed=_proposed(source, target, options))
+        return joined
     from pexeso.transform.joins import similar  # brings the model
 
     nearest = similar.with_similar(joined.rule, joined.reading.texts, joined.keyed.texts)

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
+from itertools import pairwise
+from string import ascii_letters, digits
 from typing import Any
 
 import numpy as np
@@ -115,11 +117,12 @@ def parts_of(
     once = parts.deeper(whole, 0.4, _splits, any_separator, extended)
     several = parts.deeper(whole, 0.6, _spans, any_separator) if extended else []
     twice = [] if any_separator else parts.deeper(once, 0.8, _splits, False, extended)
+    small_keys = list(map(lower, keys))
     if extended:
-        parts.deeper([*whole, *once, *twice], 1.0, _conversions, keys)
+        parts.deeper([*whole, *once, *twice], 1.0, _conversions, keys, small_keys)
     others = parts.deeper([*whole, *once, *several, *twice], 0.95, _replacements, replaced)
     if extended and not all(cell.isascii() for row in rows for cell in row if cell):
-        parts.deeper(others, 1.0, _conversions, keys)
+        parts.deeper(others, 1.0, _conversions, keys, small_keys)
     parts.deeper(others, 1.0, _replacements, replaced)
     if extended and not any_separator:
         parts.deeper(several, 1.0, _splits, False, extended)
@@ -235,11 +238,12 @@ def _divided(
 
 def _separators(texts: tuple[str, ...], any_separator: bool, extended: bool) -> list[str]:
     shortest = min(texts, key=len)
-    short = {shortest[at : at + size] for size in (1, 2) for at in range(len(shortest))}
     if not any_separator:
-        short = {separator for separator in short if not any(map(str.isalnum, separator))}
+        signs = _signs([shortest])
+        two = {one + other for one, other in pairwise(shortest) if one in signs and other in signs}
         words = _shared_words(texts) if extended else []
-        return [*words, *sorted(short, key=lambda separator: (len(separator), separator))]
+        return [*words, *signs, *sorted(two)]
+    short = {shortest[at : at + size] for size in (1, 2) for at in range(len(shortest))}
     return [
         *sorted(_shared_by_all(texts), key=lambda separator: (-len(separator), separator)),
         *sorted(short, key=lambda separator: (len(separator), separator)),
@@ -266,8 +270,11 @@ def _shared_by_all(texts: tuple[str, ...]) -> set[str]:
     return pieces
 
 
+_PLAIN = frozenset(ascii_letters + digits)
+
+
 def _signs(texts: Sequence[str]) -> list[str]:
-    return sorted({letter for letter in set("".join(texts)) if not letter.isalnum()})
+    return sorted(letter for letter in set("".join(texts)) - _PLAIN if not letter.isalnum())
 
 
 def _replacements(texts: tuple[str, ...], new_signs: Sequence[str]) -> _Made:
@@ -275,18 +282,21 @@ def _replacements(texts: tuple[str, ...], new_signs: Sequence[str]) -> _Made:
         return
     for old in _signs(texts):
         for new in new_signs:
+            if new == old:
+                continue
             new_texts = tuple([text.replace(old, new) for text in texts])
             if all(new_texts):
                 yield (), ((old, new),), "", new_texts
 
 
-def _conversions(texts: tuple[str, ...], keys: Sequence[str]) -> _Made:
+def _conversions(texts: tuple[str, ...], keys: Sequence[str], small_keys: Sequence[str]) -> _Made:
     """Yield the conversions whose whole texts are in the keys; without accents, also any piece."""
     for name in _conversion_names(texts, keys):
+        convert = conversion(name).of
         new_texts: list[str] = []
-        for text, key in zip(texts, keys, strict=True):
-            new = conversion(name).of(text)
-            if not new or (name != "unaccented" and lower(new) not in lower(key)):
+        for text, key in zip(texts, small_keys, strict=True):
+            new = convert(text)
+            if not new or (name != "unaccented" and lower(new) not in key):
                 break
             new_texts.append(new)
         else:
@@ -317,16 +327,24 @@ def _conversion_names(texts: tuple[str, ...], keys: Sequence[str]) -> Iterator[s
             if len(countries) == 1 and re.fullmatch("[A-Z]{2}", *countries):
                 yield f"IBAN {countries.pop()}"
     if all(map(_NUMBER.fullmatch, texts)):
-        yield from UNITS
+        yield from (name for name, number in _in_units(texts[0]) if number in keys[0])
     elif any(not text.isascii() for text in texts):
         yield "unaccented"
     if len(texts[0]) >= _ISBN and texts[0][0].isdigit():
         yield "to ISBN-13"
     elif " " in texts[0]:
         yield "initials"
-    kinds = listed_kinds().get(lower(texts[0]))
-    if kinds:
-        yield from sorted(kinds, key=list_order().__getitem__)
+    kinds = listed_kinds().get(lower(texts[0]), frozenset())
+    for text in texts[1:] if kinds else ():
+        kinds &= listed_kinds().get(lower(text), frozenset())
+    yield from sorted(kinds, key=list_order().__getitem__)
+
+
+@lru_cache(maxsize=4096)
+def _in_units(number: str) -> list[tuple[str, str]]:
+    """Return what each of `UNITS` makes of a number."""
+    made = ((name, conversion(name).of(number)) for name in UNITS)
+    return [(name, new) for name, new in made if new]
 
 
 def _as_letters(keys: tuple[str, ...], parts: _PartList, extended: bool) -> Examples:

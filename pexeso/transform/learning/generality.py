@@ -9,6 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
+from itertools import islice
+from math import ceil
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -327,18 +330,24 @@ def whole_conversions(
         column.values.take(pa.array(sample_texts(column.values, _CONVERTED, seed))).to_pylist()
         for column in source.columns
     ]
+
+    @cache
+    def converted_sample(column: int, name: str) -> list[list[str]]:
+        """Return what a conversion makes of a sample in each casing, nothing if of few of it."""
+        convert, some = conversion(name).of, samples[column][:_TRIED]
+        n_others = len(some) - ceil(_MIN_SHARE * len(some))
+        others = (text for text in some if convert(text) in (None, text))
+        if next(islice(others, n_others, None), None) is not None:
+            return []
+        made = [new for new in map(convert, samples[column]) if new is not None]
+        return [[cased(new, casing) for new in made] for casing in CASINGS]
+
     for number, target in enumerate(targets):
         keys = set(target.values.to_pylist())
         for column, texts in enumerate(samples):
             for name in _conversion_names(target):
-                convert = conversion(name).of
-                if sum(
-                    convert(text) not in (None, text) for text in texts[:_TRIED]
-                ) < _MIN_SHARE * len(texts[:_TRIED]):
-                    continue
-                made = list(map(convert, texts))
-                for casing in CASINGS:
-                    hits = sum(text is not None and cased(text, casing) in keys for text in made)
+                for casing, made in zip(CASINGS, converted_sample(column, name), strict=False):
+                    hits = sum(map(keys.__contains__, made))
                     if hits >= max(_MIN_MADE, _MIN_SHARE_MADE * len(texts)):
                         yield Program((Extract(column, casing=casing, conversion=name),)), number
 
