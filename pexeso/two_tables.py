@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from pexeso.errors import InputError, LakeError, OutputError
 from pexeso.index import Index, build_index, open_index
 from pexeso.lake.choose import ColumnRules, profile_column
+from pexeso.lake.containers.reader import tables_kept
 from pexeso.lake.frames.tables import table_in_memory
 from pexeso.results.query import read_query
 from pexeso.runtime.system import EXCLUSIVE, lock
@@ -68,13 +69,13 @@ def index_of_table(
 
     Without a folder it is a temporary one; in one that is given an index that is there is opened.
     """
-    query = read_query(file, f"#{column}" if isinstance(column, int) else column)
-    kind = profile_column(query.values).kind
-    kinds = ("text", "date") if kind == "empty" else (kind,)
-    # Whatever the column is like: it was named.
-    rules = ColumnRules(kinds=kinds, min_rows=1, min_distinct=1, max_median_tokens=1e9)
     place = TemporaryDirectory(prefix="pexeso-") if folder is None else nullcontext(folder)
-    with place as parent:
+    with place as parent, tables_kept():
+        query = read_query(file, f"#{column}" if isinstance(column, int) else column)
+        kind = profile_column(query.values).kind
+        kinds = ("text", "date") if kind == "empty" else (kind,)
+        # Whatever the column is like: it was named.
+        rules = ColumnRules(kinds=kinds, min_rows=1, min_distinct=1, max_median_tokens=1e9)
         path = Path(parent, "table.pexeso")
         try:
             is_whole = (path / MANIFEST).exists()
