@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 from pexeso.errors import InputError, LakeError, OutputError
 from pexeso.index import Index, build_index, open_index
 from pexeso.lake.choose import ColumnRules, profile_column
+from pexeso.lake.containers.reader import tables_kept
 from pexeso.lake.frames.tables import table_in_memory
 from pexeso.results.query import read_query
-from pexeso.runtime.system import EXCLUSIVE, lock
+from pexeso.runtime.system import EXCLUSIVE, lock, without_sync
 from pexeso.semantic.pairs import pairs_kept_in
 from pexeso.store.io.temporary import LOCK
 from pexeso.store.manifest import MANIFEST
@@ -75,17 +76,18 @@ def index_of_table(
 
     Without a folder it is a temporary one; in one that is given an index that is there is opened.
     """
-    query = read_query(file, f"#{column}" if isinstance(column, int) else column)
-    kind = profile_column(query.values).kind
-    kinds = ("text", "date") if kind == "empty" else (kind,)
-    # Whatever the column is like: it was named.
-    rules = ColumnRules(kinds=kinds, min_rows=1, min_distinct=1, max_median_tokens=1e9)
-    place = TemporaryDirectory(prefix="pexeso-") if folder is None else nullcontext(folder)
-    with place as parent:
+    with ExitStack() as ending, tables_kept():
+        parent = folder or ending.enter_context(TemporaryDirectory(prefix="pexeso-"))
+        query = read_query(file, f"#{column}" if isinstance(column, int) else column)
+        kind = profile_column(query.values).kind
+        kinds = ("text", "date") if kind == "empty" else (kind,)
+        # Whatever the column is like: it was named.
+        rules = ColumnRules(kinds=kinds, min_rows=1, min_distinct=1, max_median_tokens=1e9)
         path = Path(parent, "table.pexeso")
         try:
             is_whole = (path / MANIFEST).exists()
-            index = open_index(path) if is_whole else build_index(file, path, rules=rules)
+            with without_sync() if folder is None else nullcontext():
+                index = open_index(path) if is_whole else build_index(file, path, rules=rules)
         except LakeError as error:
             raise InputError(
                 f"The column {query.column!r}{where} has no values to compare."

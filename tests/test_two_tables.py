@@ -96,6 +96,17 @@ def test_equal_values_on_both_sides_are_aggregated():
     assert joined["key_2"].unique().to_pylist() == [100_000]
 
 
+def test_an_index_that_does_not_stay_waits_for_no_disk(monkeypatch, tmp_path_factory):
+    synced = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    pexeso.fuzzy_join(PEOPLE, FIRMS, left_on="firm", right_on="name")
+    assert synced == []
+    folder = tmp_path_factory.mktemp("lake")
+    (folder / "firms.csv").write_text("name\nAcme\nGlobex\nHooli\nInitech\nUmbrella\n")
+    pexeso.build_index(folder / "firms.csv", folder / "firms.pexeso")
+    assert synced
+
+
 def test_a_column_of_one_letter_is_joined_by_equal_letters():
     left, right = (pa.table({"key": [*letters, None]}) for letters in ("abca", "bcd"))
     joined = pexeso.fuzzy_join(left, right, "key", provenance=("value",))

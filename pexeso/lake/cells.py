@@ -67,8 +67,10 @@ _MARKS = "^[\\-\u2010-\u2015\u2212\uff0d_.\u2026?\uff1f/]+$"
 _CODE = r"^(?:[\p{Lu}\pN]{1,3}|[\p{Ll}\pN]{1,3}|\p{Lu}\p{Ll})$"
 _LETTER = r"\pL"
 _MAX_BYTES = max(len(word.encode()) for word in MISSING)
-_MISSING_SET = frozenset(MISSING)
+_GAPS = frozenset((*MISSING, *AMBIGUOUS))
 _MARKS_ONLY = re.compile(_MARKS)
+# So few cells are sooner looked at one by one than all at once.
+_FEW = 64
 
 
 def is_missing(texts: pa.Array, columns: np.ndarray | None = None) -> np.ndarray:
@@ -84,6 +86,9 @@ def is_missing(texts: pa.Array, columns: np.ndarray | None = None) -> np.ndarray
     if not len(positions):
         return missing
     lower = pc.utf8_lower(trimmed.take(pa.array(positions))).cast(pa.string())
+    cells = lower.to_pylist() if len(lower) <= _FEW else [""]
+    if all(cells) and _GAPS.isdisjoint(cells) and not any(map(_MARKS_ONLY.match, cells)):
+        return missing
     is_gap = pc.or_(
         pc.or_(pc.equal(lower, ""), pc.is_in(lower, value_set=_missing_texts())),
         pc.match_substring_regex(lower, _MARKS),
@@ -135,7 +140,7 @@ def present(texts: _Texts, columns: np.ndarray | None = None) -> _Texts:
 def is_missing_word(cell: str) -> bool:
     """Return whether a cell that is not empty stands for a missing value, ``NA`` among them."""
     text = cell.strip().lower()
-    return text in _MISSING_SET or text in AMBIGUOUS or bool(_MARKS_ONLY.match(text))
+    return text in _GAPS or bool(_MARKS_ONLY.match(text))
 
 
 def names_no_column(cell: str) -> bool:

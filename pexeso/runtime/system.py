@@ -18,6 +18,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 
 try:
@@ -144,18 +145,37 @@ def open_step(path: str | os.PathLike[str], *, dir_fd: int | None = None) -> int
     return os.open(path, flags, dir_fd=dir_fd)
 
 
+_syncs: ContextVar[bool] = ContextVar("syncs", default=True)
+
+
+@contextmanager
+def without_sync() -> Iterator[None]:
+    """Wait for no disk in the block: what is written there does not outlive it."""
+    token = _syncs.set(False)
+    try:
+        yield
+    finally:
+        _syncs.reset(token)
+
+
+def sync(descriptor: int) -> None:
+    """Wait until what is open is on the disk, unless nobody minds."""
+    if _syncs.get():
+        os.fsync(descriptor)
+
+
 def sync_file(path: str | os.PathLike[str]) -> None:
     """Wait until a file is on the disk."""
     # Windows writes to the disk what was opened for writing alone.
     with open(path, "rb" if HAS_LOCKS else "r+b") as file:
-        os.fsync(file.fileno())
+        sync(file.fileno())
 
 
 def sync_folder(path: str | os.PathLike[str]) -> None:
     """Wait until the folder's list of names is on the disk, where the file system can say."""
     descriptor = open_folder(path)
     try:
-        os.fsync(descriptor)
+        sync(descriptor)
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
             raise

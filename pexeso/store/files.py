@@ -19,6 +19,7 @@ from pexeso.runtime.system import (
     is_link,
     open_folder,
     open_unlinked,
+    sync,
     sync_file,
     sync_folder,
 )
@@ -150,7 +151,7 @@ def new_file(path: Path) -> Iterator[ChecksumWriter]:
     with writing(path), open(path, "xb") as file:
         yield ChecksumWriter(file)
         file.flush()
-        os.fsync(file.fileno())
+        sync(file.fileno())
 
 
 def write_document(path: Path, document: Any) -> FileEntry:

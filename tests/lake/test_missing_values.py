@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pexeso.lake.cells import is_missing, is_missing_word, names_no_column, present
+from pexeso.lake.cells import AMBIGUOUS, is_missing, is_missing_word, names_no_column, present
 
 GAPS = [
     *("N/A", "n/a", "NULL", "null", "None", "NaN", "nan", "nil", "n.a.", ".", "-", "--", "—", "?"),
@@ -35,6 +35,13 @@ def test_gaps_are_missing_and_values_are_not(kind):
     assert not is_missing(pa.array(VALUES, kind)).any()
     assert all(map(is_missing_word, filter(str.strip, GAPS)))
     assert not any(map(is_missing_word, VALUES))
+
+
+@pytest.mark.parametrize("cell", [*GAPS, *VALUES, *AMBIGUOUS])
+def test_a_cell_is_the_same_in_a_short_column_and_in_a_long_one(cell):
+    column = [cell, "Oslo", None]
+    long = is_missing(pa.array(column + ["Rome"] * 100))
+    assert is_missing(pa.array(column)).tolist() == long[:3].tolist()
 
 
 def codes_decide(column):

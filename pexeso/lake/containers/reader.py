@@ -6,9 +6,11 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -56,6 +58,18 @@ from pexeso.store.io.location import Location, locate
 FORMATS_OF_TEXTS = ("delimited", "jsonlines", "json")
 _PARQUET_MAGIC = b"PAR1"
 
+_kept: ContextVar[dict[Any, Table] | None] = ContextVar("kept", default=None)
+
+
+@contextmanager
+def tables_kept() -> Iterator[None]:
+    """Keep the texts of the tables that are read in the block, and read none of them again."""
+    token = _kept.set({})
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+
 
 @dataclass(frozen=True)
 class OpenTable:
@@ -95,6 +109,18 @@ class OpenTable:
     def text(
         self, *, max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES, is_meant: bool = False
     ) -> Table:
+        extension = os.path.splitext(without_packing(self.source.shown.lower()))[1]
+        plain = is_meant and extension == ".txt"
+        read, kept = partial(self._text, max_cell_bytes, "" if plain else extension), _kept.get()
+        if kept is None or self.source.data is None:
+            return read()
+        limits = max_cell_bytes, self.source.max_bytes
+        key = self.fingerprint, self.inner, extension, plain, self.options, *limits
+        if key not in kept:
+            kept[key] = read()
+        return kept[key]
+
+    def _text(self, max_cell_bytes: int, extension: str) -> Table:
         with _errors_in_words(self.shown):
             kind, budget = self.format, self.source.budget()
             if kind == "parquet":
@@ -102,11 +128,10 @@ class OpenTable:
             if kind in ("jsonlines", "json"):
                 return parse_json(self._data, budget, max_cell_bytes=max_cell_bytes)
             if kind == "delimited":
-                extension = os.path.splitext(without_packing(self.source.shown.lower()))[1]
                 return parse_delimited(
                     self._data,
                     budget,
-                    "" if is_meant and extension == ".txt" else extension,
+                    extension,
                     max_cell_bytes=max_cell_bytes,
                     options=self.options,
                 )

@@ -144,7 +144,9 @@ def expand(
     """
     if not len(values):
         return values
-    rows = _rows_that_hold(values, vocabulary.known)
+    lists = pc.split_pattern(values, " ")
+    is_known = pc.is_in(pc.utf8_lower(lists.flatten()), vocabulary.known)
+    rows = pc.list_parent_indices(lists).filter(is_known).unique().to_numpy()
     for number in range(_MAX_ROUNDS):
         if not len(rows):
             break
@@ -156,13 +158,6 @@ def expand(
         values = pc.replace_with_mask(values, pa.array(mask), after)
         rows = rows[~is_date & pc.not_equal(before, after).to_numpy(zero_copy_only=False)]
     return without_commas(values) if drop_commas else values
-
-
-def _rows_that_hold(values: pa.StringArray, known: pa.StringArray) -> np.ndarray:
-    lists = pc.split_pattern(values, " ")
-    is_hit = pc.is_in(pc.utf8_lower(lists.flatten()), known).to_numpy(zero_copy_only=False)
-    hits = pc.list_parent_indices(lists).to_numpy()[is_hit]
-    return hits[np.append(True, hits[1:] != hits[:-1])] if len(hits) else hits
 
 
 def without_commas(words: pa.StringArray) -> pa.StringArray:

@@ -414,9 +414,10 @@ def _width(header: list[list[str]], rows: list[list[str]]) -> int:
     table, or the header is short.
     """
     width = max(map(len, header), default=0)
+    lengths = Counter(map(len, rows))
     if not header:
-        return Counter(map(len, rows)).most_common(1)[0][0]
-    longer = Counter(len(row) for row in rows if len(row) > width)
+        return lengths.most_common(1)[0][0]
+    longer = Counter({length: n for length, n in lengths.items() if length > width})
     usual, n = longer.most_common(1)[0] if longer else (width, 0)
     is_wider = width > 1 and n >= _MIN_LONGER * len(rows)
     return usual if is_wider or 2 * longer.total() > len(rows) else width

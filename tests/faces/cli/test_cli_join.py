@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pexeso.errors import OutputError
+from pexeso.lake.containers import reader
 from pexeso.store.io.temporary import written_whole
 
 JOINED = """\
@@ -55,6 +56,20 @@ def test_two_files_are_joined_without_an_index(run, fail, small_lake, places, tm
         message = fail(1, "join", *(f"{file}:place" for file in files))
         assert "There is no file 'nothing.csv'" in message
     assert "There is no index at 'nothing'" in fail(1, "join", "nothing", f"{places}:place")
+
+
+def test_two_files_are_each_parsed_once(run, small_lake, places, monkeypatch):
+    parsed, parse = [], reader.parse_delimited
+
+    def count(data, budget, *arguments, **options):
+        parsed.append(os.path.basename(budget.shown))
+        return parse(data, budget, *arguments, **options)
+
+    monkeypatch.setattr(reader, "parse_delimited", count)
+    for _ in range(2):
+        parsed.clear()
+        run("join", f"{places}:place", f"{small_lake / 'cities.csv'}:city")
+        assert sorted(parsed) == ["cities.csv", "places.csv"]
 
 
 def test_keys_and_codes_of_two_files_are_joined_without_an_index(run, tmp_path):
