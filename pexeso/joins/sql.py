@@ -21,7 +21,7 @@ from pexeso.joins.tables import rows_of_match
 from pexeso.lake.columns import find_column, spec_of
 from pexeso.lake.containers.formats import split_member
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
-from pexeso.lake.rows import table_path
+from pexeso.lake.rows import require_whole, table_path
 from pexeso.results.matches import PAIR_FIELDS, Match
 from pexeso.runtime.extras import require
 from pexeso.runtime.formatting import Shown, facts_table, is_hidden, many, shown
@@ -119,6 +119,7 @@ class LakeTable:
 
         Where duckdb is not installed, `reader` follows from the file's name alone.
         """
+        require_whole(table)
         file, member = table_path(lake, table)
         reader = reader_of(str(file)) if isinstance(file, Path) and member is None else None
         if not has_duckdb():

@@ -89,13 +89,6 @@ def table_path(
 
     See `pexeso.lake.files.TableFile`; `member` is None where the file is one table.
     """
-    require_whole(table)
-    return _table_path(lake, table)
-
-
-def _table_path(
-    lake: str | os.PathLike[str] | Location, table: str
-) -> tuple[Path | Location, str | None]:
     root = locate(lake)
     parts = PurePosixPath(table).parts
     if not parts or table.startswith("/") or ".." in parts or "\0" in table:
@@ -129,7 +122,7 @@ def table_file(lake: str | os.PathLike[str] | Location, table: str) -> TableFile
 
 
 def _table_file(lake: str | os.PathLike[str] | Location, table: str) -> TableFile:
-    path, member = _table_path(lake, table)
+    path, member = table_path(lake, table)
     root = locate(lake)
     reading = None if path == root else LakeSettings.load(root).digest_of(table)
     kind = table_format(path.name) or "delimited"
