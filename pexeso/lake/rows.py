@@ -202,10 +202,15 @@ def _seen(table: str, labels: Sequence[str]) -> list[int]:
     return [n for n, label in enumerate(labels) if chosen is None or chosen.sees(table, label)]
 
 
+def is_whole(table: str) -> bool:
+    """Return whether all columns of a table may be seen, those too that its file gets later."""
+    chosen = rights()
+    return chosen is None or chosen.tables.get(table, frozenset()) is None
+
+
 def require_whole(table: str) -> None:
     """Refuse the file of a table of which columns are hidden."""
-    chosen = rights()
-    if chosen is not None and chosen.tables.get(table, frozenset()) is not None:
+    if not is_whole(table):
         raise InputError(
             f"The file of '{table}' is not read, since not all of its columns may be seen "
             "(PEXESO_VISIBLE)."

@@ -156,7 +156,7 @@ class Requests:
 
         values = self.values()
         found = self.index.search(values, k=99, fold_copies=False)
-        match = self.chance.choice([match for match in found if match.table in self.lake.whole])
+        match = self.chance.choice(found)
         with duckdb.connect() as connection:
             connection.register("your_table", pa.table({"town": values}))
             names = self.index.duckdb(connection, match)
@@ -225,7 +225,7 @@ class Requests:
                 ("explain_match", {**pair, "what": "unmatched"}),
                 ("preview_join", {**pair, **way}),
                 ("write_join", {**pair, **way, "output": "out.csv", "overwrite": True}),
-                ("join_sql", {**query, "lake_column": self.spec(whole=True)}),
+                ("join_sql", {**pair, "how": way["how"]}),
                 ("find_composite_joins", {"table": table, "key": ["c_0", "c_1"]}),
                 ("find_redundancy", {"min_containment": self.chance.choice([0.3, 1.0])}),
                 ("learn_transformation", pair),
@@ -358,7 +358,7 @@ class Requests:
                 said = str(kind())
             except (PexesoError, ValueError, Refusal) as error:
                 said, answered = f"{error} {getattr(error, '__notes__', '')}", False
-        said += "\n".join([*self.records.lines, *(str(each.message) for each in warned)])
+        said += "\n".join([*self.records.lines, *(str(warning.message) for warning in warned)])
         echoed = sorted({text.casefold() for text in self.echoed}, key=len, reverse=True)
         self.said = said
         rest = re.sub("|".join(rf"{re.escape(text)}(?!\d)" for text in echoed), "", said.casefold())
@@ -408,6 +408,23 @@ def test_what_may_be_seen_is_found(lake, monkeypatch):
     assert set(some) == set(lake.seen)
     assert {(match.table, match.column) for match in brief} <= set(lake.seen)
     assert set(every) - set(some) == set(lake.hidden)
+
+
+def test_statements_join_with_what_may_be_seen(restricted):
+    duckdb = pytest.importorskip("duckdb")
+    index = open_index(restricted.index)
+    mine = pa.table({"town": [f"town {word} {row}" for word in range(3) for row in range(6)]})
+    found = index.search(mine["town"], k=99, fold_copies=False, min_joinability=0.01)
+    assert {(match.table, match.column) for match in found} == set(restricted.seen)
+    with duckdb.connect() as connection:
+        connection.register("your_table", mine)
+        index.duckdb(connection, found)
+        for match in found:
+            joined = match.join(mine, on="town", values="all", provenance=())
+            statement = match.sql(on="town", values="all")
+            rows = connection.sql(statement).to_arrow_table()
+            assert sorted(map(str, rows.to_pylist())) == sorted(map(str, joined.to_pylist()))
+            assert (match.table in restricted.whole) == (str(restricted.folder) in statement)
 
 
 def test_a_join_with_a_partly_hidden_table_has_a_lineage(restricted, tmp_path):
