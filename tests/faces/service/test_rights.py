@@ -155,8 +155,8 @@ class Requests:
         import duckdb
 
         values = self.values()
-        found = self.index.search(values, k=99, fold_copies=False)
-        match = self.chance.choice(found)
+        matches = self.index.search(values, k=99, fold_copies=False)
+        match = self.chance.choice(matches)
         with duckdb.connect() as connection:
             connection.register("your_table", pa.table({"town": values}))
             names = self.index.duckdb(connection, match)
@@ -414,12 +414,12 @@ def test_statements_join_with_what_may_be_seen(restricted):
     duckdb = pytest.importorskip("duckdb")
     index = open_index(restricted.index)
     mine = pa.table({"town": [f"town {word} {row}" for word in range(3) for row in range(6)]})
-    found = index.search(mine["town"], k=99, fold_copies=False, min_joinability=0.01)
-    assert {(match.table, match.column) for match in found} == set(restricted.seen)
+    matches = index.search(mine["town"], k=99, fold_copies=False, min_joinability=0.01)
+    assert {(match.table, match.column) for match in matches} == set(restricted.seen)
     with duckdb.connect() as connection:
         connection.register("your_table", mine)
-        index.duckdb(connection, found)
-        for match in found:
+        index.duckdb(connection, matches)
+        for match in matches:
             joined = match.join(mine, on="town", values="all", provenance=())
             statement = match.sql(on="town", values="all")
             rows = connection.sql(statement).to_arrow_table()
