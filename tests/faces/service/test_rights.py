@@ -57,7 +57,7 @@ class Lake:
                 columns[f"{HIDDEN}_none"] = [""] * N_ROWS  # left out
             lines = [",".join(columns), *map(",".join, zip(*columns.values(), strict=True))]
             if not is_whole:
-                lines[3] += f",{HIDDEN}{number} too much"  # of which a note tells
+                lines += ["", f"Source: the {HIDDEN} office."]  # which a note repeats
             (self.folder / name).write_text("\n".join(lines) + "\n")
             self.whole += [name] * is_whole
         (self.folder / f"{HIDDEN}broken.csv").write_bytes(b"\0\xff\0" * 99)
