@@ -281,7 +281,8 @@ class Requests:
         html = ["--html", self.folder / "page.html"]
         form = choice([["--json"], ["--csv"], [], [*html], ["--json", *html]])
         plain = choice([["--json"], [], ["--json", *html], html])
-        query = choice([own, f"{self.lake.folder}/{self.spec(whole=True)}"])
+        # Files that can be read are not protected: answers show all of one that is the query.
+        query = choice([own, f"{self.lake.folder}/{choice(self.lake.whole)}:c_{choice(range(4))}"])
         method = ["--method", choice(METHODS)]
         edges = choice(["jsonl", "csv", "mmd", "graphml"])
         namespace = "files.default.lake"
@@ -307,7 +308,7 @@ class Requests:
                 lambda: [*joined, "--lineage", self.folder / "lineage.jsonl"],
                 lambda: ["batch", index, self.queries(), "--explain"],
                 lambda: ["batch", index, self.queries(), "-o", self.folder / "answers.jsonl"],
-                lambda: ["keys", choice([mine, self.lake.folder / self.column(whole=True)[0]])],
+                lambda: ["keys", choice([mine, self.lake.folder / choice(self.lake.whole)])],
                 lambda: ["graph", index, *choice([["--json"], ["--csv"], []])],
                 lambda: ["graph", index, "-o", self.folder / f"edges.{edges}"],
                 lambda: [*export, index, "-o", self.folder / "all"],
