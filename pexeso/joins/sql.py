@@ -21,7 +21,7 @@ from pexeso.joins.tables import rows_of_match
 from pexeso.lake.columns import find_column, spec_of
 from pexeso.lake.containers.formats import split_member
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
-from pexeso.lake.rows import table_path
+from pexeso.lake.rows import is_whole, table_path
 from pexeso.results.matches import PAIR_FIELDS, Match
 from pexeso.runtime.extras import require
 from pexeso.runtime.formatting import Shown, facts_table, is_hidden, many, shown
@@ -91,7 +91,7 @@ class LakeTable:
     name : str
         Of the table in the lake.
     reader : str or None
-        What reads its file in DuckDB; None where the rows would be others.
+        What reads its file in DuckDB; None where its rows or columns would be others.
     keys : tuple of str
         The names there of the columns that are joined.
     texts : list of tuple
@@ -120,7 +120,8 @@ class LakeTable:
         Where duckdb is not installed, `reader` follows from the file's name alone.
         """
         file, member = table_path(lake, table)
-        reader = reader_of(str(file)) if isinstance(file, Path) and member is None else None
+        is_readable = isinstance(file, Path) and member is None and is_whole(table)
+        reader = reader_of(str(file)) if is_readable else None
         if not has_duckdb():
             names = tuple(rows.texts.column_names[at] for at in positions)
             keys = [rows.texts.column(at).to_pylist() for at in positions]

@@ -89,13 +89,6 @@ def table_path(
 
     See `pexeso.lake.files.TableFile`; `member` is None where the file is one table.
     """
-    require_whole(table)
-    return _table_path(lake, table)
-
-
-def _table_path(
-    lake: str | os.PathLike[str] | Location, table: str
-) -> tuple[Path | Location, str | None]:
     root = locate(lake)
     parts = PurePosixPath(table).parts
     if not parts or table.startswith("/") or ".." in parts or "\0" in table:
@@ -129,7 +122,7 @@ def table_file(lake: str | os.PathLike[str] | Location, table: str) -> TableFile
 
 
 def _table_file(lake: str | os.PathLike[str] | Location, table: str) -> TableFile:
-    path, member = _table_path(lake, table)
+    path, member = table_path(lake, table)
     root = locate(lake)
     reading = None if path == root else LakeSettings.load(root).digest_of(table)
     kind = table_format(path.name) or "delimited"
@@ -209,10 +202,15 @@ def _seen(table: str, labels: Sequence[str]) -> list[int]:
     return [n for n, label in enumerate(labels) if chosen is None or chosen.sees(table, label)]
 
 
+def is_whole(table: str) -> bool:
+    """Return whether all columns of a table may be seen, those too that its file gets later."""
+    chosen = rights()
+    return chosen is None or chosen.tables.get(table, frozenset()) is None
+
+
 def require_whole(table: str) -> None:
     """Refuse the file of a table of which columns are hidden."""
-    chosen = rights()
-    if chosen is not None and chosen.tables.get(table, frozenset()) is not None:
+    if not is_whole(table):
         raise InputError(
             f"The file of '{table}' is not read, since not all of its columns may be seen "
             "(PEXESO_VISIBLE)."
