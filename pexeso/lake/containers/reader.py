@@ -358,7 +358,7 @@ def _open_folder(
 def _open_in_catalogue(location: Location, shown: str, max_bytes: int) -> OpenSnapshot:
     entry = location.look()
     if entry is None or entry.kind != "table":
-        raise TableReadError(f"{shown} is no table of {location.protocol} now.")
+        raise TableReadError(f"{shown} is gone: {location.protocol} has no such table now")
     if entry.n_bytes > max_bytes:
         raise TableReadError(
             f"{shown} has {entry.n_bytes:,} bytes, more than the limit of {max_bytes:,} "
