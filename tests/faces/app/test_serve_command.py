@@ -39,6 +39,8 @@ class Serving:
             "OMP_NUM_THREADS": "1",
         }
         self.log = folder / "stderr"
+        # Whoever ignores hangups, as what nohup starts does, has its children ignore them too.
+        hangup = signal.signal(signal.SIGHUP, signal.SIG_DFL)
         with self.log.open("wb") as stream:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "pexeso", "serve", str(index), "--port", "0"],
@@ -47,6 +49,7 @@ class Serving:
                 stderr=stream,
                 start_new_session=True,
             )
+        signal.signal(signal.SIGHUP, hangup)
         self.link = self._link()
         self.address = urlsplit(self.link)
         self.cookie = ""
