@@ -22,6 +22,10 @@ class Rights:
 
     tables: Mapping[str, frozenset[str] | None]
 
+    def sees_whole(self, table: str) -> bool:
+        """Return whether all columns may be seen, those too that the table gets later."""
+        return self.tables.get(table, frozenset()) is None
+
     def sees(self, table: str, label: str) -> bool:
         labels = self.tables.get(table, frozenset())
         return labels is None or label in labels

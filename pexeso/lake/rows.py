@@ -205,7 +205,7 @@ def _seen(table: str, labels: Sequence[str]) -> list[int]:
 def is_whole(table: str) -> bool:
     """Return whether all columns of a table may be seen, those too that its file gets later."""
     chosen = rights()
-    return chosen is None or chosen.tables.get(table, frozenset()) is None
+    return chosen is None or chosen.sees_whole(table)
 
 
 def require_whole(table: str) -> None:

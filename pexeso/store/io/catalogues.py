@@ -9,6 +9,7 @@ shown.
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Catalogue:
+class Catalogue(ABC):
     """Tables of one database or catalogue, named by a path: that of an URL.
 
     Its first parts are the `root`; a further one is a table.
@@ -34,16 +35,16 @@ class Catalogue:
     def __init__(self, path: str) -> None:
         self.root = "/".join(path.split("/")[: self.n_parts])
 
+    @abstractmethod
     def tables(self, name: str = "") -> Iterator[tuple[str, int, str | None]]:
         """Yield the name, bytes and version of each table, or of one.
 
         The version differs where rows or columns may do; None where nobody knows it.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def rows(self, name: str) -> AbstractContextManager[pa.RecordBatchReader]:
         """Open a table for reading; raises `TableReadError` where the fault is the table's."""
-        raise NotImplementedError
 
     def info(self, path: str) -> dict[str, Any]:
         name = self.table(path)
@@ -58,7 +59,7 @@ class Catalogue:
             raise FileNotFoundError(path)
         return [self._info(*table) for table in self.tables()]
 
-    def invalidate_cache(self, path: str) -> None:
+    def invalidate_cache(self, path: str) -> None:  # noqa: B027  what filesystems have
         """Do nothing: what is there is asked each time."""
 
     def table(self, path: str) -> str:
