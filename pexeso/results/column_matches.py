@@ -64,6 +64,15 @@ def _file_words(path: str | None) -> frozenset[str]:
     return _words(None if path is None else PurePath(path).name.partition(".")[0])
 
 
+def join_rank(n_rows: int, n_distinct: int) -> tuple[bool, bool, int]:
+    """Return what columns that match alike are ordered by: the join that they make, better first.
+
+    Columns of few distinct values come last, and keys before others; then it counts how few values
+    there are beside those that match, in powers of ten. `n_rows` are those with a value.
+    """
+    return n_distinct <= SMALL_DOMAIN, not 0 < n_rows <= n_distinct, len(str(n_distinct))
+
+
 def fan_out_text(relation: str, mean: float) -> str:
     """Write how many rows a join makes of one.
 

@@ -20,6 +20,7 @@ from pexeso.results.column_matches import (
     Unmatched,
     WouldMatch,
     common_names,
+    join_rank,
 )
 from pexeso.results.match_kinds import MAX_CURVES, KindCounts, Pair, plot_curves, plot_kinds
 from pexeso.runtime.formatting import many, percent
@@ -480,9 +481,7 @@ class SearchResult(ColumnMatches[Match]):
     def _tie_of(self, match: Match) -> tuple[Any, ...]:
         """Return what columns are ordered by before their names decide."""
         similarity = None if match.similarity is None else round(match.similarity, 2)
-        is_key = match.rows_per_value == 1
-        size = len(str(match._sizes[1]))
-        return similarity, match.matched, match.is_small_domain, is_key, size
+        return similarity, match.matched, join_rank(*match._sizes)
 
     def to_dict(self, *, explain: bool = False, hints: bool = False) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints.

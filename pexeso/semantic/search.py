@@ -25,11 +25,11 @@ from pexeso.lake.left_out import left_out
 from pexeso.options import SearchOptions, search_options
 from pexeso.results.column_matches import (
     MAX_NEAREST,
-    SMALL_DOMAIN,
     Hints,
     NearColumn,
     TableColumns,
     common_names,
+    join_rank,
 )
 from pexeso.results.matches import Explanation, Match, SearchResult
 from pexeso.results.query import QueryColumn, exact_kind, query_from_values
@@ -368,9 +368,8 @@ class SemanticSearch:
     ) -> Sequence[int]:
         """Return the order of hits in which those that are alike go by the join that they make.
 
-        Columns of few distinct values come last, and keys of their tables before other columns.
-        Then it counts how few values a column has beside those that match, in powers of ten; then
-        whether its name, and that of its table, has a word of the query's.
+        That is `join_rank`; then it counts whether a column's name, and that of its table, has a
+        word of the query's.
         """
         alike: dict[tuple[float, int], list[int]] = {}
         for position, (hit, similarity) in enumerate(zip(hits, similarities, strict=True)):
@@ -386,12 +385,10 @@ class SemanticSearch:
         if new := tied - self._ranks.keys():
             ranks: dict[str, dict[str, tuple[bool, bool, int]]] = {name: {} for name in new}
             for row in self.opened.catalog.columns(names, among=pa.array(sorted(new))).to_pylist():
-                n_rows, n_distinct = row["n_rows"] or 0, row["n_distinct"] or 0
-                is_key = n_distinct >= n_rows - (row["n_missing"] or 0)
-                rank = (n_distinct <= SMALL_DOMAIN, not is_key, len(str(n_distinct)))
-                ranks[row["table"]][row["label"]] = rank
+                n_rows = (row["n_rows"] or 0) - (row["n_missing"] or 0)
+                ranks[row["table"]][row["label"]] = join_rank(n_rows, row["n_distinct"] or 0)
             self._ranks.update(ranks)
-        last = (True, True, 0)
+        last = join_rank(0, 0)
         described = query.column.describe()
 
         def rank_of(position: int) -> tuple[Any, ...]:
