@@ -21,7 +21,7 @@ from pexeso.runtime.progress import advance
 loops = compiled("pexeso.engine.sparse.loops")
 kernel_loops = compiled("pexeso.engine.kernels.loops")
 
-VALUES_A_TASK = 32  # query values that are worth a thread of their own
+VALUES_A_TASK = 2  # query values that are worth a thread of their own
 
 # Query values that compiled code searches at a time, during which nothing interrupts it.
 VALUES_A_CALL = 64
@@ -68,7 +68,7 @@ def matching_rows(
     own_words = np.empty(len(vectors.weights), np.int64)
     words = partition.vectors
     loops.find_words(vectors.text, vectors.starts, words.text, words.starts, own_words)
-    n_tasks = max(1, min(4 * n_threads if n_threads > 1 else 1, len(vectors) // VALUES_A_TASK))
+    n_tasks = max(1, min(2 * n_threads if n_threads > 1 else 1, len(vectors) // VALUES_A_TASK))
     n_tasks = max(n_tasks, -(-len(vectors) // VALUES_A_CALL))
     bounds = [len(vectors) * number // n_tasks for number in range(n_tasks + 1)]
     runs = list(itertools.pairwise(bounds))
