@@ -32,6 +32,7 @@ EXTRAS = {
     "uvicorn": "app",
     "python_multipart": "app",
     "mcp": "mcp",
+    "xlsxwriter": "excel",
 }
 
 

@@ -163,7 +163,7 @@ def _shown(
     }
     parameters = {**of_match, **only(url_parameters, ("values", "aggregate", *OF_JOIN, OF_RULE))}
     escapes = _escapes_formulas(url_parameters)
-    of_kinds = {"csv": {ESCAPE_FORMULAS: escapes or None}, "parquet": {}}
+    of_kinds = {"csv": {ESCAPE_FORMULAS: escapes or None}, "xlsx": {}, "parquet": {}}
     fields = [
         *_controls(columns, join_request),
         *controls(CsvOptions, {ESCAPE_FORMULAS: escapes}),
@@ -211,7 +211,11 @@ def _command(
 
 
 PIECE = 1 << 20
-MEDIA_TYPES = {".csv": "text/csv; charset=utf-8", ".parquet": "application/vnd.apache.parquet"}
+MEDIA_TYPES = {
+    ".csv": "text/csv; charset=utf-8",
+    ".parquet": "application/vnd.apache.parquet",
+    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
 ANY = "application/octet-stream"
 
 

@@ -139,7 +139,7 @@ def _with_index(request: JoinRequest, output: str | None) -> Iterator[JoinReques
     "--output",
     group=OUTPUT,
     metavar="OUT",
-    help="Write a .csv, .parquet, .arrow or .feather file; without it CSV goes to stdout.",
+    help="Write a .csv, .xlsx, .parquet, .arrow or .feather file; without it CSV goes to stdout.",
 )
 @cli_option(
     "--conflicts", group=OUTPUT, metavar="FILE", help="Write every conflict to a .csv file."
@@ -293,7 +293,7 @@ _LONGEST = 1000
     "--output",
     group=OUTPUT,
     metavar="OUT",
-    help="Write the joined table: a .csv, .parquet, .arrow or .feather file.",
+    help="Write the joined table: a .csv, .xlsx, .parquet, .arrow or .feather file.",
 )
 @cli_option(
     "--many-to-many",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from pexeso.errors import OutputError
+from pexeso.runtime.extras import require
 from pexeso.runtime.formatting import WRITTEN_END, RowEnds
 from pexeso.store.io.temporary import written_whole
 
@@ -34,7 +35,8 @@ def write_file(
 ) -> None:
     """Write a table to a file, whole or not at all.
 
-    Lists become JSON texts in CSV. Other formats keep the types that the table has.
+    Lists become JSON texts in CSV and workbooks, and dates texts. Other formats keep the types that
+    the table has.
     """
     name = os.fspath(path).lower()
     write = next(writer for ending, writer in WRITERS.items() if name.endswith(ending))
@@ -113,10 +115,61 @@ def _write_feather(table: pa.Table, path: Path | BinaryIO, escape_formulas: bool
     feather.write_feather(table, path)
 
 
+MAX_SHEET_ROWS, MAX_SHEET_COLUMNS, MAX_SHEET_TEXT = 1 << 20, 1 << 14, (1 << 15) - 1
+MAX_SHEET_INTEGER = 10**15  # A sheet holds float64, and shows 15 digits.
+
+
+def _write_excel(table: pa.Table, path: Path | BinaryIO, escape_formulas: bool) -> None:
+    """Write one sheet; texts stay texts, never formulas or links."""
+    xlsxwriter = require("xlsxwriter", "Writing a workbook")
+    if len(table) >= MAX_SHEET_ROWS or table.num_columns > MAX_SHEET_COLUMNS:
+        raise OutputError(
+            f"A sheet of a workbook holds {MAX_SHEET_ROWS - 1:,} rows below its header and "
+            f"{MAX_SHEET_COLUMNS:,} columns, and the table has {len(table):,} and "
+            f"{table.num_columns:,}. Write it to a .csv or .parquet file."
+        )
+    texts = {"strings_to_numbers": False, "strings_to_formulas": False, "strings_to_urls": False}
+    options = {**texts, "constant_memory": True, "default_date_format": "yyyy-mm-dd hh:mm:ss"}
+    with xlsxwriter.Workbook(path, options) as workbook:
+        sheet = workbook.add_worksheet()
+        bold = workbook.add_format({"bold": True})
+        for place, name in enumerate(table.column_names):
+            sheet.write_string(0, place, name[:MAX_SHEET_TEXT], bold)
+        for start in range(0, len(table), _ROWS_A_BATCH):
+            columns = [
+                _sheet_cells(name, column)
+                for name, column in zip(
+                    table.column_names, table.slice(start, _ROWS_A_BATCH).columns, strict=True
+                )
+            ]
+            for row, cells in enumerate(zip(*columns, strict=True), start + 1):
+                sheet.write_row(row, 0, cells)
+
+
+def _sheet_cells(name: str, column: pa.ChunkedArray) -> list[Any]:
+    from pexeso.lake.frames.tables import csv_cells
+
+    cells, is_number = csv_cells(column)
+    if is_number:
+        return [
+            cell if cell is None else number if abs(number) < MAX_SHEET_INTEGER else str(cell)
+            for number, cell in zip(column.to_pylist(), cells, strict=True)
+        ]
+    for cell in cells:
+        if cell is not None and len(str(cell)) > MAX_SHEET_TEXT:
+            raise OutputError(
+                f"A cell of a workbook holds {MAX_SHEET_TEXT:,} characters, and the column "
+                f"{name!r} has one of {len(str(cell)):,}. Write the table to a .csv or .parquet "
+                "file."
+            )
+    return cells
+
+
 # What writes a table to a file or an open stream of bytes, by the ending of the file's name.
 WRITERS: dict[str, Callable[[pa.Table, Path | BinaryIO, bool], None]] = {
     ".csv": _write_csv,
     ".parquet": _write_parquet,
     ".arrow": _write_feather,
     ".feather": _write_feather,
+    ".xlsx": _write_excel,
 }

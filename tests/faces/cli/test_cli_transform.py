@@ -260,4 +260,4 @@ def test_outputs_that_cannot_be_written_are_refused_before_any_work(
     assert said == f"Error: '{path}' cannot be written: there is no folder '{path.parent}'.\n"
     if option == "-o":
         said = fail(2, "transform", people, mails, "-o", "joined.txt")
-        assert "OUT must end in .csv, .parquet, .arrow or .feather" in said
+        assert "OUT must end in .csv, .parquet, .arrow, .feather or .xlsx" in said

@@ -3,6 +3,7 @@
 from datetime import datetime
 from decimal import Decimal
 
+import openpyxl
 import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
@@ -59,3 +60,41 @@ def test_what_parquet_can_hold_keeps_its_types(tmp_path):
     table = pa.table({"n": pa.array([1, None], pa.uint8()), "d": pa.array([Decimal("0E-3")] * 2)})
     write_file(table, tmp_path / "out.parquet")
     assert pq.read_table(tmp_path / "out.parquet").equals(table)
+
+
+def test_a_workbook_holds_the_cells_as_they_are_and_no_formula(tmp_path):
+    table = pa.table(
+        {
+            "=name": ["=1+1", "http://a.b", "007", None, "a\x01<b>"],
+            "n": [1, 10**15 - 1, 10**15, -(10**18), None],
+            "share": [0.5, None, float("nan"), float("inf"), -1.5],
+            "is": [True, False, None, True, False],
+            "parts": [["a"], [], None, ["b"], ["c"]],
+            "day": pa.array([datetime(1750, 1, 2)] * 5, pa.timestamp("s")),
+        }
+    )
+    write_file(table, tmp_path / "out.xlsx")
+    sheet = openpyxl.load_workbook(tmp_path / "out.xlsx").active
+    columns = list(zip(*sheet.iter_rows(values_only=True), strict=True))
+    assert columns == [
+        ("=name", "=1+1", "http://a.b", "007", None, "a_x0001_<b>"),
+        ("n", 1, 10**15 - 1, str(10**15), str(-(10**18)), None),
+        ("share", 0.5, None, None, "inf", -1.5),
+        ("is", True, False, None, True, False),
+        ("parts", '["a"]', "[]", None, '["b"]', '["c"]'),
+        ("day", *["1750-01-02 00:00:00"] * 5),
+    ]
+    assert {cell.data_type for row in sheet.iter_rows() for cell in row} <= {"s", "n", "b"}
+
+
+@pytest.mark.parametrize(
+    ("table", "sentence"),
+    [
+        (pa.table({"a": pa.nulls(1 << 20)}), "A sheet of a workbook holds 1,048,575 rows"),
+        (pa.table({"a": ["b" * (1 << 15)]}), "A cell of a workbook holds 32,767 characters"),
+    ],
+)
+def test_what_a_workbook_cannot_hold_is_refused_and_nothing_is_left(tmp_path, table, sentence):
+    with pytest.raises(OutputError, match=sentence):
+        write_file(table, tmp_path / "out.xlsx")
+    assert list(tmp_path.iterdir()) == []
