@@ -31,6 +31,7 @@ from pexeso.faces.app.page import (
     lake_table_to_search,
     n_columns_of,
     only,
+    python_join_lines,
     query_columns,
     query_fields,
     url,
@@ -78,7 +79,7 @@ def join(pages: Pages, request: Request) -> Page:
             lambda: {},
             status=400,
         )
-    joined = response.joined
+    joined, match = response.joined, response.match
     added = joined.table.column_names[n_columns_of(columns.table) :]
     table = _with_chosen_columns(joined.table, columns, request)
     shown = {
@@ -91,8 +92,13 @@ def join(pages: Pages, request: Request) -> Page:
         "names": table.column_names,
         "n_rows": joined.table.num_rows,
         "report": joined.report,
-        "found": response.match,
+        "found": match,
     }
+    if not (join_request.transform or columns.is_key):
+        shown["python"] = python_join_lines(
+            *(join_request, columns.table, columns.spec, pages.served.path),
+            (match.table, match.column),
+        )
     if CHOSEN in parameters:
         choice = urlencode(
             [(CHOSEN, ON), *((ADD, name) for name in added if name in shown["chosen"])]
@@ -177,6 +183,7 @@ def _shown(
     return {
         "table": columns.table,
         "columns": columns,
+        "python": None,
         "join_request": join_request,
         "form": Form(f"{columns.path}/join", "Preview", fields, hidden),
         "match": url(f"{columns.path}/match", of_match),

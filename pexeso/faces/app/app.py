@@ -87,6 +87,7 @@ PAGES = {
     "/tables/{table}/join": "actions:join",
     "/lake": "lake:tables",
     "/lake/table": "lake:table",
+    "/lake/names": "lake:offered_names",
     "/lake/left-out": "lake:left_out",
     "/graph": "graph:graph",
     "/redundancy": "lake:redundancy",

@@ -42,6 +42,7 @@ def home(pages: Pages, request: Request) -> Page:
 
 TABLES_A_PAGE = 100
 ROWS_SHOWN = 20
+NAMES_SHOWN = 50
 # Of the first rows of a table; all columns are listed.
 COLUMNS_SHOWN = 50
 
@@ -83,6 +84,26 @@ def table(pages: Pages, request: Request) -> Page:
     }
     document = {**facts, "columns": columns}
     return Page("table.html", shown, lambda: document)
+
+
+def offered_names(pages: Pages, request: Request) -> Page:
+    """Return the names of tables, or of columns as TABLE:COLUMN, that have a text in them."""
+    parameters = dict(request.query_params)
+    kind = parameters.pop("of", "table")
+    if kind not in ("table", "column"):
+        raise InputError(f"of must be table or column. Got {kind[:20]!r} instead.")
+    text = next(iter(parameters.values()), "").strip()
+    catalog = pages.served.index.catalog
+    if kind == "column":
+        columns = catalog.columns(["table", "label"])
+        names = pc.binary_join_element_wise(columns["table"], columns["label"], ":")
+    else:
+        tables = catalog.tables(["table", "reason"])
+        names = tables.filter(pc.is_null(tables["reason"]))["table"]
+    names = names.filter(pc.match_substring(names, text, ignore_case=True))
+    listed = names.take(pc.select_k_unstable(names, NAMES_SHOWN, [("", "ascending")]))
+    document = {"total": len(names), "names": listed.to_pylist()}
+    return Page("names.html", document, lambda: document)
 
 
 def left_out(pages: Pages, request: Request) -> Page:

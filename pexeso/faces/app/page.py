@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from hashlib import blake2b
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from pexeso.faces.app.start import Start
     from pexeso.faces.app.tables import QueryTable, QueryTables
-    from pexeso.faces.service.requests import SearchRequest
+    from pexeso.faces.service.requests import JoinRequest, SearchRequest
     from pexeso.faces.service.verbs import ServedIndex
     from pexeso.lake.readers.options import ReadingOptions
 
@@ -129,6 +129,7 @@ class Control:
     choices: tuple[tuple[str, str], ...] = ()
     missing: Sequence[str] = ()
     bounds: Mapping[str, str] = field(default_factory=dict)
+    lake_names: str = ""
 
 
 @dataclass(frozen=True)
@@ -190,6 +191,7 @@ def _control(
         tuple(pairs),
         missing,
         bounds,
+        facts.get("lake_names", ""),
     )
 
 
@@ -267,24 +269,55 @@ def python_lines(
     request: SearchRequest, table: QueryTable, column: str, index: str, options: Iterable[str]
 ) -> str:
     # A table in memory is not known as the lake's own; it is left out of the results.
-    names = {*options} - {"exclude_self"}
-    arguments = [
+    arguments = _arguments(request, {*options} - {"exclude_self"})
+    lines = [
+        *_opening(table, index),
+        f"found = index.search({', '.join(['table', _on(column), *arguments])})",
+    ]
+    if request.exclude_self:
+        lines.append(f"found = [match for match in found if match.table != {table.name!r}]")
+    return "\n".join(lines)
+
+
+def python_join_lines(
+    request: JoinRequest, table: QueryTable, column: str, index: str, lake_column: tuple[str, str]
+) -> str:
+    """Return the program that joins a table of yours with a column of the lake."""
+    of_match = [*map(repr, lake_column), _on(column), *_arguments(request, {"max_distance"})]
+    options = [
+        _on(column),
+        *_arguments(request, {"values", "how", "suffix", "provenance", "many_to_many"}),
+        *([f"aggregate={dict(request.aggregate)!r}"] if request.aggregate else []),
+    ]
+    return "\n".join(
+        [
+            *_opening(table, index),
+            f"match = index.explain({', '.join(['table', *of_match])}).match",
+            f"joined = match.join({', '.join(['table', *options])})",
+        ]
+    )
+
+
+def _arguments(request: Request, names: Container[str]) -> list[str]:
+    return [
         f"{field}={value!r}"
         for field, default in defaults_of(type(request)).items()
         if field in names and (value := getattr(request, field)) != default
     ]
-    on = column[1:] if column.startswith("#") else repr(column)
-    lines = [
+
+
+def _on(column: str) -> str:
+    return f"on={column[1:] if column.startswith('#') else repr(column)}"
+
+
+def _opening(table: QueryTable, index: str) -> list[str]:
+    return [
         "import pandas",
         "import pexeso",
         "",
         f"table = {_reading(table)}",
         f"index = pexeso.open_index({index!r})",
-        f"found = index.search({', '.join(['table', f'on={on}', *arguments])})",
     ]
-    if request.exclude_self:
-        lines.append(f"found = [match for match in found if match.table != {table.name!r}]")
-    return "\n".join(lines)
 
 
 _AS_TEXT = "dtype=str, keep_default_na=False"

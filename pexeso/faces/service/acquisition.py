@@ -36,6 +36,7 @@ class AcquireRequest(ReadingRequest, frozen=True, kw_only=True):
             "Columns to explain: of your table, or TABLE:COLUMN of the lake.",
             label="Column to explain",
             placeholder="table.csv:column",
+            lake_names="column",
             metavar="FILE:COLUMN,...",
         ),
     ] = None
@@ -46,8 +47,8 @@ class AcquireRequest(ReadingRequest, frozen=True, kw_only=True):
             "be repeated.",
             metavar="TABLE:COLUMN,...",
             is_repeated=True,
-            label="Columns to get, one on a line (empty: any)",
-            placeholder="table.csv:column",
+            label="Columns to get, one on a line",
+            placeholder="any, or table.csv:column",
             rows=2,
         ),
     ] = ()

@@ -48,6 +48,7 @@ class BrowseRequest(IndexRequest, frozen=True, kw_only=True):
         option(
             "Only those with this text in the name of their table or column.",
             label="Tables whose names contain",
+            lake_names="table",
         ),
     ] = ""
     table: Annotated[str | None, option("Only those of this table.")] = None

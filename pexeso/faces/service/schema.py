@@ -93,7 +93,8 @@ def option(
     **facts
         `expert`: shown by ``--help-all`` alone. `is_size`: a number of bytes, written as ``8GiB``.
         `is_repeated`: a list that is given one entry at a time. For forms: `label`, `labels` of
-        choices, `is_slider`, and `rows` and `placeholder` of a text.
+        choices, `is_slider`, and of a text `rows`, `placeholder` and `lake_names`, the kind of
+        names of the lake that it takes.
     """
     extra = {"names": names, "group": group, "metavar": metavar, "default": default}
     return msgspec.Meta(description=description, extra={**extra, "usual": usual, **facts})

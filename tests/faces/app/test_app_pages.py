@@ -578,3 +578,20 @@ def test_a_lake_column_may_be_named_by_its_position(client):
     wrong = client.get(f"{page}/match?column=%230&lake_column=cities.csv:%2399")
     assert wrong.status_code == 400
     assert "99" in said(wrong)
+
+
+def test_names_of_the_lake_are_offered_to_a_field(client):
+    def offered(query):
+        answer = client.get(f"/lake/names?{query}")
+        assert answer.status_code == 200
+        return re.findall(r'value="([^"]*)"', answer.text)
+
+    catalog = client.pages.served.index.catalog
+    tables = sorted(row["table"] for row in catalog.tables().to_pylist() if not row["reason"])
+    columns = sorted(f"{row['table']}:{row['label']}" for row in catalog.columns().to_pylist())
+    assert offered("of=table&text=CITIES") == [one for one in tables if "cities" in one][:50] != []
+    wanted = [one for one in columns if "cities" in one]
+    assert offered("of=column&have=cities")[:50] == wanted[:50] != []
+    document = client.get("/lake/names.json?of=column&have=").json()
+    assert document == {"total": len(columns), "names": columns[:50]}
+    assert client.get("/lake/names?of=rows").status_code == 400

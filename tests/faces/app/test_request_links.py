@@ -1,6 +1,7 @@
 """Tests of URLs: what they ask is what the lines to copy ask, in a shell and in Python."""
 
 import csv
+import html
 import io
 import os
 import re
@@ -247,6 +248,27 @@ def test_the_python_lines_run_and_find_the_same(
     monkeypatch.chdir(tmp_path)
     assert answer["results"]
     assert run_lines(lines) == [(match["table"], match["column"]) for match in answer["results"]]
+
+
+@pytest.mark.parametrize(
+    "options", ["", "&values=all&how=inner&aggregate=count", "&max_distance=0"]
+)
+def test_the_python_lines_of_a_join_run_and_make_the_same_table(
+    small_index, given_file, tmp_path, monkeypatch, options
+):
+    path = given_file("a.csv")
+    with app_of(small_index) as client:
+        client.enter()
+        page = client.give("a.csv", path.read_bytes())
+        query = f"column=%230&lake_column=nested/capitals.tsv:Capital{options}"
+        text = html.unescape(client.get(f"{page}/join?{query}").text)
+        lines = re.search(r"<pre[^>]*>(import pandas.*?)</pre>", text, re.DOTALL)[1]
+        downloaded = client.get(f"{page}/joined.csv?{query}").text
+    monkeypatch.chdir(tmp_path)
+    scope = {}
+    exec(compile(lines, "lines", "exec"), scope)
+    joined = scope["joined"].fillna("").astype(str).values.tolist()
+    assert joined == list(csv.reader(io.StringIO(downloaded)))[1:] != []
 
 
 def city_of(table):
