@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+
+import numpy as np
 
 import pexeso
 from pexeso.options import ROWS
@@ -14,6 +16,7 @@ from pexeso.runtime.formatting import MAX_CELL, figure, human_bytes, percent, pl
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+    from pexeso.results.column_matches import Unmatched
     from pexeso.results.matches import Explanation, Match, SearchResult
 
 
@@ -36,6 +39,8 @@ PAIRS_FIRST = 8
 
 # Pairs of the values that match least, seen next to the first ones.
 WEAKEST = 4
+
+HISTOGRAM_BARS = 20
 
 OF_RESULTS = Limits()
 OF_EXPLANATION = Limits(pairs=1000, unmatched=200, rows=50)
@@ -94,6 +99,8 @@ def _cards(
     for position, match in enumerate(matches):
         evidence, at = match._details, match._position
         pairs = evidence.table(at)
+        unmatched = match.unmatched(limits.unmatched)
+        n_unmatched = evidence.n_unmatched(at)
         yield {
             "anchor": _anchor(number, position),
             "match": match,
@@ -106,12 +113,45 @@ def _cards(
             "n_pairs": len(pairs),
             "forms": match.forms(limits.pairs),
             "weakest": evidence.weakest(at, WEAKEST) if len(pairs) > PAIRS_FIRST else [],
-            "unmatched": match.unmatched(limits.unmatched),
-            "n_unmatched": evidence.n_unmatched(at),
+            "unmatched": unmatched,
+            "n_unmatched": n_unmatched,
+            "histogram": partial(_histogram, match, unmatched, n_unmatched),
             "tables": tables.show(
                 match.table, match.column, pairs, n_rows=limits.rows, n_columns=limits.columns
             ),
         }
+
+
+def _histogram(
+    match: Match, unmatched: Sequence[Unmatched], n_unmatched: int
+) -> list[dict[str, float]]:
+    """Return bars: how many values have their nearest at which distance, matches below others.
+
+    A bar has `x` and `width`, and `y` and `height` from the top, as shares of the drawing.
+    """
+    if match.joinability_of == ROWS or n_unmatched > len(unmatched):
+        return []
+    distances, joinability = match.curve()
+    matched = np.diff(joinability * match.total, prepend=0)
+    others = [one.distance for one in unmatched if one.reason == "too far"]
+    counts = np.array(
+        [
+            np.histogram(distances, HISTOGRAM_BARS, (0, 1), weights=matched)[0],
+            np.histogram(others, HISTOGRAM_BARS, (0, 1))[0],
+        ]
+    )
+    heights = counts / max(1, counts.sum(0).max())
+    tops = 1 - np.cumsum(heights, 0)
+    return [
+        {
+            "is_match": not row,
+            "x": bar / HISTOGRAM_BARS,
+            "width": 1 / HISTOGRAM_BARS,
+            "y": tops[row, bar],
+            "height": heights[row, bar],
+        }
+        for row, bar in zip(*np.nonzero(counts), strict=True)
+    ]
 
 
 def _fan_out(match: Match) -> str | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from html.parser import HTMLParser
 
+import numpy as np
+
 from pexeso.engine.stats import SearchStats
 from pexeso.options import SearchOptions
 from pexeso.results.match_kinds import KINDS, KindCounts
@@ -66,6 +68,10 @@ class Details:
 
     def weakest(self, place, limit):
         return sorted(self._pairs, key=lambda pair: -pair.distance)[:limit]
+
+    def curve(self, place):
+        distances = np.array([pair.distance for pair in self._pairs])
+        return distances, np.arange(1, len(distances) + 1)
 
     def kinds(self, place):
         counts = Counter({kind: 0 for kind in KINDS}) + Counter(pair.kind for pair in self._pairs)

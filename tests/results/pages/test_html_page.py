@@ -7,7 +7,8 @@ from hand_made import HOSTILE, Reader, explanation, result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pexeso.results.pages.page import OF_RESULTS, results_page
+from pexeso.index import build_index
+from pexeso.results.pages.page import OF_RESULTS, results_page, section_of_explanation
 from pexeso.runtime.formatting import plain
 
 
@@ -148,3 +149,33 @@ def test_notebooks_get_a_small_table():
         "total similarity Oslo/0.csv Oslo 85.7 % 30 35 0.88"
         in Reader(result(n_similar=1)._repr_html_()).text
     )
+
+
+def test_an_explanation_draws_how_far_the_nearest_values_are(tmp_path):
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    names = ["Oslo", "Roma", "Madrid", "Vienna", "Berlin", "Paris"]
+    (lake / "a.csv").write_text("\n".join(["city", *names]))
+    index = build_index(lake, tmp_path / "lake.pexeso")
+    explanation = index.explain(["Oslo", "Madrids", "Xylophone", "Vienna"], "a.csv", "city")
+    card = next(iter(section_of_explanation(explanation)["cards"]))
+    histogram = card["histogram"]()
+    pairs, distances = explanation.match.pairs(), {}
+    for pair in pairs:
+        distances[pair.query] = min(pair.distance, distances.get(pair.query, 1.0))
+    others = [one.distance for one in explanation.unmatched if one.reason == "too far"]
+    assert others, "the test needs a value without a match"
+    expected = {}
+    for distance in distances.values():
+        place = (True, int(distance * 20))
+        expected[place] = expected.get(place, 0) + 1
+    for distance in others:
+        place = (False, min(19, int(distance * 20)))
+        expected[place] = expected.get(place, 0) + 1
+    tallest = max(
+        expected.get((True, place), 0) + expected.get((False, place), 0) for place in range(20)
+    )
+    drawn = {(bar["is_match"], round(bar["x"] * 20)): bar["height"] * tallest for bar in histogram}
+    assert drawn == pytest.approx(expected)
+    assert all(bar["y"] >= 0 and bar["y"] + bar["height"] <= 1 + 1e-9 for bar in histogram)
+    assert explanation.to_html().count("<rect") >= len(drawn)
