@@ -34,15 +34,22 @@ from pexeso.joins.exports.files import OF_FILES, strongest, write_export
 from pexeso.joins.graph.graphs import METHODS, OVERLAP, EdgeStream, GraphOptions
 from pexeso.options import DEFAULT_COLUMNS
 from pexeso.results.pages.join_drawing import BOX_WIDTH, MAX_LINES, MAX_OF_COLUMN, join_drawing
+from pexeso.results.pages.lake_map import EDGES_READ, OF_TEMPLATE, LakeMap, lake_map
 from pexeso.store.io.temporary import temporary_folder
 
 # Joins that the picture is made from, and those of the list; all are counted, and in the files.
-LOOKED_AT, LISTED = 500, 100
+PICTURED, LISTED = 500, 100
 
 OPTIONS = ("method", "min_joinability", "max_distance", "k", "fold_copies")
 
 NUMBERS = ("5", "20", "100", "all")
-KINDS = {"csv": "CSV", "parquet": "Parquet", "mmd": "Mermaid", "graphml": "GraphML"}
+KINDS = {
+    "csv": "CSV",
+    "parquet": "Parquet",
+    "mmd": "Mermaid",
+    "graphml": "GraphML",
+    "html": "HTML",
+}
 
 PIECE = 1 << 18
 
@@ -60,12 +67,15 @@ class GraphSummary:
     n_all: int
     n_edges: int
     rows: list[dict[str, Any]]
+    tables: LakeMap
 
     @classmethod
     def of(cls, stream: EdgeStream, looked_for: str) -> GraphSummary:
         matching_batches = (_about(batch, looked_for) for batch in stream.batches())
-        best, n_edges = strongest(matching_batches, LOOKED_AT)
-        return cls(stream.n_columns, stream.n_cut, stream.n_edges, n_edges, best.to_pylist())
+        best, n_edges = strongest(matching_batches, EDGES_READ)
+        rows = best.slice(0, PICTURED).to_pylist()
+        tables = lake_map(best)
+        return cls(stream.n_columns, stream.n_cut, stream.n_edges, n_edges, rows, tables)
 
 
 def graph(pages: Pages, request: Request) -> Page:
@@ -110,6 +120,9 @@ def graph(pages: Pages, request: Request) -> Page:
             "kinds": KINDS,
             "files": {kind: url(f"/graph.{kind}", parameters) for kind in (*KINDS, "json")},
             "link": partial(_match_link, method),
+            "table_link": lambda name: url("/lake/table", {"name": name}),
+            "map": summary.tables if summary else None,
+            **OF_TEMPLATE,
             "command": shlex.join(words),
         }
 

@@ -373,7 +373,8 @@ def assets() -> dict[str, bytes]:
         file.name: file.read_bytes() for file in (files("pexeso.faces.app") / "static").iterdir()
     }
     of_files = files("pexeso.results.pages")
-    return blobs | {f"{name}.css": (of_files / f"{name}.css").read_bytes() for name in _SHARED}
+    names = [*(f"{name}.css" for name in _SHARED), "lake_map.js"]
+    return blobs | {name: (of_files / name).read_bytes() for name in names}
 
 
 @cache

@@ -421,9 +421,17 @@ def _mermaid_text(text: str) -> str:
 MERMAID = ExportFormat("mermaid", ".mmd", lambda edges, _: [mermaid_lines(edges)])
 
 
+def _map_lines(edges: Edges, namespace: str) -> Iterator[Iterable[str]]:
+    from pexeso.results.pages.lake_map import EDGES_READ, lake_map, map_page
+
+    yield [map_page(lake_map(strongest(edges.batches(), EDGES_READ)[0]))]
+
+
+MAP = ExportFormat("map", ".html", _map_lines)
+
 # Formats by the ending of a file name.
 OF_FILES = {
-    file_format.suffix: file_format for file_format in (JSONL, CSV, PARQUET, MERMAID, GRAPHML)
+    file_format.suffix: file_format for file_format in (JSONL, CSV, PARQUET, MERMAID, GRAPHML, MAP)
 }
 
 # Formats for other tools, by name.

@@ -282,7 +282,7 @@ def test_the_join_graph_is_what_the_command_line_prints(client, query, options):
 
 def test_the_list_of_joins_leads_to_why_two_columns_of_the_lake_join(client):
     edges = client.get("/graph.json").json()["edges"]
-    links = re.findall(r'href="(/graph/match[^"]*)"', client.get("/graph?run=1").text)
+    links = re.findall(r'href="(/graph/match[^"]*)">why', client.get("/graph?run=1").text)
     assert len(links) == len(edges) == 2
     for link in links:
         answer = client.get(html.unescape(link))
@@ -294,7 +294,7 @@ def test_the_list_of_joins_leads_to_why_two_columns_of_the_lake_join(client):
     assert len(client.pages.tables._files) == n_kept
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "mmd", "graphml"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "mmd", "graphml", "html"])
 def test_a_join_graph_can_be_downloaded(client, kind):
     answer = client.get(f"/graph.{kind}?min_joinability=0.3")
     assert answer.status_code == 200
@@ -307,7 +307,7 @@ def test_of_a_larger_graph_the_strongest_joins_are_shown_and_all_counted(client,
     monkeypatch.setattr("pexeso.faces.app.graph.LISTED", 1)
     n_edges = len(client.get("/graph.json").json()["edges"])
     text = client.get("/graph?run=1").text
-    assert text.count("/graph/match?") == 1
+    assert len(re.findall(r'"/graph/match\?[^"]*">why', text)) == 1
     assert f"<b>{n_edges}</b> joins" in text
     assert f"{n_edges - 1} more join" in text
 

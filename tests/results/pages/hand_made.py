@@ -20,7 +20,7 @@ HOSTILE = '<script>window.hit = 1</script><img src=x onerror="window.hit = 1">\'
 class Reader(HTMLParser):
     """Collects tags, attributes and texts, and checks that tags are closed in order."""
 
-    VOID = ("meta",)
+    VOID = ("input", "meta")
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)
