@@ -342,7 +342,7 @@ def test_the_join_graph_by_keyboard_and_without_scripts(visit):
     page.get_by_label("Joins of a column, at most").select_option("all")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    await_heading(page, "The picture")
+    await_heading(page, "Their columns")
     assert "text=geo" in page.url
     picture = page.get_by_role("img")
     assert "tables with their columns" in picture.get_attribute("aria-label")
