@@ -93,9 +93,7 @@ def test_a_folder_that_is_not_there_is_made_for_a_tool_that_reads_folders(tmp_pa
 
 
 def test_other_names_are_refused():
-    with pytest.raises(
-        InputError, match=r"must end in .jsonl.*, .graphml or .html"
-    ):
+    with pytest.raises(InputError, match=r"must end in .jsonl.*, .graphml or .html"):
         format_of_file("joins.xlsx")
     with pytest.raises(InputError, match="format must be one of dbt, openmetadata"):
         format_named("excel")
