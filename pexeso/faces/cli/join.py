@@ -296,12 +296,12 @@ def verify(request: VerifyRequest, form: str | None) -> None:
       pexeso verify joins.toml orders.csv:city cities.csv:name
       pexeso verify joins.toml
 
-    With two columns, adds their join to the TOML file JOINS, with what it makes now as its bounds:
-    min_share of the values that match, the relation of the rows, and max_rows_per_value. Edit or
-    delete them there; an entry may also have max_distance, rules and aliases.
+    With two columns, adds their join to the TOML file JOINS, with what it makes now as bounds:
+    min_share of the values that match, the relation of the rows, and max_rows_per_value. An entry
+    may also have max_distance, rules and aliases. Tables are in the folder of the file or below it.
 
-    With JOINS alone, makes all joins of the file again. The exit code is 1 if one breaks a bound,
-    and 2 if the file is not as it must be. It names tables in its own folder, and below it, alone.
+    With JOINS alone, makes all its joins again. The exit code is 1 if one breaks a bound, and 2 if
+    the file is not as it must be.
 
     In Python: pexeso.verify(JOINS), pexeso.record_join(JOINS, LEFT, RIGHT).
     """  # noqa: D301  click reads \b
