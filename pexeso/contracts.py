@@ -286,10 +286,8 @@ def _require_inside(file: Path, join: DeclaredJoin) -> None:
 def _require_path_inside(file: Path, name: str) -> None:
     path = PurePath(name)
     is_outside = path.is_absolute() or path.drive or ".." in path.parts or "://" in name
-    links = (
-        file.parent.joinpath(*path.parts[: n + 1]).is_symlink() for n in range(len(path.parts))
-    )
-    if is_outside or any(links):
+    above = [file.parent.joinpath(*path.parts[: n + 1]) for n in range(len(path.parts))]
+    if is_outside or any(map(os.path.islink, above)):
         raise InputError(
             f"'{file}' names '{name}', and reads files in its own folder alone, by no link and "
             "without '..': give the path from that folder."

@@ -239,6 +239,14 @@ def test_a_file_that_is_not_as_it_must_be_is_refused(contract, text, sentence):
     assert str(contract) in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "left", ["a\\u0000.csv:x", ".:x", "cities.csv/b:x", "x" * 5000 + ":y", "cities.csv:\\u001b[2J"]
+)
+def test_names_of_nothing_break_their_join(contract, left):
+    declare(contract, left=f'"{left}"')
+    assert len(broken_clauses(contract)) == 1
+
+
 def test_bytes_that_are_no_text_are_refused(contract):
     contract.write_bytes(b"\xff\xfe")
     with pytest.raises(pexeso.InputError, match="cannot be read"):

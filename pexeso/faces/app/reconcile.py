@@ -32,6 +32,7 @@ from pexeso.faces.app.entities import (
 )
 from pexeso.faces.app.guard import RECONCILE_PATH, TooLargeError
 from pexeso.results.query import QueryColumn, query_from_values
+from pexeso.runtime.checks import require_choice
 from pexeso.runtime.formatting import html_table, plain
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ DEFAULT_LIMIT = 5
 
 # Columns that are offered as types where a query names none.
 TYPES_PROPOSED = 3
-SUGGESTED = 20
+SUGGESTIONS, SUGGESTED = ("entity", "property", "type"), 20
 PREVIEW_ROWS = 5
 
 # Values of all columns, and bytes of all tables, that are kept for further requests; the one that
@@ -109,8 +110,7 @@ class Reconciler:
         with self._served.turn() as service:
             lake = quote(str(service.open(self._served.path).lake).rpartition("/")[2])
         suggest = {
-            kind: {"service_url": base, "service_path": f"/suggest/{kind}"}
-            for kind in ("entity", "property", "type")
+            kind: {"service_url": base, "service_path": f"/suggest/{kind}"} for kind in SUGGESTIONS
         }
         limit = {
             "name": "limit",
@@ -197,6 +197,7 @@ class Reconciler:
         return {"type": text, "properties": proposed[: _number(parameters, "limit")]}
 
     def suggest(self, kind: str, parameters: Mapping[str, str]) -> dict[str, Any]:
+        require_choice("What is suggested", kind, SUGGESTIONS)
         prefix, start = parameters.get("prefix", ""), _number(parameters, "cursor") or 0
         with self._served.turn() as service:
             index = service.open(self._served.path)

@@ -2,6 +2,7 @@
 
 import json
 import random
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from urllib.parse import quote
 
@@ -277,6 +278,7 @@ def test_a_limit_that_is_no_number_is_refused(client):
         one = [{"id": "geo%2Fcities.csv/country", "settings": {"limit": limit}}]
         said = extend(client, [f"{CITY}/Oslo"], one, 400)["error"]
         assert said.startswith("limit must be a whole number.")
+    assert client.get(f"{client.root}/suggest/nothing").status_code == 400
     wrong = client.get(f"{client.root}/suggest/type", params={"cursor": "-1"})
     assert (wrong.status_code, wrong.json()["error"][:6]) == (400, "cursor")
 
@@ -342,3 +344,61 @@ def test_columns_that_are_kept_are_bounded(index, monkeypatch):
 def test_ids_hold_any_name():
     for names in (("a/b.csv", "c:d"), ("ü.csv#x", "%2F"), ("a", " ")):
         assert names_of(type_id(*names), 2) == names
+
+
+def test_random_requests_are_answered_or_refused_in_a_sentence(client):
+    draw = random.Random(11)
+    types = [CITY, "parts.csv/code", "a/b", "", None, ["x"], [CITY, CITY], 3]
+    texts = ["Oslo", "", "\u0000", "\u202e", "<i>", "'; DROP", "a" * 3000, "🙂", None, 7]
+    ids = [f"{CITY}/Oslo", f"{CITY}/%00", "%zz/%ff/a", "///", "", None]
+    values = [3, None, True, 1e300, -1, "1", [], {}, ["Norway"], {"id": 3}]
+    for _ in range(300):
+        queries = {
+            draw.choice(["q", "", "\n"]): {
+                "query": draw.choice(texts),
+                "type": draw.choice(types),
+                "limit": draw.choice(values),
+                "properties": [{"pid": draw.choice([CITY, "a"]), "v": draw.choice(values)}],
+            }
+            for _ in range(draw.randrange(3))
+        }
+        extension = {
+            "ids": draw.choices(ids, k=draw.randrange(3)),
+            "properties": [{"id": CITY, "settings": draw.choice([None, {"limit": 1}, 3])}],
+        }
+        name, document = draw.choice([("queries", queries), ("extend", extension)])
+        text = json.dumps(document)
+        if draw.random() < 0.3:
+            cut = draw.randrange(len(text))
+            text = text[:cut] + draw.choice(["", "\x00", "{", '"']) + text[cut + 1 :]
+        answer = client.post(client.root, data={name: text})
+        assert answer.status_code in (200, 400), text
+        assert answer.status_code == 200 or answer.json()["error"]
+
+
+def test_many_clients_at_once_get_the_answers_of_one(index):
+    service = reconcile.Reconciler(ServedIndex(str(index)))
+    batches = [
+        json.dumps({str(n): {"query": f"{name} {n % 3}", "type": kind} for n in range(5)})
+        for name, kind in (("Oslo", CITY), ("part", "parts.csv/name"), ("Rome", CITY))
+        for _ in range(4)
+    ]
+    expected = [reconcile.Reconciler(ServedIndex(str(index))).reconcile(one) for one in batches]
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(service.reconcile, batches)) == expected
+
+
+def test_after_a_reload_the_newest_state_answers(tmp_path):
+    (tmp_path / "lake").mkdir()
+    file = tmp_path / "lake" / "a.csv"
+    file.write_text("city\nOslo\nRome\nLima\nBern\nParis\n", encoding="utf-8")
+    index = pexeso.build_index(tmp_path / "lake", tmp_path / "lake.pexeso")
+    served = ServedIndex(str(tmp_path / "lake.pexeso"))
+    service = reconcile.Reconciler(served)
+    query = json.dumps({"q": {"query": "Vienna", "type": "a.csv/city"}})
+    assert service.reconcile(query) == {"q": {"result": []}}
+    file.write_text("city\nOslo\nRome\nLima\nBern\nVienna\n", encoding="utf-8")
+    index.append()
+    assert service.reconcile(query) == {"q": {"result": []}}
+    served.reload()
+    assert [one["name"] for one in service.reconcile(query)["q"]["result"]] == ["Vienna"]
