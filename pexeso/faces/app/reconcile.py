@@ -108,7 +108,7 @@ class Reconciler:
 
     def manifest(self, base: str) -> dict[str, Any]:
         with self._served.turn() as service:
-            lake = quote(str(service.open(self._served.path).lake).rpartition("/")[2])
+            lake = str(service.open(self._served.path).lake).rpartition("/")[2]
         suggest = {
             kind: {"service_url": base, "service_path": f"/suggest/{kind}"} for kind in SUGGESTIONS
         }
@@ -122,9 +122,9 @@ class Reconciler:
         preview = f"{base}/preview?id={{{{id}}}}"
         return {
             "versions": ["0.1", "0.2"],
-            "name": f"pexeso: {lake}",
-            "identifierSpace": f"urn:pexeso:{lake}:value",
-            "schemaSpace": f"urn:pexeso:{lake}:column",
+            "name": f"pexeso: {visible_name(lake)}",
+            "identifierSpace": f"urn:pexeso:{quote(lake, safe='')}:value",
+            "schemaSpace": f"urn:pexeso:{quote(lake, safe='')}:column",
             "batchSize": BATCH_SIZE,
             "view": {"url": preview},
             "preview": {"url": preview, "width": 480, "height": 320},
@@ -355,7 +355,7 @@ def routes(pages: Pages) -> list[Route]:
                 document = await run_in_threadpool(answer, request, parameters)
             except PexesoError as error:
                 status = 413 if isinstance(error, TooLargeError) else 400
-                return _response({"error": str(error)}, status)
+                return _response({"status": "error", "error": str(error)}, status)
             return _response(document)
 
         return respond
