@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Sequence
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 import pyarrow as pa
 
-from pexeso.errors import InputError
-from pexeso.index import Index, open_index
+from pexeso.errors import IndexNotFoundError, InputError
+from pexeso.index import Index, build_index, open_index
 from pexeso.joins.enrichment.enrich import DEFAULT_MAX_TABLES, enrich
 from pexeso.joins.enrichment.gathering import NUMBER, AddedColumn, column_of_lists
 from pexeso.joins.options import free_name
@@ -32,7 +37,8 @@ class LakeJoiner(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     lake : path or pexeso.Index
-        An index.
+        An index, which a pickled transformer opens again where it is; or a folder of tables, of
+        which `fit` builds an index that lasts as long as this object.
     on : str or int
         The key: the name or position of a column of `X`.
     max_tables, min_coverage, exclude_tables
@@ -88,7 +94,7 @@ class LakeJoiner(TransformerMixin, BaseEstimator):
         if self.lake is None:
             raise InputError("Name the index that tables are joined with: lake='lake.pexeso'.")
         names, columns = self._columns(X, reset=True)
-        self.index_ = self.lake if isinstance(self.lake, Index) else open_index(self.lake)
+        self.index_ = self._opened()
         target = None
         if y is not None:
             target = free_name("target", names.__contains__)
@@ -134,6 +140,18 @@ class LakeJoiner(TransformerMixin, BaseEstimator):
         if input_features is None:
             input_features = [f"x{number}" for number in range(self.n_features_in_)]
         return np.array([*input_features, *(one.name for one in self.columns_)], dtype=object)
+
+    def _opened(self) -> Index:
+        if isinstance(self.lake, Index):
+            return self.lake
+        try:
+            return open_index(self.lake)
+        except IndexNotFoundError:
+            if not os.path.isdir(self.lake):
+                raise
+        folder = mkdtemp(prefix="pexeso-")
+        finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return build_index(self.lake, Path(folder, "lake.pexeso"))
 
     def _columns(self, X: Any, *, reset: bool) -> tuple[list[str], dict[str, Any]]:  # noqa: N803
         frame = _frame_of(X)

@@ -1,5 +1,6 @@
 """`pexeso.sklearn.LakeJoiner` is a transformer of scikit-learn that adds columns of a lake."""
 
+import gc
 import pickle
 
 import numpy as np
@@ -116,11 +117,23 @@ def test_options_are_those_of_an_enrichment(mine):
     assert [one.name for one in clone(opened).fit(mine).columns_] == ADDED
 
 
+def test_a_folder_of_tables_is_indexed_for_the_time(mine):
+    joiner = LakeJoiner("lake", on="city").fit(mine)
+    path = joiner.index_.path
+    again = pickle.loads(pickle.dumps(joiner))
+    pd.testing.assert_frame_equal(again.transform(mine), joiner.transform(mine))
+    expected = LakeJoiner("lake.pexeso", on="city").fit(mine).transform(mine)
+    pd.testing.assert_frame_equal(joiner.transform(mine), expected)
+    del joiner
+    gc.collect()
+    assert not path.exists()
+
+
 def test_wrong_parameters_are_refused_in_a_sentence(mine):
     with pytest.raises(pexeso.InputError, match=r"lake='lake\.pexeso'"):
         LakeJoiner().fit(mine)
     with pytest.raises(pexeso.IndexNotFoundError):
-        LakeJoiner("lake").fit(mine)
+        LakeJoiner("nowhere").fit(mine)
     with pytest.raises(pexeso.ColumnNotFoundError, match="'town'"):
         LakeJoiner("lake.pexeso", on="town").fit(mine)
     joiner = LakeJoiner("lake.pexeso", on="city").fit(mine)
