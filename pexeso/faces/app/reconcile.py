@@ -281,7 +281,8 @@ def _number(parameters: Mapping[str, str], name: str) -> int | None:
 
 
 def _limit(limit: float | None) -> int:
-    return DEFAULT_LIMIT if limit is None else int(min(max(limit, 1), MAX_CANDIDATES))
+    # OpenRefine writes 0 where none was chosen.
+    return DEFAULT_LIMIT if limit is None or limit < 1 else int(min(limit, MAX_CANDIDATES))
 
 
 def _expected(index: Index, table: str, queries: list[_Query]) -> list[list[Expected]]:

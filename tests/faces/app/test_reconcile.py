@@ -126,6 +126,7 @@ def test_batches_do_not_change_answers_and_limits_hold(client):
         assert ask(client, {name: query}) == {name: together[name]}
     assert together["3"] == {"result": []}
     assert len(best(client, "New York", limit=1)) == 1
+    assert best(client, "New York", limit=0) == best(client, "New York")
 
 
 def test_near_codes_are_others(client):
@@ -281,6 +282,14 @@ def test_a_limit_that_is_no_number_is_refused(client):
     assert client.get(f"{client.root}/suggest/nothing").status_code == 400
     wrong = client.get(f"{client.root}/suggest/type", params={"cursor": "-1"})
     assert (wrong.status_code, wrong.json()["error"][:6]) == (400, "cursor")
+
+
+@pytest.mark.parametrize("safe", ["", "/;,:@&=+$!*'()#?"])
+def test_ids_pass_through_the_addresses_that_clients_make(client, safe):
+    """Old versions of OpenRefine encode an address as a whole, newer ones the id alone."""
+    (one,) = best(client, "<b>Bold</b>", limit=1)
+    url = client.get(client.root).json()["view"]["url"].replace("{{id}}", quote(one["id"], safe))
+    assert "Nowhere" in client.get(url).text
 
 
 def test_who_lacks_the_key_gets_nothing(client):
