@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pexeso.acquisition.results import AcquisitionPlan, AcquisitionResult
     from pexeso.clusters import Cluster, Clusters, cluster
     from pexeso.composite.candidate_keys import CandidateKey, FoundKeys, find_keys
+    from pexeso.contracts import JoinChecks, record_join, verify
     from pexeso.index import Index, build_index, open_index
     from pexeso.joins.enrichment.enrich import Enrichment, enrich, enrich_from
     from pexeso.joins.enrichment.feature_selection import FeatureChoice, select_features
@@ -64,6 +65,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "pexeso.acquisition.results": ("AcquisitionPlan", "AcquisitionResult"),
     "pexeso.clusters": ("Cluster", "Clusters", "cluster"),
+    "pexeso.contracts": ("JoinChecks", "record_join", "verify"),
     "pexeso.redundancy.holding": ("undo_plan",),
     "pexeso.redundancy.plan_actions": ("PlanCheck", "apply_plan", "verify_plan"),
     "pexeso.redundancy.search": ("Redundancy", "find_redundancy"),
@@ -108,6 +110,7 @@ __all__ = [
     "IndexNotFoundError",
     "IndexVersionError",
     "InputError",
+    "JoinChecks",
     "LakeError",
     "Match",
     "MissingPackageError",
@@ -139,10 +142,12 @@ __all__ = [
     "fuzzy_join",
     "learn_transformation",
     "open_index",
+    "record_join",
     "search_combined",
     "select_features",
     "set_verbosity",
     "undo_plan",
+    "verify",
     "verify_plan",
 ]
 

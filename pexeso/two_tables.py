@@ -71,6 +71,7 @@ def index_of_table(
     column: str | int | None,
     where: str = " of the table on the right",
     folder: Path | None = None,
+    aliases: str | None = None,
 ) -> Iterator[tuple[Index, str]]:
     """Index one table in a folder; yield the index and the label of the column.
 
@@ -87,7 +88,11 @@ def index_of_table(
         try:
             is_whole = (path / MANIFEST).exists()
             with without_sync() if folder is None else nullcontext():
-                index = open_index(path) if is_whole else build_index(file, path, rules=rules)
+                index = (
+                    open_index(path)
+                    if is_whole
+                    else build_index(file, path, rules=rules, aliases=aliases)
+                )
         except LakeError as error:
             raise InputError(
                 f"The column {query.column!r}{where} has no values to compare."

@@ -8,7 +8,7 @@ this interface, and need not know which it is. Nothing here loads torch.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from pexeso.engine.lists import ranges
+from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
 from pexeso.runtime.threads import FEW_PAIRS, require_memory_for_pairs
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from pexeso.engine.kernel import Kernel
     from pexeso.engine.lists import Lists
     from pexeso.engine.partition import Pages
-    from pexeso.engine.stats import SearchStats
 
 
 class Lemma(StrEnum):
@@ -185,6 +185,13 @@ class Probe(Protocol):
         """Return which of the `n` values that were given may match something, bool (n,)."""
 
 
+# Query values whose pairs a `finder` of a dense space holds together.
+VALUES_A_RUN = 64
+
+Pairs = tuple[np.ndarray, ...]  # query values, positions, distances
+Finder = Callable[["Vectors", float], Iterator[Pairs]]
+
+
 class VectorSpace(ABC):
     """What vectors are and how they are searched.
 
@@ -312,6 +319,22 @@ class VectorSpace(ABC):
         Returns query, position: int64 (p,), position in `rows`, which are int64, ascending. Ordered
         by query value, then position; distance: float64 (p,).
         """
+
+    def finder(self, partition: SpacePartition, rows: np.ndarray) -> Finder:
+        """Return what does as `pairs_within` for the same stored rows, some query values at a time.
+
+        It is for many calls of few query values, and may take memory for that.
+        """
+
+        def find(vectors: Vectors, max_distance: float) -> Iterator[Pairs]:
+            for begin in range(0, len(vectors), VALUES_A_RUN):
+                some = vectors[begin : begin + VALUES_A_RUN]
+                query, *others = self.pairs_within(
+                    partition, some, rows, max_distance, SearchStats()
+                )
+                yield query + begin, *others
+
+        return find
 
     def column_pairs(
         self,

@@ -20,6 +20,7 @@ from pexeso.runtime.compiled import compiled
 
 if TYPE_CHECKING:
     from pexeso.engine.stats import SearchStats
+    from pexeso.joins.matched_rows import FoundRows
     from pexeso.joins.sql import JoinSql, LakeTable
     from pexeso.joins.tables import Joined
     from pexeso.options import SearchOptions
@@ -196,6 +197,11 @@ class MatchDetails:
             limit,
         )
 
+    def unmatched_texts(self, position: int) -> pa.Array:
+        """Return the texts of the query that have a value, and no match in a column."""
+        is_unmatched = ~self.table(position).is_matched
+        return self._query.text_array.filter(pa.array(is_unmatched))
+
     def n_unmatched(self, position: int) -> int:
         from pexeso.semantic.explanation import texts_without_value
 
@@ -280,12 +286,16 @@ class MatchDetails:
         return sql_of_match(self._opened, self._query, match, on, options, names)
 
     def lake_table(self, match: Match) -> LakeTable:
-        from pexeso.joins.options import JoinOptions
         from pexeso.joins.sql import LakeTable
+
+        return LakeTable.of(self._opened.lake, self.joined_rows(match))
+
+    def joined_rows(self, match: Match) -> FoundRows:
+        """Return the rows of the table of a match that each text of the query joins."""
+        from pexeso.joins.options import JoinOptions
         from pexeso.joins.tables import rows_of_match
 
-        rows = rows_of_match(self._opened, self._query, match, JoinOptions())
-        return LakeTable.of(self._opened.lake, rows)
+        return rows_of_match(self._opened, self._query, match, JoinOptions())
 
     def curve(self, position: int) -> tuple[np.ndarray, np.ndarray]:
         """Return how many values, or rows, match within each distance; see `Match.curve`."""

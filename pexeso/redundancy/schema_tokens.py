@@ -241,7 +241,7 @@ def read_toml(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
             return tomllib.load(file)
-    except (OSError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"The {what} in '{os.fspath(path)}' cannot be read: {reason}.") from error
 

@@ -35,6 +35,7 @@ CLASSES = (
     pexeso.AcquisitionResult,
     pexeso.Clusters,
     pexeso.ColumnGraph,
+    pexeso.JoinChecks,
 )
 SHOWN_FIELDS = (
     pexeso.ColumnRules,
@@ -120,6 +121,8 @@ FUNCTIONS = [
             "find_redundancy",
             "fuzzy_join",
             "learn_transformation",
+            "record_join",
+            "verify",
             "verify_plan",
             "apply_plan",
             "undo_plan",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from pexeso.engine.lists import distinct_numbers, offsets_of, ranges, ranked_numbers
+from pexeso.engine.lists import Lists, distinct_numbers, offsets_of, ranges, ranked_numbers
 from pexeso.engine.sparse.comparison import compare, compare_rows, pool
 from pexeso.engine.sparse.partition import SparsePartition, build_partition
 from pexeso.engine.sparse.search import (
@@ -29,7 +29,15 @@ from pexeso.engine.sparse.vectors import (
     pair_distances,
 )
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.vector_space import BatchColumn, ColumnCounts, Goal, VectorSpace, best_columns
+from pexeso.engine.vector_space import (
+    BatchColumn,
+    ColumnCounts,
+    Finder,
+    Goal,
+    Pairs,
+    VectorSpace,
+    best_columns,
+)
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.compiled import compiled
 from pexeso.runtime.progress import advance
@@ -214,6 +222,20 @@ class SparseSpace(VectorSpace):
         order = np.lexsort((position, query))
         return query[order], position[order], distance[order]
 
+    def finder(self, partition: SparsePartition, rows: np.ndarray) -> Finder:
+        part, positions = _with_lists(partition, rows)
+
+        def find(vectors: SparseVectors, max_distance: float) -> Iterator[Pairs]:
+            n_threads = available_threads()
+            for begin, matches in matches_in_runs(
+                part, vectors, max_distance, n_threads, Work(), limit=_PAIRS_OF_A_RUN
+            ):
+                query, members = _own_pairs(begin, matches, positions)
+                distances = _distances_at(vectors, query, part, members, n_threads)
+                yield query, positions[members], distances
+
+        return find
+
     def costs(
         self,
         partition: SparsePartition,
@@ -325,15 +347,7 @@ def _pairs_by_lists(
     Query values, positions in `rows`, and distances. Few rows of a partition get lists of their
     own, which takes less time than to search all of it.
     """
-    if len(rows) >= SHARE_WORTH_ALL * partition.n_values:
-        part, positions = partition, np.full(partition.n_values, -1)
-        positions[rows] = np.arange(len(rows))
-    else:
-        none = np.zeros(0, np.int64)
-        arrays, positions = build_partition(
-            partition.vectors.take(rows), np.zeros(1, np.int64), none
-        )
-        part = SparsePartition.from_arrays(arrays, partition.space, partition.device)
+    part, positions = _with_lists(partition, rows)
     work, n_threads = Work(), available_threads()
     for begin, matches in matches_in_runs(
         part, vectors, max_distance, n_threads, work, limit=_PAIRS_OF_A_RUN
@@ -346,13 +360,29 @@ def _pairs_by_lists(
             yield query + begin, places, distances
             advance(n_compared)
             continue
-        query = np.repeat(np.arange(len(matches)) + begin, np.diff(matches.offsets))
-        is_own = positions[matches.members] >= 0
-        query, members = query[is_own], matches.members[is_own].astype(np.int64)
+        query, members = _own_pairs(begin, matches, positions)
         yield query, positions[members], _distances_at(vectors, query, part, members, n_threads)
         stats.defining_distances += len(query)
         advance(n_compared)
     stats.defining_distances += work.decided
+
+
+def _with_lists(partition: SparsePartition, rows: np.ndarray) -> tuple[SparsePartition, np.ndarray]:
+    """Return a partition that has some stored rows, and of its rows the position in them or -1."""
+    if len(rows) >= SHARE_WORTH_ALL * partition.n_values:
+        positions = np.full(partition.n_values, -1)
+        positions[rows] = np.arange(len(rows))
+        return partition, positions
+    none = np.zeros(0, np.int64)
+    arrays, positions = build_partition(partition.vectors.take(rows), np.zeros(1, np.int64), none)
+    return SparsePartition.from_arrays(arrays, partition.space, partition.device), positions
+
+
+def _own_pairs(begin: int, matches: Lists, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the query values and the rows that match, of the rows that have a position."""
+    query = np.repeat(np.arange(len(matches)) + begin, np.diff(matches.offsets))
+    is_own = positions[matches.members] >= 0
+    return query[is_own], matches.members[is_own].astype(np.int64)
 
 
 def _distances_at(

@@ -153,9 +153,9 @@ def _routes(pages: Pages) -> list[Route]:
         as_json = f"{'/index' if path == '/' else path}.json"
         routes.append(Route(as_json, _answers(pages, path, as_json=True), methods=["GET"]))
         routes.append(Route(path, _answers(pages, path), methods=["GET"]))
-    from pexeso.faces.app import actions
+    from pexeso.faces.app import actions, reconcile
 
-    return [*routes, *actions.routes(pages)]
+    return [*routes, *actions.routes(pages), *reconcile.routes(pages)]
 
 
 def _answers(pages: Pages, path: str, *, as_json: bool = False):

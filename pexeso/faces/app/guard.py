@@ -16,6 +16,7 @@ from pexeso.errors import InputError
 
 TOKEN_FIELD = "token"
 AGENTS_PATH = "/mcp"
+RECONCILE_PATH = "/reconcile"
 _BYTES = 24
 
 
@@ -37,6 +38,8 @@ class Access:
         self._lock = Lock()
         self.token = secrets.token_urlsafe(_BYTES)
         self.key = secrets.token_urlsafe(_BYTES)
+        # Who knows it may reconcile, from any program and page: clients send no header.
+        self.reconcile_path = f"{RECONCILE_PATH}/{secrets.token_urlsafe(_BYTES)}"
 
     def exchange(self, token: str) -> str | None:
         """Return the session for a token; None for one that is wrong or was used."""
@@ -60,6 +63,11 @@ class Access:
     def knows_key(self, authorization: str | None) -> bool:
         expected_header = f"Bearer {self.key}".encode()
         return secrets.compare_digest((authorization or "").encode(), expected_header)
+
+    def knows_path(self, path: str) -> bool:
+        """Return whether a path is one to reconcile at, with the key in it."""
+        begin = "/".join(path.split("/")[:3])
+        return secrets.compare_digest(begin.encode(), self.reconcile_path.encode())
 
 
 _SAFE_METHODS = ("GET", "HEAD")
@@ -92,11 +100,12 @@ HEADERS = {
 class TooLargeError(InputError):
     """A request has a larger body than is taken."""
 
-    def __init__(self, max_body: int) -> None:
-        super().__init__(
-            f"A table of at most {max_body:,} bytes is taken here, and this one is larger. Search "
-            "with 'pexeso search'."
-        )
+
+def _too_large(max_body: int) -> TooLargeError:
+    return TooLargeError(
+        f"A table of at most {max_body:,} bytes is taken here, and this one is larger. Search "
+        "with 'pexeso search'."
+    )
 
 
 class Guard:
@@ -143,7 +152,8 @@ class Guard:
             return _refusal(400, "An address has other signs than ASCII only as %XX.")
         if scope["method"] not in _METHODS:
             return _refusal(405, f"Only {', '.join(_METHODS)} are answered.")
-        if _is_foreign(scope["method"], host, headers):
+        is_to_reconcile = self._access.knows_path(scope["path"])
+        if not is_to_reconcile and _is_foreign(scope["method"], host, headers):
             return _refusal(
                 403, "This request comes from a page of another site, and gets no answer."
             )
@@ -152,7 +162,9 @@ class Guard:
             return _refusal(400, "Content-Length is no whole number.")
         # Compared by its digits first: a number of many thousand cannot be converted.
         if len(length) > _MOST_DIGITS or int(length) > self._max_body:
-            return _refusal(413, str(TooLargeError(self._max_body)))
+            return _refusal(413, str(_too_large(self._max_body)))
+        if is_to_reconcile:
+            return None
         if scope["path"] == AGENTS_PATH:
             return None if self._access.knows_key(headers.get("authorization")) else _NO_KEY
         return self._without_session(scope, headers)
@@ -218,7 +230,7 @@ def _counted(receive: Receive, max_body: int) -> Receive:
         message = await receive()
         seen += len(message.get("body", b""))
         if seen > max_body:
-            raise TooLargeError(max_body)
+            raise _too_large(max_body)
         return message
 
     return receive_counted
@@ -228,9 +240,8 @@ def _with_headers(send: Send) -> Send:
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
-                headers[name] = value
-            headers.setdefault("Cache-Control", "no-store")
+            for name, value in {**HEADERS, "Cache-Control": "no-store"}.items():
+                headers.setdefault(name, value)
         await send(message)
 
     return send_with_headers

@@ -60,6 +60,7 @@ def tables(pages: Pages, request: Request) -> Page:
     document = {"total": listed.num_rows, "page": number, "tables": rows}
     shown = {
         **document,
+        "reconcile": pages.reconcile_path and f"{request.base_url}{pages.reconcile_path[1:]}",
         "form": Form("/lake", "Show", controls(BrowseRequest, {"text": text})),
         **_neighbours("/lake", {"text": text or None}, number, listed.num_rows),
     }

@@ -401,11 +401,15 @@ async def asset_answer(request: HttpRequest) -> Response:
 
 @dataclass(frozen=True)
 class Pages:
-    """What pages are made of; `start` takes the files of an index that is not there yet."""
+    """What pages are made of; `start` takes the files of an index that is not there yet.
+
+    `reconcile_path` is where OpenRefine asks.
+    """
 
     served: ServedIndex
     tables: QueryTables
     start: Start | None = None
+    reconcile_path: str = ""
 
     @property
     def has_index(self) -> bool:

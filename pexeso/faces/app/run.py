@@ -52,7 +52,7 @@ def serve(
         number = listener.getsockname()[1]
         access = Access(lambda token: report(_link(number, token)))
         app = create_app(
-            Pages(served, tables, start),
+            Pages(served, tables, start, access.reconcile_path),
             access=access,
             hosts=(f"{HOST}:{number}", f"localhost:{number}"),
             cookie=f"pexeso-{number}",

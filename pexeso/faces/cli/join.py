@@ -14,11 +14,14 @@ import msgspec
 
 from pexeso import __version__
 from pexeso.errors import InputError, OutputError, TableReadError
+from pexeso.faces.cli.errors import Failure
 from pexeso.faces.cli.options import (
+    GroupedCommand,
     QueryCommand,
     cli_option,
     file_argument,
     index_argument,
+    path_argument,
     query_argument,
     reading_option,
     takes,
@@ -41,7 +44,7 @@ from pexeso.faces.cli.output import (
     write_page,
     write_table,
 )
-from pexeso.faces.service.requests import JoinRequest
+from pexeso.faces.service.requests import JoinRequest, VerifyRequest
 from pexeso.faces.service.schema import OUTPUT
 from pexeso.faces.service.transform import TransformRequest
 from pexeso.faces.service.verbs import run
@@ -52,6 +55,7 @@ from pexeso.results.query import split_spec
 from pexeso.runtime.formatting import figure, many, percent
 
 if TYPE_CHECKING:
+    from pexeso.contracts import JoinChecks
     from pexeso.faces.service.bases import JoinResponse
     from pexeso.transform.joins.joined import TransformJoin
 
@@ -276,6 +280,46 @@ def _report_join(
         talk(f"Every conflict, one row for each value that takes part, is in '{conflicts}'.")
     elif conflicts is not None:
         talk(f"There was no conflict: '{conflicts}' has only a header.")
+
+
+@click.command(cls=GroupedCommand)
+@path_argument("path", metavar="JOINS")
+@click.argument("left", metavar="[FILE:COLUMN", required=False)
+@click.argument("right", metavar="FILE:COLUMN]", required=False)
+@output_options("json")
+@takes(VerifyRequest)
+def verify(request: VerifyRequest, form: str | None) -> None:
+    """Check that declared joins still hold.
+
+    \b
+    Example:
+      pexeso verify joins.toml orders.csv:city cities.csv:name
+      pexeso verify joins.toml
+
+    With two columns, adds their join to the TOML file JOINS, with what it makes now as bounds:
+    min_share of the values that match, the relation of the rows, and max_rows_per_value. An entry
+    may also have max_distance, rules and aliases. Tables are in the folder of the file or below it.
+
+    With JOINS alone, makes all its joins again. The exit code is 1 if one breaks a bound, and 2 if
+    the file is not as it must be.
+
+    In Python: pexeso.verify(JOINS), pexeso.record_join(JOINS, LEFT, RIGHT).
+    """  # noqa: D301  click reads \b
+    checks = run(request)
+    write_answer(checks, form, verified_lines)
+    if request.left is not None:
+        talk(f"Recorded in '{request.path}'.")
+    elif checks.broken:
+        raise Failure(f"{len(checks.broken):,} of {many(len(checks.joins), 'join')} broken.")
+
+
+def verified_lines(checks: JoinChecks) -> Iterator[str]:
+    for check in checks.joins:
+        state = "broken" if check.broken else "ok"
+        yield plain(f"{state:6}  {check.name}: {check.change()}", MAX_NAME)
+        missing = check.missing() if check.broken else None
+        for clause in (*check.broken, *([] if missing is None else [missing])):
+            yield f"        {plain(clause, MAX_NAME)}"
 
 
 _SHOWN = 3

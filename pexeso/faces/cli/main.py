@@ -26,7 +26,7 @@ COMPLETE_VARIABLE = "_PEXESO_COMPLETE"
 # Commands that never hand a DataFrame to Arrow: those that may start Spark do.
 _WITHOUT_FRAMES = frozenset(
     {
-        *("search", "explain", "join", "transform", "acquire", "keys"),
+        *("search", "explain", "join", "verify", "transform", "acquire", "keys"),
         *("tune", "rules", "info", "check", "delete", "serve", "mcp"),
     }
 )
@@ -44,6 +44,7 @@ _MODULES = {
     "search": "search",
     "batch": "search",
     "join": "join",
+    "verify": "join",
     "explain": "search",
     "tune": "inspect",
     "transform": "join",

@@ -32,7 +32,7 @@ def serve(index: str | None, port: int | None) -> None:
     the app. Your tables stay in a temporary folder until Ctrl-C stops the app.
 
     With the extra pexeso[mcp], agents can call the tools of pexeso mcp at the same port, with a key
-    that is printed too.
+    that is printed too. The page Lake has an address for OpenRefine.
 
     If the index is updated meanwhile, pages keep the state that was opened, and offer the newest.
     """  # noqa: D301  click reads \b

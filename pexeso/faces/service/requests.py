@@ -22,6 +22,7 @@ from pexeso.faces.service.bases import (
     IndexRequest,
     Limit,
     Master,
+    MaxDistance,
     MinJoinability,
     Model,
     Overwrite,
@@ -476,6 +477,29 @@ class KeysRequest(ReadingRequest, frozen=True, kw_only=True):
         ),
     ] = DEFAULT_NEARLY
     k: Annotated[Positive, option("The N best keys.", "-k", "--top-k", metavar="N")] = DEFAULT_KEYS
+
+
+class VerifyRequest(Request, frozen=True, kw_only=True):
+    """Compare the joins that a file declares with the tables of now; see `pexeso.verify`.
+
+    With `left` and `right`, columns as ``FILE:COLUMN``, that join is added to the file instead.
+    """
+
+    verb: ClassVar[str] = "verify"
+
+    path: str
+    left: str | None = None
+    right: str | None = None
+    max_distance: MaxDistance = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.left is not None and self.right is None:
+            raise RequestError("A join that is added has two columns: FILE:COLUMN FILE:COLUMN.")
+        if self.left is None and self.max_distance is not None:
+            raise RequestError(
+                "{max_distance} is for a join that is added: the others have one in their file."
+            )
 
 
 class DoctorRequest(Request, frozen=True, kw_only=True):

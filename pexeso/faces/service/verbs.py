@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pexeso.build.diagnostics.estimate import Estimate
     from pexeso.build.diagnostics.info import IndexInfo, ReasonListing
     from pexeso.build.report import BuildReport
+    from pexeso.contracts import JoinChecks
     from pexeso.faces.service.requests import SearchRequest
     from pexeso.index import Index, Snapshot
     from pexeso.semantic.encoded_query import EncodedQuery
@@ -235,6 +236,15 @@ def _rules(service: Service, request: requests.RulesRequest) -> RulesResponse:
     return RulesResponse(normaliser.rules, normaliser.extra)
 
 
+def _verify(service: Service, request: requests.VerifyRequest) -> JoinChecks:
+    from pexeso.contracts import record_join, verify
+
+    if request.left is None or request.right is None:
+        return verify(request.path)
+    options = {"max_distance": request.max_distance}
+    return record_join(request.path, request.left, request.right, **options)
+
+
 def _doctor(service: Service, request: requests.DoctorRequest) -> DoctorResponse:
     from pexeso.build.diagnostics.doctor import diagnose
 
@@ -282,6 +292,7 @@ for _kind, _answer in (
     (requests.RulesRequest, _rules),
     (requests.KeysRequest, _call("pexeso.composite.candidate_keys:find_keys", "table")),
     (requests.CheckRequest, _check),
+    (requests.VerifyRequest, _verify),
     (requests.DoctorRequest, _doctor),
     (redundancy.RedundancyRequest, redundancy.redundancy),
     (redundancy.VerifyPlanRequest, _call("pexeso.redundancy.plan_actions:verify_plan", "plan")),

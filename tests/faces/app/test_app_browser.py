@@ -82,7 +82,8 @@ def running(browser, index, start=None):
         host = f"127.0.0.1:{listener.getsockname()[1]}"
         links = []
         access = Access(links.append)
-        app = create_app(Pages(ServedIndex(index), tables, start), access=access, hosts=[host])
+        pages = Pages(ServedIndex(index), tables, start, access.reconcile_path)
+        app = create_app(pages, access=access, hosts=[host])
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()

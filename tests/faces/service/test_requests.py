@@ -39,6 +39,7 @@ from pexeso.faces.service.requests import (
     RulesRequest,
     SearchRequest,
     TuneRequest,
+    VerifyRequest,
 )
 from pexeso.faces.service.transform import TransformRequest
 from pexeso.faces.service.verbs import VERBS
@@ -79,6 +80,7 @@ EXAMPLES = [
     KeysRequest.of(table="a.csv", max_columns=2, nearly=1, k=3),
     RedundancyRequest.of(lake="lake", min_containment=0.9, semantics="bag", plan="plan.json"),
     VerifyPlanRequest.of(plan="plan.json"),
+    VerifyRequest.of(path="joins.toml", left="a.csv:city", right="b.csv:town", max_distance=0.1),
     ApplyPlanRequest.of(plan="plan.json", holding="held", expires_days=7, yes=True),
     UndoPlanRequest.of(source="held", tables=("a.csv",)),
     GraphRequest.of(
