@@ -95,11 +95,18 @@ class MatchDetails:
         sides = ([texts] for texts in self._read(position))
         return pair_would_match(hit.table, hit.label, *sides, self._opened.join_normaliser.readings)
 
-    @property
+    @cached_property
     def are_codes(self) -> bool:
-        """Whether equal values alone match, as near ones are others."""
+        """Whether values match that are equal as they are read.
+
+        It is so where equal ones alone match, as near ones are others, and with further rules.
+        """
+        from pexeso.results.query import exact_kind
+
         advice = self._options.advice
-        return advice is not None and "kind" in advice.evidence
+        if self._opened.options.readings or (advice is not None and "kind" in advice.evidence):
+            return True
+        return self._options.max_distance == 0 and exact_kind(self._query.column.values) is not None
 
     def _read(self, position: int) -> tuple[pa.LargeStringArray, pa.LargeStringArray]:
         """Return the texts of the query and of a column as they are read."""

@@ -80,6 +80,10 @@ def test_keys_and_codes_of_two_files_are_joined_without_an_index(run, tmp_path):
     assert codes.exit_code == 0
     assert "2 of 2 would match" in codes.stderr
     assert "leading-zeros" in codes.stderr
+    for distance in ("0", "0.1", None):
+        words = () if distance is None else ("--max-distance", distance)
+        by_rule = run("join", f"{left}:fips", f"{right}:code", "--rule", "leading-zeros", *words)
+        assert "(2 of 2)" in by_rule.stderr, distance
     left.write_text("city,year\nOslo,2020\nRome,2021\n")
     right.write_text("place,year,n\nOSLO,2020.0,a\nRome,2022,b\n")
     keys = run("join", f"{left}:city,year", f"{right}:place,year", "--provenance", "none")
