@@ -1,15 +1,33 @@
-// Zooms and moves the map of a lake, and dims what a typed text does not name.
+// Zooms and moves the map of a lake, and hides what a typed text does not name.
 for (const map of document.querySelectorAll(".map")) {
   const svg = map.querySelector("svg");
   const { x, y, width, height } = svg.viewBox.baseVal;
   let box = { x, y, width, height };
   let start = null;
-  const radii = [...svg.querySelectorAll("circle")].map((circle) => [circle, circle.r.baseVal.value]);
-  const show = () => {
+  const points = [...svg.querySelectorAll("circle")].map((circle) => ({
+    circle,
+    label: circle.nextElementSibling,
+    x: circle.cx.baseVal.value,
+    y: circle.cy.baseVal.value,
+    radius: circle.r.baseVal.value,
+  }));
+  let isWaiting = false;
+  const draw = () => {
+    isWaiting = false;
     svg.setAttribute("viewBox", `${box.x} ${box.y} ${box.width} ${box.height}`);
     svg.style.setProperty("--zoom", width / box.width);
-    svg.classList.toggle("near", width / box.width > 2.5);
-    for (const [circle, radius] of radii) circle.setAttribute("r", radius * Math.sqrt(box.width / width));
+    const isNear = width / box.width > 2.5;
+    svg.classList.toggle("near", isNear);
+    let left = 150; // labels, which take longest to draw
+    for (const point of points) {
+      const isSeen = point.x >= box.x && point.x <= box.x + box.width && point.y >= box.y && point.y <= box.y + box.height;
+      if (isSeen) point.circle.setAttribute("r", point.radius * Math.sqrt(box.width / width));
+      point.label.classList.toggle("seen", isNear && isSeen && left-- > 0);
+    }
+  };
+  const show = () => {
+    if (!isWaiting) requestAnimationFrame(draw);
+    isWaiting = true;
   };
   const zoom = (factor, left = 0.5, top = 0.5) => {
     const scale = Math.min(40, Math.max(1, (width / box.width) * factor));

@@ -109,6 +109,8 @@ def test_a_map_is_zoomed_and_filtered_in_a_browser(tmp_path):
     path = tmp_path / "map.html"
     path.write_text(map_page(lake_map.lake_map(edges_of(12, 30))), "utf-8")
     with started_browser() as browser:
+        from playwright.sync_api import expect
+
         page = browser.new_page()
         errors = []
         page.on("pageerror", lambda error: errors.append(error))
@@ -116,9 +118,9 @@ def test_a_map_is_zoomed_and_filtered_in_a_browser(tmp_path):
         svg = page.locator(".map svg")
         whole = svg.get_attribute("viewBox")
         page.get_by_role("button", name="Zoom in").click()
-        assert svg.get_attribute("viewBox") != whole
+        expect(svg).not_to_have_attribute("viewBox", whole)
         page.get_by_role("button", name="Whole map").click()
-        assert svg.get_attribute("viewBox") == whole
+        expect(svg).to_have_attribute("viewBox", whole)
         page.get_by_label("Show tables").fill("T3.csv")
         shown = page.locator(".map [data-names]:not(.off)").evaluate_all(
             "parts => parts.map(part => part.dataset.names)"
