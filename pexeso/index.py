@@ -297,6 +297,11 @@ class Index(Shown):
         return self._opened.lake
 
     @property
+    def as_of(self) -> str | None:
+        """The state in which tables that keep their history are indexed; None: the last one."""
+        return self._opened.as_of
+
+    @property
     def catalog(self) -> Catalog:
         """Every table and column of the lake, those left out with the reason.
 
@@ -457,8 +462,6 @@ class Index(Shown):
         **options: Any,
     ) -> list[SearchResult]:
         """Search with several query columns, sharing one pass over the partitions.
-
-        The queries are columns, as `values` in `search`; the results are in their order.
 
         Parameters
         ----------
@@ -884,9 +887,6 @@ class Index(Shown):
     def append(self, lake: str | os.PathLike[str] | None = None, **options: Any) -> Update:
         """Add the tables of the lake that are new or have changed; searches then find them.
 
-        `lake` is where the lake is now, by default where it was. For the options see
-        `pexeso.build.updates.append`.
-
         Parameters
         ----------
         lake : path, optional
@@ -907,8 +907,6 @@ class Index(Shown):
 
     def compact(self, **options: Any) -> Update:
         """Merge small partitions, purge deleted columns, and weigh words again.
-
-        For the options see `pexeso.build.updates.compact`.
 
         Parameters
         ----------

@@ -24,6 +24,7 @@ from pexeso.runtime.checks import (
     require_options,
 )
 from pexeso.runtime.formatting import plain_scalar, shown
+from pexeso.store.io.table_history import plain_state
 
 if TYPE_CHECKING:
     from pexeso.semantic.thresholds.advice import Advice
@@ -127,6 +128,10 @@ class BuildOptions:
     aliases : str or None
         A table with a header and two columns: an alias, and what it means. Cells and query
         values that are aliases, once normalised, are read as that by every search.
+    as_of : str, int or None
+        State of Delta and Iceberg tables that is indexed, also by later updates: a moment, or the
+        number of a version or snapshot; see `pexeso.ReadingOptions`. Other tables are read as they
+        are. A table that has no such state is left out.
     max_table_bytes : int
         Larger files (unpacked) are left out: a table is read whole by one task.
     parts : tuple of str
@@ -155,6 +160,7 @@ class BuildOptions:
     rules: ColumnRules = field(default_factory=ColumnRules)
     normaliser: Normaliser = field(default_factory=Normaliser)
     aliases: str | None = None
+    as_of: str | int | None = None
     max_table_bytes: int = 1 << 30
     parts: tuple[str, ...] = ()
     row_filters: tuple[str, ...] = DEFAULT_FILTERS
@@ -175,6 +181,8 @@ class BuildOptions:
                     f"aliases must be the path or URL of a table. Got {shown(self.aliases)}."
                 )
             object.__setattr__(self, "aliases", path)
+        if self.as_of is not None:
+            object.__setattr__(self, "as_of", plain_state(self.as_of))
         for name, allowed in _CHOICES.items():
             require_choice(name, getattr(self, name), allowed)
         for name, bounds in _BOUNDS.items():

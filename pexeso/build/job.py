@@ -356,7 +356,7 @@ def build(
     require_flag("overwrite", overwrite)
     for model in options.models:
         check_model(model)
-    source, options = source_of(lake), options.with_aliases_read()
+    source, options = source_of(lake, options.as_of), options.with_aliases_read()
     request = {
         "lake": source.name,
         "dimensions": options.dimensions,

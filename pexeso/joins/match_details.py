@@ -204,11 +204,15 @@ class MatchDetails:
     def two_tables(self) -> TwoTables:
         from pexeso.semantic.row_preview import TwoTables
 
-        store = self._opened.store
-        lake = store.manifest.facts["lake"]
-        max_bytes = store.manifest.options.get("max_table_bytes", DEFAULT_MAX_BYTES)
+        opened = self._opened
+        max_bytes = opened.store.manifest.options.get("max_table_bytes", DEFAULT_MAX_BYTES)
         return TwoTables(
-            self._query.column, lake, self._opened.normaliser, self._opened.catalog, max_bytes
+            self._query.column,
+            opened.lake,
+            opened.normaliser,
+            opened.catalog,
+            max_bytes,
+            opened.as_of,
         )
 
     def join(
@@ -257,6 +261,7 @@ class MatchDetails:
                 opened.store.manifest.options["max_table_bytes"],
                 mapping_of_match(query, match, chosen),
                 chosen,
+                as_of=opened.as_of,
             )
             from_spark = str(opened.lake).startswith(SPARK_LAKE)
             return join_frame(table, on, lake_table, searched, from_spark=from_spark)

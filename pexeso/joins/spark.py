@@ -159,9 +159,12 @@ class FoundTable:
     mapping: JoinMapping
     options: JoinOptions
     types: tuple[pa.DataType, ...] | None = None
+    as_of: str | None = None
 
     def read(self) -> tuple[pa.Table, list[pa.ChunkedArray]]:
-        rows, typed = read_typed_rows(self.where, self.table, max_bytes=self.max_table_bytes)
+        rows, typed = read_typed_rows(
+            self.where, self.table, max_bytes=self.max_table_bytes, as_of=self.as_of
+        )
         if rows.column_names != self.labels:
             raise TableReadError(
                 f"'{self.table}' has other columns than when it was indexed: bring the "

@@ -112,31 +112,35 @@ def table_path(
     return path, member
 
 
-def table_file(lake: str | os.PathLike[str] | Location, table: str) -> TableFile:
+def table_file(
+    lake: str | os.PathLike[str] | Location, table: str, as_of: str | None = None
+) -> TableFile:
     """Return a table of a lake by its name alone: its size, time and version are left open.
 
     Parameters and errors are those of `table_path`, and of `LakeSettings.load`.
     """
     require_whole(table)
-    return _table_file(lake, table)
+    return _table_file(lake, table, as_of)
 
 
-def _table_file(lake: str | os.PathLike[str] | Location, table: str) -> TableFile:
+def _table_file(
+    lake: str | os.PathLike[str] | Location, table: str, as_of: str | None
+) -> TableFile:
     path, member = table_path(lake, table)
     root = locate(lake)
-    reading = None if path == root else LakeSettings.load(root).digest_of(table)
+    reading = None if path == root else LakeSettings.load(root, as_of).digest_of(table)
     kind = table_format(path.name) or "delimited"
     return TableFile(table, path, kind, 0, member=member, reading=reading)
 
 
 def table_to_read(
-    lake: str | os.PathLike[str] | Location, table: str
+    lake: str | os.PathLike[str] | Location, table: str, as_of: str | None = None
 ) -> tuple[str, ReadingOptions]:
     """Return what names a table of a lake outside the lake, and how its file is read.
 
     Parameters and errors are those of `table_path`, and of `LakeSettings.load`.
     """
-    file = table_file(lake, table)
+    file = table_file(lake, table, as_of)
     return f"{file.path}{file.member or ''}", reading_options(file.reading)
 
 
@@ -147,6 +151,7 @@ def read_rows(
     *,
     max_bytes: int = DEFAULT_MAX_BYTES,
     max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES,
+    as_of: str | None = None,
 ) -> pa.Table:
     """Read the rows of one table of a lake as they are, without normalising.
 
@@ -160,13 +165,15 @@ def read_rows(
         Names, or ``#`` and a position; all columns where it is None.
     max_bytes, max_cell_bytes
         Limits of `read_table`.
+    as_of
+        The state that an index holds of tables that keep their history.
 
     Returns
     -------
     pa.Table
         String columns under their unique labels (see `label_columns`), null where a cell is empty.
     """
-    opened = _opened(lake, table, max_bytes)
+    opened = _opened(lake, table, max_bytes, as_of)
     text_table = opened.text(max_cell_bytes=max_cell_bytes)
     labels = label_columns(text_table.names)
     seen = _seen(table, labels)
@@ -183,13 +190,17 @@ def read_rows(
 
 
 def read_typed_rows(
-    lake: str | os.PathLike[str] | Location, table: str, *, max_bytes: int = DEFAULT_MAX_BYTES
+    lake: str | os.PathLike[str] | Location,
+    table: str,
+    *,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    as_of: str | None = None,
 ) -> tuple[pa.Table, list[pa.ChunkedArray] | None]:
     """Read the rows of one table of a lake as texts, and with the types of its file.
 
     None for the types where the file has none, such as one of delimited text or JSON.
     """
-    opened = _opened(lake, table, max_bytes)
+    opened = _opened(lake, table, max_bytes, as_of)
     text_table = opened.text()
     rows = pa.Table.from_arrays(text_table.columns, names=label_columns(text_table.names))
     typed, seen = opened.typed_columns(text_table.columns), _seen(table, rows.column_names)
@@ -217,7 +228,9 @@ def require_whole(table: str) -> None:
         )
 
 
-def _opened(lake: str | os.PathLike[str] | Location, table: str, max_bytes: int) -> OpenTable:
-    file = _table_file(lake, table)
+def _opened(
+    lake: str | os.PathLike[str] | Location, table: str, max_bytes: int, as_of: str | None
+) -> OpenTable:
+    file = _table_file(lake, table, as_of)
     options = reading_options(file.reading)
     return open_table(file.path, file.member, options=options, max_bytes=max_bytes)

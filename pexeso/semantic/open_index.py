@@ -23,10 +23,11 @@ from pexeso.build.visible import open_visible
 from pexeso.errors import EmbedderError
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.rows import name_within
+from pexeso.lake.readers.table import DEFAULT_MAX_BYTES
+from pexeso.lake.rows import name_within, read_rows, read_typed_rows
 from pexeso.options import DEFAULT_MAX_DISTANCE, USUAL_MAX_DISTANCES
 from pexeso.results.query import QueryColumn, query_from_values
-from pexeso.store.io.location import Location, locate
+from pexeso.store.io.location import Location, locate_state
 
 if TYPE_CHECKING:
     import torch
@@ -140,7 +141,23 @@ class OpenIndex:
     @property
     def lake(self) -> Path | Location:
         """The folder, or the place on another storage, that the index was built from."""
-        return locate(self.store.manifest.facts["lake"])
+        return locate_state(self.store.manifest.facts["lake"], self.as_of)
+
+    @property
+    def as_of(self) -> str | None:
+        """The state of tables that keep their history; None for the current one."""
+        return self.store.manifest.options.get("as_of")
+
+    def rows(self, table: str) -> pa.Table:
+        return read_rows(self.lake, table, **self._reading)
+
+    def typed_rows(self, table: str) -> tuple[pa.Table, list[pa.ChunkedArray] | None]:
+        return read_typed_rows(self.lake, table, **self._reading)
+
+    @property
+    def _reading(self) -> dict[str, Any]:
+        max_bytes = self.store.manifest.options.get("max_table_bytes", DEFAULT_MAX_BYTES)
+        return {"max_bytes": max_bytes, "as_of": self.as_of}
 
     @cached_property
     def usual_max_distance(self) -> float:

@@ -48,6 +48,7 @@ def opened_lake(lake, folder, *, min_rows=1):
         catalog=Catalog(files_in([folder])),
         lake=lake,
         normaliser=Normaliser(),
+        as_of=None,
     )
 
 

@@ -118,6 +118,7 @@ def described(options: BuildOptions) -> dict[str, Any]:
     from pexeso.engine.options import PartitionLayoutOptions
 
     return {
+        **({} if options.as_of is None else {"as_of": options.as_of}),
         "model": options.model,
         "grid": vars(PartitionLayoutOptions(**options.grid())),
         "layout": LAYOUT_VERSION,
@@ -150,6 +151,7 @@ def options_of(store: Store) -> BuildOptions:
             min_partitions=described.get("min_partitions", 1),
             parts=described.get("parts", ()),
             row_filters=described.get("row_filters", DEFAULT_FILTERS),
+            as_of=described.get("as_of"),
             rules=ColumnRules.from_dict(described["rules"]),
             normaliser=stored_normaliser(store),
         )

@@ -516,9 +516,9 @@ def lake_table(pages: Pages, name: str) -> dict[str, Any]:
 
 
 def lake_table_to_search(pages: Pages, name: str) -> QueryTable:
-    return pages.tables.add_lake_table(
-        str(pages.served.index.lake), lake_table(pages, name)["table"]
-    )
+    index = pages.served.index
+    table = lake_table(pages, name)["table"]
+    return pages.tables.add_lake_table(str(index.lake), table, index.as_of)
 
 
 def position_of(pages: Pages, table: str, label: str) -> str:

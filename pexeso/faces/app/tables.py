@@ -111,9 +111,9 @@ class QueryTables:
         self._keep(file_id, tables)
         return tables[0]
 
-    def add_lake_table(self, lake: str, table: str) -> QueryTable:
+    def add_lake_table(self, lake: str, table: str, as_of: str | None = None) -> QueryTable:
         """Return a table of the lake as one to search with; its file is read where it lies."""
-        spec, reading = table_to_read(lake, table)
+        spec, reading = table_to_read(lake, table, as_of)
         with self._lock:
             known = [other for tables in self._files.values() for other in tables]
         for other in known:

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 REQUESTS: dict[str, type[Request]] = {}
 
 # The fields of a request that say how its file is read.
-READING_FIELDS = ("delimiter", "encoding", "header", "skip_rows")
+READING_FIELDS = ("delimiter", "encoding", "header", "skip_rows", "as_of")
 
 # Options that several requests have.
 Engine = Annotated[
@@ -267,14 +267,16 @@ def require_master(master: str | None, conf: Mapping[str, str], what: str) -> No
 class ReadingRequest(Request, frozen=True, kw_only=True):
     """Base of requests that read a file of the user.
 
-    `delimiter`, `encoding`, `header` and `skip_rows` say how, where it is delimited text; see
-    `pexeso.lake.readers.options.ReadingOptions`. None: found.
+    `delimiter`, `encoding`, `header` and `skip_rows` say how, where it is delimited text, `as_of`
+    which state, where it keeps its history; see `pexeso.lake.readers.options.ReadingOptions`.
+    None: found.
     """
 
     delimiter: str | None = None
     encoding: str | None = None
     header: int | None = None
     skip_rows: int | None = None
+    as_of: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -130,6 +130,15 @@ class LakeRequest(Request, frozen=True, kw_only=True):
             metavar="FILE",
         ),
     ] = None
+    as_of: Annotated[
+        str | None,
+        option(
+            "Read Delta and Iceberg tables as of a time, such as 2024-06-01T12:00:00Z, or of a "
+            "version or snapshot number.",
+            group=COLUMNS,
+            metavar="TIME",
+        ),
+    ] = None
     max_table_bytes: Annotated[
         int,
         option(

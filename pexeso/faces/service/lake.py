@@ -118,7 +118,7 @@ def lake_file(service: Service, path: str, table: str) -> tuple[str, ReadingOpti
             "%r, or export the table to a file.",
             table,
         )
-    return table_to_read(index.lake, table)
+    return table_to_read(index.lake, table, index.as_of)
 
 
 def _named(index: Index, name: str) -> str:

@@ -52,7 +52,7 @@ from pexeso.lake.typed.parquet import (
 )
 from pexeso.lake.typed.sandbox import TypedTable, gathered
 from pexeso.lake.typed.text import sound, text_table, total_bytes
-from pexeso.store.io.location import Location, locate
+from pexeso.store.io.location import Location, locate, locate_state
 
 # Formats whose cells have no types of their own.
 FORMATS_OF_TEXTS = ("delimited", "jsonlines", "json")
@@ -281,11 +281,12 @@ class TablesInTurn(AbstractContextManager["TablesInTurn"]):
         options: ReadingOptions = AS_FOUND,
         max_bytes: int = DEFAULT_MAX_BYTES,
     ) -> OpenTable | OpenFolder:
-        location = locate(path)
+        location = locate_state(path, options.as_of)
         if isinstance(location, Location) and location.is_of_catalogue:
             return _open_in_catalogue(location, shown or str(path), max_bytes)
         if (kind := kind_of_folder(location)) is not None:
-            return _open_folder(location, kind, shown or str(path), max_bytes)
+            return _open_folder(location, kind, shown or str(path), max_bytes, options)
+        options = options.of_text()
         file_shown = str(path) if shown is None else shown.removesuffix(member or "")
         file_format = format_of(location.name)
         if file_format is None or not file_format.holds_several:
@@ -315,7 +316,9 @@ class TablesInTurn(AbstractContextManager["TablesInTurn"]):
             if isinstance(path, Location) and path.is_of_catalogue:
                 return _open_in_catalogue(path, str(path), max_bytes).fingerprint
             if (kind := kind_of_folder(path)) is not None:
-                return _open_folder(path, kind, str(path), max_bytes).fingerprint
+                options = reading_options(reading)
+                opened = _open_folder(path, kind, str(path), max_bytes, options)
+                return with_reading(opened.fingerprint, reading)
             if member is None:
                 return with_reading(fingerprint_file(path), reading)
             file = self._held(FileSource(str(path), path, max_bytes=max_bytes))
@@ -331,7 +334,7 @@ class TablesInTurn(AbstractContextManager["TablesInTurn"]):
 
 
 def _open_folder(
-    location: Path | Location, kind: str, shown: str, max_bytes: int
+    location: Path | Location, kind: str, shown: str, max_bytes: int, options: ReadingOptions
 ) -> OpenSnapshot | OpenFolder:
     def open_part(path: Path | Location) -> OpenTable:
         opened = open_table(path, max_bytes=max_bytes)
@@ -340,7 +343,7 @@ def _open_folder(
         return opened
 
     try:
-        table = folder_table(location, kind)
+        table = folder_table(location, kind, options.as_of)
     except CannotRead as error:
         raise TableReadError(f"{shown} cannot be read as a table: {error}.") from error
     if table.n_bytes > max_bytes:
