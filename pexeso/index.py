@@ -1006,6 +1006,7 @@ def _open(path: str | os.PathLike[str] | Location, options: OpenOptions) -> Open
     store = open_visible(path, keep_files=options.keep_files)
     require_searchable(store)
     opened = OpenIndex(store, options, time.perf_counter() - started)
+    opened.value_key  # noqa: B018  without its key an index answers nothing
     if replace(options, keep_files=False) != OpenOptions():
         opened.loader  # noqa: B018  a model, device or kernel that is not there is refused here
     return opened

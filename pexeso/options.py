@@ -39,6 +39,7 @@ OF_VECTORS = (
 KERNELS = ("auto", "compiled", "torch", "triton")
 COUNTS = ("exact", "decide")
 VALUES, ROWS = JOINABILITY_OF = ("values", "rows")
+TEXTS, HASHED = VALUE_FORMS = ("texts", "hashed")
 DEVICES = ("auto", "cpu", "cuda")
 METHODS = ("semantic", "overlap", "containment", "transform", "all")
 """By similar values, by equal values, by a learned program, by all of these."""
@@ -79,6 +80,7 @@ _BOUNDS: dict[str, tuple[int, int | None]] = {
     "dimensions": (2, 4096),
     "n_partitions": (1, None),
 }
+_PARTS_OF_HASHES = ("overlap", "containment", "bands")
 _MAY_BE_NONE = ("n_axes", "n_levels", "dimensions", "n_partitions")
 
 MAX_BYTES = 1 << 63
@@ -134,6 +136,9 @@ class BuildOptions:
         are. A table that has no such state is left out.
     max_table_bytes : int
         Larger files (unpacked) are left out: a table is read whole by one task.
+    values : {"texts", "hashed"}
+        How values are held: as texts, or as hashes with the key of this process
+        (`pexeso.lake.hashed_values`), which are found by equal values alone.
     parts : tuple of str
         Further parts: ``"overlap"`` and ``"containment"`` for joins by equal values,
         ``"bands"`` of signatures, ``"composite"`` for keys of several columns, ``"redundancy"``.
@@ -162,6 +167,7 @@ class BuildOptions:
     aliases: str | None = None
     as_of: str | int | None = None
     max_table_bytes: int = 1 << 30
+    values: str = TEXTS
     parts: tuple[str, ...] = ()
     row_filters: tuple[str, ...] = DEFAULT_FILTERS
     seed: int = 0
@@ -194,6 +200,9 @@ class BuildOptions:
             whole_number(name, value, *bounds)
         if self.cells == "grid":
             self._check_grid()
+        require_choice("values", self.values, VALUE_FORMS)
+        if self.values == HASHED:
+            self._check_hashed()
         for name in OF_VECTORS if self.models == ("lexical",) else ():
             if (value := getattr(self, name)) != getattr(BuildOptions, name):
                 raise InputError(
@@ -204,6 +213,18 @@ class BuildOptions:
     @property
     def models(self) -> tuple[str, ...]:
         return model_names(self.model)
+
+    def _check_hashed(self) -> None:
+        if not self.parts:
+            object.__setattr__(self, "parts", require_parts(["containment"]))
+        refused = [name for name in self.parts if name not in _PARTS_OF_HASHES]
+        refused += [name for name in self.models if name != "lexical"]
+        refused += ["aliases"] if self.aliases or self.normaliser.aliases else []
+        if refused:
+            raise InputError(
+                f"An index of hashed values has the parts {', '.join(_PARTS_OF_HASHES)} alone, no "
+                f"models and no aliases, which hold texts. Got {', '.join(refused)}."
+            )
 
     def _check_grid(self) -> None:
         if self.map == "auto" or (self.map == "projection" and self.n_axes is None):

@@ -141,6 +141,7 @@ class AcquisitionSearches:
             A table cannot be read.
         """
         started = time.perf_counter()
+        self.opened.require_texts()
         max_tables = whole_number("max_tables", max_tables, 1)
         bounds = {
             "budget": limit(budget, "budget"),

@@ -39,8 +39,10 @@ from pexeso.lake.files import (
     table_of_row,
     table_row,
 )
+from pexeso.lake.hashed_values import hashed_records, value_key
 from pexeso.lake.readers.options import LakeSettings
 from pexeso.lake.records import Records, lake_records
+from pexeso.options import HASHED
 from pexeso.registry import requested_parts
 from pexeso.runtime.exchange import BucketWriter, batches_of_bucket, bucket_files
 from pexeso.store.io.location import Location, is_url, require_utf8
@@ -260,8 +262,8 @@ def skipped_row(file: SkippedFile) -> dict[str, object]:
     return {"table": file.path, "reason": file.reason, "is_closed": file.is_closed}
 
 
-def source_of(lake: Any, as_of: str | None = None) -> Source:
-    """Return where the tables of a lake come from, and in which state, where they keep several."""
+def source_of(lake: Any, options: BuildOptions | None = None) -> Source:
+    """Return where the tables of a lake come from, in the state that options name."""
     is_of_spark = hasattr(lake, "sparkSession") or (
         isinstance(lake, str)
         and not is_url(lake)
@@ -270,10 +272,11 @@ def source_of(lake: Any, as_of: str | None = None) -> Source:
         and "." in lake
     )
     if not is_of_spark:
-        return FolderSource(lake, as_of)
-    if as_of is not None:
+        return FolderSource(lake, None if options is None else options.as_of)
+    if options is not None and (options.as_of is not None or options.values == HASHED):
         raise InputError(
-            f"Tables of Spark have no as_of. Got '{lake}': give the folder of its files."
+            f"Tables of Spark have no as_of, nor hashed values. Got '{lake}': give the folder of "
+            "its files."
         )
     return SparkSource(lake)
 
@@ -284,13 +287,14 @@ def read_tables(
     """Convert a listing of files to records; a bad file becomes a record with its reason."""
     for batch in batches:
         files = (table_of_row(root, row) for row in rows_by_file(batch))
-        yield from lake_records(
+        records = lake_records(
             files,
             options.rules,
             options.normaliser,
             max_bytes=options.max_table_bytes,
             wanted=wanted,
         )
+        yield from hashed_records(records, value_key()) if options.values == HASHED else records
 
 
 def rows_by_file(batch: pa.RecordBatch) -> list[dict[str, Any]]:

@@ -20,8 +20,9 @@ from pexeso.build.parts.metadata import (
     stored_normaliser,
 )
 from pexeso.build.visible import open_visible
-from pexeso.errors import EmbedderError
+from pexeso.errors import EmbedderError, InputError
 from pexeso.lake.catalog import Catalog
+from pexeso.lake.hashed_values import require_key
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.table import DEFAULT_MAX_BYTES
 from pexeso.lake.rows import name_within, read_rows, read_typed_rows
@@ -91,7 +92,21 @@ class OpenIndex:
         return choose_device(self.options.device)
 
     @cached_property
+    def value_key(self) -> bytes | None:
+        """The key of an index of hashed values; its lack is refused. None for one of texts."""
+        check = self.store.manifest.facts.get("key")
+        return None if check is None else require_key(str(check))
+
+    def require_texts(self) -> None:
+        if "key" in self.whole.manifest.facts:
+            raise InputError(
+                f"The index '{self.whole.path}' holds hashed values, which are found by equal "
+                "values alone: search it by overlap or containment (method=, --method)."
+            )
+
+    @cached_property
     def loader(self) -> PartitionLoader:
+        self.require_texts()
         from pexeso.semantic.partition_loader import loader_of
 
         options = self.options
@@ -109,6 +124,7 @@ class OpenIndex:
 
     @cached_property
     def embedder(self) -> Embedder:
+        self.require_texts()
         from embed.registry import load_embedder
 
         folder = embedder_folder(self.store)
@@ -186,4 +202,6 @@ def open_without_models(path: str | os.PathLike[str] | Location) -> OpenIndex:
     """Open an index, read-only, for searches that load no model."""
     store = open_visible(path)
     require_contents(store.manifest)
-    return OpenIndex(store)
+    opened = OpenIndex(store)
+    opened.value_key  # noqa: B018  without its key an index answers nothing
+    return opened

@@ -49,6 +49,7 @@ def opened_lake(lake, folder, *, min_rows=1):
         lake=lake,
         normaliser=Normaliser(),
         as_of=None,
+        require_texts=lambda: None,
     )
 
 

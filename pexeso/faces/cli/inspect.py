@@ -171,7 +171,9 @@ def info_lines(info: IndexInfo) -> list[str]:
         ("columns", f"{info.columns:,}, of which {info.columns_indexed:,} are indexed"),
         (
             "values",
-            f"{at_most}{info.values:,} distinct, in {at_most}"
+            "hashed, found by equal values alone"
+            if "hashed" in info.of_parts
+            else f"{at_most}{info.values:,} distinct, in {at_most}"
             f"{many(info.postings, '(column, value) pair')}",
         ),
     ]

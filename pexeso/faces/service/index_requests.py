@@ -19,7 +19,7 @@ from pexeso.faces.service.bases import (
 from pexeso.faces.service.schema import option
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.options import METRICS, BuildOptions
+from pexeso.options import METRICS, VALUE_FORMS, BuildOptions
 from pexeso.registry import choices, require_parts
 
 MODEL, COLUMNS, VALUES_READ = "Model", "Columns", "Values"
@@ -148,6 +148,14 @@ class LakeRequest(Request, frozen=True, kw_only=True):
             default="1GiB",
         ),
     ] = BuildOptions.max_table_bytes
+    values: Annotated[
+        Literal[VALUE_FORMS],  # type: ignore[valid-type]
+        option(
+            "Store texts, or hashes with the key in PEXESO_KEY, for equal values alone.",
+            group=STORED,
+            expert=True,
+        ),
+    ] = BuildOptions.values  # type: ignore[assignment]
     parts: Annotated[
         tuple[str, ...],
         option(
