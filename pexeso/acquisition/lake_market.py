@@ -24,6 +24,7 @@ from pexeso.acquisition.tables import MarketPrices, MarketTable, ReadColumns
 from pexeso.errors import InputError
 from pexeso.joins.aggregation import read_numbers
 from pexeso.lake.choose import profile_columns
+from pexeso.lake.rights import LakeView
 from pexeso.lake.rows import read_rows
 from pexeso.lake.tokens import tokens_of
 from pexeso.sets.lake_columns import LakeColumns
@@ -224,10 +225,10 @@ class LakeRows:
         max_table_bytes: int,
         normaliser: Normaliser,
         max_bytes: int = DEFAULT_BYTES,
-        as_of: str | None = None,
+        view: LakeView | None = None,
     ) -> None:
-        self._given = lake, max_table_bytes, normaliser, max_bytes, as_of
-        self._read_table = partial(read_rows, lake, max_bytes=max_table_bytes, as_of=as_of)
+        self._given = lake, max_table_bytes, normaliser, max_bytes, view
+        self._read_table = partial(read_rows, lake, max_bytes=max_table_bytes, view=view)
         self._normaliser, self._max_bytes, self._bytes = normaliser, max_bytes, 0
         self._kept: OrderedDict[str, pa.Table] = OrderedDict()
 
@@ -245,7 +246,7 @@ class LakeRows:
                 "them to files, and build an index of these."
             )
         max_bytes = opened.store.manifest.options["max_table_bytes"]
-        return cls(opened.lake, max_bytes, opened.normaliser, as_of=opened.as_of)
+        return cls(opened.lake, max_bytes, opened.normaliser, view=opened.view)
 
     def read(
         self, table: str, n_rows: int, columns: Sequence[str], numeric: Collection[str]

@@ -212,7 +212,7 @@ class MatchDetails:
             opened.normaliser,
             opened.catalog,
             max_bytes,
-            opened.as_of,
+            opened.view,
         )
 
     def join(
@@ -261,7 +261,7 @@ class MatchDetails:
                 opened.store.manifest.options["max_table_bytes"],
                 mapping_of_match(query, match, chosen),
                 chosen,
-                as_of=opened.as_of,
+                view=opened.view,
             )
             from_spark = str(opened.lake).startswith(SPARK_LAKE)
             return join_frame(table, on, lake_table, searched, from_spark=from_spark)
@@ -290,7 +290,7 @@ class MatchDetails:
         from pexeso.joins.tables import rows_of_match
 
         rows = rows_of_match(self._opened, self._query, match, JoinOptions())
-        return LakeTable.of(self._opened.lake, rows)
+        return LakeTable.of(self._opened, rows)
 
     def curve(self, position: int) -> tuple[np.ndarray, np.ndarray]:
         """Return how many values, or rows, match within each distance; see `Match.curve`."""

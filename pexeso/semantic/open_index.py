@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,10 +24,12 @@ from pexeso.errors import EmbedderError, InputError
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.hashed_values import require_key
 from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake.readers.options import ReadingOptions
 from pexeso.lake.readers.table import DEFAULT_MAX_BYTES
+from pexeso.lake.rights import LakeView
 from pexeso.lake.rows import name_within, read_rows, read_typed_rows
 from pexeso.options import DEFAULT_MAX_DISTANCE, USUAL_MAX_DISTANCES
-from pexeso.results.query import QueryColumn, query_from_values
+from pexeso.results.query import QueryColumn, query_from_values, split_spec
 from pexeso.store.io.location import Location, locate_state
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ class OpenOptions:
     model: str | None = None
     keep_files: bool = False
     readings: tuple[str, ...] = ()  # by which joins and explanations read codes too
+    visible: Any = None  # see `pexeso.lake.rights.rights`
 
 
 @dataclass(frozen=True)
@@ -173,7 +176,24 @@ class OpenIndex:
     @property
     def _reading(self) -> dict[str, Any]:
         max_bytes = self.store.manifest.options.get("max_table_bytes", DEFAULT_MAX_BYTES)
-        return {"max_bytes": max_bytes, "as_of": self.as_of}
+        return {"max_bytes": max_bytes, "view": self.view}
+
+    @property
+    def view(self) -> LakeView:
+        return LakeView(self.as_of, self.whole.rights)
+
+    def reading_of(self, spec: str, reading: ReadingOptions) -> ReadingOptions:
+        """Return how a file of the user is read: one of the lake as far as it may be seen."""
+        rights = self.whole.rights
+        if rights is None:
+            return reading
+        table = self.table_of(split_spec(spec)[0])
+        if table is None or rights.sees_whole(table):
+            return reading
+        labels = rights.tables.get(table)
+        if not labels:
+            raise InputError(f"'{spec}' lies in the lake, and is not among what may be seen.")
+        return replace(reading, columns=sorted(labels))
 
     @cached_property
     def usual_max_distance(self) -> float:

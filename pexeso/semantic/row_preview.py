@@ -14,6 +14,7 @@ from pexeso.errors import PexesoError
 from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.readers.table import DEFAULT_MAX_BYTES
+from pexeso.lake.rights import LakeView
 from pexeso.lake.rows import read_rows
 
 if TYPE_CHECKING:
@@ -73,10 +74,10 @@ class TwoTables:
         normaliser: Normaliser,
         catalog: Catalog,
         max_table_bytes: int = DEFAULT_MAX_BYTES,
-        as_of: str | None = None,
+        view: LakeView | None = None,
     ) -> None:
         self._query, self._normaliser, self._catalog = query, normaliser, catalog
-        self._read_lake = partial(read_rows, lake, max_bytes=max_table_bytes, as_of=as_of)
+        self._read_lake = partial(read_rows, lake, max_bytes=max_table_bytes, view=view)
 
     def show(
         self, table: str, column: str, pairs: PairTable, *, n_rows: int, n_columns: int

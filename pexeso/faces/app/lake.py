@@ -103,7 +103,7 @@ def left_out(pages: Pages, request: Request) -> Page:
 def _first_rows(pages: Pages, name: str) -> tuple[pa.Table | None, str | None]:
     try:
         index = pages.served.index
-        rows = read_rows(index.lake, name, as_of=index.as_of)
+        rows = read_rows(index.lake, name, view=index._opened.view)
     except (PexesoError, OSError) as error:
         return None, str(error)
     return rows.slice(0, ROWS_SHOWN).select(range(min(rows.num_columns, COLUMNS_SHOWN))), None
@@ -190,7 +190,7 @@ def _have(pages: Pages, parameters: dict[str, str]) -> dict[str, Any]:
         raise InputError("Name the columns that are to be explained, as TABLE:COLUMN of the lake.")
     # The file of that name where the server was started is none of the lake.
     index = pages.served.index
-    file, reading = table_to_read(index.lake, lake_table(pages, name)["table"], index.as_of)
+    file, reading = table_to_read(index.lake, lake_table(pages, name)["table"], index._opened.view)
     return {"have": f"{file}{columns}", **reading.to_dict()}
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
+from pexeso.lake.columns import label_columns
 from pexeso.lake.containers.folders import (
     CannotRead,
     OpenFolder,
@@ -212,6 +213,46 @@ class OpenSnapshot(OpenTable):
 
     def _typed_table(self) -> TypedTable:
         return self._snapshot  # read again its rows might have another order
+
+
+@dataclass(frozen=True)
+class ChosenColumns:
+    """A table of which some columns are read, with the interface of `OpenTable`."""
+
+    opened: OpenTable | OpenFolder
+    labels: Collection[str]
+
+    @property
+    def format(self) -> str:
+        return self.opened.format
+
+    @property
+    def fingerprint(self) -> str | None:
+        return self.opened.fingerprint
+
+    def _chosen(self, names: Sequence[str], values: Sequence[Any]) -> list[Any]:
+        pairs = zip(label_columns(names), values, strict=True)
+        return [value for label, value in pairs if label in self.labels]
+
+    def text(
+        self, *, max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES, is_meant: bool = False
+    ) -> Table:
+        whole = self.opened.text(max_cell_bytes=max_cell_bytes, is_meant=is_meant)
+        names, columns = (self._chosen(whole.names, one) for one in (whole.names, whole.columns))
+        # Notes name columns.
+        return replace(whole, names=names, columns=columns, notes=[])
+
+    def rows(self, table: Table | None = None) -> Iterator[TypedRows]:
+        for rows in self.opened.rows():
+            names, columns = (self._chosen(rows.names, one) for one in (rows.names, rows.columns))
+            yield TypedRows(names, columns)
+
+    def typed_columns(
+        self, texts: Sequence[pa.Array | pa.ChunkedArray]
+    ) -> list[pa.ChunkedArray] | None:
+        whole = self.opened.text(is_meant=True)
+        typed = self.opened.typed_columns(whole.columns)
+        return None if typed is None else self._chosen(whole.names, typed)
 
 
 def _batches(table: pa.Table) -> Iterator[list[pa.Array]]:
@@ -437,11 +478,12 @@ def open_named(
     *,
     options: ReadingOptions = AS_FOUND,
     max_bytes: int = DEFAULT_MAX_BYTES,
-) -> OpenTable | OpenFolder:
+) -> OpenTable | OpenFolder | ChosenColumns:
     if path == "":
         raise TableReadError(
             "A table is named by its path, such as 'cities.csv' or 'book.xlsx#Sheet1'. Got an "
             "empty text."
         )
     file, member = split_member(locate(path))
-    return open_table(file, member, shown=str(path), options=options, max_bytes=max_bytes)
+    opened = open_table(file, member, shown=str(path), options=options, max_bytes=max_bytes)
+    return opened if options.columns is None else ChosenColumns(opened, options.columns)

@@ -9,12 +9,14 @@ import codecs
 import json
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from pexeso.errors import InputError, LakeError, PlaceError
+from pexeso.runtime.formatting import shown
 from pexeso.store.io.location import Location, read_up_to
 from pexeso.store.io.table_history import plain_state
 
@@ -55,6 +57,8 @@ class ReadingOptions:
     as_of
         State of a Delta or Iceberg table: a moment in ISO 8601, in UTC where it names no zone, or
         the number of a version or snapshot. By default the current one.
+    columns
+        Labels of the columns that are read, in the order of the file; by default all.
 
     Raises
     ------
@@ -72,6 +76,7 @@ class ReadingOptions:
     header: int | None = None
     skip_rows: int | None = None
     as_of: str | int | None = None
+    columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if self.delimiter is not None:
@@ -82,10 +87,14 @@ class ReadingOptions:
         _check_count("skip_rows", "lines to leave out", self.skip_rows, MAX_SKIPPED_ROWS)
         if self.as_of is not None:
             object.__setattr__(self, "as_of", plain_state(self.as_of))
+        if self.columns is not None:
+            object.__setattr__(self, "columns", _checked_columns(self.columns))
 
     def of_text(self) -> ReadingOptions:
         """Return the options of a delimited text alone."""
-        return self if self.as_of is None else replace(self, as_of=None)
+        if self.as_of is self.columns is None:
+            return self
+        return replace(self, as_of=None, columns=None)
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.to_dict().items())
@@ -94,10 +103,11 @@ class ReadingOptions:
     def __bool__(self) -> bool:
         return bool(self.to_dict())
 
-    def to_dict(self) -> dict[str, str | int]:
+    def to_dict(self) -> dict[str, Any]:
         """Return what is set, as plain JSON."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in values.items() if value is not None}
+        plain = {name: value for name, value in values.items() if value is not None}
+        return plain if self.columns is None else {**plain, "columns": list(self.columns)}
 
     def require_none(self, got: str) -> None:
         """Refuse what is set, as what is read is no file.
@@ -106,6 +116,14 @@ class ReadingOptions:
         """
         if self:
             raise InputError(f"{', '.join(self.to_dict())} say how a file is read. Got {got}.")
+
+
+def _checked_columns(value: object) -> tuple[str, ...]:
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        columns = tuple(value)
+        if all(isinstance(column, str) for column in columns):
+            return columns
+    raise InputError(f"columns must be a list of names of columns. Got {shown(value)}.")
 
 
 def _checked_delimiter(value: object) -> str:
@@ -155,7 +173,8 @@ AS_FOUND = ReadingOptions()
 MAX_SETTINGS_BYTES = 1 << 20
 MAX_ENTRIES = 1_000
 
-_KEYS = {field.name.replace("_", "-"): field.name for field in fields(ReadingOptions)}
+_NAMES = [field.name for field in fields(ReadingOptions) if field.name != "columns"]
+_KEYS = {name.replace("_", "-"): name for name in _NAMES}
 _EXAMPLE = '[[files]] with pattern = "exports/*.csv" and delimiter = ";"'
 
 
