@@ -230,6 +230,7 @@ class Requests:
                 ("join_sql", {**pair, "how": way["how"]}),
                 ("find_composite_joins", {"table": table, "key": ["c_0", "c_1"]}),
                 ("find_redundancy", {"min_containment": self.chance.choice([0.3, 1.0])}),
+                ("join_graph", self.chance.choice([{}, {"table": table}])),
                 ("learn_transformation", pair),
                 ("describe_lake", {"what": what}),
                 ("describe_lake", {"what": "columns", "table": self.column()[0]}),
