@@ -7,6 +7,7 @@ indices are checked, for the tests; PEXESO_COMPILE=0 takes the loops that were c
 import os
 import platform
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -19,6 +20,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 - pip asks for it only after a bui
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 FAST = {"boundscheck": False, "wraparound": False, "initializedcheck": False, "nonecheck": False}
 CHECKED = {"boundscheck": True, "wraparound": False, "initializedcheck": True, "nonecheck": True}
@@ -64,6 +66,19 @@ class Build(build_ext):
         super().build_extension(ext)
 
 
+class BuildWithCommit(build_py):
+    """Write the commit of a checkout next to the modules, for `pexeso --version`."""
+
+    def run(self) -> None:
+        """Copy the modules."""
+        super().run()
+        if self.editable_mode or not Path(".git").exists() or shutil.which("git") is None:
+            return
+        done = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True)
+        if done.returncode == 0:
+            Path(self.build_lib, "pexeso", "commit.txt").write_text(done.stdout, encoding="utf-8")
+
+
 def extensions() -> list[Extension]:
     """Translate the sources, each build into a folder of its own."""
     sources = sorted(path for root in ("embed", "pexeso") for path in Path(root).rglob("*.pyx"))
@@ -88,6 +103,6 @@ def extensions() -> list[Extension]:
 
 setup(
     ext_modules=[] if os.environ.get("PEXESO_COMPILE") == "0" else extensions(),
-    cmdclass={"build_ext": Build},
+    cmdclass={"build_ext": Build, "build_py": BuildWithCommit},
     options={"build_ext": {"parallel": os.cpu_count() or 1}},
 )

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from pexeso.transform.search.results import TransformMatch, TransformSearchResult
     from pexeso.two_tables import fuzzy_join
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "pexeso.acquisition.results": ("AcquisitionPlan", "AcquisitionResult"),

@@ -297,6 +297,11 @@ class Index(Shown):
         return self._opened.lake
 
     @property
+    def as_of(self) -> str | None:
+        """The state in which tables that keep their history are indexed; None: the last one."""
+        return self._opened.as_of
+
+    @property
     def catalog(self) -> Catalog:
         """Every table and column of the lake, those left out with the reason.
 
@@ -457,8 +462,6 @@ class Index(Shown):
         **options: Any,
     ) -> list[SearchResult]:
         """Search with several query columns, sharing one pass over the partitions.
-
-        The queries are columns, as `values` in `search`; the results are in their order.
 
         Parameters
         ----------
@@ -850,7 +853,7 @@ class Index(Shown):
         """Add parts to this index; see `pexeso.build.updates.add_parts`."""
         from pexeso.build.updates import add_parts
 
-        added = add_parts(self.path, parts, **options)
+        added = add_parts(self._writable, parts, **options)
         self.refresh()
         return added
 
@@ -858,7 +861,7 @@ class Index(Shown):
         """Add a model to this index; see `pexeso.build.updates.add_model`."""
         from pexeso.build.updates import add_model
 
-        return self._updated(add_model(self.path, model, **options))
+        return self._updated(add_model(self._writable, model, **options))
 
     def info(self) -> IndexInfo:
         """Return counts of tables, columns, values and bytes, and of what was left out and why."""
@@ -884,9 +887,6 @@ class Index(Shown):
     def append(self, lake: str | os.PathLike[str] | None = None, **options: Any) -> Update:
         """Add the tables of the lake that are new or have changed; searches then find them.
 
-        `lake` is where the lake is now, by default where it was. For the options see
-        `pexeso.build.updates.append`.
-
         Parameters
         ----------
         lake : path, optional
@@ -897,18 +897,16 @@ class Index(Shown):
         """
         from pexeso.build.updates import append
 
-        return self._updated(append(self.path, lake, **options))
+        return self._updated(append(self._writable, lake, **options))
 
     def delete(self, tables: Iterable[str]) -> Update:
         """Delete tables, by name, from the index; their files are not touched."""
         from pexeso.build.updates import delete
 
-        return self._updated(delete(self.path, tables))
+        return self._updated(delete(self._writable, tables))
 
     def compact(self, **options: Any) -> Update:
         """Merge small partitions, purge deleted columns, and weigh words again.
-
-        For the options see `pexeso.build.updates.compact`.
 
         Parameters
         ----------
@@ -918,17 +916,12 @@ class Index(Shown):
         """
         from pexeso.build.updates import compact
 
-        return self._updated(compact(self.path, **options))
+        return self._updated(compact(self._writable, **options))
 
     def refresh(self) -> bool:
         """Switch to the newest generation of the index; return whether there was a newer one.
 
         Until then, an open index stays as it was when it was opened; results keep their snapshot.
-
-        Returns
-        -------
-        bool
-            Whether there was a newer one.
         """
         if self._opened.whole.is_newest():
             return False
@@ -949,7 +942,14 @@ class Index(Shown):
         """Check every byte against its checksum, and the contents for what a search assumes."""
         from pexeso.build.diagnostics.info import check_index
 
-        return check_index(self.path, progress=progress)
+        return check_index(self._writable, progress=progress)
+
+    @property
+    def _writable(self) -> Path | Location:
+        """Where the index is, for what needs all of it; refused where a part may be seen."""
+        if self.store.rights is not None:
+            raise InputError("This needs all of the index, of which a part may be seen (visible).")
+        return self.path
 
 
 def open_index(
@@ -960,6 +960,7 @@ def open_index(
     kernel: str = "auto",
     model: str | None = None,
     keep_files: bool = False,
+    visible: str | os.PathLike[str] | Mapping[str, Iterable[str] | None] | None = None,
 ) -> Index:
     """Open an index, read-only, in milliseconds: files are memory-mapped.
 
@@ -981,10 +982,9 @@ def open_index(
         Of the models that the index holds, the one to search by; by default the first.
     keep_files : bool
         Let what is open be searched even when the index is deleted: see `Store.links`.
-
-    Returns
-    -------
-    Index
+    visible : path or mapping, optional
+        What may be seen: a CSV file with the columns ``table`` and ``column``, or for each table a
+        list of its columns, None for all. What PEXESO_VISIBLE hides stays hidden.
 
     Raises
     ------
@@ -996,7 +996,8 @@ def open_index(
         When the device asked for is not there.
     """
     budget = None if memory_budget is None else parse_bytes(memory_budget)
-    return Index(_open(path, OpenOptions(device, budget, kernel, model, keep_files)))
+    options = OpenOptions(device, budget, kernel, model, keep_files, visible=visible)
+    return Index(_open(path, options))
 
 
 def _open(path: str | os.PathLike[str] | Location, options: OpenOptions) -> OpenIndex:
@@ -1005,10 +1006,11 @@ def _open(path: str | os.PathLike[str] | Location, options: OpenOptions) -> Open
     A device or kernel that is not available is refused immediately.
     """
     started = time.perf_counter()
-    store = open_visible(path, keep_files=options.keep_files)
+    store = open_visible(path, keep_files=options.keep_files, visible=options.visible)
     require_searchable(store)
     opened = OpenIndex(store, options, time.perf_counter() - started)
-    if replace(options, keep_files=False) != OpenOptions():
+    opened.value_key  # noqa: B018  without its key an index answers nothing
+    if replace(options, keep_files=False, visible=None) != OpenOptions():
         opened.loader  # noqa: B018  a model, device or kernel that is not there is refused here
     return opened
 
@@ -1030,8 +1032,6 @@ def build_index(
     **options: Any,
 ) -> Index:
     """Index a lake of tables.
-
-    The processes of this machine do the work, or Spark where it is named or a session is active.
 
     Parameters
     ----------

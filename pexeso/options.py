@@ -24,6 +24,7 @@ from pexeso.runtime.checks import (
     require_options,
 )
 from pexeso.runtime.formatting import plain_scalar, shown
+from pexeso.store.io.table_history import plain_state
 
 if TYPE_CHECKING:
     from pexeso.semantic.thresholds.advice import Advice
@@ -38,6 +39,7 @@ OF_VECTORS = (
 KERNELS = ("auto", "compiled", "torch", "triton")
 COUNTS = ("exact", "decide")
 VALUES, ROWS = JOINABILITY_OF = ("values", "rows")
+TEXTS, HASHED = VALUE_FORMS = ("texts", "hashed")
 DEVICES = ("auto", "cpu", "cuda")
 METHODS = ("semantic", "overlap", "containment", "transform", "all")
 """By similar values, by equal values, by a learned program, by all of these."""
@@ -78,6 +80,7 @@ _BOUNDS: dict[str, tuple[int, int | None]] = {
     "dimensions": (2, 4096),
     "n_partitions": (1, None),
 }
+_PARTS_OF_HASHES = ("overlap", "containment", "bands")
 _MAY_BE_NONE = ("n_axes", "n_levels", "dimensions", "n_partitions")
 
 MAX_BYTES = 1 << 63
@@ -127,8 +130,15 @@ class BuildOptions:
     aliases : str or None
         A table with a header and two columns: an alias, and what it means. Cells and query
         values that are aliases, once normalised, are read as that by every search.
+    as_of : str, int or None
+        State of Delta and Iceberg tables that is indexed, also by later updates: a moment, or the
+        number of a version or snapshot; see `pexeso.ReadingOptions`. Other tables are read as they
+        are. A table that has no such state is left out.
     max_table_bytes : int
         Larger files (unpacked) are left out: a table is read whole by one task.
+    values : {"texts", "hashed"}
+        How values are held: as texts, or as hashes with the key of this process
+        (`pexeso.lake.hashed_values`), which are found by equal values alone.
     parts : tuple of str
         Further parts: ``"overlap"`` and ``"containment"`` for joins by equal values,
         ``"bands"`` of signatures, ``"composite"`` for keys of several columns, ``"redundancy"``.
@@ -155,7 +165,9 @@ class BuildOptions:
     rules: ColumnRules = field(default_factory=ColumnRules)
     normaliser: Normaliser = field(default_factory=Normaliser)
     aliases: str | None = None
+    as_of: str | int | None = None
     max_table_bytes: int = 1 << 30
+    values: str = TEXTS
     parts: tuple[str, ...] = ()
     row_filters: tuple[str, ...] = DEFAULT_FILTERS
     seed: int = 0
@@ -175,6 +187,8 @@ class BuildOptions:
                     f"aliases must be the path or URL of a table. Got {shown(self.aliases)}."
                 )
             object.__setattr__(self, "aliases", path)
+        if self.as_of is not None:
+            object.__setattr__(self, "as_of", plain_state(self.as_of))
         for name, allowed in _CHOICES.items():
             require_choice(name, getattr(self, name), allowed)
         for name, bounds in _BOUNDS.items():
@@ -186,6 +200,9 @@ class BuildOptions:
             whole_number(name, value, *bounds)
         if self.cells == "grid":
             self._check_grid()
+        require_choice("values", self.values, VALUE_FORMS)
+        if self.values == HASHED:
+            self._check_hashed()
         for name in OF_VECTORS if self.models == ("lexical",) else ():
             if (value := getattr(self, name)) != getattr(BuildOptions, name):
                 raise InputError(
@@ -196,6 +213,18 @@ class BuildOptions:
     @property
     def models(self) -> tuple[str, ...]:
         return model_names(self.model)
+
+    def _check_hashed(self) -> None:
+        if not self.parts:
+            object.__setattr__(self, "parts", require_parts(["containment"]))
+        refused = [name for name in self.parts if name not in _PARTS_OF_HASHES]
+        refused += [name for name in self.models if name != "lexical"]
+        refused += ["aliases"] if self.aliases or self.normaliser.aliases else []
+        if refused:
+            raise InputError(
+                f"An index of hashed values has the parts {', '.join(_PARTS_OF_HASHES)} alone, no "
+                f"models and no aliases, which hold texts. Got {', '.join(refused)}."
+            )
 
     def _check_grid(self) -> None:
         if self.map == "auto" or (self.map == "projection" and self.n_axes is None):

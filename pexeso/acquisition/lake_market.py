@@ -13,7 +13,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from pexeso.acquisition.tables import MarketPrices, MarketTable, ReadColumns
 from pexeso.errors import InputError
 from pexeso.joins.aggregation import read_numbers
 from pexeso.lake.choose import profile_columns
+from pexeso.lake.rights import LakeView
 from pexeso.lake.rows import read_rows
 from pexeso.lake.tokens import tokens_of
 from pexeso.sets.lake_columns import LakeColumns
@@ -224,14 +225,16 @@ class LakeRows:
         max_table_bytes: int,
         normaliser: Normaliser,
         max_bytes: int = DEFAULT_BYTES,
+        view: LakeView | None = None,
     ) -> None:
-        self._lake, self._max_table_bytes, self._normaliser = lake, max_table_bytes, normaliser
-        self._max_bytes, self._bytes = max_bytes, 0
+        self._given = lake, max_table_bytes, normaliser, max_bytes, view
+        self._read_table = partial(read_rows, lake, max_bytes=max_table_bytes, view=view)
+        self._normaliser, self._max_bytes, self._bytes = normaliser, max_bytes, 0
         self._kept: OrderedDict[str, pa.Table] = OrderedDict()
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Rows that are kept stay here.
-        return LakeRows, (self._lake, self._max_table_bytes, self._normaliser, self._max_bytes)
+        return LakeRows, self._given
 
     @classmethod
     def of_index(cls, opened: OpenIndex) -> LakeRows:
@@ -243,7 +246,7 @@ class LakeRows:
                 "them to files, and build an index of these."
             )
         max_bytes = opened.store.manifest.options["max_table_bytes"]
-        return cls(opened.lake, max_bytes, opened.normaliser)
+        return cls(opened.lake, max_bytes, opened.normaliser, view=opened.view)
 
     def read(
         self, table: str, n_rows: int, columns: Sequence[str], numeric: Collection[str]
@@ -270,7 +273,7 @@ class LakeRows:
         if table in self._kept:
             self._kept.move_to_end(table)
             return self._kept[table]
-        rows = read_rows(self._lake, table, max_bytes=self._max_table_bytes)
+        rows = self._read_table(table)
         if self._normaliser.aliases is not None:
             resolved = self._normaliser.resolved
             rows = pa.table(

@@ -141,6 +141,7 @@ class AcquisitionSearches:
             A table cannot be read.
         """
         started = time.perf_counter()
+        self.opened.require_texts()
         max_tables = whole_number("max_tables", max_tables, 1)
         bounds = {
             "budget": limit(budget, "budget"),
@@ -158,6 +159,8 @@ class AcquisitionSearches:
         tables, joins = names_given(exclude_tables, "exclude_tables"), pairs_given(exclude_joins)
         tables = tuple(dict.fromkeys(map(self._require, tables)))
         require_reading(reading)
+        if isinstance(have, str | os.PathLike):
+            reading = self.opened.reading_of(os.fspath(have), reading)
         in_lake = self._in_lake(have, columns, reading)
         own_table = None if in_lake else _owned(have, columns, self._named, reading)
         copy = (

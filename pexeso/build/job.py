@@ -53,8 +53,9 @@ from pexeso.build.workers import (
 from pexeso.errors import InputError, LakeError, MissingPackageError, SparkError
 from pexeso.lake.catalog import REMOVED, REMOVED_SCHEMA, TABLES, Catalog, files_in, write_rows
 from pexeso.lake.containers.formats import READERS
+from pexeso.lake.hashed_values import key_check, require_key, value_key
 from pexeso.lake.left_out import ReasonGroup, groups_in, in_words, left_out
-from pexeso.options import BuildOptions
+from pexeso.options import HASHED, BuildOptions
 from pexeso.runtime.checks import require_choice, require_flag
 from pexeso.runtime.extras import lack_of
 from pexeso.runtime.progress import StageProgress, stage_bar, with_bar
@@ -187,6 +188,8 @@ class BuildJob:
         """Read tables in tasks, into the records that the catalog and the parts want of each."""
 
         def work(folder: Path) -> Facts:
+            if self.options.values == HASHED and self.store is not None:
+                require_key(self.store.manifest.facts["key"])
             part_records = [part.records for part in self.parts]
             options = replace(self.options, normaliser=self.options.normaliser.kept_in(folder))
             records = folder / RECORDS
@@ -356,8 +359,10 @@ def build(
     require_flag("overwrite", overwrite)
     for model in options.models:
         check_model(model)
-    source, options = source_of(lake), options.with_aliases_read()
+    source, options = source_of(lake, options), options.with_aliases_read()
+    key = key_check(value_key()) if options.values == HASHED else None
     request = {
+        **({} if key is None else {"key": key}),
         "lake": source.name,
         "dimensions": options.dimensions,
         "value_vectors": options.value_vectors,
@@ -393,6 +398,8 @@ def build(
         facts = {"lake": source.name, "next_column": counts["columns"], "readers": READERS}
         if (aliases := options.normaliser.aliases) is not None:
             facts["aliases"] = aliases.count
+        if key is not None:
+            facts["key"] = key
         return job.commit({}, written, facts=facts)
 
 

@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 
 from pexeso.build.spark_tables import SparkTable, find_spark_tables, frame_records
 from pexeso.build.workers import Attempt, Facts, Needs, SparkWorkers, Workers, empty_sums, run_tasks
-from pexeso.errors import LakeError
+from pexeso.errors import InputError, LakeError
 from pexeso.lake.catalog import SCHEMA, TABLES, Catalog
 from pexeso.lake.files import (
     KnownContainers,
@@ -39,8 +39,10 @@ from pexeso.lake.files import (
     table_of_row,
     table_row,
 )
+from pexeso.lake.hashed_values import hashed_records, value_key
 from pexeso.lake.readers.options import LakeSettings
 from pexeso.lake.records import Records, lake_records
+from pexeso.options import HASHED
 from pexeso.registry import requested_parts
 from pexeso.runtime.exchange import BucketWriter, batches_of_bucket, bucket_files
 from pexeso.store.io.location import Location, is_url, require_utf8
@@ -117,6 +119,7 @@ def list_lake(
     *,
     single: bool = False,
     known: Store | None = None,
+    as_of: str | None = None,
     first_folders: int = FIRST_FOLDERS,
     more_folders: int = MORE_FOLDERS,
 ) -> Facts:
@@ -136,7 +139,15 @@ def list_lake(
     n_rounds = 0
     while pending:
         limit = more_folders if n_rounds else first_folders
-        walk = partial(_walk, root=root, single=single, known=known, limit=limit, number=n_rounds)
+        walk = partial(
+            _walk,
+            root=root,
+            single=single,
+            known=known,
+            as_of=as_of,
+            limit=limit,
+            number=n_rounds,
+        )
         counts, _ = run_tasks(workers, walk, pending, folder, Needs(alone=n_rounds > 0))
         for name in totals:
             totals[name] += sum(count[name] for count in counts)
@@ -172,6 +183,7 @@ def _walk(
     root: Path | Location,
     single: bool,
     known: Store | None,
+    as_of: str | None,
     limit: int,
     number: int,
 ) -> Facts:
@@ -182,7 +194,7 @@ def _walk(
         rows += [{"kind": SKIPPED, **skipped_row(file)} for file in skipped]
     else:
         containers = None if known is None else _known_containers(known)
-        rows = walk_from(root, [""] if item is None else item.read(), limit, containers)
+        rows = walk_from(root, [""] if item is None else item.read(), limit, containers, as_of)
     return write_listing(rows, attempt, _round_name(number))
 
 
@@ -227,10 +239,11 @@ def walk_from(
     folders: Iterable[str],
     limit: int,
     known: KnownContainers | None = None,
+    as_of: str | None = None,
 ) -> Iterator[dict[str, object]]:
     """List folders and those below them, level by level, up to a number of them."""
     waiting = deque(folders)
-    settings = LakeSettings.load(root)
+    settings = LakeSettings.load(root, as_of)
     limit = max(limit, len(waiting))
     with ThreadPoolExecutor(_REQUESTS) as pool:
         apply = pool.map if isinstance(root, Location) else map
@@ -249,18 +262,23 @@ def skipped_row(file: SkippedFile) -> dict[str, object]:
     return {"table": file.path, "reason": file.reason, "is_closed": file.is_closed}
 
 
-def source_of(lake: Any) -> Source:
-    if hasattr(lake, "sparkSession"):
-        return SparkSource(lake)
-    if (
+def source_of(lake: Any, options: BuildOptions | None = None) -> Source:
+    """Return where the tables of a lake come from, in the state that options name."""
+    is_of_spark = hasattr(lake, "sparkSession") or (
         isinstance(lake, str)
         and not is_url(lake)
         and not os.path.exists(lake)
         and _SPARK_NAME.fullmatch(lake)
         and "." in lake
-    ):
-        return SparkSource(lake)
-    return FolderSource(lake)
+    )
+    if not is_of_spark:
+        return FolderSource(lake, None if options is None else options.as_of)
+    if options is not None and (options.as_of is not None or options.values == HASHED):
+        raise InputError(
+            f"Tables of Spark have no as_of, nor hashed values. Got '{lake}': give the folder of "
+            "its files."
+        )
+    return SparkSource(lake)
 
 
 def read_tables(
@@ -269,13 +287,14 @@ def read_tables(
     """Convert a listing of files to records; a bad file becomes a record with its reason."""
     for batch in batches:
         files = (table_of_row(root, row) for row in rows_by_file(batch))
-        yield from lake_records(
+        records = lake_records(
             files,
             options.rules,
             options.normaliser,
             max_bytes=options.max_table_bytes,
             wanted=wanted,
         )
+        yield from hashed_records(records, value_key()) if options.values == HASHED else records
 
 
 def rows_by_file(batch: pa.RecordBatch) -> list[dict[str, Any]]:
@@ -284,12 +303,13 @@ def rows_by_file(batch: pa.RecordBatch) -> list[dict[str, Any]]:
 
 
 class FolderSource:
-    """A folder of table files, or one file."""
+    """A folder of table files, or one file; `as_of`: the state of tables that have several."""
 
     is_files = True
 
-    def __init__(self, lake: str | os.PathLike[str] | Location) -> None:
-        root, single = look_at_lake(lake)
+    def __init__(self, lake: str | os.PathLike[str] | Location, as_of: str | None = None) -> None:
+        root, single = look_at_lake(lake, as_of)
+        self._as_of = as_of
         self._is_single = single is not None
         self.root = root if isinstance(root, Location) else root.absolute()
         if isinstance(self.root, Path):
@@ -298,7 +318,9 @@ class FolderSource:
 
     def list_into(self, workers: Workers, folder: Path, known: Store | None) -> Facts:
         """Write a listing of the tables and the skipped files as Parquet, and return its facts."""
-        return list_lake(workers, self.root, folder, single=self._is_single, known=known)
+        return list_lake(
+            workers, self.root, folder, single=self._is_single, known=known, as_of=self._as_of
+        )
 
     def read_into(
         self,

@@ -124,7 +124,7 @@ def require_files(store: Store, lake: Any) -> FolderSource:
     named = store.manifest.facts["lake"]
     source = None
     if lake is not None or not named.startswith(SPARK_PREFIX):
-        source = source_of(named if lake is None else lake)
+        source = source_of(named if lake is None else lake, options_of(store))
     if source is None or not source.is_files:
         raise LakeError(
             f"What has changed in Spark tables ('{named if source is None else source.name}') "

@@ -10,6 +10,7 @@ import os
 import weakref
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,9 +26,17 @@ from pexeso.store.local.reader import Store
 from pexeso.store.opening import open_store_anywhere
 
 
-def open_visible(path: str | os.PathLike[str] | Location, *, keep_files: bool = False) -> Store:
-    """Open an index to be read; all that answers from an index opens it so."""
-    store, chosen = open_store_anywhere(path, keep_files=keep_files), rights()
+def open_visible(
+    path: str | os.PathLike[str] | Location,
+    *,
+    keep_files: bool = False,
+    visible: Any = None,
+) -> Store:
+    """Open an index to be read; all that answers from an index opens it so.
+
+    visible: what may be seen besides what this process may; see `pexeso.open_index`.
+    """
+    store, chosen = open_store_anywhere(path, keep_files=keep_files), rights(visible)
     return store if chosen is None else _restricted(store, chosen)
 
 
@@ -74,4 +83,4 @@ def _restricted(store: Store, chosen: Rights) -> Store:
         },
         deleted_columns=merge_ranges(manifest.deleted_columns, deleted),
     )
-    return replace(store, manifest=manifest, catalog=folder)
+    return replace(store, manifest=manifest, catalog=folder, rights=chosen)

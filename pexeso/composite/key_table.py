@@ -27,7 +27,8 @@ from pexeso.lake.containers.reader import open_named, read_table
 from pexeso.lake.frames.columns import column_texts
 from pexeso.lake.frames.tables import ACCEPTED, KINDS, frame_of
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
-from pexeso.lake.rows import read_typed_rows, require_reading
+from pexeso.lake.rights import EVERYTHING, LakeView
+from pexeso.lake.rows import require_reading
 from pexeso.lake.tokens import DEFAULT_READINGS, key_texts
 from pexeso.results.column_matches import WouldMatch, pair_would_match
 from pexeso.results.query import split_spec
@@ -216,6 +217,7 @@ class TablePair:
     lake: Path | Location
     normaliser: Normaliser | None = None
     typed: Sequence[pa.ChunkedArray] | None = None
+    view: LakeView = EVERYTHING
 
     @cached_property
     def mine(self) -> KeyedTable:
@@ -317,7 +319,7 @@ class TablePair:
         )
         rows = Rows(self.rows, self.typed)
         yours, lakes = (self.mine, cells), (theirs, self.table, rows)
-        return sql_of_key(yours, lakes, self.lake, how=how, names=names)
+        return sql_of_key(yours, lakes, self.lake, self.view, how=how, names=names)
 
     @property
     def _in_memory(self) -> pa.Table:
@@ -358,6 +360,6 @@ def open_pair(opened: OpenIndex, query_table: KeyTable, table: str) -> TablePair
     table = opened.catalog.named(table)
     if not opened.catalog.columns(["label"], among=pa.array([table])).num_rows:
         raise InputError(opened.catalog.why_not(table, lake))
-    max_bytes = opened.store.manifest.options["max_table_bytes"]
-    rows, typed = read_typed_rows(lake, table, max_bytes=max_bytes)
-    return TablePair(query_table, table, rows, lake, opened.join_normaliser, typed)
+    rows, typed = opened.typed_rows(table)
+    normaliser, view = opened.join_normaliser, opened.view
+    return TablePair(query_table, table, rows, lake, normaliser, typed, view)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -45,6 +46,10 @@ class CompositeSearches:
     def _shards(self) -> list[RowShard]:
         return open_row_shards(self.opened.whole)
 
+    def _reading_of(self, table: Any, reading: ReadingOptions) -> ReadingOptions:
+        is_file = isinstance(table, str | os.PathLike)
+        return self.opened.reading_of(os.fspath(table), reading) if is_file else reading
+
     @named_options("a search by composite keys")
     def search(
         self,
@@ -64,7 +69,7 @@ class CompositeSearches:
             meaning = "It is the share of your distinct keys that a table must join."
             require_share("min_joinability", min_joinability, meaning)
         shards = self._shards
-        query_table = key_table(table, columns, reading=reading)
+        query_table = key_table(table, columns, reading=self._reading_of(table, reading))
         queries = query_table.queries(self.opened.normaliser)
         query = queries[0]
         own_table = self._own_table(query_table) if exclude_self else None
@@ -143,6 +148,7 @@ class CompositeSearches:
                 "A Spark DataFrame is joined by one column. To join by a key of several, give what "
                 "its toPandas() or toArrow() gives."
             )
+        reading = self._reading_of(table, reading)
         query_table = key_table(table, columns, reading=reading, min_columns=1)
         return open_pair(self.opened, query_table, lake_table)
 

@@ -217,11 +217,15 @@ class MatchDetails:
     def two_tables(self) -> TwoTables:
         from pexeso.semantic.row_preview import TwoTables
 
-        store = self._opened.store
-        lake = store.manifest.facts["lake"]
-        max_bytes = store.manifest.options.get("max_table_bytes", DEFAULT_MAX_BYTES)
+        opened = self._opened
+        max_bytes = opened.store.manifest.options.get("max_table_bytes", DEFAULT_MAX_BYTES)
         return TwoTables(
-            self._query.column, lake, self._opened.normaliser, self._opened.catalog, max_bytes
+            self._query.column,
+            opened.lake,
+            opened.normaliser,
+            opened.catalog,
+            max_bytes,
+            opened.view,
         )
 
     def join(
@@ -270,6 +274,7 @@ class MatchDetails:
                 opened.store.manifest.options["max_table_bytes"],
                 mapping_of_match(query, match, chosen),
                 chosen,
+                view=opened.view,
             )
             from_spark = str(opened.lake).startswith(SPARK_LAKE)
             return join_frame(table, on, lake_table, searched, from_spark=from_spark)
@@ -295,7 +300,7 @@ class MatchDetails:
     def lake_table(self, match: Match) -> LakeTable:
         from pexeso.joins.sql import LakeTable
 
-        return LakeTable.of(self._opened.lake, self.joined_rows(match))
+        return LakeTable.of(self._opened, self.joined_rows(match))
 
     def joined_rows(self, match: Match) -> FoundRows:
         """Return the rows of the table of a match that each text of the query joins."""

@@ -52,6 +52,7 @@ from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.containers.formats import format_of
 from pexeso.lake.containers.reader import FORMATS_OF_TEXTS
 from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake.rights import LakeView
 from pexeso.lake.rows import read_typed_rows
 from pexeso.store.io.location import Location
 
@@ -159,9 +160,12 @@ class FoundTable:
     mapping: JoinMapping
     options: JoinOptions
     types: tuple[pa.DataType, ...] | None = None
+    view: LakeView | None = None
 
     def read(self) -> tuple[pa.Table, list[pa.ChunkedArray]]:
-        rows, typed = read_typed_rows(self.where, self.table, max_bytes=self.max_table_bytes)
+        rows, typed = read_typed_rows(
+            self.where, self.table, max_bytes=self.max_table_bytes, view=self.view
+        )
         if rows.column_names != self.labels:
             raise TableReadError(
                 f"'{self.table}' has other columns than when it was indexed: bring the "

@@ -21,7 +21,8 @@ from pexeso.joins.tables import rows_of_match
 from pexeso.lake.columns import find_column, spec_of
 from pexeso.lake.containers.formats import split_member
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
-from pexeso.lake.rows import is_whole, table_path
+from pexeso.lake.rights import LakeView
+from pexeso.lake.rows import table_path
 from pexeso.results.matches import PAIR_FIELDS, Match
 from pexeso.runtime.extras import require
 from pexeso.runtime.formatting import Shown, facts_table, is_hidden, many, shown
@@ -105,22 +106,26 @@ class LakeTable:
     _rows: Rows
 
     @classmethod
-    def of(cls, lake: Path | Location, match_rows: FoundRows) -> LakeTable:
+    def of(cls, opened: OpenIndex, match_rows: FoundRows) -> LakeTable:
         position = find_column(match_rows.rows.column_names, match_rows.column)
-        return cls.of_rows(
-            lake, match_rows.table, Rows(match_rows.rows, match_rows.typed), [position]
-        )
+        rows = Rows(match_rows.rows, match_rows.typed)
+        return cls.of_rows(opened.lake, match_rows.table, rows, [position], opened.view)
 
     @classmethod
     def of_rows(
-        cls, lake: Path | Location, table: str, rows: Rows, positions: Sequence[int]
+        cls,
+        lake: Path | Location,
+        table: str,
+        rows: Rows,
+        positions: Sequence[int],
+        view: LakeView,
     ) -> LakeTable:
         """Return a table whose rows were read, to be joined by some of its columns.
 
         Where duckdb is not installed, `reader` follows from the file's name alone.
         """
         file, member = table_path(lake, table)
-        is_readable = isinstance(file, Path) and member is None and is_whole(table)
+        is_readable = isinstance(file, Path) and member is None and view.sees_whole(table)
         reader = reader_of(str(file)) if is_readable else None
         if not has_duckdb():
             names = tuple(rows.texts.column_names[at] for at in positions)
@@ -383,7 +388,7 @@ def sql_of_match(
     if named is None:
         require_duckdb()
     match_rows = rows_of_match(opened, query, match, requested)
-    lake_table = LakeTable.of(opened.lake, match_rows)
+    lake_table = LakeTable.of(opened, match_rows)
     source = source_of(lake_table, named)
     searched = query.column.values.drop_null().to_pylist()
     keys = _pairs((((text,), text) for text in searched), match_rows, lake_table)
@@ -458,6 +463,7 @@ def sql_of_key(
     yours: tuple[KeyedTable, pa.Table],
     theirs: tuple[KeyedTable, str, Rows],
     lake: Path | Location,
+    view: LakeView,
     *,
     how: str = "left",
     names: tuple[str, str | None] = (YOURS, None),
@@ -472,7 +478,7 @@ def sql_of_key(
     own_name, named = names
     if named is None:
         require_duckdb()
-    lake_table = LakeTable.of_rows(lake, table, rows, their.positions)
+    lake_table = LakeTable.of_rows(lake, table, rows, their.positions, view)
     texts: Iterable[tuple[str | None, ...]]
     if has_duckdb():
         texts = duckdb_texts(cells)

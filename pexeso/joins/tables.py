@@ -39,7 +39,6 @@ from pexeso.lake.frames.tables import (
     take_cells,
     take_rows,
 )
-from pexeso.lake.rows import read_typed_rows
 from pexeso.runtime.formatting import MAX_COLUMNS, MAX_ROWS, Shown
 from pexeso.store.arrays import take_wide
 
@@ -328,8 +327,7 @@ def rows_of_match(
             "The index was built from Spark's tables, which are not read here: give a Spark "
             f"DataFrame to join with '{match.table}'."
         )
-    max_bytes = opened.store.manifest.options["max_table_bytes"]
-    rows, typed = read_typed_rows(opened.lake, match.table, max_bytes=max_bytes)
+    rows, typed = opened.typed_rows(match.table)
     mapping, normaliser = mapping_of_match(query, match, options), opened.normaliser
     try:
         joined = find_rows(match.table, match.column, rows, mapping, normaliser, options, typed)

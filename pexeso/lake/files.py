@@ -20,11 +20,18 @@ import numpy as np
 import pyarrow as pa
 
 from pexeso.errors import LakeError, PlaceError, TableReadError
-from pexeso.lake.containers.folders import HIVE, CannotRead, folder_kind, folder_table
+from pexeso.lake.containers.folders import (
+    DELTA,
+    HIVE,
+    ICEBERG,
+    CannotRead,
+    folder_kind,
+    folder_table,
+)
 from pexeso.lake.containers.formats import SETTINGS_NAME, format_of, reason_not_read, tables_inside
 from pexeso.lake.readers.options import LakeSettings
 from pexeso.lake.readers.table import DEFAULT_MAX_BYTES, FileSource, log_beside
-from pexeso.store.io.location import Location, PlaceEntry, is_refusal, locate
+from pexeso.store.io.location import Location, PlaceEntry, is_refusal, locate_state
 
 # Folders whose names end so are indexes.
 INDEX_EXTENSION = ".pexeso"
@@ -199,7 +206,10 @@ class Listing(NamedTuple):
 
 
 def find_tables(
-    lake: str | os.PathLike[str] | Location, *, single_files: bool = False
+    lake: str | os.PathLike[str] | Location,
+    *,
+    single_files: bool = False,
+    as_of: str | None = None,
 ) -> tuple[list[TableFile], list[SkippedFile]]:
     """List the table files under a folder, and the reason for every other entry.
 
@@ -215,6 +225,8 @@ def find_tables(
         A folder, or one file: a path, an URL or a `Location`.
     single_files
         List the files of folders that are one table, for who puts them together.
+    as_of
+        The state of tables that keep their history; see `ReadingOptions`.
 
     Returns
     -------
@@ -222,21 +234,24 @@ def find_tables(
         Both sorted by code point of the relative POSIX path. Memory grows with the number of files,
         not their size.
     """
-    root, single = look_at_lake(lake)
+    root, single = look_at_lake(lake, as_of)
     tables: list[TableFile] = []
     skipped: list[SkippedFile] = []
-    for listing in [single] if single else walk_lake(root, single_files=single_files):
+    walk = partial(walk_lake, root, single_files=single_files, as_of=as_of)
+    for listing in [single] if single else walk():
         tables += listing.tables
         skipped += listing.skipped
     return sorted(tables, key=lambda file: file.table), sorted(skipped, key=lambda file: file.path)
 
 
-def look_at_lake(lake: str | os.PathLike[str] | Location) -> tuple[Path | Location, Listing | None]:
+def look_at_lake(
+    lake: str | os.PathLike[str] | Location, as_of: str | None = None
+) -> tuple[Path | Location, Listing | None]:
     """Return the location of a lake, and what it holds if it is a file.
 
     The lake must exist and its entries must be listable.
     """
-    root = locate(lake)
+    root = locate_state(lake, as_of)
     file = _only_file(root)
     if file is None:
         _require_listable(root)
@@ -276,32 +291,34 @@ def list_folder(
     error: it says nothing about the folder.
     """
     if isinstance(root, Path):
-        one = None if single_files else _folder_listing(root, folder)
+        one = None if single_files else _folder_listing(root, folder, settings)
         listing = one or _list_here(root, folder, known)
     else:
         listing = _list_elsewhere(root, folder, known, single_files=single_files)
     if not folder:  # who wrote the settings of the lake does not look for them among its tables
         listing.skipped[:] = [entry for entry in listing.skipped if entry.path != SETTINGS_NAME]
-    if settings is not None and settings.files:
+    if settings is not None and settings != LakeSettings():
         listing.tables[:] = [_with_settings(file, settings) for file in listing.tables]
     return listing
 
 
 def _with_settings(file: TableFile, settings: LakeSettings) -> TableFile:
-    digest = settings.digest_of(file.table)
+    digest = settings.digest_of(file.table, has_log=file.format in (DELTA, ICEBERG))
     if digest is None:
         return file
     return replace(file, reading=digest, version=f"{file.version or ''}{digest}")
 
 
-def walk_lake(root: Path | Location, *, single_files: bool = False) -> Iterator[Listing]:
+def walk_lake(
+    root: Path | Location, *, single_files: bool = False, as_of: str | None = None
+) -> Iterator[Listing]:
     """Yield the listings of all folders of a lake, level by level; see `list_folder`.
 
     Files are read as the settings of the lake say.
 
     Memory grows with the folders that are still to be listed.
     """
-    settings = LakeSettings.load(root)
+    settings = LakeSettings.load(root, as_of)
     look = partial(list_folder, root, settings=settings, single_files=single_files)
     pending = [""]
     # Listing a folder elsewhere is waiting for an answer, so many wait at once.
@@ -449,7 +466,7 @@ def _list_elsewhere(
             raise  # or all below it would seem to be gone
         reason = f"the folder cannot be listed: {error}"
         return Listing([], [SkippedFile(folder, reason, is_closed=True)], [])
-    if not single_files and (table := _folder_listing(root, folder, entries)) is not None:
+    if not single_files and (table := _folder_listing(root, folder, entries=entries)) is not None:
         return table
     for entry in entries:
         name = f"{folder}/{entry.name}" if folder else entry.name
@@ -483,7 +500,10 @@ def _file_at(location: Location, table: str, entry: PlaceEntry) -> TableFile:
 
 
 def _folder_listing(
-    root: Path | Location, folder: str, entries: Iterable[PlaceEntry] | None = None
+    root: Path | Location,
+    folder: str,
+    settings: LakeSettings | None = None,
+    entries: Iterable[PlaceEntry] | None = None,
 ) -> Listing | None:
     path = root / folder if folder else root
     kind = folder_kind(path, entries)
@@ -493,7 +513,8 @@ def _folder_listing(
         reason = f"the lake itself is one {kind} table; give the folder that it lies in"
         return Listing([], [_skipped(root.name, reason)], [])
     try:
-        table = folder_table(path, kind)
+        as_of = None if settings is None else settings.options_of(folder).as_of
+        table = folder_table(path, kind, as_of)
     except CannotRead as error:
         reason = f"a folder that is one {kind} table, which cannot be read: {error}"
         return Listing([], [_skipped(folder, reason)], [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from pexeso.lake.containers.reader import OpenTable, open_table, reading_options
 from pexeso.lake.files import TableFile
 from pexeso.lake.readers.options import LakeSettings, ReadingOptions
 from pexeso.lake.readers.table import DEFAULT_MAX_BYTES, DEFAULT_MAX_CELL_BYTES
-from pexeso.lake.rights import rights
+from pexeso.lake.rights import LakeView, rights
 from pexeso.runtime.formatting import shown
 from pexeso.store.io.location import Location, locate
 
@@ -112,32 +113,51 @@ def table_path(
     return path, member
 
 
-def table_file(lake: str | os.PathLike[str] | Location, table: str) -> TableFile:
+def table_file(
+    lake: str | os.PathLike[str] | Location, table: str, view: LakeView | None = None
+) -> TableFile:
     """Return a table of a lake by its name alone: its size, time and version are left open.
+
+    Its file is read whole: so it is refused where columns are hidden.
 
     Parameters and errors are those of `table_path`, and of `LakeSettings.load`.
     """
-    require_whole(table)
-    return _table_file(lake, table)
+    view = view_or_usual(view)
+    if not view.sees_whole(table):
+        raise InputError(
+            f"The file of '{table}' is not read, since not all of its columns may be seen "
+            "(PEXESO_VISIBLE)."
+        )
+    return _table_file(lake, table, view)
 
 
-def _table_file(lake: str | os.PathLike[str] | Location, table: str) -> TableFile:
+def _table_file(lake: str | os.PathLike[str] | Location, table: str, view: LakeView) -> TableFile:
     path, member = table_path(lake, table)
     root = locate(lake)
-    reading = None if path == root else LakeSettings.load(root).digest_of(table)
+    reading = None if path == root else LakeSettings.load(root, view.as_of).digest_of(table)
     kind = table_format(path.name) or "delimited"
     return TableFile(table, path, kind, 0, member=member, reading=reading)
 
 
+def view_or_usual(view: LakeView | None) -> LakeView:
+    """Return a view; by default that of tables as they are, as far as this process may see them."""
+    return LakeView(rights=rights()) if view is None else view
+
+
 def table_to_read(
-    lake: str | os.PathLike[str] | Location, table: str
+    lake: str | os.PathLike[str] | Location, table: str, view: LakeView | None = None
 ) -> tuple[str, ReadingOptions]:
     """Return what names a table of a lake outside the lake, and how its file is read.
 
     Parameters and errors are those of `table_path`, and of `LakeSettings.load`.
     """
-    file = table_file(lake, table)
-    return f"{file.path}{file.member or ''}", reading_options(file.reading)
+    view = view_or_usual(view)
+    file = _table_file(lake, table, view)
+    reading = reading_options(file.reading)
+    if not view.sees_whole(table):
+        labels = view.rights.tables.get(table) if view.rights else None
+        reading = replace(reading, columns=tuple(sorted(labels or ())))
+    return f"{file.path}{file.member or ''}", reading
 
 
 def read_rows(
@@ -147,6 +167,7 @@ def read_rows(
     *,
     max_bytes: int = DEFAULT_MAX_BYTES,
     max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES,
+    view: LakeView | None = None,
 ) -> pa.Table:
     """Read the rows of one table of a lake as they are, without normalising.
 
@@ -160,16 +181,19 @@ def read_rows(
         Names, or ``#`` and a position; all columns where it is None.
     max_bytes, max_cell_bytes
         Limits of `read_table`.
+    view
+        The state that an index holds, and what may be seen of it.
 
     Returns
     -------
     pa.Table
         String columns under their unique labels (see `label_columns`), null where a cell is empty.
     """
-    opened = _opened(lake, table, max_bytes)
+    view = view_or_usual(view)
+    opened = _opened(lake, table, max_bytes, view)
     text_table = opened.text(max_cell_bytes=max_cell_bytes)
     labels = label_columns(text_table.names)
-    seen = _seen(table, labels)
+    seen = view.positions(table, labels)
     positions = (
         seen if columns is None else [find_column(text_table.names, spec) for spec in columns]
     )
@@ -183,41 +207,28 @@ def read_rows(
 
 
 def read_typed_rows(
-    lake: str | os.PathLike[str] | Location, table: str, *, max_bytes: int = DEFAULT_MAX_BYTES
+    lake: str | os.PathLike[str] | Location,
+    table: str,
+    *,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    view: LakeView | None = None,
 ) -> tuple[pa.Table, list[pa.ChunkedArray] | None]:
     """Read the rows of one table of a lake as texts, and with the types of its file.
 
     None for the types where the file has none, such as one of delimited text or JSON.
     """
-    opened = _opened(lake, table, max_bytes)
+    view = view_or_usual(view)
+    opened = _opened(lake, table, max_bytes, view)
     text_table = opened.text()
     rows = pa.Table.from_arrays(text_table.columns, names=label_columns(text_table.names))
-    typed, seen = opened.typed_columns(text_table.columns), _seen(table, rows.column_names)
+    typed = opened.typed_columns(text_table.columns)
+    seen = view.positions(table, rows.column_names)
     return rows.select(seen), None if typed is None else [typed[position] for position in seen]
 
 
-def _seen(table: str, labels: Sequence[str]) -> list[int]:
-    """Return the positions of the columns of a table that may be seen."""
-    chosen = rights()
-    return [n for n, label in enumerate(labels) if chosen is None or chosen.sees(table, label)]
-
-
-def is_whole(table: str) -> bool:
-    """Return whether all columns of a table may be seen, those too that its file gets later."""
-    chosen = rights()
-    return chosen is None or chosen.sees_whole(table)
-
-
-def require_whole(table: str) -> None:
-    """Refuse the file of a table of which columns are hidden."""
-    if not is_whole(table):
-        raise InputError(
-            f"The file of '{table}' is not read, since not all of its columns may be seen "
-            "(PEXESO_VISIBLE)."
-        )
-
-
-def _opened(lake: str | os.PathLike[str] | Location, table: str, max_bytes: int) -> OpenTable:
-    file = _table_file(lake, table)
+def _opened(
+    lake: str | os.PathLike[str] | Location, table: str, max_bytes: int, view: LakeView
+) -> OpenTable:
+    file = _table_file(lake, table, view)
     options = reading_options(file.reading)
     return open_table(file.path, file.member, options=options, max_bytes=max_bytes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -375,24 +375,37 @@ def _id_of(document: dict[str, Any], number: int) -> Any:
     return query_id
 
 
-def read_batch_line(number: int, text: str, reading: ReadingOptions = AS_FOUND) -> BatchLine:
+# Limits how a file is read, of the name given, to what may be seen of it.
+ReadingLimit = Callable[[str, ReadingOptions], ReadingOptions]
+
+
+def read_batch_line(
+    number: int,
+    text: str,
+    reading: ReadingOptions = AS_FOUND,
+    limit: ReadingLimit | None = None,
+) -> BatchLine:
     """Read the query of one line of a batch file, or the reason why it is none.
 
-    Its file is read as `reading` says, and as the line itself says.
+    Its file is read as `reading` says, and as the line itself says, within the limit.
     """
     try:
         document = read_json(text)
         if not isinstance(document, dict):
             raise QueryError("it is no JSON object.")
-        return BatchLine(number, _id_of(document, number), _batch_query(document, reading))
+        query = _batch_query(document, reading, limit)
+        return BatchLine(number, _id_of(document, number), query)
     except PexesoError as error:
         return BatchLine(number, batch_id(number, text), None, f"line {number}: {error}")
     except (ValueError, RecursionError) as error:  # also a number of more digits than Python reads
         return BatchLine(number, number, None, f"line {number}: it is no JSON: {error}.")
 
 
-def _batch_query(document: dict[str, Any], reading: ReadingOptions) -> QueryColumn:
-    known = ["id", "values", "file", "column", *vars(reading)]
+def _batch_query(
+    document: dict[str, Any], reading: ReadingOptions, limit: ReadingLimit | None
+) -> QueryColumn:
+    reading_names = [name for name in vars(reading) if name != "columns"]
+    known = ["id", "values", "file", "column", *reading_names]
     for name in sorted(document.keys() - set(known)):
         hint = spelling_hint(known, name)
         raise QueryError(f"it has a field {name!r}{hint}, which is none of {', '.join(known)}.")
@@ -411,8 +424,11 @@ def _batch_query(document: dict[str, Any], reading: ReadingOptions) -> QueryColu
     column = document.get("column")
     if not isinstance(document["file"], str) or not (column is None or isinstance(column, str)):
         raise QueryError("'file' and 'column' must be texts.")
-    options = {name: document[name] for name in vars(reading) if name in document}
-    return read_query(document["file"], column, reading=replace(reading, **options))
+    options = {name: document[name] for name in reading_names if name in document}
+    reading = replace(reading, **options)
+    if limit is not None:
+        reading = limit(document["file"], reading)
+    return read_query(document["file"], column, reading=reading)
 
 
 @dataclass(frozen=True)

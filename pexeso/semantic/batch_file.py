@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from pexeso.errors import InputError, OutputError
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
-from pexeso.results.query import BatchLine, batch_id, read_batch_line
+from pexeso.results.query import BatchLine, ReadingLimit, batch_id, read_batch_line
 from pexeso.runtime.system import EXCLUSIVE, lock
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def answer_lines(
 ) -> Iterator[list[dict[str, Any]]]:
     basis = answer_basis(index, options)
     read = {"reading": reading.to_dict()} if reading else {}
-    for chunk in _chunks(lines, passes, reading):
+    for chunk in _chunks(lines, passes, reading, index._opened.reading_of):
         queries = [line.query for line, _ in chunk if line.query is not None]
         results = iter(index.search_batch(queries, **options) if queries else ())
         answers = []
@@ -91,12 +91,12 @@ def _digest(data: bytes) -> str:
 
 
 def _chunks(
-    lines: Iterable[NumberedLine], passes: int, reading: ReadingOptions
+    lines: Iterable[NumberedLine], passes: int, reading: ReadingOptions, limit: ReadingLimit
 ) -> Iterator[list[tuple[BatchLine, str]]]:
     chunk: list[tuple[BatchLine, str]] = []
     n_rows = 0
     for number, text in lines:
-        line = read_batch_line(number, text, reading)
+        line = read_batch_line(number, text, reading, limit)
         chunk.append((line, _digest_of_line(text)))
         n_rows += 0 if line.query is None else len(line.query.values)
         if len(chunk) == MAX_CHUNK_QUERIES * passes or n_rows > MAX_CHUNK_ROWS * passes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,13 +20,17 @@ from pexeso.build.parts.metadata import (
     stored_normaliser,
 )
 from pexeso.build.visible import open_visible
-from pexeso.errors import EmbedderError
+from pexeso.errors import EmbedderError, InputError
 from pexeso.lake.catalog import Catalog
+from pexeso.lake.hashed_values import require_key
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.rows import name_within
+from pexeso.lake.readers.options import ReadingOptions
+from pexeso.lake.readers.table import DEFAULT_MAX_BYTES
+from pexeso.lake.rights import LakeView
+from pexeso.lake.rows import name_within, read_rows, read_typed_rows
 from pexeso.options import DEFAULT_MAX_DISTANCE, USUAL_MAX_DISTANCES
-from pexeso.results.query import QueryColumn, query_from_values
-from pexeso.store.io.location import Location, locate
+from pexeso.results.query import QueryColumn, query_from_values, split_spec
+from pexeso.store.io.location import Location, locate_state
 
 if TYPE_CHECKING:
     import torch
@@ -48,6 +52,7 @@ class OpenOptions:
     model: str | None = None
     keep_files: bool = False
     readings: tuple[str, ...] = ()  # by which joins and explanations read codes too
+    visible: Any = None  # see `pexeso.lake.rights.rights`
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,21 @@ class OpenIndex:
         return choose_device(self.options.device)
 
     @cached_property
+    def value_key(self) -> bytes | None:
+        """The key of an index of hashed values; its lack is refused. None for one of texts."""
+        check = self.store.manifest.facts.get("key")
+        return None if check is None else require_key(str(check))
+
+    def require_texts(self) -> None:
+        if "key" in self.whole.manifest.facts:
+            raise InputError(
+                f"The index '{self.whole.path}' holds hashed values, which are found by equal "
+                "values alone: search it by overlap or containment (method=, --method)."
+            )
+
+    @cached_property
     def loader(self) -> PartitionLoader:
+        self.require_texts()
         from pexeso.semantic.partition_loader import loader_of
 
         options = self.options
@@ -108,6 +127,7 @@ class OpenIndex:
 
     @cached_property
     def embedder(self) -> Embedder:
+        self.require_texts()
         from embed.registry import load_embedder
 
         folder = embedder_folder(self.store)
@@ -140,7 +160,40 @@ class OpenIndex:
     @property
     def lake(self) -> Path | Location:
         """The folder, or the place on another storage, that the index was built from."""
-        return locate(self.store.manifest.facts["lake"])
+        return locate_state(self.store.manifest.facts["lake"], self.as_of)
+
+    @property
+    def as_of(self) -> str | None:
+        """The state of tables that keep their history; None for the current one."""
+        return self.store.manifest.options.get("as_of")
+
+    def rows(self, table: str) -> pa.Table:
+        return read_rows(self.lake, table, **self._reading)
+
+    def typed_rows(self, table: str) -> tuple[pa.Table, list[pa.ChunkedArray] | None]:
+        return read_typed_rows(self.lake, table, **self._reading)
+
+    @property
+    def _reading(self) -> dict[str, Any]:
+        max_bytes = self.store.manifest.options.get("max_table_bytes", DEFAULT_MAX_BYTES)
+        return {"max_bytes": max_bytes, "view": self.view}
+
+    @property
+    def view(self) -> LakeView:
+        return LakeView(self.as_of, self.whole.rights)
+
+    def reading_of(self, spec: str, reading: ReadingOptions) -> ReadingOptions:
+        """Return how a file of the user is read: one of the lake as far as it may be seen."""
+        rights = self.whole.rights
+        if rights is None:
+            return reading
+        table = self.table_of(split_spec(spec)[0])
+        if table is None or rights.sees_whole(table):
+            return reading
+        labels = rights.tables.get(table)
+        if not labels:
+            raise InputError(f"'{spec}' lies in the lake, and is not among what may be seen.")
+        return replace(reading, columns=sorted(labels))
 
     @cached_property
     def usual_max_distance(self) -> float:
@@ -169,4 +222,6 @@ def open_without_models(path: str | os.PathLike[str] | Location) -> OpenIndex:
     """Open an index, read-only, for searches that load no model."""
     store = open_visible(path)
     require_contents(store.manifest)
-    return OpenIndex(store)
+    opened = OpenIndex(store)
+    opened.value_key  # noqa: B018  without its key an index answers nothing
+    return opened

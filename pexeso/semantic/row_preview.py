@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ from pexeso.errors import PexesoError
 from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.readers.table import DEFAULT_MAX_BYTES
+from pexeso.lake.rights import LakeView
 from pexeso.lake.rows import read_rows
 
 if TYPE_CHECKING:
@@ -73,9 +74,10 @@ class TwoTables:
         normaliser: Normaliser,
         catalog: Catalog,
         max_table_bytes: int = DEFAULT_MAX_BYTES,
+        view: LakeView | None = None,
     ) -> None:
-        self._query, self._lake, self._normaliser, self._catalog = query, lake, normaliser, catalog
-        self._max_table_bytes = max_table_bytes
+        self._query, self._normaliser, self._catalog = query, normaliser, catalog
+        self._read_lake = partial(read_rows, lake, max_bytes=max_table_bytes, view=view)
 
     def show(
         self, table: str, column: str, pairs: PairTable, *, n_rows: int, n_columns: int
@@ -127,7 +129,7 @@ class TwoTables:
         try:
             formats = self._catalog.tables(["format"], among=pa.array([table]))["format"]
             if SPARK not in formats.to_pylist():
-                rows = read_rows(self._lake, table, max_bytes=self._max_table_bytes)
+                rows = self._read_lake(table)
                 return self._lake_rows(rows, column, pairs, max_columns)
         except PexesoError as error:
             note = str(error)

@@ -69,7 +69,7 @@ class TokenSearches:
     ) -> TokenSearchResult:
         request = Request(columns_wanted(k), fold_copies)
         require_part(self.opened.store, "overlap")
-        query = token_query(values, self.opened.normaliser)
+        query = self._query(values)
         own_table = self._own_table(query, exclude_self)
         search = partial(search_overlap, self.opened.shards, query, exclude_table=own_table)
         result = request.first_best(search, self._n_sets, self.opened)
@@ -91,7 +91,7 @@ class TokenSearches:
         require_part(self.opened.store, "overlap")
         from pexeso.build.parts.metadata import choose_device
 
-        columns = [token_query(values, self.opened.normaliser) for values in queries]
+        columns = [self._query(values) for values in queries]
         torch_device = str(self.opened.device if device is None else choose_device(device))
         own_tables = [self._own_table(query, exclude_self) for query in columns]
         answers: dict[tuple[int, int], TokenSearchResult] = {}
@@ -129,7 +129,7 @@ class TokenSearches:
         request = Request(columns_wanted(k), fold_copies)
         require_part(self.opened.store, "containment")
         require_flag("verify", verify)
-        query = token_query(values, self.opened.normaliser)
+        query = self._query(values)
         answer = search_containment(
             self.opened.shards,
             query,
@@ -176,6 +176,9 @@ class TokenSearches:
         )
         return Hints(nearest, groups_of(self.opened.catalog, TABLES), readings)
 
+    def _query(self, values: Any) -> TokenQuery:
+        return token_query(values, self.opened.normaliser, self.opened.value_key)
+
     def _own_table(self, query: TokenQuery, exclude_self: bool) -> str | None:
         require_flag("exclude_self", exclude_self)
         file = query.column.file
@@ -190,7 +193,7 @@ class OverlapList:
 
     def __init__(self, searches: TokenSearches, column: QueryColumn, exclude_self: bool) -> None:
         require_part(searches.opened.store, "overlap")
-        self.query: TokenQuery = token_query(column, searches.opened.normaliser)
+        self.query: TokenQuery = searches._query(column)
         self._searches, self._exclude_self = searches, exclude_self
         self._matches_by_name: dict[tuple[str, str], TokenMatch | None] = {}
 

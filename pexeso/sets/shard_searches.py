@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import IndexCorruptError
+from pexeso.lake.hashed_values import hashed_texts
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readings import LOSSY, read_columns
 from pexeso.lake.tokens import DEFAULT_READINGS, distinct_tokens, tokens_of
@@ -35,7 +36,8 @@ class TokenQuery:
 
     `resolved` are its values, those that are aliases replaced; None for an index without. `others`
     are the same column in other readings, of which the one counts that a column of the lake fits
-    best: a date of either order, or cells as they stand.
+    best: a date of either order, or cells as they stand. `texts` are the tokens, of which an index
+    of hashed values has the hashes in their place.
     """
 
     column: QueryColumn
@@ -43,6 +45,7 @@ class TokenQuery:
     resolved: pa.StringArray | None = None
     readings: tuple[str, ...] = DEFAULT_READINGS
     others: tuple[TokenQuery, ...] = ()
+    texts: pa.LargeStringArray | None = None
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -71,10 +74,13 @@ class TokenQuery:
         return TokenSearchResult(described, options, tuple(matches), fields, stats)
 
 
-def token_query(values: Any, normaliser: Normaliser | None = None) -> TokenQuery:
+def token_query(
+    values: Any, normaliser: Normaliser | None = None, key: bytes | None = None
+) -> TokenQuery:
     """Make the query of a column of values, given as in `pexeso.index.Index.search`.
 
-    The aliases of the normaliser, if it has some, are replaced by what they mean.
+    The aliases of the normaliser, if it has some, are replaced by what they mean; with a key, of an
+    index of hashed values, tokens by their hashes.
     """
     column = query_from_values(values)
     readings = DEFAULT_READINGS if normaliser is None else normaliser.readings
@@ -87,6 +93,11 @@ def token_query(values: Any, normaliser: Normaliser | None = None) -> TokenQuery
         if not any(way.equals(other) for other in ways):
             ways.append(way)
     query, *others = [TokenQuery(column, pc.unique(way), resolved, readings) for way in ways]
+    if key is not None:
+        query, *others = [
+            replace(one, tokens=hashed_texts(one.tokens, key), texts=one.tokens)
+            for one in (query, *others)
+        ]
     return replace(query, others=tuple(others))
 
 
@@ -94,10 +105,15 @@ def token_query(values: Any, normaliser: Normaliser | None = None) -> TokenQuery
 _ORDERS = (None, False, True)
 
 
-def shared_values(shard: Shard, number: int, tokens: pa.LargeStringArray) -> list[str]:
+def shared_values(
+    shard: Shard,
+    number: int,
+    tokens: pa.LargeStringArray,
+    texts: pa.LargeStringArray | None = None,
+) -> list[str]:
     index = shard.overlap
     is_shared = np.isin(index.find(tokens), index.suffix(number, 0))
-    return sorted(tokens.filter(pa.array(is_shared)).to_pylist())
+    return sorted((tokens if texts is None else texts).filter(pa.array(is_shared)).to_pylist())
 
 
 def _match(
@@ -109,7 +125,7 @@ def _match(
     overlap: int | None,
     containment: float,
 ) -> TokenMatch:
-    shared = partial(shared_values, shard, number, query.tokens)
+    shared = partial(shared_values, shard, number, query.tokens, query.texts)
     aliases = partial(getattr, query, "aliases")
     return TokenMatch(*name, overlap, containment, size, (shard, number), shared, aliases)
 
@@ -328,6 +344,8 @@ def would_match(
 
     Only where it has a larger share of them than `share`; the best first.
     """
+    if query.texts is not None:  # hashes are in no other reading
+        return ()
     if not len(query) or sum(len(shard.overlap.dictionary) for shard in shards) > MAX_READ:
         return ()
     lines = []

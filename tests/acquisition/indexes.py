@@ -12,6 +12,7 @@ from pexeso.lake.choose import ColumnRules
 from pexeso.lake.files import find_tables
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.records import lake_records
+from pexeso.lake.rights import EVERYTHING
 from pexeso.sets.part.records import records as token_records
 
 
@@ -48,6 +49,9 @@ def opened_lake(lake, folder, *, min_rows=1):
         catalog=Catalog(files_in([folder])),
         lake=lake,
         normaliser=Normaliser(),
+        view=EVERYTHING,
+        require_texts=lambda: None,
+        reading_of=lambda spec, reading: reading,
     )
 
 

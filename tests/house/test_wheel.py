@@ -153,7 +153,7 @@ def test_what_is_installed_is_the_wheel_and_the_demo_works(installed, tmp_path):
     module = Path(run_installed(tmp_path, installed / "python", "-c", where).strip())
     assert module.is_relative_to(installed.parent)
     version = run_installed(tmp_path, installed / "pexeso", "--version")
-    assert version == f"pexeso {__version__}\n"
+    assert version.splitlines()[0] == f"pexeso {__version__}"
     shown = run_installed(tmp_path, installed / "pexeso", "demo")
     lake = module.parent / "demo" / "lake"
     assert f"$ pexeso index {lake} " in shown

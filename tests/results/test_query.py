@@ -164,7 +164,7 @@ def test_a_field_that_a_batch_line_does_not_have_is_told(people):
     assert line.query is None
     assert line.error == (
         "line 3: it has a field 'colum' (did you mean 'column'?), which is none of id, values, "
-        "file, column, delimiter, encoding, header, skip_rows."
+        "file, column, delimiter, encoding, header, skip_rows, as_of."
     )
     line = read_batch_line(4, json.dumps({"values": ["Oslo"], "k": 7}))
     assert line.error.startswith("line 4: it has a field 'k', which is none of id, ")

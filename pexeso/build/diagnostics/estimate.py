@@ -116,7 +116,7 @@ def estimate_build(
         The model cannot be had.
     """
     options = (options or BuildOptions()).with_aliases_read()
-    files, skipped = find_tables(lake)
+    files, skipped = find_tables(lake, as_of=options.as_of)
     if not files:
         raise LakeError(
             f"There is no table in '{lake}': none of the {len(skipped)} files there is one by "

@@ -171,7 +171,8 @@ class IndexInfo(OfParts):
     repaired : int
         Tables that were repaired while they were read, or read by a guess: those with notes.
     of_parts : dict
-        What each part says of itself: see `pexeso.semantic.part.info.info` and
+        `as_of` of an index that has one, ``hashed`` of one of hashed values, and
+        what each part says of itself: see `pexeso.semantic.part.info.info` and
         `pexeso.build.parts.base.ShardedPart.info`.
     """
 
@@ -214,7 +215,11 @@ def index_info(store: Store) -> IndexInfo:
         bytes=manifest.n_bytes,
         left_out=left_out(catalog),
         repaired=count_repaired(catalog),
-        of_parts={name: value for part in registered() for name, value in part.info(store).items()},
+        of_parts={
+            **({"as_of": manifest.options["as_of"]} if "as_of" in manifest.options else {}),
+            **({"hashed": True} if "key" in manifest.facts else {}),
+            **{name: value for part in registered() for name, value in part.info(store).items()},
+        },
     )
 
 

@@ -30,7 +30,7 @@ from pexeso.errors import DeviceError, IndexCorruptError, IndexVersionError, Inp
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import VERSION as NORMALISER_VERSION
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.options import DEVICES, OF_VECTORS, BuildOptions
+from pexeso.options import DEVICES, OF_VECTORS, TEXTS, BuildOptions
 from pexeso.registry import DEFAULT_FILTERS, MAX_MODELS, model_names
 from pexeso.runtime.checks import require_choice
 from pexeso.runtime.extras import require
@@ -118,6 +118,8 @@ def described(options: BuildOptions) -> dict[str, Any]:
     from pexeso.engine.options import PartitionLayoutOptions
 
     return {
+        **({} if options.as_of is None else {"as_of": options.as_of}),
+        **({} if options.values == TEXTS else {"values": options.values}),
         "model": options.model,
         "grid": vars(PartitionLayoutOptions(**options.grid())),
         "layout": LAYOUT_VERSION,
@@ -150,6 +152,8 @@ def options_of(store: Store) -> BuildOptions:
             min_partitions=described.get("min_partitions", 1),
             parts=described.get("parts", ()),
             row_filters=described.get("row_filters", DEFAULT_FILTERS),
+            as_of=described.get("as_of"),
+            values=described.get("values", TEXTS),
             rules=ColumnRules.from_dict(described["rules"]),
             normaliser=stored_normaliser(store),
         )

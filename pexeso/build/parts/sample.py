@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 
 from pexeso.build.workers import HERE_BYTES
 from pexeso.lake.files import TableFile
+from pexeso.lake.hashed_values import hashed_records, value_key
 from pexeso.lake.records import Records, lake_records
-from pexeso.options import BuildOptions
+from pexeso.options import HASHED, BuildOptions
 from pexeso.runtime.system import available_processors
 
 _FIELDS = [
@@ -61,6 +62,8 @@ class LakeSample:
                 max_bytes=options.max_table_bytes,
                 wanted=wanted,
             )
+            if options.values == HASHED:
+                batches = hashed_records(batches, value_key())
             records.append(pa.Table.from_batches(list(batches)).select(_FIELDS))
             seconds += time.perf_counter() - started
             if progress is not None:

@@ -124,7 +124,8 @@ def left_out(pages: Pages, request: Request) -> Page:
 
 def _first_rows(pages: Pages, name: str) -> tuple[pa.Table | None, str | None]:
     try:
-        rows = read_rows(pages.served.index.lake, name)
+        index = pages.served.index
+        rows = read_rows(index.lake, name, view=index._opened.view)
     except (PexesoError, OSError) as error:
         return None, str(error)
     return rows.slice(0, ROWS_SHOWN).select(range(min(rows.num_columns, COLUMNS_SHOWN))), None
@@ -210,7 +211,8 @@ def _have(pages: Pages, parameters: dict[str, str]) -> dict[str, Any]:
     if not columns:
         raise InputError("Name the columns that are to be explained, as TABLE:COLUMN of the lake.")
     # The file of that name where the server was started is none of the lake.
-    file, reading = table_to_read(pages.served.index.lake, lake_table(pages, name)["table"])
+    index = pages.served.index
+    file, reading = table_to_read(index.lake, lake_table(pages, name)["table"], index._opened.view)
     return {"have": f"{file}{columns}", **reading.to_dict()}
 
 

@@ -260,6 +260,7 @@ def reading_words(request: QueryRequest) -> list[str]:
     ['--read', 'delimiter=tab', '--read', 'skip_rows=2']
     """
     options = request.reading.to_dict()
+    options.pop("columns", None)  # which rights say, in whatever process
     if options.get("delimiter") == "\t":
         options["delimiter"] = "tab"
     return [word for name, value in options.items() for word in ("--read", f"{name}={value}")]
@@ -554,9 +555,9 @@ def lake_table(pages: Pages, name: str) -> dict[str, Any]:
 
 
 def lake_table_to_search(pages: Pages, name: str) -> QueryTable:
-    return pages.tables.add_lake_table(
-        str(pages.served.index.lake), lake_table(pages, name)["table"]
-    )
+    index = pages.served.index
+    table = lake_table(pages, name)["table"]
+    return pages.tables.add_lake_table(str(index.lake), table, index._opened.view)
 
 
 def position_of(pages: Pages, table: str, label: str) -> str:

@@ -18,6 +18,7 @@ from pexeso.lake.containers.formats import split_member
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
+from pexeso.lake.rights import LakeView
 from pexeso.lake.rows import table_to_read
 from pexeso.store.io.location import locate
 from pexeso.store.io.temporary import temporary_folder
@@ -111,9 +112,9 @@ class QueryTables:
         self._keep(file_id, tables)
         return tables[0]
 
-    def add_lake_table(self, lake: str, table: str) -> QueryTable:
+    def add_lake_table(self, lake: str, table: str, view: LakeView | None = None) -> QueryTable:
         """Return a table of the lake as one to search with; its file is read where it lies."""
-        spec, reading = table_to_read(lake, table)
+        spec, reading = table_to_read(lake, table, view)
         with self._lock:
             known = [other for tables in self._files.values() for other in tables]
         for other in known:

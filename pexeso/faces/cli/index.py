@@ -289,10 +289,13 @@ def added_summary(added: Added) -> str:
 
 def build_summary(info: IndexInfo, seconds: float) -> str:
     """Return in a few words what was indexed and what was not, and why."""
+    columns = f"{many(info.columns_indexed, 'column')} and {many(info.values, 'distinct value')}"
+    if "hashed" in info.of_parts:
+        n_columns = sum(shard["columns"] for shard in info.token_sets)
+        columns = f"{many(n_columns, 'column')} of hashed values"
     indexed = (
-        f"Indexed {many(info.tables, 'table')}, {many(info.columns_indexed, 'column')} and "
-        f"{many(info.values, 'distinct value')} into '{info.path}' ({human_bytes(info.bytes)}) in "
-        f"{seconds:.1f} s."
+        f"Indexed {many(info.tables, 'table')}, {columns} into '{info.path}' "
+        f"({human_bytes(info.bytes)}) in {seconds:.1f} s."
     )
     return "\n".join((indexed, *left_out_lines(info.left_out, info.path)))
 

@@ -166,12 +166,14 @@ def info_lines(info: IndexInfo) -> list[str]:
     facts = [
         ("index", f"{info.path} ({human_bytes(info.bytes)})"),
         ("written", f"{info.created} by {info.written_by}"),
-        ("lake", info.lake),
+        ("lake", " as of ".join([info.lake, *filter(None, [info.of_parts.get("as_of")])])),
         ("files", f"{info.files:,}, of which {info.tables:,} are tables"),
         ("columns", f"{info.columns:,}, of which {info.columns_indexed:,} are indexed"),
         (
             "values",
-            f"{at_most}{info.values:,} distinct, in {at_most}"
+            "hashed, found by equal values alone"
+            if "hashed" in info.of_parts
+            else f"{at_most}{info.values:,} distinct, in {at_most}"
             f"{many(info.postings, '(column, value) pair')}",
         ),
     ]

@@ -11,7 +11,6 @@ from importlib import import_module
 
 import click
 
-from pexeso import __version__
 from pexeso.faces.cli import PROCESS_START
 from pexeso.faces.cli.errors import plain_errors, remember_arguments, start_clock, stop_by_signals
 from pexeso.faces.cli.output import log_json_option, verb_command
@@ -105,6 +104,14 @@ class _Group(click.Group):
         return super().get_command(ctx, cmd_name)
 
 
+def _show_version(context: click.Context, parameter: click.Parameter, is_given: bool) -> None:
+    if is_given and not context.resilient_parsing:
+        from pexeso.runtime.version import version_text
+
+        click.echo(version_text())
+        context.exit()
+
+
 @click.group(
     cls=_Group,
     commands=_Commands(),
@@ -117,7 +124,14 @@ class _Group(click.Group):
     },
 )
 @log_json_option
-@click.version_option(__version__, prog_name="pexeso", message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version, the commit, and the installed extras, then exit.",
+)
 def cli() -> None:
     """Find every column of a data lake that your column can be joined with, by similar values.
 

@@ -532,7 +532,7 @@ def reading_option(*, of: str = "FILE", and_target: bool = False) -> Callable[[C
         callback=read,
         help=f"How {of} is read, if it is delimited text: delimiter=';' (or tab, space), "
         "encoding=latin-1, header=1 (rows; 0: none), skip_rows=3 (lines before the "
-        f"header).{target} May be repeated.  [default: detected]",
+        f"header). as_of=TIME is for Delta, Iceberg.{target} May be repeated.  [default: detected]",
     )
 
 

@@ -149,6 +149,18 @@ class Program(Page):
     pairs: Annotated[list[list[Cell]], Field(description="[your value, lake value, how]")]
 
 
+class Graph(Page):
+    """Pairs of columns of the lake that join."""
+
+    columns: Annotated[int, Field(description="Columns that were compared.")]
+    columns_cut: Annotated[int, Field(description="Columns with more joins than k.")]
+    options: dict[str, Cell]
+    edges: Annotated[
+        list[dict[str, Cell]],
+        Field(description="joinability: the share of the values of lake_column that joins has."),
+    ]
+
+
 class Redundant(Page):
     """Tables that are contained in others."""
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
 
 from pexeso.errors import InputError
 from pexeso.faces.mcp.answers import MAX_TEXT, MAX_TOKENS, count_tokens, readable
@@ -20,6 +22,9 @@ from pexeso.runtime.formatting import visible
 from pexeso.runtime.progress import StageProgress
 from pexeso.semantic.combined import CombinedMatch
 from pexeso.sets.results import TokenMatch
+
+if TYPE_CHECKING:
+    from pexeso.joins.graph.graphs import ColumnGraph
 
 # Maximum numbers in a candidate or an explanation.
 EXAMPLES, COPIES, BRINGS, WORDS = 3, 5, 8, 10
@@ -319,6 +324,32 @@ def program(call: Call, transform_join: Any, lake_column: str) -> dict[str, Any]
         for value, lake_value, kind in transform_join.pairs
     ]
     return call.page(frame, "pairs", pairs)
+
+
+def graph(call: Call, column_graph: ColumnGraph, table: str | None) -> dict[str, Any]:
+    """Return the edges of a graph, or those of one table, the strongest first."""
+    edges = column_graph.edges
+    if table is not None:
+        edges = edges.filter(pc.equal(edges["left_table"], table))
+    names = ("left_table", "left_column", "right_table", "right_column")
+    order = [("joinability", "descending"), *((name, "ascending") for name in names)]
+    rows = edges.sort_by(order).slice(call.offset, call.limit).to_pylist()
+    frame = {
+        "columns": column_graph.n_columns,
+        "columns_cut": column_graph.n_cut,
+        "options": readable(column_graph.options),
+        "note": "Best first. Check an edge by explain_match: column is one end, lake_column the "
+        "other.",
+        "untrusted": ["edges"],
+    }
+    keep = ("lake_column", "joins")
+    return call.page(frame, "edges", rows, total=len(edges), present=_edge, keep=keep)
+
+
+def _edge(row: dict[str, Any]) -> dict[str, Any]:
+    ends = [reference(row[f"{side}_table"], row[f"{side}_column"]) for side in ("left", "right")]
+    facts = {name: row[name] for name in ("joinability", "matched", "total", "right_unique")}
+    return {"lake_column": ends[0], "joins": ends[1], **facts}
 
 
 def stages(call: Call) -> StageProgress:

@@ -11,10 +11,12 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
+from pexeso.errors import InputError
 from pexeso.faces.mcp import answers, presentation
 from pexeso.faces.mcp.answers import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS
 from pexeso.faces.mcp.tool_call import Call, Desk, argument_name, writable_file
 from pexeso.faces.service.bases import Request, RequestError
+from pexeso.faces.service.graph import GraphRequest
 from pexeso.faces.service.lake import BrowseRequest
 from pexeso.faces.service.redundancy import RedundancyRequest
 from pexeso.faces.service.requests import (
@@ -327,6 +329,27 @@ def find_composite_joins(call: Call, given: dict[str, Any]) -> dict[str, Any]:
     read = path, reading = call.table(table, file)
     keys = call.service.run(KeysRequest.of(table=path, **reading)).to_dict()
     return presentation.keys(call, read, table or str(file), keys, given["key"])
+
+
+@_tool(
+    answers.Graph,
+    "Comparing all columns.",
+    _argument("table", str | None, "Only the joins of this table of the lake.", None),
+    _options(GraphRequest, "method", "min_joinability", "max_distance"),
+    _pages("edges", 20),
+)
+def join_graph(call: Call, given: dict[str, Any]) -> dict[str, Any]:
+    """List the pairs of columns of different tables of the lake that join, strongest first.
+
+    For how tables of the lake hang together. All columns are compared, which takes a while for a
+    large lake: for one column call find_joins.
+    """
+    table, index = given["table"], call.service.open(call.index)
+    if table is not None:
+        table = index.catalog.named(table)
+        if not index.catalog.has(table):
+            raise InputError(index.catalog.why_not(table, index.lake))
+    return presentation.graph(call, call.service.run(call.request(GraphRequest, given)), table)
 
 
 @_tool(

@@ -56,7 +56,8 @@ if TYPE_CHECKING:
 REQUESTS: dict[str, type[Request]] = {}
 
 # The fields of a request that say how its file is read.
-READING_FIELDS = ("delimiter", "encoding", "header", "skip_rows")
+READING_FIELDS = ("delimiter", "encoding", "header", "skip_rows", "as_of")
+_READING_FIELDS = (*READING_FIELDS, "columns")
 
 # Options that several requests have.
 Engine = Annotated[
@@ -267,14 +268,17 @@ def require_master(master: str | None, conf: Mapping[str, str], what: str) -> No
 class ReadingRequest(Request, frozen=True, kw_only=True):
     """Base of requests that read a file of the user.
 
-    `delimiter`, `encoding`, `header` and `skip_rows` say how, where it is delimited text; see
-    `pexeso.lake.readers.options.ReadingOptions`. None: found.
+    `delimiter`, `encoding`, `header` and `skip_rows` say how, where it is delimited text, `as_of`
+    which state, where it keeps its history, `columns` which of these; see
+    `pexeso.lake.readers.options.ReadingOptions`. None: found, or all.
     """
 
     delimiter: str | None = None
     encoding: str | None = None
     header: int | None = None
     skip_rows: int | None = None
+    as_of: str | None = None
+    columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -287,19 +291,19 @@ class ReadingRequest(Request, frozen=True, kw_only=True):
 
     @property
     def reading(self) -> ReadingOptions:
-        return ReadingOptions(**{name: getattr(self, name) for name in READING_FIELDS})
+        return ReadingOptions(**{name: getattr(self, name) for name in _READING_FIELDS})
 
     def arguments(self) -> dict[str, Any]:
         """Return the other fields, and `reading` in the place of those that it is made of."""
         others = {
-            name: value for name, value in self.fields().items() if name not in READING_FIELDS
+            name: value for name, value in self.fields().items() if name not in _READING_FIELDS
         }
         return {**others, "reading": self.reading}
 
 
 def reading_of(values: Mapping[str, Any], prefix: str = "") -> ReadingOptions:
     """Return how a file is read by the values that say it, with a prefix of their names."""
-    return ReadingOptions(**{name: values.get(prefix + name) for name in READING_FIELDS})
+    return ReadingOptions(**{name: values.get(prefix + name) for name in _READING_FIELDS})
 
 
 class DistanceRequest(ReadingRequest, frozen=True, kw_only=True):
@@ -387,7 +391,7 @@ class QueryRequest(DistanceRequest, frozen=True, kw_only=True):
 
     def require_use(self, usable: Collection[str], what: str) -> None:
         """Refuse fields that were given and have no use; how a file is read is never useless."""
-        super().require_use({*usable, *READING_FIELDS, "from_lake"}, what)
+        super().require_use({*usable, *_READING_FIELDS, "from_lake"}, what)
 
     @property
     def column(self) -> str | None:

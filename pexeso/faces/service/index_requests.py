@@ -19,7 +19,7 @@ from pexeso.faces.service.bases import (
 from pexeso.faces.service.schema import option
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.options import METRICS, BuildOptions
+from pexeso.options import METRICS, VALUE_FORMS, BuildOptions
 from pexeso.registry import choices, require_parts
 
 MODEL, COLUMNS, VALUES_READ = "Model", "Columns", "Values"
@@ -130,6 +130,15 @@ class LakeRequest(Request, frozen=True, kw_only=True):
             metavar="FILE",
         ),
     ] = None
+    as_of: Annotated[
+        str | None,
+        option(
+            "Read Delta and Iceberg tables as of a time, such as 2024-06-01T12:00:00Z, or of a "
+            "version or snapshot number.",
+            group=COLUMNS,
+            metavar="TIME",
+        ),
+    ] = None
     max_table_bytes: Annotated[
         int,
         option(
@@ -139,6 +148,14 @@ class LakeRequest(Request, frozen=True, kw_only=True):
             default="1GiB",
         ),
     ] = BuildOptions.max_table_bytes
+    values: Annotated[
+        Literal[VALUE_FORMS],  # type: ignore[valid-type]
+        option(
+            "Store texts, or hashes with the key in PEXESO_KEY, for equal values alone.",
+            group=STORED,
+            expert=True,
+        ),
+    ] = BuildOptions.values  # type: ignore[assignment]
     parts: Annotated[
         tuple[str, ...],
         option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from pexeso.errors import ColumnNotFoundError, InputError, QueryError
 from pexeso.faces.service.bases import Answer, IndexRequest, QueryRequest, Request, RequestError
 from pexeso.faces.service.schema import option
 from pexeso.lake.columns import by_positions
+from pexeso.store.opening import VISIBLE
 
 if TYPE_CHECKING:
     from pexeso.faces.service.verbs import Service
@@ -81,14 +83,26 @@ def browse(service: Service, request: BrowseRequest) -> Listing:
 
 def with_file(service: Service, request: Request) -> Request:
     """Return a request whose query is read from a file, where it names a column of the lake."""
-    if not isinstance(request, QueryRequest) or not request.from_lake:
+    if not isinstance(request, QueryRequest):
         return request
+    if not request.from_lake:
+        return _with_rights(service, request)
     table, column = split_lake_spec(service.open(request.index).catalog, str(request.query))
     file, reading = lake_file(service, request.index, table)
-    # What the request says of reading goes before what the lake's settings say.
+    # What the request says of reading goes before what the lake's settings say, but for rights.
     reading_options = {**reading.to_dict(), **request.reading.to_dict()}
+    reading_options["columns"] = reading.columns
     query = f"{file}{column}"
     return msgspec.structs.replace(request, query=query, from_lake=False, **reading_options)
+
+
+def _with_rights(service: Service, request: QueryRequest) -> QueryRequest:
+    """Return a request whose query is read as a table of the lake, where its file is one."""
+    if not isinstance(request.query, str) or VISIBLE not in os.environ:
+        return request
+    opened = service.open(request.index)._opened
+    reading = opened.reading_of(request.query, request.reading)
+    return msgspec.structs.replace(request, columns=reading.columns)
 
 
 def split_lake_spec(catalog: Catalog, query: str) -> tuple[str, str]:
@@ -119,7 +133,7 @@ def lake_file(service: Service, path: str, table: str) -> tuple[str, ReadingOpti
             "%r, or export the table to a file.",
             table,
         )
-    return table_to_read(index.lake, table)
+    return table_to_read(index.lake, table, index._opened.view)
 
 
 def _named(index: Index, name: str) -> str:

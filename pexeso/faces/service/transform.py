@@ -50,6 +50,7 @@ class TransformRequest(ReadingRequest, frozen=True, kw_only=True):
     target_encoding: str | None = None
     target_header: int | None = None
     target_skip_rows: int | None = None
+    target_as_of: str | None = None
     program: Annotated[
         str | None,
         option("Use programs that --save wrote, instead of learning.", metavar="FILE"),

@@ -1,4 +1,4 @@
-"""Folders that are one table, read from their files as they are now.
+"""Folders that are one table, read from their files as they are now, or as they were.
 
 A table of Delta Lake or Iceberg has a log that says which files and rows count, and what its
 columns are called: files of older versions lie next to the live ones. Log and rows are read by the
@@ -37,6 +37,7 @@ from pexeso.lake.typed.sandbox import Answer, TypedTable, ask, budget_of, gather
 from pexeso.runtime.extras import installation
 from pexeso.runtime.formatting import first_line
 from pexeso.store.io.location import Location, PlaceEntry
+from pexeso.store.io.table_history import NoSuchState, delta_version, iceberg_snapshot
 
 if TYPE_CHECKING:
     from pexeso.lake.containers.reader import OpenTable
@@ -94,7 +95,7 @@ def log_in(folder: Path) -> LoggedTable | None:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A table with a log as it is now.
+    """A table with a log in one state.
 
     state: differs where rows or columns do; request: what the sandbox is asked for its rows.
     """
@@ -114,9 +115,9 @@ def live_files(folder: Path, kind: str) -> list[str]:
     return list(snapshot.files)
 
 
-def _snapshot(folder: Path, kind: str) -> Snapshot:
+def _snapshot(folder: Path, kind: str, as_of: str | None = None) -> Snapshot:
     try:
-        return _delta_snapshot(folder) if kind == DELTA else _iceberg_snapshot(folder)
+        return (_delta_snapshot if kind == DELTA else _iceberg_snapshot)(folder, as_of)
     except ModuleNotFoundError:
         name, package = (
             ("a Delta table", "deltalake") if kind == DELTA else ("an Iceberg table", "pyiceberg")
@@ -126,14 +127,17 @@ def _snapshot(folder: Path, kind: str) -> Snapshot:
         ) from None
     except CannotRead:
         raise
+    except NoSuchState as error:
+        raise CannotRead(str(error)) from None
     except Exception as error:  # of two libraries, whose errors have no common base
         raise CannotRead(f"its log cannot be read: {first_line(error)}") from error
 
 
-def _delta_snapshot(folder: Path) -> Snapshot:
+def _delta_snapshot(folder: Path, as_of: str | None) -> Snapshot:
     from deltalake import DeltaTable
 
-    table = DeltaTable(str(folder))
+    version = None if as_of is None else delta_version(folder, as_of)
+    table = DeltaTable(str(folder), version=version)
     protocol, metadata = table.protocol(), table.metadata()
     unknown = set(protocol.reader_features or ()) - _DELTA_FEATURES
     if protocol.min_reader_version > _MAX_DELTA_READER or unknown:
@@ -151,7 +155,7 @@ def _delta_snapshot(folder: Path) -> Snapshot:
     return Snapshot(files, state, {"kind": DELTA, "version": table.version()}, otherwise)
 
 
-def _iceberg_snapshot(folder: Path) -> Snapshot:
+def _iceberg_snapshot(folder: Path, as_of: str | None) -> Snapshot:
     from pyiceberg.table import StaticTable
 
     paths = sorted((folder / _ICEBERG_LOG).glob(f"*{_ICEBERG_END}"), key=_version)
@@ -159,8 +163,11 @@ def _iceberg_snapshot(folder: Path) -> Snapshot:
     names = [
         {field.field_id: field.name for field in schema.fields} for schema in table.metadata.schemas
     ]
-    now = {field.field_id: field.name for field in table.schema().fields}
-    tasks = list(table.scan().plan_files())
+    number = None if as_of is None else iceberg_snapshot(table, as_of).snapshot_id
+    scan = table.scan(snapshot_id=number)
+    schema = scan.projection()
+    now = {field.field_id: field.name for field in schema.fields}
+    tasks = list(scan.plan_files())
     deletes = sorted(file.file_path for task in tasks for file in task.delete_files)
     otherwise = None
     if any(now.get(number, name) != name for some in names for number, name in some.items()):
@@ -169,8 +176,9 @@ def _iceberg_snapshot(folder: Path) -> Snapshot:
         otherwise = _ROWS_DELETED
     files = _inside(folder, [task.file.file_path for task in tasks])
     _inside(folder, deletes)
-    state = _digest(table.metadata.table_uuid, table.schema().model_dump_json(), deletes, files)
-    return Snapshot(files, state, {"kind": ICEBERG, "metadata": paths[-1].name}, otherwise)
+    state = _digest(table.metadata.table_uuid, schema.model_dump_json(), deletes, files)
+    request = {"kind": ICEBERG, "metadata": paths[-1].name, "snapshot": number}
+    return Snapshot(files, state, request, otherwise)
 
 
 def _digest(*facts: object) -> str:
@@ -219,7 +227,7 @@ def _iceberg_batches(path: Path, request: dict[str, Any]) -> pa.RecordBatchReade
     from pyiceberg.table import StaticTable
 
     table = StaticTable.from_metadata(str(path / _ICEBERG_LOG / request["metadata"]))
-    return table.scan().to_arrow_batch_reader()
+    return table.scan(snapshot_id=request["snapshot"]).to_arrow_batch_reader()
 
 
 def _without_view(kind: pa.DataType) -> pa.DataType:
@@ -270,7 +278,7 @@ class TablePart(NamedTuple):
 
 @dataclass(frozen=True)
 class FolderTable:
-    """The files of a table as they are now, by name."""
+    """The files of a table as they are now, or were, by name."""
 
     kind: str
     parts: tuple[TablePart, ...]
@@ -326,14 +334,14 @@ def folder_kind(folder: Path | Location, entries: Iterable[PlaceEntry] | None = 
     return HIVE if is_hive else None
 
 
-def folder_table(folder: Path | Location, kind: str) -> FolderTable:
+def folder_table(folder: Path | Location, kind: str, as_of: str | None = None) -> FolderTable:
     if isinstance(folder, Location):
         if kind != HIVE:
             raise CannotRead("its log is read on this machine alone")
         return _of_parts(sorted(_parts_below(folder), key=lambda part: part.name))
     if kind == HIVE:
         return _of_parts([_part(folder, name) for name in sorted(_files_below(folder))])
-    snapshot = _snapshot(folder, kind)
+    snapshot = _snapshot(folder, kind, as_of)
     _check_number(snapshot.files)
     parts = [_part(folder, name) for name in snapshot.files]
     return FolderTable(kind, tuple(parts), snapshot.state, snapshot.request)

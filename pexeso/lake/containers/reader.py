@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
+from pexeso.lake.columns import label_columns
 from pexeso.lake.containers.folders import (
     CannotRead,
     OpenFolder,
@@ -52,7 +53,7 @@ from pexeso.lake.typed.parquet import (
 )
 from pexeso.lake.typed.sandbox import TypedTable, gathered
 from pexeso.lake.typed.text import sound, text_table, total_bytes
-from pexeso.store.io.location import Location, locate
+from pexeso.store.io.location import Location, locate, locate_state
 
 # Formats whose cells have no types of their own.
 FORMATS_OF_TEXTS = ("delimited", "jsonlines", "json")
@@ -214,6 +215,46 @@ class OpenSnapshot(OpenTable):
         return self._snapshot  # read again its rows might have another order
 
 
+@dataclass(frozen=True)
+class ChosenColumns:
+    """A table of which some columns are read, with the interface of `OpenTable`."""
+
+    opened: OpenTable | OpenFolder
+    labels: Collection[str]
+
+    @property
+    def format(self) -> str:
+        return self.opened.format
+
+    @property
+    def fingerprint(self) -> str | None:
+        return self.opened.fingerprint
+
+    def _chosen(self, names: Sequence[str], values: Sequence[Any]) -> list[Any]:
+        pairs = zip(label_columns(names), values, strict=True)
+        return [value for label, value in pairs if label in self.labels]
+
+    def text(
+        self, *, max_cell_bytes: int = DEFAULT_MAX_CELL_BYTES, is_meant: bool = False
+    ) -> Table:
+        whole = self.opened.text(max_cell_bytes=max_cell_bytes, is_meant=is_meant)
+        names, columns = (self._chosen(whole.names, one) for one in (whole.names, whole.columns))
+        # Notes name columns.
+        return replace(whole, names=names, columns=columns, notes=[])
+
+    def rows(self, table: Table | None = None) -> Iterator[TypedRows]:
+        for rows in self.opened.rows():
+            names, columns = (self._chosen(rows.names, one) for one in (rows.names, rows.columns))
+            yield TypedRows(names, columns)
+
+    def typed_columns(
+        self, texts: Sequence[pa.Array | pa.ChunkedArray]
+    ) -> list[pa.ChunkedArray] | None:
+        whole = self.opened.text(is_meant=True)
+        typed = self.opened.typed_columns(whole.columns)
+        return None if typed is None else self._chosen(whole.names, typed)
+
+
 def _batches(table: pa.Table) -> Iterator[list[pa.Array]]:
     for batch in table.to_batches(max_chunksize=ROWS_A_BATCH):
         yield batch.columns
@@ -281,11 +322,12 @@ class TablesInTurn(AbstractContextManager["TablesInTurn"]):
         options: ReadingOptions = AS_FOUND,
         max_bytes: int = DEFAULT_MAX_BYTES,
     ) -> OpenTable | OpenFolder:
-        location = locate(path)
+        location = locate_state(path, options.as_of)
         if isinstance(location, Location) and location.is_of_catalogue:
             return _open_in_catalogue(location, shown or str(path), max_bytes)
         if (kind := kind_of_folder(location)) is not None:
-            return _open_folder(location, kind, shown or str(path), max_bytes)
+            return _open_folder(location, kind, shown or str(path), max_bytes, options)
+        options = options.of_text()
         file_shown = str(path) if shown is None else shown.removesuffix(member or "")
         file_format = format_of(location.name)
         if file_format is None or not file_format.holds_several:
@@ -315,7 +357,9 @@ class TablesInTurn(AbstractContextManager["TablesInTurn"]):
             if isinstance(path, Location) and path.is_of_catalogue:
                 return _open_in_catalogue(path, str(path), max_bytes).fingerprint
             if (kind := kind_of_folder(path)) is not None:
-                return _open_folder(path, kind, str(path), max_bytes).fingerprint
+                options = reading_options(reading)
+                opened = _open_folder(path, kind, str(path), max_bytes, options)
+                return with_reading(opened.fingerprint, reading)
             if member is None:
                 return with_reading(fingerprint_file(path), reading)
             file = self._held(FileSource(str(path), path, max_bytes=max_bytes))
@@ -331,7 +375,7 @@ class TablesInTurn(AbstractContextManager["TablesInTurn"]):
 
 
 def _open_folder(
-    location: Path | Location, kind: str, shown: str, max_bytes: int
+    location: Path | Location, kind: str, shown: str, max_bytes: int, options: ReadingOptions
 ) -> OpenSnapshot | OpenFolder:
     def open_part(path: Path | Location) -> OpenTable:
         opened = open_table(path, max_bytes=max_bytes)
@@ -340,7 +384,7 @@ def _open_folder(
         return opened
 
     try:
-        table = folder_table(location, kind)
+        table = folder_table(location, kind, options.as_of)
     except CannotRead as error:
         raise TableReadError(f"{shown} cannot be read as a table: {error}.") from error
     if table.n_bytes > max_bytes:
@@ -434,11 +478,12 @@ def open_named(
     *,
     options: ReadingOptions = AS_FOUND,
     max_bytes: int = DEFAULT_MAX_BYTES,
-) -> OpenTable | OpenFolder:
+) -> OpenTable | OpenFolder | ChosenColumns:
     if path == "":
         raise TableReadError(
             "A table is named by its path, such as 'cities.csv' or 'book.xlsx#Sheet1'. Got an "
             "empty text."
         )
     file, member = split_member(locate(path))
-    return open_table(file, member, shown=str(path), options=options, max_bytes=max_bytes)
+    opened = open_table(file, member, shown=str(path), options=options, max_bytes=max_bytes)
+    return opened if options.columns is None else ChosenColumns(opened, options.columns)

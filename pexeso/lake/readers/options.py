@@ -1,4 +1,4 @@
-"""What a user says about a delimited text, in place of what would be found.
+"""What a user says about how a table is read, in place of what would be found.
 
 For one file by options, for those of a lake by the file `lake.toml` in its folder.
 """
@@ -9,13 +9,16 @@ import codecs
 import json
 import re
 import tomllib
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from pexeso.errors import InputError, LakeError, PlaceError
+from pexeso.runtime.formatting import shown
 from pexeso.store.io.location import Location, read_up_to
+from pexeso.store.io.table_history import plain_state
 
 # The file in a lake's own folder that says how its files are read.
 SETTINGS_NAME = "lake.toml"
@@ -32,9 +35,10 @@ _NOT_FOR_FILES = frozenset(
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    r"""How to read a delimited text. None: the reader finds it.
+    r"""How to read a delimited text, or which state of a table. None: the reader finds it.
 
-    Formats without a delimiter (Parquet, JSON lines and others) take no notice of these options.
+    Formats without a delimiter (Parquet, JSON lines and others) take no notice of options of texts,
+    and tables that keep no history none of `as_of`.
 
     Attributes
     ----------
@@ -50,6 +54,11 @@ class ReadingOptions:
     skip_rows
         Number of lines before the header that are left out, 0 to 1,000,000. With 0 the text
         begins with its header.
+    as_of
+        State of a Delta or Iceberg table: a moment in ISO 8601, in UTC where it names no zone, or
+        the number of a version or snapshot. By default the current one.
+    columns
+        Labels of the columns that are read, in the order of the file; by default all.
 
     Raises
     ------
@@ -66,6 +75,8 @@ class ReadingOptions:
     encoding: str | None = None
     header: int | None = None
     skip_rows: int | None = None
+    as_of: str | int | None = None
+    columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if self.delimiter is not None:
@@ -74,6 +85,16 @@ class ReadingOptions:
             object.__setattr__(self, "encoding", _checked_encoding(self.encoding))
         _check_count("header", "header rows", self.header, MAX_HEADER_ROWS)
         _check_count("skip_rows", "lines to leave out", self.skip_rows, MAX_SKIPPED_ROWS)
+        if self.as_of is not None:
+            object.__setattr__(self, "as_of", plain_state(self.as_of))
+        if self.columns is not None:
+            object.__setattr__(self, "columns", _checked_columns(self.columns))
+
+    def of_text(self) -> ReadingOptions:
+        """Return the options of a delimited text alone."""
+        if self.as_of is self.columns is None:
+            return self
+        return replace(self, as_of=None, columns=None)
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.to_dict().items())
@@ -82,10 +103,11 @@ class ReadingOptions:
     def __bool__(self) -> bool:
         return bool(self.to_dict())
 
-    def to_dict(self) -> dict[str, str | int]:
+    def to_dict(self) -> dict[str, Any]:
         """Return what is set, as plain JSON."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in values.items() if value is not None}
+        plain = {name: value for name, value in values.items() if value is not None}
+        return plain if self.columns is None else {**plain, "columns": list(self.columns)}
 
     def require_none(self, got: str) -> None:
         """Refuse what is set, as what is read is no file.
@@ -94,6 +116,14 @@ class ReadingOptions:
         """
         if self:
             raise InputError(f"{', '.join(self.to_dict())} say how a file is read. Got {got}.")
+
+
+def _checked_columns(value: object) -> tuple[str, ...]:
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        columns = tuple(value)
+        if all(isinstance(column, str) for column in columns):
+            return columns
+    raise InputError(f"columns must be a list of names of columns. Got {shown(value)}.")
 
 
 def _checked_delimiter(value: object) -> str:
@@ -143,7 +173,8 @@ AS_FOUND = ReadingOptions()
 MAX_SETTINGS_BYTES = 1 << 20
 MAX_ENTRIES = 1_000
 
-_KEYS = {field.name.replace("_", "-"): field.name for field in fields(ReadingOptions)}
+_NAMES = [field.name for field in fields(ReadingOptions) if field.name != "columns"]
+_KEYS = {name.replace("_", "-"): name for name in _NAMES}
 _EXAMPLE = '[[files]] with pattern = "exports/*.csv" and delimiter = ";"'
 
 
@@ -155,7 +186,7 @@ class FileSettings:
 
 @dataclass(frozen=True)
 class LakeSettings:
-    """How the delimited texts of a lake are read.
+    """How the tables of a lake are read: as its file says, and in a state that is general.
 
     In a pattern ``*`` stands for any characters but a slash, ``?`` for one such character, ``**``
     between slashes for any number of folders, also none. A pattern is for the whole name of a
@@ -177,12 +208,13 @@ class LakeSettings:
     """
 
     files: tuple[FileSettings, ...] = ()
+    as_of: str | None = None
 
     @classmethod
-    def load(cls, root: Path | Location) -> LakeSettings:
+    def load(cls, root: Path | Location, as_of: str | None = None) -> LakeSettings:
         data = _content(root)
         if data is None:
-            return cls()
+            return cls(as_of=as_of)
         shown = f"'{root / SETTINGS_NAME}'"
         if len(data) > MAX_SETTINGS_BYTES:
             raise LakeError(
@@ -195,22 +227,23 @@ class LakeSettings:
             raise LakeError(
                 f"{shown} is no TOML: {error}. It holds entries such as {_EXAMPLE}."
             ) from error
-        return cls(_entries(shown, document))
+        return cls(_entries(shown, document), as_of)
 
     def options_of(self, table: str) -> ReadingOptions:
-        options: dict[str, Any] = {}
+        options: dict[str, Any] = {} if self.as_of is None else {"as_of": self.as_of}
         for entry in self.files:
             if _is_for(entry.pattern, table):
                 options |= entry.options.to_dict()
         return ReadingOptions(**options)
 
-    def digest_of(self, table: str) -> str | None:
+    def digest_of(self, table: str, *, has_log: bool = True) -> str | None:
         """Return a short text that is equal where a table is read alike.
 
-        None where no entry is for the table. The text does not depend on the order or number of
-        entries, on the machine or on the version of Python.
+        None where no entry is for the table. Without a log a table has one state. The text does
+        not depend on the order or number of entries, on the machine or on the version of Python.
         """
-        options = self.options_of(table).to_dict()
+        chosen = self.options_of(table)
+        options = (chosen if has_log else chosen.of_text()).to_dict()
         return json.dumps(options, sort_keys=True, separators=(",", ":")) if options else None
 
 
@@ -280,7 +313,9 @@ def _entry(where: str, entry: dict[str, Any]) -> FileSettings:
             **{_KEYS[key]: value for key, value in entry.items() if key != "pattern"}
         )
     except InputError as error:
-        message = str(error).replace("skip_rows", "skip-rows")  # as the file names it
+        message = str(error)  # with keys as the file names them
+        for key, name in _KEYS.items():
+            message = message.replace(name, key)
         raise LakeError(f"{where} ('{pattern}'): {message}") from error
     if not options:
         raise LakeError(

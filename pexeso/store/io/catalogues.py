@@ -19,6 +19,7 @@ from urllib.parse import unquote
 from pexeso.errors import InputError, PlaceError, TableReadError
 from pexeso.runtime.extras import require
 from pexeso.runtime.formatting import coded_name, first_line
+from pexeso.store.io.table_history import NoSuchState, iceberg_snapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,13 +28,14 @@ if TYPE_CHECKING:
 class Catalogue(ABC):
     """Tables of one database or catalogue, named by a path: that of an URL.
 
-    Its first parts are the `root`; a further one is a table.
+    Its first parts are the `root`; a further one is a table. Tables that keep their history are
+    read in the state `as_of`, by default the current one.
     """
 
     n_parts = 1
 
-    def __init__(self, path: str) -> None:
-        self.root = "/".join(path.split("/")[: self.n_parts])
+    def __init__(self, path: str, as_of: str | None = None) -> None:
+        self.root, self.as_of = "/".join(path.split("/")[: self.n_parts]), as_of
 
     @abstractmethod
     def tables(self, name: str = "") -> Iterator[tuple[str, int, str | None]]:
@@ -196,10 +198,13 @@ class IcebergCatalogue(Catalogue):
             except (FileNotFoundError, ValueError, ValidationError):
                 yield ".".join(table), 0, None  # whoever reads it says why
             else:
-                snapshot = opened.current_snapshot()
+                try:
+                    snapshot = iceberg_snapshot(opened, self.as_of)
+                except NoSuchState:  # whoever reads it says so
+                    snapshot = None
                 size = snapshot.summary["total-files-size"] if snapshot and snapshot.summary else 0
                 number = snapshot.snapshot_id if snapshot else None
-                schema = opened.schema().model_dump_json()
+                schema = _scan(opened, number, self.as_of).projection().model_dump_json()
                 version = _digest(opened.metadata.table_uuid, number, schema)
                 yield ".".join(table), int(size or 0), version
 
@@ -208,9 +213,12 @@ class IcebergCatalogue(Catalogue):
         catalogue = self._opened()
         from pyiceberg.exceptions import NoSuchTableError, ValidationError
 
-        faults = (FileNotFoundError, ValueError, NotImplementedError, ValidationError)
+        faults = (FileNotFoundError, ValueError, NotImplementedError, ValidationError, NoSuchState)
         try:
-            yield catalogue.load_table(name).scan().to_arrow_batch_reader()
+            table = catalogue.load_table(name)
+            snapshot = iceberg_snapshot(table, self.as_of)
+            number = snapshot.snapshot_id if snapshot else None
+            yield _scan(table, number, self.as_of).to_arrow_batch_reader()
         except (*faults, NoSuchTableError) as error:
             raise TableReadError(f"{name} cannot be read: {first_line(error)}.") from error
 
@@ -219,6 +227,11 @@ class IcebergCatalogue(Catalogue):
         from pyiceberg.catalog import load_catalog
 
         return load_catalog(self.root)
+
+
+def _scan(table: Any, number: int | None, as_of: str | None) -> Any:
+    """Return the scan of a snapshot; of the current one with the names of now."""
+    return table.scan(snapshot_id=None if as_of is None else number)
 
 
 def _tables_of(catalogue: Any, namespace: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

@@ -251,7 +251,7 @@ class Location:
         if self.given is not None:
             return self.given
         if self.is_of_catalogue:
-            return CATALOGUES[self.protocol](self.path)
+            return CATALOGUES[self.protocol](self.path, self.options.get("as_of"))
         with self._plain_errors("opened"):
             return import_fsspec().filesystem(self.protocol, **self.options)
 
@@ -433,6 +433,14 @@ def locate(where: Any, path: str | None = None, **options: Any) -> Path | Locati
             f"fsspec with a path. Got {type(where).__name__}."
         )
     return _from_filesystem(filesystem, path)
+
+
+def locate_state(where: Any, as_of: str | None) -> Path | Location:
+    """Return a lake or table as `locate` does; a catalogue then reads its tables in that state."""
+    location = locate(where)
+    if as_of is not None and isinstance(location, Location) and location.is_of_catalogue:
+        return locate(location, as_of=as_of)
+    return location
 
 
 def is_url(where: Any) -> bool:

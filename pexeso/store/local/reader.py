@@ -277,6 +277,8 @@ class Store:
         or the file system has no links.
     catalog
         A folder that the catalog is read from in place of those of the manifest; None for these.
+    rights
+        What may be seen of it; None for everything. The store reads nothing in it.
     """
 
     path: Path
@@ -285,11 +287,13 @@ class Store:
     root: RootFolder | None = field(default=None, compare=False, repr=False)
     links: Links | None = field(default=None, compare=False, repr=False)
     catalog: Any = field(default=None, compare=False, repr=False)
+    rights: Any = field(default=None, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A lock is of this process: it must keep its own store while another one reads what it was
         # sent.
-        return Store, (self.path.absolute(), self.manifest, None, None, None, self._catalog_folder)
+        path, view = self.path.absolute(), (self._catalog_folder, self.rights)
+        return Store, (path, self.manifest, None, None, None, *view)
 
     @property
     def n_partitions(self) -> int:

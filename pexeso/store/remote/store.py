@@ -327,8 +327,8 @@ class RemoteStore(Store):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Leases are of this process: another one takes its own.
-        view = self._catalog_folder
-        return RemoteStore, (self.path, self.manifest, None, None, None, view, self.cache)
+        view = self._catalog_folder, self.rights
+        return RemoteStore, (self.path, self.manifest, None, None, None, *view, self.cache)
 
     @property
     def embedder_folder(self) -> Path:

@@ -18,7 +18,7 @@ from pexeso.lake.columns import find_column, label_columns, names_one_column, na
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import INDEX_EXTENSION
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
-from pexeso.lake.rows import read_rows, require_reading
+from pexeso.lake.rows import require_reading
 from pexeso.results.query import split_spec
 from pexeso.store.local.reader import Store
 from pexeso.transform.texts import NUMBER, TextColumn, TextTable, cleaned
@@ -142,8 +142,7 @@ def _lake_table(store: Store, table: str) -> tuple[tuple[str, ...], tuple[Any, .
     table = opened.catalog.named(table)
     if not opened.catalog.columns(["label"], among=pa.array([table])).num_rows:
         raise InputError(opened.catalog.why_not(table, opened.lake))
-    max_bytes = opened.store.manifest.options["max_table_bytes"]
-    rows = read_rows(opened.lake, table, max_bytes=max_bytes)
+    rows = opened.rows(table)
     return tuple(rows.schema.names), tuple(rows.columns)
 
 

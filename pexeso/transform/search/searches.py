@@ -125,6 +125,7 @@ class TransformSearches:
         seed: int = 0,
     ) -> TransformSearchResult:
         started = time.perf_counter()
+        self.opened.require_texts()
         max_columns, min_share = columns_wanted(k), plain_scalar(min_joinability)
         if min_share is not None:
             meaning = "It is the share of your distinct values that are joined."

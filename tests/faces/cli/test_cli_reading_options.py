@@ -178,7 +178,7 @@ def test_columns_to_be_explained(run, fail, messy, monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("colour=1", "--read takes NAME=VALUE, a name of delimiter, encoding, header, skip_rows."),
+        ("colour=1", "a name of delimiter, encoding, header, skip_rows, as_of."),
         ("header", "--read takes NAME=VALUE"),
         ("target_header=1", "--read takes NAME=VALUE"),
         ("header=two", "--read header is a whole number. Got 'two'."),

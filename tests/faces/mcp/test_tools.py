@@ -33,6 +33,7 @@ READS = {
     "join_sql": MATCH,
     "learn_transformation": MATCH,
     "find_composite_joins": {"table": "games.csv", "key": ["year", "city"]},
+    "join_graph": {},
     "find_redundancy": {},
 }
 """A call of every tool that reads, whose answer the tables visits, hosts and part are in."""
@@ -47,6 +48,7 @@ LISTS = {
         "pairs",
     ),
     "find_composite_joins": ({"table": "games.csv", "key": ["year", "city"]}, "candidates"),
+    "join_graph": ({"min_joinability": 1.0}, "edges"),
     "find_redundancy": ({}, "entries"),
 }
 
@@ -311,6 +313,8 @@ def test_a_key_has_columns_whose_names_hold_colons(call):
         ("preview_join", {**MATCH, "how": "outer"}, "how: Input should be"),
         ("find_joins", {**QUERY, "max_distance": 7}, "max_distance"),
         ("find_redundancy", {"min_containment": 0}, "min_containment"),
+        ("join_graph", {"table": "no.csv"}, "no table 'no.csv'"),
+        ("join_graph", {"min_joinability": 0}, "min_joinability"),
         ("nothing", {}, "There is no tool 'nothing'"),
     ],
 )

@@ -1,7 +1,9 @@
 """What may not be seen comes back in no answer, page, export or error, whoever asks for what."""
 
+import copy
 import json
 import logging
+import pickle
 import random
 import re
 import warnings
@@ -209,13 +211,13 @@ class Requests:
         query = self.chance.choice(
             [
                 {"values": self.values()},
-                {"column": self.spec(whole=self.chance.random() < 0.9)},
+                {"column": self.spec()},
                 {"file": f"{self.lake.mine}:town"},
             ]
         )
         pair = {**query, "lake_column": self.spec()}
         way = {"how": self.chance.choice(["left", "inner"]), "aggregate": "first"}
-        table, _ = self.column(whole=True)
+        table, _ = self.column()
         what = self.chance.choice(["tables", "columns", "left_out"])
         name, arguments = self.chance.choice(
             [
@@ -228,6 +230,7 @@ class Requests:
                 ("join_sql", {**pair, "how": way["how"]}),
                 ("find_composite_joins", {"table": table, "key": ["c_0", "c_1"]}),
                 ("find_redundancy", {"min_containment": self.chance.choice([0.3, 1.0])}),
+                ("join_graph", self.chance.choice([{}, {"table": table}])),
                 ("learn_transformation", pair),
                 ("describe_lake", {"what": what}),
                 ("describe_lake", {"what": "columns", "table": self.column()[0]}),
@@ -245,7 +248,7 @@ class Requests:
                 *(("/lake", {}), ("/lake/left-out", {}), (given, {})),
                 *(("/graph", {"run": "on"}), ("/redundancy", {"run": "on"})),
                 ("/graph.csv", {"run": "on"}),
-                ("/acquire", {"have": self.spec(whole=True), "max_tables": "2"}),
+                ("/acquire", {"have": self.spec(), "max_tables": "2"}),
                 (f"{given}/search", {"column": "town", "k": "all"}),
                 (f"{given}/search", {"column": "town", "method": "overlap"}),
                 *((f"{given}/{step}", named) for step in ("match", "join", "joined.csv")),
@@ -281,8 +284,7 @@ class Requests:
         html = ["--html", self.folder / "page.html"]
         form = choice([["--json"], ["--csv"], [], [*html], ["--json", *html]])
         plain = choice([["--json"], [], ["--json", *html], html])
-        # Files that can be read are not protected: answers show all of one that is the query.
-        query = choice([own, f"{self.lake.folder}/{choice(self.lake.whole)}:c_{choice(range(4))}"])
+        query = choice([own, f"{self.lake.folder}/{self.spec()}"])
         method = ["--method", choice(METHODS)]
         edges = choice(["jsonl", "csv", "mmd", "graphml"])
         namespace = "files.default.lake"
@@ -313,7 +315,7 @@ class Requests:
                 lambda: ["graph", index, "-o", self.folder / f"edges.{edges}"],
                 lambda: [*export, index, "-o", self.folder / "all"],
                 lambda: ["export", "dbt", index, "-o", self.folder / "models", "--overwrite"],
-                lambda: ["acquire", index, "--have", choice([own, self.spec(whole=True)]), *plain],
+                lambda: ["acquire", index, "--have", choice([own, query, self.spec()]), *plain],
                 lambda: ["redundancy", index, "--min-containment", "0.3", *plain],
                 lambda: ["redundancy", index, "--plan", self.folder / "plan.json"],
                 lambda: ["info", index, *choice([["--json"], []])],
@@ -328,7 +330,9 @@ class Requests:
     def queries(self):
         """Write queries for a batch of them, by values and of a file."""
         path = self.lake.query / "queries.jsonl"
+        table, label = self.column()
         lines = [{"values": self.values()}, {"file": str(self.lake.mine), "column": "town"}]
+        lines.append({"file": f"{self.lake.folder}/{table}", "column": label})
         path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
         return path
 
@@ -435,6 +439,96 @@ def test_a_join_with_a_partly_hidden_table_has_a_lineage(restricted, tmp_path):
     assert CliRunner().invoke(cli, [*map(str, join + files)]).exit_code == 0
     assert str(restricted.folder / "t0.csv") in lineage.read_text()
     assert HIDDEN not in lineage.read_text()
+
+
+def terminal(*arguments):
+    return CliRunner().invoke(cli, [*map(str, arguments)], prog_name="pexeso")
+
+
+def test_a_partly_hidden_table_is_a_query_of_what_may_be_seen(restricted, tmp_path):
+    index, file = restricted.index, restricted.folder / "t0.csv"
+    link = tmp_path / "link.csv"
+    link.symlink_to(file)
+    output = tmp_path / "joined.csv"
+    join = ["--aggregate", "first", "-o", output]
+    for path in (file, link):
+        for arguments in (
+            ["search", index, f"{path}:c_0", "--json"],
+            ["search", index, f"{path}:#0", "--explain"],
+            ["search", index, path, "--all-columns", "--method", "overlap", "--json"],
+            ["explain", index, f"{path}:c_0", "t2.csv:c_0"],
+            ["join", index, f"{path}:c_0", "t2.csv:c_0", *join, "--overwrite"],
+            ["acquire", index, "--have", f"{path}:c_0", "--json"],
+        ):
+            done = terminal(*arguments)
+            assert done.exit_code == 0, (arguments, done.output)
+            assert HIDDEN not in done.output, arguments
+        assert output.read_text().splitlines()[0].startswith("c_0,")
+        assert HIDDEN not in output.read_text()
+    done = terminal("search", index, f"{file}:{HIDDEN}_1")
+    assert done.exit_code
+    assert f"There is no column '{HIDDEN}_1'" in done.output
+    for hidden in (f"{HIDDEN}3.csv", f"{HIDDEN}broken.csv"):
+        done = terminal("search", index, f"{restricted.folder / hidden}:c_0")
+        assert done.exit_code
+        assert "lies in the lake, and is not among what may be seen" in done.output
+
+
+def as_mapping(lake):
+    tables = {table: None for table in lake.whole}
+    for table, label in lake.seen:
+        if table not in lake.whole:
+            tables.setdefault(table, []).append(label)
+    return tables
+
+
+@pytest.mark.parametrize("form", ["path", "mapping"])
+def test_a_program_says_what_may_be_seen(lake, monkeypatch, form, tmp_path):
+    monkeypatch.setenv("PEXESO_VISIBLE", str(lake.rights))
+    values = [f"town {word} {row}" for word in range(3) for row in range(N_ROWS // 2)]
+    options = {"k": 99, "fold_copies": False, "min_joinability": 0.01}
+    wanted = [match.to_dict() for match in open_index(lake.index).search(values, **options)]
+    monkeypatch.delenv("PEXESO_VISIBLE")
+    visible = lake.rights if form == "path" else as_mapping(lake)
+    index = open_index(lake.index, visible=visible)
+    for one in (
+        index,
+        copy.copy(index),
+        pickle.loads(pickle.dumps(index)),
+        index.with_model("lexical"),
+        index.with_readings("leading-zeros"),
+    ):
+        assert [match.to_dict() for match in one.search(values, **options)] == wanted
+        match = one.search(values, **options)[0]
+        joined = match.join(pa.table({"town": values}), on="town", provenance=())
+        assert HIDDEN not in str(joined.to_pydict().keys())
+        assert HIDDEN not in str(match.sql(on="town"))
+    file = lake.folder / "t0.csv"
+    assert HIDDEN not in str(index.acquire(f"{file}:c_0", max_tables=2).to_dict())
+    with pytest.raises(PexesoError, match="There is no column"):
+        index.explain_composite(f"{file}:c_0,{HIDDEN}_1", None, "t2.csv")
+    for write in (
+        index.append,
+        index.compact,
+        index.check,
+        lambda: index.delete(["t0.csv"]),
+        lambda: index.add_parts(["bands"]),
+        lambda: index.add_model("hashing"),
+    ):
+        with pytest.raises(InputError, match="needs all of the index, of which a part may be seen"):
+            write()
+    narrow = tmp_path / "narrow.csv"
+    narrow.write_text("table,column\nt0.csv,c_0\nt1.csv,\n")
+    monkeypatch.setenv("PEXESO_VISIBLE", str(narrow))
+    matches = open_index(lake.index, visible=visible).search(values, **options)
+    assert {match.table for match in matches} == {"t0.csv", "t1.csv"}
+    assert HIDDEN not in str(matches.to_dict())
+
+
+@pytest.mark.parametrize("visible", [7, ["t0.csv"], {"t0.csv": "c_0"}, {7: None}, {"t": [1]}, ""])
+def test_rights_of_a_program_are_checked(lake, visible):
+    with pytest.raises(InputError, match=r"visible is the path|cannot be read from '' \(visible\)"):
+        open_index(lake.index, visible=visible)
 
 
 def test_a_hidden_table_is_spoken_of_like_one_that_is_not_there(restricted):
