@@ -18,8 +18,7 @@ from pexeso.lake.columns import find_column
 from pexeso.results.matches import Unmatched
 from pexeso.results.query import Hit
 from pexeso.semantic.encoded_query import EncodedQuery
-from pexeso.semantic.pairs import posting_arrays
-from pexeso.semantic.partition_loader import PartitionLoader
+from pexeso.semantic.partition_loader import PartitionLoader, posting_arrays
 from pexeso.store.local.reader import Store
 
 NO_VALUE, UNKNOWN, TOO_FAR, APART = "empty", "unknown", "too far", "apart"

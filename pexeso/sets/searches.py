@@ -44,6 +44,7 @@ from pexeso.sets.shard_searches import (
     search_overlap,
     search_overlap_batch,
     token_query,
+    with_judgements,
     would_match,
 )
 from pexeso.store.arrays import take_texts
@@ -53,6 +54,14 @@ if TYPE_CHECKING:
 
 # Numbers of a dictionary that are read at a time, where texts are looked for.
 CHUNK_NUMBERS = 1 << 20
+
+
+def encode_tokens(opened: OpenIndex, values: Any) -> TokenQuery:
+    """Make the query of a column of values, with the judgements of now."""
+    query, judgements = token_query(values, opened.normaliser), opened.judgements
+    if not judgements.rows:
+        return query
+    return with_judgements(query, opened.name_of(query.column), judgements, opened.normaliser)
 
 
 @dataclass(frozen=True)
@@ -69,7 +78,7 @@ class TokenSearches:
     ) -> TokenSearchResult:
         request = Request(columns_wanted(k), fold_copies)
         require_part(self.opened.store, "overlap")
-        query = token_query(values, self.opened.normaliser)
+        query = encode_tokens(self.opened, values)
         own_table = self._own_table(query, exclude_self)
         search = partial(search_overlap, self.opened.shards, query, exclude_table=own_table)
         result = request.first_best(search, self._n_sets, self.opened)
@@ -91,7 +100,7 @@ class TokenSearches:
         require_part(self.opened.store, "overlap")
         from pexeso.build.parts.metadata import choose_device
 
-        columns = [token_query(values, self.opened.normaliser) for values in queries]
+        columns = [encode_tokens(self.opened, values) for values in queries]
         torch_device = str(self.opened.device if device is None else choose_device(device))
         own_tables = [self._own_table(query, exclude_self) for query in columns]
         answers: dict[tuple[int, int], TokenSearchResult] = {}
@@ -129,7 +138,7 @@ class TokenSearches:
         request = Request(columns_wanted(k), fold_copies)
         require_part(self.opened.store, "containment")
         require_flag("verify", verify)
-        query = token_query(values, self.opened.normaliser)
+        query = encode_tokens(self.opened, values)
         answer = search_containment(
             self.opened.shards,
             query,
@@ -190,7 +199,7 @@ class OverlapList:
 
     def __init__(self, searches: TokenSearches, column: QueryColumn, exclude_self: bool) -> None:
         require_part(searches.opened.store, "overlap")
-        self.query: TokenQuery = token_query(column, searches.opened.normaliser)
+        self.query: TokenQuery = encode_tokens(searches.opened, column)
         self._searches, self._exclude_self = searches, exclude_self
         self._matches_by_name: dict[tuple[str, str], TokenMatch | None] = {}
 

@@ -18,6 +18,7 @@ from pexeso.runtime.formatting import shown
 from pexeso.semantic.explanation import locate_column
 from pexeso.semantic.thresholds.advice import Advice, percent, require_min_precision
 from pexeso.semantic.thresholds.advisor import Advisor, column_vectors
+from pexeso.semantic.thresholds.calibration import Calibration, calibrate
 from pexeso.semantic.thresholds.labels import (
     ColumnLabel,
     Labels,
@@ -34,14 +35,24 @@ if TYPE_CHECKING:
 def tune(
     opened: OpenIndex,
     advisor: Advisor,
-    labels: str | os.PathLike[str] | Iterable[ValueLabel] | Iterable[ColumnLabel],
+    labels: str | os.PathLike[str] | Iterable[ValueLabel] | Iterable[ColumnLabel] | None,
     min_precision: float | None,
     reading: ReadingOptions,
 ) -> Advice:
     if min_precision is not None:
         require_min_precision(min_precision)
     require_reading(reading)
-    if isinstance(labels, str | os.PathLike):
+    if labels is None:
+        from pexeso.semantic.thresholds.judging import judged_labels
+
+        reading.require_none("labels")
+        read, _ = judged_labels(opened, opened.judgements)
+        if not read:
+            raise InputError(
+                f"No pair of columns of the lake is judged: 'pexeso judge {opened.whole.path}' "
+                "asks about some, or give a table of labels."
+            )
+    elif isinstance(labels, str | os.PathLike):
         read = read_labels(labels, reading=reading)
     else:
         reading.require_none("labels")
@@ -84,6 +95,13 @@ def _label_distances(opened: OpenIndex, labels: Sequence[ValueLabel]) -> np.ndar
     distances = np.full(len(labels), np.inf)
     distances[both] = opened.loader.space.pair_distances(*vectors)
     return distances
+
+
+def calibration_of(opened: OpenIndex, labels: Sequence[ColumnLabel]) -> Calibration | None:
+    """Return the probability of a join by its joinability, as judged; None of too few pairs."""
+    at = int(np.searchsorted(COLUMN_DISTANCES, opened.usual_max_distance - 1e-9))
+    shares = np.array([label_curve(opened, label)[at] for label in labels], float)
+    return calibrate(shares, _answers(labels))
 
 
 def label_curve(opened: OpenIndex, label: ColumnLabel) -> np.ndarray:

@@ -26,6 +26,7 @@ NAMES = [
     "join",
     "explain",
     "tune",
+    "judge",
     "transform",
     "acquire",
     "graph",

@@ -1,0 +1,194 @@
+"""Doubtful pairs of a lake for a person to judge, and what the judgements say of its thresholds.
+
+Candidates are pairs of the lake's own columns, of a sample of bounded size that depends on names
+alone. Pairs of columns are the more informative the nearer their joinability is to the threshold,
+pairs of values the nearer their distance is to the largest one that matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from embed.words import hash_strings
+from pexeso.errors import ColumnNotFoundError, InputError, TableReadError
+from pexeso.lake.catalog import COLUMNS
+from pexeso.lake.judgements import YES, Judgement, Judgements
+from pexeso.lake.rows import table_path
+from pexeso.options import DEFAULT_MIN_JOINABILITY
+from pexeso.results.query import QueryColumn
+from pexeso.runtime.ranges import mixed
+from pexeso.semantic.explanation import locate_columns
+from pexeso.semantic.partition_loader import posting_arrays
+from pexeso.semantic.thresholds.labels import ColumnLabel
+
+if TYPE_CHECKING:
+    from pexeso.results.matches import Match
+    from pexeso.results.query import Hit
+    from pexeso.semantic.open_index import OpenIndex
+    from pexeso.semantic.search import SemanticSearch
+
+SAMPLE_COLUMNS, CHUNK_COLUMNS = 200, 25
+"""Columns of the lake that are searched with, and how many at a time."""
+
+SAMPLE_VALUES = (3, 2000)
+"""Fewest and most distinct values that such a column has."""
+
+PARTNERS = 10
+"""Columns that are looked at for each of them."""
+
+MIN_SHARE = 0.1
+"""The smallest joinability of a pair that is worth a question."""
+
+VALUES_OF_PAIR = 2
+"""Pairs of values that are looked at in a pair of columns that join."""
+
+EXAMPLES = 5
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A pair that a person is to judge.
+
+    Attributes
+    ----------
+    judgement : Judgement
+        What is judged; its verdict is "unsure".
+    score : float
+        The joinability of two columns, or the distance of two values.
+    matched, total : int
+        Values of the query column that match, and all of them.
+    yours, theirs : tuple of str
+        Values of the two columns.
+    pairs : tuple of (str, str)
+        Values that match.
+    """
+
+    judgement: Judgement
+    score: float
+    matched: int
+    total: int
+    yours: tuple[str, ...]
+    theirs: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain JSON form."""
+        described = {**vars(self), **vars(self.judgement)}
+        del described["judgement"], described["verdict"]
+        return described
+
+
+def find_doubts(search: SemanticSearch, limit: int) -> list[Doubt]:
+    """Find pairs that were not judged, the best first: two of columns, then one of values."""
+    judgements = search.opened.judgements
+    columns, values = (
+        [doubt for doubt in some if judgements.verdict(doubt.judgement) is None]
+        for some in search.doubts
+    )
+    in_turn = chain.from_iterable(zip_longest(columns[::2], columns[1::2], values))
+    return [doubt for doubt in in_turn if doubt is not None][:limit]
+
+
+def all_doubts(search: SemanticSearch) -> tuple[list[Doubt], list[Doubt]]:
+    """Return pairs of columns, and of values in columns that join, judged ones too.
+
+    Each list has the nearest to its threshold first.
+    """
+    opened, threshold = search.opened, DEFAULT_MIN_JOINABILITY
+    of_columns: dict[Any, tuple[float, Doubt]] = {}
+    of_values: dict[Any, tuple[float, Doubt]] = {}
+    hits = list(sampled_columns(opened))
+    for start in range(0, len(hits), CHUNK_COLUMNS):
+        queries = [stored_column(opened, hit) for hit in hits[start : start + CHUNK_COLUMNS]]
+        options = {"k": PARTNERS, "min_joinability": MIN_SHARE}
+        results = search.search_batch(queries, True, False, True, options)
+        for query, result in zip(queries, results, strict=True):
+            name = opened.name_of(query) or ("", "")
+            for match in result:
+                names = (*name, match.table, match.column)
+                doubt = _doubt(opened, query, match, Judgement(*names))
+                _note(of_columns, abs(match.joinability - threshold), doubt)
+                if match.joinability < threshold:
+                    continue
+                largest = max(result.options.max_distance, 1e-9)
+                for near in match._details.weakest(match._position, VALUES_OF_PAIR):
+                    pair = Judgement(*names, near.query, near.value)
+                    doubt = _value_doubt(match, pair, near.distance)
+                    _note(of_values, 1 - near.distance / largest, doubt)
+    columns, values = (sorted(some.values(), key=_order) for some in (of_columns, of_values))
+    return [doubt for _, doubt in columns], [doubt for _, doubt in values]
+
+
+def _order(entry: tuple[float, Doubt]) -> tuple[float, tuple[Any, ...]]:
+    return entry[0], entry[1].judgement.pair
+
+
+def _note(doubts: dict[Any, tuple[float, Doubt]], doubt: float, entry: Doubt) -> None:
+    """Keep of the two directions of a pair the one that is nearer to its threshold."""
+    pair = entry.judgement.pair
+    if pair not in doubts or doubt < doubts[pair][0]:
+        doubts[pair] = doubt, entry
+
+
+def _doubt(opened: OpenIndex, query: QueryColumn, match: Match, pair: Judgement) -> Doubt:
+    hit = match._details._hits[match._position]
+    pairs = tuple((near.query, near.value) for near in match.pairs(EXAMPLES))
+    sides = (query.values, stored_column(opened, hit).values)
+    yours, theirs = (tuple(side.slice(0, EXAMPLES).to_pylist()) for side in sides)
+    counts = match.joinability, match.matched, match.total
+    return Doubt(pair, *counts, yours, theirs, pairs)
+
+
+def _value_doubt(match: Match, pair: Judgement, distance: float) -> Doubt:
+    values = (pair.your_value,), (pair.lake_value,)
+    return Doubt(pair, distance, match.matched, match.total, *values, ())
+
+
+def sampled_columns(opened: OpenIndex) -> Iterator[Hit]:
+    """Yield columns of text of the index, those of the smallest hashes of their names."""
+    names = ["table", "label", "kind", "n_distinct", "column_id"]
+    chosen: list[tuple[int, str, str]] = []
+    low, high = SAMPLE_VALUES
+    distinct = pc.field("n_distinct")
+    is_text = (pc.field("kind") == "text") & pc.field("column_id").is_valid()
+    for read in opened.catalog.pieces(COLUMNS, names):
+        rows = read().filter(is_text & (distinct >= low) & (distinct <= high))
+        tables, labels = rows["table"].to_pylist(), rows["label"].to_pylist()
+        texts = [f"{table}\n{label}" for table, label in zip(tables, labels, strict=True)]
+        hashes = mixed(hash_strings(pa.array(texts, pa.large_string()))).tolist()
+        chosen = sorted([*chosen, *zip(hashes, tables, labels, strict=True)])[:SAMPLE_COLUMNS]
+    yield from locate_columns(opened.store, [(table, label) for _, table, label in chosen])
+
+
+def stored_column(opened: OpenIndex, hit: Hit) -> QueryColumn:
+    """Return a column of the lake as the index has it: a text for each of its distinct values."""
+    loader = opened.loader
+    lists = loader.mapped(hit.partition).column_lists
+    rows = np.arange(*lists.offsets[hit.position : hit.position + 2])
+    texts, _ = posting_arrays(loader, hit.partition, rows)
+    path, member = table_path(opened.lake, hit.table)
+    return QueryColumn(texts.cast(pa.string()), f"{path}{member or ''}", hit.label)
+
+
+def judged_labels(opened: OpenIndex, judgements: Judgements) -> tuple[list[ColumnLabel], int]:
+    """Return the judged pairs of columns of which the index has both, and how many others are."""
+    labels: list[ColumnLabel] = []
+    for row in judgements.columns:
+        try:
+            hits = {
+                (hit.table, hit.label): hit
+                for hit in locate_columns(opened.store, [row.query, row.lake])
+            }
+        except (InputError, ColumnNotFoundError, TableReadError):
+            continue
+        if row.query in hits and row.lake in hits:
+            query = stored_column(opened, hits[row.query])
+            labels.append(ColumnLabel(query, *row.lake, row.verdict == YES))
+    return labels, len(judgements.columns) - len(labels)
