@@ -86,10 +86,12 @@ class Judgement:
 
     @property
     def query(self) -> Column:
+        """The table and label of the query column."""
         return self.query_table, self.query_column
 
     @property
     def lake(self) -> Column:
+        """The table and label of the column of the lake."""
         return self.lake_table, self.lake_column
 
     @property

@@ -97,8 +97,9 @@ def join(pages: Pages, request: Request) -> Page:
         "found": response.match,
         "back": url(f"{columns.path}/join", parameters),
     }
-    if isinstance(found := response.match, Match):
-        shown |= verdicts(pages, join_request, found.table, found.column, [])
+    if isinstance(response.match, Match):
+        joined_with = response.match.table, response.match.column
+        shown |= verdicts(pages, join_request, *joined_with, [])
     if CHOSEN in parameters:
         choice = urlencode(
             [(CHOSEN, ON), *((ADD, name) for name in added if name in shown["chosen"])]

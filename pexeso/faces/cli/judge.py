@@ -28,18 +28,17 @@ _WORDS = {word: letter for key in KEYS.split(", ") for letter in key[0] for word
 @output_options("json")
 @takes(JudgeRequest, without=("verdict",))
 def judge(request: JudgeRequest, form: str | None) -> None:
-    """Judge doubtful joins and values of a lake, the most informative first.
+    """Judge doubtful joins and values of a lake.
 
     \b
     Example:
       pexeso judge lake.pexeso
       pexeso judge lake.pexeso --json
 
-    Answer y (yes), n (no), u (unsure), z (undo) or q (quit), each on a line of its own. Answers are
-    kept in judgements.csv in the folder of the index, and count from then on: a join that you
-    rejected is not found again, values that you accepted match, and rejected ones do not. From 20
-    judged pairs of columns on pexeso says how likely a join is; pexeso tune chooses thresholds from
-    them. --json lists the doubtful pairs and what is judged, and asks nothing.
+    Shows pairs near the thresholds. Answer y (yes), n (no), u (unsure), z (undo) or q (quit), one a
+    line. Answers are kept in judgements.csv in the folder of the index and count at once: rejected
+    joins are not found again, accepted values match, rejected ones do not. From 20 judged pairs of
+    columns on it says how likely a join is. --json lists the pairs and asks nothing.
 
     In Python: pexeso.record_judgements(INDEX, [pexeso.Judgement(...)]).
     """  # noqa: D301  click reads \b
@@ -49,34 +48,37 @@ def judge(request: JudgeRequest, form: str | None) -> None:
         write_json(response.to_dict())
         return
     if response.doubts:
-        _ask(service, request, response.doubts)
+        _ask(service, request)
     else:
         talk("There is no doubtful pair that was not judged.")
     for line in service.run(msgspec.structs.replace(request, limit=0)).calibration_lines():
         click.echo(line)
 
 
-def _ask(service: Service, request: JudgeRequest, doubts: tuple[Doubt, ...]) -> None:
+def _ask(service: Service, request: JudgeRequest) -> None:
     """Ask for a verdict on one pair after the other, and record each at once."""
     kept = f"kept in '{plain(str(Path(request.index, JUDGEMENTS)), MAX_NAME)}'"
-    earlier: list[str | None] = []
+    given: list[tuple[Doubt, str | None]] = []
+    coming: list[Doubt] = []
     try:
-        while len(earlier) < len(doubts):
-            doubt = doubts[len(earlier)]
-            for line in doubt_lines(doubt, len(earlier) + 1, len(doubts)):
+        while coming := coming or list(service.run(request).doubts):
+            for line in doubt_lines(coming[0], len(given) + 1):
                 talk(line)
             answer = _answer()
             if answer == "q":
                 break
             if answer != "z":
-                earlier.append(_record(service, request, doubt, ANSWERS[answer]))
-            elif earlier:
-                _record(service, request, doubts[len(earlier) - 1], earlier.pop() or UNSURE)
+                doubt = coming.pop(0)
+                given.append((doubt, _record(service, request, doubt, ANSWERS[answer])))
+            elif given:
+                doubt, before = given.pop()
+                _record(service, request, doubt, before or UNSURE)
+                coming.insert(0, doubt)
             else:
                 talk("There is nothing to undo.")
     except KeyboardInterrupt as error:
-        raise Interrupted(f"Interrupted; {many(len(earlier), 'judgement')} {kept}.") from error
-    talk(f"{many(len(earlier), 'judgement')} {kept}.")
+        raise Interrupted(f"Interrupted; {many(len(given), 'judgement')} {kept}.") from error
+    talk(f"{many(len(given), 'judgement')} {kept}.")
 
 
 def _answer() -> str:
@@ -98,17 +100,17 @@ def _record(service: Service, request: JudgeRequest, doubt: Doubt, verdict: str)
     return service.run(JudgeRequest.of(index=request.index, **fields)).before
 
 
-def doubt_lines(doubt: Doubt, number: int, total: int) -> list[str]:
+def doubt_lines(doubt: Doubt, number: int) -> list[str]:
     """Lay out a pair for people.
 
     Examples
     --------
     >>> from pexeso.lake.judgements import Judgement
     >>> pair = Judgement("a.csv", "city", "b.csv", "town", "Oslo", "OSLO")
-    >>> for line in doubt_lines(Doubt(pair, 0.1, 3, 4, ("Oslo",), ("OSLO",), ()), 1, 9):
+    >>> for line in doubt_lines(Doubt(pair, 0.1, 3, 4, ("Oslo",), ("OSLO",), ()), 1):
     ...     print(line)
     <BLANKLINE>
-    1 of 9: are these values the same?
+    1: are these values the same?
       a.csv : city  'Oslo'
       b.csv : town  'OSLO'
       distance 0.1
@@ -119,7 +121,7 @@ def doubt_lines(doubt: Doubt, number: int, total: int) -> list[str]:
         for (table, label), values in ((pair.query, doubt.yours), (pair.lake, doubt.theirs))
     ]
     question = "are these values the same" if pair.of_values else "do these columns join"
-    lines = ["", heading(f"{number:,} of {total:,}: {question}?"), *columns]
+    lines = ["", heading(f"{number:,}: {question}?"), *columns]
     if pair.of_values:
         return [*lines, f"  distance {doubt.score:.2g}"]
     lines.append(

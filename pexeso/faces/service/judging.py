@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from pexeso.semantic.open_index import OpenIndex
     from pexeso.semantic.thresholds.calibration import Calibration
     from pexeso.semantic.thresholds.judging import Doubt
+    from pexeso.semantic.thresholds.labels import ColumnLabel
 
 MAX_DOUBTS = 200
 _SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -70,15 +72,27 @@ class JudgeResponse:
     before: str | None = None
     doubts: tuple[Doubt, ...] = ()
     judgements: Judgements = NONE
-    calibration: Calibration | None = None
-    n_calibrating: int = 0
+    opened: OpenIndex | None = None
+
+    @cached_property
+    def labels(self) -> list[ColumnLabel]:
+        """The judged pairs of columns of which the index has both."""
+        from pexeso.semantic.thresholds.judging import judged_labels
+
+        return [] if self.opened is None else judged_labels(self.opened, self.judgements)[0]
+
+    @cached_property
+    def calibration(self) -> Calibration | None:
+        from pexeso.semantic.thresholds.tuning import calibration_of
+
+        return None if self.opened is None else calibration_of(self.opened, self.labels)
 
     def calibration_lines(self) -> list[str]:
         """Return what is known of the probability of a join, as sentences."""
         if self.calibration is None:
             return [
                 f"No probability yet, as too few pairs of columns are judged: {MIN_JUDGED} are "
-                f"needed, with both answers among them, and there are {self.n_calibrating:,}."
+                f"needed, with both answers among them, and there are {len(self.labels):,}."
             ]
         chances = self.calibration.probability(np.array(_SHARES))
         listed = ", ".join(
@@ -112,14 +126,10 @@ def judge(service: Service, request: JudgeRequest) -> JudgeResponse:
     opened = index._opened
     if request.verdict is not None:
         return _record(opened, request.judgement)
-    from pexeso.semantic.thresholds.judging import find_doubts, judged_labels
-    from pexeso.semantic.thresholds.tuning import calibration_of
+    from pexeso.semantic.thresholds.judging import find_doubts
 
     doubts = find_doubts(index._snapshot.semantic, request.limit) if request.limit else []
-    judgements = visible_judgements(opened)
-    labels, _ = judged_labels(opened, judgements)
-    calibration = calibration_of(opened, labels)
-    return JudgeResponse(None, None, tuple(doubts), judgements, calibration, len(labels))
+    return JudgeResponse(None, None, tuple(doubts), visible_judgements(opened), opened)
 
 
 def _record(opened: OpenIndex, judgement: Judgement) -> JudgeResponse:

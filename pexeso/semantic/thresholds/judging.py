@@ -20,7 +20,6 @@ from embed.words import hash_strings
 from pexeso.errors import ColumnNotFoundError, InputError, TableReadError
 from pexeso.lake.catalog import COLUMNS
 from pexeso.lake.judgements import YES, Judgement, Judgements
-from pexeso.lake.rows import table_path
 from pexeso.options import DEFAULT_MIN_JOINABILITY
 from pexeso.results.query import QueryColumn
 from pexeso.runtime.ranges import mixed
@@ -40,8 +39,8 @@ SAMPLE_COLUMNS, CHUNK_COLUMNS = 200, 25
 SAMPLE_VALUES = (3, 2000)
 """Fewest and most distinct values that such a column has."""
 
-PARTNERS = 10
-"""Columns that are looked at for each of them."""
+PARTNERS = 12
+"""Columns that are looked at for each of them, its own among them."""
 
 MIN_SHARE = 0.1
 """The smallest joinability of a pair that is worth a question."""
@@ -101,21 +100,21 @@ def all_doubts(search: SemanticSearch) -> tuple[list[Doubt], list[Doubt]]:
 
     Each list has the nearest to its threshold first.
     """
-    opened, threshold = search.opened, DEFAULT_MIN_JOINABILITY
+    opened = search.opened
     of_columns: dict[Any, tuple[float, Doubt]] = {}
     of_values: dict[Any, tuple[float, Doubt]] = {}
     hits = list(sampled_columns(opened))
     for start in range(0, len(hits), CHUNK_COLUMNS):
         queries = [stored_column(opened, hit) for hit in hits[start : start + CHUNK_COLUMNS]]
         options = {"k": PARTNERS, "min_joinability": MIN_SHARE}
-        results = search.search_batch(queries, True, False, True, options)
-        for query, result in zip(queries, results, strict=True):
-            name = opened.name_of(query) or ("", "")
-            for match in result:
-                names = (*name, match.table, match.column)
-                doubt = _doubt(opened, query, match, Judgement(*names))
-                _note(of_columns, abs(match.joinability - threshold), doubt)
-                if match.joinability < threshold:
+        # Without their names, so that columns are found whatever was said of them.
+        results = search.search_batch(queries, False, False, True, options)
+        for hit, query, result in zip(hits[start:], queries, results, strict=False):
+            for match in (match for match in result if match.table != hit.table):
+                names = (hit.table, hit.label, match.table, match.column)
+                away = abs(match.joinability - DEFAULT_MIN_JOINABILITY)
+                _note(of_columns, away, _doubt(opened, query, match, Judgement(*names)))
+                if match.joinability < DEFAULT_MIN_JOINABILITY:
                     continue
                 largest = max(result.options.max_distance, 1e-9)
                 for near in match._details.weakest(match._position, VALUES_OF_PAIR):
@@ -130,11 +129,11 @@ def _order(entry: tuple[float, Doubt]) -> tuple[float, tuple[Any, ...]]:
     return entry[0], entry[1].judgement.pair
 
 
-def _note(doubts: dict[Any, tuple[float, Doubt]], doubt: float, entry: Doubt) -> None:
+def _note(doubts: dict[Any, tuple[float, Doubt]], away: float, doubt: Doubt) -> None:
     """Keep of the two directions of a pair the one that is nearer to its threshold."""
-    pair = entry.judgement.pair
-    if pair not in doubts or doubt < doubts[pair][0]:
-        doubts[pair] = doubt, entry
+    pair = doubt.judgement.pair
+    if pair not in doubts or away < doubts[pair][0]:
+        doubts[pair] = away, doubt
 
 
 def _doubt(opened: OpenIndex, query: QueryColumn, match: Match, pair: Judgement) -> Doubt:
@@ -173,8 +172,7 @@ def stored_column(opened: OpenIndex, hit: Hit) -> QueryColumn:
     lists = loader.mapped(hit.partition).column_lists
     rows = np.arange(*lists.offsets[hit.position : hit.position + 2])
     texts, _ = posting_arrays(loader, hit.partition, rows)
-    path, member = table_path(opened.lake, hit.table)
-    return QueryColumn(texts.cast(pa.string()), f"{path}{member or ''}", hit.label)
+    return QueryColumn(texts.cast(pa.string()), column=hit.label)
 
 
 def judged_labels(opened: OpenIndex, judgements: Judgements) -> tuple[list[ColumnLabel], int]:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pexeso.errors import InputError
 from pexeso.lake.readers.options import ReadingOptions
 from pexeso.lake.rows import require_reading
+from pexeso.options import DEFAULT_MIN_JOINABILITY
 from pexeso.runtime.checks import require_flag
 from pexeso.runtime.formatting import shown
 from pexeso.semantic.explanation import locate_column
@@ -46,13 +47,9 @@ def tune(
         from pexeso.semantic.thresholds.judging import judged_labels
 
         reading.require_none("labels")
-        read, _ = judged_labels(opened, opened.judgements)
-        if not read:
-            raise InputError(
-                f"No pair of columns of the lake is judged: 'pexeso judge {opened.whole.path}' "
-                "asks about some, or give a table of labels."
-            )
-    elif isinstance(labels, str | os.PathLike):
+        judged, _ = judged_labels(opened, opened.judgements)
+        return tune_judged(opened, judged, min_precision)
+    if isinstance(labels, str | os.PathLike):
         read = read_labels(labels, reading=reading)
     else:
         reading.require_none("labels")
@@ -99,9 +96,39 @@ def _label_distances(opened: OpenIndex, labels: Sequence[ValueLabel]) -> np.ndar
 
 def calibration_of(opened: OpenIndex, labels: Sequence[ColumnLabel]) -> Calibration | None:
     """Return the probability of a join by its joinability, as judged; None of too few pairs."""
+    return calibrate(_usual_shares(opened, labels), _answers(labels))
+
+
+def _usual_shares(opened: OpenIndex, labels: Sequence[ColumnLabel]) -> np.ndarray:
+    """Return the joinability of labelled columns at the usual distance, float64."""
     at = int(np.searchsorted(COLUMN_DISTANCES, opened.usual_max_distance - 1e-9))
-    shares = np.array([label_curve(opened, label)[at] for label in labels], float)
-    return calibrate(shares, _answers(labels))
+    return np.array([label_curve(opened, label)[at] for label in labels], float)
+
+
+def tune_judged(
+    opened: OpenIndex, labels: Sequence[ColumnLabel], min_precision: float | None
+) -> Advice:
+    """Choose `min_joinability` from pairs that people judged.
+
+    They were asked about pairs near the threshold, whose distances say nothing about others: so the
+    usual one stays.
+    """
+    if not labels:
+        raise InputError(
+            f"No pair of columns of the lake is judged: 'pexeso judge {opened.whole.path}' asks "
+            "about some, or give a table of labels."
+        )
+    require_labels(labels)
+    prior = Advice(opened.usual_max_distance, DEFAULT_MIN_JOINABILITY, "", {})
+    is_found = _usual_shares(opened, labels)[:, None] >= JOINABILITIES - 1e-9
+    same, away = _answers(labels), np.abs(JOINABILITIES - DEFAULT_MIN_JOINABILITY)
+    chosen, usual = choose(is_found, same, away, min_precision), int(away.argmin())
+    share = float(JOINABILITIES[chosen.position])
+    at_usual = choose(is_found[:, [usual]], same, away[[usual]], None)
+    # Another share must be better on pairs that it was chosen without.
+    if min_precision is None and chosen.left_out_f1 <= at_usual.f1:
+        chosen, share = at_usual, DEFAULT_MIN_JOINABILITY
+    return _advice(labels, chosen, prior.max_distance, share, prior, min_precision)
 
 
 def label_curve(opened: OpenIndex, label: ColumnLabel) -> np.ndarray:

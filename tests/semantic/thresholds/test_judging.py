@@ -97,3 +97,5 @@ def test_from_twenty_pairs_on_there_is_a_probability_and_tune_has_labels(index):
     assert calibration.probability(0.3) < 0.5 < calibration.probability(0.95)
     advice = index.tune()
     assert advice.evidence["labels"] == 30
+    assert advice.max_distance == index.usual_max_distance
+    assert 0.5 < advice.min_joinability <= 0.65
