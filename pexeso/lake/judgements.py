@@ -71,16 +71,11 @@ class Judgement:
             raise InputError(f"A judgement is kept as UTF-8. Got {shown(texts)}.") from None
         if self.verdict not in VERDICTS:
             raise InputError(f"verdict must be {_either(VERDICTS)}. Got {shown(self.verdict)}.")
+        # Without what was got: who may not see a column may read of a wrong row.
         if any(map(bool, texts[:4])) != all(map(bool, texts[:4])):
-            raise InputError(
-                "A judgement names both columns, with their tables, or none. Got "
-                f"{shown(texts[:4])}."
-            )
+            raise InputError("A judgement names both columns, with their tables, or none.")
         if bool(self.your_value) != bool(self.lake_value):
-            raise InputError(
-                "A judgement has both values, or none where it judges the columns. Got "
-                f"{shown(texts[4:6])}."
-            )
+            raise InputError("A judgement has both values, or none where it judges the columns.")
         if not any(texts[:6]):
             raise InputError("A judgement names two columns, two values or both. Got neither.")
 

@@ -1,12 +1,15 @@
 """Doubtful pairs: those near the thresholds first, none twice, and none that was judged."""
 
 import random
-from itertools import zip_longest
+from dataclasses import replace
+from itertools import product, zip_longest
 
 import pytest
 
 import pexeso
 from pexeso.lake.judgements import Judgement, record_judgements
+from pexeso.results.query import read_query
+from pexeso.semantic.thresholds.advice import Advice
 from pexeso.semantic.thresholds.judging import find_doubts, judged_labels
 from pexeso.semantic.thresholds.tuning import calibration_of
 
@@ -62,8 +65,6 @@ def test_a_doubt_shows_what_a_search_counts(index):
 
 
 def index_column(index, column):
-    from pexeso.results.query import read_query
-
     return read_query(f"{index.lake / column[0]}:{column[1]}")
 
 
@@ -99,3 +100,68 @@ def test_from_twenty_pairs_on_there_is_a_probability_and_tune_has_labels(index):
     assert advice.evidence["labels"] == 30
     assert advice.max_distance == index.usual_max_distance
     assert 0.5 < advice.min_joinability <= 0.65
+
+
+def drawn_words(n: int) -> list[str]:
+    draw = random.Random(2)
+    return ["".join(draw.choices("bcdfglmnprstvaeiou", k=9)).title() for _ in range(n)]
+
+
+def write_lake(folder, columns: dict[str, list[str]]):
+    folder.mkdir()
+    for name, values in columns.items():
+        (folder / f"{name}.csv").write_text("name\n" + "".join(f"{value}\n" for value in values))
+    return pexeso.build_index(folder, folder.parent / "lake.pexeso")
+
+
+def chained(folder):
+    """Write 24 tables that share more values the nearer their numbers are: those within 3 join."""
+    words = drawn_words(80)
+    columns = {f"t{n:02}": words[2 * n : 2 * n + 16] for n in range(24)}
+    apart = {(one, other): abs(int(one[1:]) - int(other[1:])) for one, other in pairs_of(columns)}
+    return write_lake(folder, columns), {pair for pair, n in apart.items() if n <= 3}
+
+
+def paired(folder):
+    """Write 16 pairs of tables that share 4 to 11 of 16 values; all share 2 with the next pair."""
+    words, columns = drawn_words(700), {}
+    for number in range(16):
+        own, n_shared = words[40 * number : 40 * number + 40], 4 + number // 2
+        columns[f"a{number:02}"] = own[:14] + words[40 * number + 50 : 40 * number + 52]
+        columns[f"b{number:02}"] = own[14 - n_shared : 28 - n_shared] + own[10:12]
+    joins = {pair for pair in pairs_of(columns) if pair[0][1:] == pair[1][1:]}
+    return write_lake(folder, columns), joins
+
+
+def pairs_of(names) -> list[tuple[str, str]]:
+    return [(one, other) for one, other in product(names, names) if one != other]
+
+
+def score(index, truth, advice) -> float:
+    """Return the F1 of searches with all columns of the lake."""
+    options = {"max_distance": advice.max_distance, "min_joinability": advice.min_joinability}
+    pairs = set()
+    for table in sorted({table for pair in truth for table in pair}):
+        query = read_query(f"{index.lake / table}.csv:name")
+        result = index.search(query, k="all", exclude_self=True, fold_copies=False, **options)
+        pairs |= {(table, match.table.removesuffix(".csv")) for match in result}
+    return 2 * len(pairs & truth) / (len(pairs) + len(truth))
+
+
+@pytest.mark.parametrize(("make", "gain"), [(chained, 0.05), (paired, 0.2)])
+def test_thirty_answers_raise_f1(tmp_path, make, gain):
+    index, truth = make(tmp_path / "lake")
+    usual = Advice(index.usual_max_distance, 0.5, "", {})
+    before = score(index, truth, usual)
+    for doubt in doubts_of(index, 30):
+        row = doubt.judgement
+        tables = tuple(table.removesuffix(".csv") for table in (row.query_table, row.lake_table))
+        if not row.of_values:
+            record_judgements(
+                index.path, [replace(row, verdict="yes" if tables in truth else "no")]
+            )
+    rejected = score(index, truth, usual)
+    has_both = len({row.verdict for row in index._opened.judgements.columns}) == 2
+    after = score(index, truth, index.tune() if has_both else usual)
+    assert rejected >= before
+    assert after >= max(before + gain, rejected - 0.005), (before, rejected, after)
