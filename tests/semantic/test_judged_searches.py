@@ -106,6 +106,8 @@ def drawn(seed: int, columns) -> list[Judgement]:
         table = draw.choice([*TABLES, "far.csv"])
         verdict = draw.choice(["yes", "no", "no"])
         rows.append(judged(table, draw.choice(QUERY), draw.choice(columns[table]), verdict))
+    equal = [(table, value) for table in TABLES for value in columns[table] if value in QUERY]
+    rows += [judged(table, value, value) for table, value in draw.sample(equal, 3)]
     if seed % 2:
         rows.append(judged("", draw.choice(QUERY), draw.choice(WORDS), draw.choice(["yes", "no"])))
     # One row of each pair: which of several holds is another test's matter.
@@ -283,3 +285,29 @@ def test_a_column_of_the_lake_is_known_by_its_path_in_the_lake(index, lake):
         for one in (match, *match.copies)
     ]
     assert best not in tables
+
+
+@pytest.mark.parametrize("method", ["semantic", "overlap"])
+def test_values_judged_for_all_columns_count_in_each(index, lake, method):
+    _, columns, _ = lake
+    query = query_of(lake)
+    pairs = pairs_of(index, query)
+    if method == "overlap":
+        pairs = {
+            table: {(value, value) for value in values if value in QUERY}
+            for table, values in columns.items()
+        }
+    judgements = [
+        judged("", "Nowhere", "Vienna", "yes"),
+        judged("", "Timbuktu", "Madrid", "yes"),  # in either direction
+        judged("", "Rome", "Rome", "no"),
+        judged(TABLES[0], "Nowhere", "Vienna", "no"),  # one column goes before all
+    ]
+    record_judgements(index.path, judgements)
+    options = {"min_joinability": 0.01, "rerank": False} if method == "semantic" else {}
+    result = index.search(query, method=method, k="all", fold_copies=False, **options)
+    count = "matched" if method == "semantic" else "overlap"
+    ranked = sorted((-getattr(match, count), match.table) for match in result)
+    best = matched(expected(pairs, columns, judgements))
+    assert ranked == best != matched(pairs)
+    assert "far.csv" in {table for _, table in best}

@@ -125,7 +125,8 @@ def doubt_lines(doubt: Doubt, number: int) -> list[str]:
     if pair.of_values:
         return [*lines, f"  distance {doubt.score:.2g}"]
     lines.append(
-        f"  {doubt.matched:,} of {many(doubt.total, 'value')} match ({percent(doubt.score)}):"
+        f"  {doubt.matched:,} of {many(doubt.total, 'value')} of the first match "
+        f"({percent(doubt.score)}):"
     )
     return [
         *lines,
