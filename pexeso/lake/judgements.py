@@ -20,7 +20,7 @@ from typing import Any
 
 from pexeso.errors import InputError
 from pexeso.runtime.formatting import shown
-from pexeso.runtime.system import EXCLUSIVE, lock, open_unlinked, sync
+from pexeso.runtime.system import EXCLUSIVE, SHARED, lock, open_unlinked, sync
 from pexeso.store.files import open_plain, sync_folder, writing
 from pexeso.store.manifest import JUDGEMENTS
 
@@ -228,6 +228,7 @@ def _read(path: str, _modified: int, _size: int, _file: int) -> Judgements:
     rows: Any = None
     try:
         with io.TextIOWrapper(open_plain(Path(path)), "utf-8-sig", newline="") as file:
+            lock(file.fileno(), SHARED, wait=True)  # until half a row is a whole one
             rows = csv.reader(file, strict=True)
             return Judgements(tuple(_judgements(rows)))
     except OSError as error:

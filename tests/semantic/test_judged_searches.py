@@ -311,3 +311,18 @@ def test_values_judged_for_all_columns_count_in_each(index, lake, method):
     best = matched(expected(pairs, columns, judgements))
     assert ranked == best != matched(pairs)
     assert "far.csv" in {table for _, table in best}
+
+
+@pytest.mark.long
+def test_tasks_of_spark_follow_judgements(index, lake, spark):
+    from pexeso.semantic.spark_executor import on_spark
+
+    query = query_of(lake)
+    rows = [judged("", "Nowhere", "Vienna", "yes"), judged("far.csv", "Rome", "Xining", "yes")]
+    record_judgements(index.path, [*rows, judged(TABLES[1])])
+    options = {"k": "all", "min_joinability": 0.01, "rerank": False, "fold_copies": False}
+    here, there = (one.search(query, **options) for one in (index, on_spark(index, spark)))
+    ranked = [[(match.table, match.matched) for match in result] for result in (here, there)]
+    assert ranked[0] == ranked[1]
+    assert "far.csv" in dict(ranked[0])
+    assert TABLES[1] not in dict(ranked[0])

@@ -48,7 +48,11 @@ MIN_SHARE = 0.1
 VALUES_OF_PAIR = 2
 """Pairs of values that are looked at in a pair of columns that join."""
 
-EXAMPLES = 5
+EXAMPLES, EXAMPLE_LETTERS = 5, 200
+"""Values that are shown of a column, and letters of each."""
+
+MAX_LETTERS = 1000
+"""Longer values are not asked about."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,8 @@ def all_doubts(search: SemanticSearch) -> tuple[list[Doubt], list[Doubt]]:
                     continue
                 largest = max(result.options.max_distance, 1e-9)
                 for near in match._details.weakest(match._position, VALUES_OF_PAIR):
+                    if max(len(near.query), len(near.value)) > MAX_LETTERS:
+                        continue
                     pair = Judgement(*names, near.query, near.value)
                     doubt = _value_doubt(match, pair, near.distance)
                     _note(of_values, 1 - near.distance / largest, doubt)
@@ -138,9 +144,15 @@ def _note(doubts: dict[Any, tuple[float, Doubt]], away: float, doubt: Doubt) -> 
 
 def _doubt(opened: OpenIndex, query: QueryColumn, match: Match, pair: Judgement) -> Doubt:
     hit = match._details._hits[match._position]
-    pairs = tuple((near.query, near.value) for near in match.pairs(EXAMPLES))
+    pairs = tuple(
+        (near.query[:EXAMPLE_LETTERS], near.value[:EXAMPLE_LETTERS])
+        for near in match.pairs(EXAMPLES)
+    )
     sides = (query.values, stored_column(opened, hit).values)
-    yours, theirs = (tuple(side.slice(0, EXAMPLES).to_pylist()) for side in sides)
+    yours, theirs = (
+        tuple(pc.utf8_slice_codeunits(side.slice(0, EXAMPLES), 0, EXAMPLE_LETTERS).to_pylist())
+        for side in sides
+    )
     counts = match.joinability, match.matched, match.total
     return Doubt(pair, *counts, yours, theirs, pairs)
 

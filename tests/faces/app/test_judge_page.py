@@ -12,13 +12,20 @@ from pexeso.lake.judgements import read_judgements
 HOSTILE = "<script>alert(1)</script>"
 
 
-@pytest.fixture
-def index(tmp_path):
-    lake = tmp_path / "lake"
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("judge")
+    lake = folder / "lake"
     lake.mkdir()
     (lake / "towns.csv").write_text(f"town,size\nOslo,1\nRome,2\nMadridd,3\n{HOSTILE},4\nNauru,5\n")
     (lake / "places.csv").write_text(f"place\nOslo\nRome\nLima\nQuito\n{HOSTILE}\n")
-    return pexeso.build_index(lake, tmp_path / "lake.pexeso", parts=["overlap"]).path
+    return pexeso.build_index(lake, folder / "lake.pexeso", parts=["overlap"]).path
+
+
+@pytest.fixture
+def index(built):
+    yield built
+    (built / "judgements.csv").unlink(missing_ok=True)
 
 
 @pytest.fixture

@@ -15,15 +15,22 @@ from pexeso.lake.judgements import read_judgements
 CITIES = ["Oslo", "Rome", "Paris", "Berlin", "Madrid", "Lisbon", "Vienna", "Prague"]
 
 
-@pytest.fixture
-def index(tmp_path):
-    lake = tmp_path / "lake"
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("judge")
+    lake = folder / "lake"
     lake.mkdir()
     odd = ["\x1b[31mOslo", *CITIES[1:4], "Xanten", "Ypern"]
     columns = {"a.csv": CITIES, "b.csv": odd, "c.csv": CITIES[3:]}
     for name, values in columns.items():
         (lake / name).write_text("city\n" + "".join(f"{value}\n" for value in values))
-    return pexeso.build_index(lake, tmp_path / "lake.pexeso").path
+    return pexeso.build_index(lake, folder / "lake.pexeso").path
+
+
+@pytest.fixture
+def index(built):
+    yield built
+    (built / "judgements.csv").unlink(missing_ok=True)
 
 
 def verdicts(index) -> list[str]:
