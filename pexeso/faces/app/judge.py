@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
 from starlette.responses import RedirectResponse, Response
 
 from pexeso.faces.app.page import Page, Pages
 from pexeso.faces.service.judging import JudgeRequest, judged_column, visible_judgements
 from pexeso.lake.judgements import FIELDS, Judgement
+from pexeso.results.query import QueryColumn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.requests import Request
 
     from pexeso.faces.service.bases import QueryRequest
@@ -49,6 +53,13 @@ def record(pages: Pages, fields: dict[str, str]) -> Response:
     pages.served.run(JudgeRequest.of(index=pages.served.path, **given))
     back = fields.get("back", "")
     return RedirectResponse(back if _PATH.fullmatch(back) else "/judge", status_code=303)
+
+
+def rejected_pair(pages: Pages, result: Any) -> Callable[[Any], Judgement] | None:
+    """Return what makes the pair of a query column and one that a search found."""
+    query = QueryColumn(pa.array([], pa.string()), result.query["file"], result.query["column"])
+    name = pages.served.index._opened.name_of(query)
+    return None if name is None else lambda match: Judgement(*name, match.table, match.column)
 
 
 def verdicts(

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from pexeso.composite.key_explanation import KeyExplanation
 from pexeso.errors import InputError
-from pexeso.faces.app.judge import VALUES_SHOWN, verdicts
+from pexeso.faces.app.judge import VALUES_SHOWN, rejected_pair, verdicts
 from pexeso.faces.app.page import (
     ON,
     Form,
@@ -218,6 +218,8 @@ def search(pages: Pages, request: Request) -> Page:
             "missing": missing,
             "has_distance": not columns.is_key and search_request.method in ("semantic", "all"),
             "more": url(f"{path}/search", {**_given(request, columns), "k": "all"}),
+            "reject": None if columns.is_key else rejected_pair(pages, result),
+            "back": url(f"{path}/search", _given(request, columns)),
             "link": partial(match_link, pages, columns, _at_its_distance(search_request, section)),
             "command": command_line(
                 search_request, columns.table, columns.spec, index, options=OPTIONS

@@ -86,6 +86,16 @@ def test_a_match_is_rejected_where_it_is_explained(client, index):
     assert forms(joined.text)[0]["lake_table"] == "towns.csv"
 
 
+def test_a_column_is_rejected_in_the_list_of_what_is_found(client, index):
+    table = client.give()
+    page = client.get(f"{table}/search", params={"column": "#0", "k": "all"})
+    (form,) = [form for form in forms(page.text) if form["lake_table"] == "towns.csv"]
+    answer = client.post("/judgements", data={**form, "verdict": "no"})
+    assert (answer.url.path, answer.url.params["k"]) == (f"{table}/search", "all")
+    assert {form["lake_table"] for form in forms(answer.text)} == {"places.csv"}
+    assert read_judgements(index).rejected(("my cities.csv", "#0")) == {("towns.csv", "town")}
+
+
 def test_a_form_leads_to_pages_of_the_app_alone(client):
     first = forms(client.get("/judge").text)[0]
     for back in ("https://elsewhere.org/", "//elsewhere.org", "/\\elsewhere.org", "judge", ""):
