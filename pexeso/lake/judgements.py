@@ -141,6 +141,21 @@ class Judgements:
         row = self.latest.get(judgement.pair)
         return None if row is None else row.verdict
 
+    def is_open(self, judgement: Judgement) -> bool:
+        """Return whether a pair was never judged, or a verdict on it was taken back."""
+        return judgement.pair not in self.latest or judgement.pair in self._taken_back
+
+    @cached_property
+    def _taken_back(self) -> frozenset[tuple[_Side, ...]]:
+        verdicts: dict[tuple[_Side, ...], list[str]] = {}
+        for row in self.rows:
+            verdicts.setdefault(row.pair, []).append(row.verdict)
+        return frozenset(
+            pair
+            for pair, some in verdicts.items()
+            if some[-1] == UNSURE and some[-2:-1] in ([YES], [NO])
+        )
+
     def rejected(self, column: Column | None) -> frozenset[Column]:
         """Return the columns that a column does not join."""
         return self._rejected.get(column, frozenset()) if column else frozenset()

@@ -34,6 +34,15 @@ def test_the_last_row_of_a_pair_holds_in_both_directions(tmp_path):
     assert judgements.rejected(CITY) == frozenset()
     assert judgements.verdict(REJECTED) == "unsure"
     assert len(judgements.rows) == 4
+    assert judgements.is_open(REJECTED)
+
+
+def test_a_pair_is_open_until_it_is_judged_and_when_a_verdict_is_taken_back(tmp_path):
+    unsure = Judgement(*CITY, *TOWN)
+    assert read_judgements(tmp_path).is_open(REJECTED)
+    for row, is_open in ((unsure, False), (REJECTED, False), (unsure, True), (unsure, False)):
+        record_judgements(tmp_path, [row])
+        assert read_judgements(tmp_path).is_open(REJECTED) == is_open
 
 
 def test_values_are_judged_for_two_columns_or_for_all(tmp_path):

@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from embed.words import hash_strings
-from pexeso.errors import ColumnNotFoundError, InputError, TableReadError
 from pexeso.lake.catalog import COLUMNS
 from pexeso.lake.judgements import YES, Judgement, Judgements
 from pexeso.options import DEFAULT_MIN_JOINABILITY
@@ -92,8 +91,7 @@ def find_doubts(search: SemanticSearch, limit: int) -> list[Doubt]:
     """Find pairs that were not judged, the best first: two of columns, then one of values."""
     judgements = search.opened.judgements
     columns, values = (
-        [doubt for doubt in some if judgements.verdict(doubt.judgement) is None]
-        for some in search.doubts
+        [doubt for doubt in some if judgements.is_open(doubt.judgement)] for some in search.doubts
     )
     in_turn = chain.from_iterable(zip_longest(columns[::2], columns[1::2], values))
     return [doubt for doubt in in_turn if doubt is not None][:limit]
@@ -171,10 +169,12 @@ def sampled_columns(opened: OpenIndex) -> Iterator[Hit]:
     is_text = (pc.field("kind") == "text") & pc.field("column_id").is_valid()
     for read in opened.catalog.pieces(COLUMNS, names):
         rows = read().filter(is_text & (distinct >= low) & (distinct <= high))
-        tables, labels = rows["table"].to_pylist(), rows["label"].to_pylist()
-        texts = [f"{table}\n{label}" for table, label in zip(tables, labels, strict=True)]
-        hashes = mixed(hash_strings(pa.array(texts, pa.large_string()))).tolist()
-        chosen = sorted([*chosen, *zip(hashes, tables, labels, strict=True)])[:SAMPLE_COLUMNS]
+        texts = pc.binary_join_element_wise(rows["table"], rows["label"], "\n").combine_chunks()
+        hashes = mixed(hash_strings(texts.cast(pa.large_string())))
+        best = np.argsort(hashes, kind="stable")[:SAMPLE_COLUMNS]
+        texts_of = (rows[name].take(pa.array(best)).to_pylist() for name in ("table", "label"))
+        few = zip(hashes[best].tolist(), *texts_of, strict=True)
+        chosen = sorted([*chosen, *few])[:SAMPLE_COLUMNS]
     yield from locate_columns(opened.store, [(table, label) for _, table, label in chosen])
 
 
@@ -189,16 +189,11 @@ def stored_column(opened: OpenIndex, hit: Hit) -> QueryColumn:
 
 def judged_labels(opened: OpenIndex, judgements: Judgements) -> tuple[list[ColumnLabel], int]:
     """Return the judged pairs of columns of which the index has both, and how many others are."""
-    labels: list[ColumnLabel] = []
-    for row in judgements.columns:
-        try:
-            hits = {
-                (hit.table, hit.label): hit
-                for hit in locate_columns(opened.store, [row.query, row.lake])
-            }
-        except (InputError, ColumnNotFoundError, TableReadError):
-            continue
-        if row.query in hits and row.lake in hits:
-            query = stored_column(opened, hits[row.query])
-            labels.append(ColumnLabel(query, *row.lake, row.verdict == YES))
+    names = sorted({name for row in judgements.columns for name in (row.query, row.lake)})
+    hits = {(hit.table, hit.label): hit for hit in locate_columns(opened.store, names)}
+    labels = [
+        ColumnLabel(stored_column(opened, hits[row.query]), *row.lake, row.verdict == YES)
+        for row in judgements.columns
+        if row.query in hits and row.lake in hits
+    ]
     return labels, len(judgements.columns) - len(labels)
