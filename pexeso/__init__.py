@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from pexeso.joins.enrichment.feature_selection import FeatureChoice, select_features
     from pexeso.joins.graph.graphs import ColumnGraph
     from pexeso.lake.choose import ColumnRules
+    from pexeso.lake.judgements import Judgement, read_judgements, record_judgements
     from pexeso.lake.normalise.normaliser import Normaliser
     from pexeso.lake.readers.options import ReadingOptions
     from pexeso.redundancy.holding import undo_plan
@@ -76,6 +77,7 @@ _HOMES = {
     "pexeso.joins.enrichment.feature_selection": ("FeatureChoice", "select_features"),
     "pexeso.index": ("Index", "build_index", "open_index"),
     "pexeso.lake.choose": ("ColumnRules",),
+    "pexeso.lake.judgements": ("Judgement", "read_judgements", "record_judgements"),
     "pexeso.lake.normalise.normaliser": ("Normaliser",),
     "pexeso.lake.readers.options": ("ReadingOptions",),
     "pexeso.joins.graph.graphs": ("ColumnGraph",),
@@ -111,6 +113,7 @@ __all__ = [
     "IndexVersionError",
     "InputError",
     "JoinChecks",
+    "Judgement",
     "LakeError",
     "Match",
     "MissingPackageError",
@@ -142,7 +145,9 @@ __all__ = [
     "fuzzy_join",
     "learn_transformation",
     "open_index",
+    "read_judgements",
     "record_join",
+    "record_judgements",
     "search_combined",
     "select_features",
     "set_verbosity",

@@ -576,7 +576,7 @@ class Index(Shown):
 
     def tune(
         self,
-        labels: str | os.PathLike[str] | Iterable[ValueLabel] | Iterable[ColumnLabel],
+        labels: str | os.PathLike[str] | Iterable[ValueLabel] | Iterable[ColumnLabel] | None = None,
         *,
         min_precision: float | None = None,
         reading: ReadingOptions = AS_FOUND,
@@ -585,9 +585,9 @@ class Index(Shown):
 
         Parameters
         ----------
-        labels : path, or iterable of ValueLabel or of ColumnLabel
-            A table as `pexeso.semantic.thresholds.labels.read_labels` reads it, or its rows. Both
-            answers must be among them.
+        labels : path, or iterable of ValueLabel or of ColumnLabel, optional
+            A table as `pexeso.semantic.thresholds.labels.read_labels` reads it, or its rows, both
+            answers among them; by default the pairs of the lake's columns that were judged.
         min_precision : float, optional
             In (0, 1], that must hold on the labels; by default F1 on them is to be as high as can
             be.

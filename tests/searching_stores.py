@@ -138,6 +138,7 @@ class SmallQuery:
     values: pa.Array
     vectors: torch.Tensor
     weights: np.ndarray
+    judged: None = None
 
     def counted(self, joinability_of: str) -> np.ndarray:
         return self.weights if joinability_of == "rows" else np.ones_like(self.weights)

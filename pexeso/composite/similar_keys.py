@@ -35,7 +35,7 @@ from pexeso.lake.readings import read_cells
 from pexeso.lake.tokens import key_forms
 from pexeso.options import SearchOptions
 from pexeso.results.query import Hit, query_from_values
-from pexeso.semantic.pairs import posting_arrays
+from pexeso.semantic.partition_loader import posting_arrays
 from pexeso.sets.overlap.dictionary import find_texts
 from pexeso.store.arrays import take_texts, take_wide
 

@@ -117,7 +117,7 @@ class MatchDetails:
 
     def _column(self, position: int) -> tuple[pa.Array, pa.Array]:
         """Return the texts of a column, one of each value, and these values."""
-        from pexeso.semantic.pairs import posting_arrays
+        from pexeso.semantic.partition_loader import posting_arrays
 
         hit, loader = self._hits[position], self._opened.loader
         lists = loader.open_in_place(hit.partition).column_lists

@@ -19,6 +19,7 @@ from pexeso.results.query import QueryColumn
 
 if TYPE_CHECKING:
     from pexeso.options import SearchOptions
+    from pexeso.semantic.judged import QueryJudgements
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class EncodedQuery:
     similarities : dict of int to float
         Of columns of the index, by their number, as far as they were computed
         (`pexeso.semantic.similarity`): they do not depend on what a search asks for.
+    judged : QueryJudgements or None
+        What people said about the column (`pexeso.semantic.judged`).
     """
 
     column: QueryColumn
@@ -51,6 +54,7 @@ class EncodedQuery:
     normaliser: Normaliser | None = None
     n_unstored: int = 0
     similarities: dict[int, float] = field(default_factory=dict, repr=False, compare=False)
+    judged: QueryJudgements | None = field(default=None, repr=False, compare=False)
 
     def counted(self, joinability_of: str) -> np.ndarray:
         """Return what each value counts for: 1, or its rows; int64 (n,)."""

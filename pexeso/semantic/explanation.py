@@ -18,8 +18,7 @@ from pexeso.lake.columns import find_column
 from pexeso.results.matches import Unmatched
 from pexeso.results.query import Hit
 from pexeso.semantic.encoded_query import EncodedQuery
-from pexeso.semantic.pairs import posting_arrays
-from pexeso.semantic.partition_loader import PartitionLoader
+from pexeso.semantic.partition_loader import PartitionLoader, posting_arrays
 from pexeso.store.local.reader import Store
 
 NO_VALUE, UNKNOWN, TOO_FAR, APART = "empty", "unknown", "too far", "apart"
@@ -192,4 +191,9 @@ def _nearest(
         rules = () if query.normaliser is None else query.normaliser.rules
         for at, some in zip(apart.tolist(), differences(ours, theirs, rules), strict=True):
             words[at] = some
+    judged = () if query.judged is None else query.judged.pairs_of((hit.table, hit.label))
+    rejected = {(pair.value, pair.text) for pair in judged if not pair.is_match}
+    for at, pair in enumerate(zip(values, texts.to_pylist(), strict=True)):
+        if rejected and pair in rejected:
+            reasons[at], words[at] = APART, "judged"
     return list(zip(reasons.tolist(), texts.to_pylist(), distance.tolist(), words, strict=True))

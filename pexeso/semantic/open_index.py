@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ from pexeso.build.visible import open_visible
 from pexeso.errors import EmbedderError, InputError
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.hashed_values import require_key
+from pexeso.lake.judgements import NONE, Column, Judgements, read_judgements
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.options import ReadingOptions
 from pexeso.lake.readers.table import DEFAULT_MAX_BYTES
@@ -201,11 +202,35 @@ class OpenIndex:
         return USUAL_MAX_DISTANCES.get(self.embedder.kind, DEFAULT_MAX_DISTANCE)
 
     def encode(self, values: Any) -> EncodedQuery:
-        """Normalise and embed a query column just as the lake was."""
-        from pexeso.semantic.encoded_query import prepare
+        """Normalise and embed a query column just as the lake was, and look up its judgements.
 
-        column = values if isinstance(values, QueryColumn) else query_from_values(values)
-        return prepare(column, self.normaliser, self.embedder)
+        A column that is encoded stays so, with the judgements of now.
+        """
+        from pexeso.semantic.encoded_query import EncodedQuery, prepare
+
+        query = values
+        if not isinstance(values, EncodedQuery):
+            column = values if isinstance(values, QueryColumn) else query_from_values(values)
+            query = prepare(column, self.normaliser, self.embedder)
+        judgements = self.judgements
+        if not judgements.rows and query.judged is None:
+            return query
+        from pexeso.semantic.judged import with_judgements
+
+        return with_judgements(query, self.name_of(query.column), judgements, self.embedder)
+
+    @property
+    def judgements(self) -> Judgements:
+        """What people said until now, whichever snapshot is open; nothing on other storage."""
+        path = self.whole.path
+        return read_judgements(path) if isinstance(path, Path) else NONE
+
+    def name_of(self, column: QueryColumn) -> Column | None:
+        """Return the table and label by which a query column is judged, where it has both."""
+        if column.file is None or column.column is None:
+            return None
+        table = self.table_of(column.file) or PurePath(column.file).name
+        return table, column.column
 
     def table_of(self, file: str | os.PathLike[str]) -> str | None:
         """Return the table name of a file in this lake, or None if it lies outside the lake."""

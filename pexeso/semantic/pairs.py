@@ -21,15 +21,15 @@ import pyarrow.compute as pc
 
 from pexeso.engine.lists import damage_made_plain, ranges
 from pexeso.engine.stats import SearchStats
-from pexeso.errors import IndexCorruptError
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import SearchOptions
 from pexeso.results.match_kinds import ALIAS, EXACT, KINDS, SPELLING, KindCounts, Pair, kinds_of
 from pexeso.results.query import Hit
 from pexeso.runtime.progress import advance, begin_steps
 from pexeso.semantic.encoded_query import EncodedQuery
-from pexeso.semantic.partition_loader import PartitionLoader
-from pexeso.store.arrays import take_texts, take_wide
+from pexeso.semantic.judged import judged_pairs
+from pexeso.semantic.partition_loader import PartitionLoader, posting_arrays
+from pexeso.store.arrays import take_wide
 from pexeso.store.io.temporary import written_whole
 
 BLOCK_SIZE = 1 << 13
@@ -240,11 +240,16 @@ def find_pairs(
         find = partial(scan.space.column_pairs, partition, stats=stats)
         arguments = positions, options.max_distance
         folder = _kept_in.get()
-        column, value, posting, distance, cost = (
+        pairs: Any = (
             find(query.vectors, *arguments)
             if folder is None
             else _kept_pairs(folder, number, query, find, arguments)
         )
+        accepted = None
+        if query.judged is not None:
+            names = [(hits[at].table, hits[at].label) for at in hit_numbers]
+            pairs, accepted = judged_pairs(scan, number, query, positions, names, pairs, options)
+        column, value, posting, distance, cost = pairs
         n_done += n_compared[number]
         advance(0, to=n_done)
         first = starts[value]
@@ -264,7 +269,8 @@ def find_pairs(
             cost[rows],
             np.empty(0, np.int8),
         )
-        table = replace(table, found_kinds=partial(_kinds, table, query, value[rows]))
+        aliases = None if accepted is None else accepted[rows]
+        table = replace(table, found_kinds=partial(_kinds, table, query, value[rows], aliases))
         bounds = np.searchsorted(column[rows], np.arange(len(hit_numbers) + 1))
         for position, start, end in zip(hit_numbers, bounds[:-1], bounds[1:], strict=True):
             tables[position] = table.between(start, end)
@@ -296,29 +302,16 @@ def _kept_pairs(
     return (*pairs[:3], *pairs[3:].view(np.float64))
 
 
-def _kinds(table: PairTable, query: EncodedQuery, values: np.ndarray) -> np.ndarray:
-    """Return the kinds of the pairs of a table, whose query values are given by their places."""
+def _kinds(
+    table: PairTable, query: EncodedQuery, values: np.ndarray, accepted: np.ndarray | None
+) -> np.ndarray:
+    """Return the kinds of the pairs of a table, whose query values are given by their places.
+
+    Pairs that a person accepted are aliases.
+    """
     kinds = kinds_of(take_wide(query.values, pa.array(values)), table.keys)
     table = replace(table, found_kinds=kinds)
     if query.normaliser is not None and query.normaliser.aliases is not None:
         table = table.with_aliases(query.normaliser)
-    return table.with_equal_cells().kinds
-
-
-def posting_arrays(
-    scan: PartitionLoader, number: int, postings: np.ndarray
-) -> tuple[pa.Array, pa.Array]:
-    """Return the texts of postings as in their columns, and as in the index: large_string."""
-    store = scan.store
-    rows = store.array(number, "posting_texts")[postings]
-    values = store.array(number, "column_values_members")[postings]
-    texts = (
-        take_texts(store.texts(number, "texts"), rows).cast(pa.large_string()),
-        take_texts(store.texts(number, "values"), values).cast(pa.large_string()),
-    )
-    if any(array.null_count for array in texts):
-        raise IndexCorruptError(
-            f"A text of partition {number} of '{store.path}' is missing: build the index again. "
-            "'pexeso check' lists what is damaged."
-        )
-    return texts
+    kinds = table.with_equal_cells().kinds
+    return kinds if accepted is None else np.where(accepted, np.int8(KINDS.index(ALIAS)), kinds)

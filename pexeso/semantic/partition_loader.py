@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from pexeso.build.parts.metadata import choose_device, stored_space
 from pexeso.engine.copies import ColumnSets, foldable_sizes, numbered_by_text
@@ -471,3 +472,22 @@ def sets_of_hits(scan: PartitionLoader, hits: Sequence[Hit]) -> ColumnSets:
     return ColumnSets(
         offsets, numbered_by_text(rows, [owner == number for number in numbers], texts)
     )
+
+
+def posting_arrays(
+    scan: PartitionLoader, number: int, postings: np.ndarray
+) -> tuple[pa.Array, pa.Array]:
+    """Return the texts of postings as in their columns, and as in the index: large_string."""
+    store = scan.store
+    rows = store.array(number, "posting_texts")[postings]
+    values = store.array(number, "column_values_members")[postings]
+    texts = (
+        take_texts(store.texts(number, "texts"), rows).cast(pa.large_string()),
+        take_texts(store.texts(number, "values"), values).cast(pa.large_string()),
+    )
+    if any(array.null_count for array in texts):
+        raise IndexCorruptError(
+            f"A text of partition {number} of '{store.path}' is missing: build the index again. "
+            "'pexeso check' lists what is damaged."
+        )
+    return texts

@@ -27,6 +27,7 @@ from pexeso.engine.vector_space import (
 from pexeso.options import SearchOptions
 from pexeso.results.query import ColumnNames, Hit
 from pexeso.semantic.encoded_query import EncodedQuery
+from pexeso.semantic.judged import judged_columns, judged_counts
 from pexeso.semantic.partition_loader import PartitionLoader
 from pexeso.store.arrays import take_texts
 
@@ -153,7 +154,7 @@ class SingleQueryPass(_Pass):
     ) -> None:
         self._weights, self._total = query.counted(options.joinability_of), query.total(options)
         super().__init__(scan, query.vectors, self._weights, self._total, options)
-        self._position, self._options = position, options
+        self._position, self._options, self._query = position, options, query
         self._ranking, self._stats = Ranking(options.k), SearchStats()
         self.ranks = self._looks and options.k is not None
 
@@ -182,7 +183,7 @@ class SingleQueryPass(_Pass):
             self._stats.partitions_skipped += 1
             return
         scan, stats = self._scan, self._stats
-        left_out = left_out_columns(scan, number, self._options.exclude_table)
+        left_out = left_out_columns(scan, number, self._query, self._options)
         arguments = (partition, self._vectors, self._weights)
         if self._options.exact:
             counts = scan.space.search_exhaustively(*arguments, goal, stats, left_out)
@@ -204,6 +205,7 @@ class SingleQueryPass(_Pass):
     def results(self) -> Iterator[tuple[int, tuple[list[Hit], SearchStats]]]:
         if self._looks:
             self._stats.add(self._ahead)
+        add_judged(self._scan, self._query, self._options, self._ranking, self._stats)
         yield self._position, (self._ranking.hits(), self._stats)
 
     @property
@@ -237,6 +239,7 @@ class SharedPass(_Pass):
         options: Sequence[SearchOptions],
     ) -> None:
         self._options = [options[position] for position in batch.positions]
+        self._queries = [queries[position] for position in batch.positions]
         ones = np.ones(len(batch.vectors), np.int64)
         super().__init__(scan, batch.vectors, ones, 0, self._options[0])
         self._batch = batch
@@ -279,7 +282,9 @@ class SharedPass(_Pass):
         for position in set(range(len(self._weights))) - set(positions):
             self._skipped[position] += 1
         for position, (columns, counts) in zip(positions, answers, strict=True):
-            left_out = left_out_columns(scan, number, self._options[position].exclude_table)
+            left_out = left_out_columns(
+                scan, number, self._queries[position], self._options[position]
+            )
             if left_out is not None:
                 mask = ~left_out[columns]
                 columns, counts = columns[mask], counts[mask]
@@ -291,6 +296,10 @@ class SharedPass(_Pass):
         The counters are those of the pass as a whole.
         """
         self._shared.add(self._ahead)
+        for query, chosen, ranking in zip(
+            self._queries, self._options, self._rankings, strict=True
+        ):
+            add_judged(self._scan, query, chosen, ranking, self._shared)
         for position, ranking, skipped in zip(
             self._batch.positions, self._rankings, self._skipped, strict=True
         ):
@@ -397,11 +406,40 @@ def goal_of(total: int, options: SearchOptions) -> Goal:
 
 
 def left_out_columns(
-    scan: PartitionLoader, number: int, exclude_table: str | None
+    scan: PartitionLoader, number: int, query: EncodedQuery, options: SearchOptions
 ) -> np.ndarray | None:
-    """Mark the columns of a partition that must not be found: of the table excluded, or deleted."""
-    deleted = scan.deleted_mask(number)
-    if exclude_table is None:
-        return deleted
-    same = pc.equal(scan.names(number).sound_tables, exclude_table).to_numpy(zero_copy_only=False)
-    return same if deleted is None else same | deleted
+    """Mark the columns of a partition that must not be found, or that `add_judged` counts.
+
+    They are deleted, of the table excluded, or judged.
+    """
+    left_out = scan.deleted_mask(number)
+    if options.exclude_table is not None:
+        tables = scan.names(number).sound_tables
+        same = pc.equal(tables, options.exclude_table).to_numpy(zero_copy_only=False)
+        left_out = same if left_out is None else same | left_out
+    if query.judged is not None:
+        is_judged = np.zeros(len(scan.names(number).ids), bool)
+        is_judged[np.concatenate(judged_columns(scan, number, query))] = True
+        left_out = is_judged if left_out is None else is_judged | left_out
+    return left_out
+
+
+def add_judged(
+    scan: PartitionLoader,
+    query: EncodedQuery,
+    options: SearchOptions,
+    ranking: Ranking,
+    stats: SearchStats,
+) -> None:
+    """Add the columns of which values were judged, counted one by one, to what a search found."""
+    if query.judged is None:
+        return
+    goal = goal_of(query.total(options), options)
+    for number in range(scan.n_partitions):
+        _, positions = judged_columns(scan, number, query)
+        left_out = left_out_columns(scan, number, replace(query, judged=None), options)
+        if left_out is not None:
+            positions = positions[~left_out[positions]]
+        counts = judged_counts(scan, number, query, positions, options, stats)
+        enough = counts >= goal.min_count
+        ranking.add(number, scan.names(number), positions[enough], counts[enough])

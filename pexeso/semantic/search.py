@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from pexeso.semantic.executor import Answer, Executor
     from pexeso.semantic.open_index import OpenIndex
     from pexeso.semantic.thresholds.advisor import Advisor
+    from pexeso.semantic.thresholds.judging import Doubt
 
     Search = Callable[[Sequence[EncodedQuery], Sequence[SearchOptions]], list[Answer]]
 
@@ -191,6 +192,13 @@ class SemanticSearch:
 
         return Advisor(self.opened.loader, self.opened.usual_max_distance)
 
+    @cached_property
+    def doubts(self) -> tuple[list[Doubt], list[Doubt]]:
+        """Pairs of columns, and of values, that are worth a question to a person."""
+        from pexeso.semantic.thresholds.judging import all_doubts
+
+        return all_doubts(self)
+
     def search_options(self, given: Mapping[str, Any]) -> SearchOptions:
         if not given.keys().isdisjoint(ADVICE_OPTIONS):
             given = self.advisor.column_options(given)
@@ -205,7 +213,7 @@ class SemanticSearch:
         given: Mapping[str, Any],
     ) -> list[SearchResult]:
         common = self.search_options(given)
-        from pexeso.semantic.encoded_query import EncodedQuery, prepare
+        from pexeso.semantic.encoded_query import EncodedQuery
 
         opened = self.opened
         # All are looked at before any is embedded: one that is no column is refused at once.
@@ -217,11 +225,7 @@ class SemanticSearch:
         seconds = []
         for column in columns:
             started = time.perf_counter()
-            encoded.append(
-                column
-                if isinstance(column, EncodedQuery)
-                else prepare(column, opened.normaliser, opened.embedder)
-            )
+            encoded.append(opened.encode(column))
             seconds.append(time.perf_counter() - started)
         options = [self.options_for(query, common, exclude_self, given) for query in encoded]
         loader, ranked = opened.loader, []

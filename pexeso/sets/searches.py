@@ -44,6 +44,7 @@ from pexeso.sets.shard_searches import (
     search_overlap,
     search_overlap_batch,
     token_query,
+    with_judgements,
     would_match,
 )
 from pexeso.store.arrays import take_texts
@@ -53,6 +54,15 @@ if TYPE_CHECKING:
 
 # Numbers of a dictionary that are read at a time, where texts are looked for.
 CHUNK_NUMBERS = 1 << 20
+
+
+def encode_tokens(opened: OpenIndex, values: Any) -> TokenQuery:
+    """Make the query of a column of values, with the judgements of now."""
+    judgements, way = opened.judgements, (opened.normaliser, opened.value_key)
+    query = token_query(values, *way)
+    if not judgements.rows:
+        return query
+    return with_judgements(query, opened.name_of(query.column), judgements, *way)
 
 
 @dataclass(frozen=True)
@@ -69,7 +79,7 @@ class TokenSearches:
     ) -> TokenSearchResult:
         request = Request(columns_wanted(k), fold_copies)
         require_part(self.opened.store, "overlap")
-        query = self._query(values)
+        query = encode_tokens(self.opened, values)
         own_table = self._own_table(query, exclude_self)
         search = partial(search_overlap, self.opened.shards, query, exclude_table=own_table)
         result = request.first_best(search, self._n_sets, self.opened)
@@ -91,7 +101,7 @@ class TokenSearches:
         require_part(self.opened.store, "overlap")
         from pexeso.build.parts.metadata import choose_device
 
-        columns = [self._query(values) for values in queries]
+        columns = [encode_tokens(self.opened, values) for values in queries]
         torch_device = str(self.opened.device if device is None else choose_device(device))
         own_tables = [self._own_table(query, exclude_self) for query in columns]
         answers: dict[tuple[int, int], TokenSearchResult] = {}
@@ -129,7 +139,7 @@ class TokenSearches:
         request = Request(columns_wanted(k), fold_copies)
         require_part(self.opened.store, "containment")
         require_flag("verify", verify)
-        query = self._query(values)
+        query = encode_tokens(self.opened, values)
         answer = search_containment(
             self.opened.shards,
             query,
@@ -176,9 +186,6 @@ class TokenSearches:
         )
         return Hints(nearest, groups_of(self.opened.catalog, TABLES), readings)
 
-    def _query(self, values: Any) -> TokenQuery:
-        return token_query(values, self.opened.normaliser, self.opened.value_key)
-
     def _own_table(self, query: TokenQuery, exclude_self: bool) -> str | None:
         require_flag("exclude_self", exclude_self)
         file = query.column.file
@@ -193,7 +200,7 @@ class OverlapList:
 
     def __init__(self, searches: TokenSearches, column: QueryColumn, exclude_self: bool) -> None:
         require_part(searches.opened.store, "overlap")
-        self.query: TokenQuery = searches._query(column)
+        self.query: TokenQuery = encode_tokens(searches.opened, column)
         self._searches, self._exclude_self = searches, exclude_self
         self._matches_by_name: dict[tuple[str, str], TokenMatch | None] = {}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -13,8 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.engine.lists import ranges
 from pexeso.errors import IndexCorruptError
 from pexeso.lake.hashed_values import hashed_texts
+from pexeso.lake.judgements import ANY, Column, Judgements
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readings import LOSSY, read_columns
 from pexeso.lake.tokens import DEFAULT_READINGS, distinct_tokens, tokens_of
@@ -28,6 +30,64 @@ from pexeso.store.arrays import take_texts
 
 OVERLAP_FIELDS = ("table", "column", "overlap")
 CONTAINMENT_FIELDS = ("table", "column", "containment", "estimated")
+
+
+@dataclass(frozen=True)
+class TokenJudgements:
+    """What people said about a query column: columns rejected, and tokens of judged values.
+
+    Of each pair of values the token of the query, that of the lake, and whether they match; for a
+    column of the lake, or for all.
+    """
+
+    rejected: frozenset[Column]
+    pairs: Mapping[Column, tuple[tuple[str, str, bool], ...]]
+    for_all: tuple[tuple[str, str, bool], ...]
+
+    def alone(self, shard: Shard) -> np.ndarray:
+        """Return the sets of a shard that are counted one by one: int64."""
+        named = shard.numbers_of([column for column in self.pairs if column not in self.rejected])
+        index, tokens = shard.overlap, sorted({theirs for _, theirs, _ in self.for_all})
+        known = index.find(pa.array(tokens, pa.large_string()))
+        begins, ends = index.list_runs(np.unique(known[known >= 0]))
+        own = np.asarray(index.list_sets)[ranges(begins, ends - begins)].astype(np.int64)
+        removed = [shard.numbers_of([*self.rejected]), shard.deleted]
+        return np.setdiff1d(np.concatenate([named[named >= 0], own]), np.concatenate(removed))
+
+    def judges(self, column: Column) -> bool:
+        return bool(self.for_all or column in self.pairs)
+
+    def hidden(self, shard: Shard) -> np.ndarray:
+        """Return the sets of a shard that a search of all columns leaves out: int64."""
+        rejected = shard.numbers_of([*self.rejected])
+        return np.union1d(rejected[rejected >= 0], self.alone(shard))
+
+    def counted(
+        self,
+        column: Column,
+        query: pa.LargeStringArray,
+        shared: np.ndarray,
+        has: Callable[[pa.Array], np.ndarray],
+    ) -> tuple[int, pa.LargeStringArray]:
+        """Count the tokens of a query that match a column; return them as the column has them.
+
+        `shared`, bool, says which tokens the column has; `has` says it of others.
+        """
+        verdicts = {
+            (ours, theirs): is_match
+            for ours, theirs, is_match in (*self.for_all, *self.pairs.get(column, ()))
+        }
+        ours, theirs = (pa.array(list(side), query.type) for side in zip(*verdicts, strict=True))
+        at = pc.fill_null(pc.index_in(ours, value_set=query), -1).to_numpy()
+        held, shared, aliases = has(theirs).tolist(), shared.copy(), {}
+        for row, (pair, is_match) in enumerate(verdicts.items()):
+            if at[row] >= 0 and not is_match and pair[0] == pair[1]:
+                shared[at[row]] = False
+            elif at[row] >= 0 and is_match and held[row]:
+                aliases[int(at[row])] = pair[1]
+        added = [token for position, token in aliases.items() if not shared[position]]
+        tokens = pa.concat_arrays([query.filter(pa.array(shared)), pa.array(added, query.type)])
+        return len(tokens), tokens
 
 
 @dataclass(frozen=True)
@@ -46,6 +106,7 @@ class TokenQuery:
     readings: tuple[str, ...] = DEFAULT_READINGS
     others: tuple[TokenQuery, ...] = ()
     texts: pa.LargeStringArray | None = None
+    judged: TokenJudgements | None = None
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -101,6 +162,58 @@ def token_query(
     return replace(query, others=tuple(others))
 
 
+def with_judgements(
+    query: TokenQuery,
+    column: Column | None,
+    judgements: Judgements,
+    normaliser: Normaliser,
+    key: bytes | None = None,
+) -> TokenQuery:
+    """Return a query with what the judgements say about its column."""
+    rejected, named = judgements.rejected(column), judgements.value_pairs(column)
+    if not rejected and not named:
+        return query
+    others, ours, theirs, are_matches = zip(*named, strict=True) if named else ((),) * 4
+    cells = pa.array([*ours, *theirs], pa.string())
+    if normaliser.aliases is not None:
+        cells = normaliser.resolved(cells)
+    tokens = [
+        tokens_of(cells.slice(row, 1), None, query.readings, as_column=False).to_pylist()[0]
+        for row in range(len(cells))
+    ]
+    if key is not None:
+        tokens = hashed_texts(pa.array(tokens, pa.large_string()), key).to_pylist()
+    pairs: dict[Column, tuple[tuple[str, str, bool], ...]] = {}
+    for other, *pair in zip(
+        others, tokens[: len(ours)], tokens[len(ours) :], are_matches, strict=True
+    ):
+        if pair[0] is not None and pair[1] is not None:
+            pairs[other] = (*pairs.get(other, ()), tuple(pair))
+    judged = TokenJudgements(rejected, pairs, pairs.pop(ANY, ()))
+    readings = (replace(one, judged=judged) for one in query.others)
+    return replace(query, judged=judged, others=tuple(readings))
+
+
+def _holds(shard: Shard, tokens: np.ndarray, texts: pa.Array) -> np.ndarray:
+    return np.isin(shard.overlap.find(texts), tokens)
+
+
+def _hidden(shard: Shard, query: TokenQuery, table: str | None) -> np.ndarray:
+    hidden = shard.hidden(table)
+    return hidden if query.judged is None else np.union1d(hidden, query.judged.hidden(shard))
+
+
+def _judged_matches(
+    shards: Sequence[Shard], query: TokenQuery, exclude_table: str | None
+) -> list[TokenMatch]:
+    """Return the columns that share values with a query by what people said, counted one by one."""
+    if query.judged is None:
+        return []
+    names = [name for shard in shards for name in shard.names.of(query.judged.alone(shard))]
+    names = [name for name in names if name[0] != exclude_table]
+    return [match for match in overlap_with(shards, query, names) if match is not None]
+
+
 # Whether the day comes first in dates that do not say it: as they stand, then each order.
 _ORDERS = (None, False, True)
 
@@ -113,7 +226,7 @@ def shared_values(
 ) -> list[str]:
     index = shard.overlap
     is_shared = np.isin(index.find(tokens), index.suffix(number, 0))
-    return sorted((tokens if texts is None else texts).filter(pa.array(is_shared)).to_pylist())
+    return sorted({*(tokens if texts is None else texts).filter(pa.array(is_shared)).to_pylist()})
 
 
 def _match(
@@ -178,7 +291,7 @@ def _search_overlap(
         index, planner = shard.overlap, shard.planner
         token_query = prepare_query(index, query.tokens)
         ways.append(planner.choose(index, token_query, k))
-        hidden = shard.hidden(exclude_table)
+        hidden = _hidden(shard, query, exclude_table)
         answer = planner.search(index, token_query, k, exclude=hidden, at_least=lowest)
         matches = sorted([*matches, *_counted(query, shard, answer)], key=_rank)[:k]
         reads.append(answer.reads)
@@ -195,9 +308,11 @@ def search_overlap(
     Of several readings of the query the one counts that fits a column best.
     """
     readings = (query, *query.others)
-    return best_of(
-        [_search_overlap(shards, one, k, exclude_table=exclude_table) for one in readings], k
+    results = [_search_overlap(shards, one, k, exclude_table=exclude_table) for one in readings]
+    results.append(
+        replace(results[0], matches=tuple(_judged_matches(shards, query, exclude_table)))
     )
+    return best_of(results, k)
 
 
 def search_overlap_batch(
@@ -217,7 +332,10 @@ def search_overlap_batch(
     reads: list[list[Reads]] = [[] for _ in queries]
     for shard in shards:
         prepared = [prepare_query(shard.overlap, query.tokens) for query in queries]
-        hidden = [shard.hidden(table) for table in exclude_tables]
+        hidden = [
+            _hidden(shard, query, table)
+            for query, table in zip(queries, exclude_tables, strict=True)
+        ]
         answers = shard.batched(device).search(prepared, k, exclude=hidden)
         for row, (query, answer) in enumerate(zip(queries, answers, strict=True)):
             more = _counted(query, shard, answer)
@@ -236,7 +354,8 @@ def search_overlap_batch(
     best = []
     for query, table, result in zip(queries, exclude_tables, results, strict=True):
         others = [_search_overlap(shards, one, k, exclude_table=table) for one in query.others]
-        best.append(best_of([result, *others], k))
+        judged = replace(result, matches=tuple(_judged_matches(shards, query, table)))
+        best.append(best_of([result, judged, *others], k))
     return best
 
 
@@ -264,10 +383,15 @@ def overlap_with(
             for position in np.flatnonzero(numbers >= 0).tolist():
                 number, name = int(numbers[position]), columns[position]
                 tokens = shard.overlap.suffix(number, 0)
-                overlap = int(np.isin(query_tokens, tokens).sum())
+                shared = np.isin(query_tokens, tokens)
+                overlap, read = int(shared.sum()), one
+                if one.judged is not None and one.judged.judges(name):
+                    has = partial(_holds, shard, tokens)
+                    overlap, texts = one.judged.counted(name, one.tokens, shared, has)
+                    read = replace(one, tokens=texts)
                 share, best = overlap / len(one), matches[position]
                 if share > (best.containment if best else 0):
-                    match = _match(one, shard, number, name, len(tokens), overlap, share)
+                    match = _match(read, shard, number, name, len(tokens), overlap, share)
                     matches[position] = match
     return matches
 
@@ -287,12 +411,14 @@ def search_containment(
     require_min_containment(min_containment)
     started, matches, n_candidates, routes = time.perf_counter(), [], 0, []
     for shard in shards if len(query) else ():
-        hidden = shard.hidden(exclude_table)
+        hidden = _hidden(shard, query, exclude_table)
         for one in (query, *query.others):
             some, n_some, way = _containing(shard, one, float(min_containment), verify, hidden)
             n_candidates += n_some
             routes.append(way)
             matches += some
+    judged = _judged_matches(shards, query, exclude_table)
+    matches += [match for match in judged if match.containment >= min_containment]
     stats = {
         "shards": len(shards),
         "ways": _counted_ways(routes),

@@ -14,6 +14,7 @@ from pexeso.store.io.location import Location, PlaceEntry
 from pexeso.store.local.reader import require_index, retired_files
 from pexeso.store.manifest import (
     BUILDING,
+    JUDGEMENTS,
     MANIFEST,
     PARTITIONS,
     RETIRED,
@@ -86,7 +87,7 @@ def check_store(
         known, names = _known_remote_files(root, manifest, entries), iter(sorted(entries))
     else:
         problems = [_check_file(root, *file, count) for file in manifest.files()]
-        known = {MANIFEST, *manifest.paths(), *retired_files(root)}
+        known = {MANIFEST, JUDGEMENTS, *manifest.paths(), *retired_files(root)}
         names = _top_level_names(root, known)
     notes = [_note(root, name) for name in names if name not in known]
     return [*(problem for problem in problems if problem is not None), *notes]

@@ -29,6 +29,8 @@ CATALOG = "catalog"
 EMBEDDER = "embedder"
 PARTITIONS = "partitions"
 RETIRED = "retired"
+# What people said about pairs: no part of a generation, and theirs (`pexeso.lake.judgements`).
+JUDGEMENTS = "judgements.csv"
 
 # The document of a partition, which is written last: its facts, and how its map was chosen.
 META, CHOICE, METRIC = "meta.json", "choice", "metric"

@@ -126,6 +126,8 @@ FUNCTIONS = [
             "verify_plan",
             "apply_plan",
             "undo_plan",
+            "read_judgements",
+            "record_judgements",
             "set_verbosity",
         )
     ),

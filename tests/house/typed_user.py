@@ -71,6 +71,7 @@ def further(index: pexeso.Index, folder: Path) -> None:
     assert_type(pexeso.search_combined(index, ["Oslo"]), pexeso.CombinedResult)
     assert_type(pexeso.learn_transformation("a.csv", "b.csv"), pexeso.TransformJoin)
     assert_type(pexeso.find_redundancy(folder), pexeso.Redundancy)
+    assert_type(pexeso.read_judgements(folder).rows, tuple[pexeso.Judgement, ...])
     assert_type(pexeso.enrich(index, {"city": ["Oslo"]}, "city"), pexeso.Enrichment)
     try:
         pexeso.open_index(folder)

@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 from pexeso.errors import InputError, PexesoError
 from pexeso.faces.app.graph import graph_file, match_path
+from pexeso.faces.app.judge import verdicts
 from pexeso.faces.app.page import (
     ON,
     Control,
@@ -43,6 +44,8 @@ from pexeso.faces.service.requests import JoinRequest
 from pexeso.joins.options import AGGREGATIONS
 from pexeso.lake.frames.columns import cells_to_show
 from pexeso.lake.frames.writing import WRITERS
+from pexeso.lake.judgements import FIELDS
+from pexeso.results.matches import Match
 
 OF_DISTANCE = ("max_distance", "joinability_of")
 OF_JOIN = ("how", "suffix", "many_to_many")
@@ -93,12 +96,15 @@ def join(pages: Pages, request: Request) -> Page:
         "n_rows": joined.table.num_rows,
         "report": joined.report,
         "found": match,
+        "back": url(f"{columns.path}/join", parameters),
     }
     if not (join_request.transform or columns.is_key):
         shown["python"] = python_join_lines(
             *(join_request, columns.table, columns.spec, pages.served.path),
             (match.table, match.column),
         )
+    if isinstance(match, Match):
+        shown |= verdicts(pages, join_request, match.table, match.column, [])
     if CHOSEN in parameters:
         choice = urlencode(
             [(CHOSEN, ON), *((ADD, name) for name in added if name in shown["chosen"])]
@@ -184,6 +190,7 @@ def _shown(
         "table": columns.table,
         "columns": columns,
         "python": None,
+        "judged": None,
         "join_request": join_request,
         "form": Form(f"{columns.path}/join", "Preview", fields, hidden),
         "match": url(f"{columns.path}/match", of_match),
@@ -270,6 +277,13 @@ def routes(pages: Pages) -> list[Route]:
         await run_in_threadpool(pages.served.reload)
         return RedirectResponse("/", status_code=303)
 
+    async def record_verdict(request: Request) -> Response:
+        from pexeso.faces.app.judge import record
+
+        async with request.form(max_files=0, max_fields=len(FIELDS) + 1) as form:
+            fields = {name: value for name, value in form.items() if isinstance(value, str)}
+        return await run_in_threadpool(record, pages, fields)
+
     def download(request: Request) -> Response:
         ending = f".{request.path_params['kind']}"
         if ending not in MEDIA_TYPES:
@@ -297,6 +311,7 @@ def routes(pages: Pages) -> list[Route]:
         Route("/files", give_files, methods=["POST"]),
         Route("/building", building, methods=["GET"]),
         Route("/reload", reload, methods=["POST"]),
+        Route("/judgements", record_verdict, methods=["POST"]),
     ]
 
 

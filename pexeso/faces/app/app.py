@@ -91,6 +91,7 @@ PAGES = {
     "/lake/left-out": "lake:left_out",
     "/graph": "graph:graph",
     "/redundancy": "lake:redundancy",
+    "/judge": "judge:judge",
     "/acquire": "lake:acquire",
 }
 

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from pexeso.composite.key_explanation import KeyExplanation
 from pexeso.errors import InputError
+from pexeso.faces.app.judge import VALUES_SHOWN, rejected_pair, verdicts
 from pexeso.faces.app.page import (
     ON,
     Form,
@@ -51,7 +52,8 @@ from pexeso.results.pages.page import (
 )
 from pexeso.results.query import TEXT_KINDS
 from pexeso.runtime.checks import require_choice
-from pexeso.sets.shard_searches import overlap_with, token_query
+from pexeso.sets.searches import encode_tokens
+from pexeso.sets.shard_searches import overlap_with
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -216,6 +218,8 @@ def search(pages: Pages, request: Request) -> Page:
             "missing": missing,
             "has_distance": not columns.is_key and search_request.method in ("semantic", "all"),
             "more": url(f"{path}/search", {**_given(request, columns), "k": "all"}),
+            "reject": None if columns.is_key else rejected_pair(pages, result),
+            "back": url(f"{path}/search", _given(request, columns)),
             "link": partial(match_link, pages, columns, _at_its_distance(search_request, section)),
             "command": command_line(
                 search_request, columns.table, columns.spec, index, options=OPTIONS
@@ -422,10 +426,16 @@ def _by_similar_values(pages: Pages, pair: RequestedMatch, ways: list[Any]) -> P
         section = section_of_explanation(explained, OF_EXPLANATION)
         # Its path is of a temporary folder, which says nothing to whoever gave it.
         query = {**section["query"], "file": pair.query_columns.table.name}
+        card = next(section["cards"])
+        near = [*explained.match._details.weakest(explained.match._position, VALUES_SHOWN)]
+        near += [one for one in card["unmatched"][:VALUES_SHOWN] if one.value is not None]
+        values = [(one.query, one.value, one.distance) for one in near]
         return {
             **pair.shown(None),
+            **verdicts(pages, request, pair.lake_table, str(explained.match.column), values),
+            "back": pair.link("match", **only(pair.given, OF_DISTANCE)),
             "section": {**section, "query": query},
-            "card": next(section["cards"]),
+            "card": card,
             "ways": ways,
             "join": pair.link("join", **{name: getattr(request, name) for name in OF_DISTANCE}),
             "command": _command(pages, request, pair),
@@ -437,7 +447,7 @@ def _by_similar_values(pages: Pages, pair: RequestedMatch, ways: list[Any]) -> P
 def _by_equal_values(pages: Pages, pair: RequestedMatch, ways: list[Any], *, indexed: bool) -> Page:
     index = pages.served.index
     column = pair.request(ExplainRequest, pages).read_column()
-    query = token_query(column, index.normaliser)
+    query = encode_tokens(index._opened, column)
     named = pair.lake_table, str(pair.lake_columns)
     [equal] = overlap_with(index.shards, query, [named])
     values = [] if equal is None else equal.shared()

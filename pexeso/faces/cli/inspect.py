@@ -466,7 +466,7 @@ def _row_counts(proposal: FoundKeys) -> str:
 
 @command()
 @index_argument
-@path_argument("labels", metavar="LABELS.csv")
+@path_argument("labels", metavar="[LABELS.csv]", required=False)
 @reading_option(of="LABELS.csv")
 @output_options("json")
 @takes(TuneRequest)
@@ -477,6 +477,7 @@ def tune(request: TuneRequest, form: str | None) -> None:
     Example:
       pexeso tune lake.pexeso labels.csv
       pexeso tune lake.pexeso labels.csv --min-precision 0.95
+      pexeso tune lake.pexeso
 
     \b
     LABELS.csv has pairs of values, which choose the distance:
@@ -488,6 +489,8 @@ def tune(request: TuneRequest, form: str | None) -> None:
       query_column,lake_column,same
       people.csv:company,business/firms.csv:name,yes
       people.csv:company,geo/cities.csv:city,no
+
+    Without LABELS.csv it takes the columns that you judged with pexeso judge.
 
     Some labels must be yes and some no; pairs that are hard to decide help most. A handful is
     enough: where they leave a choice, pexeso takes what search --auto would choose. The result

@@ -26,7 +26,7 @@ COMPLETE_VARIABLE = "_PEXESO_COMPLETE"
 _WITHOUT_FRAMES = frozenset(
     {
         *("search", "explain", "join", "verify", "transform", "acquire", "keys"),
-        *("tune", "rules", "info", "check", "delete", "serve", "mcp"),
+        *("tune", "judge", "rules", "info", "check", "delete", "serve", "mcp"),
     }
 )
 
@@ -46,6 +46,7 @@ _MODULES = {
     "verify": "join",
     "explain": "search",
     "tune": "inspect",
+    "judge": "judge",
     "transform": "join",
     "acquire": "acquire",
     "graph": "graph",

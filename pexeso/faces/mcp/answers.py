@@ -103,6 +103,17 @@ class Why(Page):
     entries: list[dict[str, Cell]]
 
 
+class Judged(Answer):
+    """A judgement that was recorded."""
+
+    your_column: str
+    lake_column: str
+    your_value: str
+    lake_value: str
+    verdict: str
+    before: Annotated[str | None, Field(description="The verdict that held until now.")]
+
+
 class Preview(Page):
     """The first rows of a join."""
 

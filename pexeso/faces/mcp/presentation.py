@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 
 from pexeso.errors import InputError
 from pexeso.faces.mcp.answers import MAX_TEXT, MAX_TOKENS, count_tokens, readable
-from pexeso.faces.mcp.tool_call import Call, reference
+from pexeso.faces.mcp.tool_call import Call, named_by, reference
 from pexeso.faces.service.bases import plain_cells, reading_of
-from pexeso.faces.service.requests import SearchRequest
+from pexeso.faces.service.judging import JudgeRequest, judged_column
+from pexeso.faces.service.requests import ExplainRequest, SearchRequest, split_lake_column
 from pexeso.joins.sql import LAKES, YOURS
 from pexeso.lake.columns import by_positions, spec_of
 from pexeso.lake.containers.reader import read_table
@@ -420,4 +421,22 @@ def write(join: Any, lake_column: str, path: Path, folder: Path, overwrite: bool
         **_counts(join),
         "note": f"Written to {visible(str(path), 400)}.",
         "untrusted": ["warnings"],
+    }
+
+
+def judged(call: Call, given: dict[str, Any]) -> dict[str, Any]:
+    column = judged_column(call.service, call.request(ExplainRequest, given))
+    catalog = call.service.open(call.index).catalog
+    named = named_by(call.service, call.index, given["lake_column"])
+    names = ("query_table", "query_column", "lake_table", "lake_column")
+    fields = dict(zip(names, (*column, *split_lake_column(catalog, named)), strict=True))
+    texts = {name: given[name] for name in ("your_value", "lake_value", "verdict")}
+    response = call.service.run(JudgeRequest.of(index=call.index, **fields, **texts))
+    return {
+        "your_column": reference(*column),
+        "lake_column": given["lake_column"],
+        **texts,
+        "before": response.before,
+        "note": "Recorded; answers follow it from now on.",
+        "untrusted": [],
     }

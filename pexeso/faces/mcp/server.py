@@ -42,7 +42,7 @@ from pexeso import __version__
 from pexeso.errors import InputError
 from pexeso.faces.mcp.answers import UNTRUSTED
 from pexeso.faces.mcp.tool_call import MAX_ERROR, Desk, failed, sentence
-from pexeso.faces.mcp.tools import TOOLS
+from pexeso.faces.mcp.tools import TOOLS, WRITING
 from pexeso.runtime.formatting import visible
 from pexeso.runtime.system import reuse_port
 
@@ -244,7 +244,7 @@ def _said(error: ToolError) -> str:
 
 
 def make_server(desk: Desk) -> Server:
-    """Return a server of the tools; the one that writes is offered where a folder is allowed."""
+    """Return a server of the tools; those that write are offered where a folder is allowed."""
     handlers = list(logging.getLogger().handlers)
     level = logging.getLogger().level
     server = Server(
@@ -258,7 +258,7 @@ def make_server(desk: Desk) -> Server:
     logging.getLogger().handlers[:] = handlers
     logging.getLogger().setLevel(level)
     for name, tool in TOOLS.items():
-        writes = name == "write_join"
+        writes = name in WRITING
         if not writes or desk.allow_write is not None:
             server.add_tool(tool.at(desk), annotations=_WRITES if writes else _READS)
     return server

@@ -17,6 +17,7 @@ from pexeso.faces.mcp.answers import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS
 from pexeso.faces.mcp.tool_call import Call, Desk, argument_name, writable_file
 from pexeso.faces.service.bases import Request, RequestError
 from pexeso.faces.service.graph import GraphRequest
+from pexeso.faces.service.judging import JudgeRequest
 from pexeso.faces.service.lake import BrowseRequest
 from pexeso.faces.service.redundancy import RedundancyRequest
 from pexeso.faces.service.requests import (
@@ -37,6 +38,7 @@ from pexeso.faces.service.schema import (
     hints_of,
 )
 from pexeso.joins.options import AGGREGATIONS
+from pexeso.lake.judgements import UNSURE
 
 # Share of values from which on a column is found, where an agent names none.
 MIN_JOINABILITY = 0.05
@@ -159,8 +161,9 @@ class Tool:
         return call_tool
 
 
-# The tools, in the order in which an agent meets them; `write_join` is offered to some alone.
+# The tools, in the order in which an agent meets them; those that write are offered to some alone.
 TOOLS: dict[str, Tool] = {}
+WRITING = ("write_join", "judge_join")
 
 
 def _tool(answer: type[answers.Answer], doing: str, *groups: Arguments) -> Callable[..., Any]:
@@ -390,3 +393,24 @@ def write_join(call: Call, given: dict[str, Any]) -> dict[str, Any]:
     return presentation.write(
         joined, given["lake_column"], path, call.allow_write, given["overwrite"]
     )
+
+
+@_tool(
+    answers.Judged,
+    "Recording the judgement.",
+    LAKE_COLUMN,
+    QUERY,
+    _options(JudgeRequest, "verdict", verdict=UNSURE),
+    _argument("your_value", str, "Judge this value of the query, not the columns.", ""),
+    _argument("lake_value", str, "With your_value: the value of the lake.", ""),
+    TOKENS,
+)
+def judge_join(call: Call, given: dict[str, Any]) -> dict[str, Any]:
+    """Record what the user said of a join, or of two values in it: yes, no or unsure.
+
+    Only the user decides: ask first. A rejected join is not found again, rejected values do not
+    match, accepted ones do. Give the same query as to find_joins, which may not be values.
+    """
+    if call.allow_write is None:  # the tool is not offered then
+        raise PermissionError("nothing may be written")
+    return presentation.judged(call, given)

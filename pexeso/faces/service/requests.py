@@ -436,7 +436,7 @@ class TuneRequest(ReadingRequest, frozen=True, kw_only=True):
     verb: ClassVar[str] = "tune"
 
     index: str
-    labels: str
+    labels: str | None = None
     min_precision: Annotated[
         Share | None,
         option(

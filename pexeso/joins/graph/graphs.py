@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pexeso.build.parts.base import parts_of
 from pexeso.errors import InputError
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pexeso.joins.graph.edges import Edges, EqualValues, Nodes, ValuesAlike
+    from pexeso.lake.judgements import Column
     from pexeso.semantic.executor import Executor
     from pexeso.semantic.open_index import OpenIndex
     from pexeso.store.local.reader import Store
@@ -194,7 +197,9 @@ def stream_edges(
     sizes of all columns are held; for equal values also what `LakeColumns` and `LakeTokens` hold;
     for values alike the vectors of one pass.
     """
-    limit = None if options.limit is None else options.limit + 1  # one more shows a cut
+    rejected, limit = opened.judgements.rejected_pairs, options.limit
+    if limit is not None:  # one more shows a cut, after those that a person rejected
+        limit += 1 + max(Counter(one for one, _ in rejected).values(), default=0)
     graph: EqualValues | ValuesAlike
     if options.method_for(opened.store) == OVERLAP:
         from pexeso.joins.graph.edges import EqualValues, missing_cells
@@ -216,8 +221,25 @@ def stream_edges(
         plain_options = options.to_dict(SEMANTIC, distance)
         edges = graph.edges(options.min_joinability, distance, limit, passes, by_kind=by_kind)
     stream = EdgeStream(plain_options, len(graph.nodes), graph.copies, ())
+    edges = _without_rejected(edges, graph.nodes, rejected)
     stream._batches = _batches(stream, graph.nodes, edges, options.limit, progress)
     return stream
+
+
+def _without_rejected(
+    edges: Iterator[Edges], nodes: Nodes, rejected: frozenset[tuple[Column, Column]]
+) -> Iterator[Edges]:
+    tables = pa.array(sorted({table for (table, _), _ in rejected}), nodes.tables.type)
+    at = np.flatnonzero(pc.is_in(nodes.tables, value_set=tables).to_numpy(zero_copy_only=False))
+    names = zip(
+        *(texts.take(at).to_pylist() for texts in (nodes.tables, nodes.labels)), strict=True
+    )
+    numbers = dict(zip(names, at.tolist(), strict=True))
+    known = [pair for pair in rejected if numbers.keys() >= set(pair)]
+    codes = np.array([numbers[one] * len(nodes) + numbers[other] for one, other in known], np.int64)
+    for left, right, matched, n_compared in edges:
+        kept = np.isin(left * len(nodes) + right, codes, invert=True)
+        yield left[kept], right[kept], matched[kept], n_compared
 
 
 # From `EqualValues`, a least joinability and a limit to the edges.

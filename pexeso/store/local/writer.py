@@ -36,6 +36,7 @@ from pexeso.store.manifest import (
     CATALOG,
     CHOICE,
     EMBEDDER,
+    JUDGEMENTS,
     MANIFEST,
     META,
     METRIC,
@@ -370,13 +371,14 @@ class IndexWriter(BuildWriter):
             sweep_retired(self.path, self.previous)
 
     def _make_plan(self) -> build_lock.Plan:
-        if self.previous is None and (names := sorted(os.listdir(self.path))):
+        names = sorted(set(os.listdir(self.path)) - {JUDGEMENTS})
+        if self.previous is None and names:
             raise OutputError(
                 f"'{self.path}' holds {build_lock.some_names(names)} and is no index of pexeso's: "
                 "choose another place for the index, or an empty folder."
             )
-        names = {kind: self._free_name(kind) for kind in (CATALOG, EMBEDDER)}
-        return build_lock.Plan(self.purpose, self._generation, names, self._free_number())
+        free = {kind: self._free_name(kind) for kind in (CATALOG, EMBEDDER)}
+        return build_lock.Plan(self.purpose, self._generation, free, self._free_number())
 
     def _adapted(self, plan: build_lock.Plan) -> build_lock.Plan | None:
         return plan if plan.generation == self._generation else None

@@ -6,7 +6,7 @@ needed for the texts of one batch, or of the largest column.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from pexeso.transform.search.grams import QueryGrams, SharedGrams
 from pexeso.transform.texts import cleaned
 
 if TYPE_CHECKING:
+    from pexeso.lake.judgements import Column
     from pexeso.store.local.reader import Store
 
 # Values of columns that are compared at a time; a larger column is compared by itself.
@@ -54,7 +55,12 @@ class Candidate:
 
 
 def find_candidates(
-    store: Store, query: QueryGrams, limit: int, *, exclude_table: str | None = None
+    store: Store,
+    query: QueryGrams,
+    limit: int,
+    *,
+    exclude_table: str | None = None,
+    rejected: Collection[Column] = (),
 ) -> tuple[list[Candidate], int]:
     """Find the columns of an index that share most telling pieces with a query.
 
@@ -78,7 +84,7 @@ def find_candidates(
             hits = [
                 (-int(scores[at]), table, label, at)
                 for at, (table, label) in zip(selected.tolist(), names, strict=True)
-                if table != exclude_table
+                if table != exclude_table and (table, label) not in rejected
             ]
             for score, table, label, at in sorted(hits)[:limit]:
                 first, end = bounds[at : at + 2].tolist()

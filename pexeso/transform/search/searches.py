@@ -136,8 +136,13 @@ class TransformSearches:
         file = column.file
         own_table = self.opened.table_of(file) if exclude_self and file is not None else None
         query = _Query.of(column, seed)
+        rejected = self.opened.judgements.rejected(self.opened.name_of(column))
         candidates, n_compared = find_candidates(
-            self.opened.store, query.grams, max_candidates, exclude_table=own_table
+            self.opened.store,
+            query.grams,
+            max_candidates,
+            exclude_table=own_table,
+            rejected=rejected,
         )
         matches, learned = [], 0
         for candidate in candidates:

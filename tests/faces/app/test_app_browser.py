@@ -385,7 +385,7 @@ ALIKE = {
 
 PATHS = (
     "/", "/lake", "/lake/table?name=geo/capitals.csv", "/lake/left-out",
-    "/graph", "/graph?run=1", "/redundancy?run=1", "/acquire",
+    "/graph", "/graph?run=1", "/redundancy?run=1", "/acquire", "/judge",
     "/acquire?have=geo/capitals.csv:Country&budget=20",
 )  # fmt: skip
 OF_TABLE = (

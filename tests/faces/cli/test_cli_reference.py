@@ -27,6 +27,7 @@ NAMES = [
     "verify",
     "explain",
     "tune",
+    "judge",
     "transform",
     "acquire",
     "graph",

@@ -20,6 +20,7 @@ from pexeso.faces.service.index_requests import (
     DeleteRequest,
     EstimateRequest,
 )
+from pexeso.faces.service.judging import JudgeRequest
 from pexeso.faces.service.lake import BrowseRequest
 from pexeso.faces.service.redundancy import (
     ApplyPlanRequest,
@@ -72,6 +73,14 @@ EXAMPLES = [
     BatchRequest.of(index="lake.pexeso", queries=({"id": 1, "values": ["Oslo"]},), k="all"),
     BatchRequest.of(index="lake.pexeso", queries="queries.jsonl", output="a.jsonl", resume=True),
     TuneRequest.of(index="lake.pexeso", labels="labels.csv", min_precision=0.9),
+    JudgeRequest.of(
+        index="lake.pexeso",
+        query_table="a.csv",
+        query_column="city",
+        lake_table="b.csv",
+        lake_column="town",
+        verdict="no",
+    ),
     InfoRequest.of(index="lake.pexeso", report=True),
     InfoRequest.of(index="lake.pexeso", left_out=True),
     RulesRequest.of(),

@@ -17,6 +17,7 @@ from pexeso.faces.cli.main import cli
 from pexeso.faces.mcp.tool_call import Desk
 from pexeso.index import build_index, open_index
 from pexeso.lake.catalog import Catalog
+from pexeso.lake.judgements import Judgement, record_judgements
 from pexeso.options import METHODS
 from tests.faces.app.app_clients import app_of
 from tests.faces.mcp.conftest import caller
@@ -68,6 +69,11 @@ class Lake:
         lines += [f"{table},\n" for table in self.whole]
         self.rights.write_text("".join(["table,column\n", *lines]))
         self.index = build_index(self.folder, folder / "ix", parts=PARTS).path
+        mine, hidden = ("mine.csv", "town"), self.hidden[0]
+        rows = [Judgement(*hidden, *self.seen[0], verdict="yes")]
+        rows += [Judgement(*mine, *hidden, f"{HIDDEN}1", f"{HIDDEN}2", "no")]
+        rows += [Judgement("", "", "", "", f"{HIDDEN}1", f"{HIDDEN}2", "yes")]
+        record_judgements(self.index, rows)
         self.query = folder / "read"
         self.query.mkdir()
         rows = [(f"town {n % 3} {n % 6}", n) for n in range(9)]
@@ -228,6 +234,7 @@ class Requests:
                 ("preview_join", {**pair, **way}),
                 ("write_join", {**pair, **way, "output": "out.csv", "overwrite": True}),
                 ("join_sql", {**pair, "how": way["how"]}),
+                ("judge_join", {**pair, "verdict": self.chance.choice(["yes", "no"])}),
                 ("find_composite_joins", {"table": table, "key": ["c_0", "c_1"]}),
                 ("find_redundancy", {"min_containment": self.chance.choice([0.3, 1.0])}),
                 ("join_graph", self.chance.choice([{}, {"table": table}])),
@@ -246,7 +253,7 @@ class Requests:
             [
                 *(("/", {}), ("/lake", {"text": label}), ("/lake/table", {"name": table})),
                 *(("/lake", {}), ("/lake/left-out", {}), (given, {})),
-                *(("/graph", {"run": "on"}), ("/redundancy", {"run": "on"})),
+                *(("/graph", {"run": "on"}), ("/redundancy", {"run": "on"}), ("/judge", {})),
                 ("/graph.csv", {"run": "on"}),
                 ("/acquire", {"have": self.spec(), "max_tables": "2"}),
                 (f"{given}/search", {"column": "town", "k": "all"}),
@@ -304,6 +311,8 @@ class Requests:
                 lambda: ["search", index, own, "--auto", *choice([["--json"], html])],
                 lambda: ["search", index, f"{mine}:town,n", *choice([["--json"], ["--csv"], []])],
                 lambda: ["tune", index, self.labels(), *choice([["--json"], []])],
+                lambda: ["tune", index],
+                lambda: ["judge", index, "--json"],
                 lambda: ["join", index, own, self.spec(), "--aggregate", "first"],
                 lambda: [*joined, "--transform", "--accept-rule", "--many-to-one"],
                 lambda: [*joined, "--conflicts", self.folder / "conflicts.csv"],

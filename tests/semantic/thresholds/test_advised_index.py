@@ -80,8 +80,8 @@ def test_a_labelled_column_that_is_not_there_is_named_whole(index):
 
 
 def test_labels_are_a_table_or_rows_with_truth_values(index):
-    with pytest.raises(InputError, match=r"labels must be the path of a table, or rows.*Got None"):
-        index.tune(None)
+    with pytest.raises(InputError, match=r"labels must be the path of a table, or rows.*Got 7"):
+        index.tune(7)
     same = [ValueLabel("Oslo", "OSLO", "yes"), ValueLabel("Oslo", "Rome", "no")]
     with pytest.raises(InputError, match=r"same must be True or False\. Got 'yes' instead"):
         index.tune(same)
