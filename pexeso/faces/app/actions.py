@@ -80,6 +80,7 @@ def join(pages: Pages, request: Request) -> Page:
                 "problem": str(error),
             },
             lambda: {},
+            fragment="joined.html",
             status=400,
         )
     joined, match = response.joined, response.match
@@ -110,7 +111,7 @@ def join(pages: Pages, request: Request) -> Page:
             [(CHOSEN, ON), *((ADD, name) for name in added if name in shown["chosen"])]
         )
         shown["downloads"] = {kind: f"{link}&{choice}" for kind, link in shown["downloads"].items()}
-    return Page("join.html", shown, response.to_dict)
+    return Page("join.html", shown, response.to_dict, fragment="joined.html")
 
 
 def _with_chosen_columns(joined: pa.Table, columns: QueryColumns, request: Request) -> pa.Table:
@@ -192,7 +193,7 @@ def _shown(
         "python": None,
         "judged": None,
         "join_request": join_request,
-        "form": Form(f"{columns.path}/join", "Preview", fields, hidden),
+        "form": Form(f"{columns.path}/join", "Preview", fields, hidden, live="joined"),
         "match": url(f"{columns.path}/match", of_match),
         "downloads": {
             kind: url(f"{columns.path}/joined.{kind}", {**parameters, **of_kind})

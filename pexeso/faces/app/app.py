@@ -169,9 +169,11 @@ def _answers(pages: Pages, path: str, *, as_json: bool = False):
 
 
 def _html(pages: Pages, page: Page, request: Request) -> Response:
+    # A script shows no part of an answer that says it failed.
+    is_part = page.fragment is not None and request.headers.get("hx-request") == "true"
     return HTMLResponse(
         page.html(pages, request),
-        status_code=page.status,
+        status_code=200 if is_part else page.status,
         headers={"Vary": "HX-Request"},
         background=BackgroundTask(_prepare, pages),
     )

@@ -458,3 +458,21 @@ def test_no_page_has_a_barrier(visit, mine, schemes):
             assert len(report["passes"]) > 5
     assert barriers == []
     assert wide == []
+
+
+def test_the_joined_table_follows_the_boxes_and_options(visit, mine):
+    page = visit()
+    give(page, mine)
+    page.goto(f"{page.url}/join?{CAPITAL}")
+    heads = page.locator("#joined thead th")
+    before = heads.all_inner_texts()
+    assert "Country" in before
+    page.get_by_label("Country").uncheck()
+    page.locator("#joined thead").get_by_text("Country").wait_for(state="detached")
+    assert heads.all_inner_texts() == [name for name in before if name != "Country"]
+    assert page.evaluate("document.activeElement.id").startswith("add-"), "the focus stays"
+    page.get_by_label("Rows without a match").select_option("inner")
+    page.wait_for_url("**how=inner*")
+    assert "Country" not in heads.all_inner_texts()
+    page.reload()
+    assert "Country" not in heads.all_inner_texts()
