@@ -269,7 +269,10 @@ def _converted(file: Path, document: dict[str, Any]) -> tuple[DeclaredJoin, ...]
     try:
         return msgspec.convert(document, _Document).join
     except msgspec.ValidationError as error:
-        raise InputError(f"'{file}' does not declare joins as it must: {error}.") from error
+        relations = f" A relation is {', '.join(RELATIONS)}." if "relation" in str(error) else ""
+        raise InputError(
+            f"'{file}' does not declare joins as it must: {error}.{relations}"
+        ) from error
 
 
 def _require_inside(file: Path, join: DeclaredJoin) -> None:
@@ -289,8 +292,8 @@ def _require_path_inside(file: Path, name: str) -> None:
     above = [file.parent.joinpath(*path.parts[: n + 1]) for n in range(len(path.parts))]
     if is_outside or any(map(os.path.islink, above)):
         raise InputError(
-            f"'{file}' names '{name}', and reads files in its own folder alone, by no link and "
-            "without '..': give the path from that folder."
+            f"The tables of '{file}' must lie in its folder or below it, and links are not "
+            f"followed. Got '{name}'."
         )
 
 
@@ -322,7 +325,9 @@ def _checks(folder: Path, declared: tuple[DeclaredJoin, ...]) -> Iterator[JoinCh
 
 
 def _broken(join: DeclaredJoin, figures: JoinFigures) -> Iterator[str]:
-    if join.min_share is not None and figures.share < join.min_share:
+    if not figures.matched:
+        yield "no value matches"
+    elif join.min_share is not None and figures.share < join.min_share:
         now, limit = percent(figures.share), percent(join.min_share)
         yield f"{now} of the values match, and at least {limit} must"
     # A relation holds where neither end is many that must be one.

@@ -205,7 +205,8 @@ class SingleQueryPass(_Pass):
     def results(self) -> Iterator[tuple[int, tuple[list[Hit], SearchStats]]]:
         if self._looks:
             self._stats.add(self._ahead)
-        add_judged(self._scan, self._query, self._options, self._ranking, self._stats)
+        if self._query.judged is not None:
+            add_judged(self._scan, self._query, self._options, self._ranking, self._stats)
         yield self._position, (self._ranking.hits(), self._stats)
 
     @property
@@ -299,7 +300,8 @@ class SharedPass(_Pass):
         for query, chosen, ranking in zip(
             self._queries, self._options, self._rankings, strict=True
         ):
-            add_judged(self._scan, query, chosen, ranking, self._shared)
+            if query.judged is not None:
+                add_judged(self._scan, query, chosen, ranking, self._shared)
         for position, ranking, skipped in zip(
             self._batch.positions, self._rankings, self._skipped, strict=True
         ):
@@ -432,8 +434,6 @@ def add_judged(
     stats: SearchStats,
 ) -> None:
     """Add the columns of which values were judged, counted one by one, to what a search found."""
-    if query.judged is None:
-        return
     goal = goal_of(query.total(options), options)
     for number in range(scan.n_partitions):
         _, positions = judged_columns(scan, number, query)

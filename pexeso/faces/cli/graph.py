@@ -54,7 +54,8 @@ def graph(request: GraphRequest, form: str | None) -> None:
     batch of columns are in memory, so a file may be larger than memory.
 
     .jsonl, .csv and .parquet files have a row for each edge, .mmd is a Mermaid flowchart of the 500
-    strongest edges, .graphml is for Gephi, yEd, Cytoscape and networkx.
+    strongest edges, .graphml is for Gephi, yEd, Cytoscape and networkx, .html is a map of the
+    tables.
 
     In Python: pexeso.open_index(INDEX).graph().
     """  # noqa: D301  click reads \b

@@ -461,8 +461,9 @@ def explain(request: ExplainRequest, html: str | None, overwrite: bool, form: st
 def _write_key(explanation: KeyExplanation, html: str | None, form: str | None) -> None:
     if html is not None or form == "csv":
         raise click.UsageError(
-            f"{'--csv' if html is None else '--html'} shows pairs of values. The explanation of a "
-            "key of several columns is a text, or JSON: take --json."
+            f"{'--csv' if html is None else '--html'} shows pairs of similar values. Where "
+            "equal ones are joined (numbers, ids, several columns) the explanation is a text, or "
+            "JSON: take --json."
         )
     write_answer(explanation, form, key_explanation_lines)
     _report_readings(explanation)

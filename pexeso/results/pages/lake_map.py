@@ -16,13 +16,14 @@ import numpy as np
 import pyarrow as pa
 
 from pexeso.results.pages.page import rendered
-from pexeso.runtime.formatting import MAX_CELL, percent, plain
+from pexeso.runtime.formatting import MAX_CELL, many, percent, plain
 
 MAX_TABLES, MAX_LINES = 2000, 5000
 EDGES_READ = 20_000  # The strongest joins of columns, which the lines are taken from
 LABEL_CELL, LABEL_HEIGHT = 6, 14  # Of a letter of a name, and of its line
 
 WIDTH, HEIGHT, MARGIN = 1000, 600, 30
+_EDGE = 120  # where names would be cut
 _STEPS, _EXACT, _CELLS, _GRAVITY = 80, 400, 20, 4.0
 _GOLDEN_ANGLE = 2.399963
 
@@ -73,6 +74,7 @@ def lake_map(edges: pa.Table) -> LakeMap:
         {
             "name": names[code],
             "label": labels[number],
+            "anchor": "start" if x < _EDGE else "end" if x > WIDTH - _EDGE else "middle",
             "x": int(x),
             "y": int(y),
             "r": 4 + min(4, int(degree) // 6),
@@ -112,7 +114,7 @@ def _said(edge: Mapping[str, Any], count: int) -> str:
         plain(f"{edge[f'{side}_table']} : {edge[f'{side}_column']}", 2 * MAX_CELL)
         for side in ("left", "right")
     )
-    others = f" (and {count - 1:,} more joins of their columns)" if count > 1 else ""
+    others = f" (and {many(count - 1, 'more join')} of their columns)" if count > 1 else ""
     return f"{percent(edge['joinability'])} of {left} in {right}{others}"
 
 

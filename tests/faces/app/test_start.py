@@ -110,4 +110,4 @@ def test_columns_whose_boxes_are_not_ticked_are_left_out(client, start):
     shown = client.get(f"{page}/join?{query}&chosen=1&add=mayor").text
     assert shown.count(" checked") == 1
     assert "chosen=1&amp;add=mayor" in shown
-    assert "It adds all columns." in shown
+    assert "These add all columns." in shown

@@ -132,7 +132,7 @@ def test_graphs_on_spark_are_the_same(run, small_index, spark, tmp_path, monkeyp
         (("--method", "overlap", "--max-distance", 0.1), "compares equal ones: leave it out"),
         (("--method", "overlap", "--model", "hashing"), "has no use for --model: leave it out"),
         (("--spark-conf", "a=b"), "--spark-conf is for a graph made on Spark: give --spark-master"),
-        (("-o", "joins.xlsx"), "must end in .jsonl, .csv, .parquet, .mmd or .graphml"),
+        (("-o", "joins.xlsx"), "must end in .jsonl, .csv, .parquet, .mmd, .graphml or .html"),
         (("-o", "a.jsonl", "--json"), "leave --json out"),
         (("--min-joinability", 0), "--min-joinability must be a number in (0, 1]"),
     ],

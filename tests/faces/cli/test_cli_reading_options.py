@@ -62,7 +62,7 @@ def test_every_command_that_reads_a_file_has_the_options():
         if isinstance(argument, click.Argument) and "FILE" in (argument.metavar or "")
     }
     assert takes_file, "no command names its argument FILE any more"
-    assert takes_file <= READERS
+    assert takes_file - READERS == {"verify"}, "a contract has no way of reading"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pexeso.build.report import Update
 from pexeso.build.updates import Added
 from pexeso.composite.key_explanation import JoinedRows, KeyExplanation, PartOverlap
 from pexeso.composite.results import CompositeMatch, CompositeResult, FanOut
+from pexeso.contracts import DeclaredJoin, JoinCheck, JoinChecks
 from pexeso.index import Index
 from pexeso.joins.enrichment.enrich import Enrichment
 from pexeso.joins.enrichment.feature_selection import FeatureChoice
@@ -167,6 +168,7 @@ RESULTS = {
     "Hints": lambda: Hints((NearColumn(H, H, 0.5, 1, 2),) * 3, (group(),)),
     "Index": index,
     "IndexInfo": info,
+    "JoinChecks": lambda: JoinChecks(H, (JoinCheck(DeclaredJoin(H, H), None, (H,)),) * MANY),
     "JoinReport": lambda: JoinReport(9, 8, 7, H, conflicts=conflicts(), counts={"shared": 3}),
     "JoinSql": lambda: JoinSql(H * MANY, {H: H}, H, H, [(H, None)] * MANY),
     "Joined": lambda: Joined(pa.table({H: [H] * MANY}), None),

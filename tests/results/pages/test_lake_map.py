@@ -54,7 +54,7 @@ def test_a_map_draws_each_pair_of_tables_once_by_its_strongest_join(n_tables, n_
     edges = edges_of(n_tables, n_edges)
     drawing, pairs = lake_map.lake_map(edges), pairs_of(edges)
     assert [line["edge"] for line in drawing.lines] == [some[0] for some in pairs.values()]
-    assert [line["said"].count("more joins") for line in drawing.lines] == [
+    assert [line["said"].count(" more join") for line in drawing.lines] == [
         int(len(some) > 1) for some in pairs.values()
     ]
     degrees = {
