@@ -192,6 +192,15 @@ class Joined(Shown):
         """Rows joined, and the conflicts; worked out when it is first asked for."""
         return self._make_report()
 
+    def noted(self, note: str) -> Joined:
+        """Return the same join, with a further note in its report."""
+
+        def make_report() -> JoinReport:
+            notes = filter(None, (self.report.note, note))
+            return replace(self.report, note=" ".join(notes))
+
+        return replace(self, _make_report=make_report)
+
 
 def join_table(
     table: Any,

@@ -105,6 +105,9 @@ def _either(choices: Iterable[str]) -> str:
     return f"{', '.join(others)} or {last}"
 
 
+# Of a join that is made although it was rejected.
+REJECTED = "A judgement rejects this join, so no search finds it (judgements.csv)."
+
 FIELDS = tuple(field.name for field in fields(Judgement))
 
 

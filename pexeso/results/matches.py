@@ -521,12 +521,15 @@ class Explanation(Tabular):
         Joinability and pairs; a joinability of 0 where nothing matches.
     readings : tuple of WouldMatch
         Rules that are off by which more codes would be equal.
+    is_rejected : bool
+        Whether a judgement says that the columns do not join, so that no search finds them.
     """
 
     query: dict[str, Any]
     options: SearchOptions
     match: Match
     readings: tuple[WouldMatch, ...] = ()
+    is_rejected: bool = False
 
     fields = ("query", "value", "distance", "kind", "reason")  # of no dataclass field
 
@@ -580,4 +583,5 @@ class Explanation(Tabular):
             "compared_as": self.match.forms(),
             "unmatched": [unmatched.to_dict() for unmatched in self.unmatched],
             **({"hints": Hints(readings=self.readings).to_dict()} if self.readings else {}),
+            **({"rejected": True} if self.is_rejected else {}),
         }

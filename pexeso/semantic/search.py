@@ -265,7 +265,9 @@ class SemanticSearch:
         hit = replace(hit, matched=details.matched(0))
         match = self.matches_of(query, options, [hit], details)[0]
         readings = details.would_match(0)
-        return Explanation(query.describe(), options, match, readings)
+        name = self.opened.name_of(query.column)
+        is_rejected = (hit.table, hit.label) in self.opened.judgements.rejected(name)
+        return Explanation(query.describe(), options, match, readings, is_rejected)
 
     def options_for(
         self,

@@ -57,6 +57,7 @@ from pexeso.faces.service.requests import BatchRequest, ExplainRequest, SearchRe
 from pexeso.faces.service.schema import OUTPUT
 from pexeso.faces.service.verbs import run
 from pexeso.lake.columns import spec_of
+from pexeso.lake.judgements import REJECTED
 from pexeso.results.column_matches import Hints
 from pexeso.results.query import lines_of
 from pexeso.runtime.formatting import many, percent
@@ -452,6 +453,8 @@ def explain(request: ExplainRequest, html: str | None, overwrite: bool, form: st
     else:
         write_answer(explanation, form, explanation_lines)
     _report_readings(explanation)
+    if explanation.is_rejected:
+        talk(REJECTED)
     if html is not None:
         from pexeso.results.pages.page import explanation_page
 

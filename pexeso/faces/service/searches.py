@@ -32,6 +32,7 @@ from pexeso.faces.service.requests import (
 )
 from pexeso.lake.columns import label_columns
 from pexeso.lake.containers.reader import read_table, read_typed_table
+from pexeso.lake.judgements import REJECTED
 from pexeso.options import DEFAULT_COLUMNS, SearchOptions, parse_bytes
 from pexeso.results.query import QueryColumn, batch_lines
 
@@ -153,6 +154,7 @@ def join(service: Service, request: JoinRequest) -> JoinResponse:
     if (key := request.read_key()) is not None:
         return _key_join(service, request, key)
     column, options, advised = request.read_column(), request.options(), None
+    is_rejected = False
     index = service.open_for(request).with_readings(*request.reading_rules)
     if request.lake_column is None:
         match = _best_match(index, column, options)
@@ -167,11 +169,14 @@ def join(service: Service, request: JoinRequest) -> JoinResponse:
         # The best distance to find a column with is not the best to join it with.
         explanation = index.explain(column, *named, **options)
         match, advised = explanation.match, explanation.options
+        is_rejected = explanation.is_rejected
     # By the texts that were searched with: those of dates and the like differ from Arrow's.
     table, texts = _query_table(column)
     joined = match._details.join(
         match, table, None, None, vars(request.join_options()), texts=texts
     )
+    if is_rejected:
+        joined = joined.noted(REJECTED)
     return JoinResponse(column.describe(), match, advised, joined)
 
 

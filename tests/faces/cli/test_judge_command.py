@@ -114,3 +114,15 @@ def test_tune_takes_the_judged_columns(run, index):
     result = run("tune", index)
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("--max-distance")
+
+
+def test_a_rejected_join_is_made_and_explained_with_a_note(run, index):
+    table = index.parent / "lake" / "a.csv"
+    words = (index, f"{table}:city", "c.csv:city")
+    assert "rejects" not in run("join", *words).stderr + run("explain", *words).stderr
+    pexeso.record_judgements(
+        index, [pexeso.Judgement("a.csv", "city", "c.csv", "city", "", "", "no")]
+    )
+    assert "A judgement rejects this join" in run("join", *words).stderr
+    assert "A judgement rejects this join" in run("explain", *words).stderr
+    assert json.loads(run("explain", *words, "--json").stdout)["rejected"]
