@@ -42,6 +42,10 @@ _UNNAMED = re.compile(r"#\d+")
 
 
 class Edges(Protocol):
+    options: dict[str, Any]
+    n_columns: int
+    n_cut: int
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the edges, of `EDGES`, those of a left column one after the other."""
         ...
@@ -424,7 +428,10 @@ MERMAID = ExportFormat("mermaid", ".mmd", lambda edges, _: [mermaid_lines(edges)
 def _map_lines(edges: Edges, namespace: str) -> Iterator[Iterable[str]]:
     from pexeso.results.pages.lake_map import EDGES_READ, lake_map, map_page
 
-    yield [map_page(lake_map(strongest(edges.batches(), EDGES_READ)[0]))]
+    best, n_edges = strongest(edges.batches(), EDGES_READ)
+    facts = {name: fact for name, fact in edges.options.items() if fact is not None}
+    facts |= {"columns": edges.n_columns, "joins": n_edges, "columns with more joins": edges.n_cut}
+    yield [map_page(lake_map(best), facts)]
 
 
 MAP = ExportFormat("map", ".html", _map_lines)

@@ -166,11 +166,11 @@ def script() -> str:
     return (files("pexeso.results.pages") / "lake_map.js").read_text("utf-8")
 
 
-def map_page(drawing: LakeMap) -> str:
-    """Return a map as a page that needs no other file."""
+def map_page(drawing: LakeMap, facts: Mapping[str, Any]) -> str:
+    """Return a map as a page that needs no other file, with facts about its graph."""
     text = script()
     digest = b64encode(sha256(text.encode()).digest()).decode()
-    shown = {"drawing": drawing, "script": text, "digest": digest, **OF_TEMPLATE}
+    shown = {"drawing": drawing, "facts": facts, "script": text, "digest": digest, **OF_TEMPLATE}
     return rendered("lake_map_page.html", {**shown, "link": None, "table_link": None})
 
 

@@ -25,6 +25,8 @@ HOSTILE = (
 class EdgeRows:
     """Edges in memory, a batch for each given list of rows."""
 
+    options, n_columns, n_cut = {"k": 20}, 0, 0
+
     def __init__(self, *batches):
         self._batches = batches
 

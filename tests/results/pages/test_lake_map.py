@@ -86,7 +86,9 @@ def test_of_a_large_graph_the_strongest_joins_are_drawn_and_all_counted(monkeypa
     expected = [some[0] for pair, some in pairs.items() if pair <= names][:15]
     assert [line["edge"] for line in drawing.lines] == expected
     assert (drawing.n_joins, drawing.n_tables) == (len(pairs), len(set().union(*pairs)))
-    assert "The strongest 15 of" in map_page(drawing)
+    page = Reader(map_page(drawing, {"k": 20, HOSTILE: HOSTILE})).text
+    assert "The strongest 15 of" in page
+    assert "k 20" in page
 
 
 def test_the_page_of_a_map_has_its_script_alone_and_escapes_names():
@@ -95,7 +97,7 @@ def test_the_page_of_a_map_has_its_script_alone_and_escapes_names():
         [f"{HOSTILE}{name}" for name in edges["left_table"].to_pylist()], pa.large_string()
     )
     edges = edges.set_column(0, EDGES.field(0), names)
-    page = map_page(lake_map.lake_map(edges))
+    page = map_page(lake_map.lake_map(edges), {})
     (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     digest = b64encode(sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in page
@@ -107,7 +109,7 @@ def test_the_page_of_a_map_has_its_script_alone_and_escapes_names():
 
 def test_a_map_is_zoomed_and_filtered_in_a_browser(tmp_path):
     path = tmp_path / "map.html"
-    path.write_text(map_page(lake_map.lake_map(edges_of(12, 30))), "utf-8")
+    path.write_text(map_page(lake_map.lake_map(edges_of(12, 30)), {}), "utf-8")
     with started_browser() as browser:
         from playwright.sync_api import expect
 
