@@ -172,6 +172,14 @@ class Graph(Page):
     ]
 
 
+class Verified(Page):
+    """Declared joins, compared with the tables of now."""
+
+    ok: Annotated[bool, Field(description="Whether all of them hold.")]
+    n_broken: int
+    joins: list[dict[str, Cell]]
+
+
 class Redundant(Page):
     """Tables that are contained in others."""
 

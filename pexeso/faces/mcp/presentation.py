@@ -25,6 +25,7 @@ from pexeso.semantic.combined import CombinedMatch
 from pexeso.sets.results import TokenMatch
 
 if TYPE_CHECKING:
+    from pexeso.contracts import JoinCheck, JoinChecks
     from pexeso.joins.graph.graphs import ColumnGraph
 
 # Maximum numbers in a candidate or an explanation.
@@ -351,6 +352,27 @@ def _edge(row: dict[str, Any]) -> dict[str, Any]:
     ends = [reference(row[f"{side}_table"], row[f"{side}_column"]) for side in ("left", "right")]
     facts = {name: row[name] for name in ("joinability", "matched", "total", "right_unique")}
     return {"lake_column": ends[0], "joins": ends[1], **facts}
+
+
+def verified(call: Call, checks: JoinChecks) -> dict[str, Any]:
+    """Return what became of declared joins, the broken ones first."""
+    frame = {
+        "ok": not checks.broken,
+        "n_broken": len(checks.broken),
+        "note": "Broken ones first: what is broken, and how the join is now.",
+        "untrusted": ["joins"],
+    }
+    ordered = sorted(checks.joins, key=lambda check: not check.broken)
+    rows = ordered[call.offset : call.offset + call.limit]
+    keep = ("left", "right")
+    return call.page(frame, "joins", rows, total=len(ordered), present=_check, keep=keep)
+
+
+def _check(check: JoinCheck) -> dict[str, Any]:
+    return {
+        **{"left": check.declared.left, "right": check.declared.right, "ok": not check.broken},
+        **{"now": check.change(), "broken": "; ".join(check.broken), "new": check.missing()},
+    }
 
 
 def stages(call: Call) -> StageProgress:

@@ -14,7 +14,13 @@ from pydantic import Field
 from pexeso.errors import InputError
 from pexeso.faces.mcp import answers, presentation
 from pexeso.faces.mcp.answers import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS
-from pexeso.faces.mcp.tool_call import Call, Desk, argument_name, writable_file
+from pexeso.faces.mcp.tool_call import (
+    Call,
+    Desk,
+    argument_name,
+    readable_spec,
+    writable_file,
+)
 from pexeso.faces.service.bases import Request, RequestError
 from pexeso.faces.service.graph import GraphRequest
 from pexeso.faces.service.judging import JudgeRequest
@@ -27,6 +33,7 @@ from pexeso.faces.service.requests import (
     JoinSqlRequest,
     KeysRequest,
     SearchRequest,
+    VerifyRequest,
 )
 from pexeso.faces.service.schema import (
     alternatives,
@@ -353,6 +360,23 @@ def join_graph(call: Call, given: dict[str, Any]) -> dict[str, Any]:
         if not index.catalog.has(table):
             raise InputError(index.catalog.why_not(table, index.lake))
     return presentation.graph(call, call.service.run(call.request(GraphRequest, given)), table)
+
+
+@_tool(
+    answers.Verified,
+    "Verifying the joins.",
+    _argument("file", str, "A TOML file of declared joins, in a folder that may be read."),
+    _pages("joins", 20),
+)
+def verify_joins(call: Call, given: dict[str, Any]) -> dict[str, Any]:
+    """Say which declared joins still hold, and what broke those that do not.
+
+    The user declares them by `pexeso verify`; their tables lie beside the file.
+    """
+    if call.service.open(call.index)._opened.view.rights is not None:
+        raise InputError("Only who may see the whole lake can verify joins.")
+    path = readable_spec(given["file"], call.allow_read)
+    return presentation.verified(call, call.service.run(VerifyRequest.of(path=path)))
 
 
 @_tool(
