@@ -42,9 +42,12 @@ _UNNAMED = re.compile(r"#\d+")
 
 
 class Edges(Protocol):
-    options: dict[str, Any]
-    n_columns: int
-    n_cut: int
+    @property
+    def options(self) -> dict[str, Any]: ...
+    @property
+    def n_columns(self) -> int: ...
+    @property
+    def n_cut(self) -> int: ...
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the edges, of `EDGES`, those of a left column one after the other."""
