@@ -151,8 +151,8 @@ The first joined rows:
             ["explain", "games.csv", "--auto"],
             "The explanation of a composite key has no use for --auto: leave it",
         ),
-        (2, ["explain", "games.csv", "--csv"], "--csv shows pairs of values"),
-        (2, ["explain", "games.csv", "--html", "why.html"], "--html shows pairs of values"),
+        (2, ["explain", "games.csv", "--csv"], "--csv shows pairs of similar values"),
+        (2, ["explain", "games.csv", "--html", "why.html"], "--html shows pairs of similar values"),
     ],
 )
 def test_what_cannot_be_had_is_refused_in_a_sentence(fail, key_index, mine, code, arguments, words):
