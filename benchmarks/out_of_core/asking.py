@@ -40,6 +40,7 @@ class AskedColumn:
 
     query: BenchmarkQuery
     values: pa.StringArray
+    judged: None = None
 
     @property
     def vectors(self) -> torch.Tensor:
