@@ -177,12 +177,9 @@ def with_judgements(
     cells = pa.array([*ours, *theirs], pa.string())
     if normaliser.aliases is not None:
         cells = normaliser.resolved(cells)
-    tokens = [
-        tokens_of(cells.slice(row, 1), None, query.readings, as_column=False).to_pylist()[0]
-        for row in range(len(cells))
-    ]
-    if key is not None:
-        tokens = hashed_texts(pa.array(tokens, pa.large_string()), key).to_pylist()
+    # Each as if its column had no other.
+    texts = tokens_of(cells, np.arange(len(cells)), query.readings, as_column=False)
+    tokens = (texts if key is None else hashed_texts(texts, key)).to_pylist()
     pairs: dict[Column, tuple[tuple[str, str, bool], ...]] = {}
     for other, *pair in zip(
         others, tokens[: len(ours)], tokens[len(ours) :], are_matches, strict=True

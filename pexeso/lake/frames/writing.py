@@ -129,8 +129,7 @@ def _write_excel(table: pa.Table, path: Path | BinaryIO, escape_formulas: bool) 
             f"{table.num_columns:,}. Write it to a .csv or .parquet file."
         )
     texts = {"strings_to_numbers": False, "strings_to_formulas": False, "strings_to_urls": False}
-    options = {**texts, "constant_memory": True, "default_date_format": "yyyy-mm-dd hh:mm:ss"}
-    with xlsxwriter.Workbook(path, options) as workbook:
+    with xlsxwriter.Workbook(path, {**texts, "constant_memory": True}) as workbook:
         sheet = workbook.add_worksheet()
         bold = workbook.add_format({"bold": True})
         for place, name in enumerate(table.column_names):

@@ -20,7 +20,9 @@ for (const map of document.querySelectorAll(".map")) {
     svg.classList.toggle("near", isNear);
     let left = 150; // labels, which take longest to draw
     for (const point of points) {
-      const isSeen = point.x >= box.x && point.x <= box.x + box.width && point.y >= box.y && point.y <= box.y + box.height;
+      const across = point.x - box.x;
+      const down = point.y - box.y;
+      const isSeen = across >= 0 && across <= box.width && down >= 0 && down <= box.height;
       if (isSeen) point.circle.setAttribute("r", point.radius * Math.sqrt(box.width / width));
       point.label.classList.toggle("seen", isNear && isSeen && left-- > 0);
     }

@@ -6,7 +6,7 @@ Of a large graph the strongest joins are drawn, and so many that a browser moves
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
@@ -60,12 +60,13 @@ def lake_map(edges: pa.Table) -> LakeMap:
     # Tables in the order of their strongest join.
     seen, where = np.unique(ends[:, first].T.ravel(), return_index=True)
     rank = np.empty(len(names), np.int64)
-    rank[seen[np.argsort(where)]] = np.arange(len(seen))
+    by_strength = seen[np.argsort(where)]
+    rank[by_strength] = np.arange(len(seen))
     pairs = rank[ends[:, first]]
     is_drawn = (pairs < MAX_TABLES).all(0)
     kept = np.flatnonzero(is_drawn)[:MAX_LINES]
     pairs, first, counts = pairs[:, kept], first[kept], counts[kept]
-    drawn = seen[np.argsort(where)][: min(len(seen), MAX_TABLES)]
+    drawn = by_strength[:MAX_TABLES]
     places = _layout(len(drawn), pairs)
     degrees = np.bincount(pairs.ravel(), minlength=len(drawn))
     labels = [plain(names[code].rpartition("/")[2], MAX_CELL) for code in drawn]
@@ -174,4 +175,4 @@ def map_page(drawing: LakeMap, facts: Mapping[str, Any]) -> str:
     return rendered("lake_map_page.html", {**shown, "link": None, "table_link": None})
 
 
-OF_TEMPLATE: dict[str, int | Callable[..., str]] = {"map_width": WIDTH, "map_height": HEIGHT}
+OF_TEMPLATE = {"map_width": WIDTH, "map_height": HEIGHT}
