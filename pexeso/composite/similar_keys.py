@@ -156,12 +156,18 @@ class SimilarColumn:
         arrays, texts = [(none, none, np.empty(0))], [(pa.array([], pa.large_string()),) * 2]
         for number in np.unique(self._partitions[hits]).tolist():
             selected = np.flatnonzero(self._partitions[hits] == number)
-            column, stand_for, posting, distance, _ = scan.space.column_pairs(
-                scan.open_in_place(number),
-                self._encoded.vectors,
-                self._positions[hits[selected]],
-                self._max_distance,
-                SearchStats(),
+            positions = self._positions[hits[selected]]
+            sizes = scan.on_host(number).column_lists.sizes(positions)
+            column, stand_for, posting, distance, _ = scan.compare(
+                number,
+                len(self._encoded.vectors) * int(sizes.sum()),
+                lambda partition, positions=positions: scan.space.column_pairs(
+                    partition,
+                    self._encoded.vectors,
+                    positions,
+                    self._max_distance,
+                    SearchStats(),
+                ),
             )
             postings, inverse = np.unique(posting, return_inverse=True)
             arrays.append((columns[selected[column]], stand_for, distance))

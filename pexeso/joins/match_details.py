@@ -120,7 +120,7 @@ class MatchDetails:
         from pexeso.semantic.partition_loader import posting_arrays
 
         hit, loader = self._hits[position], self._opened.loader
-        lists = loader.open_in_place(hit.partition).column_lists
+        lists = loader.on_host(hit.partition).column_lists
         return posting_arrays(
             loader, hit.partition, np.arange(*lists.offsets[hit.position : hit.position + 2])
         )

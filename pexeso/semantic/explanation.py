@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,9 @@ from pexeso.results.query import Hit
 from pexeso.semantic.encoded_query import EncodedQuery
 from pexeso.semantic.partition_loader import PartitionLoader, posting_arrays
 from pexeso.store.local.reader import Store
+
+if TYPE_CHECKING:
+    from pexeso.engine.vector_space import SpacePartition
 
 NO_VALUE, UNKNOWN, TOO_FAR, APART = "empty", "unknown", "too far", "apart"
 
@@ -172,14 +175,18 @@ def _nearest(
     The nearest value by its words may be one that marks tell apart.
     """
     vectors = query.vectors[values]
-    partition = scan.open_in_place(hit.partition)
-    rows = partition.column_lists[hit.position]
+    lists = scan.on_host(hit.partition).column_lists
+    rows, start = lists[hit.position], lists.offsets[hit.position]
     if not len(rows) or not len(vectors):
         return [(TOO_FAR, None, None, None)] * len(vectors)
-    position, distance = scan.space.nearest(partition, vectors, rows)
-    defined = scan.space.pair_distances(vectors, scan.space.stored(partition, rows[position]))
+
+    def nearest(partition: SpacePartition) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        position, distance = scan.space.nearest(partition, vectors, rows)
+        stored = scan.space.stored(partition, rows[position])
+        return position, distance, scan.space.pair_distances(vectors, stored)
+
+    position, distance, defined = scan.compare(hit.partition, len(vectors) * len(rows), nearest)
     reasons = np.where((defined >= 1.0) & (distance < 1.0), APART, TOO_FAR)
-    start = partition.column_lists.offsets[hit.position]
     texts, keys = posting_arrays(scan, hit.partition, position + start)
     words: list[str | None] = [None] * len(vectors)
     apart = np.flatnonzero(reasons == APART)[:MAX_REASONS]

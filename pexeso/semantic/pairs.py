@@ -236,14 +236,13 @@ def find_pairs(
     n_done = 0
     for number, hit_numbers in hits_of_partition.items():
         positions = positions_in[number]
-        partition = scan.open_for_pairs(number, n_compared[number])
-        find = partial(scan.space.column_pairs, partition, stats=stats)
-        arguments = positions, options.max_distance
+        find = partial(
+            _column_pairs, scan, number, n_compared[number], positions, options.max_distance, stats
+        )
         folder = _kept_in.get()
+        name = f"{number} {positions.tolist()} {options.max_distance}"
         pairs: Any = (
-            find(query.vectors, *arguments)
-            if folder is None
-            else _kept_pairs(folder, number, query, find, arguments)
+            find(query.vectors) if folder is None else _kept_pairs(folder, name, query, find)
         )
         accepted = None
         if query.judged is not None:
@@ -278,22 +277,35 @@ def find_pairs(
     return [tables[position] for position in range(len(hits))]
 
 
-def _kept_pairs(
-    folder: Path,
+def _column_pairs(
+    scan: PartitionLoader,
     number: int,
-    query: EncodedQuery,
-    find: Callable[..., tuple[np.ndarray, ...]],
-    arguments: tuple[np.ndarray, float],
+    n_pairs: int,
+    positions: np.ndarray,
+    max_distance: float,
+    stats: SearchStats,
+    vectors: Any,
+) -> tuple[np.ndarray, ...]:
+    return scan.compare(
+        number,
+        n_pairs,
+        lambda partition: scan.space.column_pairs(
+            partition, vectors, positions, max_distance, stats
+        ),
+    )
+
+
+def _kept_pairs(
+    folder: Path, name: str, query: EncodedQuery, find: Callable[..., tuple[np.ndarray, ...]]
 ) -> tuple[np.ndarray, ...]:
     """Find the pairs of a partition by blocks of query values, each of which has a file."""
-    positions, max_distance = arguments
-    named = hashlib.blake2b(f"{number} {positions.tolist()} {max_distance}".encode(), digest_size=8)
+    named = hashlib.blake2b(name.encode(), digest_size=8)
     blocks = []
     for begin in range(0, len(query.values), BLOCK_SIZE):
         file = folder / f"{named.hexdigest()}-{begin}.npy"
         if not file.exists():
             rows = slice(begin, begin + BLOCK_SIZE)
-            column, value, *others = find(query.vectors[rows], positions, max_distance)
+            column, value, *others = find(query.vectors[rows])
             arrays = [array.view(np.int64) for array in (column, value + begin, *others)]
             with written_whole(file, overwrite=False) as draft, draft.open("wb") as stream:
                 np.save(stream, np.stack(arrays))

@@ -206,14 +206,19 @@ class PartitionLoader:
             self._looked_at.add(number)
         return partition
 
-    def open_for_pairs(self, number: int, n_pairs: int) -> SpacePartition:
-        return (self.on_host if n_pairs <= PAIRS_ON_HOST else self.open_in_place)(number)
+    def compare(
+        self, number: int, n_pairs: int, work: Callable[[SpacePartition], Result]
+    ) -> Result:
+        """Do some work with columns of a partition where it is: for them it is not copied."""
+        is_short = n_pairs <= PAIRS_ON_HOST
+        partition = self.on_host(number) if is_short else self._open_in_place(number)
+        return self.search(number, partition, work)
 
     def open(self, number: int) -> SpacePartition:
         """Open one partition on the device, after a glance at some of its rows."""
         if self.on_cpu:
             return self.on_host(number)
-        partition = self.open_in_place(number)
+        partition = self._open_in_place(number)
         if not self.is_on_host(number, partition):
             return partition
         partition = self._copied(number)
@@ -221,8 +226,7 @@ class PartitionLoader:
             self._kept[number] = partition
         return partition
 
-    def open_in_place(self, number: int) -> SpacePartition:
-        """Open a partition where it is, to look up some columns: for those it is not copied."""
+    def _open_in_place(self, number: int) -> SpacePartition:
         kept = self._kept.get(number)
         return self.on_host(number) if kept is None else kept
 
@@ -232,7 +236,7 @@ class PartitionLoader:
     def search(
         self, number: int, partition: SpacePartition, work: Callable[[SpacePartition], Result]
     ) -> Result:
-        """Do some work with a partition that `open` gave, or from its start on the CPU."""
+        """Do some work with an opened partition, or from its start on the CPU."""
         if self.on_cpu:  # perhaps since a failure after which the partition came
             return work(self.mapped(number))
         try:

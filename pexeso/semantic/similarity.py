@@ -95,8 +95,13 @@ def similarities(
         cuts = np.flatnonzero(np.diff(np.cumsum(held) // CHUNK_SIZE)) + 1
         for some, of_some in zip(np.split(part, cuts), np.split(sizes, cuts), strict=True):
             columns, n_pairs = positions[some], n_values * int(of_some.sum())
-            partition = scan.open_for_pairs(number, n_pairs)
-            nearest = scan.space.nearest_in_columns(partition, query.vectors, columns, reach, stats)
+            nearest = scan.compare(
+                number,
+                n_pairs,
+                lambda partition, columns=columns: scan.space.nearest_in_columns(
+                    partition, query.vectors, columns, reach, stats
+                ),
+            )
             scores[some] = (1 - (nearest / reach) ** 2).mean(1)
             n_compared += n_pairs
             if is_long:

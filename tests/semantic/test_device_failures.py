@@ -9,12 +9,14 @@ from pexeso.engine.dense.space import DenseSpace
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.engine.partition import Partition
+from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import BYTES_A_PAIR, MAX_PAIRS
 from pexeso.errors import DeviceError
 from pexeso.options import SearchOptions
 from pexeso.semantic import partition_loader
 from pexeso.semantic.executor import search_store
 from pexeso.semantic.partition_loader import CHECK_BYTES, PartitionLoader
+from pexeso.semantic.similarity import similarities
 
 CPU = torch.device("cpu")
 OPTIONS = PartitionLayoutOptions(map="projection", n_axes=4, block_size=4)
@@ -89,7 +91,7 @@ class Failing:
         self.calls, real = 0, getattr(owner, name)
 
         def wrapped(subject, *given, **options):
-            partition = given[0] if name.startswith("search") else None
+            partition = None if name == "open" else given[0]
             if partition is None or not any(partition is it for it in scan._mapped.values()):
                 self.calls += 1
                 if self.calls >= first:
@@ -136,6 +138,22 @@ def test_a_device_that_fails_while_a_partition_is_copied(
     check(scan, lake, queries)
     assert failing.calls == first
     assert messages(caplog) == [FAILED]
+
+
+@pytest.mark.parametrize("error", FAILURES, ids=lambda error: str(error)[:24])
+def test_a_device_that_fails_while_it_compares_pairs(lake, queries, monkeypatch, caplog, error):
+    scan = on_device(lake, kept=True)
+    [(hits, _)] = search_store(scan, [queries[0]], [REQUEST])
+    assert len({hit.partition for hit in hits}) > 1
+    wanted = similarities(scan, queries[0], hits, 0.2, SearchStats())
+    monkeypatch.setattr(partition_loader, "PAIRS_ON_HOST", 0)
+    failing = Failing(monkeypatch, DenseSpace, "nearest_in_columns", error, 2, scan)
+    for _ in range(2):
+        scores = similarities(scan, queries[0], hits, 0.2, SearchStats())
+        np.testing.assert_array_equal(scores, wanted)
+    assert failing.calls == 2
+    assert scan.on_cpu
+    assert len(messages(caplog)) == 1
 
 
 def test_a_device_that_does_not_tell_its_memory_is_one_that_fails(

@@ -22,7 +22,7 @@ from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import BYTES_A_PAIR, MAX_PAIRS
 from pexeso.options import SearchOptions
 from pexeso.semantic.executor import search_store
-from pexeso.semantic.partition_loader import CHECK_BYTES, PartitionLoader
+from pexeso.semantic.partition_loader import CHECK_BYTES, PAIRS_ON_HOST, PartitionLoader
 
 OPTIONS = PartitionLayoutOptions(map="projection", n_axes=6)
 N_PARTITIONS = 6
@@ -284,14 +284,17 @@ def test_pairs_of_found_columns_copy_no_partition(lake, queries, monkeypatch):
     search_store(device.scan, [queries[2]], [ALL])
     device.copied.clear()
     for number in range(N_PARTITIONS):
-        partition = device.scan.open_in_place(number)
-        assert device.scan.is_on_host(number, partition) == (number >= 2)
         right = device.scan.space.column_pairs(
             device.scan.mapped(number), queries[2].vectors, np.arange(3), 0.12, SearchStats()
         )
-        pairs = device.scan.space.column_pairs(
-            partition, queries[2].vectors, np.arange(3), 0.12, SearchStats()
-        )
+
+        def find(partition, number=number):
+            assert device.scan.is_on_host(number, partition) == (number >= 2)
+            return device.scan.space.column_pairs(
+                partition, queries[2].vectors, np.arange(3), 0.12, SearchStats()
+            )
+
+        pairs = device.scan.compare(number, PAIRS_ON_HOST + 1, find)
         for ours, theirs in zip(pairs, right, strict=True):
             np.testing.assert_array_equal(ours, theirs)
     assert not device.copied
