@@ -2,8 +2,9 @@
 
 Two of these on both sides make two values different, however few letters they differ in: Terminal 1
 is not Terminal 2, the Northern Region not the Southern one, and Springfield, Illinois not
-Springfield, Missouri. One on one side alone does not: "Windows 10" is near "Windows". Signs and
-repeated words count on one side too: ``AA-`` is not ``AA``, and Baden-Baden is not Baden.
+Springfield, Missouri. A letter that stands alone counts as a number does: Gate B is not Gate C. One
+on one side alone does not: "Windows 10" is near "Windows". Signs and repeated words count on one
+side too: ``AA-`` is not ``AA``, and Baden-Baden is not Baden.
 
 `pexeso.engine.sparse.marks` says how marks decide. ``opposites.json`` holds words of several
 languages, in groups of which a thing can be one: a group has its members, and each member the other

@@ -20,6 +20,7 @@ cdef enum:
     LONGEST = 6
     MOST_WORDS_WITH_NUMBER = 8  # numbers of longer values describe more often than they name
     MOST_WORDS_WITH_REPEAT = 3
+    TWO_BYTES = 0xC2  # from here on a byte begins a letter of Cyrillic, Greek or the like
     MOST_TIMES = 4  # that a value says all its words
     NUMBER_WORDS = 12
     ROMAN_ENDS = 5
@@ -28,6 +29,7 @@ cpdef enum:
     NUMBER = 1
     SEQUENCE = 2
     PLACE = 3
+    LETTER = 4
     FIRST_OPPOSITE = 8
     SIGN = 64  # from here on a mark that one value has tells it from one that lacks it
     REPEATED_WORD = 65
@@ -145,6 +147,18 @@ cdef inline bint is_digit(uint8_t byte) noexcept nogil:
     return 48 <= byte <= 57
 
 
+cdef inline bint are_digits(const uint8_t* text, int64_t size) noexcept nogil:
+    cdef int64_t position
+    for position in range(size):
+        if not is_digit(text[position]):
+            return False
+    return True
+
+
+cdef inline bint is_vowel(uint8_t byte) noexcept nogil:
+    return byte == 97 or byte == 101 or byte == 105 or byte == 111 or byte == 117 or byte == 121
+
+
 cdef inline bint is_word(Piece word, const char* text) noexcept nogil:
     return word.size == <int64_t>strlen(text) and memcmp(word.text, text, word.size) == 0
 
@@ -241,6 +255,33 @@ cdef void add_numbers(vector[Piece]& words, vector[int64_t]& marks) noexcept nog
         number = replaced(words[n_words - 1], NUMERALS, VALUES, ROMAN_ENDS)
         if number.text != words[n_words - 1].text:
             marks.push_back(mark_of(NUMBER, hash_of(number.text, number.size)))
+
+
+cdef void add_single_letters(vector[Piece]& words, vector[int64_t]& marks) noexcept nogil:
+    """Add letters that are a word, and one with a number at the end: "gate a" and "gate 12b".
+
+    In the middle a vowel is a word of some languages, and a letter with a number often a unit.
+    """
+    cdef int64_t n_words = words.size(), place, size
+    cdef const uint8_t* text
+    cdef bint is_last
+    if not 1 < n_words <= MOST_WORDS_WITH_NUMBER:
+        return
+    for place in range(n_words):
+        text, size, is_last = words[place].text, words[place].size, place == n_words - 1
+        if size == 1 and (place == 0 or is_last or not is_vowel(text[0])):
+            add_letter(text[0], marks)
+        elif size == 2 and is_last and text[0] >= TWO_BYTES:
+            marks.push_back(mark_of(LETTER, hash_of(text, 2)))
+        elif size > 1 and is_last and are_digits(text, size - 1):
+            add_letter(text[size - 1], marks)
+        elif size > 1 and is_last and are_digits(text + 1, size - 1):
+            add_letter(text[0], marks)
+
+
+cdef inline void add_letter(uint8_t letter, vector[int64_t]& marks) noexcept nogil:
+    if 97 <= letter <= 122:
+        marks.push_back(mark_of(LETTER, hash_of(&letter, 1)))
 
 
 cdef void add_repeats(vector[Piece]& words, vector[int64_t]& marks) noexcept nogil:
@@ -384,6 +425,7 @@ def find_marks(
                     first = position + 1
             if with_numbers:
                 add_numbers(words, marks)
+                add_single_letters(words, marks)
             if with_repeats:
                 add_repeats(words, marks)
             if opposites.shape[0]:

@@ -270,6 +270,7 @@ RULES: tuple[NamedRule, ...] = (
             ("Rocky II", "rocky 2"),
             ("Henry VIII", "henry 8"),
             ("Article V", "article 5"),
+            ("Type I error", "type 1 error"),
             ("IV fluids", "iv fluids"),
         ),
     ),
@@ -338,10 +339,17 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "different-numbers",
         True,
-        "keeps values apart of which each has a number that the other lacks, and values whose "
-        "numbers stand in another order.",
+        "keeps values apart of which each has a number, or a letter that stands alone, that the "
+        "other lacks, and values whose numbers stand in another order.",
         "Names that differ in a number name different things, however few letters that changes.",
-        (("Terminal 1", "Terminal 2"), ("2.5", "25"), ("Rocky II", "Rocky III"), ("2-1", "1-2")),
+        (
+            ("Terminal 1", "Terminal 2"),
+            ("2.5", "25"),
+            ("Rocky II", "Rocky III"),
+            ("2-1", "1-2"),
+            ("Gate B", "Gate C"),
+            ("Serena W.", "Serena V."),
+        ),
         tells_apart=True,
     ),
     NamedRule(
