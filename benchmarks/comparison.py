@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import scipy.sparse as sp
 
@@ -52,7 +53,11 @@ class Comparison:
 
     tools: str = setting(ALL, f"Some of {', '.join(TOOLS)}, with commas.")
     tasks: int = setting(8, "Tasks that are drawn of each data set.")
-    python: str = setting(sys.executable, "The Python of an environment with the other tools.")
+    python: str = setting(
+        sys.executable,
+        "The Python of an environment with the other tools.",
+        type=click.Path(exists=True, dir_okay=False),
+    )
 
 
 @benchmark("comparison", Comparison, lambda result: table_of(result))
@@ -189,17 +194,19 @@ def table_of(result: Mapping[str, Any]) -> str:
     rows = []
     for tool, run in result["tools"].items():
         versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
+        written = run["scores"][WRITTEN]
         for form, scores in run["scores"].items():
-            cost = ["", ""]
-            if form == WRITTEN:
-                cost = [f"{run['seconds']:.0f}", f"{run['peak_bytes'] / 1e6:.0f}"]
-            own = "default" in scores and _short(scores["default"]["f1"])
+            label, cost = f"{versions}: {TOOLS[tool].by}", [run["seconds"], run["peak_bytes"] / 1e6]
+            if form == NORMALISED:
+                if scores == written:
+                    continue
+                label, cost = f"{tool}, texts as pexeso normalises them", []
             f1s = [_short(one["f1"]) for one in scores["sets"].values()]
-            rates = [_short(scores[name]) for name in _RATES]
-            rows.append(
-                [versions if form == WRITTEN else f"{tool}, {form}", *f1s, *rates, own or "", *cost]
-            )
-    head = ["tool", *(f"`{name}`: F1" for name in result["data"]), "precision", "recall", "F1"]
+            rates = [_short(scores[name]) if scores["recall"] else "" for name in _RATES]
+            own = _short(scores["default"]["f1"]) if "default" in scores else ""
+            shown = [f"{number:,.0f}" for number in cost] or ["", ""]
+            rows.append([label, *f1s, *rates, own, *shown])
+    head = ["tool", *(f"F1, `{name}`" for name in result["data"]), "precision", "recall", "F1"]
     table = markdown_table([*head, "F1, its own threshold", "seconds", "MB"], rows)
     lines = [f"Not measured: {tool}. {reason}" for tool, reason in result["skipped"].items()]
     return "\n\n".join([table, *lines])

@@ -28,9 +28,10 @@ Pairs = Iterable[tuple[int, int, float]]
 
 
 class Tool(NamedTuple):
-    """How a tool joins, the packages that do it, and the score from which it joins by itself."""
+    """How a tool joins, by which of its functions, the packages, and its own lowest score."""
 
     join: Callable[[Texts, Texts], Pairs]
+    by: str
     packages: tuple[str, ...]
     default: float | None = None
 
@@ -198,14 +199,18 @@ def by_dex(left: Texts, right: Texts) -> Pairs:
 
 
 TOOLS = {
-    "pexeso": Tool(by_pexeso, ("pexeso",), 0.6),
-    "string_grouper": Tool(by_string_grouper, ("string_grouper", "sp-matmul-rs"), 0.8),
-    "skrub": Tool(by_skrub, ("skrub",), -1e9),
-    "splink": Tool(by_splink, ("splink", "duckdb")),
-    "duckdb": Tool(by_duckdb, ("duckdb",)),
-    "duckdb+rapidfuzz": Tool(by_duckdb_and_rapidfuzz, ("duckdb", "rapidfuzz")),
-    "goldenmatch": Tool(by_goldenmatch, ("goldenmatch",), 0.85),
-    "dex": Tool(by_dex, ("exmergo-dex-core", "duckdb"), 1.0),
+    "pexeso": Tool(by_pexeso, "`fuzzy_join`", ("pexeso",), 0.6),
+    "string_grouper": Tool(
+        by_string_grouper, "`match_strings`", ("string_grouper", "sp-matmul-rs"), 0.8
+    ),
+    "skrub": Tool(by_skrub, "`fuzzy_join`", ("skrub",), -1e9),
+    "splink": Tool(by_splink, "one `NameComparison`", ("splink", "duckdb")),
+    "duckdb": Tool(by_duckdb, "`jaro_winkler_similarity`", ("duckdb",)),
+    "duckdb+rapidfuzz": Tool(
+        by_duckdb_and_rapidfuzz, "`token_sort_ratio`", ("duckdb", "rapidfuzz")
+    ),
+    "goldenmatch": Tool(by_goldenmatch, "`match_df`, `ensemble`", ("goldenmatch",), 0.85),
+    "dex": Tool(by_dex, "inferred joins", ("exmergo-dex-core", "duckdb"), 1.0),
 }
 
 
