@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -103,7 +104,8 @@ def by_duckdb(left: Texts, right: Texts) -> Pairs:
     return _by_sql(left, right, "jaro_winkler_similarity(lower(l.text), lower(r.text))")
 
 
-def by_duckdb_and_rapidfuzz(left: Texts, right: Texts) -> Pairs:
+def by_rapidfuzz(scorer: str, left: Texts, right: Texts) -> Pairs:
+    """Compare all pairs in DuckDB by a function of rapidfuzz."""
     import pyarrow as pa
     from rapidfuzz import fuzz, process, utils
 
@@ -111,7 +113,10 @@ def by_duckdb_and_rapidfuzz(left: Texts, right: Texts) -> Pairs:
         pair = (side.to_pylist() for side in (texts, others))
         return pa.array(
             process.cpdist(
-                *pair, scorer=fuzz.token_sort_ratio, processor=utils.default_process, workers=-1
+                *pair,
+                scorer=getattr(fuzz, scorer),
+                processor=utils.default_process,
+                workers=-1,
             )
         )
 
@@ -206,9 +211,12 @@ TOOLS = {
     "skrub": Tool(by_skrub, "`fuzzy_join`", ("skrub",), -1e9),
     "splink": Tool(by_splink, "one `NameComparison`", ("splink", "duckdb")),
     "duckdb": Tool(by_duckdb, "`jaro_winkler_similarity`", ("duckdb",)),
-    "duckdb+rapidfuzz": Tool(
-        by_duckdb_and_rapidfuzz, "`token_sort_ratio`", ("duckdb", "rapidfuzz")
-    ),
+    **{
+        f"duckdb+rapidfuzz {scorer}": Tool(
+            partial(by_rapidfuzz, scorer), f"`{scorer}`", ("duckdb", "rapidfuzz")
+        )
+        for scorer in ("WRatio", "token_set_ratio")
+    },
     "goldenmatch": Tool(by_goldenmatch, "`match_df`, `ensemble`", ("goldenmatch",), 0.85),
     "dex": Tool(by_dex, "inferred joins", ("exmergo-dex-core", "duckdb"), 1.0),
 }
