@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 import scipy.sparse as sp
 
@@ -33,6 +32,7 @@ from benchmarks.effectiveness.sets import shared_set
 from benchmarks.effectiveness.tasks import Task
 from benchmarks.origin import environment_with_this_code
 from benchmarks.report import markdown_table
+from pexeso.errors import InputError
 from pexeso.lake.normalise.normaliser import Normaliser
 
 DATA = ("autofj", "entity-pairs", "countries")
@@ -53,11 +53,7 @@ class Comparison:
 
     tools: str = setting(ALL, f"Some of {', '.join(TOOLS)}, with commas.")
     tasks: int = setting(8, "Tasks that are drawn of each data set.")
-    python: str = setting(
-        sys.executable,
-        "The Python of an environment with the other tools.",
-        type=click.Path(exists=True, dir_okay=False),
-    )
+    python: str = setting(sys.executable, "The Python of an environment with the other tools.")
 
 
 @benchmark("comparison", Comparison, lambda result: table_of(result))
@@ -124,13 +120,16 @@ def _write_tasks(folder: Path, tasks: Sequence[Task], *, is_normalised: bool) ->
 def _run(python: str, tool: str, folder: Path) -> str | None:
     """Run a tool over a folder; return why it did not."""
     program = Path(comparison_tools.__file__).resolve()
-    done = subprocess.run(
-        [python, str(program), tool, str(folder)],
-        capture_output=True,
-        text=True,
-        env=environment_with_this_code() if tool == OWN else None,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [python, str(program), tool, str(folder)],
+            capture_output=True,
+            text=True,
+            env=environment_with_this_code() if tool == OWN else None,
+            check=False,
+        )
+    except OSError as error:
+        raise InputError(f"--python {python!r} does not start: {error.strerror}.") from error
     if done.returncode == 0:
         return None
     return (done.stderr.strip() or f"exit status {done.returncode}").splitlines()[-1]

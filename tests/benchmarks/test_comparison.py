@@ -13,6 +13,7 @@ from benchmarks.cli import main
 from benchmarks.comparison import drawn, joined_of, measure, scores_of, table_of
 from benchmarks.comparison_tools import write_rows
 from benchmarks.effectiveness.tasks import Task, incidence_of
+from pexeso.errors import InputError
 
 TOWNS = ["Lisbon", "Madrid", "Vienna", "Dublin"]
 
@@ -80,7 +81,9 @@ def test_tasks_are_drawn_in_order_and_alike():
     assert len(drawn(tasks, 20)) == 9
 
 
-def test_the_command_knows_its_tools(monkeypatch):
+def test_the_command_knows_its_tools_and_needs_a_python(monkeypatch, tmp_path):
     monkeypatch.setattr(comparison, "DATA", ())
+    with pytest.raises(InputError, match="'no-python' does not start: No such file"):
+        measure(SETS, ["dex"], "no-python", tmp_path)
     done = CliRunner().invoke(main, ["comparison", "--tools", "excel"])
     assert (done.exit_code, "The tools are pexeso, string_grouper" in done.output) == (2, True)
