@@ -199,13 +199,13 @@ def table_of(result: Mapping[str, Any]) -> str:
             if form == NORMALISED:
                 if scores == written:
                     continue
-                label, cost = f"{tool}, texts as pexeso normalises them", []
+                label, cost = f"{tool}, {NORMALISED}", []
             f1s = [_short(one["f1"]) for one in scores["sets"].values()]
             rates = [_short(scores[name]) if scores["recall"] else "" for name in _RATES]
             own = _short(scores["default"]["f1"]) if "default" in scores else ""
             shown = [f"{number:,.0f}" for number in cost] or ["", ""]
             rows.append([label, *f1s, *rates, own, *shown])
-    head = ["tool", *(f"F1, `{name}`" for name in result["data"]), "precision", "recall", "F1"]
+    head = ["tool", *(f"F1, {name}" for name in result["data"]), "precision", "recall", "F1"]
     table = markdown_table([*head, "F1, its own threshold", "seconds", "MB"], rows)
     lines = [f"Not measured: {tool}. {reason}" for tool, reason in result["skipped"].items()]
     return "\n\n".join([table, *lines])

@@ -41,7 +41,7 @@ def test_a_tool_is_run_and_one_that_is_not_there_is_named(tmp_path):
     assert (run["peak_bytes"] > 1e7, result["pairs"]) == (True, 36)
     assert json.loads(json.dumps(result)) == result
     table = table_of(result)
-    assert "`fuzzy_join` | " in table
+    assert "| pexeso" in table
     assert "Not measured: goldenmatch." in table
 
 
