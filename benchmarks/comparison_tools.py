@@ -3,8 +3,8 @@
 ``python comparison_tools.py TOOL FOLDER`` joins ``left.csv`` with ``right.csv`` in each folder of
 FOLDER: for each row of the left, the nearest rows of the right and their score, higher for nearer
 ones. It writes them to ``pairs.csv`` there, and to ``FOLDER/run.json`` the versions of the
-packages, the processor seconds of each join, and the most memory of the process. Nothing but the standard
-library is imported before the tool, so that the memory is its own.
+packages, the processor seconds of each join, and the most memory of the process. Nothing but the
+standard library is imported before the tool, so that the memory is its own.
 """
 
 from __future__ import annotations
