@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from benchmarks import lexical_speed, result_tables, sparse_speed
+from benchmarks import comparison, lexical_speed, result_tables, sparse_speed
 from benchmarks.acquisition import plan_tables
 from benchmarks.cluster import running as cluster
 from benchmarks.effectiveness import report as effectiveness
@@ -46,6 +46,7 @@ KINDS: Mapping[str, Kind] = {
     "acquisition-direct": _of_one(plan_tables.direct_table),
     "acquisition-plans": _of_one(plan_tables.searches_table),
     "acquisition-thinned": _of_one(plan_tables.thinned_table),
+    "comparison": _of_one(comparison.table_of),
     "cluster": _of_one(cluster.page_table),
     "effectiveness": _of_one(effectiveness.tables_of),
     "effectiveness-paper": _of_one(effectiveness.paper_table),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal, get_args
@@ -24,8 +24,12 @@ from pexeso.store.io.temporary import written_whole
 from pexeso.two_tables import index_of_table
 
 # In this order, so that the ends count in twos: the left end first.
-Relation = Literal["one-to-one", "many-to-one", "one-to-many", "many-to-many"]
+Relation = Literal["1:1", "N:1", "1:N", "N:M"]
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
+
+# As version 0.1.0 wrote them, in the same order.
+_RelationWords = Literal["one-to-one", "many-to-one", "one-to-many", "many-to-many"]
+_IN_WORDS: tuple[str, ...] = get_args(_RelationWords)
 
 # Values without a match that a file keeps, so that those that are new can be listed alone.
 MAX_RECORDED = 100
@@ -42,10 +46,15 @@ class DeclaredJoin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     rules: tuple[str, ...] = ()
     aliases: str | None = None
     min_share: _Share | None = None
-    relation: Relation | None = None
+    relation: Relation | _RelationWords | None = None
     max_rows_per_value: Annotated[int, msgspec.Meta(ge=1)] | None = None
     share: _Share | None = None
     unmatched: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.relation in _IN_WORDS:
+            relation = RELATIONS[_IN_WORDS.index(self.relation)]
+            msgspec.structs.force_setattr(self, "relation", relation)
 
 
 class _Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -61,7 +70,7 @@ class JoinFigures:
     matched, total : int
         Distinct values of the left column that match, and all of them.
     relation : str
-        Of the rows that join: ``"many-to-one"`` where a left row joins one row of the right at
+        Of the rows that join: ``"N:1"`` where a left row joins one row of the right at
         most, and a right row may join several of the left.
     max_rows_per_value : int
         The largest number of right rows that a left row joins; `widest` is the value of such a row.
@@ -171,7 +180,7 @@ def verify(path: str | os.PathLike[str]) -> JoinChecks:
         A TOML file with an entry ``[[join]]`` for each join: ``left`` and ``right``, columns as
         ``FILE:COLUMN`` below the folder of the file; bounds, of which each may be left out:
         ``min_share`` of the distinct values of the left that must match, ``relation`` of the rows
-        (``"many-to-one"``), ``max_rows_per_value``; and ``max_distance``, ``rules`` and ``aliases``
+        (``"N:1"``), ``max_rows_per_value``; and ``max_distance``, ``rules`` and ``aliases``
         (a table in the same folder), as in a join. `record_join` writes such entries.
 
     Returns
@@ -199,7 +208,12 @@ def verify(path: str | os.PathLike[str]) -> JoinChecks:
 
 
 def record_join(
-    path: str | os.PathLike[str], left: str, right: str, *, max_distance: float | None = None
+    path: str | os.PathLike[str],
+    left: str,
+    right: str,
+    *,
+    max_distance: float | None = None,
+    rules: Sequence[str] = (),
 ) -> JoinChecks:
     """Add a join to a file that `verify` reads, with what it makes now as its bounds.
 
@@ -211,6 +225,8 @@ def record_join(
         ``FILE:COLUMN``, in the folder of the file or below it.
     max_distance : float, optional
         As in `pexeso.fuzzy_join`.
+    rules : sequence of str
+        Rules of a column by which both are compared, as ``pexeso join --rule`` takes them.
 
     Returns
     -------
@@ -232,7 +248,8 @@ def record_join(
     known = _read(file) if file.exists() else ()
     sides = {"left": _relative(file, left), "right": _relative(file, right)}
     options = {} if max_distance is None else {"max_distance": max_distance}
-    join = _converted(file, {"join": [{**sides, **options}]})[0]
+    join = _converted(file, {"join": [{**sides, **options, "rules": list(rules)}]})[0]
+    _require_rules(file, join)
     _require_inside(file, join)
     if any((other.left, other.right) == (join.left, join.right) for other in known):
         raise InputError(
@@ -259,10 +276,14 @@ def record_join(
 def _read(file: Path) -> tuple[DeclaredJoin, ...]:
     declared = _converted(file, read_toml(file, "joins"))
     for join in declared:
-        for rule in join.rules:
-            require_choice(f"A rule of {join.left} -> {join.right} in '{file}'", rule, READINGS)
+        _require_rules(file, join)
         _require_inside(file, join)
     return declared
+
+
+def _require_rules(file: Path, join: DeclaredJoin) -> None:
+    for rule in join.rules:
+        require_choice(f"A rule of {join.left} -> {join.right} in '{file}'", rule, READINGS)
 
 
 def _converted(file: Path, document: dict[str, Any]) -> tuple[DeclaredJoin, ...]:

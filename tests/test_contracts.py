@@ -47,17 +47,17 @@ def test_what_a_join_makes_is_counted(contract):
     (check,) = pexeso.verify(contract).joins
     figures = check.figures
     assert (figures.matched, figures.total, figures.share) == (3, 3, 1.0)
-    assert (figures.relation, figures.max_rows_per_value) == ("many-to-one", 1)
+    assert (figures.relation, figures.max_rows_per_value) == ("N:1", 1)
     assert (check.broken, check.unmatched) == ((), ())
 
 
 @pytest.mark.parametrize(
     ("fields", "clauses"),
     [
-        ({"min_share": 1.0, "relation": '"many-to-one"', "max_rows_per_value": 1}, []),
-        ({"relation": '"many-to-many"'}, []),
-        ({"relation": '"one-to-one"'}, ["the relation is many-to-one, and must be one-to-one"]),
-        ({"relation": '"one-to-many"'}, ["the relation is many-to-one, and must be one-to-many"]),
+        ({"min_share": 1.0, "relation": '"N:1"', "max_rows_per_value": 1}, []),
+        ({"relation": '"N:M"'}, []),
+        ({"relation": '"1:1"'}, ["the relation is N:1, and must be 1:1"]),
+        ({"relation": '"1:N"'}, ["the relation is N:1, and must be 1:N"]),
         (
             {"max_distance": 0, "min_share": 0.9},
             ["66.7 % of the values match, and at least 90.0 % must"],
@@ -68,6 +68,31 @@ def test_what_a_join_makes_is_counted(contract):
 def test_each_bound_is_held_against_the_tables(contract, fields, clauses):
     declare(contract, **fields)
     assert broken_clauses(contract) == clauses
+
+
+def test_relations_that_the_first_version_wrote_in_words_are_read(contract):
+    declare(contract, relation='"one-to-one"')
+    assert broken_clauses(contract) == ["the relation is N:1, and must be 1:1"]
+    declare(contract, relation='"many-to-one"')
+    (check,) = pexeso.verify(contract).joins
+    assert (check.declared.relation, check.broken) == ("N:1", ())
+
+
+def test_a_join_is_recorded_with_its_rules_and_checked_with_them(contract):
+    contract.unlink()
+    orders, cities = contract.with_name("orders.csv"), contract.with_name("cities.csv")
+    orders.write_text("id,code\n1,501\n2,1001\n", encoding="utf-8")
+    cities.write_text("fips,name\n00501,Holtsville\n01001,Agawam\n", encoding="utf-8")
+    sides = f"{orders}:code", f"{cities}:fips"
+    with pytest.raises(pexeso.InputError, match="nothing to record"):
+        pexeso.record_join(contract, *sides)
+    recorded = pexeso.record_join(contract, *sides, rules=["leading-zeros"])
+    assert recorded.joins[0].figures.share == 1
+    (entry,) = tomllib.loads(contract.read_text(encoding="utf-8"))["join"]
+    assert entry["rules"] == ["leading-zeros"]
+    assert pexeso.verify(contract).joins[0].figures.share == 1
+    with pytest.raises(pexeso.InputError, match=r"A rule of .* must be one of"):
+        pexeso.record_join(contract, *sides, rules=["zeros"])
 
 
 def test_a_value_of_too_many_rows_is_named(contract):
@@ -88,11 +113,11 @@ def test_relations_are_those_of_all_pairs_of_rows(contract, seed):
         rows = "".join(f"{value},x\n" for value in sides[file])
         contract.with_name(file).write_text(f"{column},more\n{rows}", encoding="utf-8")
     left, right = sides["orders.csv"], sides["cities.csv"]
-    ends = ["one" if max(map(side.count, names)) == 1 else "many" for side in (left, right)]
+    ends = ["1" if max(map(side.count, names)) == 1 else "N" for side in (left, right)]
     figures = pexeso.verify(contract).joins[0].figures
-    assert figures.relation == "-to-".join(ends)
+    assert figures.relation == ":".join(ends).replace("N:N", "N:M")
     assert figures.max_rows_per_value == max(map(right.count, names))
-    assert RELATIONS[0] == "one-to-one"
+    assert RELATIONS[0] == "1:1"
 
 
 def test_a_recorded_join_holds_and_then_says_what_changed(contract):
@@ -108,7 +133,7 @@ def test_a_recorded_join_holds_and_then_says_what_changed(contract):
                 "left": "orders.csv:city",
                 "right": "cities.csv:name",
                 "min_share": 0.75,
-                "relation": "many-to-one",
+                "relation": "N:1",
                 "max_rows_per_value": 1,
                 "share": 0.75,
                 "unmatched": ["Xyzzy"],

@@ -98,7 +98,7 @@ def _by_groups(
     joined: Sequence[Joined], groups: np.ndarray, seed: int
 ) -> tuple[list[np.ndarray], list[list[int]]]:
     """Choose the joined values and the threshold position of each task on the other groups."""
-    f1s = np.array([_f1_at_thresholds(join) for join in joined])
+    f1s = np.array([f1_at_thresholds(join) for join in joined])
     positions = np.zeros(len(joined), np.int64)
     for fold in drawn_folds(np.unique(groups), seed):
         held_out = np.isin(groups, fold)
@@ -116,7 +116,7 @@ def _by_values(joined: Sequence[Joined], seed: int) -> tuple[list[np.ndarray], l
         for fold in drawn_folds(np.arange(len(mask)), seed):
             rest = np.ones(len(mask), bool)
             rest[fold] = False
-            position = best_threshold(_f1_at_thresholds(join, rest)[None])
+            position = best_threshold(f1_at_thresholds(join, rest)[None])
             mask[fold] = join.at(position)[fold]
             positions.append(position)
         masks.append(mask)
@@ -124,7 +124,7 @@ def _by_values(joined: Sequence[Joined], seed: int) -> tuple[list[np.ndarray], l
     return masks, chosen
 
 
-def _f1_at_thresholds(joined: Joined, some: np.ndarray | slice = slice(None)) -> np.ndarray:
+def f1_at_thresholds(joined: Joined, some: np.ndarray | slice = slice(None)) -> np.ndarray:
     """Return the F1 of some of the asked cells at every threshold."""
     return np.array(
         [

@@ -13,6 +13,7 @@ from pexeso.acquisition.evaluation import Evaluator
 from pexeso.acquisition.plans import FoundPlan, FoundPlans, Join, JoinTree, PlanEstimates
 from pexeso.lake.columns import spec_of
 from pexeso.lake.frames.tables import AsTables, Tabular
+from pexeso.results.column_matches import relation_of
 from pexeso.runtime.formatting import facts_table, many, named, percent, plain
 
 if TYPE_CHECKING:
@@ -99,22 +100,20 @@ class PlanJoin:
 
     @property
     def relation(self) -> str:
-        """Rows to rows: ``"1:1"``, ``"1:n"``, ``"n:1"``, ``"n:m"``, or ``"none"`` without keys."""
+        """Rows to rows: ``"1:1"``, ``"1:N"``, ``"N:1"``, ``"N:M"``, or ``"none"`` without keys."""
         if not self.keys:
             return "none"
-        if self.left_rows > 1 and self.right_rows > 1:
-            return "n:m"
-        return f"{'n' if self.left_rows > 1 else '1'}:{'n' if self.right_rows > 1 else '1'}"
+        return relation_of(self.left_rows, self.right_rows)
 
     @property
     def fan_out(self) -> str | None:
         """What the join does to rows, in words; None where no row meets several others."""
-        if self.relation == "n:m":
+        if self.relation == "N:M":
             return (
                 f"keys repeat in both tables (up to {self.left_rows:,} and {self.right_rows:,} "
                 "rows), so that rows multiply"
             )
-        if self.relation == "1:n":
+        if self.relation == "1:N":
             return f"a row meets up to {self.right_rows:,} rows"
         return None
 
@@ -343,7 +342,7 @@ def _warnings(
     evaluator: Evaluator,
 ) -> Iterator[str]:
     for join in path:
-        if join.relation == "n:m":
+        if join.relation == "N:M":
             yield f"In {join.condition} {join.fan_out}."
         if join.relation == "none":
             yield f"In {join.condition} no key matches."

@@ -65,7 +65,7 @@ class FanOut:
 
     Attributes
     ----------
-    relation : {"1:1", "1:n", "n:1", "n:m"} or None
+    relation : {"1:1", "1:N", "N:1", "N:M"} or None
         Yours first; None where no key is joined.
     rows, lake_rows : int
         Rows of yours, and of the lake's table, that are joined.

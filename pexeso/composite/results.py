@@ -24,8 +24,8 @@ class FanOut:
     Attributes
     ----------
     relation : str
-        Rows of the query to rows of the table: ``"1:1"``, ``"1:n"`` (a key is in several rows
-        of the table), ``"n:1"`` (of the query) or ``"n:m"``.
+        Rows of the query to rows of the table: ``"1:1"``, ``"1:N"`` (a key is in several rows
+        of the table), ``"N:1"`` (of the query) or ``"N:M"``.
     joined_rows : int
         Rows of the inner join.
     rows_per_query_row, query_rows_per_row : float

@@ -30,10 +30,10 @@ SMALL_DOMAIN = 3
 
 
 def relation_of(most_query_rows: float, most_rows: float) -> str:
-    """Return how many rows of two tables meet: "1:1", "1:n", "n:1" or "n:m"."""
+    """Return how many rows of two tables meet: "1:1", "1:N", "N:1" or "N:M"."""
     if most_rows > 1 and most_query_rows > 1:
-        return "n:m"
-    return f"{'n' if most_query_rows > 1 else 1}:{'n' if most_rows > 1 else 1}"
+        return "N:M"
+    return f"{'N' if most_query_rows > 1 else 1}:{'N' if most_rows > 1 else 1}"
 
 
 _CASE_CHANGE = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -78,8 +78,8 @@ def fan_out_text(relation: str, mean: float) -> str:
 
     Examples
     --------
-    >>> fan_out_text("1:n", 1.5), fan_out_text("n:m", 1234.0), fan_out_text("1:n", 1.01)
-    ('1:n, 1.5 rows for each row', 'n:m, 1,234 rows for each row', '1:n')
+    >>> fan_out_text("1:N", 1.5), fan_out_text("N:M", 1234.0), fan_out_text("1:N", 1.01)
+    ('1:N, 1.5 rows for each row', 'N:M, 1,234 rows for each row', '1:N')
     """
     number = f"{mean:.2g}" if mean < 100 else f"{mean:,.0f}"
     return relation if number == "1" else f"{relation}, {number} rows for each row"

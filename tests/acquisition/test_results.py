@@ -89,11 +89,11 @@ def test_branches_come_one_after_the_other():
     ("rows", "relation", "words"),
     [
         ((4, 1, 1), "1:1", None),
-        ((4, 3, 1), "n:1", None),
-        ((4, 1, 3), "1:n", "a row meets up to 3 rows"),
+        ((4, 3, 1), "N:1", None),
+        ((4, 1, 3), "1:N", "a row meets up to 3 rows"),
         (
             (4, 2, 3),
-            "n:m",
+            "N:M",
             "keys repeat in both tables (up to 2 and 3 rows), so that rows multiply",
         ),
         ((0, 0, 0), "none", None),
@@ -107,7 +107,7 @@ def test_a_join_says_what_it_does_to_rows(rows, relation, words):
 def test_rows_of_keys_are_those_of_the_side_that_is_shown():
     # Zip code 07003 has two rows in DS and one in D1; 10001, with two in D1, is not in DS.
     near_own = PlanJoin.of(join("D1", "DS", ["Zipcode"]), "DS")
-    assert (near_own.left_rows, near_own.right_rows, near_own.relation) == (2, 1, "n:1")
+    assert (near_own.left_rows, near_own.right_rows, near_own.relation) == (2, 1, "N:1")
     states = PlanJoin.of(join("D1", "D2", ["State"]), "D2")
     assert (states.left, states.left_rows, states.right_rows) == ("D2", 2, 3)
 
@@ -217,7 +217,7 @@ def test_the_machine_form():
         "keys": 1,
         "left_rows": 3,
         "right_rows": 2,
-        "relation": "n:m",
+        "relation": "N:M",
         "fan_out": "keys repeat in both tables (up to 3 and 2 rows), so that rows multiply",
         "condition": "D1:State = D2:State",
     }

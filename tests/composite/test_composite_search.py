@@ -209,9 +209,9 @@ def test_rows_are_joined_both_ways():
     matches = {match.table: match for match in search_keys(row_keys(tables), query).matches}
     assert {number: match.relation for number, match in matches.items()} == {
         0: "1:1",
-        1: "n:1",
-        2: "1:n",
-        3: "n:m",
+        1: "N:1",
+        2: "1:N",
+        3: "N:M",
     }
     last = matches[3]
     assert (last.keys, last.rows, last.query_rows, last.joined_rows) == (2, 3, 3, 5)

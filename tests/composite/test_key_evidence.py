@@ -85,7 +85,7 @@ def test_keys_without_a_match_are_told_by_the_parts_that_are_there():
 def test_how_many_rows_meet():
     fan_out = explained().fan_out
     assert (fan_out.relation, fan_out.rows, fan_out.lake_rows, fan_out.joined_rows) == (
-        "n:m", 2, 2, 4,
+        "N:M", 2, 2, 4,
     )  # fmt: skip
     assert (fan_out.most_rows, fan_out.most_lake_rows) == (2, 2)
     assert [(example.key, example.rows, example.lake_rows) for example in fan_out.examples] == [
@@ -147,7 +147,7 @@ def test_the_json_form_is_plain():
     assert list(document)[:6] == [
         "query", "table", "columns", "matched_keys", "total_keys", "joinability",
     ]  # fmt: skip
-    assert json.loads(json.dumps(document))["fan_out"]["relation"] == "n:m"
+    assert json.loads(json.dumps(document))["fan_out"]["relation"] == "N:M"
     assert document["unmatched"][0]["examples"][0]["key"] == ("Paris", "2012")
     assert document["joinability"] == explanation.joinability
 

@@ -491,15 +491,20 @@ class VerifyRequest(Request, frozen=True, kw_only=True):
     left: str | None = None
     right: str | None = None
     max_distance: MaxDistance = None
+    reading_rules: ReadingRules = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.left is not None and self.right is None:
             raise RequestError("A join that is added has two columns: FILE:COLUMN FILE:COLUMN.")
-        if self.left is None and self.max_distance is not None:
-            raise RequestError(
-                "{max_distance} is for a join that is added: the others have one in their file."
-            )
+        for name, value in (
+            ("max_distance", self.max_distance),
+            ("reading_rules", self.reading_rules),
+        ):
+            if self.left is None and value not in (None, ()):
+                raise RequestError(
+                    f"{{{name}}} is for a join that is added: the others have theirs in their file."
+                )
 
 
 class DoctorRequest(Request, frozen=True, kw_only=True):

@@ -242,8 +242,13 @@ def _verify(service: Service, request: requests.VerifyRequest) -> JoinChecks:
 
     if request.left is None or request.right is None:
         return verify(request.path)
-    options = {"max_distance": request.max_distance}
-    return record_join(request.path, request.left, request.right, **options)
+    return record_join(
+        request.path,
+        request.left,
+        request.right,
+        max_distance=request.max_distance,
+        rules=request.reading_rules,
+    )
 
 
 def _doctor(service: Service, request: requests.DoctorRequest) -> DoctorResponse:

@@ -112,7 +112,7 @@ Each column alone:
     when   year        100.0 %  4 of 4 values
     where  city         50.0 %  1 of 2 values
 
-2 rows of your table and 3 of the lake's make 3 joined rows (1:n).
+2 rows of your table and 3 of the lake's make 3 joined rows (1:N).
     repeated key  your rows  the lake's rows
     1900,PARIS            1                2
 

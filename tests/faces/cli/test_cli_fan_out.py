@@ -52,10 +52,10 @@ def test_json_says_it_and_all_else_as_before(index):
 @pytest.mark.parametrize(
     ("mine", "expected"),
     [
-        (TOWNS, ["1:1", "1:n, 2.2 rows for each row", "1:n, 100 rows for each row, few values"]),
+        (TOWNS, ["1:1", "1:N, 2.2 rows for each row", "1:N, 100 rows for each row, few values"]),
         (
             [*TOWNS, "Oslo"],
-            ["n:1", "n:m, 2.2 rows for each row", "n:m, 100 rows for each row, few values"],
+            ["N:1", "N:M, 2.2 rows for each row", "N:M, 100 rows for each row, few values"],
         ),
     ],
 )

@@ -67,7 +67,7 @@ def transform():
 
 
 def composite():
-    fan_out = FanOut("n:m", 9, 1.5, 1.5, 3, 3)
+    fan_out = FanOut("N:M", 9, 1.5, 1.5, 3, 3)
     return CompositeMatch(H, (H, H), 3, 4, 0.75, 3, 3, fan_out, (H,), None, (H, H))
 
 

@@ -91,8 +91,8 @@ def test_a_page_says_what_plans_cost_and_tell():
     assert "Within 12.0 % of the best : no plan" in text
     assert "Not proved : another plan may explain more." in text
     assert "weights of joins 0.750 1,234 joined rows" in text
-    assert "yours:zip = zips.csv:zip 4 common keys, n:1" in text
-    assert "2 common keys, n:m: keys repeat in both tables (up to 2 and 5 rows)" in text
+    assert "yours:zip = zips.csv:zip 4 common keys, N:1" in text
+    assert "2 common keys, N:M: keys repeat in both tables (up to 2 and 5 rows)" in text
     assert 'SELECT "state0", "zip" FROM "zips.csv"; -- price 2' in text
     assert "Careful ." in text
     assert "Notes A table is left out." in text
@@ -212,7 +212,7 @@ def test_a_drawing_says_which_columns_are_asked_for():
     assert first.columns[-1]["label"] == "and 6 more"
     assert [box.note for box in drawn.boxes] == ["yours", "price 2", "price 2"]
     assert [line.name for line in drawn.lines] == ["zip", "state = of state"]
-    assert drawn.lines[0].note == "n:1, weight 0.250"
+    assert drawn.lines[0].note == "N:1, weight 0.250"
 
 
 def test_points_of_the_chart_lie_in_it_in_order():
