@@ -8,7 +8,6 @@ import click
 
 COMMANDS = {
     "acquisition": ("benchmarks.acquisition.command", "acquisition_command"),
-    "checkouts": ("benchmarks.checkouts", "checkouts_command"),
     "cluster": ("benchmarks.cluster.running", "cluster_command"),
     "comparison": ("benchmarks.comparison", "comparison_command"),
     "composite": ("benchmarks.composite.command", "composite_command"),
