@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from pexeso.errors import InputError, LakeError, OutputError
+from pexeso.errors import InputError, OutputError
 from pexeso.index import Index, build_index, open_index
 from pexeso.lake.choose import ColumnRules, profile_column
 from pexeso.lake.containers.reader import tables_kept
@@ -81,22 +81,16 @@ def index_of_table(
         parent = folder or ending.enter_context(TemporaryDirectory(prefix="pexeso-"))
         query = read_query(file, f"#{column}" if isinstance(column, int) else column)
         kind = profile_column(query.values).kind
-        kinds = ("text", "date") if kind == "empty" else (kind,)
+        if kind == "empty":
+            raise InputError(f"The column {query.column!r}{where} has no values to compare.")
         # Whatever the column is like: it was named.
-        rules = ColumnRules(kinds=kinds, min_rows=1, min_distinct=1, max_median_tokens=1e9)
+        rules = ColumnRules(kinds=(kind,), min_rows=1, min_distinct=1, max_median_tokens=1e9)
         path = Path(parent, "table.pexeso")
-        try:
-            is_whole = (path / MANIFEST).exists()
+        if (path / MANIFEST).exists():
+            index = open_index(path)
+        else:
             with without_sync() if folder is None else nullcontext():
-                index = (
-                    open_index(path)
-                    if is_whole
-                    else build_index(file, path, rules=rules, aliases=aliases)
-                )
-        except LakeError as error:
-            raise InputError(
-                f"The column {query.column!r}{where} has no values to compare."
-            ) from error
+                index = build_index(file, path, rules=rules, aliases=aliases)
         yield index, str(query.column)
 
 
