@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from pexeso.errors import InputError, OutputError
+from pexeso.errors import InputError, LakeError, OutputError
 from pexeso.index import Index, build_index, open_index
 from pexeso.lake.choose import ColumnRules, profile_column
 from pexeso.lake.containers.reader import tables_kept
@@ -89,8 +89,14 @@ def index_of_table(
         if (path / MANIFEST).exists():
             index = open_index(path)
         else:
-            with without_sync() if folder is None else nullcontext():
-                index = build_index(file, path, rules=rules, aliases=aliases)
+            try:
+                with without_sync() if folder is None else nullcontext():
+                    index = build_index(file, path, rules=rules, aliases=aliases)
+            except LakeError as error:
+                reason = str(error).replace(f"'{file}'", "the table")
+                raise InputError(
+                    f"The column {query.column!r}{where} cannot be compared: {reason}"
+                ) from error
         yield index, str(query.column)
 
 

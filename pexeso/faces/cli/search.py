@@ -449,6 +449,9 @@ def explain(request: ExplainRequest, html: str | None, overwrite: bool, form: st
             _write_key(explanation, html, form)
             return
         report_column(request, explanation)
+        if request.lake_column is None:
+            match = explanation.match
+            talk(plain(f"The lake's column is {match.table}:{match.column}.", MAX_NAME))
         report_advice([explanation.options])
         if form == "csv":
             write_csv(
