@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from embed.words import text_runs
 from pexeso.errors import InputError
 from pexeso.lake.cells import CountedCells
 from pexeso.lake.normalise.dates import canonical_dates
@@ -181,14 +182,13 @@ def _count_bytes(values: pa.StringArray, byte_mask: np.ndarray) -> np.ndarray:
 
     A pattern of Unicode's letters would take longer than all else that is asked of a column.
     """
-    lengths = pc.binary_length(values).to_numpy()
-    if not len(lengths):
-        return np.zeros(0, np.int64)
-    starts = np.cumsum(lengths) - lengths
-    *_, data = values.buffers()
-    # NumPy takes eight bytes for each that is looked up.
-    flags = memoryview(data)[: starts[-1] + lengths[-1]].tobytes().translate(byte_mask.tobytes())
-    return np.add.reduceat(np.frombuffer(flags, np.uint8), starts, dtype=np.int64)
+    offsets = np.concatenate([[0], np.cumsum(pc.binary_length(values).to_numpy(), dtype=np.int64)])
+    counts = np.zeros(len(values), np.int64)
+    for run in text_runs(offsets):
+        start, end = offsets[run.start], offsets[run.stop]
+        flags = byte_mask[np.frombuffer(values.buffers()[-1], np.uint8)[start:end]]
+        counts[run] = np.add.reduceat(flags, offsets[run] - start, dtype=np.int64)
+    return counts
 
 
 def _matches(values: pa.StringArray, pattern: str) -> np.ndarray:
