@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.engine.lists import distinct_numbers
-from pexeso.lake.readers.table import join_chunks
 from pexeso.runtime.threads import release_unused
 
 _Texts = TypeVar("_Texts", pa.StringArray, pa.LargeStringArray)
@@ -180,8 +179,10 @@ class CountedCells:
         texts = [column.field(0) for column in counted]
         counts = [column.field(1) for column in counted]
         sizes = [len(cells) for cells in texts]
+        if len(texts) != 1:  # one is as large as it is, and would be copied
+            texts = [pa.concat_arrays(texts) if texts else pa.array([], pa.string())]
         return cls(
-            join_chunks(texts),
+            texts[0],
             pa.concat_arrays(counts).to_numpy() if counts else np.zeros(0, dtype=np.int64),
             np.repeat(np.arange(len(sizes)), sizes),
             len(sizes),

@@ -125,14 +125,14 @@ def profile_cells(
     is_of_numbers = n_numbers > max_number_fraction * n_values
     checked = np.flatnonzero(~is_of_numbers[column])
     is_date = (
-        canonical_dates(_taken(lower, checked), column[checked])
+        canonical_dates(_at_positions(lower, checked), column[checked])
         .is_valid()
         .to_numpy(zero_copy_only=False)
     )
     n_dates = cells.sums(counts, checked[is_date])
     is_of_dates = ~is_of_numbers & (n_dates > MIN_DATE_FRACTION * n_values)
     of_text = np.flatnonzero(~(is_of_numbers | is_of_dates)[column])
-    n_codes = cells.sums(counts, of_text[_are_codes(_taken(lower, of_text))])
+    n_codes = cells.sums(counts, of_text[_are_codes(_at_positions(lower, of_text))])
     medians = _medians(cells, pc.count_substring_regex(values, r"\S+").to_numpy())
     n_distinct = np.diff(cells.offsets)
     facts = (n_values, is_of_numbers, is_of_dates, n_distinct, n_numbers, n_dates, medians, n_codes)
@@ -153,7 +153,7 @@ def profile_cells(
     ]
 
 
-def _taken(texts: pa.StringArray, positions: np.ndarray) -> pa.StringArray:
+def _at_positions(texts: pa.StringArray, positions: np.ndarray) -> pa.StringArray:
     return texts if len(positions) == len(texts) else texts.take(pa.array(positions))
 
 

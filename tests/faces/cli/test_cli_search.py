@@ -133,8 +133,8 @@ def test_why_two_columns_do_not_match(run, small_index, places):
 
 def test_without_a_lake_column_the_first_found_is_explained(run, fail, small_index, places):
     first = run("explain", small_index, f"{places}:place", "--json")
-    found = json.loads(run("search", small_index, f"{places}:place", "--json").stdout)["results"][0]
-    named = f"{found['table']}:{found['column']}"
+    searched = json.loads(run("search", small_index, f"{places}:place", "--json").stdout)
+    named = "{table}:{column}".format(**searched["results"][0])
     assert first.stdout == run("explain", small_index, f"{places}:place", named, "--json").stdout
     assert f"The lake's column is {named}." in first.stderr
     said = fail(2, "explain", small_index, f"{places}:place,visits")
