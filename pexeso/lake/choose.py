@@ -1,6 +1,6 @@
 """Which columns can be join keys: named rules, each with a reason that carries the numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import groupby
 from typing import Literal
@@ -97,16 +97,23 @@ def profile_columns(
     bytes of a pass.
     """
     profiles: list[ColumnProfile] = []
-    sizes = np.cumsum([column.nbytes for column in columns])
-    for _, run in groupby(range(len(columns)), lambda at: sizes[at] // PASS_BYTES):
-        some = [columns[at] for at in run]
-        release_unused(sum(column.nbytes for column in some))
+    for run in passes_over(columns):
+        some = columns[run]
         profiles += profile_cells(
             CountedCells.of(some).trimmed(),
             list(map(len, some)),
             max_number_fraction=max_number_fraction,
         )
     return profiles
+
+
+def passes_over(columns: Sequence[pa.StringArray]) -> Iterator[slice]:
+    """Yield runs of columns of about `PASS_BYTES`, or of one larger column."""
+    sizes = np.cumsum([column.nbytes for column in columns])
+    for _, run in groupby(range(len(columns)), lambda at: sizes[at] // PASS_BYTES):
+        first, *others = run
+        release_unused(int(sizes[-1]))  # of the pass before
+        yield slice(first, first + 1 + len(others))
 
 
 def profile_cells(
