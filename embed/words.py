@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -158,6 +160,19 @@ class Vocabulary:
         return hashes, rows, bool((hashes[1:] == hashes[:-1]).any())
 
 
+RUN_BYTES = 1 << 20
+
+
+def text_runs(offsets: np.ndarray) -> Iterator[slice]:
+    """Yield runs of texts of about `RUN_BYTES`, for what needs many times as much memory.
+
+    offsets: int64 (n + 1,), where each text begins in its bytes, and the end.
+    """
+    begins = np.searchsorted(offsets, np.arange(offsets[0], offsets[-1], RUN_BYTES))
+    for run in pairwise(dict.fromkeys([*begins.tolist(), len(offsets) - 1])):
+        yield slice(*run)
+
+
 def hash_strings(strings: pa.LargeStringArray) -> np.ndarray:
     """Hash strings to 64 bits: a polynomial of their bytes, mixed.
 
@@ -167,13 +182,14 @@ def hash_strings(strings: pa.LargeStringArray) -> np.ndarray:
         The same on every machine.
     """
     text, offsets = string_buffers(strings)
-    text = text[offsets[0] : offsets[-1]]
-    starts, lengths = offsets[:-1] - offsets[0], np.diff(offsets)
+    lengths = np.diff(offsets)
     hashes = np.zeros(len(strings), np.uint64)
-    filled = np.flatnonzero(lengths)
-    if len(filled):
-        position = np.arange(len(text)) - np.repeat(starts, lengths)
-        powers = np.cumprod(np.full(int(lengths.max()), _MULTIPLIER, np.uint64))
-        terms = (text.astype(np.uint64) + np.uint64(1)) * powers[position]
-        hashes[filled] = np.add.reduceat(terms, starts[filled])
+    powers = np.cumprod(np.full(int(lengths.max(initial=0)), _MULTIPLIER, np.uint64))
+    for run in text_runs(offsets):
+        filled = run.start + np.flatnonzero(lengths[run])
+        start, end = offsets[run.start], offsets[run.stop]
+        starts, sizes = offsets[filled] - start, lengths[filled]
+        position = np.arange(end - start) - np.repeat(starts, sizes)
+        terms = (text[start:end].astype(np.uint64) + np.uint64(1)) * powers[position]
+        hashes[filled] = np.add.reduceat(terms, starts)
     return mixed(hashes ^ lengths.astype(np.uint64))

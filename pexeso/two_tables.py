@@ -81,22 +81,22 @@ def index_of_table(
         parent = folder or ending.enter_context(TemporaryDirectory(prefix="pexeso-"))
         query = read_query(file, f"#{column}" if isinstance(column, int) else column)
         kind = profile_column(query.values).kind
-        kinds = ("text", "date") if kind == "empty" else (kind,)
+        if kind == "empty":
+            raise InputError(f"The column {query.column!r}{where} has no values to compare.")
         # Whatever the column is like: it was named.
-        rules = ColumnRules(kinds=kinds, min_rows=1, min_distinct=1, max_median_tokens=1e9)
+        rules = ColumnRules(kinds=(kind,), min_rows=1, min_distinct=1, max_median_tokens=1e9)
         path = Path(parent, "table.pexeso")
-        try:
-            is_whole = (path / MANIFEST).exists()
-            with without_sync() if folder is None else nullcontext():
-                index = (
-                    open_index(path)
-                    if is_whole
-                    else build_index(file, path, rules=rules, aliases=aliases)
-                )
-        except LakeError as error:
-            raise InputError(
-                f"The column {query.column!r}{where} has no values to compare."
-            ) from error
+        if (path / MANIFEST).exists():
+            index = open_index(path)
+        else:
+            try:
+                with without_sync() if folder is None else nullcontext():
+                    index = build_index(file, path, rules=rules, aliases=aliases)
+            except LakeError as error:
+                reason = str(error).replace(f"'{file}'", "the table")
+                raise InputError(
+                    f"The column {query.column!r}{where} cannot be compared: {reason}"
+                ) from error
         yield index, str(query.column)
 
 

@@ -75,6 +75,11 @@ def test_max_distance_is_that_of_the_search():
         ((PEOPLE, None, "firm"), pexeso.InputError, "Got NoneType instead"),
         ((PEOPLE, FIRMS[:0], 0), pexeso.InputError, "'name' of the table on the right has no val"),
         ((PEOPLE, pa.table({"key": ["n/a", None]}), 0), pexeso.InputError, "has no values"),
+        (
+            (PEOPLE, pa.table({"key": ["!!!"]}), 0),
+            pexeso.InputError,
+            "cannot be compared: No",
+        ),
     ],
 )
 def test_what_is_no_table_or_column_is_refused(arguments, error, words):

@@ -38,7 +38,12 @@ from pexeso.errors import BuildError, IndexCorruptError, PexesoError
 from pexeso.runtime.formatting import first_line
 from pexeso.runtime.progress import log_event
 from pexeso.runtime.system import available_memory, available_processors, signals
-from pexeso.runtime.threads import freeze_imports, take_one_thread
+from pexeso.runtime.threads import (
+    LARGE_BYTES,
+    freeze_imports,
+    release_unused,
+    take_one_thread,
+)
 from pexeso.store.files import read_document, remove_tree, replace_document, sync_tree
 
 if TYPE_CHECKING:
@@ -475,8 +480,7 @@ def serve() -> None:
             continue
         _write(sink, _answer(task, message[0], folder))
         freeze_imports()
-        if (arrow := sys.modules.get("pyarrow")) is not None:
-            arrow.default_memory_pool().release_unused()
+        release_unused(LARGE_BYTES)
 
 
 def _answer(task: Task, item: Any, folder: Path) -> bytes:

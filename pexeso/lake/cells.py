@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.engine.lists import distinct_numbers
+from pexeso.runtime.threads import release_unused
 
 _Texts = TypeVar("_Texts", pa.StringArray, pa.LargeStringArray)
 
@@ -168,7 +169,9 @@ class CountedCells:
     @classmethod
     def of(cls, columns: Sequence[pa.StringArray]) -> CountedCells:
         """Count the cells of columns; nulls are left out, white space is kept."""
-        return cls.joined([column.drop_null().value_counts() for column in columns])
+        counted = cls.joined([column.drop_null().value_counts() for column in columns])
+        release_unused(counted.texts.nbytes)
+        return counted
 
     @classmethod
     def joined(cls, counted: Sequence[pa.StructArray]) -> CountedCells:
@@ -176,8 +179,10 @@ class CountedCells:
         texts = [column.field(0) for column in counted]
         counts = [column.field(1) for column in counted]
         sizes = [len(cells) for cells in texts]
+        if len(texts) != 1:  # one is as large as it is, and would be copied
+            texts = [pa.concat_arrays(texts) if texts else pa.array([], pa.string())]
         return cls(
-            pa.concat_arrays(texts) if texts else pa.array([], pa.string()),
+            texts[0],
             pa.concat_arrays(counts).to_numpy() if counts else np.zeros(0, dtype=np.int64),
             np.repeat(np.arange(len(sizes)), sizes),
             len(sizes),

@@ -19,6 +19,7 @@ from pexeso.lake.cells import CountedCells
 from pexeso.lake.choose import (
     ColumnProfile,
     ColumnRules,
+    passes_over,
     profile_cells,
     reason_left_out,
     reason_too_few,
@@ -232,26 +233,29 @@ def _read_columns(
     """
     columns = [column for _, table, _ in tables for column in table.columns]
     reasons: list[str | None] = [None] * len(columns)
-    read: CountedCells | None = None
-    profiles: Sequence[ColumnProfile | None] = [None] * len(columns)
+    raw: list[pa.Array] = list(columns)
+    profiles: list[ColumnProfile | None] = [None] * len(columns)
     values: dict[int, ColumnValues] = {}
     doing = "profiled"
     try:
-        cells = CountedCells.of(columns)
-        read = resolved_cells(cells, normaliser)
-        profiles = profile_cells(
-            read.trimmed(), list(map(len, columns)), max_number_fraction=rules.max_number_fraction
-        )
-        reasons = [reason_left_out(profile, rules) for profile in profiles]
-        doing = "normalised"
-        numbers = [number for number, reason in enumerate(reasons) if reason is None]
-        values = dict(zip(numbers, normalised_values(cells.only(numbers), normaliser), strict=True))
+        for run in passes_over(columns):
+            cells = CountedCells.of(columns[run])
+            read = resolved_cells(cells, normaliser)
+            raw[run] = [texts for (texts,) in read.slices(read.texts)]
+            n_rows, fraction = list(map(len, columns[run])), rules.max_number_fraction
+            some = profile_cells(read.trimmed(), n_rows, max_number_fraction=fraction)
+            profiles[run] = some
+            reasons[run] = [reason_left_out(profile, rules) for profile in some]
+            doing = "normalised"
+            numbers = [at for at, reason in enumerate(reasons[run]) if reason is None]
+            kept = normalised_values(cells.only(numbers), normaliser)
+            values.update(zip([run.start + at for at in numbers], kept, strict=True))
+            doing = "profiled"
     except Exception as error:  # see lake_records
         if len(tables) > 1:
             return [pair for entry in tables for pair in _read_columns([entry], rules, normaliser)]
         reason = f"its table could not be {doing}: {_sentence(error)}"
         reasons = [own_reason or reason for own_reason in reasons]
-    raw = iter(columns) if read is None else (texts for (texts,) in read.slices(read.texts))
     of_columns = zip(raw, profiles, map(values.get, range(len(columns))), reasons, strict=True)
     return [
         _read_table(entry, rules, [next(of_columns) for _ in entry[1].columns], normaliser)

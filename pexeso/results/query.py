@@ -22,6 +22,7 @@ from pexeso.lake.frames.columns import CountedValues, column_texts, is_spark_col
 from pexeso.lake.frames.tables import Frame, frame_of
 from pexeso.lake.readers.json_text import read_json
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
+from pexeso.runtime.threads import release_unused
 from pexeso.store.arrays import Texts, require_sound
 
 # Kinds of columns that a semantic search is for.
@@ -280,7 +281,10 @@ def read_query(
     position = (
         find_column(table.names, column) if column is not None else _widest_column(file, table)
     )
-    return _column(file, table, position, reading)
+    query = _column(file, table, position, reading)
+    del table
+    release_unused(query.values.nbytes)
+    return query
 
 
 def read_every_query(

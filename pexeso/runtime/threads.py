@@ -19,6 +19,19 @@ given = threading.local()
 _alone = False
 
 
+# What Arrow keeps of less is soon used again.
+LARGE_BYTES = 1 << 20
+
+
+def release_unused(n_bytes: int) -> None:
+    """Return memory that Arrow freed to the system, where what was made last has so many bytes.
+
+    Arrow keeps it, and after a table it may be as much as the table itself.
+    """
+    if n_bytes >= LARGE_BYTES and (arrow := sys.modules.get("pyarrow")) is not None:
+        arrow.default_memory_pool().release_unused()
+
+
 def take_one_thread() -> None:
     """Let this process search in one thread, from now on."""
     global _alone

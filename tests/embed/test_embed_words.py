@@ -2,12 +2,13 @@
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from embed import words as words_module
 from embed.subword import count_ngrams, hash_ngrams
-from embed.words import Vocabulary, hash_strings, split_words
+from embed.words import Vocabulary, hash_strings, split_words, text_runs
 
 TEXT = st.text(st.sampled_from("ab é東👍\t\u00a0"), max_size=12)
 WORD = st.text(st.sampled_from("abé東👍</>s"), min_size=1, max_size=8)
@@ -103,3 +104,15 @@ def test_words_are_spelled_in_latin_letters_where_that_tells_them_apart():
         *("", "moskva", "koln", "seoul", "", "", "alqahra", "irushlim", "sparta")
     ]
     assert [text.partition("\x1f")[0] for text in spelled] == words
+
+
+@given(texts=st.lists(st.one_of(st.just(""), WORD), max_size=12), start=st.integers(0, 3))
+def test_runs_of_texts_leave_no_text_out_and_hash_alike(texts: list, start: int) -> None:
+    array = strings(texts)[start:]
+    whole = hash_strings(array)
+    offsets = np.cumsum([0, *(len(text.encode()) for text in array.to_pylist())])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(words_module, "RUN_BYTES", 3)
+        runs = [at for run in text_runs(offsets) for at in range(run.start, run.stop)]
+        assert runs == list(range(len(array) if offsets[-1] else 0))
+        np.testing.assert_array_equal(hash_strings(array), whole)

@@ -6,7 +6,7 @@ import pytest
 from long_runs import EVERYTHING
 
 from pexeso.errors import ColumnNotFoundError, InputError, TableReadError
-from pexeso.lake import catalog, records
+from pexeso.lake import catalog, choose, records
 from pexeso.lake.catalog import SCHEMA
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.files import TableFile, find_tables
@@ -65,6 +65,14 @@ def test_a_table_becomes_records_of_itself_its_columns_and_its_values(write, tmp
         ("cities.csv", 1, "norway", "Norway", 1),
         ("cities.csv", 1, "peru", "Peru", 2),
     ]
+
+
+def test_columns_in_several_passes_have_the_same_records(write, tmp_path, monkeypatch):
+    write("lake/cities.csv", CITIES)
+    at_once = records_of(tmp_path / "lake").to_pylist()
+    for n_bytes in (1, 64):
+        monkeypatch.setattr(choose, "PASS_BYTES", n_bytes)
+        assert records_of(tmp_path / "lake").to_pylist() == at_once
 
 
 def test_columns_whose_values_fall_together_are_left_out(write, tmp_path):

@@ -30,7 +30,6 @@ from pexeso.faces.app.page import (
     command_line,
     controls,
     lake_table_to_search,
-    n_columns_of,
     only,
     python_join_lines,
     query_columns,
@@ -38,7 +37,7 @@ from pexeso.faces.app.page import (
     url,
 )
 from pexeso.faces.app.start import MAX_FILES, start_page
-from pexeso.faces.app.tables import QueryTable, UnknownTableError, safe_name
+from pexeso.faces.app.tables import QueryTable, UnknownTableError, names_of, safe_name
 from pexeso.faces.service.bases import CsvOptions, JoinResponse
 from pexeso.faces.service.requests import JoinRequest
 from pexeso.joins.options import AGGREGATIONS
@@ -84,7 +83,7 @@ def join(pages: Pages, request: Request) -> Page:
             status=400,
         )
     joined, match = response.joined, response.match
-    added = joined.table.column_names[n_columns_of(columns.table) :]
+    added = joined.table.column_names[len(names_of(columns.table)) :]
     table = _with_chosen_columns(joined.table, columns, request)
     shown = {
         **_shown(pages, columns, join_request, parameters),
@@ -118,7 +117,7 @@ def _with_chosen_columns(joined: pa.Table, columns: QueryColumns, request: Reque
     """Leave out the columns of the lake whose boxes are not ticked; of no choice none."""
     if CHOSEN not in request.query_params:
         return joined
-    n_own, ticked = n_columns_of(columns.table), set(request.query_params.getlist(ADD))
+    n_own, ticked = len(names_of(columns.table)), set(request.query_params.getlist(ADD))
     places = enumerate(joined.column_names)
     return joined.select([place for place, name in places if place < n_own or name in ticked])
 

@@ -25,6 +25,7 @@ from pexeso.faces.app.guard import AGENTS_PATH, Access, Guard, TooLargeError
 from pexeso.faces.app.page import FOLDER, Handler, Page, Pages, asset_answer
 from pexeso.faces.app.start import start_page
 from pexeso.faces.app.tables import UnknownTableError
+from pexeso.runtime.threads import LARGE_BYTES, release_unused
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -163,7 +164,10 @@ def _answers(pages: Pages, path: str, *, as_json: bool = False):
     def answer(request: Request) -> Response:
         handler = handler_of(path) if pages.has_index else start_page
         page = handler(pages, request)
-        return _json(page) if as_json else _html(pages, page, request)
+        response = _json(page) if as_json else _html(pages, page, request)
+        del page
+        release_unused(LARGE_BYTES)
+        return response
 
     return answer
 

@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache
 from hashlib import blake2b
 from importlib.resources import files
 from pathlib import PurePath
@@ -21,6 +21,7 @@ from starlette.responses import Response
 
 import pexeso
 from pexeso.errors import InputError
+from pexeso.faces.app.tables import names_of
 from pexeso.faces.service.bases import QueryRequest, Request, json_text
 from pexeso.faces.service.schema import (
     alternatives,
@@ -40,7 +41,6 @@ from pexeso.lake.columns import (
     names_one_column,
     spec_of,
 )
-from pexeso.lake.containers.reader import read_table
 from pexeso.results.pages.page import environment
 from pexeso.runtime.formatting import cell_text, shown
 
@@ -510,7 +510,7 @@ class QueryColumns:
 def query_columns(pages: Pages, request: HttpRequest) -> QueryColumns:
     """Return the columns that an URL names, by ``column=``, which may occur several times."""
     table = pages.tables[request.path_params["table"]]
-    names = _names_of(table)
+    names = names_of(table)
     requested = [name for name in request.query_params.getlist("column") if name] or ["#0"]
     if len(requested) == 1 and names_one_column(names, requested[0]):
         position = find_column(names, requested[0])
@@ -518,22 +518,6 @@ def query_columns(pages: Pages, request: HttpRequest) -> QueryColumns:
     key = find_key_columns(names, requested[0] if len(requested) == 1 else requested)
     marks = [f"#{column.position}{'~' if column.similar else ''}" for column in key]
     return QueryColumns(table, tuple(column.label for column in key), ",".join(marks))
-
-
-def n_columns_of(table: QueryTable) -> int:
-    return len(_names_of(table))
-
-
-def _names_of(table: QueryTable) -> tuple[str, ...]:
-    # An uploaded file does not change, and each move of a slider needs its names again.
-    return (_names if table.is_of_lake else _names_once)(table.spec, table.reading)
-
-
-def _names(spec: str, reading: ReadingOptions) -> tuple[str, ...]:
-    return tuple(read_table(spec, options=reading).names)
-
-
-_names_once = lru_cache(maxsize=20)(_names)
 
 
 def only(given: Any, names: Iterable[str]) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pexeso.composite.key_explanation import KeyExplanation
 from pexeso.errors import InputError
@@ -31,6 +30,7 @@ from pexeso.faces.app.page import (
     reading_words,
     url,
 )
+from pexeso.faces.app.tables import summary_of
 from pexeso.faces.service.requests import (
     ExplainRequest,
     JoinRequest,
@@ -38,9 +38,8 @@ from pexeso.faces.service.requests import (
     split_lake_column,
 )
 from pexeso.faces.service.transform import learn_with_lake
-from pexeso.lake.choose import ColumnProfile, profile_columns
+from pexeso.lake.choose import ColumnProfile
 from pexeso.lake.columns import find_column, label_columns, spec_of
-from pexeso.lake.containers.reader import read_table
 from pexeso.options import DEFAULT_MIN_CONTAINMENT, METHODS
 from pexeso.results.matches import SearchResult
 from pexeso.results.pages.page import (
@@ -58,16 +57,9 @@ from pexeso.sets.shard_searches import overlap_with
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from pexeso.faces.app.tables import QueryTable
-    from pexeso.lake.readers.table import Table
+    from pexeso.faces.app.tables import QueryTable, TableSummary
     from pexeso.results.column_matches import NearColumn
 
-
-# Columns of a table that can be chosen by a click; others are named in the URL.
-SHOWN_COLUMNS = 200
-
-# Values of a column that are shown to choose by.
-SHOWN_VALUES = 6
 
 # The parameter of the request, by a script, that asks for what makes columns match too.
 WHY = "why"
@@ -128,18 +120,19 @@ class Choice:
 
 def columns(pages: Pages, request: Request) -> Page:
     table = pages.tables[request.path_params["table"]]
-    read = read_table(table.spec, options=table.reading)
-    labels = label_columns(read.names)
-    profiles = profile_columns(list(read.columns[:SHOWN_COLUMNS]))
+    summary = summary_of(table)
+    labels = label_columns(summary.names)
     choices = [
         Choice(
             position,
             labels[position],
             profile,
-            _first_values(read, position),
+            values,
             url(f"/tables/{table.id}/search", {"column": f"#{position}"}),
         )
-        for position, profile in enumerate(profiles)
+        for position, (profile, values) in enumerate(
+            zip(summary.profiles, summary.values, strict=True)
+        )
     ]
     texts = [choice for choice in choices if choice.profile.kind in TEXT_KINDS]
     best = max(
@@ -150,11 +143,11 @@ def columns(pages: Pages, request: Request) -> Page:
         "choices": choices,
         "best": best,
         "n_columns": len(labels),
-        "n_rows": len(read.columns[0]) if read.columns else 0,
-        "notes": read.notes,
+        "n_rows": summary.n_rows,
+        "notes": summary.notes,
         "has_keys": has_part(pages, "composite"),
     }
-    return Page("columns.html", shown, lambda: _columns_document(table, read, choices))
+    return Page("columns.html", shown, lambda: _columns_document(table, summary, choices))
 
 
 def search(pages: Pages, request: Request) -> Page:
@@ -321,16 +314,13 @@ def _given(request: Request, columns: QueryColumns) -> dict[str, Any]:
     return {**only(dict(request.query_params), OPTIONS), "column": columns.parameter}
 
 
-def _first_values(read: Table, position: int) -> list[str]:
-    values = pc.drop_null(read.columns[position].slice(0, 1000)).unique()
-    return values.slice(0, SHOWN_VALUES).to_pylist()
-
-
-def _columns_document(table: QueryTable, read: Table, choices: list[Choice]) -> dict[str, Any]:
+def _columns_document(
+    table: QueryTable, summary: TableSummary, choices: list[Choice]
+) -> dict[str, Any]:
     return {
         "table": table.name,
-        "rows": len(read.columns[0]) if read.columns else 0,
-        "notes": list(read.notes),
+        "rows": summary.n_rows,
+        "notes": list(summary.notes),
         "columns": [
             {
                 "position": choice.position,
@@ -342,7 +332,7 @@ def _columns_document(table: QueryTable, read: Table, choices: list[Choice]) -> 
             }
             for choice in choices
         ],
-        "n_columns": len(read.names),
+        "n_columns": len(summary.names),
     }
 
 

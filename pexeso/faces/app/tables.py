@@ -10,16 +10,21 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 
+import pyarrow.compute as pc
+
 from pexeso.errors import InputError, OutputError, PexesoError, TableReadError
+from pexeso.lake.choose import ColumnProfile, profile_columns
 from pexeso.lake.containers.formats import split_member
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.rights import LakeView
 from pexeso.lake.rows import table_to_read
+from pexeso.runtime.threads import release_unused
 from pexeso.store.io.location import locate
 from pexeso.store.io.temporary import temporary_folder
 
@@ -28,6 +33,12 @@ UPLOADS_KEPT = 20
 
 # Tables of one file that can be chosen; a file of more is refused.
 TABLES_OF_FILE = 200
+
+# Columns of a table that can be chosen by a click; others are named in the URL.
+SHOWN_COLUMNS = 200
+
+# Values of a column that are shown to choose by.
+SHOWN_VALUES = 6
 
 _UNSAFE = re.compile(r"[^\w .()+=,@'&!-]")
 # Letters of a name, each of at most four bytes: file systems take 255 bytes.
@@ -54,6 +65,55 @@ class QueryTable:
     is_of_lake: bool = False
     delimiter: str | None = None
     reading: ReadingOptions = AS_FOUND
+
+
+@dataclass(frozen=True)
+class TableSummary:
+    """What a table is known by until a column is searched with, so that it need not be read again.
+
+    `profiles` and the first `values` are those of the first `SHOWN_COLUMNS` columns.
+    """
+
+    names: tuple[str, ...]
+    delimiter: str | None
+    n_rows: int
+    notes: tuple[str, ...]
+    profiles: tuple[ColumnProfile, ...]
+    values: tuple[list[str], ...]
+
+
+def summarised(spec: str, reading: ReadingOptions) -> TableSummary:
+    read = read_table(spec, options=reading)
+    columns = read.columns[:SHOWN_COLUMNS]
+    summary = TableSummary(
+        tuple(read.names),
+        read.delimiter,
+        read.n_rows,
+        tuple(read.notes),
+        tuple(profile_columns(columns)),
+        tuple(
+            pc.drop_null(column.slice(0, 1000)).unique().slice(0, SHOWN_VALUES).to_pylist()
+            for column in columns
+        ),
+    )
+    n_bytes = sum(column.nbytes for column in read.columns)
+    del read, columns
+    release_unused(n_bytes)
+    return summary
+
+
+_summarised_once = lru_cache(maxsize=UPLOADS_KEPT)(summarised)
+
+
+def summary_of(table: QueryTable) -> TableSummary:
+    """Return the summary of a table; an uploaded file does not change, and is read once for it."""
+    return (summarised if table.is_of_lake else _summarised_once)(table.spec, table.reading)
+
+
+def names_of(table: QueryTable) -> tuple[str, ...]:
+    if table.is_of_lake:  # each move of a slider needs its names alone
+        return tuple(read_table(table.spec, options=table.reading).names)
+    return summary_of(table).names
 
 
 class QueryTables:
@@ -169,7 +229,8 @@ class QueryTables:
         siblings = tuple((f"{file_id}-{n}", file.table) for n, file in enumerate(tables))
         try:
             # Of several, each is read once it is chosen.
-            delimiter = read_table(path).delimiter if tables[0].table == path.name else None
+            is_one = tables[0].table == path.name
+            delimiter = _summarised_once(str(path), AS_FOUND).delimiter if is_one else None
         except TableReadError as error:
             message = str(error).replace(f"{path.parent}{os.sep}", "")
             raise InputError(f"This is no table that can be searched with: {message}") from error

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from pexeso import __version__
-from pexeso.errors import InputError, OutputError, TableReadError
+from pexeso.errors import InputError, OutputError
 from pexeso.faces.cli.errors import Failure
 from pexeso.faces.cli.options import (
     GroupedCommand,
@@ -44,14 +42,13 @@ from pexeso.faces.cli.output import (
     write_page,
     write_table,
 )
+from pexeso.faces.cli.two_files import index_of_second, names_two_files
 from pexeso.faces.service.requests import JoinRequest, VerifyRequest
 from pexeso.faces.service.schema import OUTPUT
 from pexeso.faces.service.transform import TransformRequest
 from pexeso.faces.service.verbs import run
 from pexeso.joins.exports.openlineage import DataSet, JoinMade, append_events
-from pexeso.lake.containers.formats import format_of
 from pexeso.lake.rows import table_path
-from pexeso.results.query import split_spec
 from pexeso.runtime.formatting import figure, many, percent
 
 if TYPE_CHECKING:
@@ -93,45 +90,6 @@ def _query(file: str | None) -> DataSet:
 
 
 MAX_SENTENCE = 1000
-
-
-def _names_missing_table(path: str) -> bool:
-    return format_of(path) is not None and "://" not in path and not os.path.exists(path)
-
-
-@contextmanager
-def _with_index(request: JoinRequest, output: str | None) -> Iterator[JoinRequest]:
-    """Index the second of two tables while they are joined, where no index is named."""
-    (left, _), (file, column) = split_spec(request.index), split_spec(request.query)
-    are_tables = os.path.isfile(left) or _names_missing_table(left)
-    if request.lake_column is not None or not are_tables:
-        yield request
-        return
-    for name in (left, file):
-        if not os.path.isfile(name):
-            raise TableReadError(
-                f"There is no file '{name}': two tables are joined without an index if both are "
-                "files."
-            )
-    if request.transform:
-        raise click.UsageError(
-            "--transform joins with a table of an index. Two files are joined by a learned rule by "
-            "pexeso transform FILE:COLUMN FILE:COLUMN."
-        )
-    from pexeso.two_tables import index_of_table, resumable_folder
-
-    is_key = request.read_key() is not None
-    first = column.split(",")[0] if is_key and column is not None else column
-    with ExitStack() as stack:
-        folder = None
-        if output is not None:
-            purpose = [__version__, request.to_dict()]
-            folder = stack.enter_context(resumable_folder(output, purpose, [left, file]))
-        index, label = stack.enter_context(index_of_table(file, first, folder=folder))
-        named = f"{os.path.basename(file)}:{column if is_key else label}"
-        yield msgspec.structs.replace(
-            request, index=index.path, query=request.index, lake_column=named
-        )
 
 
 @click.command(cls=QueryCommand)
@@ -212,7 +170,12 @@ def join(
     if lineage is not None and output is None:
         raise click.UsageError("--lineage names the file that the join goes to: add -o OUT.")
     started = datetime.now(UTC)
-    with _with_index(request, output) as request:
+    if request.transform and names_two_files(request):
+        raise click.UsageError(
+            "--transform joins with a table of an index. Two files are joined by a learned rule by "
+            "pexeso transform FILE:COLUMN FILE:COLUMN."
+        )
+    with index_of_second(request, output) as request:
         with search_progress():
             response = run(request)
         if response.transformed is None:

@@ -53,6 +53,7 @@ from pexeso.faces.cli.report import (
     unmatchable,
     write_results,
 )
+from pexeso.faces.cli.two_files import index_of_second
 from pexeso.faces.service.requests import BatchRequest, ExplainRequest, SearchRequest
 from pexeso.faces.service.schema import OUTPUT
 from pexeso.faces.service.verbs import run
@@ -411,7 +412,7 @@ _REASONS = {
 @click.command(cls=QueryCommand)
 @index_argument
 @query_argument
-@click.argument("lake_column", metavar="TABLE:COLUMN")
+@click.argument("lake_column", metavar="[TABLE:COLUMN]", required=False)
 @page_options
 @output_options("json", "csv")
 @takes(ExplainRequest, without=("device", "memory_budget", "ignore_missing"))
@@ -422,13 +423,15 @@ def explain(request: ExplainRequest, html: str | None, overwrite: bool, form: st
     Example:
       pexeso explain lake.pexeso people.csv:company business/firms.csv:name
       pexeso explain lake.pexeso people.csv:company business/firms.csv:name --html why.html
+      pexeso explain people.csv:company firms.csv:name
 
     Shows every pair of matching values (of more than 100,000 the nearest of each value; --csv lists
     all) with its distance and its kind: exact (equal cells), alias
     (equal by the index's table of aliases), spelling (the letters are alike) or similar (only the
     model finds them alike; meaning in JSON and CSV). Names the words that contribute most and, for
     each value without a match, the nearest value of the lake column. TABLE:COLUMN is a column of
-    the lake as pexeso search prints it.
+    the lake as pexeso search prints it; without it explain takes the column that search lists
+    first. Two files are compared without an index, as by pexeso join.
 
     FILE:COLUMN,COLUMN is a key of several columns. It is compared with TABLE:COLUMN,COLUMN, or, for
     TABLE alone, with the columns that match most keys: pexeso explain lake.pexeso
@@ -439,26 +442,30 @@ def explain(request: ExplainRequest, html: str | None, overwrite: bool, form: st
     for a key .explain_composite(table, columns, lake_table, lake_columns).
     """  # noqa: D301  click reads \b
     require_page(html, overwrite=overwrite)
-    with search_progress():
-        explanation = run(request)
-    if isinstance(explanation, KeyExplanation):
-        _write_key(explanation, html, form)
-        return
-    report_column(request, explanation)
-    report_advice([explanation.options])
-    if form == "csv":
-        write_csv(
-            ("query_value", "lake_value", "distance", "matches", "kind"), _csv_rows(explanation)
-        )
-    else:
-        write_answer(explanation, form, explanation_lines)
-    _report_readings(explanation)
-    if explanation.is_rejected:
-        talk(REJECTED)
-    if html is not None:
-        from pexeso.results.pages.page import explanation_page
+    with index_of_second(request) as request:
+        with search_progress():
+            explanation = run(request)
+        if isinstance(explanation, KeyExplanation):
+            _write_key(explanation, html, form)
+            return
+        report_column(request, explanation)
+        if request.lake_column is None:
+            match = explanation.match
+            talk(plain(f"The lake's column is {match.table}:{match.column}.", MAX_NAME))
+        report_advice([explanation.options])
+        if form == "csv":
+            write_csv(
+                ("query_value", "lake_value", "distance", "matches", "kind"), _csv_rows(explanation)
+            )
+        else:
+            write_answer(explanation, form, explanation_lines)
+        _report_readings(explanation)
+        if explanation.is_rejected:
+            talk(REJECTED)
+        if html is not None:
+            from pexeso.results.pages.page import explanation_page
 
-        write_page(explanation_page(explanation), html, overwrite=overwrite)
+            write_page(explanation_page(explanation), html, overwrite=overwrite)
 
 
 def _write_key(explanation: KeyExplanation, html: str | None, form: str | None) -> None:

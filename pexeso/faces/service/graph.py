@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pexeso.faces.service.bases import (
@@ -175,7 +176,13 @@ class ExportRequest(GraphBase, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        levels = format_named(self.format).levels
+        form = format_named(self.format)
+        if form.file is None and PurePath(self.output).suffix.lower() != form.suffix:
+            raise RequestError(
+                "{output} must end in %s for %s. Got %s instead.",
+                *(form.suffix, self.format, shown(self.output)),
+            )
+        levels = form.levels
         if levels and len(namespace_parts(self.namespace)) != len(levels):
             raise RequestError(
                 "{namespace} must be %s for %s, with double quotes around names that have a dot. "

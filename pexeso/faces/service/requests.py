@@ -212,17 +212,18 @@ class ExplainRequest(QueryRequest, frozen=True, kw_only=True):
     """Explain why a query column and one of the lake match or not.
 
     `lake_column` is ``TABLE:COLUMN``, as results name it; for a key of several columns
-    ``TABLE:COLUMN,COLUMN``, or ``TABLE`` for the columns that join most.
+    ``TABLE:COLUMN,COLUMN``, or ``TABLE`` for the columns that join most; None: the one that a
+    search lists first.
     """
 
     verb: ClassVar[str] = "explain"
 
-    lake_column: str
+    lake_column: str | None = None
     reading_rules: ReadingRules = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.may_be_key:
+        if self.lake_column is not None and not self.may_be_key:
             require_lake_column(self.lake_column)
 
 

@@ -39,6 +39,7 @@ from pexeso.results.query import QueryColumn, batch_lines
 if TYPE_CHECKING:
     from pexeso.composite.key_explanation import KeyExplanation
     from pexeso.composite.key_table import KeyTable, TablePair
+    from pexeso.composite.searches import CompositeSearches
     from pexeso.faces.service.verbs import EncodedQueries, Service
     from pexeso.index import Index
     from pexeso.joins.sql import JoinSql
@@ -96,11 +97,15 @@ def explain(service: Service, request: ExplainRequest) -> Explanation | KeyExpla
         from pexeso.composite.key_evidence import explain_keys
 
         searches = service.searches(request.index).with_readings(request.reading_rules).composite
-        table, columns = searches.opened.catalog.split(request.lake_column)
+        table, columns = _named_key(searches, request.lake_column, key)
         return explain_keys(searches.pair(key, None, table), columns)
     column, rules = request.read_column(), request.reading_rules
     index = service.open_for(request).with_readings(*rules)
-    named = split_lake_column(index.catalog, request.lake_column)
+    if request.lake_column is None:
+        match = _best_match(index, column, request.options())
+        named = (match.table, match.column)
+    else:
+        named = split_lake_column(index.catalog, request.lake_column)
     if not _is_compared(index, named):
         from pexeso.composite.key_evidence import explain_keys
 
@@ -183,18 +188,24 @@ def join(service: Service, request: JoinRequest) -> JoinResponse:
 def _key_join(service: Service, request: JoinRequest, key: KeyTable) -> JoinResponse:
     request.require_use(_OF_KEY_JOINS, "A join by a composite key")
     searches = service.searches(request.index).with_readings(request.reading_rules).composite
-    if request.lake_column is None:
-        result = searches.search(key, k=1, exclude_self=True)
-        if not result.matches:
-            raise RequestError(
-                "No table of the lake has a row with a whole key of '%s': %s.",
-                key.file,
-                ", ".join(column.label for column in key.key),
-            )
-        table, columns = result[0].table, list(result[0].columns)
-    else:
-        table, columns = searches.opened.catalog.split(request.lake_column)
+    table, columns = _named_key(searches, request.lake_column, key)
     return _joined_keys(request, searches.pair(key, None, table), columns)
+
+
+def _named_key(
+    searches: CompositeSearches, named: str | None, key: KeyTable
+) -> tuple[str, str | list[str] | None]:
+    """Return the table and columns that are named, or else those that a search lists first."""
+    if named is not None:
+        return searches.opened.catalog.split(named)
+    result = searches.search(key, k=1, exclude_self=True)
+    if not result.matches:
+        raise RequestError(
+            "No table of the lake has a row with a whole key of '%s': %s.",
+            key.file,
+            ", ".join(column.label for column in key.key),
+        )
+    return result[0].table, list(result[0].columns)
 
 
 def _joined_keys(

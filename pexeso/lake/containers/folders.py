@@ -37,7 +37,12 @@ from pexeso.lake.typed.sandbox import Answer, TypedTable, ask, budget_of, gather
 from pexeso.runtime.extras import installation
 from pexeso.runtime.formatting import first_line
 from pexeso.store.io.location import Location, PlaceEntry
-from pexeso.store.io.table_history import NoSuchState, delta_version, iceberg_snapshot
+from pexeso.store.io.table_history import (
+    NoSuchState,
+    delta_version,
+    digest_of,
+    iceberg_snapshot,
+)
 
 if TYPE_CHECKING:
     from pexeso.lake.containers.reader import OpenTable
@@ -151,7 +156,7 @@ def _delta_snapshot(folder: Path, as_of: str | None) -> Snapshot:
         otherwise = _ROWS_DELETED
     files = _inside(folder, table.file_uris())
     schema = json.dumps(json.loads(table.schema().to_json()), sort_keys=True)
-    state = _digest(metadata.id, schema, files, _digest_of_rows(deleted))
+    state = digest_of(metadata.id, schema, files, _digest_of_rows(deleted))
     return Snapshot(files, state, {"kind": DELTA, "version": table.version()}, otherwise)
 
 
@@ -176,13 +181,9 @@ def _iceberg_snapshot(folder: Path, as_of: str | None) -> Snapshot:
         otherwise = _ROWS_DELETED
     files = _inside(folder, [task.file.file_path for task in tasks])
     _inside(folder, deletes)
-    state = _digest(table.metadata.table_uuid, schema.model_dump_json(), deletes, files)
+    state = digest_of(table.metadata.table_uuid, schema.model_dump_json(), deletes, files)
     request = {"kind": ICEBERG, "metadata": paths[-1].name, "snapshot": number}
     return Snapshot(files, state, request, otherwise)
-
-
-def _digest(*facts: object) -> str:
-    return bytes_fingerprint(repr(facts).encode("utf-8", "surrogateescape"))
 
 
 def _digest_of_rows(rows: pa.Table) -> str:

@@ -106,6 +106,9 @@ def first_classes(values: pa.StringArray) -> np.ndarray:
     return classes_of(points[first])
 
 
+_COUNTED_BYTES = 1 << 20
+
+
 class Bytes:
     """The bytes of texts, for cheap tests that come before patterns.
 
@@ -147,7 +150,10 @@ class Bytes:
     def occurring(self) -> set[int]:
         """The bytes that there are in any text."""
         data = self._data[self._offsets[0] : self._offsets[-1]]
-        return set(np.flatnonzero(np.bincount(data, minlength=256)).tolist())
+        counts = np.zeros(256, np.int64)
+        for start in range(0, len(data), _COUNTED_BYTES):  # NumPy takes eight bytes for each
+            counts += np.bincount(data[start : start + _COUNTED_BYTES], minlength=256)
+        return set(np.flatnonzero(counts).tolist())
 
     def start_with(self, positions: np.ndarray, start: bytes) -> np.ndarray:
         """Return which of the texts at given positions start with some bytes.

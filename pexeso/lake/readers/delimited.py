@@ -98,6 +98,7 @@ class ParsedRows:
                 n_rows = max(1, _CELLS_A_CHUNK // max(1, *map(len, rows)))
                 self.budget.check_seconds()
                 yield rows
+                del rows  # before the next are made
         except csv.Error:
             yield from self._with_odd_quotes(n_lines_done, width)
 
@@ -351,6 +352,7 @@ def _collect(
                 header[0] = ["", *header[0]]
                 notes.append("the first column has no name in the header: rows are called by it")
             width = _width(header, filled)
+            del filled  # these rows are done long before the last ones come
             builder = _ColumnBuilder(width, max_cell_bytes, parsed)
         if is_last and (n_below := rows_below(rows, builder.width)):
             notes.append(_note_on_rows_below(rows[-n_below:]))
@@ -363,6 +365,7 @@ def _collect(
             n_repeated += n_rows - len(rows)
         if rows:
             builder.add(rows)
+        del rows
     if n_repeated:
         notes.append(f"rows that repeat the header were left out: {n_repeated:,}")
     if not header and builder is None:

@@ -30,6 +30,7 @@ import pyarrow.compute as pc
 
 from pexeso.errors import PlaceError, TableReadError
 from pexeso.runtime.formatting import first_line
+from pexeso.runtime.threads import release_unused
 from pexeso.store.io.location import READ_BYTES, Location, is_refusal, locate, read_up_to
 
 # Largest file that is read, in bytes after decompression, by default: 1 GiB.
@@ -200,9 +201,13 @@ def too_big_note(n_too_big: int, max_cell_bytes: int) -> str:
 
 
 def join_chunks(chunks: list[pa.StringArray]) -> pa.StringArray:
+    """Join the chunks of a column, and empty the list: so one column alone is held twice."""
     if len(chunks) == 1:
-        return chunks[0]
-    return pa.concat_arrays(chunks) if chunks else pa.array([], pa.string())
+        return chunks.pop()
+    column = pa.concat_arrays(chunks) if chunks else pa.array([], pa.string())
+    chunks.clear()
+    release_unused(column.nbytes)
+    return column
 
 
 def strings(values: list[str | None] | tuple[str | None, ...]) -> pa.StringArray:

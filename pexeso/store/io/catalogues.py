@@ -8,7 +8,6 @@ shown.
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -19,7 +18,7 @@ from urllib.parse import unquote
 from pexeso.errors import InputError, PlaceError, TableReadError
 from pexeso.runtime.extras import require
 from pexeso.runtime.formatting import coded_name, first_line
-from pexeso.store.io.table_history import NoSuchState, iceberg_snapshot
+from pexeso.store.io.table_history import NoSuchState, digest_of, iceberg_snapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -131,7 +130,7 @@ class Postgres(Catalogue):
             cursor.execute(_TABLES, (name,))
             rows = cursor.fetchall()
         for table, n_bytes, state in rows:
-            yield table, n_bytes, None if state is None else _digest(state)
+            yield table, n_bytes, None if state is None else digest_of(state)
 
     @contextmanager
     def rows(self, name: str) -> Iterator[pa.RecordBatchReader]:
@@ -205,7 +204,7 @@ class IcebergCatalogue(Catalogue):
                 size = snapshot.summary["total-files-size"] if snapshot and snapshot.summary else 0
                 number = snapshot.snapshot_id if snapshot else None
                 schema = _scan(opened, number, self.as_of).projection().model_dump_json()
-                version = _digest(opened.metadata.table_uuid, number, schema)
+                version = digest_of(opened.metadata.table_uuid, number, schema)
                 yield ".".join(table), int(size or 0), version
 
     @contextmanager
@@ -239,10 +238,6 @@ def _tables_of(catalogue: Any, namespace: tuple[str, ...] = ()) -> Iterator[tupl
         if inner != namespace:
             yield from sorted(catalogue.list_tables(inner))
             yield from _tables_of(catalogue, inner)
-
-
-def _digest(*facts: object) -> str:
-    return hashlib.blake2b(repr(facts).encode(), digest_size=16).hexdigest()
 
 
 # By protocol, which is the format of the tables too: see `pexeso.lake.containers.formats.FORMATS`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -55,6 +56,12 @@ def _number(state: str) -> int | None:
 
 def _milliseconds(state: str) -> int:
     return (datetime.fromisoformat(state) - _EPOCH) // _MILLISECOND
+
+
+def digest_of(*facts: object) -> str:
+    """Return what differs between two states of a table of which any of these facts differs."""
+    text = repr(facts).encode("utf-8", "surrogateescape")
+    return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
 class NoSuchState(Exception):

@@ -16,6 +16,7 @@ import psutil
 import pytest
 from app_clients import CITIES
 from click.testing import CliRunner
+from peak_memory import peak_bytes
 
 from pexeso.faces.cli.main import cli
 
@@ -81,6 +82,13 @@ class Serving:
         kind = "application/x-www-form-urlencoded"
         text = f"text={CITIES.replace(chr(10), '%0A')}"
         status, headers, _ = self.ask("/tables", "POST", text, **{"Content-Type": kind})
+        assert status == 303
+        return headers["location"]
+
+    def give_file(self, data: bytes) -> str:
+        head = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\n'
+        body, kind = head + data + b"\r\n--x--\r\n", "multipart/form-data; boundary=x"
+        status, headers, _ = self.ask("/tables", "POST", body, **{"Content-Type": kind})
         assert status == 303
         return headers["location"]
 
@@ -254,3 +262,23 @@ def test_without_its_packages_it_says_how_to_install_them(small_index, monkeypat
     code, message = fail(small_index)
     assert code == 1
     assert "pip install 'pexeso[app]'" in message
+
+
+def test_a_large_table_takes_a_few_times_its_bytes_of_memory(own):
+    numbers = range(250_000)
+    rows = (
+        f"{n},20{n % 90 + 10}-{n % 12 + 1:02}-01,{n * 7919 % 1_000_003} Long Road,{n % 997}.5,"
+        f"words of note {n * 104_729 % 15_485_863} and some more words\n"
+        for n in numbers
+    )
+    data = f"id,day,street,price,note\n{''.join(rows)}".encode()
+
+    def use(table: str) -> None:
+        for page in (table, f"{table}/search?column=%231"):
+            assert own.ask(page)[0] == 200
+
+    use(own.give())
+    use(own.give_file(data[: len(data) // 100]))
+    before = peak_bytes(own.process.pid)
+    use(own.give_file(data))
+    assert peak_bytes(own.process.pid) - before < 7 * len(data)

@@ -155,6 +155,16 @@ def test_a_format_that_there_is_not_is_refused(fail, small_index, tmp_path):
     assert "'dbt', 'openmetadata', 'mermaid', 'graphml'" in said
 
 
+@pytest.mark.parametrize(
+    ("name", "suffix", "file"),
+    [("mermaid", ".mmd", "m.html"), ("graphml", ".graphml", "m"), ("openmetadata", ".jsonl", "m")],
+)
+def test_a_file_ends_as_its_format_does(fail, small_index, tmp_path, name, suffix, file):
+    said = fail(2, "export", name, small_index, "-o", tmp_path / file)
+    assert f"-o must end in {suffix} for {name}" in said.replace("\n", " ")
+    assert not (tmp_path / file).exists()
+
+
 @pytest.mark.parametrize("options", [("--method", "semantic"), ("--max-distance", 0.2)])
 def test_dbt_is_given_equal_values_alone(fail, small_index, tmp_path, options):
     said = fail(2, "export", "dbt", small_index, "-o", tmp_path / "models", *options)

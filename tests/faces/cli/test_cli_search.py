@@ -131,6 +131,32 @@ def test_why_two_columns_do_not_match(run, small_index, places):
     )
 
 
+def test_without_a_lake_column_the_first_found_is_explained(run, fail, small_index, places):
+    first = run("explain", small_index, f"{places}:place", "--json")
+    searched = json.loads(run("search", small_index, f"{places}:place", "--json").stdout)
+    named = "{table}:{column}".format(**searched["results"][0])
+    assert first.stdout == run("explain", small_index, f"{places}:place", named, "--json").stdout
+    assert f"The lake's column is {named}." in first.stderr
+    said = fail(2, "explain", small_index, f"{places}:place,visits")
+    assert "has no part for composite keys" in said  # which finds one
+
+
+def test_two_files_are_compared_without_an_index(run, fail, small_lake, places, tmp_path):
+    cities = small_lake / "cities.csv"
+    page = tmp_path / "why.html"
+    result = run("explain", f"{places}:place", f"{cities}:city", "--json", "--html", page)
+    document = json.loads(result.stdout)
+    assert (document["table"], document["column"]) == ("cities.csv", "city")
+    assert (document["matched"], document["total"]) == (3, 4)
+    assert document["pairs"][0] == ["Oslo", "Oslo", 0.0, "exact"]
+    assert "Why place joins with cities.csv : city" in page.read_text(encoding="utf-8")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["places.csv", "why.html"]
+    key = run("explain", f"{cities}:city,country", f"{cities}:city,country", "--json")
+    assert json.loads(key.stdout)["table"] == "cities.csv"
+    said = fail(1, "explain", f"{places}:place", "nothing.csv:city")
+    assert "There is no file 'nothing.csv': without an index, both tables must be files." in said
+
+
 def test_a_table_without_rows(run, small_index, tmp_path):
     path = tmp_path / "header.csv"
     path.write_text("place,visits\n")

@@ -295,8 +295,10 @@ class Requests:
         method = ["--method", choice(METHODS)]
         edges = choice(["jsonl", "csv", "mmd", "graphml"])
         namespace = "files.default.lake"
-        ways = [["mermaid"], ["graphml"], ["openmetadata", "--namespace", namespace]]
-        export = ["export", *choice(ways)]
+        ways = [("mermaid", "mmd", []), ("graphml", "graphml", [])]
+        ways.append(("openmetadata", "jsonl", ["--namespace", namespace]))
+        kind, ending, more = choice(ways)
+        export = ["export", kind, index, "-o", self.folder / f"all.{ending}", *more]
         joined = [
             *("join", index, own, self.spec(), "--aggregate", "first"),
             *("-o", self.folder / f"joined.{choice(['csv', 'arrow'])}"),
@@ -322,7 +324,7 @@ class Requests:
                 lambda: ["keys", choice([mine, self.lake.folder / choice(self.lake.whole)])],
                 lambda: ["graph", index, *choice([["--json"], ["--csv"], []])],
                 lambda: ["graph", index, "-o", self.folder / f"edges.{edges}"],
-                lambda: [*export, index, "-o", self.folder / "all"],
+                lambda: export,
                 lambda: ["export", "dbt", index, "-o", self.folder / "models", "--overwrite"],
                 lambda: ["acquire", index, "--have", choice([own, query, self.spec()]), *plain],
                 lambda: ["redundancy", index, "--min-containment", "0.3", *plain],
