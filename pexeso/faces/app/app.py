@@ -88,6 +88,7 @@ PAGES = {
     "/lake": "lake:tables",
     "/lake/table": "lake:table",
     "/lake/names": "lake:offered_names",
+    "/lake/samples": "lake:samples",
     "/lake/left-out": "lake:left_out",
     "/graph": "graph:graph",
     "/redundancy": "lake:redundancy",

@@ -75,7 +75,9 @@ def table(pages: Pages, request: Request) -> Page:
     among = pa.array([name], pa.string())
     fields = ["position", "label", "kind", "n_rows", "n_missing", "n_distinct", "reason"]
     columns = index.catalog.columns(fields, among=among).sort_by("position").to_pylist()
-    rows, missing = _first_rows(pages, name)
+    rows, missing = _rows(pages, name)
+    if rows is not None:
+        rows = rows.slice(0, ROWS_SHOWN).select(range(min(rows.num_columns, COLUMNS_SHOWN)))
     shown = {
         "name": name,
         "facts": facts,
@@ -107,6 +109,33 @@ def offered_names(pages: Pages, request: Request) -> Page:
     return Page("names.html", document, lambda: document)
 
 
+# Larger tables have no samples on cards, since their files are read whole.
+SAMPLED_BYTES = 8 << 20
+SAMPLES, BROUGHT = 3, 6
+
+
+def samples(pages: Pages, request: Request) -> Page:
+    """Return the part of a card that says what a table brings, with values of its first rows."""
+    name = lake_table(pages, request.query_params.get("name", ""))["table"]
+    labels = pages.served.index.catalog.columns(
+        ["position", "label"], among=pa.array([name], pa.string())
+    ).sort_by("position")["label"]
+    own = request.query_params.getlist("column")
+    brought = [label for label in labels.to_pylist() if label not in own]
+    rows, missing = _rows(pages, name, max_bytes=SAMPLED_BYTES)
+    columns = [] if rows is None else {*brought[:BROUGHT]} & {*rows.column_names}
+    values = {label: first_values(rows[label], SAMPLES) for label in columns}
+    document = {"table": name, "columns": brought, "samples": values}
+    shown = {"brought": brought, "n_brought": BROUGHT, "samples": values, "missing": missing}
+    return Page("brings.html", {**shown, "load": None}, lambda: document)
+
+
+def first_values(column: pa.ChunkedArray, number: int) -> list[str]:
+    """Return some distinct values of the first rows of a column."""
+    values = pc.drop_null(column.slice(0, 1000)).unique()
+    return values.slice(0, number).to_pylist()
+
+
 def left_out(pages: Pages, request: Request) -> Page:
     listing = list_reasons(pages.served.index.store)
     number = _number(request)
@@ -122,13 +151,12 @@ def left_out(pages: Pages, request: Request) -> Page:
     return Page("left_out.html", shown, listing.to_dict)
 
 
-def _first_rows(pages: Pages, name: str) -> tuple[pa.Table | None, str | None]:
+def _rows(pages: Pages, name: str, **limits: int) -> tuple[pa.Table | None, str | None]:
     try:
         index = pages.served.index
-        rows = read_rows(index.lake, name, view=index._opened.view)
+        return read_rows(index.lake, name, view=index._opened.view, **limits), None
     except (PexesoError, OSError) as error:
         return None, str(error)
-    return rows.slice(0, ROWS_SHOWN).select(range(min(rows.num_columns, COLUMNS_SHOWN))), None
 
 
 def _number(request: Request) -> int:

@@ -144,7 +144,7 @@ def give(page, file):
 
 
 def found_columns(page):
-    return page.locator("#found tbody th").all_inner_texts()
+    return page.locator("#found article h2").all_inner_texts()
 
 
 def at_rest(page):
@@ -172,7 +172,7 @@ def test_the_way_by_mouse(visit, mine):
     page.wait_for_url("**max_distance=0*")
     assert page.locator("output[for=max_distance]").inner_text() == "0.00"
     page.get_by_text("within distance 0,").wait_for()
-    page.locator("#found tbody svg").first.wait_for()  # what makes them match follows the list
+    page.locator("#found .fill-exact").first.wait_for()  # what makes them match follows the list
     assert page.evaluate("window.kept")  # the page was not loaded again
     page.get_by_role("link", name="geo/capitals.csv : Capital").click()
     await_heading(page, "Why city joins with Capital")
