@@ -281,7 +281,7 @@ def routes(pages: Pages) -> list[Route]:
     async def record_verdict(request: Request) -> Response:
         from pexeso.faces.app.judge import record
 
-        async with request.form(max_files=0, max_fields=len(FIELDS) + 1) as form:
+        async with request.form(max_files=0, max_fields=len(FIELDS) + 2) as form:
             fields = {name: value for name, value in form.items() if isinstance(value, str)}
         return await run_in_threadpool(record, pages, fields)
 

@@ -29,6 +29,7 @@ from pexeso.faces.app.tables import UnknownTableError
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from pexeso.faces.app.judge import Undo
     from pexeso.faces.service.verbs import ServedIndex
 
 
@@ -164,16 +165,20 @@ def _answers(pages: Pages, path: str, *, as_json: bool = False):
     def answer(request: Request) -> Response:
         handler = handler_of(path) if pages.has_index else start_page
         page = handler(pages, request)
-        return _json(page) if as_json else _html(pages, page, request)
+        if as_json:
+            return _json(page)
+        from pexeso.faces.app.judge import undo_of
+
+        return _html(pages, page, request, undo_of(pages, request) if pages.has_index else None)
 
     return answer
 
 
-def _html(pages: Pages, page: Page, request: Request) -> Response:
+def _html(pages: Pages, page: Page, request: Request, undo: Undo | None = None) -> Response:
     # A script shows no part of an answer that says it failed.
     is_part = page.fragment is not None and request.headers.get("hx-request") == "true"
     return HTMLResponse(
-        page.html(pages, request),
+        page.html(pages, request, undo=undo),
         status_code=200 if is_part else page.status,
         headers={"Vary": "HX-Request"},
         background=BackgroundTask(_prepare, pages),

@@ -432,7 +432,7 @@ class Page:
     fragment: str | None = None
     status: int = 200
 
-    def html(self, pages: Pages, request: HttpRequest) -> str:
+    def html(self, pages: Pages, request: HttpRequest, **above: Any) -> str:
         """Return the page, or its fragment where a script of the page asks for it."""
         is_part = self.fragment is not None and request.headers.get("hx-request") == "true"
         template = templates().get_template(str(self.fragment if is_part else self.template))
@@ -444,6 +444,7 @@ class Page:
             here=request.url.path,
             url_query=request.url.query,
             version=pexeso.__version__,
+            **{"undo": None, **above},
         )
 
     def json(self) -> str | Iterator[bytes]:

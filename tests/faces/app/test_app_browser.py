@@ -476,3 +476,20 @@ def test_the_joined_table_follows_the_boxes_and_options(visit, mine):
     assert "Country" not in heads.all_inner_texts()
     page.reload()
     assert "Country" not in heads.all_inner_texts()
+    page.go_back()
+    page.locator("#joined thead").get_by_text("Country").wait_for()
+    assert page.get_by_label("Country").is_checked()
+    assert heads.all_inner_texts() == before
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "none"])
+def test_a_rejected_column_is_brought_back(visit, mine, scripts):
+    page = visit(java_script_enabled=scripts)
+    give(page, mine)
+    page.get_by_role("link", name="city").click()
+    page.get_by_role("button", name="Reject trade/fairs.csv : town").click()
+    page.get_by_text("Rejected:").wait_for()
+    assert "trade/fairs.csv : town" not in found_columns(page)
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("Rejected:").wait_for(state="detached")
+    assert "trade/fairs.csv : town" in found_columns(page)
