@@ -17,12 +17,21 @@ from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from pexeso.errors import PexesoError
 from pexeso.faces.app.guard import AGENTS_PATH, Access, Guard, TooLargeError
-from pexeso.faces.app.page import FOLDER, Handler, Page, Pages, asset_answer
+from pexeso.faces.app.jobs import PATIENCE, UnknownJobError
+from pexeso.faces.app.page import (
+    FOLDER,
+    TITLES,
+    Handler,
+    Page,
+    Pages,
+    asset_answer,
+    job_page,
+)
 from pexeso.faces.app.start import start_page
 from pexeso.faces.app.tables import UnknownTableError
 
@@ -115,7 +124,7 @@ _log = logging.getLogger(__name__)
 # What a form may have in addition to the file or text in it.
 FORM_BYTES = 64 << 10
 
-_STATUS = {UnknownTableError: 404, TooLargeError: 413}
+_STATUS = {UnknownTableError: 404, UnknownJobError: 404, TooLargeError: 413}
 
 
 def create_app(
@@ -156,6 +165,7 @@ def _routes(pages: Pages) -> list[Route]:
         as_json = f"{'/index' if path == '/' else path}.json"
         routes.append(Route(as_json, _answers(pages, path, as_json=True), methods=["GET"]))
         routes.append(Route(path, _answers(pages, path), methods=["GET"]))
+    routes += _job_routes(pages)
     from pexeso.faces.app import actions, reconcile
 
     return [*routes, *actions.routes(pages), *reconcile.routes(pages)]
@@ -164,14 +174,50 @@ def _routes(pages: Pages) -> list[Route]:
 def _answers(pages: Pages, path: str, *, as_json: bool = False):
     def answer(request: Request) -> Response:
         handler = handler_of(path) if pages.has_index else start_page
-        page = handler(pages, request)
         if as_json:
-            return _json(page)
-        from pexeso.faces.app.judge import undo_of
+            return _json(handler(pages, request))
 
-        return _html(pages, page, request, undo_of(pages, request) if pages.has_index else None)
+        def page() -> Response:
+            from pexeso.faces.app.judge import undo_of
+
+            undo = undo_of(pages, request) if pages.has_index else None
+            return _html(pages, handler(pages, request), request, undo)
+
+        if request.headers.get("hx-request") == "true" or not pages.has_index:
+            return page()
+        query = request.url.query
+        address = f"{request.url.path}{'?' if query else ''}{query}"
+        job = pages.jobs.joined(address, page, TITLES.get(path, "Searching"))
+        if job.ended.wait(PATIENCE) and not job.is_cancelled:
+            return job.result()
+        job.is_awaited = True
+        return _html(pages, job_page(pages, job), request)
 
     return answer
+
+
+def _job_routes(pages: Pages) -> list[Route]:
+    def show(request: Request) -> Response:
+        """Answer a script that asks how far a job is, or lead to what it made."""
+        job = pages.jobs[request.path_params["job"]]
+        is_script = request.headers.get("hx-request") == "true"
+        if job.is_cancelled != is_script and not (is_script and job.ended.is_set()):
+            return _html(pages, job_page(pages, job), request)
+        target = request.url.path if job.is_cancelled else job.address
+        if is_script:
+            return Response(headers={"HX-Redirect": target})
+        return RedirectResponse(target, status_code=303)
+
+    def cancel(request: Request) -> Response:
+        job = pages.jobs[request.path_params["job"]]
+        job.is_awaited = True
+        job.cancel()
+        return RedirectResponse(f"/jobs/{job.id}", status_code=303)
+
+    return [
+        Route("/jobs/{job}", show, methods=["GET"]),
+        Route("/jobs/{job}/cancel", cancel, methods=["POST"]),
+    ]
 
 
 def _html(pages: Pages, page: Page, request: Request, undo: Undo | None = None) -> Response:

@@ -12,6 +12,7 @@ from starlette.requests import Request
 
 from pexeso.build.diagnostics.info import list_reasons
 from pexeso.errors import InputError, PexesoError
+from pexeso.faces.app.jobs import report_stage
 from pexeso.faces.app.page import (
     ON,
     Form,
@@ -251,7 +252,7 @@ def redundancy(pages: Pages, request: Request) -> Page:
     redundancy_request = RedundancyRequest.of(lake=pages.served.path, **fields)
     report = None
     if parameters.get("run") == ON or request.url.path.endswith(".json"):
-        report = pages.served.run(redundancy_request).to_dict()
+        report = pages.served.run(redundancy_request, progress=report_stage).to_dict()
 
     values = {
         "min_containment": f"{redundancy_request.min_containment:g}",

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from pexeso.build.job import stage_names
 from pexeso.errors import InputError, PexesoError
-from pexeso.faces.app.page import Page
+from pexeso.faces.app.jobs import Job, Jobs, report_stage
+from pexeso.faces.app.page import Page, job_page
 from pexeso.faces.app.tables import safe_name
 from pexeso.index import build_index
 from pexeso.lake.choose import ColumnRules
+from pexeso.runtime.formatting import many
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -37,17 +40,16 @@ class Start:
 
     def __init__(self, folder: Path) -> None:
         self._lake, self.index = folder / "files", folder / "index.pexeso"
-        self._thread: Thread | None = None
+        self.job: Job | None = None
         self._lock = Lock()
-        self._stages: list[str] = []
         self.is_done = False
         self.problem: str | None = None
 
     @property
     def is_building(self) -> bool:
-        return self._thread is not None and not self.is_done
+        return self.job is not None and not self.job.ended.is_set()
 
-    def build(self, files: Iterable[tuple[str, Iterable[bytes]]]) -> None:
+    def build(self, jobs: Jobs, files: Iterable[tuple[str, Iterable[bytes]]]) -> None:
         """Keep files, pairs of a name and pieces, and begin to index them."""
         with self._lock:
             if self.is_building or self.is_done:
@@ -59,9 +61,9 @@ class Start:
                     stream.writelines(pieces)
             if not any(self._lake.iterdir()):
                 raise InputError("Choose files or a folder: there is nothing to index.")
-            self._stages, self.problem = [], None
-            self._thread = Thread(target=self._build, daemon=True)
-            self._thread.start()
+            self.problem = None
+            title = f"Indexing {many(sum(1 for _ in self._lake.iterdir()), 'file')}"
+            self.job = jobs.joined("/lake", self._build, title, len(stage_names()))
 
     def _free(self, name: str) -> Path:
         """Return a path for a file, with a number in front of its name where that is taken."""
@@ -73,13 +75,13 @@ class Start:
 
     def _build(self) -> None:
         try:
-            build_index(
-                self._lake, self.index, rules=RULES, overwrite=True, progress=self._stages.append
-            )
+            build_index(self._lake, self.index, rules=RULES, overwrite=True, progress=report_stage)
             self.is_done = True
         except (PexesoError, OSError) as error:
             self.problem = str(error).replace(f"'{self._lake}'", "what you gave")
-            self._thread = None
+        finally:
+            if not self.is_done:
+                shutil.rmtree(self._lake, ignore_errors=True)
 
     def document(self) -> dict[str, Any]:
         files = sorted(path.name for path in self._lake.iterdir()) if self._lake.exists() else []
@@ -88,8 +90,8 @@ class Start:
             "is_done": self.is_done,
             "problem": self.problem,
             "files": files,
-            "stage": self._stages[-1] if self._stages else None,
-            "n_stages_begun": len(self._stages),
+            "stage": self.job and self.job.stage,
+            "n_stages_begun": self.job.n_stages if self.job else 0,
             "n_stages": len(stage_names()),
         }
 
@@ -98,4 +100,7 @@ def start_page(pages: Pages, request: Request) -> Page:
     """Return the page that asks for files, or says how far their index is."""
     document = pages.start.document() if pages.start is not None else {}
     shown = {**document, "max_bytes": pages.tables.max_bytes}
-    return Page("start.html", shown, lambda: document, fragment="building.html")
+    start = Page("start.html", shown, lambda: document)
+    if pages.start is None or pages.start.job is None or not document["is_building"]:
+        return start
+    return replace(job_page(pages, pages.start.job), document=start.document)
