@@ -260,7 +260,9 @@ def routes(pages: Pages) -> list[Route]:
                 for file in form.getlist("file")
                 if isinstance(file, UploadFile) and file.filename
             ]
-            await run_in_threadpool(start.build, pages.jobs, files)
+            lake = form.get("lake")
+            lake = lake.strip() if isinstance(lake, str) else ""
+            await run_in_threadpool(start.build, pages.jobs, files, lake or None)
         return RedirectResponse("/", status_code=303)
 
     async def reload(request: Request) -> Response:

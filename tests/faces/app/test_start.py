@@ -117,6 +117,38 @@ def test_what_cannot_be_indexed_is_said_and_others_may_be_given(client, start, f
     assert client.get("/lake.json").json()["total"] == 1
 
 
+def test_a_lake_is_indexed_by_its_link(client, start, tmp_path):
+    lake = tmp_path / "my lake"
+    lake.mkdir()
+    (lake / "cities.csv").write_text(CITIES + "Lima,4,Peru\n")
+    begun = client.post("/files", data={"lake": f" {lake} "}, files={"file": ("", b"")})
+    require_answer_of_ours(begun)
+    wait_for(start)
+    assert client.get("/lake.json").json()["total"] == 1
+    assert (lake / "cities.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("link", "reason"),
+    [
+        ("/no/such/lake", "/no/such/lake"),
+        ("ftp://elsewhere/lake", "ftp://elsewhere/lake"),
+        ("nul\0here", "nul"),
+        ("<script>alert(1)</script>", "<script>alert(1)</script>"),
+    ],
+)
+def test_a_lake_that_is_not_there_is_said_in_a_sentence(client, start, link, reason):
+    client.post("/files", data={"lake": link}, files={"file": ("", b"")})
+    wait_for(start)
+    page = client.get("/")
+    assert reason in said(page)
+    assert "<script>alert" not in page.text
+    assert client.get("/index.json").json()["lake"] == link
+    give(client, ("cities.csv", CITIES))
+    wait_for(start)
+    assert client.get("/lake.json").json()["total"] == 1
+
+
 def test_an_app_of_an_index_takes_no_files(small_index):
     with QueryTables(1 << 20) as tables:
         client = AppClient(Pages(ServedIndex(str(small_index)), tables)).enter()
