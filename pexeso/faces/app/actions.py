@@ -275,8 +275,9 @@ def routes(pages: Pages) -> list[Route]:
 
         async with request.form(max_files=0, max_fields=len(FIELDS) + 2) as form:
             fields = {name: value for name, value in form.items() if isinstance(value, str)}
+        answer = await run_in_threadpool(record, pages, fields)
         pages.jobs.forget()
-        return await run_in_threadpool(record, pages, fields)
+        return answer
 
     def download(request: Request) -> Response:
         ending = f".{request.path_params['kind']}"

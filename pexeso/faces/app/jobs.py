@@ -52,6 +52,8 @@ class Job:
     ended : threading.Event
     is_awaited : bool
         Whether someone was told to come again for it.
+    is_outdated : bool
+        Whether something has changed since it began, so that who comes again has it made anew.
     """
 
     def __init__(self, address: str, work: Callable[[], Any], title: str, stages: int) -> None:
@@ -59,7 +61,7 @@ class Job:
         self.n_all_stages = stages
         self.stage: str | None = None
         self.n_stages = self.n_done = self.total = 0
-        self.ended, self.is_awaited = Event(), False
+        self.ended, self.is_awaited, self.is_outdated = Event(), False, False
         self._counts, self._cancelled = False, Event()
         self._began, self._ended_at = time.monotonic(), 0.0
         self._result: Any = None
@@ -176,7 +178,7 @@ class Jobs:
         with self._lock:
             self._jobs = {job_id: job for job_id, job in self._jobs.items() if job.is_kept}
             for job in self._jobs.values():
-                if job.address == address and not job.is_cancelled:
+                if job.address == address and not (job.is_cancelled or job.is_outdated):
                     return job
             if sum(not job.ended.is_set() for job in self._jobs.values()) >= MAX_RUNNING:
                 raise InputError(
@@ -189,6 +191,7 @@ class Jobs:
         return job
 
     def forget(self) -> None:
-        """Keep no page that was made before something changed."""
+        """Show no page that was begun before something changed."""
         with self._lock:
-            self._jobs = {i: job for i, job in self._jobs.items() if not job.ended.is_set()}
+            for job in self._jobs.values():
+                job.is_outdated = True

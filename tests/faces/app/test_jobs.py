@@ -153,6 +153,17 @@ def test_no_more_jobs_run_than_the_limit(monkeypatch):
         released.set()
 
 
+def test_what_began_before_a_change_is_made_anew():
+    released = threading.Event()
+    with Jobs() as jobs:
+        first = jobs.joined("/", released.wait)
+        assert jobs.joined("/", released.wait) is first
+        jobs.forget()
+        assert jobs.joined("/", released.wait) is not first
+        assert jobs[first.id] is first
+        released.set()
+
+
 def test_outside_of_a_job_nothing_is_told():
     report_stage("read")
     report_count(1, 2)
