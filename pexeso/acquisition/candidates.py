@@ -44,6 +44,7 @@ from pexeso.acquisition.plans import (
 )
 from pexeso.acquisition.row_counts import RowsOf
 from pexeso.acquisition.tables import CodedColumns
+from pexeso.runtime.progress import advance, begin_steps, checkpoint
 
 _SHUFFLES = 3
 
@@ -113,7 +114,10 @@ class _Ranking:
         ranked, stopped = [], ""
         n_columns = n_trees = 0
         try:
-            for table in self._tables():
+            tables = [*self._tables()]
+            begin_steps(len(tables))
+            for n_done, table in enumerate(tables):
+                advance(0, to=n_done)
                 self._formed, parts = [], self._parts(table)
                 known = self._graph.tables[table]
                 orders = [self._order(table, known.n_rows, number) for number in range(_SHUFFLES)]
@@ -177,6 +181,7 @@ class _Ranking:
         n_trees = n_measured = 0
         cells: tuple[np.ndarray, int] | None = None
         for at in count():
+            checkpoint()
             if at == len(self._formed):
                 part = next(parts, None)
                 if part is None:

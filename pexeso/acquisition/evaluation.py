@@ -45,6 +45,7 @@ from pexeso.joins.measures import (
     log2,
     numbers_of,
 )
+from pexeso.runtime.progress import checkpoint
 
 Column = tuple[str, str]  # A table and a column of it
 
@@ -245,6 +246,7 @@ class Evaluator:
     def _blocks(self, tree: JoinTree, chosen: Chosen, first: str) -> Iterator[JointCounts]:
         for block in joint_counts(tree, chosen, first, self._rows, self._max_entries):
             yield block
+            checkpoint()
             if time.perf_counter() > self.deadline:
                 raise OutOfTime("A correlation was not counted to its end.")
 

@@ -34,6 +34,7 @@ from pexeso.acquisition.plans import (
 )
 from pexeso.acquisition.tables import CodedColumns
 from pexeso.joins.measures import log2
+from pexeso.runtime.progress import checkpoint
 
 _BATCH = 64  # So many plans are bounded before the most promising of them are measured
 
@@ -145,6 +146,7 @@ class _Search:
                     self._bound(trees.tree(joins, sources))
             if len(self._waiting) % _BATCH == _BATCH - 1:
                 self._measure_best(1)
+            checkpoint()
             if time.perf_counter() > self._evaluator.deadline:
                 is_whole = False
                 break

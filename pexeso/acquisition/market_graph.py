@@ -27,6 +27,7 @@ from pexeso.errors import ColumnNotFoundError, InputError, PexesoError
 from pexeso.lake.choose import profile_columns
 from pexeso.lake.columns import listed_names
 from pexeso.lake.tokens import distinct_tokens
+from pexeso.runtime.progress import advance, begin_steps, checkpoint
 from pexeso.sets.lake_columns import (
     KEY_PERCENT,
     ColumnPairs,
@@ -155,6 +156,7 @@ def reachable(
         if table in looked or hop > hops[table]:
             continue
         looked.add(table)
+        checkpoint()
         for both, columns in sorted(neighbours(table).items()):
             pairs[both] = columns
             other = both[1] if both[0] == table else both[0]
@@ -254,7 +256,9 @@ def market_graph(
         )
     tables, pairs = request.tables(reached)
     edges = []
+    begin_steps(len(pairs))
     for edge in edges_of(tables, pairs, coded):
+        advance(1)
         join_sets = [join_set for join_set in edge.join_sets if join_set.n_keys]
         if join_sets:  # a key is in both tables
             edges.append(replace(edge, join_sets=tuple(join_sets)))
@@ -367,7 +371,9 @@ class _Request:
             joined[other] |= {right for _, right in pairs}
         names = [name for name in reached.tables if name not in self.own]
         tables = {name: own_table(name, rows, joined[name]) for name, rows in self.own.items()}
+        begin_steps(len(names))
         for table in self.market.tables(names, joined):
+            advance(1)
             try:
                 if joined[table.name]:
                     table.read(sorted(joined[table.name])[:1])

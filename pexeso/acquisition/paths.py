@@ -40,6 +40,7 @@ from pexeso.joins.measures import (
     numbers_of,
 )
 from pexeso.runtime.compiled import compiled
+from pexeso.runtime.progress import checkpoint
 
 loops = compiled("pexeso.acquisition.loops")
 
@@ -268,6 +269,7 @@ class Paths:
                 end = loops.end_of_block(x, rows, step.near, step.begins, begin, MAX_ENTRIES)
                 part = x[begin:end], rows[begin:end], weights[begin:end]
                 yield self._longer(part, step)
+                checkpoint()
                 if time.perf_counter() > self._deadline:
                     raise OutOfTime("A correlation was not counted to its end.")
                 begin = end

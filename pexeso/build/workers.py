@@ -36,7 +36,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 from pexeso.errors import BuildError, IndexCorruptError, PexesoError
 from pexeso.runtime.formatting import first_line
-from pexeso.runtime.progress import log_event
+from pexeso.runtime.progress import advance, begin_steps, checkpoint, log_event
 from pexeso.runtime.system import available_memory, available_processors, signals
 from pexeso.runtime.threads import (
     LARGE_BYTES,
@@ -338,7 +338,8 @@ class LocalWorkers:
 
     def run(self, task: Task, items: Sequence[Any], folder: Path, needs: Needs) -> Runs:
         if not needs.alone and needs.n_bytes <= (LITTLE_BYTES if self._processes else HERE_BYTES):
-            return [run_attempt(task, item, folder) for item in items]
+            begin_steps(len(items))
+            return [_counted(run_attempt(task, item, folder)) for item in items]
         n_processes = min(self.cores, len(items), _fitting(needs.memory_of_one(len(items))))
         while len(self._processes) < n_processes:
             self._processes.append(_Process(self._answers))
@@ -352,7 +353,9 @@ class LocalWorkers:
         at_work: dict[_Process, int] = {}
         for process in idle:
             process.send(sent)
+        begin_steps(len(items))
         while len(runs) < len(items):
+            checkpoint()
             while idle and waiting:
                 process, (number, item) = idle.pop(), waiting.popleft()
                 process.send(_packed((item,)))
@@ -361,9 +364,14 @@ class LocalWorkers:
                 # Not for ever: on Windows no key interrupts a thread that waits.
                 process, answer = self._answers.get(timeout=1)
                 if process in at_work:
-                    runs[at_work.pop(process)] = process.result(answer)
+                    runs[at_work.pop(process)] = _counted(process.result(answer))
                     idle.append(process)
         return [runs[number] for number in range(len(items))]
+
+
+def _counted(run: tuple[Any, Path, Facts]) -> tuple[Any, Path, Facts]:
+    advance(1)
+    return run
 
 
 def _fitting(memory: int) -> int:

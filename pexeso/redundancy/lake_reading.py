@@ -7,6 +7,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -35,6 +36,7 @@ from pexeso.lake.readers.table import DEFAULT_MAX_BYTES, fingerprint_file
 from pexeso.lake.typed.parquet import TypedRows, parquet_rows
 from pexeso.redundancy.pieces import StoredPiece, pieces_of, stored_pieces, write_pieces
 from pexeso.redundancy.schema_tokens import Token
+from pexeso.runtime.progress import advance, begin_steps
 from pexeso.store.io.location import Location, is_url, locate
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import MANIFEST
@@ -51,12 +53,20 @@ def work_in_tasks(
     spark: SparkSession | None, units: Iterable[Any], work: Work, schema: pa.Schema
 ) -> list[dict[str, Any]]:
     """Do all units in tasks of Spark, or in threads without it, and return their rows."""
-    texts = map(json.dumps, units)
+    texts = [*map(json.dumps, units)]
     if spark is None:
-        with ThreadPoolExecutor() as threads:
-            done = threads.map(partial(_done, work), texts)
-            return [{name: row.get(name) for name in schema.names} for rows in done for row in rows]
-    listed = pa.table({"unit": pa.array(list(texts), pa.string())})
+        begin_steps(len(texts))
+        listed_rows = []
+        # Those that wait are given up where one fails, or where the work is to end.
+        with (
+            ThreadPoolExecutor() as threads,
+            closing(threads.map(partial(_done, work), texts)) as done,
+        ):
+            for rows in done:
+                advance(1)
+                listed_rows += [{name: row.get(name) for name in schema.names} for row in rows]
+        return listed_rows
+    listed = pa.table({"unit": pa.array(texts, pa.string())})
     if not len(listed):
         return []
     n_tasks = min(len(listed), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)

@@ -438,15 +438,18 @@ class ColumnMatches(Matches[AnyMatch]):
 
     def _fan_out(self, match: AnyMatch) -> str:
         """Return what a join with a column makes of a row; empty where it makes one with each."""
+        few = ", few values" if match.is_small_domain else ""
+        return self._relation(match) + few if self._multiplies else ""
+
+    def _relation(self, match: AnyMatch) -> str:
         mean = match.rows_per_value
-        if mean is None or not self._multiplies:
+        if mean is None:
             return ""
         query = self.query
         most_query_rows = (query["rows"] - query["empty"]) / max(
             1, query.get("distinct", query.get("values", 1))
         )
-        few = ", few values" if match.is_small_domain else ""
-        return fan_out_text(relation_of(most_query_rows, mean), mean) + few
+        return fan_out_text(relation_of(most_query_rows, mean), mean)
 
     @cached_property
     def _multiplies(self) -> bool:

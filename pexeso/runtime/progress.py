@@ -252,6 +252,12 @@ def advance(n_steps: int, *, to: int | None = None) -> None:
         steps.report(steps.n_done, steps.total)
 
 
+def checkpoint() -> None:
+    """Report the steps that are done again: whoever follows them may end the work by raising."""
+    if (steps := _steps.get()) is not None:
+        steps.report(steps.n_done, steps.total)
+
+
 @contextmanager
 def stage_bar(stages: Sequence[str]) -> Iterator[StageProgress]:
     """Show which of some stages is under way."""

@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from pexeso.errors import InputError, PexesoError
@@ -36,7 +36,7 @@ from pexeso.faces.app.page import (
     query_fields,
     url,
 )
-from pexeso.faces.app.start import MAX_FILES, start_page
+from pexeso.faces.app.start import MAX_FILES
 from pexeso.faces.app.tables import QueryTable, UnknownTableError, names_of, safe_name
 from pexeso.faces.service.bases import CsvOptions, JoinResponse
 from pexeso.faces.service.requests import JoinRequest
@@ -259,30 +259,24 @@ def routes(pages: Pages) -> list[Route]:
                 for file in form.getlist("file")
                 if isinstance(file, UploadFile) and file.filename
             ]
-            await run_in_threadpool(start.build, files)
+            lake = form.get("lake")
+            lake = lake.strip() if isinstance(lake, str) else ""
+            await run_in_threadpool(start.build, pages.jobs, files, lake or None)
         return RedirectResponse("/", status_code=303)
-
-    def building(request: Request) -> Response:
-        """Answer the script that asks how far the index is: with a part of the page, or its end."""
-        if pages.start is None:
-            raise HTTPException(404)
-        if pages.start.is_building and request.headers.get("hx-request") == "true":
-            return HTMLResponse(start_page(pages, request).html(pages, request))
-        target = "/lake" if pages.start.is_done else "/"
-        if request.headers.get("hx-request") == "true":
-            return Response(headers={"HX-Redirect": target})
-        return RedirectResponse(target, status_code=303)
 
     async def reload(request: Request) -> Response:
         await run_in_threadpool(pages.served.reload)
+        pages.jobs.forget()
         return RedirectResponse("/", status_code=303)
 
     async def record_verdict(request: Request) -> Response:
         from pexeso.faces.app.judge import record
 
-        async with request.form(max_files=0, max_fields=len(FIELDS) + 1) as form:
+        async with request.form(max_files=0, max_fields=len(FIELDS) + 2) as form:
             fields = {name: value for name, value in form.items() if isinstance(value, str)}
-        return await run_in_threadpool(record, pages, fields)
+        answer = await run_in_threadpool(record, pages, fields)
+        pages.jobs.forget()
+        return answer
 
     def download(request: Request) -> Response:
         ending = f".{request.path_params['kind']}"
@@ -309,7 +303,6 @@ def routes(pages: Pages) -> list[Route]:
         Route("/tables/{table}/joined.{kind}", download, methods=["GET"]),
         Route("/tables", give_table, methods=["POST"]),
         Route("/files", give_files, methods=["POST"]),
-        Route("/building", building, methods=["GET"]),
         Route("/reload", reload, methods=["POST"]),
         Route("/judgements", record_verdict, methods=["POST"]),
     ]

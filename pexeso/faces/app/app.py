@@ -17,12 +17,21 @@ from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from pexeso.errors import PexesoError
 from pexeso.faces.app.guard import AGENTS_PATH, Access, Guard, TooLargeError
-from pexeso.faces.app.page import FOLDER, Handler, Page, Pages, asset_answer
+from pexeso.faces.app.jobs import PATIENCE, UnknownJobError
+from pexeso.faces.app.page import (
+    FOLDER,
+    TITLES,
+    Handler,
+    Page,
+    Pages,
+    asset_answer,
+    job_page,
+)
 from pexeso.faces.app.start import start_page
 from pexeso.faces.app.tables import UnknownTableError
 from pexeso.runtime.threads import LARGE_BYTES, release_unused
@@ -30,6 +39,7 @@ from pexeso.runtime.threads import LARGE_BYTES, release_unused
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from pexeso.faces.app.judge import Undo
     from pexeso.faces.service.verbs import ServedIndex
 
 
@@ -89,6 +99,7 @@ PAGES = {
     "/lake": "lake:tables",
     "/lake/table": "lake:table",
     "/lake/names": "lake:offered_names",
+    "/lake/samples": "lake:samples",
     "/lake/left-out": "lake:left_out",
     "/graph": "graph:graph",
     "/redundancy": "lake:redundancy",
@@ -114,7 +125,7 @@ _log = logging.getLogger(__name__)
 # What a form may have in addition to the file or text in it.
 FORM_BYTES = 64 << 10
 
-_STATUS = {UnknownTableError: 404, TooLargeError: 413}
+_STATUS = {UnknownTableError: 404, UnknownJobError: 404, TooLargeError: 413}
 
 
 def create_app(
@@ -155,6 +166,7 @@ def _routes(pages: Pages) -> list[Route]:
         as_json = f"{'/index' if path == '/' else path}.json"
         routes.append(Route(as_json, _answers(pages, path, as_json=True), methods=["GET"]))
         routes.append(Route(path, _answers(pages, path), methods=["GET"]))
+    routes += _job_routes(pages)
     from pexeso.faces.app import actions, reconcile
 
     return [*routes, *actions.routes(pages), *reconcile.routes(pages)]
@@ -163,20 +175,61 @@ def _routes(pages: Pages) -> list[Route]:
 def _answers(pages: Pages, path: str, *, as_json: bool = False):
     def answer(request: Request) -> Response:
         handler = handler_of(path) if pages.has_index else start_page
-        page = handler(pages, request)
-        response = _json(page) if as_json else _html(pages, page, request)
-        del page
-        release_unused(LARGE_BYTES)
-        return response
+        if as_json:
+            response = _json(handler(pages, request))
+            release_unused(LARGE_BYTES)
+            return response
+
+        def page() -> Response:
+            from pexeso.faces.app.judge import undo_of
+
+            undo = undo_of(pages, request) if pages.has_index else None
+            response = _html(pages, handler(pages, request), request, undo)
+            release_unused(LARGE_BYTES)
+            return response
+
+        if request.headers.get("hx-request") == "true" or not pages.has_index:
+            return page()
+        query = request.url.query
+        address = f"{request.url.path}{'?' if query else ''}{query}"
+        job = pages.jobs.joined(address, page, TITLES.get(path, "Searching"))
+        if job.ended.wait(PATIENCE) and not job.is_cancelled:
+            return job.result()
+        job.is_awaited = True
+        return _html(pages, job_page(pages, job), request)
 
     return answer
 
 
-def _html(pages: Pages, page: Page, request: Request) -> Response:
+def _job_routes(pages: Pages) -> list[Route]:
+    def show(request: Request) -> Response:
+        """Answer a script that asks how far a job is, or lead to what it made."""
+        job = pages.jobs[request.path_params["job"]]
+        is_script = request.headers.get("hx-request") == "true"
+        if job.is_cancelled != is_script and not (is_script and job.ended.is_set()):
+            return _html(pages, job_page(pages, job), request)
+        target = request.url.path if job.is_cancelled else job.address
+        if is_script:
+            return Response(headers={"HX-Redirect": target})
+        return RedirectResponse(target, status_code=303)
+
+    def cancel(request: Request) -> Response:
+        job = pages.jobs[request.path_params["job"]]
+        job.is_awaited = True
+        job.cancel()
+        return RedirectResponse(f"/jobs/{job.id}", status_code=303)
+
+    return [
+        Route("/jobs/{job}", show, methods=["GET"]),
+        Route("/jobs/{job}/cancel", cancel, methods=["POST"]),
+    ]
+
+
+def _html(pages: Pages, page: Page, request: Request, undo: Undo | None = None) -> Response:
     # A script shows no part of an answer that says it failed.
     is_part = page.fragment is not None and request.headers.get("hx-request") == "true"
     return HTMLResponse(
-        page.html(pages, request),
+        page.html(pages, request, undo=undo),
         status_code=200 if is_part else page.status,
         headers={"Vary": "HX-Request"},
         background=BackgroundTask(_prepare, pages),

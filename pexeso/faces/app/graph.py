@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from starlette.requests import Request
 
 from pexeso.errors import InputError
+from pexeso.faces.app.jobs import report_count
 from pexeso.faces.app.page import (
     ON,
     Form,
@@ -87,7 +88,11 @@ def graph(pages: Pages, request: Request) -> Page:
     text = url_parameters.get("text", "")
     is_run = url_parameters.get("run") == ON
     summary = (
-        pages.served.run(graph_request, take=partial(GraphSummary.of, looked_for=text))
+        pages.served.run(
+            graph_request,
+            take=partial(GraphSummary.of, looked_for=text),
+            progress=report_count,
+        )
         if is_run
         else None
     )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlencode
 
 import pyarrow as pa
 from starlette.responses import RedirectResponse, Response
 
-from pexeso.faces.app.page import Page, Pages
+from pexeso.faces.app.page import ON, Page, Pages
 from pexeso.faces.service.judging import JudgeRequest, judged_column, visible_judgements
-from pexeso.lake.judgements import FIELDS, Judgement
+from pexeso.lake.judgements import FIELDS, UNSURE, Judgement
 from pexeso.results.query import QueryColumn
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 # Pairs that are shown at a time, judgements that are listed, and values of a match to be judged.
 DOUBTS_SHOWN, LISTED, VALUES_SHOWN = 10, 50, 8
+
+# The parameter of a page that follows a verdict, and the field of a form that takes one back.
+JUDGED, UNDONE = "judged", "undone"
 
 _PATH = re.compile(r"/(?![/\\])[\x21-\x7e]*")
 
@@ -52,7 +56,31 @@ def record(pages: Pages, fields: dict[str, str]) -> Response:
     given = {name: fields.get(name, "") for name in FIELDS}
     pages.served.run(JudgeRequest.of(index=pages.served.path, **given))
     back = fields.get("back", "")
-    return RedirectResponse(back if _PATH.fullmatch(back) else "/judge", status_code=303)
+    back = back if _PATH.fullmatch(back) else "/judge"
+    if UNDONE not in fields:
+        back += f"{'&' if '?' in back else '?'}{JUDGED}={ON}"
+    return RedirectResponse(back, status_code=303)
+
+
+class Undo(NamedTuple):
+    """The latest judgement, the verdict before it, and the page to go back to."""
+
+    pair: Judgement
+    before: str
+    back: str
+
+
+def undo_of(pages: Pages, request: Request) -> Undo | None:
+    """Return what takes the latest judgement back, on the page that follows it."""
+    if JUDGED not in request.query_params:
+        return None
+    *earlier, last = (None, *visible_judgements(pages.served.index._opened).rows)
+    if last is None:
+        return None
+    before = next((row.verdict for row in earlier[:0:-1] if row.pair == last.pair), UNSURE)
+    kept = [(name, text) for name, text in request.query_params.multi_items() if name != JUDGED]
+    back = f"{request.url.path}{'?' if kept else ''}{urlencode(kept)}"
+    return None if before == last.verdict else Undo(last, before, back)
 
 
 def rejected_pair(pages: Pages, result: Any) -> Callable[[Any], Judgement] | None:

@@ -12,6 +12,7 @@ from starlette.requests import Request
 
 from pexeso.build.diagnostics.info import list_reasons
 from pexeso.errors import InputError, PexesoError
+from pexeso.faces.app.jobs import report_stage
 from pexeso.faces.app.page import (
     ON,
     Form,
@@ -25,6 +26,7 @@ from pexeso.faces.app.page import (
     query_fields,
     url,
 )
+from pexeso.faces.app.tables import first_values
 from pexeso.faces.service.acquisition import AcquireRequest
 from pexeso.faces.service.lake import BrowseRequest, split_lake_spec
 from pexeso.faces.service.redundancy import RedundancyRequest
@@ -75,7 +77,9 @@ def table(pages: Pages, request: Request) -> Page:
     among = pa.array([name], pa.string())
     fields = ["position", "label", "kind", "n_rows", "n_missing", "n_distinct", "reason"]
     columns = index.catalog.columns(fields, among=among).sort_by("position").to_pylist()
-    rows, missing = _first_rows(pages, name)
+    rows, missing = _rows(pages, name)
+    if rows is not None:
+        rows = rows.slice(0, ROWS_SHOWN).select(range(min(rows.num_columns, COLUMNS_SHOWN)))
     shown = {
         "name": name,
         "facts": facts,
@@ -107,6 +111,27 @@ def offered_names(pages: Pages, request: Request) -> Page:
     return Page("names.html", document, lambda: document)
 
 
+# Larger tables have no samples on cards, since their files are read whole.
+SAMPLED_BYTES = 8 << 20
+SAMPLES, BROUGHT = 3, 6
+
+
+def samples(pages: Pages, request: Request) -> Page:
+    """Return the part of a card that says what a table brings, with values of its first rows."""
+    name = lake_table(pages, request.query_params.get("name", ""))["table"]
+    labels = pages.served.index.catalog.columns(
+        ["position", "label"], among=pa.array([name], pa.string())
+    ).sort_by("position")["label"]
+    own = request.query_params.getlist("column")
+    brought = [label for label in labels.to_pylist() if label not in own]
+    rows, missing = _rows(pages, name, max_bytes=SAMPLED_BYTES)
+    columns = [] if rows is None else {*brought[:BROUGHT]} & {*rows.column_names}
+    values = {label: first_values(rows[label], SAMPLES) for label in columns}
+    document = {"table": name, "columns": brought, "samples": values}
+    shown = {"brought": brought, "n_brought": BROUGHT, "samples": values, "missing": missing}
+    return Page("brings.html", {**shown, "load": None}, lambda: document)
+
+
 def left_out(pages: Pages, request: Request) -> Page:
     listing = list_reasons(pages.served.index.store)
     number = _number(request)
@@ -122,13 +147,12 @@ def left_out(pages: Pages, request: Request) -> Page:
     return Page("left_out.html", shown, listing.to_dict)
 
 
-def _first_rows(pages: Pages, name: str) -> tuple[pa.Table | None, str | None]:
+def _rows(pages: Pages, name: str, **limits: int) -> tuple[pa.Table | None, str | None]:
     try:
         index = pages.served.index
-        rows = read_rows(index.lake, name, view=index._opened.view)
+        return read_rows(index.lake, name, view=index._opened.view, **limits), None
     except (PexesoError, OSError) as error:
         return None, str(error)
-    return rows.slice(0, ROWS_SHOWN).select(range(min(rows.num_columns, COLUMNS_SHOWN))), None
 
 
 def _number(request: Request) -> int:
@@ -223,7 +247,7 @@ def redundancy(pages: Pages, request: Request) -> Page:
     redundancy_request = RedundancyRequest.of(lake=pages.served.path, **fields)
     report = None
     if parameters.get("run") == ON or request.url.path.endswith(".json"):
-        report = pages.served.run(redundancy_request).to_dict()
+        report = pages.served.run(redundancy_request, progress=report_stage).to_dict()
 
     values = {
         "min_containment": f"{redundancy_request.min_containment:g}",

@@ -21,6 +21,7 @@ from starlette.responses import Response
 
 import pexeso
 from pexeso.errors import InputError
+from pexeso.faces.app.jobs import Job, Jobs
 from pexeso.faces.app.tables import names_of
 from pexeso.faces.service.bases import QueryRequest, Request, json_text
 from pexeso.faces.service.schema import (
@@ -411,6 +412,7 @@ class Pages:
     tables: QueryTables
     start: Start | None = None
     reconcile_path: str = ""
+    jobs: Jobs = field(default_factory=Jobs)
 
     @property
     def has_index(self) -> bool:
@@ -432,7 +434,7 @@ class Page:
     fragment: str | None = None
     status: int = 200
 
-    def html(self, pages: Pages, request: HttpRequest) -> str:
+    def html(self, pages: Pages, request: HttpRequest, **above: Any) -> str:
         """Return the page, or its fragment where a script of the page asks for it."""
         is_part = self.fragment is not None and request.headers.get("hx-request") == "true"
         template = templates().get_template(str(self.fragment if is_part else self.template))
@@ -444,12 +446,33 @@ class Page:
             here=request.url.path,
             url_query=request.url.query,
             version=pexeso.__version__,
+            **{"undo": None, **above},
         )
 
     def json(self) -> str | Iterator[bytes]:
         """Return the document, or its pieces, as the command line prints it."""
         document = self.document()
         return document if isinstance(document, Iterator) else f"{json_text(document)}\n"
+
+
+TITLES = {
+    "/graph": "Comparing all columns",
+    "/redundancy": "Comparing all tables",
+    "/acquire": "Finding plans",
+}
+
+
+def job_page(pages: Pages, job: Job) -> Page:
+    """Return the page that says how far a job is, or that it was cancelled."""
+    path = job.address.partition("?")[0]
+    back = re.sub("(/tables/[^/]*)/.*", r"\1", path) if pages.has_index else "/"
+    shown = {
+        "job": job,
+        "n_stages": job.n_all_stages,
+        "again": job.address if pages.has_index else "/",
+        "back": back,
+    }
+    return Page("working.html", shown, lambda: {}, fragment="progress.html")
 
 
 # Makes the page that a request asks for.

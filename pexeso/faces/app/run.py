@@ -35,6 +35,7 @@ def serve(
     import uvicorn
 
     from pexeso.faces.app.app import agents_of, create_app
+    from pexeso.faces.app.jobs import Jobs
     from pexeso.faces.app.page import Pages
     from pexeso.faces.app.start import Start
     from pexeso.faces.app.tables import QueryTables
@@ -51,8 +52,9 @@ def serve(
         tables = ended.enter_context(QueryTables(MAX_UPLOAD))
         number = listener.getsockname()[1]
         access = Access(lambda token: report(_link(number, token)))
+        jobs = ended.enter_context(Jobs())
         app = create_app(
-            Pages(served, tables, start, access.reconcile_path),
+            Pages(served, tables, start, access.reconcile_path, jobs),
             access=access,
             hosts=(f"{HOST}:{number}", f"localhost:{number}"),
             cookie=f"pexeso-{number}",

@@ -6,7 +6,9 @@ import math
 import shlex
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlencode
 
 import msgspec
 import pyarrow as pa
@@ -14,6 +16,7 @@ import pyarrow as pa
 from pexeso.composite.key_explanation import KeyExplanation
 from pexeso.errors import InputError
 from pexeso.faces.app.judge import VALUES_SHOWN, rejected_pair, verdicts
+from pexeso.faces.app.lake import BROUGHT
 from pexeso.faces.app.page import (
     ON,
     Form,
@@ -41,8 +44,10 @@ from pexeso.faces.service.transform import learn_with_lake
 from pexeso.lake.choose import ColumnProfile
 from pexeso.lake.columns import find_column, label_columns, spec_of
 from pexeso.options import DEFAULT_MIN_CONTAINMENT, METHODS
+from pexeso.results.match_kinds import KINDS
 from pexeso.results.matches import SearchResult
 from pexeso.results.pages.page import (
+    NONE,
     OF_EXPLANATION,
     Limits,
     section_of_explanation,
@@ -55,6 +60,8 @@ from pexeso.sets.searches import encode_tokens
 from pexeso.sets.shard_searches import overlap_with
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.requests import Request
 
     from pexeso.faces.app.tables import QueryTable, TableSummary
@@ -101,12 +108,14 @@ HEADS = {
     "joined_rows": "rows joined",
     "rows_per_query_row": "rows for one of mine",
     "program": "rule",
-    "brings": "brings",
 }
 
-OF_ALL = ("share", "found_by", "joinability", "containment", "program", "brings")
+OF_ALL = ("share", "found_by", "joinability", "containment", "program")
 
 SHARES = ("joinability", "share", "containment")
+
+# What a bar shows of a column of which it is not known why it matches.
+MATCHED = "matched"
 
 
 @dataclass(frozen=True)
@@ -188,6 +197,7 @@ def search(pages: Pages, request: Request) -> Page:
         if columns.table.is_of_lake:
             hidden["exclude_self"] = ON
         form = Form(f"{path}/search", "Search", fields, hidden, live="found")
+        link = partial(match_link, pages, columns, _at_its_distance(search_request, section))
         return {
             "table": columns.table,
             "columns": columns,
@@ -201,10 +211,11 @@ def search(pages: Pages, request: Request) -> Page:
             else None,
             "heads": [] if section else _heads(result, search_request.method),
             "names": HEADS,
+            "n_brought": BROUGHT,
             "shares": SHARES,
-            "rows": list(zip(result.matches, result.rows(), strict=True))[: LIMITS.listed]
-            if section is None
-            else [],
+            "n_found": len(result) + (result.n_more or 0),
+            "cards": _cards(result, section, link, columns, search_request.method),
+            "kinds": (*KINDS, NONE) if n_explained and section else (MATCHED, NONE),
             "hints": None if len(result) else result.hints(),
             "nearer": partial(_nearer_link, columns, search_request),
             "form": form,
@@ -213,7 +224,7 @@ def search(pages: Pages, request: Request) -> Page:
             "more": url(f"{path}/search", {**_given(request, columns), "k": "all"}),
             "reject": None if columns.is_key else rejected_pair(pages, result),
             "back": url(f"{path}/search", _given(request, columns)),
-            "link": partial(match_link, pages, columns, _at_its_distance(search_request, section)),
+            "link": link,
             "command": command_line(
                 search_request, columns.table, columns.spec, index, options=OPTIONS
             ),
@@ -280,6 +291,44 @@ def _usual(pages: Pages, columns: QueryColumns, search_request: SearchRequest) -
         search_request.options() if search_request.method == "all" and not columns.is_key else {}
     )
     return pages.served.index.search_options(options)
+
+
+def _cards(
+    result: Any, section: Any, link: Callable[..., str], columns: QueryColumns, method: str
+) -> list[dict[str, Any]]:
+    if section:
+        listed = [(entry["match"], {}, entry["bar"]) for entry in section["listed"]]
+    else:
+        rows = zip(result.matches, result.rows(), strict=True)
+        listed = [(match, row, ()) for match, row in islice(rows, LIMITS.listed)]
+    cards = []
+    for match, row, kinds in listed:
+        share = match.joinability if section else _share(row)
+        own = match.columns if columns.is_key else (match.column,)
+        brought_with = [("name", match.table), *(("column", label) for label in own)]
+        cards.append(
+            {
+                "match": match,
+                "row": row,
+                "bar": kinds or _share_bar(share),
+                # By equal values, the page of the match knows which of two joins there is.
+                "join": None if _way(method, match) == "overlap" else link(match, "join"),
+                "brings": f"/lake/samples?{urlencode(brought_with)}",
+            }
+        )
+    return cards
+
+
+def _share(row: dict[str, Any]) -> float | None:
+    return next((row[name] for name in SHARES if row.get(name) is not None), None)
+
+
+def _share_bar(share: float | None) -> list[dict[str, Any]]:
+    """Return the bar of a column of which no more is known than the share that matches."""
+    if share is None:
+        return []
+    parts = ((MATCHED, share), (NONE, 1 - share))
+    return [{"kind": kind, "matched": part, "share": part} for kind, part in parts]
 
 
 def _heads(result: Any, method: str) -> list[str]:

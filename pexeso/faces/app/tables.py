@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError, OutputError, PexesoError, TableReadError
@@ -82,6 +83,11 @@ class TableSummary:
     values: tuple[list[str], ...]
 
 
+def first_values(column: pa.ChunkedArray, number: int) -> list[str]:
+    """Return some distinct values of the first rows of a column."""
+    return pc.drop_null(column.slice(0, 1000)).unique().slice(0, number).to_pylist()
+
+
 def summarised(spec: str, reading: ReadingOptions) -> TableSummary:
     read = read_table(spec, options=reading)
     columns = read.columns[:SHOWN_COLUMNS]
@@ -91,10 +97,7 @@ def summarised(spec: str, reading: ReadingOptions) -> TableSummary:
         read.n_rows,
         tuple(read.notes),
         tuple(profile_columns(columns)),
-        tuple(
-            pc.drop_null(column.slice(0, 1000)).unique().slice(0, SHOWN_VALUES).to_pylist()
-            for column in columns
-        ),
+        tuple(first_values(column, SHOWN_VALUES) for column in columns),
     )
     n_bytes = sum(column.nbytes for column in read.columns)
     del read, columns

@@ -68,7 +68,7 @@ class Service:
     Examples
     --------
     >>> Service().answer({"verb": "rules"})["version"]
-    5
+    6
     """
 
     def __init__(self, *, keep_open: bool = False, follow: bool = True) -> None:

@@ -2,34 +2,51 @@
 for (const map of document.querySelectorAll(".map")) {
   const svg = map.querySelector("svg");
   const { x, y, width, height } = svg.viewBox.baseVal;
+  const view = svg.parentElement;
   let box = { x, y, width, height };
+  let drawn = box;
+  let rest = null;
   let start = null;
   const points = [...svg.querySelectorAll("circle")].map((circle) => ({
     circle,
     label: circle.nextElementSibling,
+    isLater: circle.nextElementSibling.classList.contains("later"),
+    scale: 1,
     x: circle.cx.baseVal.value,
     y: circle.cy.baseVal.value,
     radius: circle.r.baseVal.value,
   }));
-  let isWaiting = false;
   const draw = () => {
-    isWaiting = false;
+    drawn = { ...box };
+    svg.style.transform = "";
     svg.setAttribute("viewBox", `${box.x} ${box.y} ${box.width} ${box.height}`);
-    svg.style.setProperty("--zoom", width / box.width);
-    const isNear = width / box.width > 2.5;
+    const scale = width / box.width;
+    const isNear = scale > 2.5;
     svg.classList.toggle("near", isNear);
     let left = 150; // labels, which take longest to draw
     for (const point of points) {
       const across = point.x - box.x;
       const down = point.y - box.y;
       const isSeen = across >= 0 && across <= box.width && down >= 0 && down <= box.height;
-      if (isSeen) point.circle.setAttribute("r", point.radius * Math.sqrt(box.width / width));
-      point.label.classList.toggle("seen", isNear && isSeen && left-- > 0);
+      if (isSeen && point.scale !== scale) point.circle.setAttribute("r", point.radius / Math.sqrt(scale));
+      if (isSeen) point.scale = scale;
+      const isNamed = isNear && isSeen && left-- > 0;
+      point.label.classList.toggle("seen", isNamed);
+      // Of each label shown: a property of the whole picture is looked up for all its parts.
+      if (isNamed || !point.isLater) point.label.style.fontSize = `${11 / scale}px`;
     }
   };
+  // While it moves the picture is stretched; drawing thousands of lines again waits for its rest.
   const show = () => {
-    if (!isWaiting) requestAnimationFrame(draw);
-    isWaiting = true;
+    const unit = Math.min(view.clientWidth / drawn.width, view.clientHeight / drawn.height);
+    const scale = drawn.width / box.width;
+    const [across, down] = [["x", "width", view.clientWidth], ["y", "height", view.clientHeight]].map(
+      ([at, size, length]) =>
+        (drawn[at] - box[at]) * unit * scale + ((length - drawn[size] * unit) / 2) * (1 - scale),
+    );
+    svg.style.transform = `translate(${across}px, ${down}px) scale(${scale})`;
+    clearTimeout(rest);
+    rest = setTimeout(draw, 150);
   };
   const zoom = (factor, left = 0.5, top = 0.5) => {
     const scale = Math.min(40, Math.max(1, (width / box.width) * factor));
@@ -46,7 +63,7 @@ for (const map of document.querySelectorAll(".map")) {
   svg.addEventListener("wheel", (event) => {
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
-    const place = svg.getBoundingClientRect();
+    const place = view.getBoundingClientRect();
     const left = (event.clientX - place.left) / place.width;
     zoom(event.deltaY < 0 ? 1.25 : 0.8, left, (event.clientY - place.top) / place.height);
   }, { passive: false });
@@ -55,7 +72,7 @@ for (const map of document.querySelectorAll(".map")) {
   });
   window.addEventListener("pointermove", (event) => {
     if (!start) return;
-    const scale = box.width / svg.getBoundingClientRect().width;
+    const scale = box.width / view.clientWidth;
     const across = event.clientX - start.left;
     const down = event.clientY - start.top;
     start.moved ||= Math.abs(across) + Math.abs(down) > 4;

@@ -1,8 +1,10 @@
 """Tests of the app in a real browser: the whole way by mouse, by keyboard, and without scripts."""
 
+import re
 import socket
 import threading
 from contextlib import closing, contextmanager
+from csv import reader
 from pathlib import Path
 
 import pytest
@@ -12,10 +14,11 @@ from long_runs import EVERYTHING, long_but
 from pexeso.faces.app.guard import Access
 from pexeso.index import build_index
 
+DEMO = Path(__file__).parents[3] / "pexeso" / "demo"
 BROKEN_OFF = ("htmx:afterRequest", "htmx:sendAbort")
 """What is told of a request that a later one broke off, as it should."""
 
-DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 
 NAMES = (
@@ -144,7 +147,7 @@ def give(page, file):
 
 
 def found_columns(page):
-    return page.locator("#found tbody th").all_inner_texts()
+    return page.locator("#found article h2").all_inner_texts()
 
 
 def at_rest(page):
@@ -172,7 +175,7 @@ def test_the_way_by_mouse(visit, mine):
     page.wait_for_url("**max_distance=0*")
     assert page.locator("output[for=max_distance]").inner_text() == "0.00"
     page.get_by_text("within distance 0,").wait_for()
-    page.locator("#found tbody svg").first.wait_for()  # what makes them match follows the list
+    page.locator("#found .fill-exact").first.wait_for()  # what makes them match follows the list
     assert page.evaluate("window.kept")  # the page was not loaded again
     page.get_by_role("link", name="geo/capitals.csv : Capital").click()
     await_heading(page, "Why city joins with Capital")
@@ -188,38 +191,51 @@ def test_the_way_by_mouse(visit, mine):
     assert "Oslo,1990,Oslo,Oslo,0.0,Oslo,Norway,1990" in Path(download.value.path()).read_text()
 
 
+WALKS = {
+    "demo": ("my_autographs.csv", "birthdays.tsv", "signed_by", "person", 25, "CURIE, Marie"),
+    "fivethirtyeight": (
+        *("bad-drivers__bad-drivers.csv", "hate-crimes__hate_crimes.csv", "State", "state"),
+        *(51, "Alabama"),
+    ),
+    "baseball": ("Teams.csv", "TeamsFranchises.csv", "franchID", "franchID", 2955, "1871"),
+    "wikitables": ("203_115.csv", "204_606.csv", "Principal county", "County", 753, "Cabinhill"),
+}
+"""Lake, two of its files, the columns by which they join, joined rows, and the first cell."""
+
+
 @pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
-def test_two_files_are_one_in_five_clicks(browser, tmp_path, viewport):
+@pytest.mark.parametrize("lake", long_but(["demo", "wikitables"], WALKS))
+def test_two_files_are_one_in_five_clicks(browser, request, tmp_path, lake, viewport):
     from pexeso.faces.app.start import Start
 
-    files = {"suppliers.csv": csv("supplier", SPELT), "towns.csv": CAPITALS}
-    for name, text in files.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    (tmp_path / "made").mkdir()
-    start = Start(tmp_path / "made")
+    own, other, column, lake_column, n_rows, first = WALKS[lake]
+    folder = DEMO if lake == "demo" else request.getfixturevalue("lake_folder")(lake)
+    files = [next(folder.rglob(name)) for name in (own, other)]
+    start = Start(tmp_path)
     with running(browser, str(start.index), start) as (address, cookies):
         context = browser.new_context(viewport=viewport)
         context.add_cookies(cookies)
         page = context.new_page()
         page.set_default_timeout(60_000)
         page.goto(address)
-        page.set_input_files("#files", [tmp_path / name for name in files])
+        page.set_input_files("#files", files)
         clicks = [
             ("button", "Index the files", "Tables of the lake"),
-            ("button", "Find what suppliers.csv joins with", "suppliers.csv"),
-            ("link", "supplier", "What supplier joins with"),
-            ("link", "Join with towns.csv by Capital", "Your table, joined"),
+            ("button", f"Find what {own} joins with", own),
+            ("link", column, f"What {column} joins with"),
+            ("link", f"Join with {other} by {lake_column}", "Your table, joined"),
         ]
         for role, name, heading in clicks:
-            page.get_by_role(role, name=name).click()
+            page.get_by_role(role, name=name, exact=True).click()
             await_heading(page, heading)
             width = page.evaluate("document.documentElement.scrollWidth")
             assert width <= viewport["width"]
         with page.expect_download() as download:
             page.get_by_role("link", name="Download CSV").click()
-        rows = Path(download.value.path()).read_text().splitlines()
-        assert len(rows) == 1 + len(SPELT)
-        assert rows[1].startswith("Oslo,Oslo,0.0,Oslo,Norway,1990")
+        with open(download.value.path(), encoding="utf-8", newline="") as file:
+            names, *rows = list(reader(file))
+        assert {"match_value", lake_column} <= {name.rpartition(":")[2] for name in names}
+        assert (len(rows), rows[0][0]) == (n_rows, first)
         context.close()
 
 
@@ -427,9 +443,6 @@ def test_short_words_of_lists_stand_on_one_line(visit, path, width):
     "schemes", long_but([("light", "dark")], [("light", "dark"), ("dark", "light")])
 )
 def test_no_page_has_a_barrier(visit, mine, schemes):
-    axe = pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
-    [script] = Path(axe.__file__).parent.rglob("axe.min.js")
-    check = script.read_text(encoding="utf-8")
     page = visit(bypass_csp=True)
     address = page.url.rstrip("/")
     give(page, mine)
@@ -441,7 +454,6 @@ def test_no_page_has_a_barrier(visit, mine, schemes):
     for number, (place, path) in enumerate(paths):
         page.goto(f"{place}{path}")
         page.evaluate("for (const e of document.querySelectorAll('details')) e.open = true")
-        page.add_script_tag(content=check)
         for turn, (viewport, scheme) in enumerate(zip((DESK, PHONE), schemes, strict=True)):
             page.set_viewport_size(viewport)
             if page.evaluate("document.documentElement.scrollWidth") > viewport["width"]:
@@ -449,15 +461,36 @@ def test_no_page_has_a_barrier(visit, mine, schemes):
             if turn != number % 2 and not EVERYTHING:
                 continue  # the next page is looked at so
             page.emulate_media(color_scheme=scheme)
-            options = {"runOnly": RULES, "resultTypes": ["violations"]}
-            report = page.evaluate("(options) => axe.run(document, options)", options)
             barriers += [
-                (path, viewport["width"], scheme, violation["id"], violation["nodes"][0]["target"])
-                for violation in report["violations"]
+                (path, viewport["width"], scheme, *barrier) for barrier in axe_barriers(page)
             ]
-            assert len(report["passes"]) > 5
     assert barriers == []
     assert wide == []
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "none"])
+def test_a_page_that_takes_long_comes_by_itself(visit, monkeypatch, scripts):
+    monkeypatch.setattr("pexeso.faces.app.app.PATIENCE", 0)
+    page = visit(java_script_enabled=scripts, bypass_csp=True)
+    await_heading(page, re.compile("Find what|Searching"))
+    page.goto(f"{page.url.rstrip('/')}/graph?run=1&k={'all' if scripts else 100}")
+    await_heading(page, "Comparing all columns")
+    assert page.get_by_role("button", name="Cancel").is_visible()
+    if scripts:
+        assert axe_barriers(page) == []
+    await_heading(page, "Their columns")
+
+
+def axe_barriers(page):
+    axe = pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
+    [script] = Path(axe.__file__).parent.rglob("axe.min.js")
+    page.add_script_tag(content=script.read_text(encoding="utf-8"))
+    options = {"runOnly": RULES, "resultTypes": ["violations"]}
+    report = page.evaluate("(options) => axe.run(document, options)", options)
+    assert len(report["passes"]) > 5
+    return [
+        (violation["id"], violation["nodes"][0]["target"]) for violation in report["violations"]
+    ]
 
 
 def test_the_joined_table_follows_the_boxes_and_options(visit, mine):
@@ -476,3 +509,22 @@ def test_the_joined_table_follows_the_boxes_and_options(visit, mine):
     assert "Country" not in heads.all_inner_texts()
     page.reload()
     assert "Country" not in heads.all_inner_texts()
+    page.go_back()
+    page.locator("#joined thead").get_by_text("Country").wait_for()
+    assert page.get_by_label("Country").is_checked()
+    assert heads.all_inner_texts() == before
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "none"])
+def test_a_rejected_column_is_brought_back(visit, mine, scripts):
+    page = visit(java_script_enabled=scripts, bypass_csp=True)
+    give(page, mine)
+    page.get_by_role("link", name="city").click()
+    page.get_by_role("button", name="Reject trade/fairs.csv : town").click()
+    page.get_by_text("Rejected:").wait_for()
+    if scripts:
+        assert axe_barriers(page) == []
+    assert "trade/fairs.csv : town" not in found_columns(page)
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("Rejected:").wait_for(state="detached")
+    assert "trade/fairs.csv : town" in found_columns(page)

@@ -17,8 +17,10 @@ from click.testing import CliRunner
 from pexeso.faces.cli.main import cli
 from pexeso.index import build_index
 from pexeso.joins import report
+from pexeso.lake.choose import ColumnRules
 from pexeso.options import METHODS
 
+FEW_VALUES = ColumnRules(min_rows=1, min_distinct=2)
 CAPITALS = "nested/capitals.tsv:Capital"
 PATHS = (
     "/", "/lake", "/lake?text=cap", "/lake?page=2", "/lake/left-out", "/lake/table?name=cities.csv",
@@ -559,11 +561,15 @@ def test_while_a_slider_moves_the_list_comes_first_and_why_when_it_rests(client)
     later = html.unescape(re.search(r'hx-get="([^"]*why=1[^"]*)"', first)[1])
     second = client.get(later, headers=script).text
     assert "<html" not in first + second
-    assert ('<svg class="small bar"' in first, '<svg class="small bar"' in second) == (False, True)
+    assert ('<rect class="fill-exact"' in first, '<rect class="fill-exact"' in second) == (
+        False,
+        True,
+    )
+    assert '<rect class="fill-matched"' in first
     assert "why=1" not in whole + second
 
     def names(text):
-        return re.findall(r'<th scope="row"><a href="([^"]*)"', text)
+        return re.findall(r'<h2 id="result-\d+"><a href="([^"]*)"', text)
 
     assert names(first) == names(second) == names(whole) != []
 
@@ -595,3 +601,58 @@ def test_names_of_the_lake_are_offered_to_a_field(client):
     document = client.get("/lake/names.json?of=column&have=").json()
     assert document == {"total": len(columns), "names": columns[:50]}
     assert client.get("/lake/names?of=rows").status_code == 400
+
+
+def test_a_card_says_what_a_join_would_do_and_brings(client):
+    page = client.get(f"{client.give()}/search?column=%230&k=all").text
+    card = re.search(r'<article aria-labelledby="result-1">.*?</article>', page, re.DOTALL)[0]
+    words = " ".join(re.sub("<[^>]*>", "", html.unescape(card)).split())
+    assert words.startswith("cities.csv : city")
+    assert "rows to rows 1:1" in words
+    assert "Brings country" in words
+    samples = html.unescape(re.search(r'class="brings" hx-get="([^"]*)"', card)[1])
+    part = client.get(samples, headers={"HX-Request": "true"})
+    require_answer_of_ours(part)
+    assert re.search(r'<b><bdi>country</bdi></b> <bdi class="cell">\w+</bdi>', part.text)
+    assert "hx-get" not in part.text
+    document = client.get(samples.replace("/samples", "/samples.json")).json()
+    assert len(document["samples"]["country"]) == 3
+
+
+def test_a_table_that_is_large_or_gone_has_no_samples(tmp_path, monkeypatch):
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    (lake / "flags.csv").write_text("city,is_port\nOslo,yes\nRome,no\nMadrid,no\nVienna,no\n")
+    index = build_index(
+        lake, tmp_path / "lake.pexeso", dimensions=64, model="hashing", rules=FEW_VALUES
+    ).path
+    with app_of(index) as visitor:
+        client = visitor.enter()
+        address = "/lake/samples?name=flags.csv&column=city"
+        assert '<bdi class="cell">yes</bdi>' in client.get(address).text
+        monkeypatch.setattr("pexeso.faces.app.lake.SAMPLED_BYTES", 20)
+        large = client.get(address)
+        assert "No sample values: " in large.text
+        assert "20 bytes" in large.text
+        monkeypatch.undo()
+        (lake / "flags.csv").unlink()
+        gone = client.get(address)
+        assert (gone.status_code, "is_port" in gone.text, "cell" in gone.text) == (200, True, False)
+
+
+def test_a_column_of_few_values_is_warned_of(tmp_path):
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    rows = "".join(
+        f"{city},{flag}\n" for city, flag in zip("ABCDEF", ["yes", "no"] * 3, strict=True)
+    )
+    (lake / "flags.csv").write_text(f"city,is_port\n{rows}")
+    index = build_index(
+        lake, tmp_path / "lake.pexeso", dimensions=64, model="hashing", rules=FEW_VALUES
+    ).path
+    with app_of(index) as visitor:
+        client = visitor.enter()
+        table = client.give("mine.csv", "port\nyes\nno\nmaybe\n")
+        page = client.get(f"{table}/search?column=%230&min_joinability=0.1").text
+    assert "This column has few distinct values, so rows match by chance." in page
+    assert "<b>1:N, 3 rows for each row</b>" in page

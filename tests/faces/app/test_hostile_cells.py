@@ -169,8 +169,12 @@ def test_every_page_of_hostile_cells_shows_them_and_runs_nothing(page, tmp_path)
     page.keyboard.press("ArrowRight")
     page.wait_for_timeout(500)
     require_calm(page)
-    links = page.locator("#found tbody th a").all()
+    links = page.locator("#found article h2 a").all()
     assert len(links) >= 2
+    brought = page.locator(".brings").filter(has_text="<script>alert(2)</script>")
+    brought.scroll_into_view_if_needed()
+    brought.locator(".cell").first.wait_for()  # sample values follow where a card is seen
+    require_calm(page)
     for link in [anchor.get_attribute("href") for anchor in links]:
         answer = page.goto(page.own.rstrip("/") + link)
         assert answer.status == 200, link

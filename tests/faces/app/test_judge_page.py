@@ -34,16 +34,17 @@ def client(index):
         yield visitor.enter()
 
 
-def forms(page: str) -> list[dict[str, str]]:
-    """Return the hidden fields of the forms for judgements of a page."""
+def forms(page: str, undo: bool = False) -> list[dict[str, str]]:
+    """Return the hidden fields of the forms for judgements of a page, without that of an undo."""
     found_forms = re.findall(r'<form method="post" action="/judgements".*?</form>', page, re.DOTALL)
-    return [
+    fields = [
         {
             name: html.unescape(value)
             for name, value in re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form)
         }
         for form in found_forms
     ]
+    return [form for form in fields if ("undone" in form) == undo]
 
 
 def test_a_doubtful_pair_is_judged_and_listed(client, index):
@@ -96,12 +97,42 @@ def test_a_column_is_rejected_in_the_list_of_what_is_found(client, index):
     assert read_judgements(index).rejected(("my cities.csv", "#0")) == {("towns.csv", "town")}
 
 
+def test_a_rejection_is_undone(client, index):
+    table = client.give()
+    address = f"{table}/search?column=%230&k=all"
+    assert "Undo" not in client.get(f"{table}?judged=1").text, "there is nothing to undo"
+    before = forms(client.get(address).text)
+    (form,) = [form for form in before if form["lake_table"] == "towns.csv"]
+    answer = client.post("/judgements", data={**form, "verdict": "no"})
+    require_answer_of_ours(answer)
+    assert "Rejected: <bdi>my cities.csv #0 and towns.csv town</bdi>" in answer.text
+    (undo,) = forms(answer.text, undo=True)
+    assert '<button name="verdict" value="unsure">Undo</button>' in answer.text
+    back = client.post("/judgements", data={**undo, "verdict": "unsure"})
+    assert "judged" not in back.url.params
+    assert forms(back.text, undo=True) == []
+    assert {form["lake_table"] for form in forms(back.text)} == {
+        form["lake_table"] for form in before
+    }
+
+
+def test_an_undo_brings_the_verdict_before_back(client, index):
+    first = forms(client.get("/judge").text)[0]
+    client.post("/judgements", data={**first, "verdict": "yes"})
+    answer = client.post("/judgements", data={**first, "verdict": "no"})
+    assert '<button name="verdict" value="yes">Undo</button>' in answer.text
+    (undo,) = forms(answer.text, undo=True)
+    assert undo["back"] == "/judge"
+    client.post("/judgements", data={**undo, "verdict": "yes"})
+    assert read_judgements(index).columns[-1].verdict == "yes"
+
+
 def test_a_form_leads_to_pages_of_the_app_alone(client):
     first = forms(client.get("/judge").text)[0]
     for back in ("https://elsewhere.org/", "//elsewhere.org", "/\\elsewhere.org", "judge", ""):
         data = {**first, "verdict": "yes", "back": back}
         answer = client.post("/judgements", data=data, follow_redirects=False)
-        assert answer.headers["location"] == "/judge", back
+        assert answer.headers["location"] == "/judge?judged=1", back
 
 
 def test_what_is_no_judgement_is_refused(client, index):

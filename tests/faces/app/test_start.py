@@ -2,6 +2,7 @@
 
 import csv
 import io
+import threading
 import time
 
 import pytest
@@ -46,7 +47,7 @@ def test_files_that_are_given_are_indexed_and_joined(client, start):
     assert begun.url.path == "/"
     require_answer_of_ours(begun)
     wait_for(start)
-    ended = client.get("/building", headers={"hx-request": "true"})
+    ended = client.get(f"/jobs/{start.job.id}", headers={"hx-request": "true"})
     assert ended.headers["hx-redirect"] == "/lake"
     tables = client.get("/lake.json").json()["tables"]
     assert [table["table"] for table in tables] == ["2 cities.csv", "cities.csv", "towns.csv"]
@@ -64,12 +65,40 @@ def test_the_page_says_how_far_the_index_is_until_it_is_there(client, start, mon
             time.sleep(0.01)
 
     give(client, ("cities.csv", CITIES))
-    part = client.get("/building", headers={"hx-request": "true"})
-    assert "Indexing 1 file: beginning" in part.text
+    page = client.get("/")
+    assert "<h1>Indexing 1 file</h1>" in page.text
+    require_answer_of_ours(page)
+    part = client.get(f"/jobs/{start.job.id}", headers={"hx-request": "true"})
+    assert "At work. 0 s so far." in part.text
     assert client.get("/index.json").json()["is_building"]
     assert "already" in said(give(client, ("cities.csv", CITIES)))
     resumed.append(True)
     wait_for(start)
+
+
+def test_an_index_is_cancelled_and_others_may_be_given(client, start, monkeypatch):
+    begun = threading.Event()
+
+    def build(*_, progress, **__):
+        while True:
+            progress("read")
+            begun.set()
+            time.sleep(0.01)
+
+    monkeypatch.setattr("pexeso.faces.app.start.build_index", build)
+    give(client, ("cities.csv", CITIES))
+    assert begun.wait(60)
+    assert "read, step" in client.get("/").text
+    answer = client.post(f"/jobs/{start.job.id}/cancel")
+    require_answer_of_ours(answer)
+    assert "Indexing 1 file was cancelled, and nothing was changed." in answer.text
+    wait_for(start)
+    assert "Join your files" in client.get("/").text
+    assert client.get("/index.json").json()["files"] == []
+    monkeypatch.undo()
+    give(client, ("cities.csv", CITIES))
+    wait_for(start)
+    assert client.get("/lake.json").json()["total"] == 1
 
 
 @pytest.mark.parametrize(
@@ -88,11 +117,43 @@ def test_what_cannot_be_indexed_is_said_and_others_may_be_given(client, start, f
     assert client.get("/lake.json").json()["total"] == 1
 
 
+def test_a_lake_is_indexed_by_its_link(client, start, tmp_path):
+    lake = tmp_path / "my lake"
+    lake.mkdir()
+    (lake / "cities.csv").write_text(CITIES + "Lima,4,Peru\n")
+    begun = client.post("/files", data={"lake": f" {lake} "}, files={"file": ("", b"")})
+    require_answer_of_ours(begun)
+    wait_for(start)
+    assert client.get("/lake.json").json()["total"] == 1
+    assert (lake / "cities.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("link", "reason"),
+    [
+        ("/no/such/lake", "/no/such/lake"),
+        ("ftp://elsewhere/lake", "ftp://elsewhere/lake"),
+        ("nul\0here", "nul"),
+        ("<script>alert(1)</script>", "<script>alert(1)</script>"),
+    ],
+)
+def test_a_lake_that_is_not_there_is_said_in_a_sentence(client, start, link, reason):
+    client.post("/files", data={"lake": link}, files={"file": ("", b"")})
+    wait_for(start)
+    page = client.get("/")
+    assert reason in said(page)
+    assert "<script>alert" not in page.text
+    assert client.get("/index.json").json()["lake"] == link
+    give(client, ("cities.csv", CITIES))
+    wait_for(start)
+    assert client.get("/lake.json").json()["total"] == 1
+
+
 def test_an_app_of_an_index_takes_no_files(small_index):
     with QueryTables(1 << 20) as tables:
         client = AppClient(Pages(ServedIndex(str(small_index)), tables)).enter()
         assert give(client, ("cities.csv", CITIES)).status_code == 404
-        assert client.get("/building").status_code == 404
+        assert client.get("/jobs/none").status_code == 404
 
 
 def test_columns_whose_boxes_are_not_ticked_are_left_out(client, start):

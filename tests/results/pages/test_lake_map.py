@@ -119,8 +119,19 @@ def test_a_map_is_zoomed_and_filtered_in_a_browser(tmp_path):
         page.goto(path.as_uri())
         svg = page.locator(".map svg")
         whole = svg.get_attribute("viewBox")
-        page.get_by_role("button", name="Zoom in").click()
+        moving = page.evaluate(
+            """() => {
+              document.querySelector(".map button").click();
+              const circle = document.querySelector("circle");
+              const { x, y, width, height } = circle.getBoundingClientRect();
+              return [x + width / 2, y + height / 2];
+            }"""
+        )
         expect(svg).not_to_have_attribute("viewBox", whole)
+        expect(svg).to_have_attribute("style", "")
+        at_rest = page.locator("circle").first.bounding_box()
+        assert abs(at_rest["x"] + at_rest["width"] / 2 - moving[0]) < 1
+        assert abs(at_rest["y"] + at_rest["height"] / 2 - moving[1]) < 1
         page.get_by_role("button", name="Whole map").click()
         expect(svg).to_have_attribute("viewBox", whole)
         page.get_by_label("Show tables").fill("T3.csv")
