@@ -46,6 +46,7 @@ from pexeso.lake.frames.writing import WRITERS
 from pexeso.lake.judgements import FIELDS
 from pexeso.results.matches import Match
 
+SQL = ".sql"
 OF_DISTANCE = ("max_distance", "joinability_of")
 OF_JOIN = ("how", "suffix", "many_to_many")
 OF_RULE = "many_to_one"
@@ -133,12 +134,26 @@ def first_rows(table: pa.Table) -> list[dict[str, Any]]:
 def joined_file(pages: Pages, request: Request, ending: str) -> tuple[str, bytes]:
     columns, parameters = query_columns(pages, request), dict(request.query_params)
     escapes = _escapes_formulas(parameters)
-    response: JoinResponse = pages.served.run(read_join(pages, columns, parameters))
-    stream = BytesIO()
-    joined = _with_chosen_columns(response.joined.table, columns, request)
-    WRITERS[ending](joined, stream, escapes)
-    stem = safe_name(PurePath(columns.table.name).stem)
+    join_request = read_join(pages, columns, parameters)
+    response: JoinResponse = pages.served.run(join_request)
+    stream, stem = BytesIO(), safe_name(PurePath(columns.table.name).stem)
+    if ending == SQL:
+        if not _has_sql(columns, join_request) or not isinstance(response.match, Match):
+            raise InputError("This join is not written as SQL. Download its rows instead.")
+        ways = {"values": join_request.values, "how": join_request.how}
+        stream.write(response.match.sql(stem, **ways).encode())
+    else:
+        joined = _with_chosen_columns(response.joined.table, columns, request)
+        WRITERS[ending](joined, stream, escapes)
     return f"{stem}-joined{ending}", stream.getvalue()
+
+
+def _has_sql(columns: QueryColumns, join_request: JoinRequest) -> bool:
+    """Whether a statement gives the rows of a join; DuckDB checks how it reads them."""
+    from pexeso.joins.sql import has_duckdb
+
+    is_plain = not (join_request.transform or join_request.aggregate or columns.is_key)
+    return is_plain and names_of(columns.table).count(columns.labels[0]) == 1 and has_duckdb()
 
 
 def read_join(pages: Pages, columns: QueryColumns, given: dict[str, str]) -> JoinRequest:
@@ -176,6 +191,7 @@ def _shown(
     parameters = {**of_match, **only(url_parameters, ("values", "aggregate", *OF_JOIN, OF_RULE))}
     escapes = _escapes_formulas(url_parameters)
     of_kinds = {"csv": {ESCAPE_FORMULAS: escapes or None}, "xlsx": {}, "parquet": {}}
+    of_kinds |= {"sql": {}} if _has_sql(columns, join_request) else {}
     fields = [
         *_controls(columns, join_request),
         *controls(CsvOptions, {ESCAPE_FORMULAS: escapes}),
@@ -229,6 +245,7 @@ MEDIA_TYPES = {
     ".csv": "text/csv; charset=utf-8",
     ".parquet": "application/vnd.apache.parquet",
     ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    SQL: "application/sql",
 }
 ANY = "application/octet-stream"
 

@@ -7,12 +7,14 @@ import shutil
 import zipfile
 from urllib.parse import quote
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from app_clients import CITIES, app_of, require_answer_of_ours, said
 from bare_indexes import without_parts
 from click.testing import CliRunner
+from pyarrow.csv import read_csv as csv_of
 
 from pexeso.faces.cli.main import cli
 from pexeso.index import build_index
@@ -191,6 +193,30 @@ def test_other_documents_are_what_the_command_line_prints(client, tmp_path):
     assert csv.headers["content-disposition"].startswith("attachment; filename*=UTF-8''cities-")
     joined = CliRunner().invoke(cli, ["join", index, f"{path}:#0", CAPITALS])
     assert csv.text == joined.stdout
+
+
+def test_a_join_is_written_as_sql(client):
+    mine = "city,visits\nOSLO,3\nRome,5\nMadrid,7\nAtlantis,9\n"
+    page = client.give("my cities.csv", mine)
+    query = f"column=%230&lake_column={CAPITALS}"
+    assert "Download SQL" in client.get(f"{page}/join?{query}").text
+    answer = client.get(f"{page}/joined.sql?{query}")
+    assert "my%20cities-joined.sql" in answer.headers["content-disposition"]
+    with duckdb.connect() as connection:
+        connection.register("my cities", csv_of(io.BytesIO(mine.encode())))
+        rows = connection.sql(answer.text).to_arrow_table()
+    joined = csv_of(io.BytesIO(client.get(f"{page}/joined.csv?{query}").content))
+    own = [name for name in joined.column_names if not name.startswith("match_")]
+    assert rows.num_rows == joined.num_rows
+    cells = (rows.to_pylist(), joined.select(own).to_pylist())
+    as_texts = [
+        sorted([str(cell or "") for cell in row.values()] for row in side) for side in cells
+    ]
+    assert as_texts[0] == as_texts[1]
+    for more in ("&aggregate=count", "&method=transform"):
+        assert "Download SQL" not in client.get(f"{page}/join?{query}{more}").text
+        refused = client.get(f"{page}/joined.sql?{query}{more}")
+        assert refused.status_code == 400
 
 
 def test_texts_that_are_stored_as_bytes_are_shown_as_texts(client):
