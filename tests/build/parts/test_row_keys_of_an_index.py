@@ -159,8 +159,8 @@ def test_fan_out_is_that_of_the_join(built):
             assert fan_out.query_rows_per_row == pytest.approx(sum(meeting) / len(meeting))
             assert fan_out.max_rows_per_query_row == max(met)
             assert fan_out.max_query_rows_per_row == max(meeting)
-            left, right = ("n" if max(counts) > 1 else "1" for counts in (meeting, met))
-            assert fan_out.relation == f"{left}:{'m' if (left, right) == ('n', 'n') else right}"
+            left, right = ("N" if max(counts) > 1 else "1" for counts in (meeting, met))
+            assert fan_out.relation == f"{left}:{'M' if (left, right) == ('N', 'N') else right}"
             seen.add(fan_out.relation)
     assert len(seen) > 2
 
