@@ -69,7 +69,7 @@ def test_the_page_says_how_far_the_index_is_until_it_is_there(client, start, mon
     assert "<h1>Indexing 1 file</h1>" in page.text
     require_answer_of_ours(page)
     part = client.get(f"/jobs/{start.job.id}", headers={"hx-request": "true"})
-    assert "At work. 0 s so far." in part.text
+    assert "Working. 0 s so far." in part.text
     assert client.get("/index.json").json()["is_building"]
     assert "already" in said(give(client, ("cities.csv", CITIES)))
     resumed.append(True)
