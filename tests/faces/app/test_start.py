@@ -49,6 +49,7 @@ def test_files_that_are_given_are_indexed_and_joined(client, start):
     wait_for(start)
     ended = client.get(f"/jobs/{start.job.id}", headers={"hx-request": "true"})
     assert ended.headers["hx-redirect"] == "/lake"
+    assert "<bdi>temporary index</bdi>" in client.get("/lake").text
     tables = client.get("/lake.json").json()["tables"]
     assert [table["table"] for table in tables] == ["2 cities.csv", "cities.csv", "towns.csv"]
     page = client.post("/tables", data={"lake_table": "cities.csv"})
