@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import threading
 import time
 
@@ -89,7 +90,7 @@ def test_an_index_is_cancelled_and_others_may_be_given(client, start, monkeypatc
     monkeypatch.setattr("pexeso.faces.app.start.build_index", build)
     give(client, ("cities.csv", CITIES))
     assert begun.wait(60)
-    assert "read, step" in client.get("/").text
+    assert re.search(r"<p>Step \d+ of \d+, read", client.get("/").text)
     answer = client.post(f"/jobs/{start.job.id}/cancel")
     require_answer_of_ours(answer)
     assert "Indexing 1 file was cancelled, and nothing was changed." in answer.text
