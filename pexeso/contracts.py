@@ -15,10 +15,9 @@ import numpy as np
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError, PexesoError
-from pexeso.lake.normalise.rules import READINGS
+from pexeso.lake.normalise.rules import require_reading
 from pexeso.redundancy.schema_tokens import read_toml
 from pexeso.results.query import read_query, split_spec
-from pexeso.runtime.checks import require_choice
 from pexeso.runtime.formatting import Shown, many, named, percent, shown
 from pexeso.store.io.temporary import written_whole
 from pexeso.two_tables import index_of_table
@@ -122,7 +121,8 @@ class JoinCheck:
         if not self.unmatched:
             return None
         new = " newly" if self.declared.unmatched is not None else ""
-        return f"{many(len(self.unmatched), 'value')}{new} without a match: {named(self.unmatched)}"
+        values = named([f"'{value}'" for value in self.unmatched])
+        return f"{many(len(self.unmatched), 'value')}{new} without a match: {values}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form, with all values without a match that were not recorded."""
@@ -283,7 +283,7 @@ def _read(file: Path) -> tuple[DeclaredJoin, ...]:
 
 def _require_rules(file: Path, join: DeclaredJoin) -> None:
     for rule in join.rules:
-        require_choice(f"A rule of {join.left} -> {join.right} in '{file}'", rule, READINGS)
+        require_reading(f"A rule of {join.left} -> {join.right} in '{file}'", rule)
 
 
 def _converted(file: Path, document: dict[str, Any]) -> tuple[DeclaredJoin, ...]:

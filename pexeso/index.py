@@ -21,7 +21,7 @@ from pexeso.joins.graph.graphs import ColumnGraph, EdgeStream, GraphOptions, str
 from pexeso.joins.match_details import MatchDetails
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.normalise.rules import READINGS
+from pexeso.lake.normalise.rules import require_reading
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.options import (
     DEFAULT_COLUMNS,
@@ -140,7 +140,7 @@ class Snapshot:
 
     def with_readings(self, rules: Collection[str]) -> Snapshot:
         for rule in rules:
-            require_choice("A rule by which codes are read", rule, READINGS)
+            require_reading("A rule by which codes are read", rule)
         if not rules:
             return self
         options = replace(self.opened.options, readings=tuple(rules))

@@ -93,6 +93,8 @@ def test_a_join_is_recorded_with_its_rules_and_checked_with_them(contract):
     assert pexeso.verify(contract).joins[0].figures.share == 1
     with pytest.raises(pexeso.InputError, match=r"A rule of .* must be one of"):
         pexeso.record_join(contract, *sides, rules=["zeros"])
+    with pytest.raises(pexeso.InputError, match="pexeso index LAKE INDEX --rule company-forms"):
+        pexeso.record_join(contract, *sides, rules=["company-forms"])
 
 
 def test_a_value_of_too_many_rows_is_named(contract):
@@ -144,7 +146,7 @@ def test_a_recorded_join_holds_and_then_says_what_changed(contract):
     contract.with_name("cities.csv").write_text("name,country\nOslo,NO\n", encoding="utf-8")
     (check,) = pexeso.verify(contract).broken
     assert check.change().startswith("matched 75.0 % -> 25.0 % (1 of 4 values)")
-    assert check.missing() == "2 values newly without a match: Rome, Lisbonn"
+    assert check.missing() == "2 values newly without a match: 'Rome', 'Lisbonn'"
     assert check.to_dict()["new_unmatched"] == ["Rome", "Lisbonn"]
 
 
@@ -186,7 +188,7 @@ def test_many_values_without_a_match_are_not_kept(contract):
     (check,) = pexeso.verify(contract).joins
     assert check.declared.unmatched is None
     assert check.missing().startswith(
-        f"{MAX_RECORDED + 1} values without a match: q0w, q1w, q2w ..."
+        f"{MAX_RECORDED + 1} values without a match: 'q0w', 'q1w', 'q2w' ..."
     )
 
 

@@ -319,8 +319,8 @@ def _one_to_one_note(texts: pa.StringArray, found_rows: FoundRows) -> str | None
     if found_rows.options.values != "nearest" or not is_unique:
         return None
     return (
-        "Both columns have each value in one row, and some of the found one are joined with "
-        "several rows of yours: values='one-to-one' (--values one-to-one) uses none twice."
+        "No value repeats in either column, and some values of the lake are joined with several "
+        "of your rows: values='one-to-one' (--values one-to-one) uses no value twice."
     )
 
 

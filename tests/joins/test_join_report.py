@@ -46,7 +46,7 @@ def test_a_one_to_one_join_is_offered_where_no_value_is_in_two_rows():
     ours = [{"id": 0, "key": "a"}, {"id": 1, "key": "b"}, {"id": 2, "key": None}]
     theirs = [{"name": name} for name in ("X", "other", "y", "y", None)]
     report = joined(ours, theirs, links).report
-    assert "(--values one-to-one) uses none twice." in report.note
+    assert "(--values one-to-one) uses no value twice." in report.note
     assert report.lines()[0] == f"Note: {report.note}"
     assert joined(ours, theirs, links, values="one-to-one").report.note is None
     twice = [*ours, {"id": 3, "key": "B."}], [*theirs, {"name": "x"}]

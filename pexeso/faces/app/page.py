@@ -442,7 +442,7 @@ class Page:
             self.shown() if callable(self.shown) else self.shown,
             state=pages.served.state() if pages.has_index else "current",
             has_index=pages.has_index,
-            index_name=pages.served.path,
+            index_name=pages.served.path if pages.start is None else "temporary index",
             here=request.url.path,
             url_query=request.url.query,
             version=pexeso.__version__,

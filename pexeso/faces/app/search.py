@@ -143,9 +143,11 @@ def columns(pages: Pages, request: Request) -> Page:
             zip(summary.profiles, summary.values, strict=True)
         )
     ]
-    texts = [choice for choice in choices if choice.profile.kind in TEXT_KINDS]
     best = max(
-        texts, key=lambda column: (column.profile.n_distinct, -column.position), default=None
+        (choice for choice in choices if choice.profile.kind in TEXT_KINDS),
+        # Dates of unrelated tables join too, so a column of dates comes after all texts.
+        key=lambda it: (it.profile.kind == "text", it.profile.n_distinct, -it.position),
+        default=None,
     )
     shown = {
         "table": table,

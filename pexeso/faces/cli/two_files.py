@@ -11,6 +11,7 @@ import msgspec
 
 from pexeso import __version__
 from pexeso.errors import TableReadError
+from pexeso.faces.cli.errors import Interrupted, command_again
 from pexeso.faces.service.requests import ExplainRequest, JoinRequest
 from pexeso.lake.containers.formats import format_of
 from pexeso.results.query import split_spec
@@ -47,13 +48,21 @@ def index_of_second(request: _Request, output: str | None = None) -> Iterator[_R
 
     is_key = request.read_key() is not None
     first = column.split(",")[0] if is_key and column is not None else column
-    with ExitStack() as stack:
-        folder = None
-        if output is not None:
-            purpose = [__version__, request.to_dict()]
-            folder = stack.enter_context(resumable_folder(output, purpose, [left, file]))
-        index, label = stack.enter_context(index_of_table(file, first, folder=folder))
-        named = f"{os.path.basename(file)}:{column if is_key else label}"
-        yield msgspec.structs.replace(
-            request, index=index.path, query=request.index, lake_column=named
-        )
+    folder = None
+    try:
+        with ExitStack() as stack:
+            if output is not None:
+                purpose = [__version__, request.to_dict()]
+                folder = stack.enter_context(resumable_folder(output, purpose, [left, file]))
+            index, label = stack.enter_context(index_of_table(file, first, folder=folder))
+            named = f"{os.path.basename(file)}:{column if is_key else label}"
+            yield msgspec.structs.replace(
+                request, index=index.path, query=request.index, lake_column=named
+            )
+    except KeyboardInterrupt as error:
+        if folder is None:
+            raise
+        raise Interrupted(
+            f"Interrupted: what is finished is kept in '{folder.parent}' for the same join. "
+            f"Go on: {command_again()}"
+        ) from error

@@ -428,11 +428,23 @@ def _mermaid_text(text: str) -> str:
 MERMAID = ExportFormat("mermaid", ".mmd", lambda edges, _: [mermaid_lines(edges)])
 
 
+# Options of a graph, and what the map of the lake calls them.
+_MAP_FACTS = {
+    "method": "method",
+    "min_joinability": "share of values at least",
+    "max_distance": "distance at most",
+    "k": "joins of a column at most",
+}
+
+
 def _map_lines(edges: Edges, namespace: str) -> Iterator[Iterable[str]]:
     from pexeso.results.pages.lake_map import EDGES_READ, lake_map, map_page
 
     best, n_edges = strongest(edges.batches(), EDGES_READ)
-    facts = {name: fact for name, fact in edges.options.items() if fact is not None}
+    options = {_MAP_FACTS.get(name): fact for name, fact in edges.options.items()}
+    facts = {label: fact for label, fact in options.items() if label and fact is not None}
+    if edges.options.get("fold_copies"):
+        facts["copies"] = "folded"
     facts |= {"columns": edges.n_columns, "joins": n_edges, "columns with more joins": edges.n_cut}
     yield [map_page(lake_map(best), facts)]
 

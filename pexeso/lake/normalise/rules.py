@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from pexeso.errors import InputError
+from pexeso.runtime.checks import require_choice
 
 
 @dataclass(frozen=True)
@@ -549,3 +550,13 @@ def require_rule(name: object) -> None:
         near = get_close_matches(name, ALL_RULES, 1) if isinstance(name, str) else []
         meant = f" (did you mean {near[0]!r}?)" if near else ""
         raise InputError(f"There is no rule {name!r}{meant}. The rules are {', '.join(ALL_RULES)}.")
+
+
+def require_reading(what: str, rule: object) -> None:
+    """Refuse what is no rule of READINGS, with the way to those that only an index applies."""
+    if rule in ALL_RULES and rule not in READINGS:
+        raise InputError(
+            f"{what} must be one of {', '.join(READINGS)}. Got {rule!r}, which an index applies "
+            f"when it is built: pexeso index LAKE INDEX --rule {rule}; then use that INDEX."
+        )
+    require_choice(what, rule, READINGS)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import groupby
 from types import SimpleNamespace
 from typing import Any
@@ -122,7 +123,7 @@ def _listed(rows: Sequence[Any]) -> dict[str, Any]:
 
 
 def _amount(cost: float) -> str:
-    return f"{cost:,.2f}" if cost >= 1 else f"{cost:.3g}"
+    return f"{cost:,.2f}" if cost >= 1 else f"{Decimal(f'{cost:.3g}'):f}"
 
 
 loops = compiled("pexeso.runtime.loops")

@@ -221,7 +221,7 @@ def test_two_files_are_one_in_five_clicks(browser, request, tmp_path, lake, view
         page.set_input_files("#files", files)
         clicks = [
             ("button", "Index the files", "Tables of the lake"),
-            ("button", f"Find what {own} joins with", own),
+            ("button", f"Find joins of {own}", own),
             ("link", column, f"What {column} joins with"),
             ("link", f"Join with {other} by {lake_column}", "Your table, joined"),
         ]

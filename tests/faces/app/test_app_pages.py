@@ -219,6 +219,23 @@ def test_a_join_is_written_as_sql(client):
         assert refused.status_code == 400
 
 
+def test_a_preview_shows_the_numbers_of_a_file_unrounded(client):
+    stream = io.BytesIO()
+    pq.write_table(pa.table({"city": ["Rome", "Oslo"], "paid": [8664.51, 12345678.25]}), stream)
+    page = client.give("cities.parquet", stream.getvalue())
+    shown = client.get(f"{page}/join?column=%230&lake_column={CAPITALS}").text
+    assert ">8664.51<" in shown
+    assert ">12345678.25<" in shown
+    assert "<td>0</td>" in shown  # the distance of a match
+
+
+def test_a_column_of_text_is_suggested_before_one_of_dates(client):
+    rows = "".join(f"2024-01-{day:02},{'Rome' if day % 2 else 'Oslo'}\n" for day in range(1, 9))
+    page = client.get(client.give("visits.csv", f"day,city\n{rows}")).text
+    (suggested,) = re.findall(r"<tr>(?:(?!</tr>).)*suggested.*?</tr>", page)
+    assert ">city<" in suggested
+
+
 def test_texts_that_are_stored_as_bytes_are_shown_as_texts(client):
     stream = io.BytesIO()
     pq.write_table(pa.table({"city": [b"Rome", b"Oslo"], "note": [b"\xc3\xa9<", b"x"]}), stream)

@@ -88,7 +88,7 @@ def test_a_page_is_cancelled_and_begun_again(client, slow):
     require_answer_of_ours(answer)
     assert "Comparing all columns was cancelled" in answer.text
     assert 'href="/graph?run=1">Start again' in answer.text
-    assert 'href="/graph">Choose otherwise' in answer.text
+    assert 'href="/graph">Change the settings' in answer.text
     other_tab = client.get(job, headers=SCRIPT)
     assert other_tab.headers["hx-redirect"] == job
     assert job_of(client.get("/graph?run=1")) != job

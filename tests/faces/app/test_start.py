@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import threading
 import time
 
@@ -49,6 +50,7 @@ def test_files_that_are_given_are_indexed_and_joined(client, start):
     wait_for(start)
     ended = client.get(f"/jobs/{start.job.id}", headers={"hx-request": "true"})
     assert ended.headers["hx-redirect"] == "/lake"
+    assert "<bdi>temporary index</bdi>" in client.get("/lake").text
     tables = client.get("/lake.json").json()["tables"]
     assert [table["table"] for table in tables] == ["2 cities.csv", "cities.csv", "towns.csv"]
     page = client.post("/tables", data={"lake_table": "cities.csv"})
@@ -69,7 +71,7 @@ def test_the_page_says_how_far_the_index_is_until_it_is_there(client, start, mon
     assert "<h1>Indexing 1 file</h1>" in page.text
     require_answer_of_ours(page)
     part = client.get(f"/jobs/{start.job.id}", headers={"hx-request": "true"})
-    assert "At work. 0 s so far." in part.text
+    assert "Working. 0 s so far." in part.text
     assert client.get("/index.json").json()["is_building"]
     assert "already" in said(give(client, ("cities.csv", CITIES)))
     resumed.append(True)
@@ -88,7 +90,7 @@ def test_an_index_is_cancelled_and_others_may_be_given(client, start, monkeypatc
     monkeypatch.setattr("pexeso.faces.app.start.build_index", build)
     give(client, ("cities.csv", CITIES))
     assert begun.wait(60)
-    assert "read, step" in client.get("/").text
+    assert re.search(r"<p>Step \d+ of \d+, read", client.get("/").text)
     answer = client.post(f"/jobs/{start.job.id}/cancel")
     require_answer_of_ours(answer)
     assert "Indexing 1 file was cancelled, and nothing was changed." in answer.text

@@ -100,6 +100,19 @@ def test_a_stopped_join_is_gone_on_with_by_the_same_join_alone(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["left.csv", "out.csv", "right.csv"]
 
 
+def test_an_interrupted_join_says_where_it_keeps_what_is_finished(
+    fail, join, tmp_path, monkeypatch
+):
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pexeso.faces.cli.join.write_table", interrupt)
+    kept = tmp_path / ".out.csv.join"
+    said = fail(130, *join)
+    assert f"Interrupted: what is finished is kept in '{kept}' for the same join. Go on: " in said
+    assert kept.is_dir()
+
+
 def test_two_joins_do_not_write_one_file(fail, join, tmp_path):
     output = str(tmp_path / "out.csv")
     with two_tables.resumable_folder(output, [], []):

@@ -29,7 +29,7 @@ def test_a_join_is_recorded_checked_and_broken(run, folder):
         "        50.0 % of the values match, and at least 100.0 % must",
         "        the relation is 1:N, and must be N:1",
         "        'Oslo' joins 2 rows, and at most 1 may",
-        "        1 value newly without a match: Rome",
+        "        1 value newly without a match: 'Rome'",
     ]
     assert broken.stderr == "Error: 1 of 1 join broken.\n"
     document = json.loads(run("verify", "joins.toml", "--json").stdout)

@@ -42,6 +42,17 @@ def test_csv_has_the_rows(tmp_path):
     assert [float(row["joinability"]) for row in read] == [row["joinability"] for row in rows]
 
 
+def test_a_map_names_the_options_of_its_graph_in_words(tmp_path):
+    edges = EdgeRows()
+    edges.options = {"method": "overlap", "max_distance": None, "k": 3}
+    page = write_export(OF_FILES[".html"], edges, tmp_path / "a.html").read_text("utf-8")
+    assert "<li>method <b>overlap</b></li><li>joins of a column at most <b>3</b></li>" in page
+    edges.options = {"fold_copies": True, "seed": 0}
+    page = write_export(OF_FILES[".html"], edges, tmp_path / "b.html").read_text("utf-8")
+    assert "<li>copies <b>folded</b></li>" in page
+    assert "seed" not in page
+
+
 @pytest.mark.parametrize("suffix", OF_FILES)
 def test_a_graph_without_edges_is_a_file_too(tmp_path, suffix):
     assert write_export(OF_FILES[suffix], EdgeRows(), tmp_path / f"a{suffix}").is_file()

@@ -119,6 +119,13 @@ def test_a_page_says_what_can_go_and_why():
     assert "exact 7 0.2" in text
 
 
+def test_the_cost_of_a_small_lake_is_written_without_an_exponent():
+    report = report_of(SHOP)
+    report["plan"]["keep_all_cost"] = 7.8e-6
+    text = Reader(redundancy_page(report, lake="lake")).text
+    assert "keeping all costs 0.0000078 a month" in text
+
+
 @pytest.mark.parametrize(
     ("plan", "said"),
     [
