@@ -142,16 +142,31 @@ def lists_of_keys(vectors: SparseVectors) -> tuple[np.ndarray, np.ndarray, np.nd
     """Return keys, int64 ascending, and offsets and members of the words of each, ascending."""
     sizes = np.zeros(len(vectors.weights), np.int64)
     loops.count_keys(vectors.text, vectors.starts, sizes)
+    ends = offsets_of(sizes)
+    none = np.zeros(0, np.int64)
+    pieces = [(none, none)]
+    for run in runs_of_lists(ends, MEMBERS_AT_ONCE):
+        pieces.append(np.unique(_keys_of(vectors, ends, run), return_counts=True))
+    known, counts = map(np.concatenate, zip(*pieces, strict=True))
+    keys, places = np.unique(known, return_inverse=True)
+    sizes = np.bincount(places, weights=counts, minlength=len(keys)).astype(np.int64)
     offsets = offsets_of(sizes)
-    keys = np.empty(offsets[-1], np.int64)
-    loops.write_all_keys(vectors.text, vectors.starts, offsets, keys)
-    order = np.argsort(keys, kind="stable")
-    words = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)[order]
-    keys = keys[order]
-    is_first = np.ones(len(keys), bool)
-    is_first[1:] = keys[1:] != keys[:-1]
-    first = np.flatnonzero(is_first)
-    return keys[first], np.append(first, len(keys)).astype(np.int64), words
+    words, begins = np.empty(offsets[-1], np.int32), offsets[:-1].copy()
+    for run in runs_of_lists(ends, max(MEMBERS_AT_ONCE, len(keys))):
+        places = np.searchsorted(keys, _keys_of(vectors, ends, run))
+        owner = np.repeat(np.arange(run.start, run.stop), np.diff(ends[run.start : run.stop + 1]))
+        sizes = np.bincount(places, minlength=len(keys))
+        words[ranges(begins, sizes)] = owner[np.argsort(places, kind="stable")]
+        begins += sizes
+    return keys, offsets, words
+
+
+def _keys_of(vectors: SparseVectors, ends: np.ndarray, run: slice) -> np.ndarray:
+    """Return the keys of a run of words; those of all words end at `ends`."""
+    own = ends[run.start : run.stop + 1] - ends[run.start]
+    keys = np.empty(own[-1], np.int64)
+    loops.write_all_keys(vectors.text, vectors.starts[run.start : run.stop + 1], own, keys)
+    return keys
 
 
 def lists_of_values(vectors: SparseVectors) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -553,7 +553,7 @@ def write_sparse_partition(
 ) -> Filled:
     """Do as `write_partition` for values of a lexical model.
 
-    Memory is at most about four times the words and keys; each array is dropped once it is
+    Memory is about twice what is written, or less; each array is dropped once it is
     written.
     """
     from pexeso.engine.sparse.partition import arrays_in_turn
