@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from embed.words import as_strings, hash_strings
 from pexeso.errors import EmbedderError, InputError, OutputError
 from pexeso.runtime.ranges import mixed
+from pexeso.runtime.threads import release_unused
 
 GROUP, VALUE = "group", "value"
 MAX_TOKENS = 20_000_000
@@ -31,7 +32,7 @@ VALUES_PER_LINE = 8
 
 _SLACK = 1.25
 _LINES_PER_WRITE = 1 << 16
-_READ_BYTES = 1 << 24
+_READ_BYTES = 1 << 20
 _MAX_COUNT = 1000
 """Words that occur more often are counted as if they occurred so often."""
 
@@ -91,7 +92,10 @@ def write_corpus(
         raise OutputError(
             f"The training corpus {path} cannot be written: {error.strerror or error}."
         ) from error
-    return len(lines)
+    n_bytes, n_lines = lines.nbytes, len(lines)
+    del lines
+    release_unused(n_bytes)
+    return n_lines
 
 
 def count_corpus(path: str | Path) -> CorpusCounts:
@@ -184,7 +188,7 @@ class _Sample:
             self._ceiling = np.minimum(
                 self._ceiling, table["priority"].to_numpy()[order[len(rows)]]
             )
-        table = table.take(pa.array(np.sort(rows)))
+            table = table.take(pa.array(np.sort(rows)))
         self._pieces = [table]
         self._n_tokens = int(tokens[len(rows) - 1]) if len(rows) else 0
 
@@ -193,17 +197,21 @@ class _Sample:
         if not self._pieces:
             return pa.array([], pa.large_string())
         self._trim()
-        table = self._pieces[0].combine_chunks()
-        groups, priority = table["group"].to_numpy(), table["priority"].to_numpy()
-        order = np.lexsort((priority, groups))
-        texts = table["text"].take(pa.array(order)).combine_chunks()
+        table = self._pieces.pop()
+        groups = table["group"].to_numpy()
+        order = np.lexsort((table["priority"].to_numpy(), groups))
+        texts = table["text"].combine_chunks()
+        del table
+        texts = texts.take(pa.array(order))
         groups = groups[order]
+        release_unused(texts.nbytes)
         position = np.arange(len(groups)) - np.searchsorted(groups, groups)
         starts = np.flatnonzero(position % values_per_line == 0)
         bounds = pa.array(np.append(starts, len(groups)), pa.int64())
         lines = pc.binary_join(
             pa.LargeListArray.from_arrays(bounds, texts), pa.scalar(" ", pa.large_string())
         )
+        del texts
         shuffled = np.random.Generator(np.random.Philox(self._seed)).permutation(len(lines))
         return lines.take(pa.array(shuffled))
 

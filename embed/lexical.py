@@ -117,7 +117,7 @@ class LexicalEmbedder(stored.ArrayModel):
             np.ascontiguousarray(starts - begin),
             np.ascontiguousarray(weights, np.float32),
             index.offsets,
-            index.word_ids.astype(np.int32),
+            index.word_ids,
         )
 
     def embed(self, values: Values) -> np.ndarray:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +11,7 @@ import pyarrow.compute as pc
 
 from embed.protocol import Values
 from pexeso.errors import InputError
-from pexeso.runtime.ranges import mixed
+from pexeso.runtime.ranges import mixed, runs_of_lists
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,7 @@ class WordIndex:
         The distinct words, in the order of their UTF-8 bytes.
     offsets : numpy.ndarray of shape (n + 1,), int64
         The words of value i are ``word_ids[offsets[i]:offsets[i + 1]]``.
-    word_ids : numpy.ndarray, int64
+    word_ids : numpy.ndarray, int32
         Positions in ``words``, ascending within each value. A word that a value holds twice is
         listed twice.
     """
@@ -87,28 +85,34 @@ def split_words(values: Values) -> WordIndex:
     The order of the words within a value is forgotten: word ids are sorted, so that "marie curie"
     and "curie marie" give the same row.
     """
-    lists = pc.utf8_split_whitespace(as_strings(values))
-    flat = lists.flatten()
-    starts = lists.offsets.to_numpy().astype(np.int64)
-    value_of_word = np.repeat(np.arange(len(lists), dtype=np.int64), np.diff(starts))
-    # Leading and trailing white space leave empty pieces, which are no words.
-    is_word = pc.not_equal(flat, "").to_numpy(zero_copy_only=False)
-    encoded = flat.dictionary_encode()
-    unique = encoded.dictionary.cast(pa.large_string())
+    values = as_strings(values)
+    sizes, pieces = [], []
+    for run in runs_of_lists(string_buffers(values)[1], RUN_BYTES):
+        lists = pc.utf8_split_whitespace(values[run])
+        flat, starts = lists.flatten(), lists.offsets.to_numpy()
+        # Leading and trailing white space leave empty pieces, which are no words.
+        is_word = pc.not_equal(flat, "")
+        before = np.append(0, np.cumsum(is_word.to_numpy(zero_copy_only=False)))
+        sizes.append(np.diff(before[starts - starts[0]]))
+        pieces.append(flat.filter(is_word).dictionary_encode())
+    offsets = np.append(0, np.cumsum(np.concatenate([np.zeros(0, np.int64), *sizes])))
+    kind = pa.dictionary(pa.int32(), pa.large_string())
+    encoded = pa.chunked_array(pieces, kind).unify_dictionaries()
+    pieces.clear()
+    unique = encoded.chunk(0).dictionary if encoded.num_chunks else pa.array([], pa.large_string())
     order = pc.sort_indices(unique)
-    rank = np.empty(len(unique), np.int64)
+    rank = np.empty(len(unique), np.int32)
     rank[order.to_numpy()] = np.arange(len(unique))
-    words = unique.take(order)
-    ids, value_of_word = rank[encoded.indices.to_numpy()][is_word], value_of_word[is_word]
-    if len(words) and words[0].as_py() == "":
-        words, ids = words.slice(1), ids - 1
-    offsets = np.zeros(len(lists) + 1, np.int64)
-    np.cumsum(np.bincount(value_of_word, minlength=len(lists)), out=offsets[1:])
-    if len(words):
+    ids = np.empty(len(encoded), np.int32)
+    end = 0
+    for some, chunk in zip(sizes, encoded.iterchunks(), strict=True):
+        begin, end = end, end + len(chunk)
         # To sort values and ids packed into one number is the fastest way.
-        packed = value_of_word * len(words) + ids
+        packed = np.repeat(np.arange(len(some)), some) * len(unique)
+        packed += rank[chunk.indices.to_numpy()]
         packed.sort()
-        ids = packed % len(words)
+        ids[begin:end] = packed % max(1, len(unique))
+    words = unique.take(order)
     return WordIndex(words, offsets, ids)
 
 
@@ -160,17 +164,8 @@ class Vocabulary:
         return hashes, rows, bool((hashes[1:] == hashes[:-1]).any())
 
 
+# Of texts that are taken together by what needs many times as much memory.
 RUN_BYTES = 1 << 20
-
-
-def text_runs(offsets: np.ndarray) -> Iterator[slice]:
-    """Yield runs of texts of about `RUN_BYTES`, for what needs many times as much memory.
-
-    offsets: int64 (n + 1,), where each text begins in its bytes, and the end.
-    """
-    begins = np.searchsorted(offsets, np.arange(offsets[0], offsets[-1], RUN_BYTES))
-    for run in pairwise(dict.fromkeys([*begins.tolist(), len(offsets) - 1])):
-        yield slice(*run)
 
 
 def hash_strings(strings: pa.LargeStringArray) -> np.ndarray:
@@ -185,7 +180,7 @@ def hash_strings(strings: pa.LargeStringArray) -> np.ndarray:
     lengths = np.diff(offsets)
     hashes = np.zeros(len(strings), np.uint64)
     powers = np.cumprod(np.full(int(lengths.max(initial=0)), _MULTIPLIER, np.uint64))
-    for run in text_runs(offsets):
+    for run in runs_of_lists(offsets, RUN_BYTES):
         filled = run.start + np.flatnonzero(lengths[run])
         start, end = offsets[run.start], offsets[run.stop]
         starts, sizes = offsets[filled] - start, lengths[filled]

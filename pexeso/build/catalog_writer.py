@@ -265,8 +265,8 @@ def _post(
     keys = _keys(columns["table"], columns["position"], names)
     order = np.argsort(keys)
     keys, column_ids = keys[order], columns["column_id"].to_numpy()[order]
-    n_rows, distinct = 0, []
-    with pq.ParquetWriter(attempt.path(POSTINGS, "part.parquet"), POSTINGS_SCHEMA) as writer:
+    n_rows, path = 0, attempt.path(POSTINGS, "part.parquet")
+    with pq.ParquetWriter(path, POSTINGS_SCHEMA) as writer, value_writer(attempt, n_buckets) as out:
         for batch in file.iter_batches(_BATCH_ROWS, columns=["table", "position", *_VALUE_FIELDS]):
             key = _keys(batch["table"], batch["position"], names)
             place = np.minimum(np.searchsorted(keys, key), max(0, len(keys) - 1))
@@ -277,10 +277,8 @@ def _post(
                 [pa.array(column_ids[place[is_kept]]), *values], schema=POSTINGS_SCHEMA
             )
             writer.write_batch(postings)
-            distinct.append(postings["value"].unique())
+            split_values(out, postings["value"])
             n_rows += len(postings)
-    values = pa.chunked_array(distinct, pa.string()).unique()
-    split_values(attempt, values, n_buckets)
     return n_rows
 
 
@@ -301,12 +299,15 @@ def value_buckets(workers: Workers, n_postings: int) -> int:
     return max(n_buckets, workers.cores) if n_buckets > 1 else 1
 
 
-def split_values(attempt: Attempt, values: pa.Array, n_buckets: int) -> None:
-    """Write values, each once, for the tasks that own their buckets; see `write_distinct`."""
-    path = attempt.path(_SPLIT, "part.arrow")
-    with BucketWriter(path, n_buckets, VALUES_SCHEMA) as writer:
-        rows = pa.table([values], schema=VALUES_SCHEMA)
-        writer.add(rows, buckets_by_hash(n_buckets, rows["value"]))
+def value_writer(attempt: Attempt, n_buckets: int) -> BucketWriter:
+    """Return what `split_values` writes to."""
+    return BucketWriter(attempt.path(_SPLIT, "part.arrow"), n_buckets, VALUES_SCHEMA)
+
+
+def split_values(writer: BucketWriter, values: pa.Array) -> None:
+    """Write distinct values for the tasks that own their buckets; see `write_distinct`."""
+    rows = pa.table([values.unique()], schema=VALUES_SCHEMA)
+    writer.add(rows, buckets_by_hash(len(writer.counts), rows["value"]))
 
 
 _SPLIT = "split_values"

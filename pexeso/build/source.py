@@ -70,7 +70,7 @@ READ_BYTES_PER_TASK = 32 << 20
 SMALL_READ_BYTES = 2 << 20
 
 # Memory of a task that reads, as a multiple of its largest file, and what its records take.
-READ_MEMORY_FACTOR, HELD_RECORDS_BYTES = 3, 256 << 20
+READ_MEMORY_FACTOR, HELD_RECORDS_BYTES = 5, 256 << 20
 
 # Rows or bytes of records that a task holds of one kind before it writes them.
 _ROWS_PER_GROUP, _BYTES_PER_GROUP = 1 << 17, 16 << 20

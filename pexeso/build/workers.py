@@ -450,7 +450,12 @@ class _Process:
 
 
 # Processes run side by side already: a pool of threads inside each would only make them wait.
-_ENVIRONMENT = {"OMP_NUM_THREADS": "1"}
+# Of arrays that were dropped glibc keeps as much as is held, but none of those larger than this.
+_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "MALLOC_MMAP_THRESHOLD_": str(4 << 20),
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+}
 
 
 def _import_path() -> str:

@@ -10,6 +10,7 @@ from typing import NoReturn
 import numpy as np
 
 from pexeso.errors import IndexCorruptError
+from pexeso.runtime.ranges import runs_of_lists
 
 
 def ranges(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -22,6 +23,31 @@ def ranges(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """
     before = np.cumsum(sizes) - sizes
     return np.arange(sizes.sum()) + np.repeat(starts - before, sizes)
+
+
+# Members of lists that are taken at a time: with all that comes of them 20 MiB at most.
+MEMBERS_AT_ONCE = 1 << 18
+
+
+def take_lists(
+    offsets: np.ndarray, members: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the offsets and members of some lists.
+
+    Examples
+    --------
+    >>> [array.tolist() for array in take_lists(np.array([0, 1, 3]), np.arange(3), np.array([1]))]
+    [[0, 2], [1, 2]]
+    """
+    ends = np.zeros(len(rows) + 1, np.int64)
+    ends[1:] = offsets[1:][rows]
+    ends[1:] -= offsets[:-1][rows]
+    np.cumsum(ends, out=ends)
+    some = np.empty(ends[-1], members.dtype)
+    for run in runs_of_lists(ends, MEMBERS_AT_ONCE):
+        own = ends[run.start : run.stop + 1]
+        some[own[0] : own[-1]] = members[ranges(offsets[rows[run]], np.diff(own))]
+    return ends, some
 
 
 def distinct_numbers(numbers: np.ndarray) -> np.ndarray:

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from embed.words import hash_strings
 from pexeso.engine.lists import distinct_numbers
 from pexeso.runtime.threads import release_unused
 
@@ -72,6 +73,8 @@ _GAPS = frozenset((*MISSING, *AMBIGUOUS))
 _MARKS_ONLY = re.compile(_MARKS)
 # So few cells are sooner looked at one by one than all at once.
 _FEW = 64
+# Of so many texts one is most often there twice where some are equal.
+_MANY = 1 << 12
 
 
 def is_missing(texts: pa.Array, columns: np.ndarray | None = None) -> np.ndarray:
@@ -153,6 +156,25 @@ def names_no_column(cell: str) -> bool:
     return is_missing_word(text) and (not text.isalpha() or text in ("null", "nan"))
 
 
+def _counted(texts: pa.StringArray) -> pa.StructArray:
+    if len(texts) > _FEW and _differ(texts):
+        counts = pa.array(np.ones(len(texts), np.int64))
+        return pa.StructArray.from_arrays([texts, counts], ["values", "counts"])
+    return texts.value_counts()
+
+
+def _differ(texts: _Texts) -> bool:
+    """Return whether all texts differ by their hashes, which take less memory than to look them up.
+
+    Of texts that begin with equal ones only the beginning is hashed.
+    """
+    for some in (texts[:_MANY], texts):
+        hashes = hash_strings(some.cast(pa.large_string()))
+        if len(distinct_numbers(hashes)) < len(some):
+            return False
+    return True
+
+
 @dataclass(frozen=True)
 class CountedCells:
     """The distinct cells of columns, and how often each occurs.
@@ -169,7 +191,7 @@ class CountedCells:
     @classmethod
     def of(cls, columns: Sequence[pa.StringArray]) -> CountedCells:
         """Count the cells of columns; nulls are left out, white space is kept."""
-        counted = cls.joined([column.drop_null().value_counts() for column in columns])
+        counted = cls.joined([_counted(column.drop_null()) for column in columns])
         release_unused(counted.texts.nbytes)
         return counted
 
@@ -213,13 +235,13 @@ class CountedCells:
         object.
         """
         rows = np.flatnonzero(kept)
-        encoded = (
-            texts if len(rows) == len(kept) else texts.take(pa.array(rows))
-        ).dictionary_encode()
         columns, counts = self.columns[rows], self.counts[rows]
+        if len(rows) < len(kept):
+            texts = texts.take(pa.array(rows))
+        if _differ(texts):
+            return CountedCells(texts, counts, columns, self.n_columns), rows
+        encoded = texts.dictionary_encode()
         n_texts = len(encoded.dictionary)
-        if n_texts == len(rows):
-            return CountedCells(encoded.dictionary, counts, columns, self.n_columns), rows
         keys = columns * n_texts + encoded.indices.to_numpy()
         _, first, cell = np.unique(keys, return_index=True, return_inverse=True)
         totals = np.bincount(cell, weights=counts, minlength=len(first)).astype(np.int64)

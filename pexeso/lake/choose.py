@@ -9,11 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from embed.words import text_runs
+from embed.words import RUN_BYTES
 from pexeso.errors import InputError
 from pexeso.lake.cells import CountedCells
 from pexeso.lake.normalise.dates import canonical_dates
 from pexeso.runtime.formatting import many
+from pexeso.runtime.ranges import runs_of_lists
 from pexeso.runtime.threads import release_unused
 
 ColumnKind = Literal["text", "date", "number", "empty"]
@@ -191,7 +192,7 @@ def _count_bytes(values: pa.StringArray, byte_mask: np.ndarray) -> np.ndarray:
     """
     offsets = np.concatenate([[0], np.cumsum(pc.binary_length(values).to_numpy(), dtype=np.int64)])
     counts = np.zeros(len(values), np.int64)
-    for run in text_runs(offsets):
+    for run in runs_of_lists(offsets, RUN_BYTES):
         start, end = offsets[run.start], offsets[run.stop]
         flags = byte_mask[np.frombuffer(values.buffers()[-1], np.uint8)[start:end]]
         counts[run] = np.add.reduceat(flags, offsets[run] - start, dtype=np.int64)

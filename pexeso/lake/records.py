@@ -6,7 +6,7 @@ cells of one of them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -184,6 +184,9 @@ def _read(
         reason = f"{file.table} cannot be read as a table: {_sentence(error)}"
     if opened is not None:
         fingerprint = with_reading(opened.fingerprint, file.reading)
+        if table is not None and opened.format == "delimited":
+            # Its rows are those of the texts, so that the file is not held beside them.
+            opened = replace(opened, source=replace(opened.source, data=None))
     return _table_record(file, table, fingerprint, reason), table, opened
 
 

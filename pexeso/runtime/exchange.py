@@ -138,11 +138,16 @@ def batches_of_bucket(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one bucket of some files, one round of a file at a time."""
     for path in paths:
-        with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as file:
-            for place in range(bucket, file.num_record_batches, n_buckets):
-                batch = file.get_batch(place)
-                if batch.num_rows:
-                    yield batch if names is None else batch.select(list(names))
+        with pa.memory_map(str(path)) as source:
+            with pa.ipc.open_file(source) as file:
+                schema = file.schema
+            some = None if names is None else [schema.get_field_index(name) for name in names]
+            options = pa.ipc.IpcReadOptions(included_fields=some)
+            with pa.ipc.open_file(source, options=options) as file:
+                for place in range(bucket, file.num_record_batches, n_buckets):
+                    batch = file.get_batch(place)
+                    if batch.num_rows:
+                        yield batch if names is None else batch.select(list(names))
 
 
 def read_bucket(

@@ -1,8 +1,9 @@
-"""Hashes of whole numbers, and sets of ids as ranges."""
+"""Hashes of whole numbers, runs of lists, and sets of ids as ranges."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,17 @@ def mixed(numbers: np.ndarray) -> np.ndarray:
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return numbers ^ (numbers >> np.uint64(31))
+
+
+def runs_of_lists(offsets: np.ndarray, size: int) -> Iterator[slice]:
+    """Yield runs of at most `size` lists and about as many members, for what needs many times both.
+
+    offsets: int64 (n + 1,), where each list begins in the members of all, and the end.
+    """
+    begins = np.searchsorted(offsets, np.arange(offsets[0], offsets[-1], size))
+    bounds = sorted({*begins.tolist(), *range(0, len(offsets) - 1, size), len(offsets) - 1})
+    for run in pairwise(bounds):
+        yield slice(*run)
 
 
 Ranges = list[tuple[int, int]]

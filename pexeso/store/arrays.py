@@ -10,7 +10,7 @@ import math
 import mmap
 import os
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
@@ -101,12 +101,16 @@ _MAX_HEADER_BYTES = 4096
 _MAX_AXES = 32
 
 
-def write_arrays(folder: Path, arrays: Mapping[str, np.ndarray]) -> list[FileEntry]:
+def write_arrays(
+    folder: Path, arrays: Mapping[str, np.ndarray] | Iterable[tuple[str, np.ndarray]]
+) -> list[FileEntry]:
     """Write each array to ``name.npy`` in an existing folder and wait until all are on the disk.
 
-    They are of `DTYPES`. Those that are not in C order, or not little-endian, are copied once.
+    Those that come in turn are dropped in turn. They are of `DTYPES`. Those that are not in C
+    order, or not little-endian, are copied once.
     """
-    entries = [_write_array(folder / f"{name}.npy", array) for name, array in arrays.items()]
+    in_turn = arrays.items() if isinstance(arrays, Mapping) else arrays
+    entries = [_write_array(folder / f"{name}.npy", array) for name, array in in_turn]
     with writing(folder):
         sync_folder(folder)
     return entries

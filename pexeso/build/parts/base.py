@@ -500,8 +500,11 @@ class Placed:
     buckets: Sequence[int]
     n_buckets: int
 
-    def read(self, name: str, number: int, schema: pa.Schema) -> pa.Table:
-        return read_bucket(self.folder / name, self.buckets[number], self.n_buckets, schema)
+    def read(
+        self, name: str, number: int, schema: pa.Schema, names: Sequence[str] | None = None
+    ) -> pa.Table:
+        bucket = self.buckets[number]
+        return read_bucket(self.folder / name, bucket, self.n_buckets, schema, names)
 
 
 def read_rows(placed: Placed, name: str, number: int, columns: Sequence[str]) -> pa.Table:

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pexeso.engine.lists import offsets_of, ranges
+from pexeso.engine.lists import offsets_of, take_lists
 from pexeso.runtime.compiled import compiled
 
 loops = compiled("pexeso.engine.sparse.loops")
@@ -97,10 +97,8 @@ class Marks:
         return len(self.forms)
 
     def take(self, rows: np.ndarray) -> Marks:
-        sizes = self.offsets[rows + 1] - self.offsets[rows]
-        members = self.members[ranges(self.offsets[rows], sizes)]
         whole = (array[rows] for array in (self.forms, self.letters, self.sounds))
-        return Marks(*whole, offsets_of(sizes), members)
+        return Marks(*whole, *take_lists(self.offsets, self.members, rows))
 
     def of_letters(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the marks of letters, int64, and the value that has each."""

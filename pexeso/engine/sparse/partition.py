@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pexeso.engine.lists import (
+    MEMBERS_AT_ONCE,
     Arrays,
     Lists,
     distinct_numbers,
     offsets_of,
+    ranges,
     refuse,
     require_kinds,
     require_there,
+    take_lists,
     wrong_list,
     wrong_numbers,
 )
@@ -24,6 +27,7 @@ from pexeso.engine.sparse.marks import Marks
 from pexeso.engine.sparse.vectors import LetterSpace, SparseVectors
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.compiled import compiled
+from pexeso.runtime.ranges import runs_of_lists
 
 if TYPE_CHECKING:
     import torch
@@ -51,44 +55,58 @@ def build_partition(
         See `pexeso.engine.sparse.partition.SparsePartition`.
     order : numpy.ndarray of shape (N,), int64
         The value that each row is. Values of one sum keep the order in which they came.
-
-    Notes
-    -----
-    Takes three times the memory of the arrays, and no time worth mentioning beside that of sorting
-    the keys of all words.
     """
-    stored = np.flatnonzero(vectors.is_known)
-    stored_vectors = vectors.take(stored)
-    sums, order = sums_of(stored_vectors)
-    stored_vectors = stored_vectors.take(order)
-    sums, order = sums[order], stored[order]
-    keys, key_offsets, key_words = lists_of_keys(stored_vectors)
-    word_offsets, word_values, shares = lists_of_values(stored_vectors)
-    rows = np.full(len(vectors), -1, np.int64)
+    arrays, order = arrays_in_turn(vectors, column_offsets, column_values)
+    return dict(arrays), order
+
+
+def arrays_in_turn(
+    vectors: SparseVectors, column_offsets: np.ndarray, column_values: np.ndarray
+) -> tuple[Iterator[tuple[str, np.ndarray]], np.ndarray]:
+    """Do as `build_partition`, and yield the arrays by name.
+
+    Whoever drops each as it comes needs no more memory than for the vectors twice, without their
+    marks.
+    """
+    sums, order = sums_of(vectors)
+    order = order[: np.count_nonzero(vectors.is_known)]
+    return _arrays(vectors, order, sums[order], column_offsets, column_values), order
+
+
+def _arrays(
+    vectors: SparseVectors,
+    order: np.ndarray,
+    sums: np.ndarray,
+    column_offsets: np.ndarray,
+    column_values: np.ndarray,
+) -> Iterator[tuple[str, np.ndarray]]:
+    yield "value_sums", sums
+    marks, vectors, n_values = vectors.marks, vectors.without_marks(), len(vectors)
+    yield "value_forms", marks.forms[order]
+    yield "value_sounds", marks.sounds[order]
+    letters = marks.letters[order]
+    yield "value_letters", letters
+    yield "rows_by_letters", rows_by_letters(letters)
+    offsets, members = take_lists(marks.offsets, marks.members, order)
+    yield "value_marks_offsets", offsets
+    yield "value_marks_members", members
+    del marks, letters, offsets, members, sums
+    vectors = vectors.take_unmarked(order)
+    yield "value_norms", vectors.norms
+    yield "value_words_offsets", vectors.offsets
+    yield "value_words_members", vectors.members
+    yield "word_text", vectors.text
+    yield "word_starts", vectors.starts
+    yield "word_weights", vectors.weights
+    yield "word_squares", vectors.squares
+    names = ("keys", "key_words_offsets", "key_words_members")
+    yield from zip(names, lists_of_keys(vectors), strict=True)
+    names = ("word_values_offsets", "word_values_members", "word_values_shares")
+    yield from zip(names, lists_of_values(vectors), strict=True)
+    del vectors
+    rows = np.full(n_values, -1, np.int32)
     rows[order] = np.arange(len(order))
-    return {
-        "word_text": stored_vectors.text,
-        "word_starts": stored_vectors.starts,
-        "word_weights": stored_vectors.weights,
-        "word_squares": stored_vectors.squares,
-        "value_norms": stored_vectors.norms,
-        "value_forms": stored_vectors.marks.forms,
-        "value_letters": stored_vectors.marks.letters,
-        "rows_by_letters": rows_by_letters(stored_vectors.marks.letters),
-        "value_sounds": stored_vectors.marks.sounds,
-        "value_marks_offsets": stored_vectors.marks.offsets,
-        "value_marks_members": stored_vectors.marks.members,
-        "value_sums": sums,
-        "value_words_offsets": stored_vectors.offsets,
-        "value_words_members": stored_vectors.members,
-        "word_values_offsets": word_offsets,
-        "word_values_members": word_values,
-        "word_values_shares": shares,
-        "keys": keys,
-        "key_words_offsets": key_offsets,
-        "key_words_members": key_words,
-        **lists_of_columns(column_offsets, rows[column_values], len(order)),
-    }, order
+    yield from lists_of_columns(column_offsets, rows[column_values], len(order)).items()
 
 
 def rows_by_letters(letters: np.ndarray) -> np.ndarray:
@@ -99,29 +117,56 @@ def rows_by_letters(letters: np.ndarray) -> np.ndarray:
 def sums_of(vectors: SparseVectors) -> tuple[np.ndarray, np.ndarray]:
     """Return the sum of each value's scaled weights, rounded up, and the order of the values.
 
-    Returns sums: float32 (n,); order: int64 (n,), largest sums first, equal ones as they came.
+    Returns sums: float32 (n,); order: int64 (n,), largest sums first, equal ones as they came, and
+    those without words last.
     """
-    value_of = np.repeat(np.arange(len(vectors)), np.diff(vectors.offsets))
-    weights = vectors.weights[vectors.members].astype(np.float64)
-    sums = np.bincount(value_of, weights=weights, minlength=len(vectors)) / np.sqrt(vectors.norms)
-    rounded = np.nextafter(sums.astype(np.float32), np.float32(np.inf))
-    return rounded, np.argsort(-rounded, kind="stable")
+    sums = np.empty(len(vectors), np.float32)
+    for run in runs_of_lists(vectors.offsets, MEMBERS_AT_ONCE):
+        owner, members = _run_of(vectors, run)
+        weights = vectors.weights[members].astype(np.float64)
+        lengths = np.sqrt(vectors.norms[run])
+        lengths[lengths == 0] = np.inf
+        exact = np.bincount(owner, weights, minlength=len(lengths)) / lengths
+        sums[run] = np.nextafter(exact.astype(np.float32), np.float32(np.inf))
+    return sums, np.argsort(-sums, kind="stable")
+
+
+def _run_of(vectors: SparseVectors, run: slice) -> tuple[np.ndarray, np.ndarray]:
+    """Return for the words of a run of values which of them has each, int64, and the words."""
+    offsets = vectors.offsets[run.start : run.stop + 1]
+    owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return owner, vectors.members[offsets[0] : offsets[-1]]
 
 
 def lists_of_keys(vectors: SparseVectors) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return keys, int64 ascending, and offsets and members of the words of each, ascending."""
     sizes = np.zeros(len(vectors.weights), np.int64)
     loops.count_keys(vectors.text, vectors.starts, sizes)
+    ends = offsets_of(sizes)
+    none = np.zeros(0, np.int64)
+    pieces = [(none, none)]
+    for run in runs_of_lists(ends, MEMBERS_AT_ONCE):
+        pieces.append(np.unique(_keys_of(vectors, ends, run), return_counts=True))
+    known, counts = map(np.concatenate, zip(*pieces, strict=True))
+    keys, places = np.unique(known, return_inverse=True)
+    sizes = np.bincount(places, weights=counts, minlength=len(keys)).astype(np.int64)
     offsets = offsets_of(sizes)
-    keys = np.empty(offsets[-1], np.int64)
-    loops.write_all_keys(vectors.text, vectors.starts, offsets, keys)
-    order = np.argsort(keys, kind="stable")
-    words = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)[order]
-    keys = keys[order]
-    is_first = np.ones(len(keys), bool)
-    is_first[1:] = keys[1:] != keys[:-1]
-    first = np.flatnonzero(is_first)
-    return keys[first], np.append(first, len(keys)).astype(np.int64), words
+    words, begins = np.empty(offsets[-1], np.int32), offsets[:-1].copy()
+    for run in runs_of_lists(ends, max(MEMBERS_AT_ONCE, len(keys))):
+        places = np.searchsorted(keys, _keys_of(vectors, ends, run))
+        owner = np.repeat(np.arange(run.start, run.stop), np.diff(ends[run.start : run.stop + 1]))
+        sizes = np.bincount(places, minlength=len(keys))
+        words[ranges(begins, sizes)] = owner[np.argsort(places, kind="stable")]
+        begins += sizes
+    return keys, offsets, words
+
+
+def _keys_of(vectors: SparseVectors, ends: np.ndarray, run: slice) -> np.ndarray:
+    """Return the keys of a run of words; those of all words end at `ends`."""
+    own = ends[run.start : run.stop + 1] - ends[run.start]
+    keys = np.empty(own[-1], np.int64)
+    loops.write_all_keys(vectors.text, vectors.starts[run.start : run.stop + 1], own, keys)
+    return keys
 
 
 def lists_of_values(vectors: SparseVectors) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -131,17 +176,34 @@ def lists_of_values(vectors: SparseVectors) -> tuple[np.ndarray, np.ndarray, np.
     uint8, the weight of the word in each row, as often as it has it, over the length of the value:
     in steps of 1/255, rounded up.
     """
-    rows = np.repeat(np.arange(len(vectors)), np.diff(vectors.offsets))
-    members, is_first = vectors.members, np.ones(len(rows), bool)
-    is_first[1:] = (members[1:] != members[:-1]) | (rows[1:] != rows[:-1])
-    first = np.flatnonzero(is_first)
-    counts = np.diff(np.append(first, len(rows)))
-    weights = vectors.weights[members[first]] * counts / np.sqrt(vectors.norms[rows[first]])
-    shares = np.minimum(np.floor(weights * 255) + 1, 255).astype(np.uint8)
-    order = np.argsort(members[first], kind="stable")
-    sizes = np.bincount(members[first], minlength=len(vectors.weights))
+    n_words = len(vectors.weights)
+    size, sizes = max(MEMBERS_AT_ONCE, n_words), np.zeros(n_words, np.int64)
+    for run in runs_of_lists(vectors.offsets, size):
+        sizes += np.bincount(_distinct_words(vectors, run)[0], minlength=n_words)
     offsets = offsets_of(sizes)
-    return offsets, rows[first][order].astype(np.int32), shares[order]
+    rows, shares = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.uint8)
+    begins = offsets[:-1].copy()
+    for run in runs_of_lists(vectors.offsets, size):
+        members, owner, counts = _distinct_words(vectors, run)
+        weights = vectors.weights[members] * counts / np.sqrt(vectors.norms[run.start + owner])
+        order = np.argsort(members, kind="stable")
+        sizes = np.bincount(members, minlength=n_words)
+        places = ranges(begins, sizes)
+        rows[places] = run.start + owner[order]
+        shares[places] = np.minimum(np.floor(weights * 255) + 1, 255)[order]
+        begins += sizes
+    return offsets, rows, shares
+
+
+def _distinct_words(
+    vectors: SparseVectors, run: slice
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the words of a run of values, once for each, the value and how often it has it."""
+    owner, members = _run_of(vectors, run)
+    is_first = np.ones(len(owner), bool)
+    is_first[1:] = (members[1:] != members[:-1]) | (owner[1:] != owner[:-1])
+    first = np.flatnonzero(is_first)
+    return members[first], owner[first], np.diff(np.append(first, len(owner)))
 
 
 def lists_of_columns(
@@ -149,13 +211,14 @@ def lists_of_columns(
 ) -> dict[str, np.ndarray]:
     """Return the stored values of each column and the columns of each stored value.
 
-    rows: int64, the row of each entry, -1 where it is not stored.
+    rows: int32, the row of each entry, -1 where it is not stored.
     """
     n_columns = len(column_offsets) - 1
-    columns = np.repeat(np.arange(n_columns), np.diff(column_offsets))[rows >= 0]
-    rows = rows[rows >= 0]
-    keys = distinct_numbers(columns * max(n_values, 1) + rows)
-    columns, rows = keys // max(n_values, 1), keys % max(n_values, 1)
+    firsts = np.arange(n_columns) * max(n_values, 1)
+    keys = np.repeat(firsts, np.diff(column_offsets))
+    keys += rows
+    keys = distinct_numbers(keys[rows >= 0])
+    columns, rows = (part.astype(np.int32) for part in np.divmod(keys, max(n_values, 1)))
     by_value = _lists(rows, columns, n_values)
     by_column = _lists(columns, rows, n_columns)
     names = ("offsets", "members")
@@ -169,7 +232,7 @@ def _lists(owners: np.ndarray, members: np.ndarray, n_owners: int) -> tuple[np.n
     """Return offsets and members by owner; the members of an owner keep their order."""
     order = np.argsort(owners, kind="stable")
     sizes = np.bincount(owners, minlength=n_owners)
-    return offsets_of(sizes), members[order].astype(np.int32)
+    return offsets_of(sizes), members[order].astype(np.int32, copy=False)
 
 
 LISTS = ("value_words", "word_values", "key_words", "value_columns", "column_values")

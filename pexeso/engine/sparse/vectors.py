@@ -51,7 +51,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.engine.lists import offsets_of, ranges, ranked_numbers
+from pexeso.engine.lists import offsets_of, ranked_numbers, take_lists
 from pexeso.engine.sparse.marks import Marks
 from pexeso.errors import InputError
 from pexeso.runtime.compiled import compiled
@@ -209,13 +209,16 @@ class SparseVectors:
 
     def take(self, rows: np.ndarray) -> SparseVectors:
         """Return the values of some rows, int64, with the words that they have."""
-        sizes = self.offsets[rows + 1] - self.offsets[rows]
-        members = self.members[ranges(self.offsets[rows], sizes)]
+        return replace(self.take_unmarked(rows), marks=self.marks.take(rows))
+
+    def take_unmarked(self, rows: np.ndarray) -> SparseVectors:
+        """Do as `take`, and leave out the marks."""
+        offsets, members = take_lists(self.offsets, self.members, rows)
         used, members = ranked_numbers(members, len(self.weights))
         return SparseVectors(
             self.space, *take_words(self.text, self.starts, used), self.weights[used],
-            self.squares[used], offsets_of(sizes), members.astype(np.int32), self.norms[rows],
-            self.marks.take(rows),
+            self.squares[used], offsets, members.astype(np.int32, copy=False), self.norms[rows],
+            Marks.none(len(rows)),
         )  # fmt: skip
 
     @classmethod
@@ -307,5 +310,5 @@ def pair_costs(left: SparseVectors, right: SparseVectors, distances: np.ndarray)
 def take_words(
     text: np.ndarray, starts: np.ndarray, words: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    sizes = starts[words + 1] - starts[words]
-    return np.asarray(text[ranges(starts[words], sizes)]), offsets_of(sizes)
+    starts, text = take_lists(starts, text, words)
+    return text, starts

@@ -143,14 +143,16 @@ class OpenTable:
 
     def rows(self, table: Table | None = None) -> Iterator[TypedRows]:
         """Yield the rows with the types of the file; at least one batch comes."""
-        kind, budget = self.format, self.source.budget()
+        kind = self.format
+        if kind == "delimited":
+            table = table or self.text()
+            yield TypedRows(table.names, list(table.columns))
+            return
+        budget = self.source.budget()
         if kind == "parquet":
             yield from parquet_rows(self.shown, pa.BufferReader(self._data), budget)
         elif kind in ("jsonlines", "json"):
             yield from json_rows(self._data, budget)
-        elif kind == "delimited":
-            table = table or self.text()
-            yield TypedRows(table.names, list(table.columns))
         else:
             typed = self._typed_table().rows
             # Arrow makes no array of unions from a list of values.

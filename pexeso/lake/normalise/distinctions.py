@@ -77,7 +77,7 @@ def marks_of(values: pa.LargeStringArray, distinctions: Collection[str]) -> Mark
     if len(signed) and SIGNS in distinctions:
         owners, signs = _signs(values, signed)
     names, cities = known_names(), _city_names()
-    forms, letters, sizes = np.zeros((3, len(values)), np.int64)
+    forms, letters, sizes = (np.zeros(len(values), np.int64) for _ in range(3))
     members = loops.find_marks(
         text, starts, are_short, owners, signs,
         names.texts, names.opposites if OPPOSITES in distinctions else none,

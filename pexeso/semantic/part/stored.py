@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pexeso.build.catalog_writer import split_values, value_buckets, write_distinct
+from pexeso.build.catalog_writer import split_values, value_buckets, value_writer, write_distinct
 from pexeso.build.parts.base import Batches
 from pexeso.build.workers import Attempt
 from pexeso.runtime.exchange import BucketWriter, buckets_by_hash, read_bucket
@@ -48,14 +48,13 @@ def _copy_postings(
     number: int, attempt: Attempt, *, store: Store, n_buckets: int
 ) -> tuple[int, int]:
     """Write the postings that hold of a partition, and count its columns and them."""
-    columns, values, n_rows = set(), [], 0
-    with pq.ParquetWriter(attempt.path("postings", "part.parquet"), POSTINGS) as writer:
+    columns, n_rows, path = set(), 0, attempt.path("postings", "part.parquet")
+    with pq.ParquetWriter(path, POSTINGS) as writer, value_writer(attempt, n_buckets) as out:
         for batch in _stored_postings(store, number):
             writer.write_batch(batch)
             columns.update(batch["column_id"].unique().to_pylist())
-            values.append(batch["value"].unique())
+            split_values(out, batch["value"])
             n_rows += len(batch)
-    split_values(attempt, pa.chunked_array(values, pa.string()).unique(), n_buckets)
     return len(columns), n_rows
 
 

@@ -5,7 +5,7 @@ Each partition is built by the task that owns it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -38,16 +38,18 @@ from pexeso.build.parts.metadata import (
     written_fields,
 )
 from pexeso.build.workers import Attempt
+from pexeso.engine.lists import offsets_of
 from pexeso.errors import InputError
 from pexeso.lake.catalog import COLUMNS as CATALOG_COLUMNS
 from pexeso.lake.catalog import Catalog, files_in
 from pexeso.runtime.exchange import BucketWriter, buckets_by_hash, hash_rows, read_bucket
+from pexeso.runtime.threads import LARGE_BYTES, release_unused
 from pexeso.semantic.part import stage_of
 from pexeso.semantic.part.stored import POSTINGS, ROWS_PER_BATCH, VECTORS, stored_postings
 from pexeso.store.arrays import write_arrays, write_texts
 from pexeso.store.files import empty_folder, write_document
 from pexeso.store.io.parquet import n_bytes_of, parquet_files
-from pexeso.store.manifest import CHOICE, META, METRIC, FolderEntry
+from pexeso.store.manifest import CHOICE, META, METRIC, FileEntry, FolderEntry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,73 +85,101 @@ def read_values(job: BuildJob) -> str:
 
 @dataclass(frozen=True)
 class PlacedPartition:
-    """Columns, distinct sorted values and texts of a partition that is to be built.
+    """Columns and distinct sorted values of a partition that is to be built.
 
-    `column`, `value` and `text` are those of each posting, by column, then value.
+    `column_offsets`, int64 (C + 1,), is where those of each column begin in `value`, int32, and
+    `order` the row of each of these among the postings that were laid out.
     """
 
+    placed: Placed
+    number: int
     columns: pa.Table
     values: pa.Array
-    column: np.ndarray
+    column_offsets: np.ndarray
     value: np.ndarray
-    texts: pa.Array
-    text: np.ndarray
+    order: np.ndarray
 
     @classmethod
     def read(cls, placed: Placed, number: int, values: pa.Array | None = None) -> PlacedPartition:
         columns = placed.read("columns", number, COLUMNS).sort_by("column_id")
-        postings = placed.read("postings", number, POSTINGS)
-        # Rows come from a shuffle, in any order.
-        postings = postings.sort_by([("column_id", "ascending"), ("value", "ascending")])
+        ids = placed.read("postings", number, POSTINGS, ["column_id"])["column_id"].to_numpy()
+        column = np.searchsorted(columns["column_id"].to_numpy(), ids).astype(np.int32)
+        posted = one_array(placed.read("postings", number, POSTINGS, ["value"])["value"])
         if values is None:
-            values = one_array(postings["value"]).unique()
-            values = values.take(pc.sort_indices(values))
-        ids = columns["column_id"].to_numpy()
-        column = np.searchsorted(ids, postings["column_id"].to_numpy())
-        value = pc.index_in(postings["value"], values).to_numpy(zero_copy_only=False)
-        text = postings["text"].combine_chunks().dictionary_encode()
-        codes = text.indices.to_numpy(zero_copy_only=False)
-        return cls(columns, values, column, value.astype(np.int64), text.dictionary, codes)
+            in_order, is_first, values = _in_order(posted)
+            value = np.empty(len(posted), np.int32)
+            value[in_order] = np.cumsum(is_first, dtype=np.int32) - 1
+            values = values.filter(pa.array(is_first))
+        else:
+            value = pc.index_in(posted, values).to_numpy(zero_copy_only=False)
+        # Rows come from a shuffle, in any order.
+        order = np.lexsort((value, column)).astype(np.int32)
+        offsets = offsets_of(np.bincount(column, minlength=columns.num_rows))
+        return cls(placed, number, columns, values, offsets, value[order], order)
 
-    @property
-    def column_offsets(self) -> np.ndarray:
-        """Where the values of each column begin in `value`, int64 (C + 1,)."""
-        sizes = np.bincount(self.column, minlength=self.columns.num_rows)
-        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    def texts(self) -> tuple[pa.Array, np.ndarray]:
+        """Read the distinct texts, as they come by column, then value, and which each has."""
+        posted = one_array(self.placed.read("postings", self.number, POSTINGS, ["text"])["text"])
+        posted = posted.take(pa.array(self.order))
+        in_order, is_first = _in_order(posted)[:2]
+        release_unused(LARGE_BYTES)
+        first = in_order[is_first]
+        rank, text = np.empty(len(first), np.int32), np.empty(len(posted), np.int32)
+        rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+        text[in_order] = rank[np.cumsum(is_first, dtype=np.int32) - 1]
+        return posted.take(pa.array(np.sort(first))), text
 
     def write(
         self,
         folder: Path,
-        arrays: Mapping[str, np.ndarray],
+        files: list[FileEntry],
         order: np.ndarray,
         facts: Mapping[str, Any],
         document: Mapping[str, Any],
     ) -> Filled:
-        """Write the files of the partition; `order` is the value of each stored row."""
+        """Write what `files` lack of the partition; `order` is the value of each stored row."""
+        texts, text = self.texts()
+        release_unused(LARGE_BYTES)
         # The text of each posting in the order of ``column_values``: by column, then stored row.
-        stored_row = np.full(len(self.values), -1, dtype=np.int64)
-        stored_row[order] = np.arange(len(order))
+        stored_row = np.full(len(self.values), -1, np.int32)
+        stored_row[order] = np.arange(len(order), dtype=np.int32)
         row = stored_row[self.value]
-        by_column_and_row = np.lexsort((row, self.column))
+        columns = np.arange(len(self.columns), dtype=np.int32)
+        column = np.repeat(columns, np.diff(self.column_offsets))
+        by_column_and_row = np.lexsort((row, column))
         postings = by_column_and_row[row[by_column_and_row] >= 0]
-        texts = self.text[postings].astype(np.int32)
+        text = text[postings]
         ids = self.columns["column_id"].to_numpy()
         every = {
             "columns": len(ids),
             "values": len(order),
             "values_without_vector": len(self.values) - len(order),
-            "postings": len(texts),
+            "postings": len(text),
             **facts,
         }
         files = [
-            *write_arrays(folder, {**arrays, "column_ids": ids, "posting_texts": texts}),
+            *files,
+            *write_arrays(folder, {"column_ids": ids, "posting_texts": text}),
+            write_texts(folder / "texts.arrow", texts),
             write_texts(folder / "values.arrow", self.values.take(pa.array(order))),
-            write_texts(folder / "texts.arrow", self.texts),
             write_texts(folder / "tables.arrow", self.columns["table"]),
             write_texts(folder / "labels.arrow", self.columns["label"]),
             write_document(folder / META, {**every, **document}),
         ]
         return every, files
+
+
+def _in_order(texts: pa.Array) -> tuple[np.ndarray, np.ndarray, pa.Array]:
+    """Return the order of texts, int64, those in order, and which of these are new, bool.
+
+    To sort them takes less memory than to look them up.
+    """
+    order = pc.sort_indices(texts)
+    texts = texts.take(order)
+    is_first = np.ones(len(texts), bool)
+    if len(texts):
+        is_first[1:] = pc.not_equal(texts[1:], texts[:-1])
+    return order.to_numpy().view(np.int64), is_first, texts
 
 
 def one_array(column: pa.ChunkedArray) -> pa.Array:
@@ -503,9 +533,9 @@ def write_partition(
     flat = pc.list_flatten(one_array(table["vector"])).to_numpy(zero_copy_only=False)
     vectors = np.ascontiguousarray(flat.reshape(len(table), -1), dtype=np.float32)
     contents = PlacedPartition.read(placed, number, values)
-    offsets = contents.column_offsets
-    options, trials = resolve_options(vectors, offsets, contents.value, options)
-    arrays, order = build_partition(vectors, offsets, contents.value, options, device=task_device())
+    columns = contents.column_offsets, contents.value.astype(np.int64)
+    options, trials = resolve_options(vectors, *columns, options)
+    arrays, order = build_partition(vectors, *columns, options, device=task_device())
     facts = {
         "cells": n_cells(arrays),
         "coordinates": n_coordinates(arrays),
@@ -515,7 +545,7 @@ def write_partition(
     choice = {name: facts[name] for name in ("map", "coordinates", "levels") if name in facts}
     choice["trials"] = [trial._asdict() for trial in trials]
     document = {METRIC: options.metric, CHOICE: choice}
-    return contents.write(folder, arrays, order, facts, document)
+    return contents.write(folder, write_arrays(folder, arrays), order, facts, document)
 
 
 def write_sparse_partition(
@@ -523,12 +553,25 @@ def write_sparse_partition(
 ) -> Filled:
     """Do as `write_partition` for values of a lexical model.
 
-    Memory is about six times the words and keys of the partition.
+    Memory is about twice what is written, or less; each array is dropped once it is
+    written.
     """
-    from pexeso.engine.sparse.partition import build_partition
+    from pexeso.engine.sparse.partition import arrays_in_turn
 
     contents = PlacedPartition.read(placed, number)
-    vectors = sparse_vectors(load_embedder(embedder_folder), contents.values)
-    arrays, order = build_partition(vectors, contents.column_offsets, contents.value)
-    facts = {"words": len(arrays["word_weights"]), "keys": len(arrays["keys"])}
-    return contents.write(folder, arrays, order, facts, {})
+    release_unused(LARGE_BYTES)
+    arrays, order = arrays_in_turn(
+        sparse_vectors(load_embedder(embedder_folder), contents.values),
+        contents.column_offsets,
+        contents.value,
+    )
+    sizes: dict[str, int] = {}
+
+    def counted() -> Iterator[tuple[str, np.ndarray]]:
+        for name, array in arrays:
+            sizes[name] = len(array)
+            yield name, array
+
+    files = write_arrays(folder, counted())
+    facts = {"words": sizes["word_weights"], "keys": sizes["keys"]}
+    return contents.write(folder, files, order, facts, {})
