@@ -34,6 +34,15 @@ UNMATCHED_WORDS, PENALTY = "unmatched-words", 0.3
 MAX_WORDS = 500_000
 SKETCH_DIMENSIONS = 32
 
+# Legal forms of companies, and what they count of a word as rare: names are the same without them,
+# and by its letters "Nova Energy KG" would be nearer to "Nova Optik KG" than to "Nova Energy Inc."
+COMPANY_FORMS = (
+    "inc", "ltd", "llc", "llp", "lp", "plc", "corp", "co", "gmbh", "ag", "kg", "kgaa", "ohg", "ug",
+    "se", "sa", "sas", "sarl", "srl", "sl", "spa", "nv", "bv", "ab", "as", "asa", "aps", "oy",
+    "oyj", "pty", "pte", "bhd", "kk",
+)  # fmt: skip
+FORM_WEIGHT = 0.2
+
 SPELLED = "\x1f"
 
 _CONTROL = r"[\x00-\x1f]"
@@ -164,9 +173,22 @@ def create(
     if corpus is not None:
         words, counts, n_tokens = frequent_words(corpus, MAX_WORDS)
         weights = rarity(words, counts, n_tokens)
+    words, weights = _with_light_forms(words, weights)
     return LexicalEmbedder(
         words, weights, whole_word_share=WHOLE_WORD_SHARE, distinctions=distinctions, notes={}
     )
+
+
+def _with_light_forms(
+    words: pa.LargeStringArray, weights: np.ndarray
+) -> tuple[pa.LargeStringArray, np.ndarray]:
+    forms = pa.array(COMPANY_FORMS, pa.large_string())
+    words = pa.concat_arrays([words, forms.filter(pc.invert(pc.is_in(forms, words)))])
+    # The last weight is that of all other words.
+    weights = np.append(weights, np.full(len(words) + 1 - len(weights), weights[-1]))
+    is_form = pc.is_in(words, forms).to_numpy(zero_copy_only=False)
+    weights[:-1][is_form] *= FORM_WEIGHT
+    return words, weights.astype(np.float32)
 
 
 def spelled_words(words: pa.LargeStringArray) -> pa.LargeStringArray:

@@ -118,3 +118,13 @@ def test_a_column_of_one_letter_is_joined_by_equal_letters():
     assert joined["match_value"].to_pylist() == [None, "b", "c", None, None]
     columns = pexeso.fuzzy_join(left, right, "key", provenance=()).column_names
     assert columns == ["key", "key_right"]
+
+
+def test_names_of_companies_are_joined_by_their_names_whatever_the_legal_form():
+    names = ["Nova Energy", "Nova Optik", "Aurora Foods", "Aurora Logistik", "Vega Textil"]
+    ours, theirs = ["GmbH & Co. KG", "AG", "Ltd.", "AG", "Inc"], ["GmbH", "GmbH & Co. KG", "AG"]
+    left = pd.DataFrame({"firm": [f"{n} {form}" for n, form in zip(names, ours, strict=True)]})
+    forms = [*theirs, "GmbH & Co. KG", "S.A."]
+    right = pd.DataFrame({"name": [f"{n} {form}" for n, form in zip(names, forms, strict=True)]})
+    joined = pexeso.fuzzy_join(left, right, left_on="firm", right_on="name")
+    assert joined["name"].tolist() == right["name"].tolist()

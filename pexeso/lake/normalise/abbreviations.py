@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from embed.lexical import COMPANY_FORMS
 from pexeso.lake.normalise import package_data
 from pexeso.lake.normalise.characters import COMMA, LETTER, NUMBER, first_classes, only_where
 from pexeso.lake.normalise.dates import MAX_WORDS, month_words, read_named_dates
@@ -305,7 +306,7 @@ def without_company_forms(words: pa.StringArray) -> pa.StringArray:
     >>> without_company_forms(pa.array(["acme co ltd", "siemens ag", "inc"])).to_pylist()
     ['acme', 'siemens', 'inc']
     """
-    forms = "|".join(packaged()["company_forms"])
+    forms = "|".join(COMPANY_FORMS)
     return pc.replace_substring_regex(words, rf"(?i)^(.*?[^ ])(?: (?:{forms}))+$", r"\1")
 
 
