@@ -74,6 +74,13 @@ class MatchDetails:
             self.find(range(len(self._hits)))
         return self._tables[position]
 
+    def lake_values(self, position: int) -> tuple[int, int]:
+        """Return how many values a column of the lake has, and how many of them have a match."""
+        hit, loader = self._hits[position], self._opened.loader
+        lists = loader.on_host(hit.partition).column_lists
+        n_matched = pc.count_distinct(self.table(position).keys).as_py()
+        return int(lists.sizes(np.array([hit.position]))[0]), n_matched
+
     def read_codes(self, position: int) -> None:
         """Add the pairs of cells that are equal as they are read, of values without another."""
         from pexeso.joins.matched_rows import equal_pairs

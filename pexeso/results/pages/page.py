@@ -115,6 +115,9 @@ def _cards(
             "weakest": evidence.weakest(at, WEAKEST) if len(pairs) > PAIRS_FIRST else [],
             "unmatched": unmatched,
             "n_unmatched": n_unmatched,
+            "lake_values": evidence.lake_values(at)
+            if match.joinability_of != ROWS and not is_least
+            else None,
             "histogram": partial(_histogram, match, unmatched, n_unmatched),
             "tables": tables.show(
                 match.table, match.column, pairs, n_rows=limits.rows, n_columns=limits.columns

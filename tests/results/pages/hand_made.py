@@ -63,6 +63,9 @@ class Details:
     def table(self, place):
         return self._pairs
 
+    def lake_values(self, place):
+        return 40, len({pair.value for pair in self._pairs})
+
     def pairs(self, place, limit=None):
         return self._pairs[:limit]
 

@@ -179,3 +179,19 @@ def test_an_explanation_draws_how_far_the_nearest_values_are(tmp_path):
     assert drawn == pytest.approx(expected)
     assert all(bar["y"] >= 0 and bar["y"] + bar["height"] <= 1 + 1e-9 for bar in histogram)
     assert explanation.to_html().count("<rect") >= len(drawn)
+
+
+def test_an_explanation_counts_the_values_of_both_columns(tmp_path):
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    names = ["Oslo", "Roma", "Madrid", "Vienna", "Berlin", "Paris"]
+    (lake / "a.csv").write_text("\n".join(["city", *names]))
+    index = build_index(lake, tmp_path / "lake.pexeso")
+    explanation = index.explain(
+        ["Oslo", "Madrids", "Madrid", "Xylophone", "Vienna"], "a.csv", "city"
+    )
+    assert {pair.value for pair in explanation.match.pairs()} == {"Oslo", "Madrid", "Vienna"}
+    assert (
+        "1 of your values have no match; 4 match 3 of 6 values of the lake's column."
+        in Reader(explanation.to_html()).text
+    )
