@@ -81,6 +81,11 @@ class MatchDetails:
         n_matched = pc.count_distinct(self.table(position).keys).as_py()
         return int(lists.sizes(np.array([hit.position]))[0]), n_matched
 
+    def n_nearest(self, position: int) -> int:
+        """Return how many values of the lake are the nearest of a value of the query column."""
+        table = self.table(position)
+        return pc.count_distinct(table.keys.take(pa.array(table.starts))).as_py()
+
     def read_codes(self, position: int) -> None:
         """Add the pairs of cells that are equal as they are read, of values without another."""
         from pexeso.joins.matched_rows import equal_pairs

@@ -441,7 +441,8 @@ class ColumnMatches(Matches[AnyMatch]):
         few = ", few values" if match.is_small_domain else ""
         return self._relation(match) + few if self._multiplies else ""
 
-    def _relation(self, match: AnyMatch) -> str:
+    def _relation(self, match: AnyMatch, n_nearest: int | None = None) -> str:
+        """Return how many rows meet, where values join with so many different ones of the lake."""
         mean = match.rows_per_value
         if mean is None:
             return ""
@@ -449,6 +450,8 @@ class ColumnMatches(Matches[AnyMatch]):
         most_query_rows = (query["rows"] - query["empty"]) / max(
             1, query.get("distinct", query.get("values", 1))
         )
+        if n_nearest and n_nearest < match.matched:
+            most_query_rows = max(most_query_rows, match.matched / n_nearest)
         return fan_out_text(relation_of(most_query_rows, mean), mean)
 
     @cached_property

@@ -43,7 +43,7 @@ from pexeso.faces.service.requests import (
 from pexeso.faces.service.transform import learn_with_lake
 from pexeso.lake.choose import ColumnProfile
 from pexeso.lake.columns import find_column, label_columns, spec_of
-from pexeso.options import DEFAULT_MIN_CONTAINMENT, METHODS
+from pexeso.options import DEFAULT_MIN_CONTAINMENT, METHODS, ROWS
 from pexeso.results.match_kinds import KINDS
 from pexeso.results.matches import SearchResult
 from pexeso.results.pages.page import (
@@ -313,6 +313,10 @@ def _cards(
                 "match": match,
                 "row": row,
                 "bar": kinds or _share_bar(share),
+                # Several values of yours may be nearest to one, also where no value repeats.
+                "n_nearest": match._details.n_nearest(match._position)
+                if kinds and match.joinability_of != ROWS
+                else None,
                 # By equal values, the page of the match knows which of two joins there is.
                 "join": None if _way(method, match) == "overlap" else link(match, "join"),
                 "brings": f"/lake/samples?{urlencode(brought_with)}",

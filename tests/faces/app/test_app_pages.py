@@ -662,6 +662,18 @@ def test_a_card_says_what_a_join_would_do_and_brings(client):
     assert len(document["samples"]["country"]) == 3
 
 
+def test_a_card_says_that_several_values_join_one(client):
+    page = client.give("mine.csv", "city\nOslo\nMadrid\nMadrids\nRome\nVienna\n")
+    shown = client.get(f"{page}/search?column=%230&k=all").text
+    cards = [
+        " ".join(re.sub("<[^>]*>", "", html.unescape(card)).split())
+        for card in re.findall(r'<article aria-labelledby="result-.*?</article>', shown, re.DOTALL)
+    ]
+    [card] = [card for card in cards if card.startswith("cities.csv : city")]
+    assert "5 of 5" in card
+    assert "rows to rows N:1" in card
+
+
 def test_a_table_that_is_large_or_gone_has_no_samples(tmp_path, monkeypatch):
     lake = tmp_path / "lake"
     lake.mkdir()
