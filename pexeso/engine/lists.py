@@ -44,7 +44,8 @@ def take_lists(
     ends[1:] -= offsets[:-1][rows]
     np.cumsum(ends, out=ends)
     some = np.empty(ends[-1], members.dtype)
-    for run in runs_of_lists(ends, MEMBERS_AT_ONCE):
+    is_small = max(len(rows), ends[-1]) <= MEMBERS_AT_ONCE
+    for run in [slice(0, len(rows))] if is_small else runs_of_lists(ends, MEMBERS_AT_ONCE):
         own = ends[run.start : run.stop + 1]
         some[own[0] : own[-1]] = members[ranges(offsets[rows[run]], np.diff(own))]
     return ends, some

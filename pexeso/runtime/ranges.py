@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -16,15 +16,14 @@ def mixed(numbers: np.ndarray) -> np.ndarray:
     return numbers ^ (numbers >> np.uint64(31))
 
 
-def runs_of_lists(offsets: np.ndarray, size: int) -> Iterator[slice]:
-    """Yield runs of at most `size` lists and about as many members, for what needs many times both.
+def runs_of_lists(offsets: np.ndarray, size: int) -> list[slice]:
+    """Return runs of at most `size` lists and about as many members, where work needs them often.
 
     offsets: int64 (n + 1,), where each list begins in the members of all, and the end.
     """
     begins = np.searchsorted(offsets, np.arange(offsets[0], offsets[-1], size))
     bounds = sorted({*begins.tolist(), *range(0, len(offsets) - 1, size), len(offsets) - 1})
-    for run in pairwise(bounds):
-        yield slice(*run)
+    return [slice(*run) for run in pairwise(bounds)]
 
 
 Ranges = list[tuple[int, int]]

@@ -12,7 +12,7 @@ from pexeso.faces.mcp.tool_call import Desk
 from pexeso.faces.mcp.tools import TOOLS
 
 SOURCES = str(Path(pexeso.__file__).parent)
-MAX_CALLS, MAX_MOVES = 760, 175
+MAX_CALLS, MAX_MOVES = 780, 175
 """Calls of functions of pexeso for six values, and those from one of its packages to another."""
 
 
