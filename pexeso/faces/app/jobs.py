@@ -129,13 +129,13 @@ class Job:
 
 
 def report_stage(stage: str) -> None:
-    """Tell the job of this thread, if it is one's, which part of its work begins."""
+    """Report which part of its work a job begins, where this thread works for one."""
     if (job := _current.get()) is not None:
         job._begin(stage)
 
 
 def report_count(n_done: int, total: int) -> None:
-    """Tell the job of this thread, if it is one's, how many steps are done, and all."""
+    """Report how many steps of all a job has done, where this thread works for one."""
     if (job := _current.get()) is not None:
         job._count(n_done, total)
 
