@@ -7,7 +7,10 @@ import json
 import re
 import subprocess
 import sys
+import traceback
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +22,15 @@ from benchmarks.datasets.calibrated import MODELS
 from benchmarks.gpu.ceilings import measure_ceilings
 from benchmarks.gpu.checks import WrongAnswerError, check_kernels
 from benchmarks.gpu.dataset import FIRST_RATE, run_data_set
+from benchmarks.gpu.index import INDEX, N_VALUES, measure_indexes
 from benchmarks.gpu.lakes import Wanted
+from benchmarks.gpu.neighbours import FAISS, lack_of
+from benchmarks.gpu.out_of_core import OUT_OF_CORE, run_out_of_core
 from benchmarks.gpu.page import run_text
 from benchmarks.gpu.published import PAPER_SECONDS, Published, run_published
 from benchmarks.gpu.timing import Clock
-from benchmarks.gpu.words import N_VALUES, WORDS, measure_words
+from benchmarks.gpu.words import N_VALUES as N_WORD_VALUES
+from benchmarks.gpu.words import WORDS, measure_words
 from benchmarks.machine import describe_machine, find_device
 from benchmarks.report import RESULTS, write_result
 from pexeso.engine.options import PartitionLayoutOptions
@@ -33,13 +40,16 @@ if TYPE_CHECKING:
     from benchmarks.gpu.fused_kernel import Tuner
 
 
-DATA = (*MODELS, WORDS)
+DATA = ("swdc", INDEX, OUT_OF_CORE, "open", "lwdc", WORDS)
 PRESETS = ("default", "published")
 KERNELS = {"cuda": ("triton", "torch"), "cpu": ("torch",)}
 _SHARE_OF_CHECKS = 0.2
 _SHARE_OF_PUBLISHED = 0.25
 
 _TUNING_SHARE = 0.02
+_SECONDS = {"cuda": 60.0, "cpu": 5.0}
+"""What asking an index, and a lake out of core, take about, each."""
+
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -125,11 +135,20 @@ def gpu_command(output: Path, as_json: bool, **options: Any) -> None:
     click.echo(run_text(result))
     if as_json:
         click.echo(json.dumps(result))
+    if result["failed"]:
+        sys.exit(NO_RUN)
 
 
 def run(settings: Settings, device: torch.device, clock: Clock, path: Path) -> dict[str, Any]:
-    """Run every part that there is time for; the result is written after each data set."""
+    """Run every part that there is time for; the result is written after each.
+
+    A part that fails is named in `failed`, and the others go on: time on a device is scarce.
+    """
     kernels = KERNELS[device.type]
+    if (lack := lack_of(FAISS, device)) is None:
+        kernels = (*kernels, FAISS)
+    else:
+        clock.leave_out("kernel faiss", lack)
     tuner = _tuner(device, _TUNING_SHARE * settings.budget)
     result: dict[str, Any] = {
         "machine": _machine(device),
@@ -140,61 +159,109 @@ def run(settings: Settings, device: torch.device, clock: Clock, path: Path) -> d
         "tuned": [] if tuner is None else tuner.tried,
         "paper_seconds": PAPER_SECONDS,
         "left_out": clock.left_out,
+        "failed": [],
         "seconds": 0.0,
     }
     clock.say(f"device {result['machine']['device']}, kernels {', '.join(kernels)}")
     result["checks"] = check_kernels(device, kernels, clock, _SHARE_OF_CHECKS * settings.budget)
     result["ceilings"] = measure_ceilings(device)
     clock.say("ceilings measured")
-    request = Wanted(
-        PartitionLayoutOptions(map="projection", n_axes=settings.axes),
-        queries=settings.queries,
-        batch=settings.batch,
-        partition_values=settings.partition_values,
-    )
-    published = Published(settings.scale, device, kernels[0], result["ceilings"], tuner, request)
+    parts = Parts(settings, device, clock, kernels, tuner, result["ceilings"])
     lakes = [name for name in settings.data if name in MODELS]
     if settings.preset == "published":
         clock.reserved = _SHARE_OF_PUBLISHED * settings.budget
-    rate = FIRST_RATE[device.type]
     for name in settings.data:
-        if name == WORDS:
-            measured = measure_words(device, clock, max(1000, int(N_VALUES * settings.scale)))
-        else:
-            measured = run_data_set(
-                name,
-                settings.scale,
-                request,
-                device,
-                kernels,
-                result["ceilings"],
-                clock,
-                rate,
-                tuner,
-            )
-            if measured is not None:
-                rate = max(rate, measured["lake"]["build_vectors_per_second"])
-        _write(path, result, measured, clock)
+        _add(path, result, name, partial(parts.measure, name), clock)
     clock.reserved = 0.0
     for number, name in enumerate(lakes if settings.preset == "published" else ()):
         until = clock.elapsed + clock.left / (len(lakes) - number)
-        runs = run_published(name, published, clock, until)
-        _write(path, result, {"data": name, "published": runs} if runs else None, clock)
+        measure = partial(parts.measure_published, name, until)
+        _add(path, result, f"{name} as published", measure, clock)
     return result
 
 
-def _write(
-    path: Path, result: dict[str, Any], measured: dict[str, Any] | None, clock: Clock
+@dataclass
+class Parts:
+    """The parts of a run, each of which returns what it measured, or nothing for lack of time."""
+
+    settings: Settings
+    device: torch.device
+    clock: Clock
+    kernels: Sequence[str]
+    tuner: Tuner | None
+    ceilings: dict[str, float]
+
+    def __post_init__(self) -> None:
+        settings, self._rate = self.settings, FIRST_RATE[self.device.type]
+        self._wanted = Wanted(
+            PartitionLayoutOptions(map="projection", n_axes=settings.axes),
+            queries=settings.queries,
+            batch=settings.batch,
+            partition_values=settings.partition_values,
+        )
+
+    def measure(self, name: str) -> list[dict[str, Any]]:
+        device, clock, scale = self.device, self.clock, self.settings.scale
+        if name in (INDEX, OUT_OF_CORE) and not clock.enough(name, _SECONDS[device.type]):
+            return []
+        if name == WORDS:
+            return [measure_words(device, clock, max(1000, int(N_WORD_VALUES * scale)))]
+        if name == OUT_OF_CORE:
+            return [run_out_of_core(device, clock, scale)]
+        if name == INDEX:
+            devices = list(dict.fromkeys(("cpu", self.settings.device)))
+            return measure_indexes(devices, clock, max(1000, int(N_VALUES * scale)))
+        measured = run_data_set(
+            name,
+            scale,
+            self._wanted,
+            device,
+            self.kernels,
+            self.ceilings,
+            clock,
+            self._rate,
+            self.tuner,
+        )
+        if measured is None:
+            return []
+        self._rate = max(self._rate, measured["lake"]["build_vectors_per_second"])
+        return [measured]
+
+    def measure_published(self, name: str, until: float) -> list[dict[str, Any]]:
+        published = Published(
+            self.settings.scale,
+            self.device,
+            self.kernels[0],
+            self.ceilings,
+            self.tuner,
+            self._wanted,
+        )
+        runs = run_published(name, published, self.clock, until)
+        return [{"data": name, "published": runs}] if runs else []
+
+
+def _add(
+    path: Path,
+    result: dict[str, Any],
+    name: str,
+    measure: Callable[[], list[dict[str, Any]]],
+    clock: Clock,
 ) -> None:
-    """Add what was measured on a data set, and write the result as far as it is."""
+    """Measure a part, add it, and write the result as far as it is."""
+    try:
+        parts = measure()
+    except (RuntimeError, PexesoError) as error:
+        traceback.print_exc()
+        clock.leave_out(name, f"it failed: {str(error).partition(chr(10))[0]}")
+        result["failed"].append(name)
+        parts = []
+    for part in parts:
+        same = [data for data in result["data"] if data["data"] == part["data"]]
+        if same:
+            same[0] |= part
+        else:
+            result["data"].append(part)
     result["seconds"] = clock.elapsed
-    if measured is None:
-        return
-    same = [data for data in result["data"] if data["data"] == measured["data"]]
-    if same:
-        same[0] |= measured
-    else:
-        result["data"].append(measured)
     write_result(path, result)
     clock.say(f"written: {path}")
 

@@ -24,6 +24,7 @@ from benchmarks.gpu.measure import (
     measure_single,
     search,
 )
+from benchmarks.gpu.neighbours import NEIGHBOURS, kernel_of, lack_of, pairs_by_neighbours
 from benchmarks.gpu.timing import Clock, host_share, spread, wall_seconds
 from benchmarks.lake import Answer, BenchmarkQuery
 from benchmarks.matching import Pairs
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from benchmarks.gpu.fused_kernel import Tuner
 
 
-# Brute force by torch's products on the same device, which need no kernel of pexeso.
+# Brute force on the same device by what others provide: torch's products, and neighbours.
 
 REPEATS = 3
 BLOCKS = {"cuda": (1 << 28, 1 << 30), "cpu": (1 << 20,)}
@@ -51,7 +52,7 @@ Search = Callable[[torch.Tensor, float], Pairs]
 def measure_rivals(
     lake: ResidentLake, queries: Sequence[BenchmarkQuery], answers: Sequence[Answer], clock: Clock
 ) -> Mapping[str, dict[str, object]]:
-    """Measure query columns of a lake of one partition by products in each precision."""
+    """Measure query columns of a lake of one partition by everything that is installed."""
     vectors, figures = lake.parts[0].partition.vectors, {}
     for name, precision in PRECISIONS.items():
         copied = 0 if precision == torch.float32 else vectors.nbytes // 2
@@ -65,6 +66,16 @@ def measure_rivals(
             del scan
         best = min(ways, key=lambda block, ways=ways: ways[block]["median_seconds"])
         figures[name] = {"block_products": best, "queries": len(queries), **ways[best]}
+    for name, (_, make) in NEIGHBOURS.items():
+        lack = lack_of(name, lake.device)
+        if lack is None and vectors.nbytes + _SPARE_BYTES > free_bytes(lake.device):
+            lack = "there is no memory for its copy of the vectors"
+        if lack is not None:
+            clock.leave_out(f"{lake.model.name}: {name}", lack)
+            continue
+        search = partial(pairs_by_neighbours, make(vectors), vectors)
+        figures[name] = {"queries": len(queries), **_ask(lake, queries, answers, name, search)}
+        del search
     return figures
 
 
@@ -214,14 +225,16 @@ def _search_and_check(
         )
     result["checked"] = len(few)
     clock.say(f"{name}: brute force takes so many times as long: {result['ratios']}")
+    result["kernels"] = {}
     for kernel in kernels[1:]:
         if not lake.keeps_values_of_columns:
             reason = "there is no room for the values of each column, which it reads"
             clock.leave_out(f"{name}: kernel {kernel}", reason)
         elif clock.enough(f"{name}: kernel {kernel}", 100 * single["mean_seconds"] * len(few)):
-            other = choose_kernel(kernel, lake.device)
-            _, others = measure_single(lake, few, other, ceilings, clock.left / 3)
+            other = kernel_of(kernel, lake.device)
+            figures, others = measure_single(lake, few, other, ceilings, clock.left / 3)
             _compare_all(others, answers, f"{name}, kernels {kernel} and {kernels[0]}")
+            result["kernels"][kernel] = figures
 
 
 def _compare_all(answers: Sequence[Answer], right: Sequence[Answer], where: str) -> None:

@@ -45,6 +45,10 @@ def _typical(name: str, typical: Mapping[str, Any]) -> list[tuple[str, ...]]:
         for batch in typical["batches"]
     ]
     lines += [
+        _line(name, f"one at a time, kernel {kernel}", figures)
+        for kernel, figures in typical.get("kernels", {}).items()
+    ]
+    lines += [
         _line(name, f"brute force: {way}", figures, ratio=typical.get("ratios", {}).get(way))
         for way, figures in typical.get("brute", {}).items()
     ]

@@ -34,7 +34,7 @@ def measure_words(
 ) -> dict[str, object]:
     """Search values of a language of made-up words, a letter missing in every third one."""
     rng = np.random.default_rng(0)
-    values, offsets, members = _lake(rng, n_values)
+    values, offsets, members = words_of_lake(rng, n_values)
     arrays, _ = build_partition(_vectors(values), offsets, members)
     on_host = SparsePartition.from_arrays(arrays, _LETTERS)
     on_device = replace(on_host, device=device)
@@ -77,7 +77,9 @@ def measure_words(
     }
 
 
-def _lake(rng: np.random.Generator, n_values: int) -> tuple[list[str], np.ndarray, np.ndarray]:
+def words_of_lake(
+    rng: np.random.Generator, n_values: int
+) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Return distinct values, and columns of them: popular values are in many."""
     lengths = rng.integers(1, 5, _WORDS)
     words = ["".join(rng.choice(_SYLLABLES, length)) for length in lengths]

@@ -19,9 +19,11 @@ from benchmarks.gpu.dataset import measure_rivals, run_data_set
 from benchmarks.gpu.fitting import fitting_scale
 from benchmarks.gpu.lakes import ResidentLake, Wanted, cut_plan, make_lake
 from benchmarks.gpu.measure import ColumnValuesNeededError, joined, search
+from benchmarks.gpu.neighbours import lack_of, pairs_by_neighbours
 from benchmarks.gpu.page import run_text
 from benchmarks.gpu.published import Published, run_published
 from benchmarks.gpu.timing import Clock
+from pexeso.engine.dense.oracle import oracle_pairs
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.kernels.torch_kernel import TorchKernel
 from pexeso.engine.options import PartitionLayoutOptions
@@ -117,6 +119,7 @@ main(["gpu", "--device", "cpu", "--data", {",".join(data)!r}, "--scale", "0.0005
     assert {round(size / 16.7) for size in typical["values_of_each"]} == {1}
     assert typical["checked"] == typical["single"]["queries"] == 5
     ways = {"fused", "fused_kernel", "fused_kernel_in_a_batch", "float32", "bfloat16", "float16"}
+    assert {one["part"] for one in whole["left_out"]} >= {"kernel faiss", "swdc: faiss"}
     assert typical["brute"].keys() == typical["ratios"].keys() == ways
     (published,) = swdc["published"]
     assert published["lake"]["values"] == 4300
@@ -134,7 +137,7 @@ main(["gpu", "--device", "cpu", "--data", {",".join(data)!r}, "--scale", "0.0005
 
 
 def test_a_wrong_kernel_ends_the_command(few_checks, monkeypatch, tmp_path):
-    monkeypatch.setattr(checks, "choose_kernel", lambda name, device: WrongKernel())
+    monkeypatch.setattr(checks, "kernel_of", lambda name, device: WrongKernel())
     done = run_command("--device", "cpu", "--data", "swdc", "--output", str(tmp_path))
     assert done.exit_code == 1
     error = done.stderr
@@ -194,7 +197,10 @@ def test_a_device_that_is_not_there_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--data", "web"], "Data sets are swdc, open, lwdc, words. Got web instead."),
+        (
+            ["--data", "web"],
+            "Data sets are swdc, index, out-of-core, open, lwdc, words. Got web instead.",
+        ),
         (["--queries", "0"], "0 is not in the range x>=1"),
         (["--scale", "0"], "0.0 is not in the range 0.0<x<=1.0"),
         (["--budget", "480"], "as in 8m. Got '480'."),
@@ -312,7 +318,8 @@ def test_products_of_torch_must_give_the_right_answers():
     lake = small_lake()
     answers = run_brute_force(lake, lake.queries, None).answers
     figures = measure_rivals(lake, lake.queries, answers, Clock(300))
-    assert list(figures) == ["float32", "bfloat16", "float16"]
+    neighbours = [] if lack_of("faiss", CPU) else ["faiss"]
+    assert list(figures) == ["float32", "bfloat16", "float16", *neighbours]
     assert all(speed["queries"] == 3 and speed["median_seconds"] > 0 for speed in figures.values())
     columns, counts = answers[1]
     wrong = [answers[0], (columns, counts + 1), answers[2]]
@@ -327,6 +334,40 @@ def test_products_without_room_are_left_out(monkeypatch):
     clock = Clock(300)
     assert list(measure_rivals(lake, lake.queries, answers, clock)) == ["float32"]
     assert clock.left_out[0]["part"] == "swdc: products in bfloat16"
+
+
+def test_neighbours_of_others_must_give_the_right_answers():
+    """Two neighbours at a time, of distances that are off by as much as TF32 may cost."""
+    lake = small_lake()
+    (part,) = lake.parts
+    vectors, query = part.partition.vectors, lake.queries[0]
+
+    def nearest(queries, count):
+        squares = torch.cdist(queries, vectors).square()
+        off = torch.rand(squares.shape, generator=torch.Generator().manual_seed(0)) - 0.5
+        squares, rows = torch.topk(squares + off * 2.0**-9, count, largest=False)
+        return squares, rows
+
+    given = pairs_by_neighbours(nearest, vectors, query.vectors, query.tau)
+    right = oracle_pairs(query.vectors, vectors, query.tau)[:2]
+    pairs = [{tuple(pair) for pair in torch.stack(part, 1).tolist()} for part in (given, right)]
+    assert pairs[0] == pairs[1]
+    assert len(pairs[0]) >= len(query)
+
+
+def test_a_part_that_fails_is_named_and_the_others_go_on(few_checks, monkeypatch, tmp_path):
+    def fail(*arguments):
+        raise RuntimeError("CUDA error: out of luck")
+
+    monkeypatch.setattr(command, "run_out_of_core", fail)
+    options = ("--device", "cpu", "--scale", "0.0005", "--output", str(tmp_path))
+    done = run_command(*options, "--data", "out-of-core,words")
+    assert done.exit_code == 2
+    assert "left out: out-of-core: it failed: CUDA error: out of luck" in done.output
+    (path,) = tmp_path.iterdir()
+    result = json.loads(path.read_text(encoding="utf-8"))
+    assert result["failed"] == ["out-of-core"]
+    assert [part["data"] for part in result["data"]] == ["words"]
 
 
 def test_zeros_behind_vectors_change_no_pair():
