@@ -279,6 +279,31 @@ class VectorSpace(ABC):
     ) -> ColumnCounts:
         """Find the joinable columns; see `pexeso.engine.dense.search.search_partition`."""
 
+    def search_all(
+        self,
+        partitions: Sequence[SpacePartition],
+        vectors: Vectors,
+        weights: np.ndarray,
+        total: int,
+        goal: Goal,
+        stats: SearchStats,
+        left_out: Sequence[np.ndarray | None],
+        *,
+        kernel: Kernel | None = None,
+        max_pairs: int,
+    ) -> list[ColumnCounts]:
+        """Do as `search` for several partitions, which a device may search together.
+
+        With `goal.k` each answer has the columns that tie with its own k-th.
+        """
+        return [
+            self.search(
+                partition, vectors, weights, total, goal, stats, flags,
+                kernel=kernel, max_pairs=max_pairs,
+            )
+            for partition, flags in zip(partitions, left_out, strict=True)
+        ]  # fmt: skip
+
     @abstractmethod
     def search_batch(
         self,

@@ -68,7 +68,7 @@ def search_store(
     Query columns with the same threshold and filters can share one pass. A partition whose summary
     shows that no column in it can be found is skipped. With `k` those that promise most come first.
     While one is searched, the summary of the next is looked at, and what will be read of it is
-    asked for where pages are missing.
+    asked for where pages are missing. Partitions that all stay on a device are searched together.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def search_store(
         Query columns that shared a pass have its counters and seconds as a whole, each.
     """
     from pexeso.engine.lists import damage_of
-    from pexeso.semantic.passes import passes_of
+    from pexeso.semantic.passes import SingleQueryPass, passes_of
 
     try:
         scan.require_room()
@@ -86,15 +86,20 @@ def search_store(
         passes = passes_of(scan, queries, options)
         n_values = sum(search_pass.n_values for search_pass in passes)
         begin_steps(n_values * scan.n_partitions)
+        left = [
+            search_pass
+            for search_pass in passes
+            if not (isinstance(search_pass, SingleQueryPass) and search_pass.search_all())
+        ]
         copies_ahead = is_long = scan.n_partitions > 1 and scan.copies_ahead
-        if scan.n_partitions > 1 and passes:
+        if scan.n_partitions > 1 and left:
             from pexeso.engine.dense.prefixes import LEAST_WORK
 
             n_pairs = n_values * scan.mapped(0).n_values * scan.n_partitions
             is_long = copies_ahead or n_pairs >= LEAST_WORK
         n_searched = 0
         with (
-            prefetched(_visits(scan, passes), threaded=is_long) as visits,
+            prefetched(_visits(scan, left), threaded=is_long) as visits,
             # Copies wait for no look at a summary: that of the one after is looked at meanwhile.
             prefetched(
                 ((number, scan.open(number), probed) for number, probed in visits),

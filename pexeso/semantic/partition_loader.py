@@ -247,14 +247,42 @@ class PartitionLoader:
         # Outside of the handler, where nothing keeps what the attempt held.
         return work(self.mapped(number))
 
-    def _was_device(self, number: int, error: Exception) -> bool:
-        """Turn to the CPU if an error is the device's; return whether it is."""
+    @property
+    def keeps_all(self) -> bool:
+        """Whether all partitions stay on the device, so that one launch can search them."""
+        kept = self.space.has_kernels and not self.on_cpu and self.kept_numbers
+        return bool(kept) and len(kept) == self.n_partitions and not self._on_host
+
+    def search_all(self, work: Callable[[list[SpacePartition]], None]) -> bool:
+        """Do some work with all partitions, where they stay on the device; return whether it did.
+
+        Work that a failure of the device ends may be begun again with partitions one by one.
+        """
+        if not self.keeps_all:
+            return False
+        partitions = [self.open(number) for number in range(self.n_partitions)]
+        if any(itertools.starmap(self.is_on_host, enumerate(partitions))):
+            return False
+        try:
+            work(partitions)
+        except (DeviceError, RuntimeError) as error:
+            if not self._was_device(None, error):
+                raise
+            return False
+        return True
+
+    def _was_device(self, number: int | None, error: Exception) -> bool:
+        """Turn to the CPU if an error is the device's; return whether it is.
+
+        number: of the partition that was searched; None for all of them.
+        """
         import torch
 
         full = isinstance(error, DeviceError) or "out of memory" in str(error)
         if full and self.space.has_kernels:
-            self._on_host.add(number)
-            self._say_no_room()
+            if number is not None:
+                self._on_host.add(number)
+                self._say_no_room()
         elif (
             full
             or isinstance(error, getattr(torch, "AcceleratorError", ()))

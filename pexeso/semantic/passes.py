@@ -122,7 +122,8 @@ class _Pass:
         self._goal = goal_of(total, options)
         self._probed_total = total
         self.n_values = len(weights)
-        self._looks = scan.n_partitions > 1 and not options.exact
+        # A device that has all partitions searches them in less time than the host looks at one.
+        self._looks = scan.n_partitions > 1 and not options.exact and not scan.keeps_all
         # What is done ahead is counted by itself: two threads must not add to one counter.
         self._ahead = SearchStats()
         self._kept: dict[int, Probe] = {}
@@ -201,6 +202,28 @@ class SingleQueryPass(_Pass):
                 probe=probed.outlook if is_on_host else None,
             )
         self._ranking.add(number, scan.names(number), *counts)
+
+    def search_all(self) -> bool:
+        """Search all partitions together where they stay on a device; return whether it did."""
+        return not self._options.exact and self._scan.search_all(self._search_together)
+
+    def _search_together(self, partitions: list[SpacePartition]) -> None:
+        scan, stats, numbers = self._scan, SearchStats(), range(len(partitions))
+        answers = scan.space.search_all(
+            partitions,
+            self._vectors,
+            self._weights,
+            self._total,
+            self._goal,
+            stats,
+            [left_out_columns(scan, number, self._query, self._options) for number in numbers],
+            kernel=scan.kernel,
+            max_pairs=min(map(scan.max_pairs, numbers)),
+        )
+        # Nothing is added before all are searched: after a failure they are searched again.
+        self._stats.add(stats)
+        for number, counts in zip(numbers, answers, strict=True):
+            self._ranking.add(number, scan.names(number), *counts)
 
     def results(self) -> Iterator[tuple[int, tuple[list[Hit], SearchStats]]]:
         if self._looks:

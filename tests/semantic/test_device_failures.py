@@ -112,9 +112,14 @@ def test_a_device_that_fails_while_it_searches(
     lake, queries, monkeypatch, caplog, kept, first, error
 ):
     scan = on_device(lake, kept=kept)
-    failing = Failing(monkeypatch, DenseSpace, "search", error, first, scan)
-    Failing(monkeypatch, DenseSpace, "search_batch", error, first, scan)
-    check(scan, lake, queries)
+    if kept:  # all partitions are searched together
+        failing = Failing(monkeypatch, DenseSpace, "search_all", error, first, scan)
+        for _ in range(first):
+            check(scan, lake, queries)
+    else:
+        failing = Failing(monkeypatch, DenseSpace, "search", error, first, scan)
+        Failing(monkeypatch, DenseSpace, "search_batch", error, first, scan)
+        check(scan, lake, queries)
     assert failing.calls == first
     assert scan.on_cpu
     check(scan, lake, queries)
@@ -175,7 +180,7 @@ def test_a_device_that_does_not_tell_its_memory_is_one_that_fails(
 @pytest.mark.parametrize("error", [RuntimeError("a mistake"), ValueError("CUDA error: no")])
 def test_errors_that_are_not_the_devices_are_raised(lake, queries, monkeypatch, caplog, error):
     scan = on_device(lake, kept=True)
-    Failing(monkeypatch, DenseSpace, "search", error, 1, scan)
+    Failing(monkeypatch, DenseSpace, "search_all", error, 1, scan)
     with pytest.raises(type(error), match=str(error)):
         search_store(scan, queries[:1], [REQUEST])
     assert not messages(caplog)
@@ -206,13 +211,14 @@ def test_partitions_that_do_not_fit_are_searched_on_the_cpu(
     assert len(tried) == 2
 
 
-@pytest.mark.parametrize("name", ["search", "search_batch"])
+@pytest.mark.parametrize("names", [("search_all", "search"), ("search_batch",)])
 def test_a_partition_that_the_device_cannot_search_is_searched_on_the_cpu(
-    lake, queries, monkeypatch, caplog, name
+    lake, queries, monkeypatch, caplog, names
 ):
     scan = on_device(lake, kept=True)
     error = DeviceError("The device has not enough memory for a single query value.")
-    Failing(monkeypatch, DenseSpace, name, error, 1, scan)
+    for name in names:
+        Failing(monkeypatch, DenseSpace, name, error, 1, scan)
     for _ in range(2):
         check(scan, lake, queries)
     assert messages(caplog) == [NO_ROOM]

@@ -272,9 +272,10 @@ def test_partitions_are_copied_to_a_device_one_at_a_time_or_two_where_they_fit(
     scan.on_cpu, scan._device = False, torch.device("meta")
     monkeypatch.setattr(partition_loader.PartitionLoader, "_copied", copy)
     monkeypatch.setattr(partition_loader.PartitionLoader, "copies_ahead", two_fit)
-    monkeypatch.setattr(
-        single_query.SingleQueryPass, "search", lambda *given, **named: time.sleep(0.02)
-    )
+    for name in ("search", "_search_together"):
+        monkeypatch.setattr(
+            single_query.SingleQueryPass, name, lambda *given, **named: time.sleep(0.02)
+        )
     query = query_of(
         lake.vectors[[5, 45, 85] if n_partitions == 3 else [5]],
         [1] * (3 if n_partitions == 3 else 1),

@@ -279,6 +279,41 @@ def test_an_interrupt_leaves_no_thread(lake, queries, monkeypatch):
     assert counts_of(hits) == lake.answer("euclidean", queries[2], ALL)
 
 
+@pytest.mark.parametrize("request_", REQUESTS)
+def test_partitions_that_all_stay_are_searched_together(lake, queries, monkeypatch, request_):
+    deleted = [hit for hit, _ in lake.answer("euclidean", queries[2], ALL)[:5]]
+    device = SmallDevice(monkeypatch, lake.store(OPTIONS, deleted=deleted), N_PARTITIONS)
+    together = []
+    real = DenseSpace.search_all
+
+    def search_all(space, partitions, *arguments, **options):
+        together.append(len(partitions))
+        return real(space, partitions, *arguments, **options)
+
+    monkeypatch.setattr(DenseSpace, "search_all", search_all)
+    [(hits, stats)] = search_store(device.scan, [queries[2]], [request_])
+    assert counts_of(hits) == lake.answer("euclidean", queries[2], request_, deleted)
+    assert together == [N_PARTITIONS]
+    assert stats.partitions == N_PARTITIONS
+    assert "probe" not in stats.seconds
+
+
+def test_a_device_that_fails_between_partitions_counts_no_column_twice(
+    lake, queries, monkeypatch, caplog
+):
+    device = SmallDevice(monkeypatch, lake.store(OPTIONS), N_PARTITIONS)
+
+    def fail(space, partitions, *arguments, **options):
+        raise RuntimeError("CUDA error: the device was lost")
+
+    monkeypatch.setattr(DenseSpace, "search_all", fail)
+    for _ in range(2):
+        [(hits, _)] = search_store(device.scan, [queries[2]], [ALL])
+        assert counts_of(hits) == lake.answer("euclidean", queries[2], ALL)
+    assert device.scan.on_cpu
+    assert caplog.text.count("the device was lost") == 1
+
+
 def test_pairs_of_found_columns_copy_no_partition(lake, queries, monkeypatch):
     device = SmallDevice(monkeypatch, lake.store(OPTIONS), n_kept=2)
     search_store(device.scan, [queries[2]], [ALL])

@@ -147,10 +147,7 @@ class DenseSpace(VectorSpace):
         kernel: Kernel | None = None,
         max_pairs: int,
     ) -> list[ColumnCounts]:
-        """Search several partitions of one device, all of which can be launched at once.
-
-        With `goal.k` each answer has the columns that tie with its own k-th.
-        """
+        """Search several partitions of one device, all of which are launched before one is read."""
         on_host = vectors.numpy(force=True)
         searches = [
             (
