@@ -77,7 +77,7 @@ def search_store(
         Query columns that shared a pass have its counters and seconds as a whole, each.
     """
     from pexeso.engine.lists import damage_of
-    from pexeso.semantic.passes import SingleQueryPass, passes_of
+    from pexeso.semantic.passes import SharedPass, passes_of
 
     try:
         scan.require_room()
@@ -89,7 +89,7 @@ def search_store(
         left = [
             search_pass
             for search_pass in passes
-            if not (isinstance(search_pass, SingleQueryPass) and search_pass.search_all())
+            if scan.on_cpu or isinstance(search_pass, SharedPass) or not search_pass.search_all()
         ]
         copies_ahead = is_long = scan.n_partitions > 1 and scan.copies_ahead
         if scan.n_partitions > 1 and left:
