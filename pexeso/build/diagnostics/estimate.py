@@ -9,6 +9,7 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from heapq import nlargest
 
 from pexeso.build.job import stage_names
 from pexeso.build.parts.base import OfParts, PartEstimate
@@ -54,8 +55,8 @@ class Estimate(OfParts):
     index_bytes : int
         On disk.
     memory_bytes : int
-        Of a build by this machine's processes, at its highest: that of training the model or of one
-        task for each core.
+        Of a build by this machine's processes, at its highest: that of training the model or of the
+        largest tasks that run side by side, one for each core.
     cores : int
         That index it: 1 where no process is started for it.
     seconds : dict of str to float
@@ -135,16 +136,18 @@ def estimate_build(
         )
     estimates = [part.estimate(sample) for part in registered()]
     postings = sample.lake_pairs("value")
-    largest_task = max(
-        READ_MEMORY_FACTOR * max(file.n_bytes for file in files),
-        *(estimate.memory_bytes for estimate in estimates),
-    )
     processes = BYTES_PER_PROCESS * sample.cores if sample.cores > 1 else 0
-    # Training, in the driver, and tasks take their memory one after the other.
+    # Stages, and training, in the driver, take their memory one after the other.
     memory_bytes = (
         BASE_BYTES
         + processes
-        + max(sample.cores * largest_task, *(estimate.driver_bytes for estimate in estimates))
+        + max(
+            READ_MEMORY_FACTOR * sum(nlargest(sample.cores, (file.n_bytes for file in files))),
+            *(
+                max(each.driver_bytes, min(sample.cores, each.n_tasks) * each.memory_bytes)
+                for each in estimates
+            ),
+        )
     )
     return Estimate(
         lake=os.fspath(lake),

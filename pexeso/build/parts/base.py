@@ -71,6 +71,7 @@ class PartEstimate:
     # By stage, the part's own and the shared ones that it makes longer.
     seconds: Mapping[str, float]
     driver_bytes: int = 0  # Of what the driver does alone
+    n_tasks: int = 1  # Of that size, which may run side by side
 
 
 class IndexPart(Protocol):
@@ -474,7 +475,9 @@ class ShardedPart:
 def estimated(field: str, sizes: Any, *costs: Any) -> PartEstimate:
     """Return the estimate of a part; without `costs`, that of an index without it."""
     n_bytes, memory_bytes, seconds = costs or (0, 0, {})
-    return PartEstimate({field: asdict(sizes)}, n_bytes, memory_bytes, seconds)
+    return PartEstimate(
+        {field: asdict(sizes)}, n_bytes, memory_bytes, seconds, n_tasks=max(1, sizes.shards)
+    )
 
 
 def count_unknown(names: pa.Array, listed: pa.Array) -> int:

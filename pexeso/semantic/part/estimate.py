@@ -261,6 +261,7 @@ def estimate(sample: LakeSample, *, model: int = 0) -> PartEstimate:
         n_bytes=sum(one.n_bytes for one in estimates),
         memory_bytes=max(one.memory_bytes for one in estimates),
         driver_bytes=max(one.driver_bytes for one in estimates),
+        n_tasks=max(one.n_tasks for one in estimates),
         seconds=seconds,
     )
 
@@ -309,6 +310,7 @@ def _of_model(sample: LakeSample, model: int) -> PartEstimate:
         driver_bytes=TRAINING_MEMORY_FACTOR * costs.model_bytes
         if options.model == "fasttext"
         else 0,
+        n_tasks=partitions,
         seconds={
             stage_of(stage, model) if stage in FIXED_SECONDS else stage: duration
             for stage, duration in seconds.items()

@@ -12,10 +12,11 @@ import pyarrow.compute as pc
 import pytest
 from equal_text_lakes import place_rows
 
-from pexeso.build.diagnostics.estimate import estimate_build
+from pexeso.build.diagnostics.estimate import BASE_BYTES, BYTES_PER_PROCESS, estimate_build
 from pexeso.build.job import stage_names
 from pexeso.build.parts.base import Placed
-from pexeso.build.parts.sample import choose_sample, format_name
+from pexeso.build.parts.sample import LakeSample, choose_sample, format_name
+from pexeso.build.source import READ_MEMORY_FACTOR
 from pexeso.composite.part import ROW_KEYS_PART
 from pexeso.errors import InputError, LakeError
 from pexeso.index import open_index
@@ -24,6 +25,7 @@ from pexeso.lake.files import TableFile, find_tables
 from pexeso.lake.records import lake_records
 from pexeso.options import BuildOptions
 from pexeso.redundancy.part import ROW_HASHES_PART
+from pexeso.semantic.part.estimate import BUILD_MEMORY_FACTOR
 from pexeso.sets.part import TOKEN_SETS_PART
 from pexeso.sets.part.open import Shard
 from pexeso.sets.part.write import write_shard
@@ -230,3 +232,20 @@ def test_no_lake(tmp_path):
 def test_a_model_that_is_none(wide_lake):
     with pytest.raises(InputError, match="The model must be"):
         estimate_build(wide_lake, BuildOptions(model="magic"), sample_files=1)
+
+
+def test_memory_is_that_of_tasks_that_run_side_by_side(tmp_path, monkeypatch):
+    """One file is large, and there is one partition, whatever the cores."""
+    monkeypatch.setattr(LakeSample, "cores", 8)
+    monkeypatch.setattr(LakeSample, "factor", 1.0)
+    (tmp_path / "large.csv").write_text("word\n" + "".join(f"w{n}\n" for n in range(60_000)))
+    for number in range(3):
+        (tmp_path / f"t{number}.csv").write_text("word\nw1\nw2\n")
+    sizes = [path.stat().st_size for path in tmp_path.iterdir()]
+    costs = estimate_build(tmp_path, OPTIONS)
+    assert costs.cores == 8
+    assert costs.of_parts["partitions"] == 1
+    partition = BUILD_MEMORY_FACTOR * (costs.index_bytes - costs.of_parts["model_bytes"])
+    reading = READ_MEMORY_FACTOR * sum(sizes)
+    beside = BASE_BYTES + 8 * BYTES_PER_PROCESS
+    assert costs.memory_bytes == beside + max(partition, reading)
