@@ -402,6 +402,22 @@ def test_partitions_are_launched_before_the_first_is_read(map_name):
         search(query)
 
 
+def test_partitions_of_any_size_share_the_lists_that_one_made_longer():
+    """A recorded search is of its lists: others would be recorded again at every search."""
+    rng = np.random.default_rng(14)
+    options = PartitionLayoutOptions(map="projection", n_axes=3, block_size=16)
+    partitions = [
+        draw_case(rng, options, 9, 40, n_columns, 8, "clustered", "middle").partition
+        for n_columns in (6, 4200)
+    ]
+    kernel = TritonKernel()
+    room, limits = kernel._spaces.room, kernel._list_limits(partitions[1], ROOM)
+    assert kernel._grow({"columns": 4100}, room, limits)
+    small, large = (kernel._space(partition, 3, ROOM) for partition in partitions)
+    assert small.lists is large.lists is kernel._space(partitions[0], 3, ROOM).lists
+    assert small.room["columns"] == 1 << 13
+
+
 def test_an_interrupted_count_leaves_nothing_behind(monkeypatch):
     rng = np.random.default_rng(13)
     options = PartitionLayoutOptions(map="projection", n_axes=3, block_size=16)

@@ -32,7 +32,7 @@ from pexeso.engine.kernels.torch_kernel import TorchKernel
 from pexeso.engine.kernels.triton import counting
 from pexeso.engine.kernels.triton.column import ColumnSearches, read_matches
 from pexeso.engine.kernels.triton.counting import ColumnCounter, cell_bytes, count_groups, slices_of
-from pexeso.engine.kernels.triton.lists import FIRST_ROOM, INTERPRETED, Workspace, Workspaces
+from pexeso.engine.kernels.triton.lists import INTERPRETED, Workspace, Workspaces
 from pexeso.engine.kernels.triton.search import (
     SLAB,
     CandidateSearch,
@@ -44,6 +44,8 @@ from pexeso.engine.kernels.triton.search import (
 from pexeso.engine.partition import Partition
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import DeviceError
+
+_NO_LIMIT = 1 << 62
 
 
 class TritonKernel(TorchKernel):
@@ -177,9 +179,9 @@ class TritonKernel(TorchKernel):
     @staticmethod
     def _list_limits(partition: Partition, max_pairs: int) -> dict[str, int]:
         units = max(max_pairs, len(partition.blocks))
-        # As many as there is room for at first, so that small partitions share a workspace.
-        columns = max(FIRST_ROOM["columns"], partition.n_columns)
-        rooms = (max_pairs, max_pairs, units, units, columns)
+        # No partition finds more columns than it has. One limit lets all share a workspace, of
+        # which the recorded searches are.
+        rooms = (max_pairs, max_pairs, units, units, _NO_LIMIT)
         return dict(zip(("rows", "matches", "units", "pairs", "columns"), rooms, strict=True))
 
     @staticmethod
