@@ -1,5 +1,6 @@
-"""The files that code hosts read: the citation, and the forms for issues."""
+"""The files that code hosts read: the citation, the guide, and the forms for issues."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,13 @@ def test_the_citation_is_of_this_version():
     assert citation["authors"] == [{"name": "The pexeso authors"}]
     assert citation["title"]
     assert citation["message"]
+
+
+def test_the_guide_names_files_that_exist():
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"\b(?:tests|benchmarks|docs|pexeso|examples)/[\w/.-]*\w", guide)
+    assert len(named) > 10
+    assert [name for name in named if not (ROOT / name).exists()] == []
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda path: path.stem)
