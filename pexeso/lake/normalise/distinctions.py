@@ -3,8 +3,9 @@
 Two of these on both sides make two values different, however few letters they differ in: Terminal 1
 is not Terminal 2, the Northern Region not the Southern one, and Springfield, Illinois not
 Springfield, Missouri. A letter that stands alone counts as a number does: Gate B is not Gate C. One
-on one side alone does not: "Windows 10" is near "Windows". Signs and repeated words count on one
-side too: ``AA-`` is not ``AA``, and Baden-Baden is not Baden.
+on one side alone does not: "Windows 10" is near "Windows". Signs, repeated words, "non" and
+deputies count on one side too: ``AA-`` is not ``AA``, Baden-Baden is not Baden, and a non-smoker is
+no smoker.
 
 `pexeso.engine.sparse.marks` says how marks decide. ``opposites.json`` holds words of several
 languages, in groups of which a thing can be one: a group has its members, and each member the other
@@ -42,6 +43,9 @@ from pexeso.runtime.compiled import compiled
 loops = compiled("pexeso.lake.normalise.loops")
 
 NUMBERS, SIGNS, OPPOSITES, PLACES, REPEATS, _ = DISTINCTIONS
+
+# Groups of opposites of which a word tells a value from one without it.
+_ONE_SIDED = {"negation": loops.NEGATION, "deputy": loops.DEPUTY}
 
 _SIGN = r"[<>\x{2264}\x{2265}\x{b1}+#-]"
 _SIGNED = (
@@ -83,7 +87,7 @@ def marks_of(values: pa.LargeStringArray, distinctions: Collection[str]) -> Mark
         names.texts, names.opposites if OPPOSITES in distinctions else none,
         names.places if PLACES in distinctions else none, names.most_words,
         cities.texts, cities.letters, NUMBERS in distinctions, REPEATS in distinctions,
-        forms, letters, sizes,
+        names.negation, forms, letters, sizes,
     )  # fmt: skip
     return Marks(forms, letters, sounds_of(values), offsets_of(sizes), members)
 
@@ -157,19 +161,23 @@ class _Names:
     opposites, places : numpy.ndarray, int64
     most_words : int
         Of a name of a place.
+    negation : int
+        The mark of the word "non".
     """
 
     texts: object
     opposites: np.ndarray
     places: np.ndarray
     most_words: int
+    negation: int
 
 
 @cache
 def known_names() -> _Names:
     words, groups, members = [], [], []
     document = package_data("opposites.json")
-    for group, (name, sides) in enumerate(document.items(), start=loops.FIRST_OPPOSITE):
+    for number, (name, sides) in enumerate(document.items(), start=loops.FIRST_OPPOSITE):
+        group = _ONE_SIDED.get(name, number)
         for member, others in sides.items():
             words += [member, *others]
             groups += [group] * (1 + len(others))
@@ -185,7 +193,8 @@ def known_names() -> _Names:
         at = pc.index_in(side, value_set=texts).to_numpy()
         marks[row, at[::-1]] = marks_in_group(group, some)[::-1]  # of equal ones the first
     most_words = 1 + pc.max(pc.count_substring(places, " ")).as_py()
-    return _Names(_findable(texts), *marks, most_words)
+    negation = marks[0, pc.index(texts, "non").as_py()]
+    return _Names(_findable(texts), *marks, most_words, int(negation))
 
 
 @dataclass(frozen=True)

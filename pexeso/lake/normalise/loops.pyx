@@ -21,6 +21,7 @@ cdef enum:
     MOST_WORDS_WITH_NUMBER = 8  # numbers of longer values describe more often than they name
     MOST_WORDS_WITH_REPEAT = 3
     TWO_BYTES = 0xC2  # from here on a byte begins a letter of Cyrillic, Greek or the like
+    SHORTEST_NEGATED = 7
     MOST_TIMES = 4  # that a value says all its words
     NUMBER_WORDS = 12
     ROMAN_ENDS = 5
@@ -31,9 +32,11 @@ cpdef enum:
     PLACE = 3
     LETTER = 4
     FIRST_OPPOSITE = 8
-    SIGN = 64  # from here on a mark that one value has tells it from one that lacks it
-    REPEATED_WORD = 65
-    REPEATED_VALUE = 66
+    SIGN = 96  # from here on a mark that one value has tells it from one that lacks it
+    REPEATED_WORD = 97
+    REPEATED_VALUE = 98
+    NEGATION = 99
+    DEPUTY = 100
     LETTERS = 127
 
 cdef uint64_t MULTIPLIER = 0x9E3779B97F4A7C15
@@ -279,6 +282,14 @@ cdef void add_single_letters(vector[Piece]& words, vector[int64_t]& marks) noexc
             add_letter(text[0], marks)
 
 
+cdef inline bint is_negated(Piece word) noexcept nogil:
+    """Return whether a word begins with "non", and is long enough for another to follow."""
+    return (
+        word.size >= SHORTEST_NEGATED
+        and word.text[0] == 110 and word.text[1] == 111 and word.text[2] == 110
+    )
+
+
 cdef inline void add_letter(uint8_t letter, vector[int64_t]& marks) noexcept nogil:
     if 97 <= letter <= 122:
         marks.push_back(mark_of(LETTER, hash_of(&letter, 1)))
@@ -367,6 +378,7 @@ def find_marks(
     const int64_t[::1] letters_of_cities,
     bint with_numbers,
     bint with_repeats,
+    int64_t negation,
     int64_t[::1] forms,
     int64_t[::1] letters,
     int64_t[::1] sizes,
@@ -391,6 +403,8 @@ def find_marks(
         Names of large cities in other languages.
     letters_of_cities : numpy.ndarray, int64
         The hash of the English name of each, without spaces.
+    negation : int
+        The mark of a word that begins with "non".
     forms, letters, sizes : numpy.ndarray of shape (n,), int64
         Written: hashes of values, whole and without spaces, and how many marks each has.
 
@@ -433,6 +447,8 @@ def find_marks(
                     row = find_text(names, word.text, word.size)
                     if row >= 0 and opposites[row] != 0:
                         marks.push_back(opposites[row])
+                    elif is_negated(word):
+                        marks.push_back(negation)
             if places.shape[0]:
                 add_place(words, begin + size, names, places, most_words, marks)
             if are_short[value] or is_short(begin, size):

@@ -366,9 +366,10 @@ RULES: tuple[NamedRule, ...] = (
         "opposites",
         True,
         "keeps values apart of which each has a word of one group that the other lacks, such as "
-        "directions, colours, months, men and women, exports and imports; in several languages.",
+        "directions, colours, months, men and women, exports and imports, in several languages; or "
+        "of which one alone has non or deputy.",
         "A thing can be one of a group only.",
-        (("Northern Region", "Southern Region"), ("Women's 100 m", "Men's 100 m")),
+        (("Northern Region", "Southern Region"), ("Smoker", "Non-smoker")),
         tells_apart=True,
     ),
     NamedRule(
