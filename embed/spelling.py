@@ -1,4 +1,4 @@
-r"""How words of other scripts are spelled in Latin letters.
+"""How words of other scripts are spelled in Latin letters.
 
 Rules bring a word near the spelling that names have in English texts, and what they leave is
 spelled letter by letter by anyascii.
@@ -47,8 +47,6 @@ def spellings(words: pa.LargeStringArray) -> pa.LargeStringArray:
 
     What is not to be spelled (`NOT_SPELLED`) stays as it is.
 
-    Examples
-    --------
     >>> words = pa.array(["oslo", "москва", "ストックホルム", "ไลป์ซิก", "東京"], pa.large_string())
     >>> spellings(words).to_pylist()
     ['oslo', 'moskva', 'stokhorm', 'laipsik', '東京']
@@ -76,8 +74,6 @@ def sounds_of(values: pa.LargeStringArray) -> np.ndarray:
     letters, and those above the number of its consonants, 7 at most, in 3 bits, and a hash of them,
     like ones taken for one another: values that sound the same have consonants that do.
 
-    Examples
-    --------
     >>> sounds = sounds_of(pa.array(["tokyo", "токио", "5"], pa.large_string()))
     >>> int(sounds[0] ^ sounds[1]), int(sounds[2])
     (1, 0)

@@ -388,10 +388,7 @@ class HalfPrecision:
     def embed(self, values: Values) -> np.ndarray:
         """Embed values as `whole` does, and round each entry to float16.
 
-        Returns
-        -------
-        numpy.ndarray of shape (n, dimensions), float32
-            Of length 1 to within ``2**-10.9``, or zeros.
+        Vectors are float32, and of length 1 to within ``2**-10.9``, or zeros.
         """
         return in_half(self.whole.embed(values))
 
@@ -402,13 +399,7 @@ class HalfPrecision:
 
 
 def in_half(vectors: np.ndarray) -> np.ndarray:
-    """Round each entry to the nearest float16 number, a tie to the even one; float32.
-
-    Examples
-    --------
-    >>> in_half(np.array([[0.1, 0.5]], np.float32)).tolist()
-    [[0.0999755859375, 0.5]]
-    """
+    """Round each entry to the nearest float16 number, a tie to the even one; float32."""
     with np.errstate(over="ignore"):  # what is infinite then is refused where vectors are checked
         return vectors.astype(np.float16).astype(np.float32)
 

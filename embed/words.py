@@ -16,20 +16,11 @@ from pexeso.runtime.ranges import mixed, runs_of_lists
 
 @dataclass(frozen=True)
 class WordIndex:
-    """The words of a batch of values, in compressed sparse row form.
+    """The words of a batch of values, in compressed sparse row form."""
 
-    Attributes
-    ----------
-    words : pyarrow.LargeStringArray of length u
-        The distinct words, in the order of their UTF-8 bytes.
-    offsets : numpy.ndarray of shape (n + 1,), int64
-        The words of value i are ``word_ids[offsets[i]:offsets[i + 1]]``.
-    word_ids : numpy.ndarray, int32
-        Positions in ``words``, ascending within each value. A word that a value holds twice is
-        listed twice.
-    """
-
-    words: pa.LargeStringArray
+    words: pa.LargeStringArray  # The distinct words, in the order of their UTF-8 bytes
+    # int64 (n + 1,), int32: words of value i are ``word_ids[offsets[i]:offsets[i + 1]]``,
+    # ascending; one that a value holds twice is listed twice
     offsets: np.ndarray
     word_ids: np.ndarray
 
@@ -61,13 +52,8 @@ def as_strings(values: Values) -> pa.LargeStringArray:
 def string_buffers(strings: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
     """Return the UTF-8 bytes of a string array without nulls, and the start of each string.
 
-    Nothing is copied.
-
-    Returns
-    -------
-    text : numpy.ndarray of shape (number of bytes,), uint8
-    offsets : numpy.ndarray of shape (n + 1,), int64
-        String i is ``text[offsets[i]:offsets[i + 1]]``; the first offset need not be 0.
+    String i is ``text[offsets[i]:offsets[i + 1]]``; the first offset need not be 0. Nothing is
+    copied.
     """
     _, offset_buffer, text_buffer = strings.buffers()
     if offset_buffer is None or len(strings) == 0:
@@ -169,13 +155,7 @@ RUN_BYTES = 1 << 20
 
 
 def hash_strings(strings: pa.LargeStringArray) -> np.ndarray:
-    """Hash strings to 64 bits: a polynomial of their bytes, mixed.
-
-    Returns
-    -------
-    numpy.ndarray of shape (n,), uint64
-        The same on every machine.
-    """
+    """Hash strings to 64 bits, uint64: a polynomial of their bytes, mixed."""
     text, offsets = string_buffers(strings)
     lengths = np.diff(offsets)
     hashes = np.zeros(len(strings), np.uint64)
