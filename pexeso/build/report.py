@@ -82,16 +82,7 @@ class BuildReport:
         return sum(stage.seconds for stage in self.stages)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plain JSON form.
-
-        Examples
-        --------
-        >>> report = BuildReport((StageReport("read", 2.5, rows_out=7),), {"cores": 2}).to_dict()
-        >>> report.pop("stages")
-        [{'stage': 'read', 'seconds': 2.5, 'rows_out': 7}]
-        >>> report
-        {'seconds': 2.5, 'facts': {'cores': 2}}
-        """
+        """Return the plain JSON form."""
         stages = [stage.to_dict() for stage in self.stages]
         return {"seconds": round(self.seconds, 3), "facts": self.facts, "stages": stages}
 

@@ -85,16 +85,6 @@ def named_options(of: str) -> Callable[[Callable[Given, Result]], Callable[Given
     """Let a function refuse an option that it does not have, and take scalars of numpy.
 
     Its results name the options as plain JSON, which has no numbers of numpy.
-
-    Examples
-    --------
-    >>> @named_options("a search")
-    ... def search(query, *, k=20):
-    ...     return k
-    >>> search("Oslo", kk=3)
-    Traceback (most recent call last):
-        ...
-    pexeso.errors.InputError: Options of a search are k. Got kk.
     """
 
     def decorate(work: Callable[Given, Result]) -> Callable[Given, Result]:

@@ -30,11 +30,6 @@ def hash_rows(*columns: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """Hash rows of texts and whole numbers, none of them missing, int64 (n,).
 
     It is what Spark's ``xxhash64`` gives, by which rows have been dealt out ever since.
-
-    Examples
-    --------
-    >>> hash_rows(pa.array(["Spark"])).tolist()
-    [-4294468057691064905]
     """
     hashes = np.full(len(columns[0]), _FIRST_SEED, np.uint64)
     for column in columns:
@@ -63,13 +58,7 @@ def buckets_by_hash(n_buckets: int, *columns: pa.Array | pa.ChunkedArray) -> np.
 
 
 class BucketWriter:
-    """Writes rows to a file, each batch cut by bucket; to be used in a `with` block.
-
-    Attributes
-    ----------
-    counts : numpy.ndarray of shape (n_buckets,), int64
-        Rows of each bucket.
-    """
+    """Writes rows to a file, each batch cut by bucket; to be used in a `with` block."""
 
     def __init__(self, path: Path, n_buckets: int, schema: pa.Schema) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -446,8 +446,6 @@ def locate_state(where: Any, as_of: str | None) -> Path | Location:
 def is_url(where: Any) -> bool:
     """Return whether a text or place refers to storage outside this machine's file system.
 
-    Examples
-    --------
     >>> is_url("s3://bucket/lake"), is_url("data/lake"), is_url("file:///data/lake")
     (True, False, False)
     """
