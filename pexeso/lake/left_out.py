@@ -80,14 +80,7 @@ class Template(NamedTuple):
         return Template(self.words, tuple(lows), tuple(highs))
 
     def written(self) -> str:
-        """Write the text.
-
-        Examples
-        --------
-        >>> few, more = (Template.of(f"{n} rows, at least 5 needed") for n in (0, 4))
-        >>> few.widened(more).written()
-        '0 to 4 rows, at least 5 needed'
-        """
+        """Write the text."""
         parts = [self.words[0]]
         for low, high, after in zip(self.lows, self.highs, self.words[1:], strict=True):
             parts += (low, after) if low == high else (f"{low} to {high}", _plural(after))

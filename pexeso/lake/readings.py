@@ -118,8 +118,6 @@ _WRITTEN = r"^(?:(?P<day>\d{1,2}) )?(?P<month>[a-z]+) (?P<year>\d{4})$"
 def read_cells(texts: pa.LargeStringArray, readings: Collection[str]) -> pa.LargeStringArray:
     """Return cells, trimmed texts, in the form in which they are compared; nulls stay.
 
-    Examples
-    --------
     >>> from pexeso.lake.normalise.rules import READINGS
     >>> cells = ["'00501", "1,234", "TRUE", "5 Jan 2024", "007", "Paris"]
     >>> read_cells(pa.array(cells, pa.large_string()), READINGS).to_pylist()
@@ -426,15 +424,9 @@ def read_columns(
 ) -> pa.LargeStringArray:
     """Apply the readings that a column decides to cells that `read_cells` has read.
 
-    Parameters
-    ----------
-    columns : int64 (n,), optional
-        The column of each cell; by default all are of one column.
-    day_first : bool, optional
-        What 3/5/1953 begins with in columns that do not say it; by default it stays there.
+    `columns` has the column of each cell; by default all are of one. `day_first` is how 3/5/1953
+    is read in columns that do not say it; by default it stays there.
 
-    Examples
-    --------
     >>> cells = pa.array(["007", "8", "9"], pa.large_string())
     >>> read_columns(cells, ["leading-zeros"]).to_pylist()
     ['7', '8', '9']

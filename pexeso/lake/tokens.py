@@ -62,23 +62,11 @@ def tokens_of(
     *,
     as_column: bool = True,
 ) -> pa.LargeStringArray:
-    """Return the token of each cell.
+    """Return the token of each cell, in time linear in the letters.
 
-    Parameters
-    ----------
-    columns : int64 (n,), optional
-        The column of each value; by default all are of one column.
-    readings
-        Of `pexeso.lake.normalise.rules.READINGS`.
-    as_column
-        Whether cells are also read by what the others of their column are.
+    `columns` has the column of each value; by default all are of one. With `as_column` cells are
+    also read by what the others of their column are.
 
-    Notes
-    -----
-    Arrow's kernels throughout, in time linear in the letters.
-
-    Examples
-    --------
     >>> tokens_of(pa.array([" 1 ", "1.0", "01", "N/A", "", None])).to_pylist()
     ['1', '1', '01', None, None, None]
     >>> tokens_of(pa.array([1.0, 1.5, float("nan")])).to_pylist()
@@ -110,8 +98,6 @@ def distinct_tokens_of(
 ) -> list[pa.LargeStringArray]:
     """Return the distinct tokens of each of several columns of texts, as `distinct_tokens` does.
 
-    Examples
-    --------
     >>> [each.to_pylist() for each in distinct_tokens_of([pa.array(["b", " b"]), pa.array(["b"])])]
     [['b'], ['b']]
     """
@@ -146,24 +132,10 @@ def key_texts(
 ) -> pa.LargeStringArray:
     """Return the form of each cell in which it is compared with others, as part of a key.
 
-    Parameters
-    ----------
-    values : Arrow array (n,)
-        Texts, numbers, truth values, dates or times; dictionary-encoded ones too. Numbers that are
-        whole are written without a point.
-    readings, as_column
-        See `tokens_of`.
-    day_first
-        See `pexeso.lake.readings.read_columns`.
-
-    Notes
-    -----
     MATE's published program keeps ASCII letters only and drops common words; nothing is dropped
     here, so that ``-5`` and ``5`` are two values. Time is linear in the letters; repeated cells
     are best given dictionary-encoded, as distinct texts are worked on once.
 
-    Examples
-    --------
     >>> key_texts(pa.array([" New  York", "Straße", "N/A", "1.0", " ", None])).to_pylist()
     ['new york', 'strasse', None, '1', None, None]
     >>> key_texts(pa.array([2009.0, None])).to_pylist()

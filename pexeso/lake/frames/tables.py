@@ -234,15 +234,10 @@ class Frame:
 def frame_of(table: Any) -> Frame | None:
     """Return a table as a `Frame`, or None for what is no table.
 
-    Parameters
-    ----------
-    table : Any
-        A DataFrame of pandas, polars or Spark, a LazyFrame of polars, a pyarrow Table, RecordBatch
-        or StructArray, a NumPy array with named fields, a mapping from names to columns, or an
-        object with ``__arrow_c_stream__`` or ``__arrow_c_array__`` that exports a table.
+    One is a DataFrame of pandas, polars or Spark, a LazyFrame of polars, a pyarrow Table,
+    RecordBatch or StructArray, a NumPy array with named fields, a mapping from names to columns, or
+    an object with ``__arrow_c_stream__`` or ``__arrow_c_array__`` that exports a table.
 
-    Examples
-    --------
     >>> frame = frame_of({"city": ["Oslo", "Rome"], "people": [7, 28]})
     >>> frame.names, frame.column(0)
     (('city', 'people'), ['Oslo', 'Rome'])

@@ -83,12 +83,8 @@ def change_characters(
 ) -> pa.StringArray:
     """Apply a function of code points to texts, in blocks of about 4 MiB to bound memory.
 
-    Parameters
-    ----------
-    change
-        Takes the code points of a block (uint32), each value followed by a newline, and the row of
-        each code point (int64, ascending). Returns new code points without those newlines, and
-        their rows.
+    It takes the code points of a block (uint32), each value followed by a newline, and the row of
+    each (int64, ascending), and returns new ones without those newlines, and their rows.
     """
     blocks = [
         texts_of_points(*change(*code_points(block)), len(block)) for block in text_blocks(values)
@@ -110,13 +106,7 @@ _COUNTED_BYTES = 1 << 20
 
 
 class Bytes:
-    """The bytes of texts, for cheap tests that come before patterns.
-
-    Attributes
-    ----------
-    lengths : int32 (n,)
-        In bytes.
-    """
+    """The bytes of texts, for cheap tests that come before patterns."""
 
     def __init__(self, values: pa.StringArray) -> None:
         _, offsets, data = values.buffers()
@@ -314,8 +304,6 @@ def separate_words(values: pa.StringArray, *, join_initials: bool = True) -> pa.
     inside words and dots inside acronyms go without a trace ("O'Neil", "U.S.A."), thousands
     separators too; ``&`` becomes "and"; all else becomes a space.
 
-    Examples
-    --------
     >>> texts = pa.array(["U.S.A. (est. 1776)", "AT&T,  Inc.", "C++", "-1,234.50"])
     >>> separate_words(texts).to_pylist()
     ['USA est 1776', 'AT and T , Inc', 'C++', '-1234.50']

@@ -124,8 +124,6 @@ def read_named_dates(lists: pa.ListArray) -> pa.StringArray:
     name could be another word ("mars 2020" is a mission), the day comes first and the year last. A
     year has four digits, or, behind a day and an English name, two.
 
-    Examples
-    --------
     >>> english = [["march", "5th", ",", "2020"]]
     >>> lists = pa.array([["5", "marzo", "2020"], *english, ["märz", "2020"], ["mars", "2020"]])
     >>> read_named_dates(lists).to_pylist()
@@ -236,16 +234,9 @@ def canonical_dates(
 
     A time other than midnight follows the date as words; a time zone follows unless it is UTC.
 
-    Parameters
-    ----------
-    groups
-        int64, shape (n,), 0 or more: the column that each value comes from. All are of one column
-        where it is None.
-    either_order : bool
-        False leaves out what has two orders, such as ``3/5/1953``.
+    Without `groups` all values are of one column. `either_order` False leaves out what has two
+    orders.
 
-    Examples
-    --------
     >>> canonical_dates(pa.array(["1953-03-05", "mar 5, 1953", "05.03.1953", "paris"])).to_pylist()
     ['5 march 1953', '5 march 1953', '5 march 1953', None]
     >>> canonical_dates(pa.array(["13/5/1953", "3/5/1953 14:30"])).to_pylist()
@@ -283,8 +274,6 @@ def months_of_years(values: pa.StringArray, groups: np.ndarray) -> pa.StringArra
 
     `groups`, int64, is the column of each value.
 
-    Examples
-    --------
     >>> months = pa.array(["2024-01", "2024-02", "jan-24"])
     >>> months_of_years(months, np.zeros(3, np.int64)).to_pylist()
     ['january 2024', 'february 2024', None]

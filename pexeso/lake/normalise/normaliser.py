@@ -232,20 +232,7 @@ class Normaliser:
         ]
 
     def normalise_distinct(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
-        """Normalise the distinct values of several columns.
-
-        Parameters
-        ----------
-        values
-            Length n, nulls allowed.
-        columns
-            int64, shape (n,), 0 or more: the column that each value comes from.
-
-        Returns
-        -------
-        pa.StringArray
-            Length n, as `normalise` returns it for each column.
-        """
+        """Do as `normalise` with distinct values of several columns: `columns` has that of each."""
         values = present(values, columns)
         return self.with_territories(self.settled(values, columns), columns)
 

@@ -135,8 +135,6 @@ def _rewritten(
 def without_opponents(texts: pa.StringArray) -> pa.StringArray:
     """Remove "at", "@" and "vs" at the start.
 
-    Examples
-    --------
     >>> texts = pa.array(["at Texas", "@ Detroit", "At the Movies", "A.T. Kearney"])
     >>> without_opponents(texts).to_pylist()
     ['Texas', 'Detroit', 'At the Movies', 'A T Kearney']
@@ -172,8 +170,6 @@ _NAMES, _IS_LAST, _IS_YEAR, _IS_FIFTH = (
 def with_periods(texts: pa.StringArray) -> pa.StringArray:
     """Write quarters, fiscal years, decades and spans of years in one form.
 
-    Examples
-    --------
     >>> texts = pa.array(["1990-95", "1999/00", "2020Q1", "1990's", "2020-03", "Q1"])
     >>> with_periods(texts).to_pylist()
     ['1990 1995', '1999 2000', 'Q1 2020', '1990s', '2020-03', 'Q1']
@@ -212,8 +208,6 @@ def _one_form(texts: pa.StringArray) -> pa.StringArray:
 def with_times(texts: pa.StringArray) -> pa.StringArray:
     """Write a time of day with a.m. or p.m. by the 24-hour clock.
 
-    Examples
-    --------
     >>> with_times(pa.array(["2:30 pm", "12:05 a.m.", "2:30"])).to_pylist()
     ['14:30', '00:05', '2:30']
     """
@@ -246,8 +240,6 @@ def with_states(texts: pa.StringArray) -> pa.StringArray:
     Dots tell a degree from a state ("Kessler, M.D."), and a street before the comma a direction
     ("701 Maryland Avenue, NE").
 
-    Examples
-    --------
     >>> with_states(
     ...     pa.array(["Austin, TX 78701", "HS (Chicago, Ill.)", "Kessler, M.D.", "5 Main Ave., NE"])
     ... ).to_pylist()
@@ -313,8 +305,6 @@ def _with_state_names(texts: pa.StringArray) -> pa.StringArray:
 def without_entities(texts: pa.StringArray) -> pa.StringArray:
     """Write the characters that entities of HTML stand for, even where they were encoded twice.
 
-    Examples
-    --------
     >>> without_entities(pa.array(["AT&amp;T", "Caf&eacute;", "&#39;90", "a &b; c"])).to_pylist()
     ['AT&T', 'Café', "'90", 'a &b; c']
     """
@@ -333,8 +323,6 @@ def without_entities(texts: pa.StringArray) -> pa.StringArray:
 def with_hosts(texts: pa.StringArray) -> pa.StringArray:
     """Remove what surrounds the host and path of a web address.
 
-    Examples
-    --------
     >>> with_hosts(pa.array(["https://www.example.com/", "www.bbc.co.uk", "www. a"])).to_pylist()
     ['example.com', 'bbc.co.uk', 'www. a']
     """
@@ -356,8 +344,6 @@ def simplified() -> dict[int, int]:
 def with_simplified_characters(texts: pa.StringArray) -> pa.StringArray:
     """Write traditional Chinese characters as simplified ones.
 
-    Examples
-    --------
     >>> with_simplified_characters(pa.array(["中國銀行", "Bank"])).to_pylist()
     ['中国银行', 'Bank']
     """
@@ -375,8 +361,6 @@ def with_simplified_characters(texts: pa.StringArray) -> pa.StringArray:
 def with_divisions(texts: pa.StringArray) -> pa.StringArray:
     """Put a space before the kind of an administrative division in Chinese characters.
 
-    Examples
-    --------
     >>> with_divisions(pa.array(["上海市", "内蒙古自治区", "成都", "北海道"])).to_pylist()
     ['上海 市', '内蒙古 自治区', '成都', '北海道']
     """
@@ -390,8 +374,6 @@ def with_divisions(texts: pa.StringArray) -> pa.StringArray:
 def without_footnotes(texts: pa.StringArray) -> pa.StringArray:
     """Remove marks in square brackets, and others behind names of countries and states.
 
-    Examples
-    --------
     >>> texts = pa.array(["berlin[3]", "france (2)", "germany1", "oslo (2)", "chad 2"])
     >>> without_footnotes(texts).to_pylist()
     ['berlin', 'france', 'germany', 'oslo (2)', 'chad 2']
@@ -430,8 +412,6 @@ def _measures() -> tuple[tuple[str, str], ...]:
 def with_spaced_units(texts: pa.StringArray) -> pa.StringArray:
     """Put a space between a number and its unit, and a decimal point in the place of a comma.
 
-    Examples
-    --------
     >>> texts = pa.array(["Sugar 500g", "0,5 L", "A10G", "5 percent", "5 km2", "5 square miles"])
     >>> with_spaced_units(texts).to_pylist()
     ['Sugar 500 g', '0.5 L', 'A10G', '5 %', '5 sqkm', '5 sqmi']
@@ -466,8 +446,6 @@ def _with_measures(texts: pa.StringArray) -> pa.StringArray:
 def without_asian_company_forms(texts: pa.StringArray) -> pa.StringArray:
     """Remove the company forms of East Asia at the start and at the end.
 
-    Examples
-    --------
     >>> without_asian_company_forms(pa.array(["株式会社日立", "주식회사 삼성"])).to_pylist()
     ['日立', '삼성']
     """

@@ -409,8 +409,6 @@ class _Repeats:
 def starts_as_json(data: bytes, *, is_sure: bool = False) -> bool:
     r"""Return whether a text begins with an array of objects, or a line that is an object.
 
-    Examples
-    --------
     >>> starts_as_json(b'{"a": 1}\n{"a": 2}'), starts_as_json(b'[\n {"a": 1}]')
     (True, True)
     >>> starts_as_json(b"{a},b")
@@ -467,8 +465,6 @@ def _sequence(text: str, repeats: _Repeats) -> object:
 
     Tools write objects so, each over several lines, or all in one; a comma may follow each.
 
-    Examples
-    --------
     >>> _sequence('{"a": 1},{"a": 2}', _Repeats())
     [{'a': 1}, {'a': 2}]
     """

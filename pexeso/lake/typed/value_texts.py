@@ -68,8 +68,6 @@ def value_texts(values: pa.Array, kind: pa.DataType | None = None) -> pa.Array:
     other                     Arrow's
     ========================  ====================================================================
 
-    Examples
-    --------
     >>> value_texts(pa.array([49301234567.0, 1.5, -0.0, float("nan")])).to_pylist()
     ['49301234567', '1.5', '0', None]
     >>> value_texts(pa.array([5_000, 5_500], pa.timestamp("ms"))).to_pylist()
