@@ -98,8 +98,6 @@ class FileOfTable(NamedTuple):
 def table_of_file(file: str) -> FileOfTable:
     """Return which table a file is of: engines write a table as a folder of files.
 
-    Examples
-    --------
     >>> found = table_of_file("orders/year=2020/part-0.parquet")
     >>> found.table, found.constants
     ('orders', {('year',): '2020'})

@@ -141,47 +141,22 @@ class TransformOptions:
 
 @dataclass(frozen=True, slots=True)
 class Transformation:
-    """What joins two tables.
+    """What joins two tables: one whose rows programs read, and one that has keys."""
 
-    Attributes
-    ----------
-    direction : {"source to target", "target to source"}
-        Whose rows the programs read: the reading table; the other is the key table.
-    programs : tuple of Program
-        Each for the rows that found no partner by the ones before it. None where nothing was
-        learned.
-    columns : tuple of int
-        Of the reading table, whose values are joined.
-    key_column : int
-        Of the key table.
-    partners : int32 (r,)
-        For each row of the reading table the number of its key among the distinct values of the
-        key column, or -1.
-    kinds : int8 (r,)
-        How each row was joined: place in `KINDS`.
-    distances : float64 (r,)
-        Of a row joined as nearly equal, from what a program writes for it to its key; else 0.
-    best : ProgramFit, optional
-        What was learned first, also where it was not accepted.
-    n_joinable : int
-        The smaller number: of the reading table's rows, and of distinct keys.
-    patterns : tuple of dict
-        What the cells must look like that each saved program is applied to, by column.
-    refused : int64, optional
-        Rows that a saved program leaves for that reason.
-    """
-
-    direction: Direction
-    programs: tuple[Program, ...]
-    columns: tuple[int, ...]
-    key_column: int
+    direction: Direction  # Whose rows the programs read
+    programs: tuple[Program, ...]  # Each for the rows that found no partner by those before it
+    columns: tuple[int, ...]  # Of the reading table, whose values are joined
+    key_column: int  # Of the key table
+    # int32 (r,): for each row that is read the number of its key among the distinct ones, or -1
     partners: np.ndarray
-    kinds: np.ndarray
+    kinds: np.ndarray  # int8 (r,): how each row was joined, by its place in `KINDS`
+    # float64 (r,): of a row joined as nearly equal, from what a program writes for it to its key
     distances: np.ndarray
-    best: ProgramFit | None
-    n_joinable: int
+    best: ProgramFit | None  # What was learned first, also where it was not accepted
+    n_joinable: int  # The smaller number: of the reading table's rows, and of distinct keys
+    # What the cells must look like that each saved program is applied to, by column
     patterns: tuple[Patterns, ...] = ()
-    refused: np.ndarray | None = None
+    refused: np.ndarray | None = None  # int64: rows that a saved program leaves for that reason
 
     @property
     def n_keys(self) -> int:

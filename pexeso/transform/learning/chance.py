@@ -152,12 +152,8 @@ def bits_of_few(
     even long names for chance. Here a letter says as many bits as it is rare both in what is
     `copied` of all rows and in all `keys`; what a key begins with as the one before it in order
     does says nothing again, nor does what all end with. Each key could have been hit by any text
-    that was written, and the keys that are hit could have been others.
-
-    Parameters
-    ----------
-    pieces
-        For each key that is hit the letters that were copied from its row, without constants.
+    that was written, and the keys that are hit could have been others. The `pieces` are, for each
+    key that is hit, the letters that were copied from its row, without constants.
     """
     sides = [Counter("".join(side)) for side in (copied, keys)]
     tail = n_common([piece[::-1] for piece in pieces]) if len(pieces) > 1 else 0

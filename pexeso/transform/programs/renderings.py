@@ -33,8 +33,6 @@ _CASINGS: dict[Casing, str] = {
 def in_words(program: Program, names: Sequence[str]) -> str:
     """Return what a program writes, in plain English on one line.
 
-    Examples
-    --------
     >>> comma = Split(", ", 1), Split(", ", 0)
     >>> program = Program(
     ...     (Extract(0, comma[:1]), Constant(" "), Extract(0, comma[1:], length=1, casing="upper"))
@@ -147,8 +145,6 @@ def as_python(program: Program, names: Sequence[str]) -> str:
     It needs nothing but Python's standard library. Its row is a mapping from the name of a column
     to a text or None; it returns None where the program does not apply.
 
-    Examples
-    --------
     >>> program = Program((Extract(0, (Split(", ", 1),), start=-4, length=2), Constant("-")))
     >>> print(as_python(program, ["Name", "Title"]))
     def transform(row: dict[str, str | None]) -> str | None:
@@ -290,8 +286,6 @@ Dialect = Literal["duckdb", "spark"]
 def as_sql(program: Program, names: Sequence[str], dialect: Dialect) -> str:
     """Return an SQL expression that is what a program writes, and NULL where it does not apply.
 
-    Examples
-    --------
     >>> program = Program((Extract(0, (Split(", ", 1),)), Constant(" "), Extract(1)))
     >>> print(as_sql(program, ["Name", "Title"], "duckdb"))
     CASE WHEN contains("Name", ', ')
@@ -312,8 +306,6 @@ def as_sql(program: Program, names: Sequence[str], dialect: Dialect) -> str:
 def first_as_sql(programs: Sequence[Program], names: Sequence[str], dialect: Dialect) -> str:
     """Return an SQL expression that is what the first program writes that applies, or NULL.
 
-    Examples
-    --------
     >>> print(first_as_sql([Program((Extract(1),)), Program((Extract(0),))], ["a", "b"], "spark"))
     coalesce(`b`, `a`)
     """
