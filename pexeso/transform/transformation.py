@@ -276,14 +276,9 @@ class _Join:
         column: int,
         best: ProgramFit | None = None,
     ) -> None:
-        self.direction, self.reading, self.key_column = direction, reading, key_column
-        self.keyed, self.keys, self.column, self.best = (
-            keyed,
-            keyed.columns[key_column],
-            column,
-            best,
-        )
-        self.partners = partners
+        self.direction, self.reading, self.keyed = direction, reading, keyed
+        self.key_column, self.keys = key_column, keyed.columns[key_column]
+        self.partners, self.column, self.best = partners, column, best
         self.kinds = np.where(partners >= 0, KINDS.index("equal"), 0).astype(np.int8)
         self.distances = np.zeros(reading.n_rows)
         self.programs: list[Program] = []
