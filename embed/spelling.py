@@ -73,10 +73,6 @@ def sounds_of(values: pa.LargeStringArray) -> np.ndarray:
     value has letters of another script than Latin. The next 32 are a hash of the sounds of its
     letters, and those above the number of its consonants, 7 at most, in 3 bits, and a hash of them,
     like ones taken for one another: values that sound the same have consonants that do.
-
-    >>> sounds = sounds_of(pa.array(["tokyo", "токио", "5"], pa.large_string()))
-    >>> int(sounds[0] ^ sounds[1]), int(sounds[2])
-    (1, 0)
     """
     is_other, texts = np.zeros(len(values), bool), values
     if pc.any(pc.match_substring_regex(values, _BEYOND_LATIN)).as_py():

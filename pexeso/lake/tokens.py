@@ -96,11 +96,7 @@ def distinct_tokens(
 def distinct_tokens_of(
     columns: Sequence[pa.StringArray], readings: Collection[str] = DEFAULT_READINGS
 ) -> list[pa.LargeStringArray]:
-    """Return the distinct tokens of each of several columns of texts, as `distinct_tokens` does.
-
-    >>> [each.to_pylist() for each in distinct_tokens_of([pa.array(["b", " b"]), pa.array(["b"])])]
-    [['b'], ['b']]
-    """
+    """Return the distinct tokens of each of several columns of texts, as `distinct_tokens` does."""
     cells = CountedCells.joined(
         [
             pa.StructArray.from_arrays([column, np.ones(len(column), np.int64)], ["values", "n"])

@@ -152,12 +152,7 @@ def whole_or_fraction(exact: Fraction) -> int | Fraction:
 
 
 def merged(parts: Sequence[ColumnStats]) -> ColumnStats:
-    """Return what is known of the values of several runs of rows together.
-
-    >>> both = merged([scan_stats(pa.array([1, 5])), scan_stats(pa.array([None, 9]))])
-    >>> both.min, both.max, both.null_count
-    (1, 9, 1)
-    """
+    """Return what is known of the values of several runs of rows together."""
     if len(parts) == 1:
         return parts[0]
     bounds: dict[str, Any] = {}

@@ -182,11 +182,7 @@ def canonical_tokens(
     case_sensitive: bool = False,
     synonyms: Mapping[Token, Token] | None = None,
 ) -> list[Token]:
-    """Return the tokens by which the columns of a table are compared with others.
-
-    >>> canonical_tokens([("Id",), ("Name",)]), canonical_tokens([("id",), ("ID",)])
-    ([('id',), ('name',)], [('id',), ('ID',)])
-    """
+    """Return the tokens by which the columns of a table are compared with others."""
     forms = list(tokens)
     if not case_sensitive:
         lower = [folded(token) for token in tokens]

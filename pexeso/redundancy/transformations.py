@@ -69,14 +69,6 @@ def find_transformation(
 
     Rows are hashes on the columns of the child, uint64 (n, 2) and (m, 2). None where no selection
     of this kind gives them.
-
-    >>> from pexeso.redundancy.row_hashes import hashed_column, row_hashes
-    >>> a, b = pa.array([1, 2, 3]), pa.array(["x", "y", "x"])
-    >>> def rows(values):
-    ...     return row_hashes(len(values), [hashed_column(values)], ["a"])
-    >>> found = find_transformation({"a": a, "b": b}, rows(a), rows(pa.array([3, 1])), ["a"])
-    >>> found.conditions[0].column, found.conditions[0].values
-    ('b', ('x',))
     """
     whole = Transformation(tuple(columns), tuple(columns if names is None else names))
     if not len(child_rows) and len(parent_rows):

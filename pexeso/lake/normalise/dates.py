@@ -123,11 +123,6 @@ def read_named_dates(lists: pa.ListArray) -> pa.StringArray:
     A date has one name of a month with a day and a year, a year alone, or a day alone. Where the
     name could be another word ("mars 2020" is a mission), the day comes first and the year last. A
     year has four digits, or, behind a day and an English name, two.
-
-    >>> english = [["march", "5th", ",", "2020"]]
-    >>> lists = pa.array([["5", "marzo", "2020"], *english, ["märz", "2020"], ["mars", "2020"]])
-    >>> read_named_dates(lists).to_pylist()
-    ['5 march 2020', '5 march 2020', 'march 2020', None]
     """
     is_date, day, month, year = _read(lists)
     texts = pa.nulls(len(lists), pa.string())

@@ -304,11 +304,7 @@ def as_sql(program: Program, names: Sequence[str], dialect: Dialect) -> str:
 
 
 def first_as_sql(programs: Sequence[Program], names: Sequence[str], dialect: Dialect) -> str:
-    """Return an SQL expression that is what the first program writes that applies, or NULL.
-
-    >>> print(first_as_sql([Program((Extract(1),)), Program((Extract(0),))], ["a", "b"], "spark"))
-    coalesce(`b`, `a`)
-    """
+    """Return an SQL expression that is what the first program writes that applies, or NULL."""
     texts = [as_sql(program, names, dialect) for program in programs]
     return texts[0] if len(texts) == 1 else f"coalesce({', '.join(texts)})"
 
