@@ -97,7 +97,6 @@ class HashingEmbedder(SubwordEmbedder):
 
     @classmethod
     def from_stored(cls, model: stored.StoredModel) -> HashingEmbedder:
-        """Make the embedder from what `embed.stored.load` found in a folder."""
         return cls(
             model.array("signs", np.uint8, 2),
             model.option("dimensions", int),

@@ -22,7 +22,8 @@ from embed import stored
 from embed.corpus import frequent_words, rarity
 from embed.protocol import Values
 from embed.spelling import spellings
-from embed.words import Vocabulary, as_strings, split_words, string_buffers
+from embed.words import Vocabulary, as_strings, split_words
+from pexeso.runtime.buffers import string_buffers
 
 if TYPE_CHECKING:
     from embed.hashing import HashingEmbedder
@@ -130,7 +131,6 @@ class LexicalEmbedder(stored.ArrayModel):
 
     @classmethod
     def from_stored(cls, model: stored.StoredModel) -> LexicalEmbedder:
-        """Make the embedder from what `embed.stored.load` found in a folder."""
         return cls(
             model.words("words"),
             model.array("weights", np.float32, 1),

@@ -209,6 +209,5 @@ def _read(model: str, value_vectors: str) -> Embedder:
         from embed.glove import load_text
 
         return load_text(model)
-    if (Path(model) / stored.DESCRIPTION).is_file():
-        return load_embedder(model)
-    raise InputError(f"The model must be {MODEL_FORMS}; got {model!r}.")
+    check_model(model)
+    return load_embedder(model)

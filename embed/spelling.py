@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from anyascii import anyascii
 
-from embed.words import string_buffers
+from pexeso.runtime.buffers import string_buffers
 from pexeso.runtime.compiled import compiled
 
 loops = compiled("embed.loops")

@@ -38,8 +38,9 @@ from numpy.lib import format as npy
 
 from embed import stored
 from embed.protocol import Embedder, Values
-from embed.words import string_buffers
-from pexeso.errors import EmbedderError, InputError, OutputError
+from pexeso.errors import EmbedderError, OutputError
+from pexeso.runtime.buffers import string_buffers
+from pexeso.runtime.checks import require_choice
 
 DESCRIPTION = "embedder.json"
 FORMAT_VERSION = 2
@@ -65,7 +66,7 @@ Part = np.ndarray | pa.LargeStringArray
 
 
 class ArrayModel:
-    """Base of embedders that are arrays and words: their fingerprint, and how they are saved."""
+    """Base of embedders: their fingerprint, and how those of arrays and words are saved."""
 
     kind: str
     _fingerprint: str | None = None
@@ -368,17 +369,7 @@ class HalfPrecision:
     precision = HALF
 
     def __init__(self, whole: Embedder) -> None:
-        self.whole = whole
-
-    @property
-    def kind(self) -> str:
-        """The sort of model: that of `whole`."""
-        return self.whole.kind
-
-    @property
-    def dimensions(self) -> int:
-        """Length of every vector."""
-        return self.whole.dimensions
+        self.whole, self.kind, self.dimensions = whole, whole.kind, whole.dimensions
 
     @cached_property
     def fingerprint(self) -> str:
@@ -416,7 +407,4 @@ def with_precision(embedder: Embedder, precision: str) -> Embedder:
 
 def check_precision(precision: object) -> None:
     """Refuse what is not one of `PRECISIONS`."""
-    if precision not in PRECISIONS:
-        raise InputError(
-            f"vector_precision must be one of {', '.join(PRECISIONS)}. Got {precision!r} instead."
-        )
+    require_choice("vector_precision", precision, PRECISIONS)

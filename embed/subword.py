@@ -28,8 +28,9 @@ import torch
 
 from embed import stored
 from embed.protocol import Values
-from embed.words import Vocabulary, WordIndex, as_strings, split_words, string_buffers
+from embed.words import Vocabulary, WordIndex, as_strings, split_words
 from pexeso.errors import EmbedderError
+from pexeso.runtime.buffers import string_buffers
 from pexeso.runtime.compiled import compiled
 
 loops = compiled("embed.loops")
@@ -126,7 +127,7 @@ class SubwordEmbedder(stored.ArrayModel):
         stored.check_weights(kind, weights, len(words))
         self.kind = kind
         self._rows = rows
-        self._centre = centre
+        self._centre, self.dimensions = centre, len(centre)
         self._vocabulary = Vocabulary(words)
         self._weights = weights
         self._smallest_weight = float(weights.min())
@@ -134,11 +135,6 @@ class SubwordEmbedder(stored.ArrayModel):
         self._min_n, self._max_n = min_n, max_n
         self._notes = dict(notes or {})
         self._fingerprint = fingerprint
-
-    @property
-    def dimensions(self) -> int:
-        """Length of every vector."""
-        return len(self._centre)
 
     @property
     def options(self) -> MappingProxyType[str, Any]:
@@ -161,7 +157,6 @@ class SubwordEmbedder(stored.ArrayModel):
 
     @classmethod
     def from_stored(cls, model: stored.StoredModel) -> SubwordEmbedder:
-        """Make the embedder from what `embed.stored.load` found in a folder."""
         return cls(
             model.kind,
             model.array("rows", np.float32, 2),

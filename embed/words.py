@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from embed.protocol import Values
 from pexeso.errors import InputError
+from pexeso.runtime.buffers import string_buffers
 from pexeso.runtime.ranges import mixed, runs_of_lists
 
 
@@ -47,22 +48,6 @@ def as_strings(values: Values) -> pa.LargeStringArray:
             f"Values to embed must be strings or None; got an Arrow array of {values.type}."
         )
     return pc.fill_null(values.cast(pa.large_string()), "")
-
-
-def string_buffers(strings: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the UTF-8 bytes of a string array without nulls, and the start of each string.
-
-    String i is ``text[offsets[i]:offsets[i + 1]]``; the first offset need not be 0. Nothing is
-    copied.
-    """
-    _, offset_buffer, text_buffer = strings.buffers()
-    if offset_buffer is None or len(strings) == 0:
-        return np.zeros(0, np.uint8), np.zeros(len(strings) + 1, np.int64)
-    offsets = np.frombuffer(offset_buffer, np.int64)[
-        strings.offset : strings.offset + len(strings) + 1
-    ]
-    text = np.zeros(0, np.uint8) if text_buffer is None else np.frombuffer(text_buffer, np.uint8)
-    return text, offsets
 
 
 def split_words(values: Values) -> WordIndex:

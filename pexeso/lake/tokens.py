@@ -37,11 +37,9 @@ from pexeso.errors import InputError
 from pexeso.lake.cells import CountedCells, present
 from pexeso.lake.normalise.characters import only_where
 from pexeso.lake.normalise.rules import DEFAULT_RULES, READINGS
-from pexeso.lake.readings import read_cells, read_columns
+from pexeso.lake.readings import read_cells, read_columns, whole_numbers
 from pexeso.lake.typed.value_texts import value_texts
 from pexeso.runtime.formatting import first_line
-
-_WHOLE = r"^(-?(?:0|[1-9][0-9]*))\.0+$"
 
 # The readings that are on by default.
 DEFAULT_READINGS = tuple(name for name in READINGS if name in DEFAULT_RULES)
@@ -78,8 +76,7 @@ def tokens_of(
         values = values.dictionary_decode()
     texts = pc.utf8_normalize(texts_of_cells(values), form="NFC")
     texts = pc.utf8_trim_whitespace(texts)
-    texts = pc.replace_substring_regex(texts, _WHOLE, r"\1")
-    texts = present(read_cells(texts, readings), columns)
+    texts = present(read_cells(whole_numbers(texts), readings), columns)
     texts = pc.if_else(pc.equal(texts, "-0"), "0", texts)
     return read_columns(texts, readings, columns) if as_column else texts
 

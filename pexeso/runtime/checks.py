@@ -35,7 +35,7 @@ def require_flag(name: str, value: Any) -> bool:
 
 def require_share(name: str, value: Any, meaning: str = "", *, zero: bool = False) -> None:
     """Raise InputError unless an option is a number from 0 to 1, 0 itself only with `zero`."""
-    number = value.item() if isinstance(value, np.generic) else value
+    number = plain_scalar(value)
     is_number = isinstance(number, int | float) and not isinstance(number, bool)
     if not is_number or not 0 <= number <= 1 or not (number or zero):
         bounds = f"{'[' if zero else '('}0, 1]"

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.runtime.buffers import string_buffers
 from pexeso.runtime.compiled import compiled
 
 # Most bytes of rows that a writer holds before it writes them.
@@ -45,11 +46,7 @@ def _bytes_of(column: pa.Array | pa.ChunkedArray) -> tuple[np.ndarray, np.ndarra
         numbers = np.ascontiguousarray(column.to_numpy(zero_copy_only=False))
         places = np.arange(len(numbers) + 1, dtype=np.int64) * numbers.itemsize
         return numbers.view(np.uint8), places
-    texts = column.cast(pa.large_string())
-    _, places, text = texts.buffers()
-    offsets = np.frombuffer(places, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    content = np.empty(0, np.uint8) if text is None else np.frombuffer(text, np.uint8)
-    return content, offsets
+    return string_buffers(column.cast(pa.large_string()))
 
 
 def buckets_by_hash(n_buckets: int, *columns: pa.Array | pa.ChunkedArray) -> np.ndarray:

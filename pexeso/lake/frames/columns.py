@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pexeso.errors import QueryError
 from pexeso.lake.readers.table import join_chunks, strings
 from pexeso.lake.typed.text import as_text, mended_texts
-from pexeso.lake.typed.value_texts import float_text, in_utc, is_bytes, plain
+from pexeso.lake.typed.value_texts import float_text, in_utc, is_bytes, plain, without_view
 
 NOT_UTF8 = (
     "A query column holds bytes that are no UTF-8 text. Decode them first, such as by "
@@ -145,13 +145,9 @@ def _without_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedA
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_string_view(kind):
-        return pa.large_string()
-    if pa.types.is_binary_view(kind):
-        return pa.large_binary()
     if pa.types.is_dictionary(kind):
         return pa.dictionary(kind.index_type, _plain_type(kind.value_type), kind.ordered)
-    return kind
+    return without_view(kind)
 
 
 def _sound(texts: pa.StringArray) -> pa.StringArray:

@@ -30,8 +30,9 @@ from pexeso.lake.frames.columns import (
 )
 from pexeso.lake.typed.text import as_text
 from pexeso.lake.typed.value_texts import is_bytes, is_text, plain
+from pexeso.runtime.checks import require_choice
 from pexeso.runtime.extras import require
-from pexeso.runtime.formatting import Shown, cell_text, json_line, plain_json, shown
+from pexeso.runtime.formatting import Shown, cell_text, json_line, plain_json
 from pexeso.store.arrays import wide_for
 
 if TYPE_CHECKING:
@@ -336,8 +337,8 @@ def _arrow_or_texts(values: Any) -> pa.Array | pa.ChunkedArray:
 
 def require_kind(kind: str | None) -> None:
     """Raise InputError unless a kind of table is one of `KINDS`, or None."""
-    if kind is not None and not (isinstance(kind, str) and kind in KINDS):
-        raise InputError(f"to must be one of {', '.join(KINDS)}. Got {shown(kind)} instead.")
+    if kind is not None:
+        require_choice("to", kind, KINDS)
 
 
 def as_kind(table: pa.Table, kind: str) -> Any:

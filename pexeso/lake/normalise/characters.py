@@ -14,6 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.runtime.buffers import string_buffers
+
 # Classes of characters: Unicode's L, M, N and S; what has no width; all else.
 OTHER, LETTER, MARK, NUMBER, SYMBOL, INVISIBLE = range(6)
 
@@ -108,19 +110,9 @@ _COUNTED_BYTES = 1 << 20
 class Bytes:
     """The bytes of texts, for cheap tests that come before patterns."""
 
-    def __init__(self, values: pa.StringArray) -> None:
-        _, offsets, data = values.buffers()
-        n = len(values)
-        self._offsets = (
-            np.frombuffer(offsets, np.int32)[values.offset : values.offset + n + 1]
-            if n
-            else np.zeros(1, np.int32)
-        )
-        self._data = (
-            np.frombuffer(data, np.uint8)
-            if data is not None and data.size
-            else np.zeros(1, np.uint8)
-        )
+    def __init__(self, values: pa.StringArray | pa.LargeStringArray) -> None:
+        text, self._offsets = string_buffers(values)
+        self._data = text if len(text) else np.zeros(1, np.uint8)  # of which bytes are taken
         self.lengths = np.diff(self._offsets)
 
     def at(self, position: int) -> np.ndarray:
@@ -183,10 +175,8 @@ def text_blocks(values: pa.StringArray) -> Iterator[pa.StringArray]:
 def code_points(values: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
     """Return the code points of the values, each followed by a newline, and their rows."""
     ended = pc.binary_join_element_wise(values, _END, "")
-    offsets = np.frombuffer(ended.buffers()[1], dtype=np.int32)[
-        ended.offset : ended.offset + len(ended) + 1
-    ]
-    text = ended.buffers()[2].to_pybytes()[offsets[0] : offsets[-1]]
+    data, offsets = string_buffers(ended)
+    text = data[offsets[0] : offsets[-1]].tobytes()
     if text.isascii():
         lengths = np.diff(offsets)
         points = np.frombuffer(text, dtype=np.uint8).astype(np.uint32)

@@ -286,7 +286,7 @@ def months_of_years(values: pa.StringArray, groups: np.ndarray) -> pa.StringArra
         if not len(at):
             continue
         fields = pc.extract_regex(values.take(pa.array(at)), pattern)
-        year, month = _number(fields.field("year")), _month(fields.field("month"))
+        year, month = numbers_of(fields.field("year")), _month(fields.field("month"))
         is_month = decides(year, month, groups[at], n_groups) & (month >= 1) & (month <= 12)
         at, year, month = at[is_month], whole_years(year[is_month]), month[is_month]
         names = pa.array(MONTHS).take(pa.array(month - 1))
@@ -385,14 +385,14 @@ def _dates_of_shape(
         return positions, pa.array([], pa.string())
     matches, split = matches.take(pa.array(positions)), split.take(pa.array(positions))
     fields = _fields(matches)
-    year = whole_years(_number(_first(fields, "year", "year2")))
+    year = whole_years(numbers_of(_first(fields, "year", "year2")))
     if "first" in fields:
-        first = _number(_first(fields, "first", "first2"))
-        second = _number(_first(fields, "second_part", "second_part2"))
+        first = numbers_of(_first(fields, "first", "first2"))
+        second = numbers_of(_first(fields, "second_part", "second_part2"))
         month, day = _in_order(first, second, groups[positions])
     else:
         month = _month(_first(fields, "month", "month2", "month3"))
-        day = _number(_first(fields, "day", "day2"))
+        day = numbers_of(_first(fields, "day", "day2"))
     in_range = (month >= 1) & (month <= 12) & (day >= 1)
     rows = np.flatnonzero(in_range & is_calendar_date(day, np.where(in_range, month, 1), year))
     text = written_dates(day[rows], month[rows], year[rows])
@@ -416,7 +416,8 @@ def _first(fields: dict[str, pa.StringArray], *names: str) -> pa.StringArray:
     return group
 
 
-def _number(texts: pa.StringArray) -> np.ndarray:
+def numbers_of(texts: pa.StringArray) -> np.ndarray:
+    """Return what groups of digits that took part in a match come to, 0 for all others."""
     filled = pc.if_else(pc.equal(texts, ""), "0", texts)
     return filled.cast(pa.int64()).to_numpy(zero_copy_only=False)
 
@@ -426,7 +427,7 @@ def _month(texts: pa.StringArray) -> np.ndarray:
     words, months, _, _ = month_words()
     is_named, entry = _entries(texts, words)
     is_number = pc.match_substring_regex(texts, "^[0-9]+$")
-    return np.where(is_named, months[entry], _number(pc.if_else(is_number, texts, "0")))
+    return np.where(is_named, months[entry], numbers_of(pc.if_else(is_number, texts, "0")))
 
 
 def _in_order(
@@ -447,13 +448,8 @@ def _time_words(fields: dict[str, pa.StringArray]) -> pa.StringArray:
     """
     if not pc.any(pc.not_equal(fields["hour"], "")).as_py():
         return fields["hour"]
-    hour, minute, second = (_number(fields[name]) for name in ("hour", "minute", "second"))
-    half = fields["half"]
-    is_evening = pc.starts_with(half, "p").to_numpy(zero_copy_only=False)
-    is_morning = pc.starts_with(half, "a").to_numpy(zero_copy_only=False)
-    hour = np.where(
-        is_evening & (hour < 12), hour + 12, np.where(is_morning & (hour == 12), 0, hour)
-    )
+    hour, minute, second = (numbers_of(fields[name]) for name in ("hour", "minute", "second"))
+    hour = hours_of_day(hour, fields["half"])
     fraction = pc.utf8_ltrim(pc.utf8_rtrim(fields["fraction"], "0"), ".")
     zone = pc.replace_substring_regex(fields["zone"], r"^(?:z|utc|gmt|[+-]00:?00)$", "")
     zone = pc.replace_substring(zone, ":", "")
@@ -469,6 +465,13 @@ def _time_words(fields: dict[str, pa.StringArray]) -> pa.StringArray:
         _spaced(clock), seconds, _spaced(fraction), _spaced(zone), ""
     )
     return pc.if_else(pa.array(has_time), words, "")
+
+
+def hours_of_day(hours: np.ndarray, halves: pa.StringArray) -> np.ndarray:
+    """Return hours from 0 to 23; halves of the day are ``am``, ``p.m.`` and the like, or empty."""
+    is_evening, is_morning = (as_mask(pc.starts_with(halves, letter)) for letter in "pa")
+    hours = np.where(is_evening & (hours < 12), hours + 12, hours)
+    return np.where(is_morning & (hours == 12), 0, hours)
 
 
 def _two_digits(numbers: np.ndarray) -> pa.StringArray:

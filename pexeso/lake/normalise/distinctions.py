@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from embed.spelling import sounds_of
-from embed.words import Vocabulary, hash_strings, string_buffers
+from embed.words import Vocabulary, hash_strings
 from pexeso.engine.lists import offsets_of
 from pexeso.engine.sparse.marks import (
     BITS_OF_MEMBER,
@@ -37,6 +37,7 @@ from pexeso.engine.sparse.marks import (
 from pexeso.lake.normalise import package_data
 from pexeso.lake.normalise.rules import DISTINCTIONS
 from pexeso.lake.normalise.territories import default_forms, known_places
+from pexeso.runtime.buffers import string_buffers
 from pexeso.runtime.compiled import compiled
 
 loops = compiled("pexeso.lake.normalise.loops")

@@ -433,18 +433,14 @@ def read_json(text: str) -> object:
 
 
 def _loads(text: str, repeats: _Repeats) -> object:
+    options = {"object_pairs_hook": repeats.object_of, "parse_constant": _constant}
     try:
-        return json.loads(text, object_pairs_hook=repeats.object_of, parse_constant=_constant)
+        return json.loads(text, **options)
     except json.JSONDecodeError:
         raise
     except ValueError:
         repeats.n_objects = 0
-        return json.loads(
-            text,
-            object_pairs_hook=repeats.object_of,
-            parse_constant=_constant,
-            parse_int=_whole_number,
-        )
+        return json.loads(text, **options, parse_int=_whole_number)
 
 
 def _document_of(text: str, repeats: _Repeats) -> object:
