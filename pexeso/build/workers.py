@@ -370,6 +370,7 @@ class _Process:
     """An interpreter that runs tasks, and the pipes to it."""
 
     def __init__(self, answers: SimpleQueue[tuple[_Process, bytes | None]]) -> None:
+        import_path = os.pathsep.join(map(os.path.abspath, sys.path))
         self._process = subprocess.Popen(
             [
                 sys.executable,
@@ -380,7 +381,7 @@ class _Process:
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, **_ENVIRONMENT, "PYTHONPATH": _import_path()},
+            env={**os.environ, **_ENVIRONMENT, "PYTHONPATH": import_path},
         )
         self._listener = threading.Thread(target=self._listen, args=(answers,), daemon=True)
         self._listener.start()
@@ -439,10 +440,6 @@ _ENVIRONMENT = {
     "MALLOC_MMAP_THRESHOLD_": str(4 << 20),
     "ARROW_DEFAULT_MEMORY_POOL": "system",
 }
-
-
-def _import_path() -> str:
-    return os.pathsep.join(os.path.abspath(entry) for entry in sys.path)
 
 
 def serve() -> None:

@@ -45,14 +45,14 @@ def by_equality(
     max_hits = 0
     may_be_chance = len(reading.columns) > 1 or len(keyed.columns) > 1
     for key_column in candidates:
-        values = keyed.columns[key_column].values
+        keys = keyed.columns[key_column]
         for number, column in enumerate(reading.columns):
-            forms = (column.forms, keyed.columns[key_column].forms)
-            numbers = places(*forms) if as_read else places(column.values, values)
+            sides = (column.forms, keys.forms) if as_read else (column.values, keys.values)
+            numbers = places(*sides)
             hits = int((numbers >= 0).sum())
-            both_numbers = column.is_number and keyed.columns[key_column].is_number
+            both_numbers = column.is_number and keys.is_number
             if hits > max_hits and not (
-                may_be_chance and both_numbers and _is_chance(hits, column.values, values)
+                may_be_chance and both_numbers and _is_chance(hits, column.values, keys.values)
             ):
                 max_hits = hits
                 at = np.where(column.codes >= 0, numbers[column.codes], -1)
@@ -259,10 +259,6 @@ def _one_way(
     return join
 
 
-def _n_keys(partners: np.ndarray) -> int:
-    return len(np.unique(partners[partners >= 0]))
-
-
 class _Join:
     """Rows of the reading table, which get a partner among the keys one way after the other."""
 
@@ -292,7 +288,7 @@ class _Join:
 
     @property
     def n_keys(self) -> int:
-        return _n_keys(self.partners)
+        return len(np.unique(self.partners[self.partners >= 0]))
 
     def is_better_than(self, other: _Join) -> bool:
         """Return whether this direction joins more keys, or nearly as many and whole ones.

@@ -43,11 +43,6 @@ from pexeso.store.remote.store import current_remote_manifest, require_sizes
 _REQUESTS_AT_ONCE = 16
 
 
-def retire(location: Location, previous: Manifest) -> None:
-    """Keep the manifest that is about to be replaced; its age counts from now."""
-    location.joined(f"{RETIRED}/manifest.{previous.generation}.json").write(previous.to_bytes())
-
-
 def note_upload(location: Location, paths: Iterable[str], token: str | None = None) -> Location:
     """Write a note of the files that are about to be uploaded; removed once they are in place."""
     note = location.joined(f"{BUILDING}/upload-{token or secrets.token_hex(16)}.json")
@@ -294,7 +289,9 @@ def publish(
         _upload_all(base.location, uploads, progress)
         require_sizes(base.location, renamed)
         if base.previous is not None:
-            retire(base.location, base.previous)
+            # The manifest that is about to be replaced is kept; its age counts from now.
+            retired = base.location.joined(f"{RETIRED}/manifest.{base.previous.generation}.json")
+            retired.write(base.previous.to_bytes())
         upload.is_undecided = True
         try:
             commit_manifest(base.location, renamed.to_bytes(), base.version)

@@ -144,22 +144,7 @@ def as_python(program: Program, names: Sequence[str]) -> str:
 
     It needs nothing but Python's standard library. Its row is a mapping from the name of a column
     to a text or None; it returns None where the program does not apply.
-
-    >>> program = Program((Extract(0, (Split(", ", 1),), start=-4, length=2), Constant("-")))
-    >>> print(as_python(program, ["Name", "Title"]))
-    def transform(row: dict[str, str | None]) -> str | None:
-        # 2 characters of part 2 of "Name" split at ", ", beginning with character 4 from the end, then "-"
-        cell = row['Name']
-        if cell is None:
-            return None
-        parts_1 = cell.split(', ')
-        if len(parts_1) < 2:
-            return None
-        if len(parts_1[1]) < 4:
-            return None
-        return parts_1[1][-4:-2] + '-'
-    <BLANKLINE>
-    """  # noqa: E501  what is printed is one line
+    """
     cells = {
         column: ("cell" if len(program.columns) == 1 else f"cell_{number}", name)
         for number, (column, name) in enumerate(program.named_columns(names).items(), 1)
