@@ -25,6 +25,8 @@ from pexeso.lake.normalise.characters import (
     change_characters,
     classes_of,
     only_where,
+    replaced_at,
+    where_matching,
 )
 from pexeso.lake.normalise.dates import (
     DATE_AND_TIME,
@@ -117,13 +119,7 @@ _WRITTEN = r"^(?:(?P<day>\d{1,2}) )?(?P<month>[a-z]+) (?P<year>\d{4})$"
 
 
 def read_cells(texts: pa.LargeStringArray, readings: Collection[str]) -> pa.LargeStringArray:
-    """Return cells, trimmed texts, in the form in which they are compared; nulls stay.
-
-    >>> from pexeso.lake.normalise.rules import READINGS
-    >>> cells = ["'00501", "1,234", "TRUE", "5 Jan 2024", "007", "Paris"]
-    >>> read_cells(pa.array(cells, pa.large_string()), READINGS).to_pylist()
-    ['00501', '1234', 'true', '2024-01-05', '007', 'Paris']
-    """
+    """Return cells, trimmed texts, in the form in which they are compared; nulls stay."""
     if not readings or not len(texts):
         return texts
     if "invisible-letters" in readings:
@@ -226,9 +222,7 @@ def _isbns(texts: pa.Array) -> pa.Array:
 
     may = pc.or_(pc.match_substring(texts, "-"), pc.match_substring(texts, " "))
     may = pc.or_(may, pc.match_substring(texts, "isbn", ignore_case=True))
-    return only_where(
-        texts, may, lambda some: only_where(some, pc.match_substring_regex(some, _ISBN), change)
-    )
+    return where_matching(texts, may, _ISBN, change)
 
 
 def _are_isbns(texts: pa.Array) -> np.ndarray:
@@ -261,13 +255,7 @@ def _phones(texts: pa.Array) -> pa.Array:
         return pc.if_else(abroad, outside, digits)
 
     may = pc.match_substring_regex(texts, r"^\+[0-9 ()./-]+$|^[(0-9][0-9)]*[ ()./-][0-9 ()./-]*$")
-    return only_where(
-        texts,
-        may,
-        lambda some: only_where(
-            some, pc.match_substring_regex(some, f"{_ABROAD}|{_AT_HOME}"), change
-        ),
-    )
+    return where_matching(texts, may, f"{_ABROAD}|{_AT_HOME}", change)
 
 
 def _without_thousands(texts: pa.Array) -> pa.Array:
@@ -281,13 +269,7 @@ def _without_thousands(texts: pa.Array) -> pa.Array:
             plain = pc.replace_substring_regex(some, signs, "")
             return pc.replace_substring(plain, ",", ".") if comma else plain
 
-        texts = only_where(
-            texts,
-            may,
-            lambda some, pattern=pattern, change=change: only_where(
-                some, pc.match_substring_regex(some, pattern), change
-            ),
-        )
+        texts = where_matching(texts, may, pattern, change)
     return texts
 
 
@@ -328,12 +310,7 @@ def _named(dates: pa.Array) -> pa.Array:
     months = numbers[month.take(pa.array(place)).to_numpy()]
     years = pairs.take(pa.array(place ^ 1))
     written = pc.binary_join_element_wise(pa.array(MONTHS).take(pa.array(months - 1)), years, " ")
-    mask = np.zeros(len(at), bool)
-    mask[two[good]] = True
-    names = pc.replace_with_mask(names, pa.array(mask), written)
-    mask = np.zeros(len(dates), bool)
-    mask[at] = True
-    return pc.replace_with_mask(result, pa.array(mask), names)
+    return replaced_at(result, at, replaced_at(names, two[good], written))
 
 
 def _months(dates: pa.Array, names: pa.Array) -> pa.Array:
@@ -400,10 +377,7 @@ def _offsets(zones: pa.Array) -> np.ndarray:
 
 
 def _placed(texts: pa.Array, rows: np.ndarray, chosen: np.ndarray, n: int) -> pa.Array:
-    mask = np.zeros(n, bool)
-    mask[rows[chosen]] = True
-    some = texts.filter(pa.array(chosen))
-    return pc.replace_with_mask(pa.nulls(n, pa.string()), pa.array(mask), some)
+    return replaced_at(pa.nulls(n, pa.string()), rows[chosen], texts.filter(pa.array(chosen)))
 
 
 def read_columns(
@@ -490,10 +464,8 @@ def _matching(texts: pa.Array, chosen: np.ndarray, pattern: str) -> np.ndarray:
 
 def _replaced(texts: pa.Array, rows: np.ndarray, others: pa.Array) -> pa.Array:
     """Put others in the place of texts, where they are no nulls."""
-    mask = np.zeros(len(texts), bool)
-    mask[rows] = True
     some = pc.coalesce(others.cast(texts.type), texts.take(pa.array(rows)))
-    return pc.replace_with_mask(texts, pa.array(mask), some)
+    return replaced_at(texts, rows, some)
 
 
 def _with_long_isbns(texts: pa.Array, columns: np.ndarray) -> pa.Array:

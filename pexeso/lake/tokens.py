@@ -64,11 +64,6 @@ def tokens_of(
 
     `columns` has the column of each value; by default all are of one. With `as_column` cells are
     also read by what the others of their column are.
-
-    >>> tokens_of(pa.array([" 1 ", "1.0", "01", "N/A", "", None])).to_pylist()
-    ['1', '1', '01', None, None, None]
-    >>> tokens_of(pa.array([1.0, 1.5, float("nan")])).to_pylist()
-    ['1', '1.5', None]
     """
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()

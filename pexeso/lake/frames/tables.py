@@ -238,12 +238,6 @@ def frame_of(table: Any) -> Frame | None:
     One is a DataFrame of pandas, polars or Spark, a LazyFrame of polars, a pyarrow Table,
     RecordBatch or StructArray, a NumPy array with named fields, a mapping from names to columns, or
     an object with ``__arrow_c_stream__`` or ``__arrow_c_array__`` that exports a table.
-
-    >>> frame = frame_of({"city": ["Oslo", "Rome"], "people": [7, 28]})
-    >>> frame.names, frame.column(0)
-    (('city', 'people'), ['Oslo', 'Rome'])
-    >>> frame_of(["Oslo", "Rome"]) is None
-    True
     """
     if is_spark_column(table):  # first: whatever it is asked for is there
         return None

@@ -17,7 +17,14 @@ import pyarrow.compute as pc
 
 from embed.lexical import COMPANY_FORMS
 from pexeso.lake.normalise import package_data
-from pexeso.lake.normalise.characters import COMMA, LETTER, NUMBER, first_classes, only_where
+from pexeso.lake.normalise.characters import (
+    COMMA,
+    LETTER,
+    NUMBER,
+    first_classes,
+    only_where,
+    replaced_at,
+)
 from pexeso.lake.normalise.dates import MAX_WORDS, month_words, read_named_dates
 
 # The rules that are dictionaries, in the order in which these are asked.
@@ -146,9 +153,7 @@ def expand(
         before = values.take(pa.array(rows))
         after, is_date = _expand_all(before, vocabulary, is_first=number == 0)
         after = without_commas(after) if drop_commas else after
-        mask = np.zeros(len(values), dtype=bool)
-        mask[rows] = True
-        values = pc.replace_with_mask(values, pa.array(mask), after)
+        values = replaced_at(values, rows, after)
         rows = rows[~is_date & pc.not_equal(before, after).to_numpy(zero_copy_only=False)]
     return without_commas(values) if drop_commas else values
 

@@ -220,6 +220,30 @@ def only_where(
     return pc.replace_with_mask(values, mask, change(values.filter(mask)))
 
 
+def where_matching(
+    values: pa.StringArray,
+    may: pa.BooleanArray,
+    pattern: str,
+    change: Callable[[pa.StringArray], pa.StringArray],
+) -> pa.StringArray:
+    """Return `values` with `change` applied to those that a pattern matches, out of some that may.
+
+    Which may is a cheaper test.
+    """
+    return only_where(
+        values,
+        may,
+        lambda some: only_where(some, pc.match_substring_regex(some, pattern), change),
+    )
+
+
+def replaced_at(values: pa.Array, positions: np.ndarray, texts: pa.Array) -> pa.Array:
+    """Return `values` with `texts` in the place of those at some positions, ascending."""
+    mask = np.zeros(len(values), dtype=bool)
+    mask[positions] = True
+    return pc.replace_with_mask(values, pa.array(mask), texts)
+
+
 def fold_unicode(
     values: pa.StringArray, *, accents: bool, letters: dict[str, str]
 ) -> pa.StringArray:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from pexeso.engine.lists import distinct_numbers
 from pexeso.lake.normalise import package_data
-from pexeso.lake.normalise.characters import DIGITS, Bytes, as_mask
+from pexeso.lake.normalise.characters import DIGITS, Bytes, as_mask, replaced_at
 
 # The month names of the canonical form.
 MONTHS = (
@@ -291,9 +291,7 @@ def months_of_years(values: pa.StringArray, groups: np.ndarray) -> pa.StringArra
         at, year, month = at[is_month], whole_years(year[is_month]), month[is_month]
         names = pa.array(MONTHS).take(pa.array(month - 1))
         texts = pc.binary_join_element_wise(names, _texts(year), " ")
-        mask = np.zeros(len(values), dtype=bool)
-        mask[at] = True
-        result = pc.replace_with_mask(result, pa.array(mask), texts)
+        result = replaced_at(result, at, texts)
     return result
 
 

@@ -33,6 +33,7 @@ from pexeso.lake.normalise.characters import (
     fold_unicode,
     has_symbol,
     only_where,
+    replaced_at,
     separate_words,
     single_spaces,
 )
@@ -263,9 +264,7 @@ class Normaliser:
                 break
             before = result.take(pa.array(at))
             after = self._once(before, columns[at], self._own_vocabulary)
-            mask = np.zeros(len(values), dtype=bool)
-            mask[at] = True
-            result = pc.replace_with_mask(result, pa.array(mask), after)
+            result = replaced_at(result, at, after)
             at = at[as_mask(pc.not_equal(before, after))]
         return result
 

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from pexeso.lake.normalise import package_data
 from pexeso.lake.normalise.abbreviations import packaged
-from pexeso.lake.normalise.characters import DIGITS, Bytes, only_where
+from pexeso.lake.normalise.characters import DIGITS, Bytes, only_where, where_matching
 from pexeso.lake.normalise.territories import plain_names
 
 # Any letter, and all else beyond ASCII: Unicode's classes would take milliseconds to prepare, for
@@ -173,11 +173,7 @@ def with_periods(texts: pa.StringArray) -> pa.StringArray:
     first, fifth, last = text_bytes.at(0) | 0x20, text_bytes.at(4) | 0x20, text_bytes.at(-1) | 0x20
     may = (_NAMES[first] & _IS_LAST[last]) | (_IS_YEAR[first] & _IS_FIFTH[fifth])
     may &= (text_bytes.lengths >= _MIN_BYTES) & (text_bytes.lengths <= _MAX_BYTES)
-
-    def rewrite(some: pa.StringArray) -> pa.StringArray:
-        return only_where(some, pc.match_substring_regex(some, _PERIOD), _one_form)
-
-    return only_where(texts, pa.array(may), rewrite)
+    return where_matching(texts, pa.array(may), _PERIOD, _one_form)
 
 
 def _one_form(texts: pa.StringArray) -> pa.StringArray:
@@ -296,14 +292,15 @@ def without_entities(texts: pa.StringArray) -> pa.StringArray:
     """
 
     def write(some: pa.StringArray) -> pa.StringArray:
-        # No entity stands for the separator.
-        text = _SEPARATOR.join(pc.replace_substring(some, _SEPARATOR, " ").to_pylist())
-        return pa.array(html.unescape(html.unescape(text)).split(_SEPARATOR), pa.string())
+        return _as_one(some, lambda text: html.unescape(html.unescape(text)))
 
-    may = pc.match_substring(texts, "&")
-    return only_where(
-        texts, may, lambda some: only_where(some, pc.match_substring_regex(some, _ENTITY), write)
-    )
+    return where_matching(texts, pc.match_substring(texts, "&"), _ENTITY, write)
+
+
+def _as_one(texts: pa.StringArray, change: Callable[[str], str]) -> pa.StringArray:
+    """Change texts in one call, put together by a separator that no entity stands for."""
+    text = _SEPARATOR.join(pc.replace_substring(texts, _SEPARATOR, " ").to_pylist())
+    return pa.array(change(text).split(_SEPARATOR), pa.string())
 
 
 def with_hosts(texts: pa.StringArray) -> pa.StringArray:
@@ -327,13 +324,9 @@ def with_simplified_characters(texts: pa.StringArray) -> pa.StringArray:
     """Write traditional Chinese characters as simplified ones."""
 
     def write(some: pa.StringArray) -> pa.StringArray:
-        text = _SEPARATOR.join(pc.replace_substring(some, _SEPARATOR, " ").to_pylist())
-        return pa.array(text.translate(simplified()).split(_SEPARATOR), pa.string())
+        return _as_one(some, lambda text: text.translate(simplified()))
 
-    may = pc.invert(pc.string_is_ascii(texts))
-    return only_where(
-        texts, may, lambda some: only_where(some, pc.match_substring_regex(some, _HAN), write)
-    )
+    return where_matching(texts, pc.invert(pc.string_is_ascii(texts)), _HAN, write)
 
 
 def with_divisions(texts: pa.StringArray) -> pa.StringArray:

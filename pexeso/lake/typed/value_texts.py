@@ -67,11 +67,6 @@ def value_texts(values: pa.Array, kind: pa.DataType | None = None) -> pa.Array:
     UUID                      hexadecimal digits in small letters, in groups of 8, 4, 4, 4 and 12
     other                     Arrow's
     ========================  ====================================================================
-
-    >>> value_texts(pa.array([49301234567.0, 1.5, -0.0, float("nan")])).to_pylist()
-    ['49301234567', '1.5', '0', None]
-    >>> value_texts(pa.array([5_000, 5_500], pa.timestamp("ms"))).to_pylist()
-    ['1970-01-01 00:00:05', '1970-01-01 00:00:05.500000']
     """
     kind = pa.large_string() if kind is None else kind
     if pa.types.is_dictionary(values.type):
