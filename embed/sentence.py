@@ -91,7 +91,6 @@ class SentenceEmbedder(stored.ArrayModel):
 
 
 def load_sentence_model(name: str) -> SentenceEmbedder:
-    """Load a sentence-transformers model by name or path."""
     return SentenceEmbedder(_load_model(name), name)
 
 

@@ -247,7 +247,6 @@ def set_precision(folder: Path, precision: str) -> None:
 
 
 def load(folder: Path, *, verify: bool = False) -> StoredModel:
-    """Open a model folder."""
     description, raw = _read_description(folder)
     if description.get("format") != FORMAT_VERSION:
         raise EmbedderError(
@@ -406,5 +405,4 @@ def with_precision(embedder: Embedder, precision: str) -> Embedder:
 
 
 def check_precision(precision: object) -> None:
-    """Refuse what is not one of `PRECISIONS`."""
     require_choice("vector_precision", precision, PRECISIONS)

@@ -172,10 +172,8 @@ def _write_range(
         pq.write_table(rows.drop_columns([_ITEM]).cast(SCHEMAS[kind]), path)
 
 
-def read_record_files(
-    paths: Sequence[Path], names: Sequence[str], schema: pa.Schema = SCHEMA
-) -> pa.Table:
-    empty = pa.schema([schema.field(name).with_nullable(True) for name in names]).empty_table()
+def read_record_files(paths: Sequence[Path], names: Sequence[str]) -> pa.Table:
+    empty = pa.schema([SCHEMA.field(name).with_nullable(True) for name in names]).empty_table()
     read = [pq.ParquetFile(path).read(columns=list(names)).select(list(names)) for path in paths]
     return pa.concat_tables([empty, *read], promote_options="default")
 

@@ -12,13 +12,12 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from pexeso import registry
-from pexeso.build.parts.base import OfParts
+from pexeso.build.parts.base import OfParts, Written
 from pexeso.build.workers import SUMS, median
 from pexeso.errors import InputError
 
 if TYPE_CHECKING:
     from pexeso.lake.left_out import ReasonGroup
-    from pexeso.store.manifest import FolderEntry
 
 # The report of a build or an update, in its folder of the catalog.
 REPORT_FILE = "report.json"
@@ -143,15 +142,16 @@ class Update(OfParts):
 
 
 def folder_counts(
-    added: Mapping[str, Sequence[FolderEntry]] | None = None,
+    written: Mapping[str, Written] | None = None,
     rewritten: Mapping[str, Sequence[int]] | None = None,
 ) -> dict[str, int]:
     """Count the folders that an update added to each part, and those that it rewrote."""
     counts: dict[str, int] = {}
+    added = {name: output.folders for name, output in (written or {}).items()}
     for part in registry.registered():
-        for action, folders in (("added", added), ("rewritten", rewritten)):
+        for action, folders in (("added", added), ("rewritten", rewritten or {})):
             name = f"{part.folders_are}_{action}"
-            counts[name] = counts.get(name, 0) + len((folders or {}).get(part.name, ()))
+            counts[name] = counts.get(name, 0) + len(folders.get(part.name, ()))
     return counts
 
 

@@ -71,7 +71,6 @@ def _from_json(bound: Any) -> Bound | None:
 
 
 def scan_stats(values: pa.Array) -> ColumnStats:
-    """Return the statistics of values, all of which are looked at."""
     values = plain(values)
     if pa.types.is_dictionary(values.type):
         stats = scan_stats(values.dictionary.take(values.indices.unique().drop_null()))

@@ -219,7 +219,6 @@ class HashedColumn:
 
 
 def hashed_column(values: pa.Array, *, is_json: bool = False) -> HashedColumn:
-    """Hash the cells of a column."""
     values = plain(values)
     kind, types = values.type, pa.types
     if types.is_nested(kind) or types.is_null(kind) or types.is_interval(kind):

@@ -89,7 +89,6 @@ class BucketWriter:
         self.counts += counts
 
     def close(self) -> None:
-        """Write what is held."""
         if self._held:
             self._write_round()
         self._writer.close()

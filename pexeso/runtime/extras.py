@@ -37,7 +37,6 @@ EXTRAS = {
 
 
 def installation(package: str) -> str:
-    """Return the command that installs a package."""
     extra = EXTRAS.get(package)
     return f"pip install 'pexeso[{extra}]'" if extra else f"pip install {package}"
 

@@ -98,7 +98,6 @@ class MessageLines(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Pass on what is complete."""
         self._stream.flush()
 
     def close(self) -> None:
@@ -234,7 +233,6 @@ def reported_steps(report: CountedProgress | None) -> Iterator[None]:
 
 
 def begin_steps(total: int) -> None:
-    """Report that so many steps begin."""
     if (steps := _steps.get()) is not None:
         steps.n_done, steps.total = 0, total
 

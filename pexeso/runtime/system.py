@@ -53,7 +53,6 @@ _MOUNT_POINT = 0xA000_0003  # of the tags that Windows has for names that lead e
 
 
 def available_processors() -> int:
-    """Return how many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return os.cpu_count() or 1

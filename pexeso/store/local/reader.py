@@ -345,9 +345,9 @@ class Store:
         with self._open(entry, path) as file:
             return map_texts(file, self._path(entry, path))[0]
 
-    def document(self, number: int, name: str = "meta") -> Any:
-        """Read one JSON file of a partition: ``document(0)`` is its ``meta.json``."""
-        return self.catalog_document(self.partition_entry(number), f"{name}.json")
+    def document(self, number: int) -> Any:
+        """Read ``meta.json`` of a partition."""
+        return self.catalog_document(self.partition_entry(number), "meta.json")
 
     def partition_entry(self, number: int) -> FolderEntry:
         return self.manifest.partitions[number]
